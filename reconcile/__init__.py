@@ -1,0 +1,1 @@
+"""RenderedPlan + cluster -> progress: a pure core around one cluster door."""

@@ -1,0 +1,67 @@
+"""Problems as values, the one exception that carries many of them, and the exit codes.
+
+Both halves of the product use these words; nothing here knows what is being rendered or applied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import IntEnum
+
+
+class ExitCode(IntEnum):
+    """What a command's exit status means."""
+
+    YES = 0
+    NO = 1  # the answer is no: changes, blocked, stale, failed upgrade
+    BAD_INPUT = 2  # usage or bad input
+    CLUSTER = 3  # the cluster refused or is away
+    BUG = 4  # ours
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """One thing that is wrong, where, and how to mend it.
+
+    `reason` is an UpperCamelCase word that is the same in text, JSON, condition and event. `message` starts
+    lower-case and says found and wanted. `line` counts from 1. `field` is a dotted path such as `spec.version`
+    or `spec.nodes[2].name`. `remedy` is a sentence or the command to run.
+    """
+
+    reason: str
+    message: str
+    file: str | None = None
+    line: int | None = None
+    field: str | None = None
+    remedy: str | None = None
+
+    def __str__(self) -> str:
+        place = f"{self.file}:{self.line}" if self.file and self.line else self.file
+        text = ": ".join(part for part in (place, self.field, self.message) if part)
+        return f"{text}\n    remedy: {self.remedy}" if self.remedy else text
+
+
+class Problems(Exception):
+    """All problems of one run. `exit_code` is what a command that ends on them returns."""
+
+    def __init__(self, problems: Iterable[Problem], exit_code: ExitCode = ExitCode.BAD_INPUT) -> None:
+        self.problems: tuple[Problem, ...] = tuple(dict.fromkeys(problems))
+        self.exit_code = exit_code
+        super().__init__("\n".join(str(problem) for problem in self.problems))
+
+
+def problem(
+    reason: str,
+    message: str,
+    *,
+    file: str | None = None,
+    line: int | None = None,
+    field: str | None = None,
+    remedy: str | None = None,
+    exit_code: ExitCode = ExitCode.BAD_INPUT,
+) -> Problems:
+    """A `Problems` that holds one problem, ready to raise."""
+    return Problems(
+        [Problem(reason=reason, message=message, file=file, line=line, field=field, remedy=remedy)], exit_code
+    )
