@@ -1,0 +1,56 @@
+"""What names an object: its kind and its ref. The leaf of the model; it knows no other room."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+Body = Mapping[str, Any]
+"""A manifest or an object as JSON-like values; never changed in place."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Kind:
+    """A kind as the API server serves it: `batch/v1 Job`, plural `jobs`, namespaced."""
+
+    api_version: str
+    kind: str
+    plural: str
+    namespaced: bool
+
+    @property
+    def group(self) -> str:
+        """The API group; empty for the core group."""
+        return self.api_version.rpartition("/")[0]
+
+    @property
+    def version(self) -> str:
+        return self.api_version.rpartition("/")[2]
+
+    def __str__(self) -> str:
+        return f"{self.api_version} {self.kind}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Ref:
+    """One object's identity. `namespace` is empty for cluster-scoped kinds."""
+
+    api_version: str
+    kind: str
+    namespace: str = ""
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.namespace}/{self.name}" if self.namespace else f"{self.kind} {self.name}"
+
+
+def ref_of(body: Body) -> Ref:
+    """The ref of a manifest or object; absent parts are empty strings."""
+    metadata = body.get("metadata") or {}
+    return Ref(
+        api_version=str(body.get("apiVersion", "")),
+        kind=str(body.get("kind", "")),
+        namespace=str(metadata.get("namespace") or ""),
+        name=str(metadata.get("name") or ""),
+    )
