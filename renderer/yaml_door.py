@@ -1,0 +1,323 @@
+"""The one door to PyYAML: text in by Go's scalar rules, text out that no YAML reader can retype.
+
+Reading: what `kubectl` would read, but duplicate keys, unknown tags, `.inf` and `.nan` are refused, and every path
+knows its line. Writing: one dumper, no aliases, no wrapping, LF. Source of the rules: the API server reads YAML with
+sigs.k8s.io/yaml, whose plain scalars follow Go's strconv; each rule below is a case of the tests. It must not know
+what a document means.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import yaml
+
+from renderer.errors import Problem, Problems, problem
+
+Path = tuple[str | int, ...]
+
+_MAX_NODES = 2_000_000  # an alias bomb is refused long before memory is short
+_PLAIN = "!plain"
+_TAGS = {f"tag:yaml.org,2002:{name}": name for name in ("str", "int", "float", "bool", "null", "map", "seq")}
+_QUOTE_REMEDY = "put the value in quotes if it is text"
+
+
+class _Loader(yaml.CSafeLoader):
+    yaml_implicit_resolvers: ClassVar[dict[Any, Any]] = {}
+
+
+_Loader.add_implicit_resolver(_PLAIN, re.compile(""), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """One YAML document: where it stands and what it says.
+
+    `line` is where it starts, from 1. `value` follows Go's scalar rules; `text` is the same tree with every scalar as
+    the text that stands in the file (a bare key gives the empty string), for files whose values are text by contract.
+    """
+
+    file: str
+    line: int
+    value: Any
+    _node: yaml.Node | None = field(repr=False, compare=False)
+
+    @property
+    def text(self) -> Any:
+        return None if self._node is None else _Builder(self.file, _plain_text).build(self._node)
+
+    def line_of(self, path: Path) -> int:
+        """The line of the deepest part of `path` that exists."""
+        node, line = self._node, self.line
+        for step in path:
+            found = _child(node, step)
+            if found is None:
+                break
+            node, line = found
+        return line
+
+
+def parse(text: str, file: str) -> tuple[Document, ...]:
+    """Every document of `text` that is not empty. Raises `Problems` that name `file` and the line."""
+    try:
+        nodes = list(yaml.compose_all(text, Loader=_Loader))
+    except yaml.MarkedYAMLError as error:
+        raise problem("InvalidYAML", _message(error), file=file, line=_error_line(error)) from error
+    except yaml.reader.ReaderError as error:
+        raise problem(
+            "InvalidYAML",
+            f"character {error.character!r} at position {error.position} is not allowed in YAML",
+            file=file,
+            line=text.count("\n", 0, error.position) + 1 if isinstance(error.position, int) else None,
+        ) from error
+    except (ValueError, RecursionError) as error:
+        raise problem("InvalidYAML", f"cannot be read as YAML: {error}", file=file) from error
+    documents = (_document(node, file) for node in nodes)
+    return tuple(document for document in documents if document.value is not None)
+
+
+def field_name(path: Path) -> str:
+    """A path as people write it: `spec.nodes[2].name`, `metadata.labels["a/b"]`."""
+    text = ""
+    for step in path:
+        if isinstance(step, int):
+            text += f"[{step}]"
+        elif re.fullmatch(r"[A-Za-z_][A-Za-z0-9_-]*", step):
+            text += f".{step}" if text else step
+        else:
+            text += f'["{step}"]'
+    return text
+
+
+def dump(value: Any) -> str:
+    """One document as text. Keys keep their order. Raises `TypeError` for what is no JSON-like value."""
+    return str(
+        yaml.dump(
+            value,
+            Dumper=_Dumper,
+            allow_unicode=True,
+            default_flow_style=False,
+            sort_keys=False,
+            width=2**31 - 1,
+            line_break="\n",
+        )
+    )
+
+
+# ------------------------------------------------------------------------------------------------------------ reading
+
+
+def _document(node: yaml.Node | None, file: str) -> Document:
+    if node is None:
+        return Document(file=file, line=1, value=None, _node=None)
+    value = _Builder(file, _go_scalar).build(node)
+    return Document(file=file, line=node.start_mark.line + 1, value=value, _node=node)
+
+
+def _child(node: yaml.Node | None, step: str | int) -> tuple[yaml.Node, int] | None:
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            if key.value == str(step):
+                return value, key.start_mark.line + 1
+    if isinstance(node, yaml.SequenceNode) and isinstance(step, int) and 0 <= step < len(node.value):
+        return node.value[step], node.value[step].start_mark.line + 1
+    return None
+
+
+def _message(error: yaml.MarkedYAMLError) -> str:
+    return "; ".join(str(part) for part in (error.context, error.problem) if part) or "cannot be read as YAML"
+
+
+def _error_line(error: yaml.MarkedYAMLError) -> int | None:
+    mark = error.problem_mark or error.context_mark
+    return mark.line + 1 if mark else None
+
+
+class _Builder:
+    """Turns a node tree into values; it counts, so that aliases cannot blow it up."""
+
+    def __init__(self, file: str, scalar: Callable[[str], Any]) -> None:
+        self._file = file
+        self._scalar = scalar
+        self._count = 0
+        self._open: set[int] = set()
+
+    def build(self, node: yaml.Node) -> Any:
+        self._count += 1
+        if self._count > _MAX_NODES or id(node) in self._open:
+            raise self._refuse(node, "an alias repeats too much or contains itself", "write the value out")
+        if isinstance(node, yaml.ScalarNode):
+            return self._build_scalar(node)
+        self._open.add(id(node))
+        try:
+            if node.tag not in _TAGS:
+                raise self._refuse(node, f"the tag {node.tag!r} is not supported", "remove the tag")
+            return self._mapping(node) if isinstance(node, yaml.MappingNode) else [self.build(n) for n in node.value]
+        finally:
+            self._open.discard(id(node))
+
+    def _build_scalar(self, node: yaml.ScalarNode) -> Any:
+        text = str(node.value)
+        if "\0" in text or any("\ud800" <= char <= "\udfff" for char in text):
+            raise self._refuse(node, "text holds a character that cannot be written as UTF-8", "remove the character")
+        if node.tag == _PLAIN:
+            return self._finite(node, self._scalar(text))
+        if node.tag == "!" or _TAGS.get(node.tag) == "str":
+            return text
+        if node.tag not in _TAGS:
+            raise self._refuse(node, f"the tag {node.tag!r} is not supported", "remove the tag")
+        value = self._finite(node, _go_scalar(text))
+        if not isinstance(value, _TYPES[_TAGS[node.tag]]):
+            raise self._refuse(node, f"{text!r} does not fit the tag {node.tag!r}", "remove the tag")
+        return value
+
+    def _finite(self, node: yaml.Node, value: Any) -> Any:
+        if isinstance(value, float) and not math.isfinite(value):
+            raise self._refuse(node, f"{node.value} is not a number that JSON has", _QUOTE_REMEDY)
+        return value
+
+    def _mapping(self, node: yaml.MappingNode) -> dict[str, Any]:
+        merged: dict[str, Any] = {}
+        result: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            if key_node.tag == _PLAIN and key_node.value == "<<":
+                merged = {**self._merge(value_node), **merged}
+                continue
+            key = self._key(key_node)
+            if key in result:
+                raise self._refuse(key_node, f"key {key!r} stands twice in one mapping", "remove one of the two")
+            result[key] = self.build(value_node)
+        return {**merged, **result} if merged else result
+
+    def _key(self, node: yaml.Node) -> str:
+        if not isinstance(node, yaml.ScalarNode):
+            raise self._refuse(node, "a key must be a scalar", "use text as the key")
+        value = self._build_scalar(node)
+        if value is None or isinstance(value, bool):
+            return {True: "true", False: "false", None: "null"}[value]
+        return str(value)
+
+    def _merge(self, node: yaml.Node) -> dict[str, Any]:
+        sources = node.value if isinstance(node, yaml.SequenceNode) else [node]
+        merged: dict[str, Any] = {}
+        for source in reversed(sources):
+            value = self.build(source)
+            if not isinstance(value, dict):
+                raise self._refuse(node, "'<<' wants a mapping or a list of mappings", "name a mapping")
+            merged.update(value)
+        return merged
+
+    def _refuse(self, node: yaml.Node, message: str, remedy: str) -> Problems:
+        line = node.start_mark.line + 1
+        return Problems([Problem(reason="InvalidYAML", message=message, file=self._file, line=line, remedy=remedy)])
+
+
+_TYPES: dict[str, type | tuple[type, ...]] = {
+    "int": int,
+    "float": (int, float),
+    "bool": bool,
+    "null": type(None),
+    "map": dict,
+    "seq": list,
+}
+_WORDS: dict[str, Any] = {
+    **dict.fromkeys(["y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"], True),
+    **dict.fromkeys(["n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"], False),
+    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
+    **dict.fromkeys((".nan", ".NaN", ".NAN"), math.nan),
+    **dict.fromkeys((f"{s}{w}" for s in ("", "+") for w in (".inf", ".Inf", ".INF")), math.inf),
+    **dict.fromkeys(("-.inf", "-.Inf", "-.INF"), -math.inf),
+}
+_GO_INT = re.compile(r"([-+]?)(0[xX][0-9a-fA-F]+|0[bB][01]+|0[oO]?[0-7]+|0|[1-9][0-9]*)")
+_GO_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+_BASES = {"x": 16, "b": 2, "o": 8}
+
+
+def _plain_text(text: str) -> str:
+    return text
+
+
+def _go_scalar(text: str) -> Any:
+    """What Go's reader makes of a plain scalar: word, integer, float or text."""
+    if text in _WORDS:
+        return _WORDS[text]
+    if text[0] == ".":
+        return float(text) if _GO_FLOAT.fullmatch(text) else text
+    if text[0] not in "+-0123456789":
+        return text
+    plain = text.replace("_", "")
+    if match := _GO_INT.fullmatch(plain):
+        return _go_int(*match.groups())
+    return float(plain) if _GO_FLOAT.fullmatch(plain) else text
+
+
+def _go_int(sign: str, digits: str) -> int | float:
+    base = _BASES.get(digits[1:2].lower(), 8) if digits[0] == "0" and len(digits) > 1 else 10
+    body = digits[2:] if digits[1:2].lower() in _BASES else digits
+    value = int(f"{sign}{body}", base)
+    if -(2**63) <= value < 2**64:
+        return value
+    return float(value) if base == 10 else value
+
+
+# ------------------------------------------------------------------------------------------------------------ writing
+
+_RETYPED = re.compile(
+    r"[-+]?[._]*[0-9][0-9a-fexobtz_,.:+\- ]*|[-+]?\.?e[0-9]+|[-+]\.|[-+]?\.(inf|nan)"
+    r"|y|n|yes|no|on|off|true|false|null|nil|none|~|=|<<|",
+    re.IGNORECASE,
+)
+_FOLDED = re.compile("[\u0085\u2028\u2029\ufeff]")
+_BLOCK = re.compile(r"[\t\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd]*")
+_TRAILING = re.compile(r"[ \t](\n|$)")
+
+
+class _Dumper(yaml.CSafeDumper):
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def _style(text: str) -> str | None:
+    if _RETYPED.fullmatch(text) or _FOLDED.search(text):
+        return '"'
+    if "\n" not in text:
+        return None
+    plain = _BLOCK.fullmatch(text) and not _TRAILING.search(text) and text.strip("\n") and text[0] not in " \n\t"
+    return "|" if plain else '"'
+
+
+def _represent_text(dumper: _Dumper, text: str) -> yaml.Node:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=_style(text))
+
+
+def _represent_float(dumper: _Dumper, value: float) -> yaml.Node:
+    if not math.isfinite(value):
+        raise TypeError(f"{value} is not a number that JSON has")
+    text = str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
+    return dumper.represent_scalar("tag:yaml.org,2002:float", text)
+
+
+def _represent_mapping(dumper: _Dumper, value: Mapping[str, Any]) -> yaml.Node:
+    return dumper.represent_mapping("tag:yaml.org,2002:map", list(value.items()))
+
+
+_Dumper.add_representer(str, _represent_text)
+_Dumper.add_representer(float, _represent_float)
+_Dumper.add_representer(dict, _represent_mapping)
+_Dumper.add_representer(tuple, lambda dumper, value: dumper.represent_list(value))
+
+
+def walk(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
+    """Every scalar of a tree with its path, in order."""
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from walk(item, (*path, key))
+    elif isinstance(value, (list, tuple)):
+        for index, item in enumerate(value):
+            yield from walk(item, (*path, index))
+    else:
+        yield path, value
