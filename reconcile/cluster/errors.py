@@ -1,0 +1,200 @@
+"""What a cluster can refuse, as exceptions with fields. No HTTP here: `refusal.py` reads answers into these.
+
+Each one is a `Problems` that holds one problem, so a command that does not catch it prints it and exits 3.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from reconcile.cluster.permission import Permission
+from renderer.errors import ExitCode, Problem, Problems
+from renderer.model.ref import Kind, Ref
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """A field that another field manager holds. `field` is the server's path, such as `.spec.replicas`."""
+
+    manager: str
+    field: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cause:
+    """One reason of an invalid object. `field` is a dotted path without a leading dot; empty for the object."""
+
+    field: str
+    message: str
+    reason: str = ""
+
+
+class ClusterError(Problems):
+    """Any answer of the cluster, or its silence, that is not the result that was asked for."""
+
+    def __init__(self, message: str, *, remedy: str | None = None, field: str | None = None) -> None:
+        self.message = message
+        reason = type(self).__name__
+        super().__init__([Problem(reason=reason, message=message, remedy=remedy, field=field)], ExitCode.CLUSTER)
+
+    @property
+    def problem(self) -> Problem:
+        return self.problems[0]
+
+
+class Conflict(ClusterError):
+    """409. With `claims`, an apply met fields of other managers; without, the resourceVersion or uid was stale."""
+
+    def __init__(self, ref: Ref, message: str, claims: tuple[Claim, ...] = ()) -> None:
+        self.ref = ref
+        self.claims = claims
+        fields = ", ".join(f"{claim.field} (held by {claim.manager!r})" for claim in claims)
+        super().__init__(
+            f"{ref} is held by another field manager: {fields}" if claims else f"{ref} has changed: {message}",
+            remedy="let the other manager give up the fields, or leave them out"
+            if claims
+            else "read it again and retry",
+        )
+
+
+class Invalid(ClusterError):
+    """400 or 422, or an apply with an undeclared field (which a server answers with 500): it will never be taken."""
+
+    def __init__(self, ref: Ref, message: str, causes: tuple[Cause, ...] = ()) -> None:
+        self.ref = ref
+        self.causes = causes
+        found = "; ".join(f"{cause.field}: {cause.message}" if cause.field else cause.message for cause in causes)
+        super().__init__(
+            f"{ref} was refused as invalid: {found or message}",
+            field=causes[0].field or None if len(causes) == 1 else None,
+            remedy=self._remedy(),
+        )
+
+    def _remedy(self) -> str:
+        return "correct the fields in the manifest or its template"
+
+
+class Immutable(Invalid):
+    """422 because a field may not change after creation."""
+
+    def _remedy(self) -> str:
+        return "keep the fields as they are, or render the object under another name"
+
+
+class Denied(ClusterError):
+    """Admission (a webhook, a policy, a quota) refused a request that RBAC allows. `by` names it, if known."""
+
+    def __init__(self, ref: Ref, message: str, by: str = "") -> None:
+        self.ref = ref
+        self.by = by
+        super().__init__(
+            f"{ref} was refused by {by or 'admission'}: {message}",
+            remedy=f"change what {by or 'the admission rule'} objects to, or the rule itself",
+        )
+
+
+class Forbidden(ClusterError):
+    """403 from RBAC. `permission.rule()` is the rule that is missing."""
+
+    def __init__(self, permission: Permission, message: str = "") -> None:
+        self.permission = permission
+        role = f"a Role in namespace {permission.namespace}" if permission.namespace else "a ClusterRole"
+        super().__init__(
+            message or f"not allowed: {permission}",
+            remedy=f"add to {role}: {permission.rule_text()}",
+        )
+
+
+class Unauthorized(ClusterError):
+    """401: the credentials are missing, wrong or expired."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(
+            f"the cluster does not accept the credentials: {message}",
+            remedy="log in again; `kubectl auth whoami` shows who you are",
+        )
+
+
+class NotFound(ClusterError):
+    """404: the kind is served, the object is not there. On create, `ref` may be the missing namespace."""
+
+    def __init__(self, ref: Ref) -> None:
+        self.ref = ref
+        super().__init__(f"{ref} was not found", remedy=f"check the name: `{_kubectl_get(ref)}`")
+
+
+class NoSuchKind(ClusterError):
+    """404: the API server does not serve this kind, or not this subresource of it."""
+
+    def __init__(self, kind: Kind, subresource: str = "") -> None:
+        self.kind = kind
+        self.subresource = subresource
+        what = f"subresource {subresource} of {kind}" if subresource else f"kind {kind}"
+        super().__init__(
+            f"the cluster does not serve {what}",
+            remedy=f"install what brings it; `kubectl api-resources --api-group={kind.group!r}` shows what is served",
+        )
+
+
+class AlreadyExists(ClusterError):
+    """409 on create."""
+
+    def __init__(self, ref: Ref) -> None:
+        self.ref = ref
+        super().__init__(f"{ref} exists already", remedy=f"look at it: `{_kubectl_get(ref)}`")
+
+
+class Gone(ClusterError):
+    """410: the resourceVersion or the continue token is too old. List again."""
+
+    def __init__(self, kind: Kind, message: str = "") -> None:
+        self.kind = kind
+        super().__init__(f"the history of {kind} is gone: {message or 'resourceVersion too old'}", remedy="list again")
+
+
+class Away(ClusterError):
+    """No answer, or one that says to come back: transport errors, 502, 503, 504, and those 500 that pass."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(
+            f"the API server is away: {message}",
+            remedy="wait and try again; `kubectl get --raw /readyz` shows when it is back",
+        )
+
+
+class Throttled(ClusterError):
+    """429. `retry_after` is in seconds, 1.0 where the server did not say."""
+
+    def __init__(self, message: str, retry_after: float = 1.0) -> None:
+        self.retry_after = retry_after
+        super().__init__(f"the API server asks to slow down: {message}", remedy=f"try again in {retry_after:g} s")
+
+
+class ServerFailed(ClusterError):
+    """An answer that is neither a refusal nor known to pass, such as most 500. `status` is the HTTP status."""
+
+    def __init__(self, message: str, status: int = 500) -> None:
+        self.status = status
+        super().__init__(
+            f"the API server failed with HTTP {status}: {message}",
+            remedy="look at the API server's log; `kubectl get --raw '/readyz?verbose'` shows its checks",
+        )
+
+
+class BackendFailed(ClusterError):
+    """What stands behind a proxy subresource (a kubelet, a Service's pods) did not give what was asked for."""
+
+    def __init__(self, ref: Ref, path: str, status: int, message: str = "") -> None:
+        self.ref = ref
+        self.path = path
+        self.status = status
+        super().__init__(
+            f"{ref} answered {path} with HTTP {status}: {message or 'no text'}",
+            remedy=f"look at what serves it: `{_kubectl_get(ref, verb='describe')}`",
+        )
+
+
+def _kubectl_get(ref: Ref, verb: str = "get") -> str:
+    group = ref.api_version.rpartition("/")[0]
+    resource = f"{ref.kind.lower()}.{group}" if group else ref.kind.lower()
+    return f"kubectl {verb} {resource} {ref.name}" + (f" -n {ref.namespace}" if ref.namespace else "")
