@@ -12,7 +12,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import yaml
 
@@ -27,7 +27,7 @@ _QUOTE_REMEDY = "put the value in quotes if it is text"
 
 
 class _Loader(yaml.CSafeLoader):
-    yaml_implicit_resolvers: ClassVar[dict[Any, Any]] = {}
+    yaml_implicit_resolvers: dict[Any, Any] = {}  # noqa: RUF012 - the name is PyYAML's
 
 
 _Loader.add_implicit_resolver(_PLAIN, re.compile(""), None)
@@ -298,6 +298,8 @@ def _represent_float(dumper: _Dumper, value: float) -> yaml.Node:
     if not math.isfinite(value):
         raise TypeError(f"{value} is not a number that JSON has")
     text = str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
+    if "e" in text and "." not in text:
+        text = text.replace("e", ".0e")  # a reader by YAML 1.1 wants the point
     return dumper.represent_scalar("tag:yaml.org,2002:float", text)
 
 
