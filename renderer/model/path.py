@@ -1,0 +1,55 @@
+"""Paths into a manifest or object, as people write them: `status.conditions[0].type`, `metadata.labels["a/b"]`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+Path = tuple[str | int, ...]
+
+ABSENT: Any = type("Absent", (), {"__repr__": lambda self: "absent", "__bool__": lambda self: False})()
+"""What `look_up` answers where nothing stands; distinct from null and from empty."""
+
+_STEP = re.compile(r"""\.?([A-Za-z_$][A-Za-z0-9_$-]*)|\[(\d+)\]|\[(["'])(.*?)\3\]""")
+
+
+def parse_path(text: str) -> Path:
+    """Raises `ValueError` that says where the path stops to make sense."""
+    steps: list[str | int] = []
+    position = 0
+    while position < len(text):
+        match = _STEP.match(text, position)
+        if not match:
+            raise ValueError(f"path {text!r} cannot be read from {text[position:]!r} on")
+        word, index, _, key = match.groups()
+        steps.append(word if word is not None else int(index) if index is not None else key)
+        position = match.end()
+    if not steps:
+        raise ValueError("path is empty")
+    return tuple(steps)
+
+
+def path_name(path: Path) -> str:
+    """The inverse of `parse_path`."""
+    text = ""
+    for step in path:
+        if isinstance(step, int):
+            text += f"[{step}]"
+        elif re.fullmatch(r"[A-Za-z_$][A-Za-z0-9_$-]*", step):
+            text += f".{step}" if text else step
+        else:
+            text += f'["{step}"]'
+    return text
+
+
+def look_up(value: Any, path: Path) -> Any:
+    """What stands at `path`, or `ABSENT`."""
+    for step in path:
+        if (isinstance(value, Mapping) and isinstance(step, str) and step in value) or (
+            isinstance(value, (list, tuple)) and isinstance(step, int) and step < len(value)
+        ):
+            value = value[step]
+        else:
+            return ABSENT
+    return value

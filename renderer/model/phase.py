@@ -1,0 +1,241 @@
+"""A phase and its steps, as declared in `phase.yaml` or as resolved for one plan: the same shapes, the text filled in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from renderer.model.path import Path
+from renderer.model.probe import Event, Gate, Probe, Target, Trigger
+
+
+class Deletion(StrEnum):
+    """May a plan be deleted in this phase?"""
+
+    FREE = "free"
+    CAREFUL = "careful"  # with the allow-deletion annotation
+    FORBIDDEN = "forbidden"
+
+
+class Position(StrEnum):
+    """When a step runs, relative to the phase's two status values."""
+
+    ENTER = "enter"  # before the active value is recorded
+    DURING = "steps"
+    LEAVE = "leave"  # after the completed value is recorded
+
+
+class Occasion(StrEnum):
+    """When a borrowed field may be given back, or an owned object removed."""
+
+    COMPLETED = "completed"  # this step has ended
+    SUCCESS = "success"
+    ABORT = "abort"
+    FAILURE = "failure"
+
+
+class WhenAbsent(StrEnum):
+    """What a borrowed manifest does when its object is not there."""
+
+    SKIP = "skip"
+    WAIT = "wait"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Condition:
+    """An expression of the templates' language and the reason that is recorded where it decides."""
+
+    expr: str
+    because: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbeCondition:
+    """The step runs only if this probe passes when the step's turn comes; else it is skipped with `because`."""
+
+    probe: Probe
+    because: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Owned:
+    """We create it, label it, and clean it up on `cleanup`. `maintained`: kept alive until the plan ends."""
+
+    file: str
+    when: Condition | None = None
+    maintained: bool = False
+    cleanup: tuple[Occasion, ...] = (Occasion.SUCCESS, Occasion.ABORT)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Union:
+    """A list that we add to and take from, entry by entry: `path` is the list, `keys` identify an entry, and within an
+    entry the text list at `values` is the set that we add to."""
+
+    path: Path
+    keys: tuple[str, ...]
+    values: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Borrowed:
+    """Just the fields that we set on somebody else's object.
+
+    `returns` says for each occasion which paths go back: `()` stands for all that we set.
+    """
+
+    file: str
+    when: Condition | None = None
+    returns: tuple[tuple[Occasion, tuple[Path, ...]], ...] = ()
+    raise_only: bool = False
+    when_absent: WhenAbsent = WhenAbsent.WAIT
+    union: Union | None = None
+
+
+ManifestSpec = Owned | Borrowed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hold:
+    """A step that has not started waits while `when` is true; `state` is the node's meanwhile."""
+
+    when: str
+    state: str
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capture:
+    """A field that is read when the step starts and recorded; `add` is added to a number; `record` names a status field
+    that gets the value as well."""
+
+    name: str
+    target: Target
+    path: Path
+    default: Any = None
+    add: int = 0
+    record: str | None = None
+
+
+class FetchAs(StrEnum):
+    """How fetched text is read."""
+
+    RELEASE = "release"  # a YAML mapping, every scalar is text
+    LINES = "lines"  # one entry a line, blanks dropped
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Absence:
+    """The fetched document is not there (HTTP 404): the rest of the phase is skipped."""
+
+    because: str
+    event: Event | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fetch:
+    """A document read over HTTP from a Service of the cluster; keys in `required` must not be empty."""
+
+    name: str
+    namespace: str
+    service: str
+    port: int
+    path: str
+    read_as: FetchAs
+    required: tuple[str, ...] = ()
+    absent: Absence | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeStates:
+    """States of a node while its step runs, after it passed, after it failed. None leaves the state alone."""
+
+    active: str | None = None
+    completed: str | None = None
+    failed: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seed:
+    """Every managed node without a state, or with one of `replaces`, gets `state`."""
+
+    state: str
+    replaces: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trace:
+    """A field that others leave on every object of a kind because of us; removed when the plan is cleaned up."""
+
+    api_version: str
+    kind: str
+    path: Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobStates:
+    """Node states that come from Jobs which somebody else makes: found by labels, the node named by `node_label`."""
+
+    namespace: str
+    labels: tuple[tuple[str, str], ...]
+    node_label: str
+    states: NodeStates
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One step. `for_each` fans it out over nodes; `node` is set once it has been resolved for one."""
+
+    name: str
+    position: Position
+    description: str = ""
+    node: str | None = None
+    for_each: str | None = None
+    lane: str | None = None
+    requires: tuple[str, ...] = ()
+    skip_when: tuple[Condition, ...] = ()
+    skip_unless: ProbeCondition | None = None
+    trigger: Trigger | None = None
+    repeat: bool = False
+    hold: Hold | None = None
+    captures: tuple[Capture, ...] = ()
+    fetches: tuple[Fetch, ...] = ()
+    records: tuple[tuple[str, str], ...] = ()
+    seed: Seed | None = None
+    manifests: tuple[ManifestSpec, ...] = ()
+    gates: tuple[Gate, ...] = ()
+    no_gate: str | None = None
+    node_states: NodeStates | None = None
+    job_states: JobStates | None = None
+    started: Event | None = None
+    traces: tuple[Trace, ...] = ()
+    undo: Step | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lane:
+    """At most `at_most` nodes are between the first and the last step of a lane; the others wait and say `waiting`."""
+
+    name: str
+    at_most: int
+    waiting: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Phase:
+    """`number` and `folder` come from the folder's name; steps are in the order in which they run."""
+
+    name: str
+    number: int
+    folder: str
+    description: str
+    active: str
+    completed: str
+    deletion: Deletion
+    requires: tuple[str, ...] = ()
+    provides: tuple[str, ...] = ()
+    skip_when: tuple[Condition, ...] = ()
+    lanes: tuple[Lane, ...] = ()
+    steps: tuple[Step, ...] = field(default_factory=tuple)

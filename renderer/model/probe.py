@@ -1,0 +1,176 @@
+"""The probe language as values: what is looked at, what must hold, and how a gate speaks of it.
+
+Closed and typed; shared by gates, triggers, skips and pre-flight checks. Evaluating a probe is the other half's work
+(`reconcile.probes`); nothing here looks at an object.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from renderer.model.path import Path
+from renderer.model.ref import Ref
+
+
+class Test(StrEnum):
+    """What a field predicate asks. Values are the words of `phase.yaml`."""
+
+    __test__ = False  # not a test case, whatever pytest thinks of the name
+
+    EXISTS = "exists"
+    EQUALS = "equals"
+    IN = "in"
+    AT_LEAST = "atLeast"
+    MATCHES = "matches"
+    DIFFERS_FROM = "differsFrom"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fixed:
+    """A value that stands in the declaration."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FieldOf:
+    """A value read from the same object; `default` where it is absent."""
+
+    path: Path
+    default: Any = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Captured:
+    """A value that was captured when a step started; known at run time only."""
+
+    name: str
+
+
+Operand = Fixed | FieldOf | Captured
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Condition:
+    """`status.conditions` has this type with this status (and reason, where one is given)."""
+
+    type: str
+    status: str
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Field:
+    path: Path
+    test: Test
+    operand: Operand
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Absent:
+    """The object does not exist."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Builtin:
+    """The kind's own rule, a row of the kinds table."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """A named rule in Python, for what needs arithmetic or several objects."""
+
+    name: str
+    arguments: tuple[tuple[str, Any], ...] = ()
+
+
+Predicate = Condition | Field | Absent | Builtin | Rule
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ManifestTarget:
+    """The objects that a template of the same step renders."""
+
+    file: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObjectTarget:
+    ref: Ref
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EveryTarget:
+    """Every object of a kind that matches. Fewer than `at_least` objects pass nothing."""
+
+    api_version: str
+    kind: str
+    namespace: str = ""
+    labels: tuple[tuple[str, str], ...] = ()
+    where: tuple[Predicate, ...] = ()
+    at_least: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterTarget:
+    """The cluster as a whole: for named rules that find their own objects."""
+
+
+Target = ManifestTarget | ObjectTarget | EveryTarget | ClusterTarget
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Probe:
+    """Passes when every predicate of `all` holds on the target; fails when one of `fails` does."""
+
+    target: Target
+    all: tuple[Predicate, ...]
+    fails: tuple[Predicate, ...] = ()
+
+
+class Severity(StrEnum):
+    """What a failed gate means for the plan."""
+
+    TERMINAL = "terminal"
+    WARNING = "warning"  # recorded and said, the plan goes on
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """An event on the plan; `type` is Normal or Warning."""
+
+    type: str
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """How a failed gate ends. `message` becomes the Progressing message; None keeps the probe's own words."""
+
+    message: str | None = None
+    severity: Severity = Severity.TERMINAL
+    event: Event | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gate:
+    """A probe that a step's end waits for. Times are seconds; `timeout` None never fails by time."""
+
+    probe: Probe
+    waiting: str | None = None
+    failure: Failure = field(default_factory=Failure)
+    slow_after: int | None = None
+    timeout: int | None = None
+    consecutive: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trigger:
+    """A probe that starts a step. `capture` names the value that the first field predicate saw."""
+
+    probe: Probe
+    capture: str | None = None
+    waiting: str | None = None

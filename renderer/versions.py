@@ -1,0 +1,86 @@
+"""Which upgrades are eligible: version parsing and the decision table (behaviour spec 3.5, periphery A7).
+
+A version is text. Strict SemVer 2 after one leading `v` is a release or a pre-release; anything else is a development
+build. Numbers are compared as numbers; build metadata (`+rke2r1`) takes no part.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_SEMVER = re.compile(
+    r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)"
+    r"(?:-((?:0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)(?:\.(?:0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*))*))?"
+    r"(?:\+[0-9a-zA-Z-]+(?:\.[0-9a-zA-Z-]+)*)?"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Version:
+    """`stable` is None for a development build; `prerelease` is empty for a release."""
+
+    text: str
+    stable: tuple[int, int, int] | None
+    prerelease: tuple[str, ...] = ()
+
+    @property
+    def is_development(self) -> bool:
+        return self.stable is None
+
+
+def parse_version(text: str) -> Version:
+    """Raises `ValueError` for the empty text."""
+    bare = text.removeprefix("v")
+    if not bare:
+        raise ValueError("invalid version string")
+    match = _SEMVER.fullmatch(bare)
+    if not match or not bare.isascii():
+        return Version(text=text, stable=None)
+    major, minor, patch, prerelease = match.groups()
+    return Version(
+        text=text,
+        stable=(int(major), int(minor), int(patch)),
+        prerelease=tuple(prerelease.split(".")) if prerelease else (),
+    )
+
+
+def is_older(left: Version, right: Version) -> bool:
+    """SemVer precedence; both must be no development builds."""
+    return _precedence(left) < _precedence(right)
+
+
+def refusal(*, current: str, target: str, minimum: str = "", strict: bool = True) -> str | None:
+    """Why the upgrade is not eligible, in the existing manager's words; None where it is.
+
+    `strict` refuses a development build as the current version of an upgrade to a release.
+    """
+    try:
+        new, old = parse_version(target), parse_version(current)
+        least = parse_version(minimum) if minimum else None
+    except ValueError as error:
+        return str(error)
+    if new.is_development:
+        return None
+    if old.is_development:
+        return "upgrading from dev versions to non-dev versions is prohibited" if strict else None
+    return _release_refusal(old, new, least)
+
+
+def _release_refusal(old: Version, new: Version, least: Version | None) -> str | None:
+    if _precedence(old) == _precedence(new):
+        return None
+    if is_older(new, old):
+        return "downgrading is prohibited"
+    if least is not None and least.is_development:
+        return "incomparable: dev version"
+    if least is not None and is_older(old, least):
+        return "current version does not meet minimum upgrade requirement"
+    if old.prerelease and old.stable != new.stable:
+        return "cross-version upgrades from/to any prerelease version are prohibited"
+    return None
+
+
+def _precedence(version: Version) -> tuple[object, ...]:
+    identifiers = tuple((0, int(part), "") if part.isdigit() else (1, 0, part) for part in version.prerelease)
+    return (*(version.stable or ()), not version.prerelease, identifiers)
