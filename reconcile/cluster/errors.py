@@ -11,6 +11,8 @@ from reconcile.cluster.permission import Permission
 from renderer.errors import ExitCode, Problem, Problems
 from renderer.model.ref import Kind, Ref
 
+API_SERVER = "the API server"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
@@ -153,12 +155,26 @@ class Gone(ClusterError):
 
 
 class Away(ClusterError):
-    """No answer, or one that says to come back: transport errors, 502, 503, 504, and those 500 that pass."""
+    """No answer, or one that says to come back: transport errors, 502, 503, 504, and those 500 that pass.
+
+    `who` is what is away: mostly the API server, else an admission webhook or an extension API behind it.
+    """
+
+    def __init__(self, message: str, who: str = API_SERVER) -> None:
+        self.who = who
+        super().__init__(
+            f"{who} is away: {message}",
+            remedy="wait and try again; `kubectl get --raw /readyz` shows when the API server is back",
+        )
+
+
+class Untrusted(ClusterError):
+    """The server's certificate does not fit: another server, another authority, or a date that has passed."""
 
     def __init__(self, message: str) -> None:
         super().__init__(
-            f"the API server is away: {message}",
-            remedy="wait and try again; `kubectl get --raw /readyz` shows when it is back",
+            f"the API server's certificate is not trusted: {message}",
+            remedy="check the server and certificate-authority of the kubeconfig, and the certificate's end date",
         )
 
 

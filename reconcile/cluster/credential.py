@@ -1,0 +1,145 @@
+"""Turns a kubeconfig user into a credential: a token, a client certificate, or what an exec plugin hands out.
+
+Reads token files and runs plugins; it speaks to no API server. The official client's loader logs a failing plugin
+and goes on without credentials, reads a token file once, and lets its line end into the header; hence this.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from reconcile.cluster.errors import Unauthorized
+from reconcile.cluster.kubeconfig import Access
+from renderer.errors import problem
+from renderer.model.ref import Body
+
+_TOKEN_FILE_AGE = timedelta(minutes=1)  # the kubelet renews a pod's token in place
+_PLUGIN_SECONDS = 300  # a person may have to log in with a browser
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Credential:
+    """`user` is a kubeconfig user with neither plugin nor token file. `expires` None: does not expire."""
+
+    user: Body = field(repr=False)
+    expires: datetime | None = None
+
+    def expired(self, now: datetime) -> bool:
+        return self.expires is not None and now >= self.expires
+
+
+def credential_of(access: Access, environ: Mapping[str, str], now: datetime) -> Credential:
+    """Raises Unauthorized when the file or the plugin gives nothing."""
+    user = access.user
+    if path := user.get("tokenFile"):
+        return Credential(user={**_rest(user), "token": _token_in(Path(path))}, expires=now + _TOKEN_FILE_AGE)
+    if user.get("exec") and not user.get("token"):
+        return _from_plugin(access, environ)
+    return Credential(user=user)
+
+
+def renewable(access: Access) -> bool:
+    """Whether asking again may give another credential."""
+    return bool(access.user.get("tokenFile") or access.user.get("exec"))
+
+
+def _rest(user: Body) -> dict[str, Any]:
+    return {key: value for key, value in user.items() if key not in ("tokenFile", "exec")}
+
+
+def _token_in(path: Path) -> str:
+    try:
+        token = path.read_text(encoding="utf-8").strip()
+    except OSError as error:
+        raise Unauthorized(f"the token file cannot be read: {error}") from error
+    if not token:
+        raise Unauthorized(f"the token file {path} is empty")
+    return token
+
+
+def _from_plugin(access: Access, environ: Mapping[str, str]) -> Credential:
+    plugin = access.user["exec"]
+    status = _plugin_status(plugin, _run(access, plugin, environ))
+    user = _rest(access.user)
+    if token := status.get("token"):
+        user["token"] = token
+    if certificate := status.get("clientCertificateData"):
+        user["client-certificate-data"] = _base64(certificate)
+        user["client-key-data"] = _base64(status.get("clientKeyData") or "")
+    if not token and not certificate:
+        raise Unauthorized(f"{plugin['command']} gave neither a token nor a client certificate")
+    return Credential(user=user, expires=_time(plugin, status.get("expirationTimestamp")))
+
+
+def _run(access: Access, plugin: Body, environ: Mapping[str, str]) -> str:
+    interactive = plugin.get("interactiveMode") != "Never" and sys.stdin is not None and sys.stdin.isatty()
+    if plugin.get("interactiveMode") == "Always" and not interactive:
+        raise Unauthorized(f"{_command(plugin)} needs a terminal to log in, and there is none")
+    own = {str(pair["name"]): str(pair["value"]) for pair in plugin.get("env") or ()}
+    try:
+        done = subprocess.run(  # noqa: S603 - the kubeconfig's owner chose the command, as with kubectl
+            [_command(plugin), *map(str, plugin.get("args") or ())],
+            env={**environ, **own, "KUBERNETES_EXEC_INFO": json.dumps(_exec_info(access, plugin, interactive))},
+            stdin=None if interactive else subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=None if interactive else subprocess.PIPE,
+            timeout=_PLUGIN_SECONDS,
+            check=False,
+            text=True,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise Unauthorized(f"{_command(plugin)}: {error}. {plugin.get('installHint') or ''}".rstrip(". ")) from error
+    if done.returncode:
+        said = (done.stderr or "").strip() or "no text"
+        raise Unauthorized(f"{_command(plugin)} ended with {done.returncode}: {said}")
+    return done.stdout
+
+
+def _command(plugin: Body) -> str:
+    if not plugin.get("command"):
+        raise problem("InvalidKubeconfig", "the user's exec has no command", field="user.exec.command")
+    return os.fspath(plugin["command"])
+
+
+def _exec_info(access: Access, plugin: Body, interactive: bool) -> Body:
+    spec: dict[str, Any] = {"interactive": interactive}
+    if plugin.get("provideClusterInfo"):
+        spec["cluster"] = {key: value for key, value in access.cluster.items() if key != "extensions"}
+        for extension in access.cluster.get("extensions") or ():
+            if extension.get("name") == "client.authentication.k8s.io/exec":
+                spec["cluster"]["config"] = extension.get("extension")
+    return {"apiVersion": plugin.get("apiVersion"), "kind": "ExecCredential", "spec": spec}
+
+
+def _plugin_status(plugin: Body, output: str) -> Body:
+    try:
+        answer = json.loads(output)
+    except ValueError as error:
+        raise Unauthorized(f"{plugin['command']} did not print JSON: {error}") from error
+    if not isinstance(answer, dict) or answer.get("kind") != "ExecCredential":
+        raise Unauthorized(f"{plugin['command']} did not print an ExecCredential")
+    if answer.get("apiVersion") != plugin.get("apiVersion"):
+        raise Unauthorized(
+            f"{plugin['command']} answered in {answer.get('apiVersion')}; the kubeconfig wants {plugin.get('apiVersion')}"
+        )
+    return answer.get("status") or {}
+
+
+def _time(plugin: Body, text: str | None) -> datetime | None:
+    try:
+        return datetime.fromisoformat(text) if text else None
+    except ValueError as error:
+        raise Unauthorized(f"{plugin['command']} gave no RFC 3339 time: {text!r}") from error
+
+
+def _base64(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()

@@ -1,0 +1,213 @@
+"""Reads an HTTP answer that is not a success into one of our errors. Pure; it sends and retries nothing.
+
+Sources: the API conventions' Status kind; what kube-apiserver 1.35.4 answered when tried (the tests say which).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from reconcile.cluster.errors import (
+    AlreadyExists,
+    Away,
+    BackendFailed,
+    Cause,
+    Claim,
+    ClusterError,
+    Conflict,
+    Denied,
+    Forbidden,
+    Gone,
+    Immutable,
+    Invalid,
+    NoSuchKind,
+    NotFound,
+    ServerFailed,
+    Throttled,
+    Unauthorized,
+)
+from reconcile.cluster.permission import Permission, permission
+from renderer.model.ref import Body, Kind, Ref
+
+_RBAC = re.compile(r'cannot (\S+) resource "([^"]+)" in API group "([^"]*)"(?: in the namespace "([^"]+)")?')
+_WEBHOOK = re.compile(r'admission webhook "([^"]+)" denied the request(?: without explanation)?:?\s*')
+_POLICY = re.compile(r"ValidatingAdmissionPolicy '([^']+)' with binding '[^']+' denied request:?\s*")
+_CALLING = re.compile(r'failed (?:calling|to call) webhook "([^"]+)": ?(.*)', re.DOTALL)
+_STRICT = re.compile(r'((?:unknown|duplicate) field) "([^"]+)"')
+_UNDECLARED = re.compile(r"(\.[^\s:]+): field not declared in schema")
+_HELD_BY = re.compile(r'conflict with "([^"]*)"')
+_FIXED = re.compile(r"immutable|not be changed|updates to \w+ spec for fields other than")
+_PASSING = re.compile(r"etcdserver:|deadline exceeded|connection re(fused|set)|i/o timeout|leader changed|dial tcp|EOF")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """What was asked, in RBAC's words, so that a refusal can say it. `ref.name` is empty for a whole collection."""
+
+    verb: str
+    kind: Kind
+    ref: Ref
+    subresource: str = ""
+
+    @property
+    def proxies(self) -> bool:
+        """Whether something behind the API server answers, and its failures are not the API server's."""
+        return self.verb == "get" and bool(self.subresource)
+
+
+def refusal(call: Call, status: int, content: bytes, retry_after: str = "") -> ClusterError:
+    """The error that an answer means. `retry_after` is the header's text."""
+    body = _status_of(content)
+    message = str(body.get("message") or content.decode(errors="replace").strip()[:500] or "no text")
+    if status == 401 and (body or not call.proxies):
+        return Unauthorized(message)
+    if status == 429:
+        return Throttled(message, _seconds(retry_after, body))
+    if status == 403 and (permission := _missing(call, message)):
+        return Forbidden(permission, message)
+    if call.proxies and not (status == 404 and _named(body)):
+        return BackendFailed(call.ref, call.subresource, status, message)
+    if 400 <= status < 500 and (denied := _admission(call, message)):
+        return denied
+    return _BY_STATUS.get(status, _failed)(call, status, body, message)
+
+
+def refusal_of_event(call: Call, body: Body) -> ClusterError:
+    """The error of a watch's ERROR event, whose object is a Status."""
+    return refusal(call, int(body.get("code") or 500), json.dumps(body).encode())
+
+
+def _status_of(content: bytes) -> Body:
+    """The answer as a Status; empty if it is other JSON or a proxy's HTML."""
+    try:
+        body = json.loads(content)
+    except ValueError:
+        return {}
+    return body if isinstance(body, dict) and body.get("kind") == "Status" else {}
+
+
+def _details(body: Body) -> Mapping[str, Any]:
+    return body.get("details") or {}
+
+
+def _causes(body: Body) -> tuple[Mapping[str, Any], ...]:
+    return tuple(_details(body).get("causes") or ())
+
+
+def _named(body: Body) -> bool:
+    return bool(_details(body).get("name"))
+
+
+def _seconds(retry_after: str, body: Body) -> float:
+    return float(retry_after if retry_after.isdigit() else _details(body).get("retryAfterSeconds") or 1)
+
+
+def _missing(call: Call, message: str) -> Permission | None:
+    """The permission that RBAC missed; its message knows best, since an apply may need `create` as well."""
+    found = _RBAC.search(message)
+    if not found:
+        return None
+    verb, resource, group, namespace = found.groups()
+    asked = permission(call.verb, call.kind, subresource=call.subresource, name=call.ref.name)
+    name = asked.name if (resource, group) == (asked.resource, asked.group) else ""
+    return Permission(verb=verb, group=group, resource=resource, namespace=namespace or "", name=name)
+
+
+def _admission(call: Call, message: str) -> Denied | None:
+    for pattern, who in ((_WEBHOOK, "admission webhook"), (_POLICY, "ValidatingAdmissionPolicy")):
+        if found := pattern.search(message):
+            return Denied(call.ref, message[found.end() :] or "no reason given", by=f"{who} {found[1]}")
+    return None
+
+
+def _forbidden(call: Call, status: int, body: Body, message: str) -> ClusterError:
+    return Denied(call.ref, message)
+
+
+def _not_found(call: Call, status: int, body: Body, message: str) -> ClusterError:
+    """An object's 404 names it in its details; a path that is not served has none, or is no Status at all."""
+    details = _details(body)
+    if not _named(body):
+        return NoSuchKind(call.kind, call.subresource)
+    if details.get("kind") == "namespaces" and call.kind.plural != "namespaces":
+        return NotFound(Ref(api_version="v1", kind="Namespace", name=str(details["name"])))
+    return NotFound(call.ref)
+
+
+def _conflict(call: Call, status: int, body: Body, message: str) -> ClusterError:
+    if body.get("reason") == "AlreadyExists":
+        return AlreadyExists(call.ref)
+    claims = tuple(
+        Claim(manager=found[1], field=str(cause.get("field", "")))
+        for cause in _causes(body)
+        if cause.get("reason") == "FieldManagerConflict" and (found := _HELD_BY.search(str(cause.get("message"))))
+    )
+    return Conflict(call.ref, message, claims)
+
+
+def _gone(call: Call, status: int, body: Body, message: str) -> ClusterError:
+    return Gone(call.kind, message)
+
+
+def _invalid(call: Call, status: int, body: Body, message: str) -> ClusterError:
+    causes = _field_causes(body, message)
+    fixed = any(_FIXED.search(cause.message) for cause in causes) or _FIXED.search(message)
+    return (Immutable if fixed else Invalid)(call.ref, message, causes)
+
+
+def _field_causes(body: Body, message: str) -> tuple[Cause, ...]:
+    """The Status's causes; strict decoding and apply put them into the message instead."""
+    causes = tuple(
+        Cause(field=str(c.get("field") or ""), message=str(c.get("message")), reason=str(c.get("reason") or ""))
+        for c in _causes(body)
+    )
+    strict = tuple(Cause(field=field, message=text) for text, field in _STRICT.findall(message))
+    undeclared = (
+        Cause(field=f.lstrip("."), message="field not declared in schema") for f in _UNDECLARED.findall(message)
+    )
+    return causes or strict or tuple(undeclared)
+
+
+def _away(call: Call, status: int, body: Body, message: str) -> ClusterError:
+    return Away(f"HTTP {status}: {message}")
+
+
+def _internal(call: Call, status: int, body: Body, message: str) -> ClusterError:
+    """A 500 may be a refusal (an apply with an undeclared field), a webhook's outage, or a fault that passes."""
+    if "field not declared in schema" in message or "failed to create typed patch object" in message:
+        return _invalid(call, status, body, message)
+    if found := _CALLING.search(message):
+        who, why = f"admission webhook {found[1]}", found[2]
+        return ServerFailed(f"{who}: {why}", status) if "x509:" in why else Away(why, who)
+    if body.get("reason") in ("ServerTimeout", "Timeout") or _PASSING.search(message):
+        return _away(call, status, body, message)
+    return ServerFailed(message, status)
+
+
+def _failed(call: Call, status: int, body: Body, message: str) -> ClusterError:
+    return ServerFailed(message, status)
+
+
+def _unserved(call: Call, status: int, body: Body, message: str) -> ClusterError:
+    return NoSuchKind(call.kind, call.subresource)
+
+
+_BY_STATUS = {
+    400: _invalid,
+    403: _forbidden,
+    404: _not_found,
+    405: _unserved,
+    409: _conflict,
+    410: _gone,
+    413: _invalid,
+    415: _invalid,
+    422: _invalid,
+    500: _internal,
+    502: _away,
+    503: _away,
+    504: _away,
+}
