@@ -1,0 +1,214 @@
+"""Starts etcd, kube-apiserver and kube-controller-manager on loopback and takes them down, whatever happens.
+
+There is no kubelet and no scheduler: a pod stays as it was created until a test or an actor writes its status.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+from controlplane import audit, crds, waiting, wiping
+from controlplane.api import Api, ApiError
+from controlplane.binaries import Binaries
+from controlplane.processes import Child, ReservedPort, Workdir, sweep
+from controlplane.servers import Servers
+
+NAMESPACES = ("harvester-system", "cattle-system", "fleet-local", "longhorn-system")
+SECONDS_TO_START = 120.0
+TOKEN_SECONDS = 24 * 3600
+
+
+class StartFailed(Exception):
+    """A server ended before it was ready; carries the last lines of its log."""
+
+
+@contextmanager
+def running(binaries: Binaries, crd_folder: Path, say: Callable[[str], None] | None = None) -> Iterator[ControlPlane]:
+    """A control plane with the namespaces and every definition of the folder, in a private temporary folder.
+
+    Taken down at the end, after Ctrl-C, and by the kernel if this process is killed.
+    """
+    with ExitStack() as stack:
+        sweep()
+        workdir = Workdir()
+        stack.callback(workdir.remove)
+        ports = [stack.enter_context(ReservedPort()) for _ in range(3)]
+        servers = Servers(
+            binaries=binaries,
+            workdir=workdir.path,
+            api_port=ports[0].number,
+            etcd_port=ports[1].number,
+            peer_port=ports[2].number,
+        )
+        plane = ControlPlane(servers, say or (lambda text: None))
+        stack.callback(plane.stop)
+        plane.start(crd_folder)
+        yield plane
+
+
+class ControlPlane:
+    """A running control plane; made by `running`, used through the fixture `control_plane`."""
+
+    def __init__(self, servers: Servers, say: Callable[[str], None]) -> None:
+        self.server = servers.url
+        self.kubectl_path = servers.binaries.kubectl
+        self.kubeconfig = servers.workdir / "admin.kubeconfig"
+        self.workdir = servers.workdir
+        self._servers = servers
+        self._say = say
+        self._children: dict[str, Child] = {}
+        self._numbers = itertools.count()
+        self._clean: Mapping[str, str] = {}
+
+    @property
+    def api(self) -> Api:
+        """The API as system:masters."""
+        return self.api_as(self._servers.admin_token)
+
+    @property
+    def pids(self) -> Mapping[str, int]:
+        return {name: child.pid for name, child in self._children.items()}
+
+    @property
+    def rss_mib(self) -> Mapping[str, int]:
+        return {name: child.rss_mib for name, child in self._children.items()}
+
+    def api_as(self, token: str) -> Api:
+        return Api(self.server, self._servers.ca_file, token)
+
+    def kubectl(
+        self, *args: str, kubeconfig: Path | None = None, stdin: str | None = None, check: bool = True
+    ) -> subprocess.CompletedProcess[str]:
+        """Runs kubectl, by default as admin; with `check` a failure raises with what it wrote."""
+        done = subprocess.run(
+            [os.fspath(self.kubectl_path), f"--kubeconfig={kubeconfig or self.kubeconfig}", *args],
+            input=stdin,
+            env={"PATH": os.defpath, "HOME": os.fspath(self.workdir)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if check and done.returncode:
+            raise AssertionError(f"kubectl {' '.join(args)}: exit {done.returncode}\n{done.stdout}{done.stderr}")
+        return done
+
+    def service_account_token(self, namespace: str, name: str) -> str:
+        """A token of the service account, which is made if absent."""
+        accounts = f"/api/v1/namespaces/{namespace}/serviceaccounts"
+        self.api.create_if_absent(accounts, {"metadata": {"name": name}})
+        answer = self.api.create(f"{accounts}/{name}/token", {"spec": {"expirationSeconds": TOKEN_SECONDS}})
+        token: str = answer["status"]["token"]
+        return token
+
+    def service_account_kubeconfig(self, namespace: str, name: str) -> Path:
+        """A kubeconfig of the service account, which is made if absent."""
+        return self._servers.write_kubeconfig(f"{namespace}.{name}", self.service_account_token(namespace, name))
+
+    def audit_mark(self) -> int:
+        """The end of the audit log now, for `audit(since=...)`."""
+        self._settle_audit()
+        return self._servers.audit_log.stat().st_size
+
+    def audit(self, since: int = 0, user: str | None = None) -> tuple[audit.AuditEvent, ...]:
+        """What was asked since the mark, in order, by all users or one (`system:serviceaccount:NAMESPACE:NAME`)."""
+        self._settle_audit()
+        events = audit.read(self._servers.audit_log, since)
+        return tuple(event for event in events if user in (None, event.user) and not event.uri.startswith(_SETTLED))
+
+    def wipe(self) -> None:
+        """Deletes every object and CRD that came since the start, finalizers or not, and waits until they are gone."""
+        wiping.wipe(self.api, self._clean)
+        self._create_namespaces()
+
+    @contextmanager
+    def outage(self) -> Iterator[None]:
+        """Within, connections are refused; afterwards the API server is back at the same address with the same data."""
+        self._children["kube-apiserver"].kill()
+        try:
+            yield
+        finally:
+            self._start_api_server()
+
+    @contextmanager
+    def hang(self) -> Iterator[None]:
+        """Within, connections are accepted and nothing is answered."""
+        self._children["kube-apiserver"].suspend()
+        try:
+            yield
+        finally:
+            self._children["kube-apiserver"].resume()
+
+    def start(self, crd_folder: Path) -> None:
+        self._servers.write_inputs()
+        self._spawn(self._servers.etcd())
+        self._start_api_server()
+        self._servers.write_kubeconfig("admin", self._servers.admin_token)
+        self._create_namespaces()
+        crds.install(self.api, crd_folder)  # first: the garbage collector looks for new kinds only every 30 seconds
+        self._spawn(self._servers.controller_manager())
+        self._wait("service accounts", self._controllers_work)
+        self._clean = wiping.inventory(self.api)
+
+    def stop(self) -> None:
+        for child in reversed(self._children.values()):
+            child.kill()
+
+    def _start_api_server(self) -> None:
+        self._spawn(self._servers.api_server())
+        self._wait("/readyz", self._is_ready)
+
+    def _spawn(self, command: list[str]) -> None:
+        child = Child(command, self.workdir)
+        self._children[child.name] = child
+        self._say(f"started {child.name}, pid {child.pid}")
+
+    def _wait(self, what: str, look: Callable[[], bool]) -> None:
+        def look_at_children_first() -> bool:
+            for child in self._children.values():
+                if not child.running:
+                    raise StartFailed(f"{child.name} ended before {what}:\n{child.last_words()}")
+            return look()
+
+        waiting.until(what, look_at_children_first, SECONDS_TO_START)
+
+    def _is_ready(self) -> bool:
+        try:
+            return self._servers.ca_file.exists() and bool(self.api.get("/readyz") == "ok")
+        except (ApiError, OSError):
+            return False
+
+    def _controllers_work(self) -> bool:
+        """Each namespace has its default service account and the root certificate."""
+        accounts = self._namespaces_with("serviceaccounts", "default")
+        certificates = self._namespaces_with("configmaps", "kube-root-ca.crt")
+        return set(NAMESPACES) <= accounts & certificates
+
+    def _namespaces_with(self, resource: str, name: str) -> set[str]:
+        found: dict[str, Any] = self.api.get(f"/api/v1/{resource}?fieldSelector=metadata.name%3D{name}")
+        return {item["metadata"]["namespace"] for item in found["items"]}
+
+    def _create_namespaces(self) -> None:
+        for name in NAMESPACES:
+            self.api.create_if_absent("/api/v1/namespaces", {"metadata": {"name": name}})
+
+    def _settle_audit(self) -> None:
+        """Asks something of our own and waits for its line: then the lines of earlier requests are there as well."""
+        uri = f"{_SETTLED}{next(self._numbers)}"
+        size = self._servers.audit_log.stat().st_size
+        self.api.get(uri)
+        waiting.until("audit log", lambda: f'"{uri}"'.encode() in _tail(self._servers.audit_log, size))
+
+
+_SETTLED = "/version?settled="
+
+
+def _tail(file: Path, offset: int) -> bytes:
+    with file.open("rb") as content:
+        content.seek(offset)
+        return content.read()
