@@ -13,7 +13,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +49,8 @@ def credential_of(access: Access, environ: Mapping[str, str], now: datetime) -> 
 
 def renewable(access: Access) -> bool:
     """Whether asking again may give another credential."""
-    return bool(access.user.get("tokenFile") or access.user.get("exec"))
+    user = access.user
+    return bool(user.get("tokenFile") or (user.get("exec") and not user.get("token")))
 
 
 def _rest(user: Body) -> dict[str, Any]:
@@ -127,16 +128,17 @@ def _plugin_status(plugin: Body, output: str) -> Body:
         raise Unauthorized(f"{plugin['command']} did not print JSON: {error}") from error
     if not isinstance(answer, dict) or answer.get("kind") != "ExecCredential":
         raise Unauthorized(f"{plugin['command']} did not print an ExecCredential")
-    if answer.get("apiVersion") != plugin.get("apiVersion"):
-        raise Unauthorized(
-            f"{plugin['command']} answered in {answer.get('apiVersion')}; the kubeconfig wants {plugin.get('apiVersion')}"
-        )
+    found, wanted = answer.get("apiVersion"), plugin.get("apiVersion")
+    if found != wanted:
+        raise Unauthorized(f"{plugin['command']} answered in {found}; the kubeconfig wants {wanted}")
     return answer.get("status") or {}
 
 
 def _time(plugin: Body, text: str | None) -> datetime | None:
+    if not text:
+        return None
     try:
-        return datetime.fromisoformat(text) if text else None
+        return datetime.fromisoformat(text).astimezone(UTC)
     except ValueError as error:
         raise Unauthorized(f"{plugin['command']} gave no RFC 3339 time: {text!r}") from error
 

@@ -1,0 +1,250 @@
+"""The real cluster: the Protocol's calls as HTTP requests to an API server, and its answers as values or our errors.
+
+One call is one request, but for `list` (one a page). It does not retry, cache or discover: a Kind brings its plural.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from reconcile.cluster.errors import Gone, ServerFailed
+from reconcile.cluster.exchange import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, Exchange, Query, Request, Transport
+from reconcile.cluster.kubeconfig import Access
+from reconcile.cluster.paths import collection_path, object_path, require_complete
+from reconcile.cluster.permission import Permission
+from reconcile.cluster.protocol import (
+    FIELD_MANAGER,
+    Answer,
+    EventType,
+    Listing,
+    Propagation,
+    Selection,
+    Verdict,
+    WatchEvent,
+)
+from reconcile.cluster.refusal import Call, refusal, refusal_of_event
+from renderer.model.ref import Body, Kind, Ref, ref_of
+
+_PAGE = 500
+_STREAM_GRACE = 15.0  # a server may end its window a little late
+_REVIEW = Kind(
+    api_version="authorization.k8s.io/v1",
+    kind="SelfSubjectAccessReview",
+    plural="selfsubjectaccessreviews",
+    namespaced=False,
+)
+_STRICT: Query = (("fieldValidation", "Strict"),)
+_DRY_RUN: Query = (("dryRun", "All"),)
+
+
+def connect(access: Access, *, environ: Mapping[str, str], now: Callable[[], datetime]) -> Client:
+    """A client for what `kubeconfig.find_access` found. Loads the `kubernetes` package; sends nothing yet.
+
+    `now` gives the wall clock with a time zone; credentials expire by it.
+    """
+    from reconcile.cluster.transport import KubernetesTransport
+
+    return Client(KubernetesTransport(access, environ=environ, now=now))
+
+
+class Client:
+    """`protocol.Cluster` over HTTP; see there for what each call means."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def get(self, kind: Kind, ref: Ref) -> Answer:
+        return self._answer(Call(verb="get", kind=kind, ref=ref), Request(method="GET", path=object_path(kind, ref)))
+
+    def list(self, selection: Selection) -> Listing:
+        """Page by page; when history is lost between two pages, once more in one piece, as client-go does."""
+        try:
+            return self._pages(selection, (("limit", str(_PAGE)),))
+        except Gone:
+            return self._pages(selection, ())
+
+    def watch(self, selection: Selection, *, resource_version: str, window: int) -> ClientWindow:
+        query: Query = (
+            ("watch", "true"),
+            ("allowWatchBookmarks", "true"),
+            ("resourceVersion", resource_version),
+            ("timeoutSeconds", str(max(1, window))),
+            *_selectors(selection),
+        )
+        path = collection_path(selection.kind, selection.namespace)
+        call = _call_on(selection, "watch")
+        request = Request(method="GET", path=path, query=query, timeout=30.0, idle=window + _STREAM_GRACE)
+        return ClientWindow(call, self._accepted(call, request))
+
+    def apply(
+        self, kind: Kind, body: Body, *, force: bool = False, dry_run: bool = False, field_manager: str = FIELD_MANAGER
+    ) -> Answer:
+        query = (*_writing(dry_run, field_manager), *((("force", "true"),) if force else ()))
+        return self._patch(kind, ref_of(body), body, APPLY_PATCH, query)
+
+    def patch(
+        self,
+        kind: Kind,
+        ref: Ref,
+        patch: Body,
+        *,
+        subresource: str = "",
+        dry_run: bool = False,
+        field_manager: str = FIELD_MANAGER,
+    ) -> Answer:
+        return self._patch(kind, ref, patch, MERGE_PATCH, _writing(dry_run, field_manager), subresource)
+
+    def json_patch(
+        self,
+        kind: Kind,
+        ref: Ref,
+        operations: Sequence[Body],
+        *,
+        dry_run: bool = False,
+        field_manager: str = FIELD_MANAGER,
+    ) -> Answer:
+        return self._patch(kind, ref, operations, JSON_PATCH, _writing(dry_run, field_manager))
+
+    def create(self, kind: Kind, body: Body, *, dry_run: bool = False, field_manager: str = FIELD_MANAGER) -> Answer:
+        ref = ref_of(body)
+        require_complete(kind, ref)
+        path = collection_path(kind, ref.namespace)
+        request = Request(method="POST", path=path, query=_writing(dry_run, field_manager), body=body)
+        return self._answer(Call(verb="create", kind=kind, ref=ref), request)
+
+    def delete(
+        self,
+        kind: Kind,
+        ref: Ref,
+        *,
+        uid: str = "",
+        resource_version: str = "",
+        propagation: Propagation = Propagation.BACKGROUND,
+        dry_run: bool = False,
+    ) -> Answer:
+        options: dict[str, Any] = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": str(propagation)}
+        if conditions := {k: v for k, v in (("uid", uid), ("resourceVersion", resource_version)) if v}:
+            options["preconditions"] = conditions
+        if dry_run:
+            options["dryRun"] = ["All"]
+        request = Request(method="DELETE", path=object_path(kind, ref), body=options)
+        answer = self._answer(Call(verb="delete", kind=kind, ref=ref), request)
+        stays = answer.body.get("kind") == kind.kind and answer.body["metadata"].get("deletionTimestamp")
+        return answer if stays else Answer(body={}, warnings=answer.warnings)
+
+    def put(self, kind: Kind, ref: Ref, subresource: str, body: Body | None = None) -> Answer:
+        request = Request(method="PUT", path=object_path(kind, ref, subresource), body=body or {})
+        return self._answer(Call(verb="update", kind=kind, ref=ref, subresource=subresource), request)
+
+    def read(self, kind: Kind, ref: Ref, subresource: str, query: Mapping[str, str] | None = None) -> bytes:
+        path = object_path(kind, ref, subresource)
+        call = Call(verb="get", kind=kind, ref=ref, subresource=subresource)
+        return self._accepted(call, Request(method="GET", path=path, query=tuple((query or {}).items()))).read()
+
+    def review(self, permission: Permission) -> Verdict:
+        resource, _, subresource = permission.resource.partition("/")
+        attributes = {
+            "verb": permission.verb,
+            "group": permission.group,
+            "resource": resource,
+            "subresource": subresource,
+            "namespace": permission.namespace,
+            "name": permission.name,
+        }
+        spec = {"resourceAttributes": {key: value for key, value in attributes.items() if value}}
+        body = {"apiVersion": _REVIEW.api_version, "kind": _REVIEW.kind, "spec": spec}
+        call = Call(verb="create", kind=_REVIEW, ref=ref_of(body))
+        status = self._answer(call, Request(method="POST", path=collection_path(_REVIEW), body=body)).body["status"]
+        return Verdict(allowed=bool(status.get("allowed")), reason=str(status.get("reason") or ""))
+
+    def _pages(self, selection: Selection, limit: Query) -> Listing:
+        call = _call_on(selection, "list")
+        path = collection_path(selection.kind, selection.namespace)
+        items: list[Body] = []
+        warnings: dict[str, None] = {}
+        token: Query = ()
+        while True:
+            query = (*limit, *token, *_selectors(selection))
+            answer = self._answer(call, Request(method="GET", path=path, query=query))
+            items += answer.body.get("items") or ()
+            warnings |= dict.fromkeys(answer.warnings)
+            metadata = answer.body.get("metadata") or {}
+            if not metadata.get("continue"):
+                return _listing(selection.kind, items, str(metadata.get("resourceVersion") or ""), tuple(warnings))
+            token = (("continue", metadata["continue"]),)
+
+    def _patch(
+        self,
+        kind: Kind,
+        ref: Ref,
+        body: Body | Sequence[Body],
+        content_type: str,
+        query: Query,
+        subresource: str = "",
+    ) -> Answer:
+        path = object_path(kind, ref, subresource)
+        request = Request(method="PATCH", path=path, query=query, body=body, content_type=content_type)
+        return self._answer(Call(verb="patch", kind=kind, ref=ref, subresource=subresource), request)
+
+    def _answer(self, call: Call, request: Request) -> Answer:
+        exchange = self._accepted(call, request)
+        content = exchange.read()
+        return Answer(body=_json(content, exchange.status) if content else {}, warnings=exchange.warnings)
+
+    def _accepted(self, call: Call, request: Request) -> Exchange:
+        exchange = self._transport.open(request)
+        if 200 <= exchange.status < 300:
+            return exchange
+        raise refusal(call, exchange.status, exchange.read(), exchange.retry_after)
+
+
+class ClientWindow:
+    """`protocol.Window` over a streaming answer."""
+
+    def __init__(self, call: Call, exchange: Exchange) -> None:
+        self._call = call
+        self._exchange = exchange
+
+    def __iter__(self) -> Iterator[WatchEvent]:
+        for line in self._exchange.lines():
+            event = _json(line, 200)
+            if event["type"] == "ERROR":
+                self.close()
+                raise refusal_of_event(self._call, event["object"])
+            yield WatchEvent(type=EventType(event["type"]), body=event["object"])
+
+    def close(self) -> None:
+        self._exchange.close()
+
+
+def _json(content: bytes, status: int) -> Any:
+    """Something between us and the API server may answer 200 with a page of its own."""
+    try:
+        return json.loads(content)
+    except ValueError as error:
+        raise ServerFailed(f"the answer is not JSON: {content[:200]!r}", status) from error
+
+
+def _call_on(selection: Selection, verb: str) -> Call:
+    kind = selection.kind
+    ref = Ref(api_version=kind.api_version, kind=kind.kind, namespace=selection.namespace, name="")
+    return Call(verb=verb, kind=kind, ref=ref)
+
+
+def _selectors(selection: Selection) -> Query:
+    wanted = (("labelSelector", selection.labels), ("fieldSelector", selection.fields))
+    return tuple((name, text) for name, text in wanted if text)
+
+
+def _writing(dry_run: bool, field_manager: str) -> Query:
+    return (("fieldManager", field_manager), *_STRICT, *(_DRY_RUN if dry_run else ()))
+
+
+def _listing(kind: Kind, items: Sequence[Body], resource_version: str, warnings: tuple[str, ...]) -> Listing:
+    """A list's items come without apiVersion and kind for built-in kinds, and from a cache in no fixed order."""
+    named = ({"apiVersion": kind.api_version, "kind": kind.kind, **item} for item in items)
+    ordered = sorted(named, key=lambda body: (body["metadata"].get("namespace") or "", body["metadata"]["name"]))
+    return Listing(items=tuple(ordered), resource_version=resource_version, warnings=warnings)
