@@ -46,10 +46,13 @@ def path_name(path: Path) -> str:
 def look_up(value: Any, path: Path) -> Any:
     """What stands at `path`, or `ABSENT`."""
     for step in path:
-        if (isinstance(value, Mapping) and isinstance(step, str) and step in value) or (
-            isinstance(value, (list, tuple)) and isinstance(step, int) and step < len(value)
-        ):
-            value = value[step]
-        else:
+        if not _has(value, step):
             return ABSENT
+        value = value[step]
     return value
+
+
+def _has(value: Any, step: str | int) -> bool:
+    if isinstance(step, str):
+        return isinstance(value, Mapping) and step in value
+    return isinstance(value, (list, tuple)) and step < len(value)

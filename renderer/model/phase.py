@@ -1,4 +1,4 @@
-"""A phase and its steps, as declared in `phase.yaml` or as resolved for one plan: the same shapes, the text filled in."""
+"""A phase and its steps, as declared in `phase.yaml` or as resolved for one plan: the same shapes, text filled in."""
 
 from __future__ import annotations
 
@@ -145,6 +145,7 @@ class Fetch:
     path: str
     read_as: FetchAs
     required: tuple[str, ...] = ()
+    non_empty: bool = False
     absent: Absence | None = None
 
 

@@ -1,0 +1,320 @@
+"""Turns the body of a `phase.yaml` into the model. The body has passed `schemas/phase.json`; what a schema cannot say
+(paths, durations, a step without a gate) is checked by `renderer.catalog.verify`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from renderer.model.path import parse_path
+from renderer.model.phase import (
+    Absence,
+    Borrowed,
+    Capture,
+    Condition,
+    Deletion,
+    Fetch,
+    FetchAs,
+    Hold,
+    JobStates,
+    Lane,
+    ManifestSpec,
+    NodeStates,
+    Occasion,
+    Owned,
+    Phase,
+    Position,
+    ProbeCondition,
+    Seed,
+    Step,
+    Trace,
+    Union,
+    WhenAbsent,
+)
+from renderer.model.probe import (
+    Absent,
+    Builtin,
+    Captured,
+    ClusterTarget,
+    EveryTarget,
+    Event,
+    Failure,
+    Field,
+    FieldOf,
+    Fixed,
+    Gate,
+    ManifestTarget,
+    ObjectTarget,
+    Operand,
+    Predicate,
+    Probe,
+    Rule,
+    Severity,
+    Target,
+    Test,
+    Trigger,
+)
+from renderer.model.probe import Condition as ConditionPredicate
+from renderer.model.ref import Ref
+
+Raw = Mapping[str, Any]
+
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_RETURNS: dict[str, Raw] = {"always": {"success": "all", "abort": "all", "failure": "all"}, "never": {}}
+
+
+def phase_from(raw: Raw, *, number: int, folder: str) -> Phase:
+    """Raises `ValueError` for a path or a pattern that cannot be read."""
+    return Phase(
+        name=raw["name"],
+        number=number,
+        folder=folder,
+        description=raw["description"],
+        active=raw["status"]["active"],
+        completed=raw["status"]["completed"],
+        deletion=Deletion(raw["deletion"]),
+        requires=tuple(raw.get("requires", ())),
+        provides=tuple(raw.get("provides", ())),
+        skip_when=_conditions(raw),
+        lanes=tuple(
+            Lane(name=name, at_most=lane["atMost"], waiting=lane["waiting"])
+            for name, lane in raw.get("lanes", {}).items()
+        ),
+        steps=tuple(step_from(step, position) for position in Position for step in raw.get(position, ())),
+    )
+
+
+def step_from(raw: Raw, position: Position) -> Step:
+    return Step(
+        name=raw["name"],
+        position=position,
+        description=raw.get("description", ""),
+        for_each=raw.get("forEach"),
+        lane=raw.get("lane"),
+        requires=tuple(raw.get("requires", ())),
+        skip_when=_conditions(raw),
+        skip_unless=_skip_unless(raw.get("skipUnless")),
+        trigger=_trigger(raw.get("trigger")),
+        repeat=raw.get("repeat", False),
+        hold=_hold(raw.get("hold")),
+        captures=tuple(_capture(name, item) for name, item in raw.get("capture", {}).items()),
+        fetches=tuple(_fetch(name, item) for name, item in raw.get("fetch", {}).items()),
+        records=tuple(raw.get("record", {}).items()),
+        seed=_seed(raw.get("seed")),
+        manifests=_manifests(raw),
+        gates=tuple(_gate(item) for item in raw.get("gates", ())),
+        no_gate=raw.get("noGate"),
+        node_states=_node_states(raw.get("nodeStates")),
+        job_states=_job_states(raw.get("jobStates")),
+        started=_event(raw.get("started")),
+        traces=tuple(
+            Trace(api_version=item["apiVersion"], kind=item["kind"], path=parse_path(item["path"]))
+            for item in raw.get("traces", ())
+        ),
+        undo=step_from(raw["undo"], position) if "undo" in raw else None,
+    )
+
+
+def probe_from(raw: Raw) -> Probe:
+    return Probe(
+        target=_target(raw),
+        all=tuple(predicate_from(item) for item in raw["all"]),
+        fails=tuple(predicate_from(item) for item in raw.get("fails", ())),
+    )
+
+
+def predicate_from(raw: Raw) -> Predicate:
+    (word, body), *_ = raw.items()
+    return _PREDICATES[word](body)
+
+
+def ref_from(raw: Raw) -> Ref:
+    return Ref(api_version=raw["apiVersion"], kind=raw["kind"], namespace=raw.get("namespace", ""), name=raw["name"])
+
+
+def _target(raw: Raw) -> Target:
+    if "manifest" in raw:
+        return ManifestTarget(file=raw["manifest"])
+    if "object" in raw:
+        return ObjectTarget(ref=ref_from(raw["object"]))
+    if "every" in raw:
+        return _every(raw["every"])
+    return ClusterTarget()
+
+
+def _every(raw: Raw) -> EveryTarget:
+    return EveryTarget(
+        api_version=raw["apiVersion"],
+        kind=raw["kind"],
+        namespace=raw.get("namespace", ""),
+        labels=tuple(sorted(raw.get("labels", {}).items())),
+        where=tuple(predicate_from(item) for item in raw.get("where", ())),
+        at_least=raw.get("atLeast", 1),
+    )
+
+
+def _condition_predicate(raw: Raw) -> ConditionPredicate:
+    return ConditionPredicate(type=raw["type"], status=raw["is"], reason=raw.get("reason"))
+
+
+def _field(raw: Raw) -> Field:
+    word = next(key for key in raw if key != "path")
+    return Field(path=parse_path(raw["path"]), test=Test(word), operand=_operand(raw[word]))
+
+
+def _operand(raw: Any) -> Operand:
+    if isinstance(raw, Mapping):
+        if "captured" in raw:
+            return Captured(name=raw["captured"])
+        return FieldOf(path=parse_path(raw["path"]), default=raw.get("default"))
+    return Fixed(value=tuple(raw) if isinstance(raw, list) else raw)
+
+
+def _rule(raw: Raw) -> Rule:
+    return Rule(name=raw["name"], arguments=tuple((key, value) for key, value in raw.items() if key != "name"))
+
+
+_PREDICATES: Mapping[str, Any] = {
+    "condition": _condition_predicate,
+    "field": _field,
+    "rule": _rule,
+    "absent": lambda _: Absent(),
+    "builtin": lambda _: Builtin(),
+}
+
+
+def _conditions(raw: Raw) -> tuple[Condition, ...]:
+    return tuple(_condition(item) for item in raw.get("skipWhen", ()))
+
+
+def _condition(raw: Raw) -> Condition:
+    return Condition(expr=raw["expr"], because=raw["because"])
+
+
+def _skip_unless(raw: Raw | None) -> ProbeCondition | None:
+    return ProbeCondition(probe=probe_from(raw["probe"]), because=raw["because"]) if raw else None
+
+
+def _trigger(raw: Raw | None) -> Trigger | None:
+    if raw is None:
+        return None
+    return Trigger(probe=probe_from(raw["probe"]), capture=raw.get("capture"), waiting=raw.get("waiting"))
+
+
+def _hold(raw: Raw | None) -> Hold | None:
+    return Hold(**{key: raw[key] for key in ("when", "state", "reason", "message")}) if raw else None
+
+
+def _capture(name: str, raw: Raw) -> Capture:
+    return Capture(
+        name=name,
+        target=_target(raw),
+        path=parse_path(raw["path"]),
+        default=raw.get("default"),
+        add=raw.get("add", 0),
+        record=raw.get("record"),
+    )
+
+
+def _fetch(name: str, raw: Raw) -> Fetch:
+    absent = raw.get("absent")
+    return Fetch(
+        name=name,
+        namespace=raw["namespace"],
+        service=raw["service"],
+        port=raw["port"],
+        path=raw["path"],
+        read_as=FetchAs(raw["as"]),
+        required=tuple(raw.get("required", ())),
+        non_empty=raw.get("nonEmpty", False),
+        absent=Absence(because=absent["because"], event=_event(absent.get("event"))) if absent else None,
+    )
+
+
+def _seed(raw: Raw | None) -> Seed | None:
+    return Seed(state=raw["state"], replaces=tuple(raw.get("replaces", ()))) if raw else None
+
+
+def _manifests(raw: Raw) -> tuple[ManifestSpec, ...]:
+    owned = [_owned({"file": item} if isinstance(item, str) else item) for item in raw.get("owned", ())]
+    return (*owned, *(_borrowed(item) for item in raw.get("borrowed", ())))
+
+
+def _owned(raw: Raw) -> Owned:
+    cleanup = raw.get("cleanup", (Occasion.SUCCESS, Occasion.ABORT))
+    return Owned(
+        file=raw["file"],
+        when=_condition(raw["when"]) if "when" in raw else None,
+        maintained=raw.get("maintained", False),
+        cleanup=tuple(Occasion(item) for item in cleanup),
+    )
+
+
+def _borrowed(raw: Raw) -> Borrowed:
+    returns = raw["return"]
+    declared = _RETURNS[returns] if isinstance(returns, str) else returns
+    union = raw.get("union")
+    return Borrowed(
+        file=raw["file"],
+        when=_condition(raw["when"]) if "when" in raw else None,
+        returns=tuple(
+            (Occasion(occasion), () if paths == "all" else tuple(parse_path(path) for path in paths))
+            for occasion, paths in declared.items()
+            if paths != "none"
+        ),
+        raise_only=raw.get("raiseOnly", False),
+        when_absent=WhenAbsent(raw.get("whenAbsent", WhenAbsent.WAIT)),
+        union=_union(union) if union else None,
+    )
+
+
+def _union(raw: Raw) -> Union:
+    return Union(path=parse_path(raw["path"]), keys=tuple(raw["keys"]), values=raw["values"])
+
+
+def _gate(raw: Raw) -> Gate:
+    return Gate(
+        probe=probe_from(raw["probe"]),
+        waiting=raw.get("waiting"),
+        failure=_failure(raw.get("failure", {})),
+        slow_after=_seconds(raw.get("slowAfter")),
+        timeout=_seconds(raw.get("timeout")),
+        consecutive=raw.get("consecutive", 1),
+    )
+
+
+def _failure(raw: Raw) -> Failure:
+    return Failure(
+        message=raw.get("message"),
+        severity=Severity(raw.get("severity", Severity.TERMINAL)),
+        event=_event(raw.get("event")),
+    )
+
+
+def _event(raw: Raw | None) -> Event | None:
+    return Event(type=raw["type"], reason=raw["reason"], message=raw["message"]) if raw else None
+
+
+def _node_states(raw: Raw | None) -> NodeStates | None:
+    if raw is None:
+        return None
+    return NodeStates(active=raw.get("active"), completed=raw.get("completed"), failed=raw.get("failed"))
+
+
+def _job_states(raw: Raw | None) -> JobStates | None:
+    if raw is None:
+        return None
+    return JobStates(
+        namespace=raw["namespace"],
+        labels=_pairs(raw["labels"]),
+        node_label=raw["nodeLabel"],
+        states=NodeStates(**{key: raw["states"].get(key) for key in ("active", "completed", "failed")}),
+    )
+
+
+def _pairs(raw: Raw) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted(raw.items()))
+
+
+def _seconds(text: str | None) -> int | None:
+    return None if text is None else int(text[:-1]) * _SECONDS[text[-1]]

@@ -1,0 +1,251 @@
+"""The one door to Jinja: sandboxed, strict, no clock, no network, and nothing printed that was not quoted.
+
+Three things are rendered: manifest templates (`render_text`), strings of `phase.yaml` with marks in them
+(`render_string`) and expressions (`evaluate`). In a manifest template every printed text must come through `quote` or a
+macro; a bare one is an error, so that no input can become YAML structure.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from types import TracebackType
+from typing import Any, NoReturn
+
+from jinja2 import BaseLoader, StrictUndefined, TemplateNotFound, TemplateSyntaxError, UndefinedError
+from jinja2.exceptions import SecurityError
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+from markupsafe import Markup
+
+from renderer.errors import Problems, problem
+
+
+class Scope(Mapping[str, Any]):
+    """A named, immutable mapping whose attribute look-up prefers keys; an unknown key is an error with a suggestion."""
+
+    __slots__ = ("_values", "name")
+
+    def __init__(self, name: str, values: Mapping[str, Any]) -> None:
+        self.name = name
+        self._values = dict(values)
+
+    def __getitem__(self, key: str) -> Any:
+        return self._values[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+
+class Raised(Exception):
+    """A template called `fail`."""
+
+
+class Templates:
+    """A tree of templates, compiled once. `tree` maps a path to its text and the name that errors show."""
+
+    def __init__(self, tree: Mapping[str, tuple[str, str]], functions: Mapping[str, Callable[..., Any]]) -> None:
+        self._tree = tree
+        self._environment = _environment(tree, {**functions, "fail": _fail})
+        self._strings = _environment({}, {**functions, "fail": _fail}, quoted=False)
+        self._expressions: dict[str, Any] = {}
+        self._texts: dict[str, Any] = {}
+
+    def render_text(self, path: str, context: Mapping[str, Any]) -> str:
+        """The text of one manifest template. Raises `Problems` with the template's line."""
+        with _Explained(self, path):
+            return self._environment.get_template(path).render(context)
+        raise AssertionError("unreachable")
+
+    def render_string(self, text: str, context: Mapping[str, Any], *, file: str, line: int | None = None) -> str:
+        """A string of a declaration with its marks filled in; text without marks comes back as it is."""
+        if "{{" not in text and "{%" not in text:
+            return text
+        with _Explained(self, file, line):
+            if text not in self._texts:
+                self._texts[text] = self._strings.from_string(text)
+            return str(self._texts[text].render(context))
+        raise AssertionError("unreachable")
+
+    def evaluate(self, expression: str, context: Mapping[str, Any], *, file: str, line: int | None = None) -> Any:
+        """The value of an expression, plain data."""
+        with _Explained(self, file, line):
+            if expression not in self._expressions:
+                self._expressions[expression] = self._strings.compile_expression(expression, undefined_to_none=False)
+            value = self._expressions[expression](**context)
+            if isinstance(value, StrictUndefined):
+                bool(value)
+            return value
+        raise AssertionError("unreachable")
+
+    def check_syntax(self, path: str) -> None:
+        """Raises `Problems` where a template cannot be compiled."""
+        with _Explained(self, path):
+            self._environment.get_template(path)
+
+    def shown(self, path: str) -> str:
+        """The name by which errors call a template."""
+        return self._tree[path][1] if path in self._tree else path
+
+
+class _Explained:
+    """Turns whatever a template can raise into one `Problems` with file, line and remedy."""
+
+    def __init__(self, templates: Templates, path: str, line: int | None = None) -> None:
+        self._templates, self._path, self._line = templates, path, line
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        if error is None or isinstance(error, (Problems, KeyboardInterrupt, MemoryError)):
+            return
+        if not isinstance(error, Exception):
+            return
+        raise self._problem(error) from error
+
+    def _problem(self, error: Exception) -> Problems:
+        file, line = self._place(error)
+        if isinstance(error, TemplateSyntaxError):
+            return problem("TemplateSyntax", _lower(error.message or "cannot be read"), file=file, line=line)
+        if isinstance(error, UndefinedError):
+            remedy = "correct the name; `upgradeplan phases NAME --context` lists what a template may see"
+            return problem("UndefinedVariable", _lower(str(error)), file=file, line=line, remedy=remedy)
+        if isinstance(error, Raised):
+            return problem("TemplateFailed", str(error), file=file, line=line)
+        if isinstance(error, TemplateNotFound):
+            remedy = "name a file of the template tree, from its root"
+            return problem("TemplateNotFound", f"there is no template {error.name!r}", file=file, remedy=remedy)
+        if isinstance(error, SecurityError):
+            return problem("TemplateForbidden", f"not allowed in a template: {error}", file=file, line=line)
+        return problem("TemplateFailed", f"{type(error).__name__}: {error}", file=file, line=line)
+
+    def _place(self, error: Exception) -> tuple[str, int | None]:
+        if isinstance(error, TemplateSyntaxError) and error.name:
+            return self._templates.shown(error.name), error.lineno
+        if isinstance(error, TemplateSyntaxError):
+            return self._templates.shown(self._path), self._line or error.lineno
+        frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename.startswith(_FILE_MARK)]
+        if frames:
+            return self._templates.shown(frames[-1].filename.removeprefix(_FILE_MARK)), frames[-1].lineno
+        return self._templates.shown(self._path), self._line
+
+
+_FILE_MARK = "template:"
+# What a YAML double-quoted scalar may hold as it is; everything else becomes a \u escape.
+_ESCAPED = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]")
+
+
+def quote(value: Any) -> Markup:
+    """A value as JSON text that every YAML reader takes as it is. The only way for text into a manifest."""
+    if isinstance(value, StrictUndefined):
+        str(value)  # raises, and names it
+    text = json.dumps(_plain(value), ensure_ascii=False, sort_keys=False, allow_nan=False)
+    return Markup(_ESCAPED.sub(lambda match: f"\\u{ord(match.group()):04x}", text))  # noqa: S704 - it is quoted
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, StrictUndefined):
+        str(value)
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return str(value) if isinstance(value, str) else value
+
+
+def _fail(message: str) -> NoReturn:
+    raise Raised(message)
+
+
+def _only_quoted(value: Any) -> Any:
+    """What may be printed into a manifest: numbers, booleans, and text that was quoted."""
+    if value is None:
+        raise Raised("prints a value that is not set; give a default or guard it with `if`")
+    if isinstance(value, bool):
+        return Markup("true" if value else "false")  # noqa: S704 - a constant
+    if isinstance(value, str) and not isinstance(value, Markup):
+        raise Raised(f"prints {str(value)!r} without quoting; add `| quote`")
+    return value
+
+
+class _Loader(BaseLoader):
+    def __init__(self, tree: Mapping[str, tuple[str, str]]) -> None:
+        self._tree = tree
+
+    def get_source(self, environment: Any, template: str) -> tuple[str, str, Callable[[], bool]]:
+        if template not in self._tree:
+            raise TemplateNotFound(template)
+        return self._tree[template][0], f"{_FILE_MARK}{template}", lambda: True
+
+
+class _Undefined(StrictUndefined):
+    """Says whose name is unknown and what was probably meant."""
+
+    @property
+    def _undefined_message(self) -> str:
+        holder, wanted = self._undefined_obj, str(self._undefined_name)
+        if not isinstance(holder, Mapping):
+            return f"'{wanted}' is not known here"
+        close = difflib.get_close_matches(wanted, list(holder), n=1)
+        hint = f"; did you mean '{close[0]}'?" if close else ""
+        return f"{getattr(holder, 'name', 'the mapping')} has no '{wanted}'{hint}"
+
+
+class _Environment(ImmutableSandboxedEnvironment):
+    """Attribute look-up prefers keys: `d.items` is the key, never the method."""
+
+    def getattr(self, obj: Any, attribute: str) -> Any:
+        if isinstance(obj, Mapping):
+            return obj[attribute] if attribute in obj else self.undefined(obj=obj, name=attribute)
+        return super().getattr(obj, attribute)
+
+    def getitem(self, obj: Any, argument: Any) -> Any:
+        if isinstance(obj, Mapping):
+            return obj[argument] if argument in obj else self.undefined(obj=obj, name=argument)
+        return super().getitem(obj, argument)
+
+
+def _environment(
+    tree: Mapping[str, tuple[str, str]], functions: Mapping[str, Callable[..., Any]], *, quoted: bool = True
+) -> _Environment:
+    environment = _Environment(
+        loader=_Loader(tree),
+        undefined=_Undefined,
+        autoescape=quoted,  # macros then return what may be printed; nothing is ever escaped, see `_only_quoted`
+        finalize=_only_quoted if quoted else None,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        auto_reload=False,
+    )
+    environment.filters = {name: environment.filters[name] for name in _FILTERS} | {"quote": quote, "without": without}
+    environment.globals = {"range": environment.globals["range"], "dict": dict, **functions}
+    return environment
+
+
+_FILTERS = (
+    "abs", "batch", "default", "dictsort", "first", "int", "items", "join", "last", "length", "list", "lower", "map",
+    "max", "min", "reject", "rejectattr", "replace", "reverse", "select", "selectattr", "sort", "string",
+    "sum", "trim", "unique", "upper",
+)  # fmt: skip
+
+
+def without(previous: list[str], current: list[str], retained: list[str]) -> list[str]:
+    """Image references of `previous` that `current` lacks, sorted; a reference whose last path part is in `retained`
+    stays, whatever its registry, tag or digest (behaviour spec 3.8)."""
+    return sorted(image for image in set(previous) - set(current) if _component(image) not in retained)
+
+
+def _component(image: str) -> str:
+    return image.rpartition("/")[2].partition("@")[0].partition(":")[0]
+
+
+def _lower(text: str) -> str:
+    text = text.rstrip(".")
+    return text[:1].lower() + text[1:] if not text[1:2].isupper() else text
