@@ -1,0 +1,101 @@
+"""Plans for 1,000 nodes with names of 63 characters, each at a moment when its status is as large as it gets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+NODES = tuple(
+    f"rack-{number:04}-compute-production-room-with-a-rather-long-name-".ljust(63, "x") for number in range(1000)
+)
+OWNING = ("PreDrain", "PostDrain", "RestoreVM")
+OTHERS = ("AcknowledgePreDrain", "WaitingReboot", "AcknowledgePostDrain")
+TIME = "2026-11-28T09:30:00Z"
+DIGEST = "3f2a9c01d4e5"
+SEAL = f"sha256:{'ab' * 32}"
+PHASES = tuple(f"PhaseNumber{number}" for number in range(12))
+
+
+def paused() -> Mapping[str, Any]:
+    """Every node is held: all stand in the spec, and each in the status with reason and sentence."""
+    held = {
+        "state": "UpgradePaused",
+        "reason": "AdministrativelyPaused",
+        "message": "Node upgrade paused as requested by the user",
+    }
+    return _plan(
+        {"nodeUpgradeOption": {"pauseNodes": list(NODES)}}, {"nodeUpgradeStatuses": dict.fromkeys(NODES, held)}
+    )
+
+
+def at_work() -> Mapping[str, Any]:
+    """Every node is in the same step, which no trigger paces, with a Job each."""
+    states = dict.fromkeys(NODES, {"state": "SingleNodeUpgrading"})
+    records = {f"Inventory/{node}": _record(f"hvst-upgrade-864fh-{node}"[:63]) for node in NODES}
+    return _plan({}, {"nodeUpgradeStatuses": states, "steps": _steps() | {"NodeUpgrade": {"records": records}}})
+
+
+def done() -> Mapping[str, Any]:
+    """Every node has gone through every step."""
+    states = dict.fromkeys(NODES, {"state": "ImageCleaned"})
+    lines = dict.fromkeys(OWNING, f"{TIME} 1312s {DIGEST}") | dict.fromkeys(OTHERS, f"{TIME} 1312s")
+    steps = _steps() | {"NodeUpgrade": {"records": _once(), "done": dict.fromkeys(NODES, lines)}}
+    return _plan({}, {"nodeUpgradeStatuses": states, "steps": steps})
+
+
+def _plan(spec: Mapping[str, Any], status: Mapping[str, Any]) -> Mapping[str, Any]:
+    metadata = {"name": "hvst-upgrade-864fh"}
+    return {
+        "apiVersion": "management.harvesterhci.io/v1beta1",
+        "kind": "UpgradePlan",
+        "metadata": metadata,
+        "spec": {"version": "v1.8.0", "restoreVM": True, **spec},
+        "status": {**_rest(), **status},
+    }
+
+
+def _rest() -> Mapping[str, Any]:
+    """What every status holds, at a generous size."""
+    conditions = [
+        {"type": kind, "status": "True", "reason": "NodeUpgrading", "message": "m" * 500, "lastTransitionTime": TIME}
+        for kind in ("Available", "Progressing", "Degraded", "Ready", "Reconciling", "Stalled")
+    ]
+    return {
+        "conditions": conditions,
+        "borrowed": [_borrowed(f"/spec/field{number}") for number in range(12)],
+        "phaseTransitionTimestamps": [{"phase": phase, "phaseTransitionTimestamp": TIME} for phase in PHASES * 2],
+        "digest": {
+            "approved": SEAL,
+            "rendered": SEAL,
+            "phases": dict.fromkeys(PHASES, {"approved": SEAL, "rendered": SEAL}),
+        },
+    }
+
+
+def _borrowed(path: str) -> Mapping[str, Any]:
+    return {
+        "phase": "NodeUpgrade",
+        "step": "Provision",
+        "apiVersion": "provisioning.cattle.io/v1",
+        "kind": "Cluster",
+        "namespace": "fleet-local",
+        "name": "local",
+        "path": path,
+        "absent": False,
+        "value": "v" * 300,
+        "taken": TIME,
+        "returned": TIME,
+    }
+
+
+def _steps() -> dict[str, Any]:
+    return {phase: {"records": _once()} for phase in PHASES}
+
+
+def _once() -> dict[str, Any]:
+    return {f"StepNumber{number}": {**_record("o" * 63), "ended": TIME} for number in range(3)}
+
+
+def _record(job: str) -> dict[str, Any]:
+    owned = {"apiVersion": "batch/v1", "kind": "Job", "namespace": "harvester-system", "name": job, "digest": DIGEST}
+    return {"state": "Applied", "started": TIME, "objects": [owned]}
