@@ -21,6 +21,7 @@ from renderer.errors import Problem, Problems, problem
 Path = tuple[str | int, ...]
 
 _MAX_NODES = 2_000_000  # an alias bomb is refused long before memory is short
+_MAX_DEPTH = 100  # the deepest CRD of the field has 40; whoever walks a value may recurse
 _PLAIN = "!plain"
 _TAGS = {f"tag:yaml.org,2002:{name}": name for name in ("str", "int", "float", "bool", "null", "map", "seq")}
 _QUOTE_REMEDY = "put the value in quotes if it is text"
@@ -70,11 +71,12 @@ def parse(text: str, file: str) -> tuple[Document, ...]:
     except yaml.reader.ReaderError as error:
         raise problem(
             "InvalidYAML",
-            f"character {error.character!r} at position {error.position} is not allowed in YAML",
+            f"character U+{error.character:04X} is not allowed in YAML",
             file=file,
-            line=text.count("\n", 0, error.position) + 1 if isinstance(error.position, int) else None,
+            line=text.encode().count(b"\n", 0, error.position) + 1,
+            remedy="remove the character, or write it as an escape in double quotes",
         ) from error
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise problem("InvalidYAML", f"cannot be read as YAML: {error}", file=file) from error
     documents = (_document(node, file) for node in nodes)
     return tuple(document for document in documents if document.value is not None)
@@ -150,6 +152,8 @@ class _Builder:
         self._count += 1
         if self._count > _MAX_NODES or id(node) in self._open:
             raise self._refuse(node, "an alias repeats too much or contains itself", "write the value out")
+        if len(self._open) > _MAX_DEPTH:
+            raise self._refuse(node, f"nested deeper than {_MAX_DEPTH} levels", "make it flatter")
         if isinstance(node, yaml.ScalarNode):
             return self._build_scalar(node)
         self._open.add(id(node))
@@ -197,8 +201,11 @@ class _Builder:
         if not isinstance(node, yaml.ScalarNode):
             raise self._refuse(node, "a key must be a scalar", "use text as the key")
         value = self._build_scalar(node)
-        if value is None or isinstance(value, bool):
-            return {True: "true", False: "false", None: "null"}[value]
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        if value is None or isinstance(value, float):  # Go refuses the one and writes the other anew: 1.10 as 1.1
+            found = f"the number {node.value}" if node.value and value is not None else "null"
+            raise self._refuse(node, f"a key is {found}, which is no text", "put the key in quotes")
         return str(value)
 
     def _merge(self, node: yaml.Node) -> dict[str, Any]:
@@ -234,6 +241,7 @@ _WORDS: dict[str, Any] = {
 }
 _GO_INT = re.compile(r"([-+]?)(0[xX][0-9a-fA-F]+|0[bB][01]+|0[oO]?[0-7]+|0|[1-9][0-9]*)")
 _GO_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+_DIGIT_GROUPS = re.compile(r"(?<=[0-9])_(?=[0-9])")
 _BASES = {"x": 16, "b": 2, "o": 8}
 
 
@@ -246,22 +254,24 @@ def _go_scalar(text: str) -> Any:
     if text in _WORDS:
         return _WORDS[text]
     if text[0] == ".":
-        return float(text) if _GO_FLOAT.fullmatch(text) else text
+        plain = _DIGIT_GROUPS.sub("", text)
+        return float(plain) if _GO_FLOAT.fullmatch(plain) else text
     if text[0] not in "+-0123456789":
         return text
     plain = text.replace("_", "")
-    if match := _GO_INT.fullmatch(plain):
-        return _go_int(*match.groups())
+    if (match := _GO_INT.fullmatch(plain)) and (value := _go_int(*match.groups())) is not None:
+        return value
     return float(plain) if _GO_FLOAT.fullmatch(plain) else text
 
 
-def _go_int(sign: str, digits: str) -> int | float:
+def _go_int(sign: str, digits: str) -> int | None:
+    """None where it does not fit; Go then takes decimal digits for a float and anything else for text."""
     base = _BASES.get(digits[1:2].lower(), 8) if digits[0] == "0" and len(digits) > 1 else 10
     body = digits[2:] if digits[1:2].lower() in _BASES else digits
+    if len(body.lstrip("0")) > 64:
+        return None
     value = int(f"{sign}{body}", base)
-    if -(2**63) <= value < 2**64:
-        return value
-    return float(value) if base == 10 else value
+    return value if -(2**63) <= value < (2**63 if sign else 2**64) else None
 
 
 # ------------------------------------------------------------------------------------------------------------ writing
@@ -297,20 +307,36 @@ def _represent_text(dumper: _Dumper, text: str) -> yaml.Node:
 def _represent_float(dumper: _Dumper, value: float) -> yaml.Node:
     if not math.isfinite(value):
         raise TypeError(f"{value} is not a number that JSON has")
-    text = str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
+    if value.is_integer() and abs(value) < 1e15:
+        return dumper.represent_int(int(value))
+    text = repr(value)
     if "e" in text and "." not in text:
         text = text.replace("e", ".0e")  # a reader by YAML 1.1 wants the point
     return dumper.represent_scalar("tag:yaml.org,2002:float", text)
 
 
 def _represent_mapping(dumper: _Dumper, value: Mapping[str, Any]) -> yaml.Node:
+    if not all(isinstance(key, str) for key in value):
+        raise TypeError("a key is no text")
     return dumper.represent_mapping("tag:yaml.org,2002:map", list(value.items()))
 
 
-_Dumper.add_representer(str, _represent_text)
-_Dumper.add_representer(float, _represent_float)
-_Dumper.add_representer(dict, _represent_mapping)
-_Dumper.add_representer(tuple, lambda dumper, value: dumper.represent_list(value))
+def _refuse_to_represent(_: _Dumper, value: Any) -> yaml.Node:
+    raise TypeError(f"{type(value).__name__} is no JSON-like value")
+
+
+_REPRESENTERS: dict[Any, Any] = {
+    str: _represent_text,
+    bool: _Dumper.represent_bool,
+    int: _Dumper.represent_int,
+    float: _represent_float,
+    type(None): _Dumper.represent_none,
+    dict: _represent_mapping,
+    list: _Dumper.represent_list,
+    tuple: _Dumper.represent_list,
+    None: _refuse_to_represent,
+}
+_Dumper.yaml_representers = _REPRESENTERS
 
 
 def walk(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
