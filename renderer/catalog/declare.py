@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from renderer.model.path import parse_path
@@ -36,8 +36,8 @@ from renderer.model.probe import (
     Builtin,
     Captured,
     ClusterTarget,
-    EveryTarget,
     Event,
+    EveryTarget,
     Failure,
     Field,
     FieldOf,
@@ -174,7 +174,7 @@ def _rule(raw: Raw) -> Rule:
     return Rule(name=raw["name"], arguments=tuple((key, value) for key, value in raw.items() if key != "name"))
 
 
-_PREDICATES: Mapping[str, Any] = {
+_PREDICATES: Mapping[str, Callable[[Any], Predicate]] = {
     "condition": _condition_predicate,
     "field": _field,
     "rule": _rule,

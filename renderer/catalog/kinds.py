@@ -1,0 +1,79 @@
+"""The kinds table: how each kind is served, where its pods and images stand, and when an object of it is ready.
+
+A table of data (`templates/_kinds/*.yaml`); a kind that is not in it can be neither read, written nor waited for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from renderer.catalog.declare import predicate_from
+from renderer.errors import problem
+from renderer.model.path import Path, parse_path
+from renderer.model.probe import Predicate
+from renderer.model.ref import Kind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ready:
+    """The kind's own rule: ready when `all` hold, failed when one of `fails` does."""
+
+    all: tuple[Predicate, ...]
+    fails: tuple[Predicate, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KindRow:
+    """`image` is for kinds that name an image and its tag apart: the two paths."""
+
+    kind: Kind
+    ready: Ready | None = None
+    pod_spec: Path | None = None
+    image: tuple[Path, Path] | None = None
+
+
+class Kinds:
+    """Look-ups over the table."""
+
+    def __init__(self, rows: Iterable[KindRow]) -> None:
+        self._rows = {(row.kind.api_version, row.kind.kind): row for row in rows}
+
+    def __iter__(self) -> Iterator[KindRow]:
+        return iter(self._rows.values())
+
+    def find(self, api_version: str, kind: str) -> KindRow | None:
+        return self._rows.get((api_version, kind))
+
+    def row(self, api_version: str, kind: str) -> KindRow:
+        """Raises `Problems` for a kind that the table does not have."""
+        found = self.find(api_version, kind)
+        if found is None:
+            raise problem(
+                "UnknownKind",
+                f"{api_version} {kind} is not in the kinds table",
+                remedy="add a row for it to a file in _kinds/ of the template tree",
+            )
+        return found
+
+
+def rows_from(raw: Iterable[Mapping[str, Any]]) -> Iterator[KindRow]:
+    """Rows of one `_kinds` file; they have passed `schemas/kinds.json`."""
+    for item in raw:
+        ready, image = item.get("ready"), item.get("image")
+        yield KindRow(
+            kind=Kind(
+                api_version=item["apiVersion"], kind=item["kind"], plural=item["plural"], namespaced=item["namespaced"]
+            ),
+            ready=_ready(ready) if ready else None,
+            pod_spec=parse_path(item["podSpec"]) if "podSpec" in item else None,
+            image=(parse_path(image["path"]), parse_path(image["tag"])) if image else None,
+        )
+
+
+def _ready(raw: Mapping[str, Any]) -> Ready:
+    return Ready(
+        all=tuple(predicate_from(item) for item in raw["all"]),
+        fails=tuple(predicate_from(item) for item in raw.get("fails", ())),
+    )

@@ -1,0 +1,98 @@
+"""What rendering makes: manifests, and the phases and steps that they belong to, resolved for one plan.
+
+One and the same for a reviewer, a pull agent and the loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from renderer.model.path import Path
+from renderer.model.phase import Borrowed, ManifestSpec, Phase, Step
+from renderer.model.ref import Body, Ref, ref_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """A wanted object, or the fields that are borrowed on somebody else's.
+
+    `file` is its place below the plan's folder, `template` its place in the template tree. `run_time` lists the paths
+    whose values are known at run time only; their text in `body` says so. `digest` is of `body` alone.
+    """
+
+    file: str
+    template: str
+    spec: ManifestSpec
+    body: Body
+    run_time: tuple[Path, ...]
+    images: tuple[str, ...]
+    digest: str
+
+    @property
+    def ref(self) -> Ref:
+        return ref_of(self.body)
+
+    @property
+    def borrowed(self) -> bool:
+        return isinstance(self.spec, Borrowed)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pending:
+    """An input that was not given, and how to give it."""
+
+    input: str
+    remedy: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenderedStep:
+    """A step with its text filled in, for one node where it fans out.
+
+    `skipped` is why it will not run; `pending` what is missing before it can be rendered; `held` whether its hold is on.
+    """
+
+    phase: str
+    step: Step
+    manifests: tuple[Manifest, ...] = ()
+    skipped: str | None = None
+    pending: tuple[Pending, ...] = ()
+    held: bool = False
+    undo: RenderedStep | None = None
+
+    @property
+    def id(self) -> str:
+        """`Phase/Step`, or `Phase/Step/node`; unique in a plan and the key of the run-once record."""
+        parts = (self.phase, self.step.name, self.step.node)
+        return "/".join(part for part in parts if part)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenderedPhase:
+    phase: Phase
+    steps: tuple[RenderedStep, ...] = ()
+    skipped: str | None = None
+    pending: tuple[Pending, ...] = ()
+    digest: str = ""
+
+    def manifests(self) -> Iterator[Manifest]:
+        """Every manifest of the phase, undo steps included, in the order of the steps."""
+        for step in self.steps:
+            yield from step.manifests
+            if step.undo:
+                yield from step.undo.manifests
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenderedPlan:
+    """`plan` is the UpgradePlan's name; `images` every image that any manifest uses, sorted."""
+
+    plan: str
+    phases: tuple[RenderedPhase, ...]
+    images: tuple[str, ...]
+    digest: str
+
+    def manifests(self) -> Iterator[Manifest]:
+        for phase in self.phases:
+            yield from phase.manifests()
