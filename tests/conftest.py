@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from controlplane import binaries, build, cluster
@@ -41,7 +42,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_runtest_setup(item: pytest.Item) -> None:
     if item.get_closest_marker(MARKER) and (reason := binaries.why_absent()):
         if os.environ.get("CI") == "true":
-            pytest.fail(f"{reason}, and CI=true wants the control plane tested", pytrace=False)
+            pytest.fail(f"{reason}, and CI=true wants it tested", pytrace=False)
         pytest.skip(reason)
 
 
@@ -57,8 +58,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def _built(config: pytest.Config) -> binaries.Binaries:
     if (found := binaries.built()) is not None:
         return found
-    reporter = config.pluginmanager.get_plugin("terminalreporter")
-    capture = config.pluginmanager.get_plugin("capturemanager")
+    reporter: Any = config.pluginmanager.get_plugin("terminalreporter")
+    capture: Any = config.pluginmanager.get_plugin("capturemanager")
 
     def say(text: str) -> None:
         with capture.global_and_fixture_disabled():

@@ -218,7 +218,7 @@ def process(control_plane: ControlPlane) -> Iterator[subprocess.Popen[str]]:
 
 def test_nothing_outlives_a_run_that_was_killed(process: subprocess.Popen[str]) -> None:
     pids = pids_when(process, started="kube-controller-manager")
-    (workdir,) = (Path(os.readlink(f"/proc/{pid}/cwd")) for pid in pids if pid == pids[0])
+    workdir = Path(f"/proc/{pids[0]}/cwd").readlink()
     assert len(pids) == 3
 
     process.kill()
@@ -230,7 +230,7 @@ def test_nothing_outlives_a_run_that_was_killed(process: subprocess.Popen[str]) 
 
 def test_ctrl_c_during_the_start_takes_everything_down(process: subprocess.Popen[str]) -> None:
     pids = pids_when(process, started="kube-apiserver")
-    workdir = Path(os.readlink(f"/proc/{pids[0]}/cwd"))
+    workdir = Path(f"/proc/{pids[0]}/cwd").readlink()
     assert len(pids) == 2
 
     process.send_signal(signal.SIGINT)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import ssl
-import urllib.error
-import urllib.request
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -27,15 +27,13 @@ class ApiError(Exception):
 
 
 class Api:
-    """Every call is a connection of its own, so it may be used from any thread and over a restart of the server."""
+    """One connection, kept open and opened anew when it broke; threads take turns."""
 
-    def __init__(self, server: str, ca_file: Path, token: str) -> None:
-        self.server = server
+    def __init__(self, host: str, port: int, ca_file: Path, token: str) -> None:
         self._token = token
-        self._open = urllib.request.build_opener(
-            urllib.request.ProxyHandler({}),  # a proxy of the environment has no business on loopback
-            urllib.request.HTTPSHandler(context=ssl.create_default_context(cafile=str(ca_file))),
-        ).open
+        self._lock = threading.Lock()
+        context = ssl.create_default_context(cafile=str(ca_file))
+        self._connection = http.client.HTTPSConnection(host, port, timeout=30, context=context)
 
     def get(self, path: str, accept: str = JSON) -> Any:
         return self.send("GET", path, headers={"Accept": accept})
@@ -65,18 +63,28 @@ class Api:
         headers: Mapping[str, str] | None = None,
     ) -> Any:
         """The parsed answer, or its text where it is not JSON. Raises ApiError, or OSError if the server is away."""
-        request = urllib.request.Request(
-            f"{self.server}{path}",
-            method=method,
-            data=None if body is None else json.dumps(body).encode(),
-            headers={"Authorization": f"Bearer {self._token}", "Content-Type": JSON} | dict(headers or {}),
-        )
+        content = None if body is None else json.dumps(body)
+        all_headers = {"Authorization": f"Bearer {self._token}", "Content-Type": JSON} | dict(headers or {})
+        with self._lock:
+            code, answer = self._exchange(method, path, content, all_headers)
+        if code >= 400:
+            raise ApiError(method, path, code, answer if isinstance(answer, dict) else {})
+        return answer
+
+    def _exchange(self, method: str, path: str, content: str | None, headers: dict[str, str]) -> tuple[int, Any]:
+        was_open = self._connection.sock is not None
         try:
-            with self._open(request, timeout=30) as answer:
-                return _parsed(answer.read())
-        except urllib.error.HTTPError as error:
-            status = _parsed(error.read())
-            raise ApiError(method, path, error.code, status if isinstance(status, dict) else {}) from None
+            self._connection.request(method, path, content, headers)
+            answer = self._connection.getresponse()
+            return answer.status, _parsed(answer.read())
+        except ConnectionError:
+            self._connection.close()
+            if not was_open:
+                raise
+            return self._exchange(method, path, content, headers)
+        except BaseException:
+            self._connection.close()
+            raise
 
 
 def _parsed(content: bytes) -> Any:

@@ -5,6 +5,7 @@ There is no kubelet and no scheduler: a pod stays as it was created until a test
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
 import subprocess
@@ -66,7 +67,7 @@ class ControlPlane:
         self._numbers = itertools.count()
         self._clean: Mapping[str, str] = {}
 
-    @property
+    @functools.cached_property
     def api(self) -> Api:
         """The API as system:masters."""
         return self.api_as(self._servers.admin_token)
@@ -80,7 +81,7 @@ class ControlPlane:
         return {name: child.rss_mib for name, child in self._children.items()}
 
     def api_as(self, token: str) -> Api:
-        return Api(self.server, self._servers.ca_file, token)
+        return Api("127.0.0.1", self._servers.api_port, self._servers.ca_file, token)
 
     def kubectl(
         self, *args: str, kubeconfig: Path | None = None, stdin: str | None = None, check: bool = True

@@ -1,4 +1,4 @@
-"""Child processes that cannot outlive us, ports that nobody can take from us, and a folder that is swept if we are killed.
+"""Child processes that cannot outlive us, ports that nobody can take, and a folder that is swept if we are killed.
 
 Linux only: parent-death signals, SO_REUSEPORT, flock, /proc.
 """

@@ -12,7 +12,7 @@ PAUSE = 0.03
 
 
 def until(what: str, look: Callable[[], T], seconds: float = 30.0) -> T:
-    """Looks again and again until the answer is truthy, and returns it; raises TimeoutError with `what` it waited for."""
+    """Looks again and again until the answer is truthy, and returns it. Raises TimeoutError that names `what`."""
     deadline = time.monotonic() + seconds
     while not (answer := look()):
         if time.monotonic() > deadline:
