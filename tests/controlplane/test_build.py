@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -19,7 +22,7 @@ echo "$@" >> "$CALLS"
 [ -z "$BROKEN" ] || { echo "no space left on device" >&2; exit 1; }
 case "$4" in
 */) for name in kube-apiserver kube-controller-manager; do : > "$4$name"; chmod +x "$4$name"; done ;;
-*) : > "$4"; chmod +x "$4" ;;
+*) [ -z "$GATE" ] || read _ < "$GATE"; : > "$4"; chmod +x "$4" ;;
 esac
 """
 
@@ -40,7 +43,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
     }
 
 
-BUILD = [sys.executable, "-c", "from controlplane import build; build.build_servers(print)"]
+BUILD = [sys.executable, "-u", "-c", "from controlplane import build; build.build_servers(print)"]
 
 
 def builds(environment: dict[str, str]) -> int:
@@ -48,16 +51,31 @@ def builds(environment: dict[str, str]) -> int:
 
 
 def test_two_runs_at_once_build_once(environment: dict[str, str], tmp_path: Path) -> None:
-    runs = [subprocess.Popen(BUILD, env=environment, stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    said = "".join(run.communicate()[0] for run in runs)
-    assert [run.returncode for run in runs] == [0, 0]
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    with running_build(environment | {"GATE": os.fspath(gate)}) as first:
+        assert "the first build takes about 8 minutes" in first.readline() + first.readline()
+        with running_build(environment) as second:
+            assert second.readline() == "another run is building the same; waiting for it\n"
+            gate.write_text("go on\n", encoding="ascii")
+            assert "kubernetes: built" in first.read()
+            assert second.read() == ""
     assert builds(environment) == 2  # etcd, and the Kubernetes pair
-    assert said.count("about 8 minutes") == 1
     folder = tmp_path / "cache" / FOLDER
     assert sorted(file.name for file in folder.iterdir()) == sorted(binaries.SERVERS)
 
     subprocess.run(BUILD, env=environment, check=True)
     assert builds(environment) == 2
+
+
+@contextmanager
+def running_build(environment: dict[str, str]) -> Iterator[IO[str]]:
+    with subprocess.Popen(BUILD, env=environment, stdout=subprocess.PIPE, text=True) as run:
+        assert run.stdout is not None
+        try:
+            yield run.stdout
+        finally:
+            run.kill()
 
 
 def test_a_failed_build_leaves_nothing_and_says_why(environment: dict[str, str], tmp_path: Path) -> None:
