@@ -1,0 +1,75 @@
+"""The named rules of the probe language: what arithmetic or several objects are needed for.
+
+A table of what each rule is called, what it takes and what it asks for. The loop's half carries them out
+(`reconcile.probes`); nothing here looks at an object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Subject(StrEnum):
+    """What a rule looks at."""
+
+    OBJECT = "object"  # the probe's target; the rule belongs to the kinds that `kinds` names
+    CLUSTER = "cluster"  # it finds its own objects, or needs none
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleSpec:
+    """`words` is a predicate that follows the subject (`{name}` stands for an argument); a rule about the cluster
+    has no subject, and `words` is the whole sentence.
+
+    `render_time`: the arguments alone decide, so that a reviewer can be told before a cluster is asked.
+    """
+
+    words: str
+    subject: Subject
+    kinds: tuple[str, ...] = ()
+    required: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
+    render_time: bool = False
+
+
+RULES: Mapping[str, RuleSpec] = {
+    "podReady": RuleSpec(words="is Ready or has Succeeded", subject=Subject.OBJECT, kinds=("Pod",)),
+    "serviceHasReadyEndpoint": RuleSpec(words="has a ready endpoint", subject=Subject.OBJECT, kinds=("Service",)),
+    "addonSettled": RuleSpec(words="is deployed if enabled, disabled if not", subject=Subject.OBJECT, kinds=("Addon",)),
+    "versionEligible": RuleSpec(
+        words="version {current} may be upgraded to {target}",
+        subject=Subject.CLUSTER,
+        required=("current", "target"),
+        optional=("minimum", "strict"),
+        render_time=True,
+    ),
+    "diskHeadroom": RuleSpec(
+        words="{reserveBytes} bytes of new images keep every node's disk below its image garbage collection threshold",
+        subject=Subject.CLUSTER,
+        required=("reserveBytes",),
+        optional=("defaultThresholdPercent", "skip", "skipAnnotation"),
+    ),
+    "certificateExpiry": RuleSpec(
+        words="no certificate of the API servers ends within {days} days",
+        subject=Subject.CLUSTER,
+        required=("days",),
+        optional=("daysAnnotation",),
+    ),
+}
+
+
+def misused(name: str, arguments: Collection[str]) -> str | None:
+    """What is wrong with naming this rule with these arguments; None where nothing is."""
+    rule = RULES.get(name)
+    if rule is None:
+        return f"no rule is called {name!r}; there are {', '.join(sorted(RULES))}"
+    missing = [argument for argument in rule.required if argument not in arguments]
+    unknown = sorted(set(arguments) - {*rule.required, *rule.optional})
+    if missing:
+        return f"rule {name} needs {', '.join(missing)}"
+    if unknown:
+        takes = ", ".join((*rule.required, *rule.optional)) or "no arguments"
+        return f"rule {name} does not take {', '.join(unknown)}; it takes {takes}"
+    return None

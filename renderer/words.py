@@ -1,0 +1,171 @@
+"""Says in words what a gate or a trigger waits for: for a reviewer in `index.yaml`, for an operator in `explain`.
+
+Always one line; pure. What an object looks like now is none of its business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from renderer.catalog.rules import RULES, Subject
+from renderer.model.path import path_name
+from renderer.model.probe import (
+    Absent,
+    Builtin,
+    Captured,
+    ClusterTarget,
+    Condition,
+    EveryTarget,
+    Field,
+    FieldOf,
+    Gate,
+    ManifestTarget,
+    ObjectTarget,
+    Operand,
+    Predicate,
+    Probe,
+    Rule,
+    Target,
+    Test,
+    Trigger,
+)
+from renderer.model.ref import Ref
+
+
+def _no_rule(api_version: str, kind: str) -> tuple[Predicate, ...]:
+    return ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lexicon:
+    """What makes the words exact: the refs that each template of the step renders, and a kind's own rule
+    (`kinds.row(api_version, kind).ready.all`). Without it a template is called by its file name."""
+
+    manifests: Mapping[str, tuple[Ref, ...]] = field(default_factory=dict)
+    ready: Callable[[str, str], tuple[Predicate, ...]] = _no_rule
+
+
+_PLAIN = Lexicon()
+
+
+def gate_words(gate: Gate, lexicon: Lexicon = _PLAIN) -> str:
+    """`condition Ready of Node a is True`; says how often in a row where that is more than once."""
+    words = probe_words(gate.probe, lexicon)
+    return f"{words}, {gate.consecutive} times in a row" if gate.consecutive > 1 else words
+
+
+def trigger_words(trigger: Trigger, lexicon: Lexicon = _PLAIN) -> str:
+    words = probe_words(trigger.probe, lexicon)
+    return f"{words} (the value is kept as {trigger.capture})" if trigger.capture else words
+
+
+def probe_words(probe: Probe, lexicon: Lexicon = _PLAIN) -> str:
+    """What must hold; the object is named once, with the first predicate."""
+    subjects = [target_words(probe.target, lexicon), *[""] * (len(probe.all) - 1)]
+    own = _own_rule(probe.target, lexicon)
+    return _and(predicate_words(item, subject, own) for item, subject in zip(probe.all, subjects, strict=True))
+
+
+def target_words(target: Target, lexicon: Lexicon = _PLAIN) -> str:
+    """`Node a`, `every Secret in fleet-local`; empty for the cluster as a whole."""
+    match target:
+        case ObjectTarget(ref=ref):
+            return str(ref)
+        case ManifestTarget(file=file):
+            return _and(map(str, lexicon.manifests.get(file, (f"what {file} renders",))))
+        case EveryTarget():
+            return _every(target)
+        case ClusterTarget():
+            return ""
+
+
+def predicate_words(predicate: Predicate, subject: str = "", own: tuple[Predicate, ...] = ()) -> str:
+    """`own` is the kind's own rule, said after `is ready`. Without a subject, words that may follow an `and`."""
+    of = f" of {subject}" if subject else ""
+    it = subject or "it"
+    match predicate:
+        case Condition(type=type_, status=status, reason=reason):
+            return f"condition {type_}{of} is {status}" + (f" with reason {reason}" if reason else "")
+        case Field(path=path):
+            return f"{'field ' if subject else ''}{path_name(path)}{of} {_asks(predicate)}"
+        case Absent():
+            return f"{it} does not exist"
+        case Builtin():
+            return f"{it} is ready" + (f" ({_and(predicate_words(part) for part in own)})" if own else "")
+        case Rule():
+            return _rule(predicate, it)
+
+
+def value_words(value: Any) -> str:
+    """A value as YAML people know it, on one line: text in quotes, `true`, `null`."""
+    if isinstance(value, bool) or value is None:
+        return {True: "true", False: "false", None: "null"}[value]
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(value_words, value))}]"
+    return repr(value)
+
+
+def _own_rule(target: Target, lexicon: Lexicon) -> tuple[Predicate, ...]:
+    match target:
+        case ObjectTarget(ref=ref):
+            return lexicon.ready(ref.api_version, ref.kind)
+        case EveryTarget(api_version=api_version, kind=kind):
+            return lexicon.ready(api_version, kind)
+        case ManifestTarget(file=file):
+            kinds = {(ref.api_version, ref.kind) for ref in lexicon.manifests.get(file, ())}
+            return lexicon.ready(*kinds.pop()) if len(kinds) == 1 else ()
+        case ClusterTarget():
+            return ()
+
+
+def _every(target: EveryTarget) -> str:
+    words = f"every {target.kind}"
+    if target.namespace:
+        words += f" in {target.namespace}"
+    if target.labels:
+        words += f" with {', '.join(f'{key}={value}' for key, value in target.labels)}"
+    if target.where:
+        words += f" whose {_and(predicate_words(item) for item in target.where)}"
+    return words if target.at_least == 1 else f"{words} (at least {target.at_least})"
+
+
+def _asks(predicate: Field) -> str:
+    operand = predicate.operand
+    match predicate.test:
+        case Test.EXISTS:
+            return "exists" if getattr(operand, "value", True) else "does not exist"
+        case Test.IN:
+            return f"is one of {_operand(operand)}"
+        case Test.EQUALS:
+            return f"is {_operand(operand)}"
+        case Test.AT_LEAST:
+            return f"is at least {_operand(operand)}"
+        case Test.MATCHES:
+            return f"matches {_operand(operand)}"
+        case Test.DIFFERS_FROM:
+            return f"is set and differs from {_operand(operand)}"
+
+
+def _operand(operand: Operand) -> str:
+    match operand:
+        case FieldOf(path=path):
+            return path_name(path)
+        case Captured(name=name):
+            return f"the {name} that was captured"
+        case _:
+            return value_words(operand.value)
+
+
+def _rule(predicate: Rule, it: str) -> str:
+    spec = RULES.get(predicate.name)
+    if spec is None:
+        return f"{it} passes {predicate.name}"
+    words = spec.words.format_map(dict.fromkeys(spec.required, "?") | dict(predicate.arguments))
+    return words if spec.subject is Subject.CLUSTER else f"{it} {words}"
+
+
+def _and(parts: Iterable[str]) -> str:
+    *head, last = parts
+    return f"{', '.join(head)} and {last}" if head else last
