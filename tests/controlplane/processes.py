@@ -30,8 +30,10 @@ class Workdir:
 
     def __init__(self) -> None:
         self.path = Path(tempfile.mkdtemp(prefix=PREFIX))
-        self._lock: IO[str] = (self.path / LOCK).open("w")
+        new = self.path / f"{LOCK}.new"
+        self._lock: IO[str] = new.open("w")
         fcntl.flock(self._lock, fcntl.LOCK_EX)
+        new.rename(self.path / LOCK)  # nobody sees it unlocked
 
     def remove(self) -> None:
         shutil.rmtree(self.path, ignore_errors=True)
