@@ -2,7 +2,7 @@
 
 `python tests/schemas/extract.py` writes `schemas/kubernetes/v1.35.json`: one JSON Schema (draft 2020-12) whose `$defs`
 are everything that those kinds refer to, with what a server-side apply needs to know (list types, map keys, patch keys)
-and without descriptions. `kinds` says where a kind's schema is: {"batch/v1 Job": "#/$defs/..."}. The validator of a kind
+and without descriptions. `kinds` says where a kind's schema is: {"batch/v1 Job": "#/$defs/..."}. The schema of one kind
 is the whole document with `"$ref": kinds[kind]` added. The file depends on nothing but the package's version, which
 stands in it. It must not be edited.
 """

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-NODES = tuple(
-    f"rack-{number:04}-compute-production-room-with-a-rather-long-name-".ljust(63, "x") for number in range(1000)
-)
+NODES = tuple(f"rack-{number:04}-compute-in-a-room-with-a-long-name-".ljust(63, "x") for number in range(1000))
 OWNING = ("PreDrain", "PostDrain", "RestoreVM")
 OTHERS = ("AcknowledgePreDrain", "WaitingReboot", "AcknowledgePostDrain")
 TIME = "2026-11-28T09:30:00Z"
@@ -23,24 +21,26 @@ def paused() -> Mapping[str, Any]:
         "reason": "AdministrativelyPaused",
         "message": "Node upgrade paused as requested by the user",
     }
-    return _plan(
-        {"nodeUpgradeOption": {"pauseNodes": list(NODES)}}, {"nodeUpgradeStatuses": dict.fromkeys(NODES, held)}
-    )
+    return _plan({"nodeUpgradeOption": {"pauseNodes": list(NODES)}}, {"nodeUpgradeStatuses": _for(NODES, held)})
 
 
 def at_work() -> Mapping[str, Any]:
     """Every node is in the same step, which no trigger paces, with a Job each."""
-    states = dict.fromkeys(NODES, {"state": "SingleNodeUpgrading"})
+    states = _for(NODES, {"state": "SingleNodeUpgrading"})
     records = {f"Inventory/{node}": _record(f"hvst-upgrade-864fh-{node}"[:63]) for node in NODES}
     return _plan({}, {"nodeUpgradeStatuses": states, "steps": _steps() | {"NodeUpgrade": {"records": records}}})
 
 
 def done() -> Mapping[str, Any]:
     """Every node has gone through every step."""
-    states = dict.fromkeys(NODES, {"state": "ImageCleaned"})
+    states = _for(NODES, {"state": "ImageCleaned"})
     lines = dict.fromkeys(OWNING, f"{TIME} 1312s {DIGEST}") | dict.fromkeys(OTHERS, f"{TIME} 1312s")
-    steps = _steps() | {"NodeUpgrade": {"records": _once(), "done": dict.fromkeys(NODES, lines)}}
+    steps = _steps() | {"NodeUpgrade": {"records": _once(), "done": _for(NODES, lines)}}
     return _plan({}, {"nodeUpgradeStatuses": states, "steps": steps})
+
+
+def _for(names: Iterable[str], value: Mapping[str, Any]) -> dict[str, Any]:
+    return dict.fromkeys(names, value)
 
 
 def _plan(spec: Mapping[str, Any], status: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -67,7 +67,7 @@ def _rest() -> Mapping[str, Any]:
         "digest": {
             "approved": SEAL,
             "rendered": SEAL,
-            "phases": dict.fromkeys(PHASES, {"approved": SEAL, "rendered": SEAL}),
+            "phases": _for(PHASES, {"approved": SEAL, "rendered": SEAL}),
         },
     }
 

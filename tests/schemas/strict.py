@@ -56,17 +56,20 @@ def _others(node: Json) -> bool | dict[str, Any]:
 def _paths(error: ValidationError) -> Iterator[str]:
     """A missing or unknown field is named itself, not the object that lacks or has it."""
     here = list(error.absolute_path)
+    instance: Any = error.instance
+    schema: Any = error.schema
     match error.validator:
         case "additionalProperties":
-            extra = set(error.instance) - set(error.schema["properties"] if "properties" in error.schema else ())
-            yield from (_text([*here, name]) for name in extra)
+            names = [name for name in instance if name not in schema.get("properties", ())]
         case "required":
-            yield from (_text([*here, name]) for name in error.validator_value if name not in error.instance)
+            names = [name for name in schema["required"] if name not in instance]
         case "uniqueItems":
-            values = error.instance
-            yield from (_text([*here, index]) for index, value in enumerate(values) if value in values[:index])
+            names = [index for index, value in enumerate(instance) if value in instance[:index]]
         case _:
-            yield _text(here)
+            names = []
+    yield from (_text([*here, name]) for name in names)
+    if not names:
+        yield _text(here)
 
 
 def _text(path: Sequence[str | int]) -> str:

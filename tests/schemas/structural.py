@@ -16,7 +16,18 @@ INT_OR_STRING = "x-kubernetes-int-or-string"
 LIST_TYPE = "x-kubernetes-list-type"
 MAP_TYPE = "x-kubernetes-map-type"
 FORBIDDEN = frozenset(
-    "$ref $schema additionalItems definitions dependencies deprecated id patternProperties readOnly writeOnly".split()
+    {
+        "$ref",
+        "$schema",
+        "additionalItems",
+        "definitions",
+        "dependencies",
+        "deprecated",
+        "id",
+        "patternProperties",
+        "readOnly",
+        "writeOnly",
+    }
 )
 SCALARS = frozenset({"boolean", "integer", "number", "string"})
 
