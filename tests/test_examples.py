@@ -56,6 +56,11 @@ def _group(body: Body) -> str:
     return ref_of(body).api_version.rpartition("/")[0]
 
 
+def _name(body: Body) -> str:
+    """With the apiVersion, since there are two kinds each of the names Cluster and Setting."""
+    return f"{body['apiVersion']} {ref_of(body)}"
+
+
 def _documents(folder: Path) -> Iterator[Document]:
     for path in sorted(folder.glob("*.yaml")):
         yield from parse(path.read_text(encoding="utf-8"), str(path))
@@ -115,20 +120,20 @@ def test_the_readme_says_what_it_shows_and_how_to_render_it(example: Example) ->
 
 
 def test_an_object_is_there_once(example: Example) -> None:
-    refs = [str((body["apiVersion"], ref_of(body))) for body in example.objects]
+    refs = [_name(body) for body in example.objects]
     assert refs == list(dict.fromkeys(refs))
 
 
 def test_objects_are_valid(example: Example) -> None:
-    found = {str(ref_of(body)): _refused_fields(body) for body in example.objects}
-    assert {ref: fields for ref, fields in found.items() if fields} == {}
+    found = {_name(body): _refused_fields(body) for body in example.objects}
+    assert {name: fields for name, fields in found.items() if fields} == {}
 
 
 def test_namespaces_stand_where_the_kind_has_them(example: Example) -> None:
     scopes = {key: crd["spec"]["scope"] == "Namespaced" for key, crd in CRDS.items()}
     scopes |= {("v1", "Node"): False, ("storage.k8s.io/v1", "StorageClass"): False}
     wrong = [
-        str(ref_of(body))
+        _name(body)
         for body in example.objects
         if bool(ref_of(body).namespace) != scopes.get((body["apiVersion"], body["kind"]), True)
     ]
@@ -137,14 +142,13 @@ def test_namespaces_stand_where_the_kind_has_them(example: Example) -> None:
 
 def test_nothing_of_the_server_is_left_in(example: Example) -> None:
     """A uid or an owner from another cluster would make garbage collection take the object away."""
-    assert [str(ref_of(body)) for body in example.objects if ADDED_BY_THE_SERVER & set(body["metadata"])] == []
+    assert [_name(body) for body in example.objects if ADDED_BY_THE_SERVER & set(body["metadata"])] == []
 
 
 def test_a_generation_is_the_first_and_observed(example: Example) -> None:
     """A server counts anew from 1; a higher observed generation would make a later change look observed."""
-    generations = {str(ref_of(body)): body["metadata"].get("generation", 1) for body in example.objects}
-    observed = {str(ref_of(body)): body.get("status", {}).get("observedGeneration", 1) for body in example.objects}
-    assert set(generations.values()) == set(observed.values()) == {1}
+    assert {body["metadata"].get("generation", 1) for body in example.objects} == {1}
+    assert {body.get("status", {}).get("observedGeneration", 1) for body in example.objects} == {1}
 
 
 def test_no_secret_carries_data(example: Example) -> None:
@@ -193,6 +197,19 @@ def test_one_version_is_installed(example: Example) -> None:
     assert {info["kubeletVersion"] for info in infos} == {cluster["spec"]["kubernetesVersion"]}
     installed = {charts[name]["spec"]["version"] for name in ("harvester", "harvester-crd")}
     assert installed == {example.previous_version.removeprefix("v")}
+
+
+def test_the_cluster_is_ready_for_an_upgrade(example: Example) -> None:
+    clusters = example.of("provisioning.cattle.io", "Cluster"), example.of("cluster.x-k8s.io", "Cluster")
+    assert clusters[0]["local"]["status"]["ready"] is True
+    assert clusters[1]["local"]["status"]["phase"] == "Provisioned"
+    assert {machine["status"]["phase"] for machine in example.of("cluster.x-k8s.io", "Machine").values()} == {"Running"}
+    assert example.of("kubevirt.io", "KubeVirt")["kubevirt"]["status"]["phase"] == "Deployed"
+    for chart in example.of("management.cattle.io", "ManagedChart").values():
+        assert [c["status"] for c in chart["status"]["conditions"] if c["type"] == "Ready"] == ["True"]
+    for addon in example.of("harvesterhci.io", "Addon").values():
+        settled = "AddonDeploySuccessful" if addon["spec"]["enabled"] else "AddonDisabled"
+        assert addon["status"]["status"] == settled
 
 
 def test_the_release_is_another_one(example: Example) -> None:
