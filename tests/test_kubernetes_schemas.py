@@ -60,10 +60,10 @@ def test_no_description_is_left_but_the_field_of_that_name() -> None:
 def test_a_kind_knows_its_name_and_refuses_unknown_fields(kind: str) -> None:
     api_version, _, name = kind.partition(" ")
     body = {"apiVersion": api_version, "kind": name, "metadata": {"name": "x"}}
-    complete = body | minimum(kind)
+    complete = {**body, **minimum(kind)}
     assert errors(complete) == []
-    assert errors(complete | {"specs": {}}) == ["$: additionalProperties"]
-    assert errors(complete | {"metadata": {"nmae": "x"}}) == ["$.metadata: additionalProperties"]
+    assert errors({**complete, "specs": {}}) == ["$: additionalProperties"]
+    assert errors({**complete, "metadata": {"nmae": "x"}}) == ["$.metadata: additionalProperties"]
 
 
 @pytest.mark.parametrize(
