@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import ipaddress
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,9 @@ import pytest
 from jsonschema import Draft202012Validator
 from schemas.strict import refused
 
+from renderer.documents import plan_of, tell_apart
 from renderer.model.ref import Body, ref_of
-from renderer.yaml_door import Document, parse
+from renderer.yaml_door import parse
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = sorted(path.parent for path in ROOT.glob("examples/*/upgradeplan.yaml"))
@@ -61,25 +63,20 @@ def _name(body: Body) -> str:
     return f"{body['apiVersion']} {ref_of(body)}"
 
 
-def _documents(folder: Path) -> Iterator[Document]:
-    for path in sorted(folder.glob("*.yaml")):
-        yield from parse(path.read_text(encoding="utf-8"), str(path))
-
-
-def _objects(body: Body) -> Iterator[Body]:
-    if body["kind"] == "List":
-        for item in body["items"]:
-            yield from _objects(item)
-    else:
-        yield body
-
-
+@functools.cache
 def _load(folder: Path) -> Example:
-    documents = list(_documents(folder))
-    objects = [body for document in documents if "kind" in document.value for body in _objects(document.value)]
-    (release,) = [document.text for document in documents if "harvester" in document.value]
-    (facts,) = [document.value["facts"] for document in documents if "facts" in document.value]
-    return Example(folder=folder, objects=tuple(objects), release=release, facts=facts)
+    files = sorted(folder.glob("*.yaml"))
+    documents = [document for path in files for document in parse(path.read_text(encoding="utf-8"), str(path))]
+    inputs, problems = tell_apart(documents)
+    assert problems == ()
+    assert inputs.release is not None
+    objects = (plan_of(inputs), *inputs.objects)
+    return Example(
+        folder=folder,
+        objects=tuple(source.body for source in objects),
+        release=inputs.release.body,
+        facts=inputs.facts,
+    )
 
 
 def _crds() -> dict[tuple[str, str], Body]:
@@ -119,14 +116,16 @@ def test_the_readme_says_what_it_shows_and_how_to_render_it(example: Example) ->
     assert re.search(rf"^upgradeplan render examples/{re.escape(example.folder.name)} .*--output-dir DIR$", text, re.M)
 
 
-def test_an_object_is_there_once(example: Example) -> None:
-    refs = [_name(body) for body in example.objects]
-    assert refs == list(dict.fromkeys(refs))
-
-
 def test_objects_are_valid(example: Example) -> None:
     found = {_name(body): _refused_fields(body) for body in example.objects}
     assert {name: fields for name, fields in found.items() if fields} == {}
+
+
+@pytest.mark.parametrize("name", ["release", "facts"])
+def test_what_is_no_object_is_valid_too(example: Example, name: str) -> None:
+    schema = json.loads((ROOT / f"schemas/{name}.json").read_text(encoding="utf-8"))
+    document = {"release": example.release, "facts": {"facts": example.facts}}[name]
+    assert [error.json_path for error in Draft202012Validator(schema).iter_errors(document)] == []
 
 
 def test_namespaces_stand_where_the_kind_has_them(example: Example) -> None:
