@@ -11,7 +11,7 @@ import difflib
 import json
 import re
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any, NoReturn
 
@@ -20,26 +20,8 @@ from jinja2.exceptions import SecurityError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from markupsafe import Markup
 
+from renderer.catalog.tree import Template
 from renderer.errors import Problems, problem
-
-
-class Scope(Mapping[str, Any]):
-    """A named, immutable mapping whose attribute look-up prefers keys; an unknown key is an error with a suggestion."""
-
-    __slots__ = ("_values", "name")
-
-    def __init__(self, name: str, values: Mapping[str, Any]) -> None:
-        self.name = name
-        self._values = dict(values)
-
-    def __getitem__(self, key: str) -> Any:
-        return self._values[key]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._values)
-
-    def __len__(self) -> int:
-        return len(self._values)
 
 
 class Raised(Exception):
@@ -47,9 +29,9 @@ class Raised(Exception):
 
 
 class Templates:
-    """A tree of templates, compiled once. `tree` maps a path to its text and the name that errors show."""
+    """A tree of templates, compiled once."""
 
-    def __init__(self, tree: Mapping[str, tuple[str, str]], functions: Mapping[str, Callable[..., Any]]) -> None:
+    def __init__(self, tree: Mapping[str, Template], functions: Mapping[str, Callable[..., Any]]) -> None:
         self._tree = tree
         self._environment = _environment(tree, {**functions, "fail": _fail})
         self._strings = _environment({}, {**functions, "fail": _fail}, quoted=False)
@@ -90,7 +72,7 @@ class Templates:
 
     def shown(self, path: str) -> str:
         """The name by which errors call a template."""
-        return self._tree[path][1] if path in self._tree else path
+        return self._tree[path].shown if path in self._tree else path
 
 
 class _Explained:
@@ -175,13 +157,13 @@ def _only_quoted(value: Any) -> Any:
 
 
 class _Loader(BaseLoader):
-    def __init__(self, tree: Mapping[str, tuple[str, str]]) -> None:
+    def __init__(self, tree: Mapping[str, Template]) -> None:
         self._tree = tree
 
     def get_source(self, environment: Any, template: str) -> tuple[str, str, Callable[[], bool]]:
         if template not in self._tree:
             raise TemplateNotFound(template)
-        return self._tree[template][0], f"{_FILE_MARK}{template}", lambda: True
+        return self._tree[template].text, f"{_FILE_MARK}{template}", lambda: True
 
 
 class _Undefined(StrictUndefined):
@@ -212,7 +194,7 @@ class _Environment(ImmutableSandboxedEnvironment):
 
 
 def _environment(
-    tree: Mapping[str, tuple[str, str]], functions: Mapping[str, Callable[..., Any]], *, quoted: bool = True
+    tree: Mapping[str, Template], functions: Mapping[str, Callable[..., Any]], *, quoted: bool = True
 ) -> _Environment:
     environment = _Environment(
         loader=_Loader(tree),

@@ -50,7 +50,8 @@ class Pending:
 class RenderedStep:
     """A step with its text filled in, for one node where it fans out.
 
-    `skipped` is why it will not run; `pending` what is missing before it can be rendered; `held` whether its hold is on.
+    `skipped` is why it will not run; `pending` what must be given before it can be rendered; `held` whether its hold
+    is on; `left_out` names the manifests that this plan does not need, and why.
     """
 
     phase: str
@@ -59,6 +60,8 @@ class RenderedStep:
     skipped: str | None = None
     pending: tuple[Pending, ...] = ()
     held: bool = False
+    digest: str = ""
+    left_out: tuple[tuple[str, str], ...] = ()
     undo: RenderedStep | None = None
 
     @property

@@ -1,0 +1,20 @@
+"""The template tree as values: what was read from disk, before anybody asks what it means."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Template:
+    """One file of the tree. `shown` is the name that errors use; `packaged` ones are proven by the project's tests,
+    others are checked each time they are loaded."""
+
+    text: str
+    shown: str
+    packaged: bool
+
+
+Tree = Mapping[str, Template]
+"""Path below the tree's root, with `/`, to the file."""

@@ -1,0 +1,159 @@
+"""What a schema cannot say about phases: numbers, names, inputs, files, gates. Every check looks at all phases."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from renderer.catalog.inputs import INPUTS
+from renderer.catalog.rules import misused
+from renderer.catalog.tree import Tree
+from renderer.errors import Problem
+from renderer.model.phase import Phase, Step
+from renderer.model.probe import Captured, Field, ManifestTarget, Predicate, Probe, Rule
+from renderer.yaml_door import Document
+
+Declared = tuple[Phase, Document]
+
+
+def verify_phases(phases: Sequence[Declared], tree: Tree) -> list[Problem]:
+    """Everything that is wrong with a set of phases, in the order of the phases."""
+    return [
+        *_twice(phases, "number", lambda phase: [f"number {phase.number:02}"]),
+        *_twice(phases, "name", lambda phase: [f"name {phase.name}"]),
+        *_twice(phases, "status", lambda phase: [f"status value {phase.active}", f"status value {phase.completed}"]),
+        *_inputs(phases),
+        *(problem for phase, document in phases for problem in _Steps(phase, document, tree).problems()),
+    ]
+
+
+def _twice(phases: Sequence[Declared], field: str, values: Callable[[Phase], list[str]]) -> Iterator[Problem]:
+    seen: dict[str, Document] = {}
+    for phase, document in phases:
+        for value in values(phase):
+            if value in seen:
+                yield Problem(
+                    reason="PhaseConflict",
+                    file=document.file,
+                    line=document.line_of((field,)) if field != "number" else None,
+                    message=f"{value} is taken by {seen[value].file}",
+                    remedy="give each phase a number, a name and status values of its own",
+                )
+            seen[value] = document
+
+
+def _inputs(phases: Sequence[Declared]) -> Iterator[Problem]:
+    providers: dict[str, list[Phase]] = defaultdict(list)
+    for phase, _ in phases:
+        for name in phase.provides:
+            providers[name].append(phase)
+    for phase, document in phases:
+        for name in sorted(_required(phase)):
+            yield from _input(phase, document, name, providers[name])
+
+
+def _required(phase: Phase) -> set[str]:
+    return {*phase.requires, *(name for step in phase.steps for name in step.requires)}
+
+
+def _input(phase: Phase, document: Document, name: str, providers: Sequence[Phase]) -> Iterator[Problem]:
+    if name not in INPUTS and not providers:
+        yield Problem(
+            reason="MissingInput",
+            file=document.file,
+            line=document.line_of(("requires",)),
+            message=f"phase {phase.name} requires {name!r}, which nothing provides",
+            remedy=f"known inputs: {', '.join(sorted(INPUTS))}; or let an earlier phase provide it",
+        )
+    if providers and all(provider.number > phase.number for provider in providers):
+        later = providers[0]
+        circle = set(later.requires) & set(phase.provides)
+        yield Problem(
+            reason="CyclicRequires" if circle else "LateInput",
+            file=document.file,
+            line=document.line_of(("requires",)),
+            message=f"phase {phase.name} requires {name!r}, which only the later phase {later.name} provides"
+            + (f", and that one requires {', '.join(sorted(circle))!r} of this" if circle else ""),
+            remedy="move one of the phases: an input must come from an earlier phase",
+        )
+
+
+class _Steps:
+    """The checks over one phase's steps."""
+
+    def __init__(self, phase: Phase, document: Document, tree: Tree) -> None:
+        self._phase = phase
+        self._document = document
+        self._tree = tree
+        self._files = {path for path in tree if path.startswith(f"{phase.folder}/") and path.endswith(".j2")}
+        self._captured = {name for step in self._all() for name in _captures(step)}
+
+    def problems(self) -> Iterator[Problem]:
+        names: set[str] = set()
+        used: set[str] = set()
+        for step in self._all():
+            if step.name in names:
+                yield self._problem("StepConflict", f"two steps are called {step.name}", "rename one of them")
+            names.add(step.name)
+            used |= {f"{self._phase.folder}/{spec.file}" for spec in step.manifests}
+            yield from self._step(step)
+        for path in sorted(self._files - used):
+            remedy = "name it in a step's owned or borrowed list, or remove it"
+            yield self._problem("UnusedTemplate", f"no step uses {path.rpartition('/')[2]}", remedy)
+
+    def _all(self) -> Iterator[Step]:
+        for step in self._phase.steps:
+            yield step
+            if step.undo:
+                yield step.undo
+
+    def _step(self, step: Step) -> Iterator[Problem]:
+        for spec in step.manifests:
+            if f"{self._phase.folder}/{spec.file}" not in self._files:
+                message = f"step {step.name} names {spec.file}, which is not in the folder"
+                yield self._problem("TemplateNotFound", message, "add the template or correct the name")
+        if step.no_gate and step.gates:
+            message = f"step {step.name} has gates, and noGate says that it has none"
+            yield self._problem("GateConflict", message, "remove one of the two")
+        if step.lane and step.lane not in {lane.name for lane in self._phase.lanes}:
+            message = f"step {step.name} is in lane {step.lane!r}, which the phase does not declare"
+            yield self._problem("UnknownLane", message, "declare it under lanes")
+        for probe in _probes(step):
+            yield from self._probe(step, probe)
+
+    def _probe(self, step: Step, probe: Probe) -> Iterator[Problem]:
+        if isinstance(probe.target, ManifestTarget) and probe.target.file not in {s.file for s in step.manifests}:
+            message = f"a gate of step {step.name} looks at {probe.target.file}, which the step does not render"
+            yield self._problem("UnknownManifest", message, "name a manifest of the same step")
+        for predicate in (*probe.all, *probe.fails):
+            yield from self._predicate(step, predicate)
+
+    def _predicate(self, step: Step, predicate: Predicate) -> Iterator[Problem]:
+        if isinstance(predicate, Rule) and (wrong := misused(predicate.name, dict(predicate.arguments))):
+            yield self._problem("InvalidRule", f"step {step.name}: {wrong}", "correct the rule's name or arguments")
+        operand = predicate.operand if isinstance(predicate, Field) else None
+        if isinstance(operand, Captured) and operand.name not in self._captured:
+            message = f"step {step.name} compares with {operand.name!r}, which no step captures"
+            yield self._problem("UnknownCapture", message, "capture it in an earlier step of the phase")
+
+    def _problem(self, reason: str, message: str, remedy: str) -> Problem:
+        return Problem(reason=reason, file=self._document.file, message=message, remedy=remedy)
+
+
+def _captures(step: Step) -> Iterator[str]:
+    yield from (capture.name for capture in step.captures)
+    if step.trigger and step.trigger.capture:
+        yield step.trigger.capture
+
+
+def _probes(step: Step) -> Iterable[Probe]:
+    yield from (gate.probe for gate in step.gates)
+    if step.trigger:
+        yield step.trigger.probe
+    if step.skip_unless:
+        yield step.skip_unless.probe
+
+
+def captures_of(phase: Phase) -> tuple[str, ...]:
+    """The names that any step of a phase captures: what its templates may call `captured.<name>`."""
+    return tuple(dict.fromkeys(name for step in phase.steps for name in _captures(step)))

@@ -1,0 +1,219 @@
+"""What every rendered manifest must keep to, whatever template made it: names, labels, Jobs that run once, images.
+
+Most of it is refused by an API server anyway; here it is refused before anybody has to ask one. Each check is a
+function of one manifest, or of all, and says the field.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from renderer.catalog.kinds import KindRow, Kinds
+from renderer.errors import Problem
+from renderer.model.path import ABSENT, Path, look_up, path_name
+from renderer.model.ref import Body, ref_of
+from renderer.model.rendered import Manifest
+from renderer.names import NAME_LIMIT
+
+_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_DNS_LABEL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
+_LABEL_NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
+_IMAGE = re.compile(
+    r"(?:(?=[^:/]{1,253}(?::|/))[a-zA-Z0-9-]+(?:\.[a-zA-Z0-9-]+)*(?::[0-9]{1,5})?/)?"
+    r"[a-z0-9]+(?:(?:\.|_{1,2}|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:\.|_{1,2}|-+)[a-z0-9]+)*)*"
+    r"(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(?:@sha256:[0-9a-f]{64})?"
+)
+_SERVER_FIELDS = ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "selfLink")
+
+Finding = tuple[Path, str, str]
+"""Where, what is wrong, what to do."""
+
+
+def manifest_problems(
+    body: Body, *, borrowed: bool, file: str, row: KindRow | None, marks: frozenset[str]
+) -> list[Problem]:
+    """Everything that is wrong with one manifest. Text in `marks` stands for values that are known at run time only."""
+    checks = _BORROWED if borrowed else _OWNED
+    found = [finding for check in checks for finding in check(body)]
+    if row is not None:
+        found += [*_served(body, row), *([] if borrowed else _images(body, row))]
+    return [
+        Problem(
+            reason="InvalidManifest",
+            file=file,
+            field=path_name(path) if path else None,
+            message=f"{ref_of(body)}: {message}",
+            remedy=remedy or None,
+        )
+        for path, message, remedy in found
+        if look_up(body, path) not in marks or not path
+    ]
+
+
+def plan_problems(manifests: Iterable[Manifest], kinds: Kinds) -> list[Problem]:
+    """What is wrong between manifests: one identity rendered twice, a Service that finds no pod."""
+    owned = [manifest for manifest in manifests if not manifest.borrowed]
+    return [*_identities(owned), *_selectors(owned, kinds)]
+
+
+def images_of(body: Body, row: KindRow | None) -> tuple[str, ...]:
+    """Every image that an object of this kind runs."""
+    if row is None:
+        return ()
+    if row.image:
+        image, tag = (look_up(body, path) for path in row.image)
+        return (f"{image}:{str(tag).replace('+', '-')}",) if image is not ABSENT and tag is not ABSENT else ()
+    spec = look_up(body, row.pod_spec) if row.pod_spec else ABSENT
+    return tuple(str(item["image"]) for _, item in _containers(spec) if "image" in item)
+
+
+# ------------------------------------------------------------------------------------------------- one manifest
+
+
+def _identity(body: Body) -> Iterator[Finding]:
+    for field in ("apiVersion", "kind"):
+        if not isinstance(body.get(field), str) or not body.get(field):
+            yield (field,), "is missing", f"give the manifest its {field}"
+    if str(body.get("kind", "")).endswith("List"):
+        yield ("kind",), "a list is no manifest", "render one object a document"
+    metadata = body.get("metadata")
+    if not isinstance(metadata, Mapping):
+        yield ("metadata",), "is missing", "give the manifest a name"
+    elif "generateName" in metadata:
+        yield ("metadata", "generateName"), "a generated name is another one each time", "give a fixed name"
+
+
+def _name(body: Body) -> Iterator[Finding]:
+    name, path = look_up(body, ("metadata", "name")), ("metadata", "name")
+    if not isinstance(name, str):
+        yield path, "is not text" if name is not ABSENT else "is missing", "put it through `| quote`"
+    elif len(name) > NAME_LIMIT:
+        yield path, f"has {len(name)} characters, at most {NAME_LIMIT} are allowed", "make it with `name(...)`"
+    elif not (_DNS_LABEL if body.get("kind") == "Service" else _SUBDOMAIN).fullmatch(name):
+        yield (
+            path,
+            f"{name!r} is no valid name",
+            "use lower-case letters, digits and '-', a letter or digit at each end",
+        )
+
+
+def _metadata_maps(body: Body) -> Iterator[Finding]:
+    for path in (("metadata", "labels"), ("metadata", "annotations"), ("spec", "template", "metadata", "labels")):
+        value = look_up(body, path)
+        if value is not ABSENT and isinstance(value, Mapping):
+            yield from (finding for key, text in value.items() for finding in _entry((*path, key), key, text))
+
+
+def _entry(path: Path, key: str, text: Any) -> Iterator[Finding]:
+    prefix, slash, name = key.rpartition("/")
+    if not _LABEL_NAME.fullmatch(name) or len(name) > NAME_LIMIT or (slash and not _SUBDOMAIN.fullmatch(prefix)):
+        yield path, f"{key!r} is no valid key", "use `prefix/name` with at most 63 characters in the name"
+    if not isinstance(text, str):
+        yield path, f"{text!r} is not a string", "put it through `| quote` as text"
+    elif path[-2] == "labels" and text and not _LABEL_NAME.fullmatch(text):
+        yield path, f"{text!r} is no valid label value", "use `labelValue(...)`, or an annotation"
+    elif path[-2] == "labels" and len(text) > NAME_LIMIT:
+        yield path, f"has {len(text)} characters, at most {NAME_LIMIT} are allowed", "use `labelValue(...)`"
+
+
+def _server_owned(body: Body) -> Iterator[Finding]:
+    if "status" in body:
+        yield ("status",), "status is written by controllers", "remove it"
+    for field in _SERVER_FIELDS:
+        if look_up(body, ("metadata", field)) is not ABSENT:
+            yield ("metadata", field), "is set by the API server", "remove it"
+
+
+def _job(body: Body) -> Iterator[Finding]:
+    if body.get("kind") != "Job":
+        return
+    spec = body.get("spec") or {}
+    if "ttlSecondsAfterFinished" in spec:
+        yield ("spec", "ttlSecondsAfterFinished"), "a Job that vanishes is run again by a pull agent", "remove it"
+    if "backoffLimit" not in spec:
+        yield ("spec",), "backoffLimit is missing, and Kubernetes would try six times more", "say how often: 0 for once"
+    if "suspend" in spec:
+        yield ("spec", "suspend"), "suspending a running Job kills its pod", "use a hold in phase.yaml"
+    for field in ("selector", "manualSelector"):
+        if field in spec:
+            yield ("spec", field), "is set by the API server", "remove it"
+
+
+def _selector_matches(body: Body) -> Iterator[Finding]:
+    selector = look_up(body, ("spec", "selector", "matchLabels"))
+    labels = look_up(body, ("spec", "template", "metadata", "labels"))
+    if isinstance(selector, Mapping) and isinstance(labels, Mapping) and not selector.items() <= labels.items():
+        yield ("spec", "selector", "matchLabels"), "does not match the pod template's labels", "use the same labels"
+
+
+def _changes_something(body: Body) -> Iterator[Finding]:
+    metadata = {key for key in body.get("metadata") or {} if key not in ("name", "namespace")}
+    if not metadata and not [key for key in body if key not in ("apiVersion", "kind", "metadata")]:
+        yield (), "borrows no field", "set the fields that are to be borrowed"
+
+
+def _served(body: Body, row: KindRow) -> Iterator[Finding]:
+    namespace = look_up(body, ("metadata", "namespace"))
+    if row.kind.namespaced and not namespace:
+        yield ("metadata", "namespace"), "is missing", "name the namespace"
+    if not row.kind.namespaced and namespace is not ABSENT:
+        yield ("metadata", "namespace"), f"a {row.kind.kind} has no namespace", "remove it"
+
+
+def _images(body: Body, row: KindRow) -> Iterator[Finding]:
+    for image in images_of(body, row):
+        if not _IMAGE.fullmatch(image):
+            yield (), f"{image!r} is no image reference", "correct spec.upgrade or the upgrade-toolkit-image annotation"
+
+
+def _containers(spec: Any) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+    if isinstance(spec, Mapping):
+        for field in ("initContainers", "containers"):
+            for index, item in enumerate(spec.get(field) or ()):
+                yield (field, index), item
+
+
+_COMMON: tuple[Callable[[Body], Iterator[Finding]], ...] = (_identity, _name, _metadata_maps, _server_owned)
+_OWNED = (*_COMMON, _job, _selector_matches)
+_BORROWED = (*_COMMON, _changes_something)
+
+# ---------------------------------------------------------------------------------------------- between manifests
+
+
+def _identities(manifests: list[Manifest]) -> Iterator[Problem]:
+    seen: dict[object, Manifest] = {}
+    for manifest in manifests:
+        first = seen.setdefault(manifest.ref, manifest)
+        if first is not manifest:
+            yield Problem(
+                reason="DuplicateManifest",
+                file=manifest.template,
+                message=f"{manifest.ref} is rendered by {first.template} too",
+                remedy="give one of the two another name",
+            )
+
+
+def _selectors(manifests: list[Manifest], kinds: Kinds) -> Iterator[Problem]:
+    pods = [labels for manifest in manifests if (labels := _pod_labels(manifest, kinds)) is not None]
+    for manifest in manifests:
+        selector = look_up(manifest.body, ("spec", "selector"))
+        if manifest.ref.kind != "Service" or not isinstance(selector, Mapping):
+            continue
+        if not any(selector.items() <= labels.items() for labels in pods):
+            yield Problem(
+                reason="DanglingReference",
+                file=manifest.template,
+                field="spec.selector",
+                message=f"{manifest.ref} selects no pod that this plan renders",
+                remedy="use the labels of the workload's pod template",
+            )
+
+
+def _pod_labels(manifest: Manifest, kinds: Kinds) -> Mapping[str, Any] | None:
+    row = kinds.find(manifest.ref.api_version, manifest.ref.kind)
+    if row is None or row.pod_spec is None:
+        return None
+    labels = look_up(manifest.body, (*row.pod_spec[:-1], "metadata", "labels"))
+    return labels if isinstance(labels, Mapping) else None
