@@ -20,6 +20,7 @@ from renderer.model.probe import (
     EveryTarget,
     Field,
     FieldOf,
+    Fixed,
     Gate,
     ManifestTarget,
     ObjectTarget,
@@ -76,9 +77,22 @@ def target_words(target: Target, lexicon: Lexicon = _PLAIN) -> str:
         case ManifestTarget(file=file):
             return _and(map(str, lexicon.manifests.get(file, (f"what {file} renders",))))
         case EveryTarget():
-            return _every(target)
+            words = f"every {group_words(target)}"
+            return words if target.at_least == 1 else f"{words} (at least {target.at_least})"
         case ClusterTarget():
             return ""
+
+
+def group_words(target: EveryTarget) -> str:
+    """`Secret in fleet-local whose type is 'rke.cattle.io/machine-plan'`."""
+    words = target.kind
+    if target.namespace:
+        words += f" in {target.namespace}"
+    if target.labels:
+        words += f" with {', '.join(f'{key}={value}' for key, value in target.labels)}"
+    if target.where:
+        words += f" whose {_and(predicate_words(item) for item in target.where)}"
+    return words
 
 
 def predicate_words(predicate: Predicate, subject: str = "", own: tuple[Predicate, ...] = ()) -> str:
@@ -96,6 +110,11 @@ def predicate_words(predicate: Predicate, subject: str = "", own: tuple[Predicat
             return f"{it} is ready" + (f" ({_and(predicate_words(part) for part in own)})" if own else "")
         case Rule():
             return _rule(predicate, it)
+
+
+def asks_presence(predicate: Field) -> bool:
+    """Of an `exists` test: whether something must stand there (or must not)."""
+    return not (isinstance(predicate.operand, Fixed) and predicate.operand.value is False)
 
 
 def value_words(value: Any) -> str:
@@ -120,24 +139,13 @@ def _own_rule(target: Target, lexicon: Lexicon) -> tuple[Predicate, ...]:
             return ()
 
 
-def _every(target: EveryTarget) -> str:
-    words = f"every {target.kind}"
-    if target.namespace:
-        words += f" in {target.namespace}"
-    if target.labels:
-        words += f" with {', '.join(f'{key}={value}' for key, value in target.labels)}"
-    if target.where:
-        words += f" whose {_and(predicate_words(item) for item in target.where)}"
-    return words if target.at_least == 1 else f"{words} (at least {target.at_least})"
-
-
 def _asks(predicate: Field) -> str:
     operand = predicate.operand
     match predicate.test:
         case Test.EXISTS:
-            return "exists" if getattr(operand, "value", True) else "does not exist"
+            return "is set" if asks_presence(predicate) else "is not set"
         case Test.IN:
-            return f"is one of {_operand(operand)}"
+            return f"is {_or(operand)}"
         case Test.EQUALS:
             return f"is {_operand(operand)}"
         case Test.AT_LEAST:
@@ -146,6 +154,11 @@ def _asks(predicate: Field) -> str:
             return f"matches {_operand(operand)}"
         case Test.DIFFERS_FROM:
             return f"is set and differs from {_operand(operand)}"
+
+
+def _or(operand: Operand) -> str:
+    values = operand.value if isinstance(operand, Fixed) else (operand,)
+    return " or ".join("absent" if value is None else value_words(value) for value in values)
 
 
 def _operand(operand: Operand) -> str:

@@ -60,11 +60,16 @@ RULES: Mapping[str, RuleSpec] = {
 }
 
 
-def misused(name: str, arguments: Collection[str]) -> str | None:
-    """What is wrong with naming this rule with these arguments; None where nothing is."""
+def misused(name: str, arguments: Collection[str], kind: str | None = None) -> str | None:
+    """What is wrong with naming this rule with these arguments on an object of this kind; None where nothing is.
+
+    `kind` is empty for the cluster as a whole, and None where it is not known.
+    """
     rule = RULES.get(name)
     if rule is None:
         return f"no rule is called {name!r}; there are {', '.join(sorted(RULES))}"
+    if kind is not None and rule.kinds and kind not in rule.kinds:
+        return f"rule {name} is about {' and '.join(rule.kinds)}, not about {kind or 'the cluster as a whole'}"
     missing = [argument for argument in rule.required if argument not in arguments]
     unknown = sorted(set(arguments) - {*rule.required, *rule.optional})
     if missing:
