@@ -104,22 +104,27 @@ def without(body: Mapping[str, Any]) -> dict[str, Any]:
     return {**body, "metadata": {name: value for name, value in metadata.items() if name != "managedFields"}}
 
 
+def claims_of(body: Mapping[str, Any]) -> Any:
+    """The entries as they stand; None where there are none."""
+    return (body.get("metadata") or {}).get("managedFields")
+
+
+def with_claims(body: Mapping[str, Any], entries: Any) -> dict[str, Any]:
+    if entries is None:
+        return dict(body)
+    return {**body, "metadata": {**(body.get("metadata") or {}), "managedFields": entries}}
+
+
 def with_holdings(body: Mapping[str, Any], holdings: Holdings) -> dict[str, Any]:
-    if not holdings:
-        return without(body)
     entries = [_entry(owner, holding) for owner, holding in holdings.items()]
-    return {**body, "metadata": {**(body.get("metadata") or {}), "managedFields": sorted(entries, key=_entry_order)}}
+    return with_claims(without(body), sorted(entries, key=_entry_order) or None)
 
 
 def decode(body: Mapping[str, Any]) -> Holdings:
-    return _decode(_entries(body) or ())
+    return _decode(claims_of(body) or ())
 
 
 _CURRENT = Owner(manager="current-operation", operation=UPDATE)
-
-
-def _entries(body: Mapping[str, Any]) -> Any:
-    return (body.get("metadata") or {}).get("managedFields")
 
 
 def _decode(entries: Iterable[Mapping[str, Any]]) -> Holdings:
@@ -160,7 +165,7 @@ def _requested(live: Mapping[str, Any], new: Mapping[str, Any], writer: Writer) 
 
     A subresource cannot do that. An empty list, or one empty entry, resets them all.
     """
-    entries = _entries(new)
+    entries = claims_of(new)
     if writer.subresource:
         return decode(live)
     if entries is not None and (len(entries) == 0 or list(entries) == [{}]):
@@ -197,4 +202,4 @@ def _thrown_together(holdings: dict[Owner, Holding], first: dict[str, Owner], ow
 
 
 def _untimed(body: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return [{name: value for name, value in entry.items() if name != "time"} for entry in _entries(body) or ()]
+    return [{name: value for name, value in entry.items() if name != "time"} for entry in claims_of(body) or ()]

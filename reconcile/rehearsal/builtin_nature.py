@@ -1,0 +1,136 @@
+"""How the embedded cluster treats objects of built-in kinds. Data: `go_types`, `builtin_defaults`, `builtin_rules`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from reconcile.cluster.errors import Cause
+from reconcile.rehearsal.builtin_rules import BuiltinRules, fixed_causes
+from reconcile.rehearsal.field_set import FieldSet
+from reconcile.rehearsal.go_types import GoTypes
+from reconcile.rehearsal.kinds import STATUS, counted, replaced
+from reconcile.rehearsal.metadata_rules import invalid_metadata
+from reconcile.rehearsal.shape import Schema
+from reconcile.rehearsal.walk import same
+from renderer.model.ref import Body, Kind
+
+_TYPES: Mapping[str, tuple[type, ...]] = {
+    "object": (dict,),
+    "array": (list,),
+    "string": (str,),
+    "boolean": (bool,),
+    "integer": (int,),
+    "number": (int, float),
+}
+
+
+class BuiltinNature:
+    """A built-in kind."""
+
+    def __init__(self, kind: Kind, definition: str, definitions: Mapping[str, Schema], rules: BuiltinRules) -> None:
+        self._kind = kind
+        self._definition = definition
+        self._definitions = definitions
+        self._types = GoTypes(definitions)
+        self._rules = rules
+
+    def blank(self) -> Body:
+        return {"apiVersion": self._kind.api_version, "kind": self._kind.kind, **self._types.blank(self._definition)}
+
+    def refused(self, body: Body) -> tuple[Cause, ...]:
+        return tuple(self._refused({"$ref": f"#/{self._definition}"}, body, ""))
+
+    def read(self, body: Body) -> dict[str, Any]:
+        return self._types.read(self._definition, body)
+
+    def prepared(self, new: dict[str, Any], old: Body | None, subresource: str) -> dict[str, Any]:
+        if old is None:
+            return self._created(new)
+        if subresource == STATUS:
+            for path in self._rules.status_ignores:
+                new = replaced(new, old, path)
+            return new
+        kept = self._kept_addresses(replaced(new, old, (STATUS,)) if self._rules.status else new, old)
+        if self._rules.generation and not same(kept.get("spec"), old.get("spec")):
+            return counted(kept, int(old["metadata"].get("generation", 0)) + 1)
+        return kept
+
+    def invalid(self, new: Body, old: Body | None, subresource: str) -> tuple[Cause, ...]:
+        if subresource == STATUS:
+            return ()
+        causes = [*invalid_metadata(self._kind, new), *self._missing({"$ref": f"#/{self._definition}"}, new, "")]
+        if self._rules.check:
+            causes += self._rules.check(new)
+        if old is not None:
+            causes += fixed_causes(self._rules, old, new)
+        return tuple({(cause.field, cause.reason): cause for cause in causes}.values())
+
+    def ignored(self, subresource: str) -> FieldSet:
+        if subresource == STATUS:
+            return frozenset(tuple(f"f:{part}" for part in path) for path in self._rules.status_ignores)
+        return frozenset([("f:status",)]) if self._rules.status else frozenset()
+
+    def _created(self, new: dict[str, Any]) -> dict[str, Any]:
+        if self._rules.status and not self._rules.keeps_status:
+            new = {**new, STATUS: dict(self.blank().get(STATUS) or {})}
+        if self._rules.generation:
+            new = counted(new, 1)
+        return self._rules.set_up(new) if self._rules.set_up else new
+
+    def _kept_addresses(self, new: dict[str, Any], old: Body) -> dict[str, Any]:
+        """A Service that does not name its addresses keeps those it was given."""
+        if str(self._kind) != "v1 Service":
+            return new
+        given = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy")
+        spec = {name: old["spec"][name] for name in given if name in old["spec"]} | new["spec"]
+        return {**new, "spec": spec}
+
+    def _resolved(self, schema: Schema) -> Schema:
+        name = str(schema.get("$ref", "")).rpartition("/")[2]
+        return self._definitions[name] if name else schema
+
+    def _refused(self, schema: Schema, value: Any, path: str) -> Iterator[Cause]:
+        schema = self._resolved(schema)
+        if value is None:
+            return
+        if not _type_fits(schema, value):
+            yield Cause(
+                field="", message=f"cannot unmarshal {type(value).__name__} into {path} of type {schema['type']}"
+            )
+        elif isinstance(value, dict) and ("properties" in schema or "additionalProperties" in schema):
+            for name, item in value.items():
+                yield from self._refused_field(schema, name, item, f"{path}.{name}" if path else name)
+        elif isinstance(value, list):
+            for index, item in enumerate(value):
+                yield from self._refused(schema.get("items") or {}, item, f"{path}[{index}]")
+
+    def _refused_field(self, schema: Schema, name: str, item: Any, path: str) -> Iterator[Cause]:
+        additional = schema.get("additionalProperties")
+        below = (schema.get("properties") or {}).get(name, additional if isinstance(additional, Mapping) else None)
+        if below is not None:
+            yield from self._refused(below, item, path)
+        elif additional is not True:
+            yield Cause(field=path, message="unknown field")
+
+    def _missing(self, schema: Schema, value: Any, path: str) -> Iterator[Cause]:
+        """Text that the schema requires and that is empty. What else is required, decoding has filled with its zero."""
+        schema = self._resolved(schema)
+        if isinstance(value, dict):
+            for name, below in (schema.get("properties") or {}).items():
+                here = f"{path}.{name}" if path else name
+                if name in schema.get("required", ()) and "string" in str(below.get("type")) and not value.get(name):
+                    yield Cause(field=here, message="Required value", reason="FieldValueRequired")
+                if name in value and name != "metadata":
+                    yield from self._missing(below, value[name], here)
+        elif isinstance(value, list):
+            for index, item in enumerate(value):
+                yield from self._missing(schema.get("items") or {}, item, f"{path}[{index}]")
+
+
+def _type_fits(schema: Schema, value: Any) -> bool:
+    found: Any = schema.get("type")
+    if found is None:
+        return not (schema.get("oneOf") and isinstance(value, dict | list | bool))
+    wanted = _TYPES[found if isinstance(found, str) else found[0]]
+    return isinstance(value, wanted) and (bool in wanted or not isinstance(value, bool))

@@ -1,0 +1,53 @@
+"""The simulated clock: time passes when somebody says so, and everybody who waits for it is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from threading import Lock
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """What the embedded cluster needs of a clock."""
+
+    def now(self) -> datetime:
+        """With a time zone."""
+        ...
+
+    def advance(self, seconds: float) -> None:
+        """Lets time pass: a call that hangs does this."""
+        ...
+
+    def listen(self, told: Callable[[], None]) -> None:
+        """`told` is called, without a lock held, whenever time has passed."""
+        ...
+
+
+class SimulatedClock:
+    """A `Clock` that stands still until it is advanced; safe to use from several threads."""
+
+    def __init__(self, start: datetime) -> None:
+        self._now = start.astimezone(UTC)
+        self._lock = Lock()
+        self._listeners: list[Callable[[], None]] = []
+
+    def now(self) -> datetime:
+        with self._lock:
+            return self._now
+
+    def advance(self, seconds: float) -> None:
+        with self._lock:
+            self._now += timedelta(seconds=seconds)
+            listeners = tuple(self._listeners)
+        for told in listeners:
+            told()
+
+    def listen(self, told: Callable[[], None]) -> None:
+        with self._lock:
+            self._listeners.append(told)
+
+
+def rfc3339(moment: datetime) -> str:
+    """A time as the API server writes it: whole seconds, UTC."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,120 @@
+"""How the embedded cluster treats custom resources, by one version of their CustomResourceDefinition."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from reconcile.cluster.errors import Cause
+from reconcile.rehearsal import cel
+from reconcile.rehearsal.field_set import FieldSet
+from reconcile.rehearsal.go_types import GoTypes
+from reconcile.rehearsal.kinds import STATUS, counted, replaced
+from reconcile.rehearsal.metadata_rules import invalid_metadata
+from reconcile.rehearsal.shape import OBJECT_META, PRESERVE, Schema
+from reconcile.rehearsal.structural import defaulted, invalid, pruned, unknown_fields
+from reconcile.rehearsal.walk import same
+from renderer.model.ref import Body, Kind
+
+OPEN: Schema = {"type": "object", PRESERVE: True}
+"""The schema of a kind that nobody described."""
+
+_STATUS_WRITES_NOT = tuple((f"f:{name}",) for name in ("apiVersion", "kind", "metadata", "spec"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Rule:
+    path: tuple[str, ...]
+    rule: cel.Rule
+    message: str
+    transition: bool
+
+
+class CustomNature:
+    """A custom kind. Rules that our part of CEL does not know are listed in `unchecked`, never passed silently."""
+
+    def __init__(self, kind: Kind, schema: Schema, definitions: Mapping[str, Schema], *, status: bool) -> None:
+        self._kind = kind
+        self._types = GoTypes(definitions)
+        self._metadata = definitions[OBJECT_META]["properties"]
+        self._schema = schema
+        self._status = status
+        self.unchecked: list[str] = []
+        self._rules = tuple(self._parsed(schema, ()))
+
+    def blank(self) -> Body:
+        return {"apiVersion": self._kind.api_version, "kind": self._kind.kind}
+
+    def refused(self, body: Body) -> tuple[Cause, ...]:
+        undeclared = [f"metadata.{name}" for name in body.get("metadata") or {} if name not in self._metadata]
+        paths = (*unknown_fields(self._schema, body), *undeclared)
+        return tuple(Cause(field=path, message="unknown field") for path in paths)
+
+    def read(self, body: Body) -> dict[str, Any]:
+        """Metadata is read as every object's is; the rest is pruned and defaulted by the schema."""
+        made: dict[str, Any] = defaulted(self._schema, pruned(self._schema, body))
+        return {**made, "metadata": self._types.read(OBJECT_META, body.get("metadata") or {})}
+
+    def prepared(self, new: dict[str, Any], old: Body | None, subresource: str) -> dict[str, Any]:
+        if old is None:
+            return counted(replaced(new, {}, (STATUS,)) if self._status else new, 1)
+        if subresource == STATUS:
+            return self._with_status_of(new, old)
+        kept = replaced(new, old, (STATUS,)) if self._status else new
+        if same(self._counted_part(kept), self._counted_part(old)):
+            return kept
+        return counted(kept, int(old["metadata"].get("generation", 0)) + 1)
+
+    def invalid(self, new: Body, old: Body | None, subresource: str) -> tuple[Cause, ...]:
+        metadata = () if subresource == STATUS else invalid_metadata(self._kind, new)
+        causes = (*metadata, *invalid(self._schema, new))
+        return causes or tuple(self._broken(new, old))
+
+    def ignored(self, subresource: str) -> FieldSet:
+        if subresource == STATUS:
+            return frozenset(_STATUS_WRITES_NOT)
+        return frozenset([("f:status",)]) if self._status else frozenset()
+
+    def _with_status_of(self, new: Body, old: Body) -> dict[str, Any]:
+        """Through the status door, all but the status and the claims on it is what it was."""
+        entries = (new.get("metadata") or {}).get("managedFields")
+        metadata = {**old["metadata"], "managedFields": entries} if entries else old["metadata"]
+        return replaced({**old, "metadata": metadata}, new, (STATUS,))
+
+    def _counted_part(self, body: Body) -> dict[str, Any]:
+        left = ("metadata", STATUS) if self._status else ("metadata",)
+        return {name: value for name, value in body.items() if name not in left}
+
+    def _parsed(self, schema: Schema, path: tuple[str, ...]) -> Iterator[_Rule]:
+        """The rules that stand at named fields. Those inside of lists and maps are not run."""
+        for item in schema.get("x-kubernetes-validations") or ():
+            text = str(item["rule"])
+            try:
+                rule = cel.parse(text)
+            except cel.Unsupported as error:
+                self.unchecked.append(str(error))
+                continue
+            message = str(item.get("message") or f"failed rule: {text}")
+            yield _Rule(path=path, rule=rule, message=message, transition="oldSelf" in text)
+        for name, member in (schema.get("properties") or {}).items():
+            yield from self._parsed(member, (*path, name))
+        for word in ("items", "additionalProperties"):
+            if isinstance(schema.get(word), Mapping):
+                self.unchecked += [rule.message for rule in self._parsed(schema[word], path)]
+
+    def _broken(self, new: Body, old: Body | None) -> Iterator[Cause]:
+        for rule in self._rules:
+            value, before = _at(new, rule.path), _at(old or {}, rule.path)
+            if value is None or (rule.transition and before is None):
+                continue
+            if not cel.holds(rule.rule, {"self": value, "oldSelf": before}):
+                message = f'Invalid value: "object": {rule.message}'
+                yield Cause(field=".".join(rule.path), message=message, reason="FieldValueInvalid")
+
+
+def _at(body: Body, path: tuple[str, ...]) -> Any:
+    value: Any = body
+    for part in path:
+        value = value.get(part) if isinstance(value, Mapping) else None
+    return value

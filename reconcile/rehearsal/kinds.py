@@ -1,0 +1,74 @@
+"""The kinds that the embedded cluster serves, and how it reads, checks and prepares objects of each.
+
+A kind is built in (`schemas/kubernetes`), defined by a CustomResourceDefinition, or open: served without a schema, for
+objects of a user's cluster whose definition nobody gave us. This room has no objects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from reconcile.cluster.errors import Cause
+from reconcile.rehearsal.field_set import FieldSet
+from reconcile.rehearsal.shape import Shape
+from renderer.model.ref import Body, Kind
+
+STATUS = "status"
+
+
+class Nature(Protocol):
+    """What a kind does to its objects. `subresource` is empty or `status`."""
+
+    def blank(self) -> Body:
+        """An object of the kind that says nothing."""
+        ...
+
+    def refused(self, body: Body) -> tuple[Cause, ...]:
+        """What strict decoding refuses: undeclared fields, and for built-in kinds wrong types."""
+        ...
+
+    def read(self, body: Body) -> dict[str, Any]:
+        """The object as the server understands it, defaults included."""
+        ...
+
+    def prepared(self, new: dict[str, Any], old: Body | None, subresource: str) -> dict[str, Any]:
+        """The object with what this door may not write put back, and its generation counted."""
+        ...
+
+    def invalid(self, new: Body, old: Body | None, subresource: str) -> tuple[Cause, ...]:
+        """What validation refuses, all of it."""
+        ...
+
+    def ignored(self, subresource: str) -> FieldSet:
+        """The fields that this door does not write, so nobody owns them by it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServedKind:
+    """A kind as it is served. `selectable` are the CRD's own fields for selectors."""
+
+    kind: Kind
+    shape: Shape
+    nature: Nature
+    status: bool
+    selectable: tuple[str, ...] = ()
+
+
+def counted(new: dict[str, Any], generation: int) -> dict[str, Any]:
+    return {**new, "metadata": {**new["metadata"], "generation": generation}}
+
+
+def replaced(new: Mapping[str, Any], old: Mapping[str, Any], path: tuple[str, ...]) -> dict[str, Any]:
+    """`new` with what stands at the path in `old`, or nothing if nothing stands there."""
+    head, *rest = path
+    out = dict(new)
+    if rest:
+        out[head] = replaced(new.get(head) or {}, old.get(head) or {}, tuple(rest))
+    elif head in old:
+        out[head] = old[head]
+    else:
+        out.pop(head, None)
+    return out

@@ -1,0 +1,143 @@
+"""Which kinds are served: the built-in ones, those of CustomResourceDefinitions, and open ones for a user's own.
+
+It reads schemas; objects are the store's.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from typing import Any
+
+from reconcile.rehearsal.builtin_nature import BuiltinNature
+from reconcile.rehearsal.builtin_rules import RULES
+from reconcile.rehearsal.custom_nature import OPEN, CustomNature
+from reconcile.rehearsal.kinds import STATUS, ServedKind
+from reconcile.rehearsal.shape import Schema, Shapes
+from reconcile.rehearsal.store import KindKey, key_of
+from renderer.model.ref import Body, Kind
+from renderer.yaml_door import parse
+
+DEFINITION = Kind(
+    api_version="apiextensions.k8s.io/v1",
+    kind="CustomResourceDefinition",
+    plural="customresourcedefinitions",
+    namespaced=False,
+)
+_CLUSTER_SCOPED = {
+    "CustomResourceDefinition",
+    "ValidatingAdmissionPolicy",
+    "ValidatingAdmissionPolicyBinding",
+    "ClusterRole",
+    "ClusterRoleBinding",
+    "StorageClass",
+    "Namespace",
+    "Node",
+}
+
+
+class Registry:
+    """The kinds by apiVersion and kind."""
+
+    def __init__(self) -> None:
+        definitions, kinds = builtin_schemas()
+        self._shapes = Shapes(definitions)
+        self._definitions = definitions
+        self._served: dict[KindKey, ServedKind] = {}
+        for kind, definition in kinds.items():
+            nature = BuiltinNature(kind, definition, definitions, RULES[str(kind)])
+            shape = self._shapes.of_definition(definition)
+            self._serve(ServedKind(kind=kind, shape=shape, nature=nature, status=RULES[str(kind)].status))
+
+    def __iter__(self) -> Iterator[ServedKind]:
+        return iter(tuple(self._served.values()))
+
+    def find(self, api_version: str, kind: str) -> ServedKind | None:
+        return self._served.get((api_version, kind))
+
+    def learn(self, definition: Body) -> tuple[Kind, ...]:
+        """Serves the kind of a CustomResourceDefinition, in each of its served versions."""
+        return tuple(
+            self._learn(definition["spec"], version) for version in definition["spec"]["versions"] if version["served"]
+        )
+
+    def open(self, kind: Kind) -> None:
+        """Serves a kind whose definition is not known: any field is taken, and it has a status subresource."""
+        self._serve_custom(kind, OPEN, status=True, selectable=())
+
+    def forget(self, definition: Body) -> tuple[Kind, ...]:
+        spec = definition["spec"]
+        versions = [f"{spec['group']}/{version['name']}" for version in spec["versions"]]
+        gone = [self._served.pop((version, spec["names"]["kind"]), None) for version in versions]
+        return tuple(served.kind for served in gone if served)
+
+    def _learn(self, spec: Mapping[str, Any], version: Mapping[str, Any]) -> Kind:
+        kind = Kind(
+            api_version=f"{spec['group']}/{version['name']}",
+            kind=spec["names"]["kind"],
+            plural=spec["names"]["plural"],
+            namespaced=spec["scope"] == "Namespaced",
+        )
+        schema: Schema = version["schema"]["openAPIV3Schema"]
+        selectable = tuple(item["jsonPath"].lstrip(".") for item in version.get("selectableFields") or ())
+        self._serve_custom(kind, schema, status=STATUS in (version.get("subresources") or {}), selectable=selectable)
+        return kind
+
+    def _serve_custom(self, kind: Kind, schema: Schema, *, status: bool, selectable: tuple[str, ...]) -> None:
+        nature = CustomNature(kind, schema, self._definitions, status=status)
+        shape = self._shapes.of_schema(schema)
+        self._serve(ServedKind(kind=kind, shape=shape, nature=nature, status=status, selectable=selectable))
+
+    def _serve(self, served: ServedKind) -> None:
+        self._served[key_of(served.kind)] = served
+
+
+@lru_cache(maxsize=1)
+def builtin_schemas() -> tuple[Mapping[str, Schema], Mapping[Kind, str]]:
+    """The built-in definitions by name, and the name of each kind's."""
+    found = json.loads((_schemas() / "kubernetes" / "v1.35.json").read_text(encoding="utf-8"))
+    kinds = {_builtin(*name.split()): ref.rpartition("/")[2] for name, ref in found["kinds"].items()}
+    return found["$defs"], kinds
+
+
+@lru_cache(maxsize=1)
+def packaged_definitions() -> tuple[Body, ...]:
+    """The CustomResourceDefinitions of UpgradePlan and of the third-party kinds that the product touches."""
+    return tuple(
+        document.value
+        for file in _yaml_files(_schemas() / "crds")
+        for document in parse(file.read_text(encoding="utf-8"), file.name)
+        if document.value
+    )
+
+
+def guess(api_version: str, kind: str, *, namespaced: bool) -> Kind:
+    """A Kind for an object whose definition nobody gave us; the plural follows the usual spelling."""
+    word = kind.lower()
+    if word.endswith("y") and word[-2:-1] not in "aeiou":
+        plural = word[:-1] + "ies"
+    else:
+        plural = word + ("es" if word.endswith(("s", "x", "ch", "sh")) else "s")
+    return Kind(api_version=api_version, kind=kind, plural=plural, namespaced=namespaced)
+
+
+def _builtin(api_version: str, kind: str) -> Kind:
+    return guess(api_version, kind, namespaced=kind not in _CLUSTER_SCOPED)
+
+
+def _schemas() -> Traversable:
+    """In a wheel the folder lies in the package, in a source tree beside it."""
+    package = files("renderer")
+    inside = package / "schemas"
+    return inside if inside.is_dir() else files("reconcile") / ".." / "schemas"
+
+
+def _yaml_files(folder: Traversable) -> Iterable[Traversable]:
+    for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
+        if entry.is_dir():
+            yield from _yaml_files(entry)
+        elif entry.name.endswith(".yaml"):
+            yield entry

@@ -1,0 +1,106 @@
+"""One window of a watch on the embedded cluster: what has happened since a resourceVersion, and what happens next.
+
+A window ends when its seconds have passed on the cluster's clock, when it is closed, or when it is cut. It waits for
+writes and for the clock, and never by itself for time to pass.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from reconcile.cluster.errors import ClusterError, Gone
+from reconcile.cluster.protocol import EventType, WatchEvent
+from reconcile.rehearsal.clock import Clock
+from reconcile.rehearsal.selectors import Test
+from reconcile.rehearsal.store import Change, Store
+from renderer.model.ref import Body, Kind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watched:
+    """What a window covers, from where, and for how long; 0 seconds is what has happened already."""
+
+    kind: Kind
+    test: Test
+    version: int
+    seconds: int
+
+
+class EmbeddedWindow:
+    """`protocol.Window` over the store. `cut` answers the error that the stream ends with, if it is to end with one."""
+
+    def __init__(self, store: Store, clock: Clock, watched: Watched, cut: Callable[[], ClusterError | None]) -> None:
+        self._store = store
+        self._clock = clock
+        self._watched = watched
+        self._cut = cut
+        self._sent = self._seen = watched.version
+        self._end: datetime = clock.now() + timedelta(seconds=watched.seconds)
+        self._closed = False
+
+    def __iter__(self) -> Iterator[WatchEvent]:
+        while True:
+            with self._store.changed:
+                events = self._next_events()
+            yield from events
+            if not events:
+                return
+
+    def close(self) -> None:
+        with self._store.changed:
+            self._closed = True
+            self._store.changed.notify_all()
+
+    def _next_events(self) -> tuple[WatchEvent, ...]:
+        """Waits until there is something to say; empty at the end. A bookmark is the last word of a window."""
+        while not self._closed:
+            if error := self._cut():
+                raise error
+            if self._seen < self._store.compacted:
+                raise Gone(self._watched.kind, f"too old resource version: {self._seen} ({self._store.compacted})")
+            if events := self._new_events():
+                return events
+            if self._clock.now() >= self._end:
+                self._closed = True
+                return self._bookmark()
+            self._store.changed.wait()
+        return ()
+
+    def _new_events(self) -> tuple[WatchEvent, ...]:
+        changes = self._store.since(self._watched.kind, self._seen)
+        self._seen = self._store.version
+        events = tuple(event for change in changes if (event := _event(change, self._watched.test)))
+        if events:
+            self._sent = int(events[-1].body["metadata"]["resourceVersion"])
+        return events
+
+    def _bookmark(self) -> tuple[WatchEvent, ...]:
+        """Only if there is a newer resourceVersion to tell of."""
+        if self._store.version <= self._sent:
+            return ()
+        kind, version = self._watched.kind, str(self._store.version)
+        body = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {"resourceVersion": version}}
+        return (WatchEvent(type=EventType.BOOKMARK, body=body),)
+
+
+def initial_events(bodies: Iterator[Body]) -> deque[WatchEvent]:
+    """What a watch from no resourceVersion begins with."""
+    return deque(WatchEvent(type=EventType.ADDED, body=body) for body in bodies)
+
+
+def _event(change: Change, test: Test) -> WatchEvent | None:
+    """What the change is to this selection: an object that leaves it is DELETED, one that enters it is ADDED."""
+    before = change.before is not None and test(change.before)
+    after = change.after is not None and test(change.after)
+    if after and change.after is not None:
+        return WatchEvent(type=EventType.MODIFIED if before else EventType.ADDED, body=change.after)
+    if before and change.before is not None:
+        return WatchEvent(type=EventType.DELETED, body=_last_state(change.before, change.version))
+    return None
+
+
+def _last_state(body: Body, version: int) -> Body:
+    return {**body, "metadata": {**body["metadata"], "resourceVersion": str(version)}}

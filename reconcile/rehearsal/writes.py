@@ -1,0 +1,237 @@
+"""Create, apply and patch, as the API server carries them out: decode, own, prepare, validate, store.
+
+Each answers with the object as it is then, or as it would be after a dry run. Who may do it, faults and logs are not
+known here. Source of the order: k8s.io/apiserver, packages endpoints/handlers and registry/generic.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from reconcile.cluster.errors import AlreadyExists, Cause, Claim, Conflict, Denied, Immutable, Invalid, NotFound
+from reconcile.rehearsal.clock import Clock, rfc3339
+from reconcile.rehearsal.field_set import path_text
+from reconcile.rehearsal.kinds import ServedKind
+from reconcile.rehearsal.managed_fields import (
+    Writer,
+    after_apply,
+    after_update,
+    claims_of,
+    same_but_times,
+    with_claims,
+    without,
+)
+from reconcile.rehearsal.metadata_rules import changed_for_good
+from reconcile.rehearsal.ownership import ApplyConflict
+from reconcile.rehearsal.patches import PatchFailed, json_patched, merge_patched
+from reconcile.rehearsal.store import Store
+from reconcile.rehearsal.walk import ShapeError, check
+from renderer.model.ref import Body, Ref, ref_of
+
+_NAMESPACE = "v1", "Namespace"
+_KEPT = ("generation", "uid", "creationTimestamp", "selfLink", "deletionTimestamp", "deletionGracePeriodSeconds")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Write:
+    """How a write is asked for."""
+
+    manager: str
+    subresource: str = ""
+    dry_run: bool = False
+    force: bool = False
+
+
+class Writes:
+    """The writing half of the server. The store's lock is taken for each write as a whole."""
+
+    def __init__(self, store: Store, clock: Clock, stored: Callable[[Body], None]) -> None:
+        """`stored` is told of every object that has been written."""
+        self._store = store
+        self._clock = clock
+        self._stored = stored
+        self._made = 0
+
+    def create(self, served: ServedKind, body: Body, write: Write) -> Body:
+        ref = ref_of(body)
+        with self._store.lock:
+            self._require_namespace(ref)
+            self._decode(served, body)
+            new = self._read(served, body)
+            writer = self._writer(served, write)
+            return self._create(served, after_update(served.shape, served.nature.blank(), new, writer), write)
+
+    def apply(self, served: ServedKind, body: Body, write: Write) -> Body:
+        ref = ref_of(body)
+        with self._store.lock:
+            live = self._store.find(ref)
+            if live is None:
+                self._require_namespace(ref)
+            self._check_config(served, body, live)
+            new = self._merged(served, live, body, write)
+            return self._create(served, new, write) if live is None else self._update(served, live, new, write)
+
+    def patch(self, served: ServedKind, ref: Ref, patch: Body, write: Write) -> Body:
+        return self._change(served, ref, write, lambda live: merge_patched(live, patch))
+
+    def json_patch(self, served: ServedKind, ref: Ref, operations: Sequence[Body], write: Write) -> Body:
+        return self._change(served, ref, write, lambda live: _json_patched(ref, live, operations))
+
+    def put_changed(self, old: Body, new: Body) -> Body:
+        """Stores what the server itself changes, and removes an object that only a finalizer has kept."""
+        if _may_go(new):
+            self._store.remove(old)
+            return new
+        stored = self._store.put(new)
+        self._stored(stored)
+        return stored
+
+    def _change(self, served: ServedKind, ref: Ref, write: Write, patched: Callable[[Body], Any]) -> Body:
+        with self._store.lock:
+            live = self._store.find(ref)
+            if live is None:
+                raise NotFound(ref)
+            raw = patched(live)
+            self._require_same(ref, raw)
+            self._require_fresh(ref, live, raw)
+            self._decode(served, raw)
+            new = self._read(served, raw)
+            new = after_update(served.shape, live, new, self._writer(served, write))
+            return self._update(served, live, new, write)
+
+    def _merged(self, served: ServedKind, live: Body | None, body: Body, write: Write) -> dict[str, Any]:
+        blank = served.nature.blank()
+        try:
+            merged = after_apply(
+                served.shape, blank, live or blank, body, self._writer(served, write), force=write.force
+            )
+        except ApplyConflict as conflict:
+            raise _held(ref_of(body), conflict) from conflict
+        return self._read(served, merged)
+
+    def _check_config(self, served: ServedKind, body: Body, live: Body | None) -> None:
+        ref = ref_of(body)
+        if (body["metadata"]).get("managedFields") is not None:
+            raise Invalid(ref, "metadata.managedFields must be nil")
+        if live is not None:
+            self._require_fresh(ref, live, body)
+        try:
+            check(served.shape, body, duplicates=False)
+        except ShapeError as error:
+            raise Invalid(ref, f"failed to create typed patch object: {error}", _undeclared(str(error))) from error
+
+    def _decode(self, served: ServedKind, body: Body) -> None:
+        causes = served.nature.refused(body)
+        if causes:
+            named = tuple(cause for cause in causes if cause.field)
+            message = "; ".join(cause.message for cause in causes)
+            raise Invalid(ref_of(body), f"strict decoding error: {message}", named)
+
+    def _read(self, served: ServedKind, body: Body) -> dict[str, Any]:
+        """The object as the server reads it; claims are not the kind's to read."""
+        return with_claims(served.nature.read(without(body)), claims_of(body))
+
+    def _create(self, served: ServedKind, new: dict[str, Any], write: Write) -> Body:
+        ref = ref_of(new)
+        self._made += 1
+        system = {
+            "uid": str(uuid.uuid5(uuid.NAMESPACE_OID, f"{self._made}")),
+            "creationTimestamp": rfc3339(self._clock.now()),
+        }
+        dropped = ("resourceVersion", "generation", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
+        given = {name: value for name, value in new["metadata"].items() if name not in dropped}
+        new = served.nature.prepared({**new, "metadata": {**given, **system}}, None, "")
+        self._validate(served, ref, new, None, "")
+        if self._store.find(ref) is not None:
+            raise AlreadyExists(ref)
+        if write.dry_run:
+            return new
+        stored = self._store.put(new)
+        self._stored(stored)
+        return stored
+
+    def _update(self, served: ServedKind, old: Body, new: dict[str, Any], write: Write) -> Body:
+        kept = {name: old["metadata"][name] for name in (*_KEPT, "resourceVersion") if name in old["metadata"]}
+        given = {
+            name: value for name, value in new["metadata"].items() if name not in ("generation", "resourceVersion")
+        }
+        new = {**new, "metadata": {**given, **_settled(kept, given)}}
+        new = served.nature.prepared(new, old, write.subresource)
+        self._validate(served, ref_of(old), new, old, write.subresource)
+        if same_but_times(old, new):
+            return old
+        return new if write.dry_run else self.put_changed(old, new)
+
+    def _validate(self, served: ServedKind, ref: Ref, new: Body, old: Body | None, subresource: str) -> None:
+        causes = served.nature.invalid(new, old, subresource)
+        if old is not None:
+            causes = (*causes, *changed_for_good(old, new))
+        if causes:
+            fixed = any("immutable" in cause.message or "not be changed" in cause.message for cause in causes)
+            raise (Immutable if fixed else Invalid)(ref, "the object is invalid", causes)
+
+    def _require_namespace(self, ref: Ref) -> None:
+        if not ref.namespace:
+            return
+        api_version, kind = _NAMESPACE
+        namespace = Ref(api_version=api_version, kind=kind, name=ref.namespace)
+        found = self._store.find(namespace)
+        if found is None:
+            raise NotFound(namespace)
+        if found["metadata"].get("deletionTimestamp"):
+            text = f"unable to create new content in namespace {ref.namespace} because it is being terminated"
+            raise Denied(ref, text)
+
+    def _require_same(self, ref: Ref, body: Body) -> None:
+        found = ref_of(body)
+        if (found.api_version, found.kind) != (ref.api_version, ref.kind):
+            raise Invalid(ref, f"the patched object is a {found.api_version} {found.kind}")
+        if (found.name, found.namespace) != (ref.name, ref.namespace):
+            raise Invalid(ref, f"the name of the object ({found}) does not match the name on the URL ({ref})")
+
+    def _require_fresh(self, ref: Ref, live: Body, body: Body) -> None:
+        given = body["metadata"].get("resourceVersion")
+        if given and given != live["metadata"]["resourceVersion"]:
+            raise Conflict(ref, "the object has been modified; apply your changes to the latest version and try again")
+
+    def _writer(self, served: ServedKind, write: Write) -> Writer:
+        return Writer(
+            manager=write.manager,
+            api_version=served.kind.api_version,
+            time=rfc3339(self._clock.now()),
+            subresource=write.subresource,
+            ignored=served.nature.ignored(write.subresource),
+        )
+
+
+def _settled(kept: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+    """What an update cannot change goes back to what it was; a uid that differs stays, to be refused."""
+    return {**kept, "uid": given["uid"]} if given.get("uid") else kept
+
+
+def _may_go(body: Body) -> bool:
+    """Whether the object is being deleted and nobody holds it any more: no finalizer, no grace."""
+    metadata = body["metadata"]
+    held = metadata.get("finalizers") or metadata.get("deletionGracePeriodSeconds")
+    inside = (body.get("spec") or {}).get("finalizers") if body["kind"] == "Namespace" else None
+    return bool(metadata.get("deletionTimestamp") and not held and not inside)
+
+
+def _json_patched(ref: Ref, live: Body, operations: Sequence[Body]) -> Any:
+    try:
+        return json_patched(live, operations)
+    except (PatchFailed, KeyError, ValueError) as error:
+        raise Invalid(ref, f"the server rejected our request due to an error in our request: {error}") from error
+
+
+def _held(ref: Ref, conflict: ApplyConflict) -> Conflict:
+    claims = tuple(Claim(manager=clash.owner.manager, field=path_text(clash.path)) for clash in conflict.clashes)
+    return Conflict(ref, f"Apply failed with {len(claims)} conflicts", claims)
+
+
+def _undeclared(message: str) -> tuple[Cause, ...]:
+    path, _, text = message.partition(": ")
+    return (Cause(field=path.lstrip("."), message=text),) if text == "field not declared in schema" else ()
