@@ -13,7 +13,7 @@ from typing import Any
 from renderer.catalog.kinds import KindRow, Kinds
 from renderer.errors import Problem
 from renderer.model.path import ABSENT, Path, look_up, path_name
-from renderer.model.ref import Body, ref_of
+from renderer.model.ref import Body
 from renderer.model.rendered import Manifest
 from renderer.names import NAME_LIMIT
 
@@ -31,25 +31,35 @@ Finding = tuple[Path, str, str]
 """Where, what is wrong, what to do."""
 
 
-def manifest_problems(
-    body: Body, *, borrowed: bool, file: str, row: KindRow | None, marks: frozenset[str]
-) -> list[Problem]:
-    """Everything that is wrong with one manifest. Text in `marks` stands for values that are known at run time only."""
-    checks = _BORROWED if borrowed else _OWNED
-    found = [finding for check in checks for finding in check(body)]
-    if row is not None:
-        found += [*_served(body, row), *([] if borrowed else _images(body, row))]
+def manifest_problems(manifest: Manifest, row: KindRow | None) -> list[Problem]:
+    """Everything that is wrong with one manifest; values that are known at run time only are not looked at."""
+    if row is None:
+        return [_unknown_kind(manifest)]
+    checks = _BORROWED if manifest.borrowed else _OWNED
+    found = [*(finding for check in checks for finding in check(manifest.body)), *_served(manifest.body, row)]
+    if not manifest.borrowed:
+        found += _images(manifest)
     return [
         Problem(
             reason="InvalidManifest",
-            file=file,
+            file=manifest.template,
             field=path_name(path) if path else None,
-            message=f"{ref_of(body)}: {message}",
-            remedy=remedy or None,
+            message=f"{manifest.ref}: {message}",
+            remedy=remedy,
         )
         for path, message, remedy in found
-        if look_up(body, path) not in marks or not path
+        if path not in manifest.run_time
     ]
+
+
+def _unknown_kind(manifest: Manifest) -> Problem:
+    what = f"{manifest.ref.api_version or 'no apiVersion'} {manifest.ref.kind or 'no kind'}"
+    return Problem(
+        reason="UnknownKind",
+        file=manifest.template,
+        message=f"{what} is not in the kinds table",
+        remedy="add a row for it to a file in _kinds/ of the template tree",
+    )
 
 
 def plan_problems(manifests: Iterable[Manifest], kinds: Kinds) -> list[Problem]:
@@ -162,8 +172,8 @@ def _served(body: Body, row: KindRow) -> Iterator[Finding]:
         yield ("metadata", "namespace"), f"a {row.kind.kind} has no namespace", "remove it"
 
 
-def _images(body: Body, row: KindRow) -> Iterator[Finding]:
-    for image in images_of(body, row):
+def _images(manifest: Manifest) -> Iterator[Finding]:
+    for image in manifest.images:
         if not _IMAGE.fullmatch(image):
             yield (), f"{image!r} is no image reference", "correct spec.upgrade or the upgrade-toolkit-image annotation"
 

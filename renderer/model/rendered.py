@@ -73,8 +73,11 @@ class RenderedStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenderedPhase:
+    """`shapes` has each step that fans out, filled in for no node in particular."""
+
     phase: Phase
     steps: tuple[RenderedStep, ...] = ()
+    shapes: tuple[Step, ...] = ()
     skipped: str | None = None
     pending: tuple[Pending, ...] = ()
     digest: str = ""

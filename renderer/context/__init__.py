@@ -1,0 +1,1 @@
+"""What templates and expressions see. Pure; it knows no phase."""

@@ -1,0 +1,158 @@
+"""Builds the context: the plan, the release, facts about the cluster, and which inputs are given.
+
+What has been recorded in the plan's status wins over what the objects say: a run must not change its mind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from renderer.context.facts import Facts, find, spec_of, status
+from renderer.context.nodes import nodes_of, single_node_of, unknown_plan
+from renderer.context.scope import Scope, run_time_mark
+from renderer.model.ref import Body
+from renderer.names import label_value, safe_concat
+
+PREFIX = "management.harvesterhci.io/"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """`names` is what a template sees; `given` the inputs that are there; `marks` the texts that stand for values known
+    at run time only."""
+
+    names: Mapping[str, Any]
+    given: frozenset[str]
+    marks: frozenset[str]
+    undoing: bool = False
+
+    @property
+    def nodes(self) -> tuple[Mapping[str, Any], ...]:
+        return tuple(self.names["cluster"]["nodes"])
+
+
+def context_of(facts: Facts) -> Context:
+    """The context that is common to all phases."""
+    plan = _plan(facts)
+    nodes = nodes_of(facts, plan)
+    previous = _previous_version(facts)
+    release = _release(facts)
+    version = _version(facts)
+    tag, repo_tag = _tags(plan, release, previous)
+    image = plan["spec"]["image"] or status(facts, "isoImageID") or safe_concat(_name(plan), "iso")
+    names = {
+        "plan": Scope("plan", plan),
+        "release": Scope("release", release or {}),
+        "version": Scope("version", version or {}),
+        "cluster": Scope(
+            "cluster",
+            {"nodes": nodes, "singleNode": single_node_of(facts, nodes), "previousVersion": previous},
+        ),
+        "toolkit": Scope("toolkit", {"image": _toolkit_image(facts, plan), "tag": tag, "repoTag": repo_tag}),
+        "isoImage": image,
+        "imageLists": Scope("imageLists", facts.image_lists or {}),
+        "values": Scope("values", facts.values),
+        "retry": facts.retry,
+        **_functions(plan, facts.retry),
+    }
+    given = {
+        "nodes": bool(nodes),
+        "version": bool(plan["spec"]["image"] or version),
+        "previousVersion": bool(previous),
+        "repoTag": bool(repo_tag),
+        "releaseMetadata": release is not None,
+        "toolkitTag": bool(tag),
+        "imageLists": facts.image_lists is not None,
+    }
+    marks = frozenset(node["machinePlan"] for node in nodes if node["machinePlan"] == unknown_plan(node["name"]))
+    return Context(names=names, given=frozenset(key for key, there in given.items() if there), marks=marks)
+
+
+def for_step(
+    context: Context, node: Mapping[str, Any] | None, captured: Iterable[str], known: Mapping[str, Any]
+) -> Context:
+    """The context of one step: its node, and what is captured in its phase. `known` has values captured so far."""
+    of = f" of {node['name']}" if node else ""
+    marks = {name: run_time_mark(f"{name}{of}") for name in captured}
+    names = {**context.names, "captured": Scope("captured", {**marks, **known})}
+    if node:
+        names["node"] = node
+    return replace(context, names=names, marks=context.marks | frozenset(marks.values()))
+
+
+def _plan(facts: Facts) -> dict[str, Any]:
+    """The plan with every field of its spec there, None where it is not set."""
+    metadata = facts.plan.get("metadata") or {}
+    spec = _filled(facts.spec_fields, facts.plan.get("spec") or {})
+    return {
+        "metadata": {
+            "name": metadata.get("name", ""),
+            "annotations": dict(metadata.get("annotations") or {}),
+            "labels": dict(metadata.get("labels") or {}),
+        },
+        "spec": spec,
+    }
+
+
+def _filled(fields: Mapping[str, Any], value: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: _filled(inner, value.get(name) or {}) if isinstance(inner, Mapping) else value.get(name)
+        for name, inner in fields.items()
+    }
+
+
+def _name(plan: Mapping[str, Any]) -> str:
+    return str(plan["metadata"]["name"])
+
+
+def _functions(plan: Mapping[str, Any], retry: int) -> dict[str, Any]:
+    annotations = plan["metadata"]["annotations"]
+
+    def name(*parts: str) -> str:
+        return safe_concat(_name(plan), *parts)
+
+    def one_shot_name(*parts: str) -> str:
+        return safe_concat(_name(plan), *parts, f"retry-{retry}" if retry else "")
+
+    def annotation(key: str, default: str = "") -> str:
+        return str(annotations.get(f"{PREFIX}{key}", default))
+
+    return {"name": name, "oneShotName": one_shot_name, "annotation": annotation, "labelValue": label_value}
+
+
+def _toolkit_image(facts: Facts, plan: Mapping[str, Any]) -> str:
+    return plan["metadata"]["annotations"].get(f"{PREFIX}upgrade-toolkit-image") or str(facts.values["toolkitImage"])
+
+
+def _tags(plan: Mapping[str, Any], release: Body | None, previous: str | None) -> tuple[str | None, str | None]:
+    """The toolkit image's tag for Jobs and for the repository, which runs before the new release is known."""
+    asked = plan["spec"]["upgrade"]
+    target = str((release or {}).get("harvester") or "")
+    return _tag(asked or target), _tag(asked or previous or "")
+
+
+def _tag(text: str) -> str | None:
+    """An image tag cannot hold a `+`."""
+    return text.replace("+", "-") or None
+
+
+def _release(facts: Facts) -> dict[str, Any] | None:
+    recorded = status(facts, "releaseMetadata") or facts.release
+    return None if not recorded else {"minUpgradableVersion": "", **recorded}
+
+
+def _version(facts: Facts) -> dict[str, str] | None:
+    recorded = status(facts, "version")
+    wanted = (facts.plan.get("spec") or {}).get("version")
+    found = recorded or spec_of(find(facts, "harvesterhci.io/", "Version", wanted, "harvester-system"))
+    if not found or not found.get("isoURL"):
+        return None
+    return {"isoURL": found["isoURL"], "isoChecksum": found.get("isoChecksum") or ""}
+
+
+def _previous_version(facts: Facts) -> str | None:
+    recorded = status(facts, "previousVersion")
+    setting = find(facts, "harvesterhci.io/", "Setting", "server-version") or {}
+    return recorded or setting.get("value") or setting.get("default") or None

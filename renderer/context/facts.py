@@ -1,0 +1,52 @@
+"""Everything that rendering starts from, and look-ups over it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from renderer.model.ref import Body
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """Everything that rendering starts from. `release` is None while it is not known; `image_lists` likewise."""
+
+    plan: Body
+    release: Body | None = None
+    objects: Sequence[Body] = ()
+    image_lists: Mapping[str, Sequence[str]] | None = None
+    values: Mapping[str, Any]
+    spec_fields: Mapping[str, Any]
+    retry: int = 0
+
+
+def status(facts: Facts, field: str) -> Any:
+    """A field of the plan's status, None where it is not there."""
+    return (facts.plan.get("status") or {}).get(field)
+
+
+def every(facts: Facts, api: str, kind: str) -> Iterator[Body]:
+    """`api` is a whole apiVersion, or a group with its slash."""
+    for item in facts.objects:
+        version = str(item.get("apiVersion", ""))
+        if item.get("kind") == kind and (version.startswith(api) if api.endswith("/") else version == api):
+            yield item
+
+
+def find(facts: Facts, api: str, kind: str, name: str | None, namespace: str = "") -> Body | None:
+    found = (i for i in every(facts, api, kind) if meta(i, "name") == name and (meta(i, "namespace") == namespace))
+    return next(found, None)
+
+
+def meta(item: Body, field: str) -> str:
+    return str((item.get("metadata") or {}).get(field) or "")
+
+
+def labels_of(item: Body) -> Mapping[str, str]:
+    return (item.get("metadata") or {}).get("labels") or {}
+
+
+def spec_of(item: Body | None) -> Body:
+    return (item or {}).get("spec") or {}

@@ -1,0 +1,45 @@
+"""The mapping that templates look into, and the texts that stand for what is not known yet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+
+class Scope(Mapping[str, Any]):
+    """A named, immutable mapping; an unknown key in a template is an error that says the name."""
+
+    __slots__ = ("_values", "name")
+
+    def __init__(self, name: str, values: Mapping[str, Any]) -> None:
+        self.name = name
+        self._values = {key: _scoped(f"{name}.{key}", value) for key, value in values.items()}
+
+    def __getitem__(self, key: str) -> Any:
+        return self._values[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+
+def _scoped(name: str, value: Any) -> Any:
+    if isinstance(value, Mapping) and not isinstance(value, Scope):
+        return Scope(name, value)
+    if isinstance(value, (list, tuple)):
+        return tuple(_scoped(f"{name}[{index}]", item) for index, item in enumerate(value))
+    return value
+
+
+def run_time_mark(what: str) -> str:
+    """The text that stands in a manifest for a value that is known at run time only."""
+    return f"<known at run time: {what}>"
+
+
+SYMBOLIC_NODE = Scope(
+    "node",
+    {"name": "<node>", "witness": False, "paused": False, "machine": "<machine>", "machinePlan": "<machine-plan>"},
+)
+"""Stands for any node where a fan-out is described once."""

@@ -1,0 +1,172 @@
+"""`index.yaml`: what runs, in what order, what it waits for, what is skipped or pending and why.
+
+Written for a reviewer who reads it top down. It holds no time, host or version of this program.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from renderer.catalog.kinds import Kinds
+from renderer.model.path import path_name
+from renderer.model.phase import Borrowed, Occasion, Position, Step
+from renderer.model.probe import Predicate
+from renderer.model.ref import Ref
+from renderer.model.rendered import Manifest, RenderedPhase, RenderedPlan, RenderedStep
+from renderer.words import Lexicon, gate_words, trigger_words
+
+INDEX_KIND = "RenderedPlan"
+
+
+def index_of(plan: RenderedPlan, kinds: Kinds, files: Iterable[str], layout: str) -> dict[str, Any]:
+    """The index as a document. `files` are all files of the tree but the index itself."""
+    return {
+        "kind": INDEX_KIND,
+        "plan": plan.plan,
+        "digest": plan.digest,
+        "layout": layout,
+        "images": list(plan.images),
+        "phases": [_phase(phase, kinds) for phase in plan.phases],
+        "files": sorted(files),
+    }
+
+
+def _phase(phase: RenderedPhase, kinds: Kinds) -> dict[str, Any]:
+    return _set(
+        name=phase.phase.name,
+        description=phase.phase.description,
+        folder=phase.phase.folder,
+        status={"active": phase.phase.active, "completed": phase.phase.completed},
+        deletion=str(phase.phase.deletion),
+        digest=phase.digest,
+        skipped=phase.skipped,
+        pending=_pending([phase]),
+        steps=[_group(list(steps), phase, kinds) for _, steps in groupby(phase.steps, key=lambda item: item.step.name)],
+    )
+
+
+def _pending(holders: Sequence[RenderedPhase | RenderedStep]) -> list[dict[str, str]]:
+    found = {item.input: item.remedy for holder in holders for item in holder.pending}
+    return [{"input": name, "remedy": remedy} for name, remedy in sorted(found.items())]
+
+
+def _group(steps: list[RenderedStep], phase: RenderedPhase, kinds: Kinds) -> dict[str, Any]:
+    """A step, or a step's fan-out over nodes as one entry."""
+    first = steps[0]
+    if first.step.node is None:
+        return _step(first, first.step, kinds)
+    running = [step for step in steps if step.skipped is None and not step.pending]
+    shape = next((step for step in phase.shapes if step.name == first.step.name), first.step)
+    entry = _step(running[0] if running else first, shape, kinds)
+    return _set(
+        **{key: value for key, value in entry.items() if key not in ("skipped", "manifests")},
+        skipped=_skipped_nodes(steps),
+        heldNodes=[step.step.node for step in steps if step.held],
+        nodes=[_set(name=step.step.node, manifests=[_manifest(m) for m in step.manifests]) for step in running],
+    )
+
+
+def _skipped_nodes(steps: Iterable[RenderedStep]) -> str | list[dict[str, Any]] | None:
+    reasons: dict[str, list[str]] = defaultdict(list)
+    every = True
+    for step in steps:
+        if step.skipped:
+            reasons[step.skipped].append(str(step.step.node))
+        every = every and step.skipped is not None
+    if every and len(reasons) == 1:
+        return next(iter(reasons))
+    return [{"because": reason, "nodes": nodes} for reason, nodes in reasons.items()] or None
+
+
+def _step(step: RenderedStep, declared: Step, kinds: Kinds) -> dict[str, Any]:
+    """`declared` gives the words: the step itself, or the shape of one that fans out."""
+    idle = step.skipped is not None or bool(step.pending)
+    return _set(
+        name=step.step.name,
+        description=declared.description,
+        runs=_POSITIONS.get(step.step.position),
+        forEach=declared.for_each,
+        skipped=step.skipped,
+        pending=_pending([step]),
+        **({} if idle else _work(step, declared, kinds)),
+    )
+
+
+_POSITIONS = {
+    Position.ENTER: "before the phase's active status is recorded",
+    Position.LEAVE: "after the phase's completed status is recorded",
+}
+
+
+def _work(step: RenderedStep, declared: Step, kinds: Kinds) -> dict[str, Any]:
+    lexicon = _lexicon(step, kinds)
+    return _set(
+        startsWhen=trigger_words(declared.trigger, lexicon) if declared.trigger else None,
+        repeats="whenever it is asked for again with another value" if declared.repeat else None,
+        captures=[item.name for item in declared.captures] + _trigger_capture(declared),
+        reads=[f"http://{item.service}.{item.namespace}:{item.port}{item.path}" for item in declared.fetches],
+        records=[name for name, _ in declared.records],
+        manifests=[_manifest(item) for item in step.manifests],
+        leftOut=[{"template": file, "because": because} for file, because in step.left_out],
+        waitsFor=[gate_words(gate, lexicon) for gate in declared.gates or step.step.gates],
+        waitsForNothing=declared.no_gate,
+        undo=_step(step.undo, step.undo.step, kinds) if step.undo else None,
+    )
+
+
+def _trigger_capture(step: Step) -> list[str]:
+    return [step.trigger.capture] if step.trigger and step.trigger.capture else []
+
+
+def _lexicon(step: RenderedStep, kinds: Kinds) -> Lexicon:
+    manifests: dict[str, list[Ref]] = defaultdict(list)
+    for manifest in step.manifests if step.step.node is None else ():
+        manifests[manifest.spec.file].append(manifest.ref)
+    return Lexicon(manifests={file: tuple(refs) for file, refs in manifests.items()}, ready=_ready(kinds))
+
+
+def _ready(kinds: Kinds) -> Any:
+    def ready(api_version: str, kind: str) -> tuple[Predicate, ...]:
+        row = kinds.find(api_version, kind)
+        return row.ready.all if row and row.ready else ()
+
+    return ready
+
+
+def _manifest(manifest: Manifest) -> dict[str, Any]:
+    return _set(
+        file=manifest.file,
+        object=str(manifest.ref),
+        digest=manifest.digest,
+        givenBack=_returns(manifest.spec) if isinstance(manifest.spec, Borrowed) else None,
+        knownAtRunTime=[path_name(path) for path in manifest.run_time],
+    )
+
+
+def _returns(spec: Borrowed) -> dict[str, Any] | str:
+    if not spec.returns:
+        return "never"
+    return {_OCCASIONS[occasion]: [path_name(path) for path in paths] or "all" for occasion, paths in spec.returns}
+
+
+_OCCASIONS = {
+    Occasion.COMPLETED: "when the step has ended",
+    Occasion.SUCCESS: "on success",
+    Occasion.ABORT: "on abort or deletion",
+    Occasion.FAILURE: "on failure",
+}
+
+
+def _set(**entries: Any) -> dict[str, Any]:
+    """The entries that say something."""
+    return {key: value for key, value in entries.items() if value not in (None, "", [], {}, ())}
+
+
+def pending_of(plan: RenderedPlan) -> Mapping[str, str]:
+    """Every input that is missing anywhere, with its remedy."""
+    holders: list[RenderedPhase | RenderedStep] = [*plan.phases]
+    holders += [step for phase in plan.phases for step in phase.steps]
+    return {item["input"]: item["remedy"] for item in _pending(holders)}

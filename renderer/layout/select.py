@@ -1,0 +1,49 @@
+"""Narrows a rendered plan to what was asked for. The digest stays that of the whole plan: it is what gets approved."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import replace
+
+from renderer.errors import Problems, problem
+from renderer.model.rendered import RenderedPhase, RenderedPlan
+
+
+def select(
+    plan: RenderedPlan, *, phases: Iterable[str] = (), through: str | None = None, node: str | None = None
+) -> RenderedPlan:
+    """The phases of these names, or all up to `through`; with `node`, just the steps that fan out, for that node.
+
+    Raises `Problems` for a name that the plan does not have.
+    """
+    wanted = tuple(phases)
+    names = [phase.phase.name for phase in plan.phases]
+    for name in (*wanted, *([through] if through else ())):
+        if name not in names:
+            raise _unknown("phase", name, names)
+    chosen = [phase for phase in plan.phases if not wanted or phase.phase.name in wanted]
+    if through:
+        chosen = [phase for phase in chosen if phase.phase.name in names[: names.index(through) + 1]]
+    if node:
+        chosen = _of_node(chosen, node)
+    images = sorted({image for phase in chosen for manifest in phase.manifests() for image in manifest.images})
+    return replace(plan, phases=tuple(chosen), images=tuple(images))
+
+
+def _of_node(phases: list[RenderedPhase], node: str) -> list[RenderedPhase]:
+    nodes = sorted({step.step.node for phase in phases for step in phase.steps if step.step.node})
+    if node not in nodes:
+        raise _unknown("node", node, nodes)
+    narrowed = (replace(p, steps=tuple(step for step in p.steps if step.step.node == node)) for p in phases)
+    return [phase for phase in narrowed if phase.steps]
+
+
+def _unknown(what: str, name: str, known: list[str]) -> Problems:
+    close = difflib.get_close_matches(name, known, n=1)
+    hint = f"; did you mean {close[0]!r}?" if close else ""
+    return problem(
+        f"Unknown{what.capitalize()}",
+        f"the plan has no {what} {name!r}{hint}",
+        remedy=f"choose one of: {', '.join(known) or 'none'}",
+    )

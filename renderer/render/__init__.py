@@ -1,0 +1,1 @@
+"""Renders: (catalog, templates, facts) -> RenderedPlan. Pure; all problems of a run are told together."""

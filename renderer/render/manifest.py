@@ -1,0 +1,128 @@
+"""Makes the manifests of one step: template text, parsed strictly, put into the one written form, checked, hashed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from renderer.catalog.kinds import Kinds
+from renderer.catalog.load import Declared
+from renderer.checks import images_of, manifest_problems
+from renderer.context.build import Context
+from renderer.digest import digest_of
+from renderer.errors import Problem, Problems, problem
+from renderer.model.path import Path
+from renderer.model.phase import Borrowed, ManifestSpec, Step
+from renderer.model.ref import Body
+from renderer.model.rendered import Manifest
+from renderer.names import label_value
+from renderer.templating import Templates
+from renderer.yaml_door import parse, walk
+
+LOOP_ONLY = "loop-only"
+"""Folder of the manifests that only the loop may apply: borrowed, triggered, per node, or with run-time values."""
+
+LeftOut = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Made:
+    """A manifest and what is wrong with it."""
+
+    manifest: Manifest
+    problems: tuple[Problem, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestRenderer:
+    """Renders the manifests of steps of one phase in one context."""
+
+    kinds: Kinds
+    templates: Templates
+    declared: Declared
+    context: Context
+
+    def render(self, step: Step) -> tuple[tuple[Made, ...], LeftOut]:
+        """The manifests in their declared order, and (template, reason) of those that the plan does not need."""
+        made: list[Made] = []
+        left_out: list[tuple[str, str]] = []
+        for spec in step.manifests:
+            if spec.when and not self._evaluate(spec.when.expr):
+                left_out.append((spec.file, spec.when.because))
+            else:
+                made += self._objects(step, spec)
+        return tuple(made), tuple(left_out)
+
+    def _evaluate(self, expression: str) -> Any:
+        return self.templates.evaluate(expression, self.context.names, file=self.declared.document.file)
+
+    def _objects(self, step: Step, spec: ManifestSpec) -> list[Made]:
+        path = f"{self.declared.phase.folder}/{spec.file}"
+        shown = self.templates.shown(path)
+        try:
+            bodies = [document.value for document in parse(self.templates.render_text(path, self.context.names), shown)]
+        except Problems as error:
+            raise Problems(_of_rendered(item) for item in error.problems) from error
+        _must_be_objects(bodies, spec, shown)
+        return [self._made(step, spec, shown, written(body)) for body in bodies]
+
+    def _made(self, step: Step, spec: ManifestSpec, shown: str, body: Body) -> Made:
+        row = self.kinds.find(str(body.get("apiVersion")), str(body.get("kind")))
+        marks = self.context.marks
+        run_time = tuple(path for path, value in walk(body) if isinstance(value, str) and value in marks)
+        manifest = Manifest(
+            file=self._file(step, spec, run_time),
+            template=shown,
+            spec=spec,
+            body=body,
+            run_time=run_time,
+            images=images_of(body, row),
+            digest=digest_of(body),
+        )
+        return Made(manifest=manifest, problems=tuple(manifest_problems(manifest, row)))
+
+    def _file(self, step: Step, spec: ManifestSpec, run_time: tuple[Path, ...]) -> str:
+        stem = f"{spec.file.removesuffix('.yaml.j2')}.yaml"
+        folder = self.declared.phase.folder
+        if step.node:
+            return f"{folder}/{LOOP_ONLY}/{label_value(step.node)}/{stem}"
+        bound = run_time or step.trigger or self.context.undoing or isinstance(spec, Borrowed)
+        return f"{folder}/{LOOP_ONLY}/{stem}" if bound else f"{folder}/{stem}"
+
+
+def written(body: Body) -> Body:
+    """A body in its one written form: the four keys that people look for first, then by name; an empty map of labels or
+    annotations says nothing and is left out."""
+    head = {key: _by_name(body[key]) for key in _FIRST if key in body}
+    if isinstance(head.get("metadata"), dict):
+        head["metadata"] = {key: value for key, value in head["metadata"].items() if value != {}}
+    return head | {key: _by_name(body[key]) for key in sorted(body) if key not in _FIRST}
+
+
+_FIRST = ("apiVersion", "kind", "metadata", "spec")
+
+
+def _by_name(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _by_name(value[key]) for key in sorted(value)}
+    if isinstance(value, list):
+        return [_by_name(item) for item in value]
+    return value
+
+
+def _must_be_objects(bodies: list[Any], spec: ManifestSpec, shown: str) -> None:
+    if not bodies:
+        raise problem("EmptyManifest", "renders no object", file=shown, remedy="use `when` to leave a manifest out")
+    if any(not isinstance(body, dict) for body in bodies):
+        remedy = "render mappings with apiVersion, kind and metadata"
+        raise problem("InvalidManifest", "renders something that is no object", file=shown, remedy=remedy)
+    if isinstance(spec, Borrowed) and len(bodies) != 1:
+        remedy = "give each borrowed object a template of its own"
+        raise problem("InvalidManifest", f"borrows of {len(bodies)} objects", file=shown, remedy=remedy)
+
+
+def _of_rendered(item: Problem) -> Problem:
+    """A problem of the rendered text: its line is not a line of the template."""
+    where = f" (line {item.line} of what it renders)" if item.line else ""
+    return replace(item, line=None, message=f"{item.message}{where}")

@@ -1,0 +1,72 @@
+"""Renders all phases of a plan.
+
+A phase or step whose inputs are not all given is pending, not wrong: the rest is rendered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from renderer.catalog.load import Catalog, Declared
+from renderer.checks import plan_problems
+from renderer.context.build import context_of
+from renderer.context.facts import Facts
+from renderer.digest import digest_of
+from renderer.errors import Problem, Problems
+from renderer.model.phase import Step
+from renderer.model.rendered import RenderedPhase, RenderedPlan, RenderedStep
+from renderer.render.step import Known, StepRenderer, missing, nothing_known
+from renderer.templating import Templates
+
+
+def render(catalog: Catalog, templates: Templates, facts: Facts, known: Known = nothing_known) -> RenderedPlan:
+    """Raises `Problems` with everything that is wrong in any phase."""
+    problems: list[Problem] = []
+    renderer = StepRenderer(catalog.kinds, templates, context_of(facts), known, problems)
+    phases = tuple(_phase(renderer, declared) for declared in catalog.phases)
+    manifests = [manifest for phase in phases for manifest in phase.manifests()]
+    found = problems or plan_problems(manifests, catalog.kinds)
+    if found:
+        raise Problems(found)
+    plan = str(facts.plan["metadata"]["name"])
+    return RenderedPlan(
+        plan=plan,
+        phases=phases,
+        images=tuple(sorted({image for manifest in manifests for image in manifest.images})),
+        digest=digest_of([plan, *(phase.digest for phase in phases)]),
+    )
+
+
+def _phase(renderer: StepRenderer, declared: Declared) -> RenderedPhase:
+    phase = declared.phase
+    pending = missing(renderer.context, phase.requires)
+    reason = None if pending else renderer.skip_reason(phase.skip_when, declared)
+    idle = pending or reason is not None
+    steps = () if idle else tuple(_steps(renderer, declared))
+    return RenderedPhase(
+        phase=phase,
+        steps=steps,
+        shapes=() if idle else tuple(_shapes(renderer, declared)),
+        skipped=reason,
+        pending=pending,
+        digest=digest_of([phase.name, phase.number, phase.active, reason, [step.digest for step in steps]]),
+    )
+
+
+def _steps(renderer: StepRenderer, declared: Declared) -> Iterator[RenderedStep]:
+    for step, raw in _declared_steps(declared):
+        for node in renderer.context.nodes if step.for_each else (None,):
+            yield renderer.step(declared, step, raw, node)
+
+
+def _shapes(renderer: StepRenderer, declared: Declared) -> Iterator[Step]:
+    for step, raw in _declared_steps(declared):
+        if step.for_each and not missing(renderer.context, step.requires):
+            yield renderer.shape(declared, step, raw)
+
+
+def _declared_steps(declared: Declared) -> Iterator[tuple[Step, Mapping[str, Any]]]:
+    raws = {raw["name"]: raw for position in ("enter", "steps", "leave") for raw in declared.raw.get(position, ())}
+    for step in declared.phase.steps:
+        yield step, raws[step.name]

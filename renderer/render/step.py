@@ -1,0 +1,174 @@
+"""Renders one step: is it skipped or pending, its text filled in, its gates completed, its manifests made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from renderer.catalog.declare import step_from
+from renderer.catalog.inputs import INPUTS
+from renderer.catalog.kinds import Kinds
+from renderer.catalog.load import Declared
+from renderer.catalog.verify import captures_of
+from renderer.context.build import Context, for_step
+from renderer.context.scope import SYMBOLIC_NODE
+from renderer.digest import digest_of
+from renderer.errors import Problem, Problems, problem
+from renderer.model.phase import Condition, Step
+from renderer.model.probe import Builtin, EveryTarget, Gate, ManifestTarget, ObjectTarget, Probe
+from renderer.model.rendered import Manifest, Pending, RenderedStep
+from renderer.render.manifest import ManifestRenderer
+from renderer.templating import Templates
+
+Known = Callable[[str, str | None], Mapping[str, Any]]
+"""(phase, node) -> the values captured so far by name; nothing is known before a run."""
+
+Raw = Mapping[str, Any]
+Node = Mapping[str, Any] | None
+
+
+def nothing_known(phase: str, node: str | None) -> Mapping[str, Any]:
+    """What is captured when nothing has run."""
+    return {}
+
+
+def missing(context: Context, requires: Sequence[str]) -> tuple[Pending, ...]:
+    """The inputs of `requires` that were not given."""
+    names = (name for name in requires if name not in context.given)
+    return tuple(Pending(input=name, remedy=INPUTS.get(name, f"{name} comes from a phase")) for name in names)
+
+
+@dataclass(frozen=True, slots=True)
+class StepRenderer:
+    """What is the same for all steps of one rendering. Problems go into `problems`, so that one run tells all."""
+
+    kinds: Kinds
+    templates: Templates
+    context: Context
+    known: Known
+    problems: list[Problem]
+
+    def step(self, declared: Declared, step: Step, raw: Raw, node: Node) -> RenderedStep:
+        bare = replace(step, node=node["name"] if node else None)
+        context = self._context(declared, node)
+        pending = missing(self.context, step.requires)
+        try:
+            # Whether a step is skipped is asked first, and with what there is: a skipped step needs no input.
+            skipped = self._skipped(step, context, declared, lenient=bool(pending))
+            if skipped is not None:
+                return _idle(declared, bare, skipped, ())
+            return _idle(declared, bare, None, pending) if pending else self._rendered(declared, bare, raw, context)
+        except Problems as error:
+            self.problems.extend(error.problems)
+            return _idle(declared, bare, None, ())
+
+    def shape(self, declared: Declared, step: Step, raw: Raw) -> Step:
+        """A step that fans out, filled in for no node in particular."""
+        context = self._context(declared, SYMBOLIC_NODE)
+        try:
+            return step_from(self._filled(raw, context, declared), step.position)
+        except Problems as error:
+            self.problems.extend(error.problems)
+            return step
+
+    def skip_reason(self, conditions: Sequence[Condition], declared: Declared) -> str | None:
+        """Why a whole phase is skipped."""
+        try:
+            return self._first(conditions, self.context, declared, lenient=False)
+        except Problems as error:
+            self.problems.extend(error.problems)
+            return None
+
+    def _context(self, declared: Declared, node: Node) -> Context:
+        known = self.known(declared.phase.name, node["name"] if node else None)
+        return for_step(self.context, node, captures_of(declared.phase), known)
+
+    def _skipped(self, step: Step, context: Context, declared: Declared, *, lenient: bool) -> str | None:
+        return self._first(step.skip_when, context, declared, lenient=lenient)
+
+    def _first(
+        self, conditions: Sequence[Condition], context: Context, declared: Declared, *, lenient: bool
+    ) -> str | None:
+        """The reason of the first condition that holds; with an input missing, one that needs it decides nothing."""
+        for condition in conditions:
+            try:
+                if self.templates.evaluate(condition.expr, context.names, file=declared.document.file):
+                    return condition.because
+            except Problems:
+                if not lenient:
+                    raise
+        return None
+
+    def _rendered(self, declared: Declared, bare: Step, raw: Raw, context: Context) -> RenderedStep:
+        filled = self._filled({key: value for key, value in raw.items() if key != "undo"}, context, declared)
+        step = replace(step_from(filled, bare.position), node=bare.node)
+        manifests, left_out = ManifestRenderer(self.kinds, self.templates, declared, context).render(step)
+        self.problems.extend([problem for manifest in manifests for problem in manifest.problems])
+        made = tuple(manifest.manifest for manifest in manifests)
+        undo = self._undo(declared, bare, raw, context)
+        step = replace(step, gates=self._gates(step, made, declared), undo=undo.step if undo else None)
+        held = step.hold and self.templates.evaluate(step.hold.when, context.names, file=declared.document.file)
+        # Whether a node is held is the operator's to change at any time, so it is no part of the digest.
+        parts = [bare.node, filled, [[item.file, item.digest] for item in made], undo.digest if undo else None]
+        return RenderedStep(
+            phase=declared.phase.name,
+            step=step,
+            manifests=made,
+            held=bool(held),
+            digest=digest_of(parts),
+            left_out=left_out,
+            undo=undo,
+        )
+
+    def _undo(self, declared: Declared, bare: Step, raw: Raw, context: Context) -> RenderedStep | None:
+        if bare.undo is None:
+            return None
+        undo = replace(bare.undo, node=bare.node)
+        return self._rendered(declared, undo, raw["undo"], replace(context, undoing=True))
+
+    def _filled(self, value: Any, context: Context, declared: Declared) -> Any:
+        if isinstance(value, str):
+            return self.templates.render_string(value, context.names, file=declared.document.file)
+        if isinstance(value, Mapping):
+            return {key: self._filled(item, context, declared) for key, item in value.items()}
+        if isinstance(value, list):
+            return [self._filled(item, context, declared) for item in value]
+        return value
+
+    def _gates(self, step: Step, manifests: tuple[Manifest, ...], declared: Declared) -> tuple[Gate, ...]:
+        """The declared gates; where there are none, every owned object must be ready by its kind's rule."""
+        gates = step.gates
+        if not gates and not step.no_gate:
+            owned = dict.fromkeys(item.spec.file for item in manifests if not item.borrowed)
+            gates = tuple(Gate(probe=Probe(target=ManifestTarget(file=file), all=(Builtin(),))) for file in owned)
+        for gate in gates:
+            self._has_rule(gate.probe, manifests, step, declared)
+        return gates
+
+    def _has_rule(self, probe: Probe, manifests: tuple[Manifest, ...], step: Step, declared: Declared) -> None:
+        if not any(isinstance(predicate, Builtin) for predicate in probe.all):
+            return
+        for api_version, kind in _kinds_of(probe, manifests):
+            row = self.kinds.find(api_version, kind)
+            if row is None or row.ready is None:
+                raise problem(
+                    "UnknownKind",
+                    f"step {step.name}: nothing says when a {api_version} {kind} is ready",
+                    file=declared.document.file,
+                    remedy="add `ready` to its row in _kinds/ of the template tree, or give the step a gate of its own",
+                )
+
+
+def _idle(declared: Declared, step: Step, skipped: str | None, pending: tuple[Pending, ...]) -> RenderedStep:
+    digest = digest_of([step.name, step.node, skipped, [item.input for item in pending]])
+    return RenderedStep(phase=declared.phase.name, step=step, skipped=skipped, pending=pending, digest=digest)
+
+
+def _kinds_of(probe: Probe, manifests: tuple[Manifest, ...]) -> Iterable[tuple[str, str]]:
+    target = probe.target
+    if isinstance(target, ManifestTarget):
+        return {(m.ref.api_version, m.ref.kind) for m in manifests if m.spec.file == target.file}
+    if isinstance(target, ObjectTarget):
+        return {(target.ref.api_version, target.ref.kind)}
+    return {(target.api_version, target.kind)} if isinstance(target, EveryTarget) else set()
