@@ -1,0 +1,81 @@
+"""Reads all inputs of a run and judges their form: one call, and one exception that holds everything that is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import BinaryIO
+
+from renderer.documents import Inputs, Source, tell_apart
+from renderer.errors import Problems
+from renderer.files.fetch import fetch, shown
+from renderer.files.iso import is_iso, read_iso
+from renderer.files.read import Reading, read_documents
+from renderer.files.text import documents_of, text_of
+from renderer.input_rules import input_problems
+from renderer.yaml_door import Document
+
+
+def read_inputs(
+    arguments: Iterable[str] = (),
+    *,
+    plan: str | None = None,
+    release: str | None = None,
+    cluster: Iterable[str] = (),
+    stdin: BinaryIO | None = None,
+) -> Inputs:
+    """The inputs of one run. Raises `Problems` with all that is wrong with any of them.
+
+    `arguments`, `plan` and `cluster` are files, folders or `-`; `release` is also an http(s) address or an ISO image.
+    What an option names wins over what the arguments hold. That there is no plan at all is for the caller to refuse
+    (`documents.plan_of`).
+    """
+    clusters = tuple(cluster)
+    found = read_documents(arguments, stdin)
+    plans = read_documents([plan], stdin) if plan else None
+    objects = read_documents(clusters, stdin) if clusters else None
+    releases = _read_release(release, _previous(found, plans, objects), stdin) if release else None
+    inputs, untold = tell_apart(
+        found.documents,
+        plan=_documents(plans),
+        release=_documents(releases),
+        cluster=_documents(objects),
+    )
+    unread = [problem for part in (found, plans, releases, objects) if part for problem in part.problems]
+    if problems := [*unread, *untold, *input_problems(inputs)]:
+        raise Problems(problems)
+    return inputs
+
+
+def _documents(reading: Reading | None) -> list[Document] | None:
+    return None if reading is None else reading.documents
+
+
+def _read_release(name: str, previous: str | None, stdin: BinaryIO | None) -> Reading:
+    if name.startswith(("http://", "https://")):
+        return _attempt(lambda: documents_of(text_of(fetch(name), shown(name)), shown(name)))
+    if is_iso(Path(name)):
+        return _attempt(lambda: read_iso(Path(name), previous))
+    return read_documents([name], stdin)
+
+
+def _attempt(read: Callable[[], tuple[Document, ...]]) -> Reading:
+    try:
+        return Reading(documents=list(read()))
+    except Problems as error:
+        return Reading(problems=list(error.problems))
+
+
+def _previous(found: Reading, plans: Reading | None, objects: Reading | None) -> str | None:
+    """The version that runs now, as the plan's status or the cluster's Setting `server-version` says."""
+    inputs, _ = tell_apart(found.documents, plan=_documents(plans), cluster=_documents(objects), release=())
+    status = inputs.plan.body.get("status") if inputs.plan else None
+    recorded = status.get("previousVersion") if isinstance(status, Mapping) else None
+    versions = (recorded, *(source.body.get("value") for source in inputs.objects if _is_server_version(source)))
+    return next((version for version in versions if version and isinstance(version, str)), None)
+
+
+def _is_server_version(source: Source) -> bool:
+    metadata = source.body.get("metadata")
+    is_setting = source.body["kind"] == "Setting" and str(source.body["apiVersion"]).startswith("harvesterhci.io/")
+    return is_setting and isinstance(metadata, Mapping) and metadata.get("name") == "server-version"

@@ -1,0 +1,133 @@
+"""Reads arguments as `kubectl apply -f` does: files, the files of a folder, standard input.
+
+Everything that cannot be read becomes a problem, and reading goes on, so that one run shows all of them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+from renderer.errors import Problem, Problems, problem
+from renderer.files.text import documents_of, form_of, text_of
+from renderer.yaml_door import Document
+
+STDIN = "<stdin>"
+LARGEST = 64 * 2**20
+EXTENSIONS = (".yaml", ".yml", ".json")
+
+
+@dataclass(slots=True)
+class Reading:
+    """What has been read so far, and what could not be."""
+
+    documents: list[Document] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+
+
+def read_documents(arguments: Iterable[str], stdin: BinaryIO | None = None) -> Reading:
+    """All documents of the arguments, in their order; a folder's files by name. A file is read once."""
+    reading = Reading()
+    seen: set[str] = set()
+    for argument in arguments:
+        for name in _expanded(argument, reading.problems):
+            if (real := name if name == STDIN else os.path.realpath(name)) not in seen:
+                seen.add(real)
+                _read_one(name, stdin, reading)
+    return reading
+
+
+def read_bytes(path: Path) -> bytes:
+    """Raises `Problems` if the file cannot be read or is too large. Of an ISO image only the head is read."""
+    try:
+        with path.open("rb") as stream:
+            return bounded(stream, str(path))
+    except OSError as error:
+        raise Problems([unreadable(str(path), error)]) from error
+
+
+def bounded(stream: BinaryIO, file: str) -> bytes:
+    """All of a stream, or as much as shows that it is no text. Raises `Problems` if it is too large."""
+    data = stream.read(2**16)
+    if form_of(data):
+        return data
+    data += stream.read(LARGEST + 1 - len(data))
+    if len(data) > LARGEST:
+        remedy = "split it, or ask kubectl get only for the kinds that are needed"
+        raise problem("TooLarge", f"is larger than {LARGEST // 2**20} MiB", file=file, remedy=remedy)
+    return data
+
+
+def unreadable(file: str, error: OSError) -> Problem:
+    """A file or folder that the operating system refuses to show."""
+    if isinstance(error, FileNotFoundError):
+        return Problem(reason="NotFound", message="no such file or folder", file=file, remedy="correct the path")
+    message = f"cannot be read: {error.strerror or error}"
+    return Problem(reason="Unreadable", message=message, file=file, remedy=f"look at it with: ls -ld {file}")
+
+
+def is_device(path: Path) -> bool:
+    """A pipe, socket or device: reading one that was met in a folder could wait for ever."""
+    try:
+        return path.exists() and not path.is_file() and not path.is_dir()
+    except OSError:
+        return False
+
+
+def is_folder(path: Path) -> bool:
+    """False also for what cannot be looked at: reading it says why."""
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
+
+
+def _expanded(argument: str, problems: list[Problem]) -> Iterator[str]:
+    if argument == "-":
+        yield STDIN
+    elif argument.startswith(("http://", "https://")):
+        remedy = "fetch it and name the file; only --release takes an address"
+        message = "an address is not read here"
+        problems.append(Problem(reason="NotFound", message=message, file=argument, remedy=remedy))
+    elif is_folder(Path(argument)):
+        yield from _members(Path(argument), problems)
+    else:
+        yield argument
+
+
+def _members(folder: Path, problems: list[Problem]) -> Iterator[str]:
+    try:
+        with os.scandir(folder) as entries:
+            seen = sorted((entry.name, entry.is_dir()) for entry in entries if not entry.name.startswith("."))
+    except OSError as error:
+        problems.append(unreadable(str(folder), error))
+        return
+    wanted = [
+        name for name, is_folder in seen if name.endswith(EXTENSIONS) and not is_folder and not is_device(folder / name)
+    ]
+    if not wanted:
+        has_folders = any(is_folder for _, is_folder in seen)
+        remedy = "name a folder below it; folders are not searched further" if has_folders else "name another folder"
+        message = f"holds no {', '.join(EXTENSIONS)} file"
+        problems.append(Problem(reason="EmptyFolder", message=message, file=str(folder), remedy=remedy))
+    yield from (str(folder / name) for name in wanted)
+
+
+def _read_one(name: str, stdin: BinaryIO | None, reading: Reading) -> None:
+    try:
+        data = _from_stdin(stdin) if name == STDIN else read_bytes(Path(name))
+        reading.documents += documents_of(text_of(data, name), name)
+    except Problems as error:
+        reading.problems += error.problems
+
+
+def _from_stdin(stdin: BinaryIO | None) -> bytes:
+    if stdin is None:
+        raise problem("Unreadable", "there is no standard input", file=STDIN, remedy="name a file")
+    try:
+        return bounded(stdin, STDIN)
+    except OSError as error:
+        raise Problems([unreadable(STDIN, error)]) from error

@@ -1,0 +1,199 @@
+"""What stands in a plan's output folder: which files are ours, which are not, and what differs from a rendering.
+
+A file is ours if the folder's `index.yaml` lists it, or the journal of a write that was cut off. Only reads.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from renderer.documents import INDEX_KIND
+from renderer.errors import Problem, Problems
+from renderer.files.read import unreadable
+from renderer.files.text import text_of
+from renderer.yaml_door import parse
+
+INDEX = "index.yaml"
+STAGING = ".upgradeplan-staging"
+JOURNAL = "journal.json"
+
+Files = Mapping[str, str | bytes]
+"""Path below the plan's folder, with `/`, to content."""
+
+_MOVE = "move it away, or choose another --output-dir"
+_RESTORE = "restore the file from version control, or remove the folder"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TreeChanges:
+    """How a folder differs from a rendering; paths below it, sorted. Foreign files are no difference."""
+
+    missing: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    stale: tuple[str, ...] = ()
+    foreign: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.missing or self.changed or self.stale)
+
+
+@dataclass(slots=True)
+class Standing:
+    """A folder as it is. `old` has the bytes of each file that is wanted or ours."""
+
+    folder: Path
+    owned: set[str] = field(default_factory=set)
+    journal: set[str] = field(default_factory=set)
+    old: dict[str, bytes] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+
+    @property
+    def was_cut_off(self) -> bool:
+        return (self.folder / STAGING).exists()
+
+
+def as_bytes(files: Files) -> dict[str, bytes]:
+    """Content as it is written. Raises `ValueError` for a path that leads out of the folder."""
+    for path in files:
+        if not is_inside(path) or path.split("/")[0] == STAGING:
+            raise ValueError(f"{path!r} is no path below the plan's folder")
+    return {path: content.encode() if isinstance(content, str) else content for path, content in files.items()}
+
+
+def is_inside(path: object) -> bool:
+    """Whether this is a plain relative path that goes down only."""
+    if not isinstance(path, str) or not path or "\\" in path or "\0" in path:
+        return False
+    pure = PurePosixPath(path)
+    return not pure.is_absolute() and ".." not in pure.parts and str(pure) == path
+
+
+def look(folder: Path, wanted: Mapping[str, bytes]) -> Standing:
+    """The folder as it is. Problems that only matter to a writer are `obstacles`."""
+    standing = Standing(folder=folder)
+    try:
+        if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+            what = "a symbolic link" if folder.is_symlink() else "a file"
+            standing.problems.append(_in_the_way(folder, f"is {what}; a folder is wanted"))
+            return standing
+        if (folder / STAGING).is_symlink():
+            standing.problems.append(
+                _in_the_way(folder / STAGING, "is a symbolic link, and nothing is written through one")
+            )
+            return standing
+        standing.journal = _journal(folder)
+        standing.owned = standing.journal | _indexed(standing, wanted)
+        for path in sorted({*wanted, *standing.owned}):
+            _look_at(standing, path)
+    except OSError as error:
+        standing.problems.append(unreadable(str(error.filename or folder), error))
+    return standing
+
+
+def changes(standing: Standing, wanted: Mapping[str, bytes]) -> TreeChanges:
+    """What a write would do, and which files are none of ours."""
+    old = standing.old
+    return TreeChanges(
+        missing=tuple(sorted(path for path in wanted if path not in old)),
+        changed=tuple(sorted(path for path in wanted if path in old and old[path] != wanted[path])),
+        stale=tuple(sorted(path for path in standing.owned if path in old and path not in wanted)),
+        foreign=tuple(
+            sorted(path for path in _all(standing.folder) if path not in wanted and path not in standing.owned)
+        ),
+    )
+
+
+def obstacles(standing: Standing, wanted: Mapping[str, bytes]) -> Iterator[Problem]:
+    """Why the folder may not be written to: what is not ours stands in the way."""
+    yield from standing.problems
+    if standing.problems:
+        return
+    if not standing.owned and INDEX not in standing.old and (others := sorted(_entries(standing.folder))):
+        message = f"holds {others[0]} but no {INDEX} of an earlier render"
+        yield Problem(reason="ForeignFolder", message=message, file=str(standing.folder), remedy=_MOVE)
+        return
+    for path, content in standing.old.items():
+        if path in wanted and path not in standing.owned and path != INDEX and content != wanted[path]:
+            yield _in_the_way(standing.folder / path, "would be overwritten, and is not from an earlier render")
+
+
+def _in_the_way(path: Path, message: str) -> Problem:
+    return Problem(reason="ForeignFile", message=message, file=str(path), remedy=_MOVE)
+
+
+def _journal(folder: Path) -> set[str]:
+    try:
+        listed = json.loads((folder / STAGING / JOURNAL).read_bytes())
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return set()
+    return {path for path in listed if is_inside(path)} if isinstance(listed, list) else set()
+
+
+def _indexed(standing: Standing, wanted: Mapping[str, bytes]) -> set[str]:
+    """The files of the earlier render; none if there was none."""
+    index = standing.folder / INDEX
+    if index.is_symlink() or not index.is_file():
+        return set()
+    data = index.read_bytes()
+    if data == wanted.get(INDEX):
+        return set(wanted)
+    try:
+        return {INDEX, *_listed(text_of(data, str(index)), str(index))}
+    except Problems as error:
+        standing.problems += [replace(problem, remedy=problem.remedy or _RESTORE) for problem in error.problems]
+        return set()
+
+
+def _listed(text: str, file: str) -> list[str]:
+    documents = parse(text, file)
+    body: Any = documents[0].value if len(documents) == 1 else None
+    if not isinstance(body, Mapping) or body.get("kind") != INDEX_KIND or not isinstance(body.get("files"), list):
+        raise Problems([_in_the_way(Path(file), f"is no {INDEX_KIND}, so the folder is not from an earlier render")])
+    wrong = [(number, path) for number, path in enumerate(body["files"]) if not is_inside(path)]
+    if wrong:
+        raise Problems(
+            Problem(
+                reason="DamagedIndex",
+                message=f"{path!r} is no path below the folder",
+                file=file,
+                line=documents[0].line_of(("files", number)),
+                field=f"files[{number}]",
+                remedy=_RESTORE,
+            )
+            for number, path in wrong
+        )
+    return list(body["files"])
+
+
+def _look_at(standing: Standing, path: str) -> None:
+    target = standing.folder
+    for step in PurePosixPath(path).parts:
+        if target != standing.folder and target.exists() and not target.is_dir():
+            standing.problems.append(_in_the_way(target, "is a file; a folder is wanted"))
+            return
+        target = target / step
+        if target.is_symlink():
+            standing.problems.append(_in_the_way(target, "is a symbolic link, and nothing is written through one"))
+            return
+    if target.is_dir():
+        standing.problems.append(_in_the_way(target, "is a folder; a file is wanted"))
+    elif target.exists():
+        standing.old[path] = target.read_bytes()
+
+
+def _entries(folder: Path) -> Iterator[str]:
+    if folder.is_dir():
+        yield from (entry.name for entry in folder.iterdir() if entry.name != STAGING)
+
+
+def _all(folder: Path) -> Iterator[str]:
+    for parent, folders, names in os.walk(folder):
+        if STAGING in folders:
+            folders.remove(STAGING)
+        links = (name for name in folders if (Path(parent) / name).is_symlink())
+        yield from ((Path(parent) / name).relative_to(folder).as_posix() for name in (*names, *links))

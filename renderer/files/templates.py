@@ -1,0 +1,101 @@
+"""Reads the packaged templates and lays overlay folders over them, file by file.
+
+A file of a later folder takes the place of the file with the same path; a new folder is a new phase. What the files
+mean is not known here.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from renderer.catalog.tree import Template, Tree
+from renderer.errors import Problem, Problems
+from renderer.files.read import is_device, is_folder, read_bytes, unreadable
+from renderer.files.text import text_of
+from renderer.resources import packaged
+
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
+
+_LEFT_OUT = (".*", "*~", "#*#", "*.swp", "*.bak", "*.orig", "*.rej", "*.pyc", "__pycache__", "__init__.py")
+
+
+def read_templates(overlays: Sequence[Path] = ()) -> Tree:
+    """The tree by path, sorted; it cannot be changed. Raises `Problems` with everything that cannot be read.
+
+    Hidden files and what editors leave behind are left out. Symbolic links are followed, as a mounted ConfigMap wants.
+    """
+    problems: list[Problem] = []
+    tree = dict(_packaged_files(packaged("templates")))
+    for overlay in overlays:
+        tree |= dict(_overlay_files(overlay, problems))
+    if problems:
+        raise Problems(problems)
+    return MappingProxyType(dict(sorted(tree.items())))
+
+
+def _packaged_files(folder: Traversable, prefix: str = "") -> Iterator[tuple[str, Template]]:
+    for entry in folder.iterdir():
+        path = f"{prefix}{entry.name}"
+        if _is_left_out(entry.name):
+            continue
+        if entry.is_dir():
+            yield from _packaged_files(entry, f"{path}/")
+        else:
+            yield path, Template(text=entry.read_text(encoding="utf-8"), shown=f"templates/{path}", packaged=True)
+
+
+def _overlay_files(overlay: Path, problems: list[Problem]) -> Iterator[tuple[str, Template]]:
+    if is_folder(overlay):
+        yield from _folder_files(overlay, "", (), problems)
+        return
+    try:
+        overlay.stat()
+    except OSError as error:
+        problems.append(unreadable(str(overlay), error))
+    else:
+        remedy = "name the folder that holds the phase folders"
+        problems.append(Problem(reason="NotAFolder", message="is no folder", file=str(overlay), remedy=remedy))
+
+
+def _folder_files(
+    folder: Path, prefix: str, above: tuple[str, ...], problems: list[Problem]
+) -> Iterator[tuple[str, Template]]:
+    real = os.path.realpath(folder)
+    if real in above:
+        message, remedy = "a symbolic link leads back to a folder above it", "remove the link"
+        problems.append(Problem(reason="LinkLoop", message=message, file=str(folder), remedy=remedy))
+        return
+    for name in _names(folder, problems):
+        path = folder / name
+        if is_folder(path):
+            yield from _folder_files(path, f"{prefix}{name}/", (*above, real), problems)
+        elif is_device(path):
+            continue
+        elif (text := _text(path, problems)) is not None:
+            yield f"{prefix}{name}", Template(text=text, shown=str(path), packaged=False)
+
+
+def _names(folder: Path, problems: list[Problem]) -> list[str]:
+    try:
+        return sorted(entry.name for entry in folder.iterdir() if not _is_left_out(entry.name))
+    except OSError as error:
+        problems.append(unreadable(str(folder), error))
+        return []
+
+
+def _text(path: Path, problems: list[Problem]) -> str | None:
+    try:
+        return text_of(read_bytes(path), str(path))
+    except Problems as error:
+        problems += error.problems
+        return None
+
+
+def _is_left_out(name: str) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in _LEFT_OUT)

@@ -1,0 +1,167 @@
+"""Writes a rendering to its folder so that it is there wholly or not at all, and says how a folder differs from one.
+
+New and old bytes are staged first, in a folder inside, since that is what a full disk stops. Then files are replaced
+one by one, stale ones removed, and the index is replaced last. If an operation fails, all are taken back; if the process
+dies, the journal beside the staged files tells the next run which files are ours, and it writes the whole anew.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from renderer.errors import Problem, Problems
+from renderer.files.operations import Disk, FileOperations
+from renderer.files.standing import INDEX, JOURNAL, STAGING, Files, TreeChanges, as_bytes, changes, look, obstacles
+
+
+def check_tree(folder: Path, files: Files) -> TreeChanges:
+    """How the folder differs from `files`. Raises `Problems` if it cannot be told."""
+    wanted = as_bytes(files)
+    standing = look(folder, wanted)
+    if standing.problems:
+        raise Problems(standing.problems)
+    return changes(standing, wanted)
+
+
+def write_tree(folder: Path, files: Files, operations: FileOperations | None = None) -> TreeChanges:
+    """Makes the plan's folder hold `files`, with `index.yaml` among them; answers what was done.
+
+    Files of an earlier render that are not wanted any more are removed, and folders that they leave empty. Others are
+    never touched; one in the way is a problem, and so is a folder that holds anything but an earlier render. Files that
+    do not change are not written. Raises `Problems`; then the folder is as it was.
+    """
+    wanted = as_bytes(files)
+    if INDEX not in wanted:
+        raise ValueError(f"a rendering without {INDEX}")
+    standing = look(folder, wanted)
+    if problems := list(obstacles(standing, wanted)):
+        raise Problems(problems)
+    done = changes(standing, wanted)
+    if done or standing.was_cut_off:
+        new = {path: wanted[path] for path in (*done.missing, *done.changed)}
+        old = {path: standing.old[path] for path in (*done.changed, *done.stale)}
+        _Write(folder, new, old, standing.journal, operations or Disk()).run()
+    return done
+
+
+class _Write:
+    """One write: what has been staged, made and replaced so far, so that it can be taken back."""
+
+    def __init__(
+        self,
+        folder: Path,
+        new: Mapping[str, bytes],
+        old: Mapping[str, bytes],
+        journal: set[str],
+        operations: FileOperations,
+    ) -> None:
+        self._folder = folder
+        self._staging = folder / STAGING
+        self._new = new
+        self._old = old
+        self._journal = journal
+        self._operations = operations
+        self._was_cut_off = self._staging.exists()
+        self._staged_new = {path: self._staging / f"new-{number}" for number, path in enumerate(new)}
+        self._staged_old = {path: self._staging / f"old-{number}" for number, path in enumerate(old)}
+        self._made: list[Path] = []
+        self._touched: list[str] = []
+
+    def run(self) -> None:
+        try:
+            self._stage()
+            self._install()
+        except OSError as error:
+            raise Problems([self._refusal(error, whole=self._take_back())]) from error
+        except BaseException:  # Ctrl-C as well
+            self._take_back()
+            raise
+        with suppress(OSError):  # the tree is there; the next run sweeps up
+            self._sweep()
+
+    def _stage(self) -> None:
+        """Everything that needs room on the disk. The journal comes first and keeps what an earlier one says."""
+        self._make_folder(self._staging)
+        journal = json.dumps(sorted({*self._journal, *self._new}), indent=0).encode()
+        self._operations.write(self._staging / "journal", journal)
+        self._operations.replace(self._staging / "journal", self._staging / JOURNAL)
+        for path, content in self._new.items():
+            self._operations.write(self._staged_new[path], content)
+        for path, content in self._old.items():
+            self._operations.write(self._staged_old[path], content)
+        for path in self._new:
+            self._make_folder((self._folder / path).parent)
+
+    def _install(self) -> None:
+        for path in sorted(self._new, key=lambda path: (path == INDEX, path)):
+            if path == INDEX:
+                self._remove_stale()
+            self._touched.append(path)
+            self._operations.replace(self._staged_new[path], self._folder / path)
+        if INDEX not in self._new:
+            self._remove_stale()
+
+    def _remove_stale(self) -> None:
+        stale = [path for path in self._old if path not in self._new]
+        for path in stale:
+            self._touched.append(path)
+            self._operations.remove(self._folder / path)
+        folders = {
+            parent for path in stale for parent in (self._folder / path).parents if self._folder in parent.parents
+        }
+        for folder in sorted(folders, key=lambda folder: len(folder.parts), reverse=True):
+            with suppress(OSError):  # it holds other files
+                self._operations.remove_folder(folder)
+
+    def _take_back(self) -> bool:
+        """Whether the folder is again as it was. What cannot be taken back stays in the journal for the next run."""
+        try:
+            for path in reversed(self._touched):
+                self._restore(path)
+            if not self._was_cut_off:
+                self._sweep()
+            for folder in reversed(self._made):
+                with suppress(OSError):  # it holds other files
+                    self._operations.remove_folder(folder)
+        except OSError:
+            return False
+        return True
+
+    def _restore(self, path: str) -> None:
+        target = self._folder / path
+        if self._staged_new[path].exists() if path in self._new else target.exists():
+            return  # it was the operation that failed
+        if path in self._old:
+            self._make_folder(target.parent)
+            self._operations.replace(self._staged_old[path], target)
+        else:
+            self._operations.remove(target)
+
+    def _sweep(self) -> None:
+        """Removes the staging folder, the journal last."""
+        if not self._staging.exists():
+            return
+        journal = self._staging / JOURNAL
+        for path in sorted(self._staging.iterdir(), key=lambda path: (path == journal, path.name)):
+            self._operations.remove(path)
+        self._operations.remove_folder(self._staging)
+
+    def _make_folder(self, folder: Path) -> None:
+        if folder.is_dir():
+            return
+        self._make_folder(folder.parent)
+        self._operations.make_folder(folder)
+        if folder != self._staging:
+            self._made.append(folder)
+
+    def _refusal(self, error: OSError, *, whole: bool) -> Problem:
+        end = "the folder is as it was" if whole else "the folder is partly written"
+        return Problem(
+            reason="CannotWrite",
+            message=f"cannot be written: {error.strerror or error}; {end}",
+            file=str(self._folder),
+            remedy="make room or permit writing, then run the same command again",
+        )

@@ -1,0 +1,154 @@
+"""What is asked of the inputs before anything is rendered: the schemas, the plan's name, text where text is meant.
+
+Only form is judged: whether the cluster may be upgraded is for the checks to say.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from renderer.documents import Inputs, Source
+from renderer.errors import Problem
+from renderer.schema_door import problems as schema_problems
+from renderer.schema_messages import is_no_text
+from renderer.yaml_door import Path, walk
+
+LONGEST_PLAN_NAME = 58
+"""The Service `<plan>-repo` has to be a DNS label of at most 63 characters."""
+
+_EVERY = "*"  # each item of a list, or each value of a mapping
+_BELOW = "**"  # each scalar below
+_PLAN_NAME = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
+_OBJECT_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_METADATA_TEXTS: tuple[Path, ...] = (
+    ("metadata", "name"),
+    ("metadata", "namespace"),
+    ("metadata", "labels", _EVERY),
+    ("metadata", "annotations", _EVERY),
+)
+_TEXTS: Mapping[tuple[str, str], tuple[Path, ...]] = {
+    ("harvesterhci.io/v1beta1", "Version"): (("spec", _BELOW),),
+    ("harvesterhci.io/v1beta1", "Setting"): (("value",), ("default",)),
+    ("harvesterhci.io/v1beta1", "VirtualMachineImage"): (
+        ("spec", "url"),
+        ("spec", "checksum"),
+        ("spec", "displayName"),
+    ),
+    ("longhorn.io/v1beta2", "Setting"): (("value",),),
+    ("v1", "Node"): (
+        ("spec", "taints", _EVERY, "value"),
+        ("status", "conditions", _EVERY, "status"),
+        ("status", "nodeInfo", "kubeletVersion"),
+        ("status", "nodeInfo", "osImage"),
+        ("status", "nodeInfo", "bootID"),
+    ),
+}
+"""Fields that are text by their API and that a writer of YAML easily makes numbers or booleans of."""
+
+
+def input_problems(inputs: Inputs) -> list[Problem]:
+    """All that is wrong with the form of the inputs: plan, release, facts, objects, each by line."""
+    problems: list[Problem] = []
+    if inputs.plan:
+        problems += plan_problems(inputs.plan)
+    if inputs.release:
+        problems += schema_problems(inputs.release, "release.json")
+    for source in inputs.facts_sources:
+        problems += schema_problems(source, "facts.json")
+    for source in inputs.objects:
+        problems += object_problems(source)
+    return problems
+
+
+def plan_problems(plan: Source) -> list[Problem]:
+    """By the CustomResourceDefinition, as if the plan were created now; and its name."""
+    found = [*schema_problems(plan, "crds/upgradeplan.yaml"), *_plan_name_problems(plan)]
+    return sorted(found, key=lambda problem: problem.line or 0)
+
+
+def object_problems(source: Source) -> list[Problem]:
+    """A name that an object can have, and text in the fields that are text."""
+    paths = (*_METADATA_TEXTS, *_TEXTS.get((source.body["apiVersion"], source.body["kind"]), ()))
+    found = [problem for path in paths for problem in _text_problems(source, path)]
+    return sorted([*found, *_object_name_problems(source)], key=lambda problem: problem.line or 0)
+
+
+def _plan_name_problems(plan: Source) -> Iterator[Problem]:
+    metadata = plan.body.get("metadata")
+    if not isinstance(metadata, Mapping):
+        return
+    name, generated = metadata.get("name"), metadata.get("generateName")
+    if not name and generated:
+        yield plan.problem(
+            "GeneratedName",
+            "a generated name differs each time; a plan that is reviewed needs a name of its own",
+            ("metadata", "generateName"),
+            remedy=f"write name: {_proposed_name(generated, plan.body.get('spec'))}",
+        )
+    elif not name:
+        yield plan.problem("MissingField", "is missing", ("metadata", "name"), remedy="give the plan a name")
+    elif isinstance(name, str) and (message := _plan_name_message(name)):
+        remedy = f"write a shorter, plainer name, such as {_plain_name(name)}"
+        yield plan.problem("InvalidName", message, ("metadata", "name"), remedy=remedy)
+
+
+def _plan_name_message(name: str) -> str | None:
+    if not _PLAN_NAME.fullmatch(name):
+        form = "small letters, digits and '-', a letter first and no '-' at the end"
+        return f"'{name}' is not a name for a plan; it becomes part of a Service's name: {form}"
+    if len(name) > LONGEST_PLAN_NAME:
+        return f"has {len(name)} characters; at most {LONGEST_PLAN_NAME} leave room for the Service '<plan>-repo'"
+    return None
+
+
+def _proposed_name(generated: Any, spec: Any) -> str:
+    target = next((spec[key] for key in ("version", "image") if spec.get(key)), "") if isinstance(spec, Mapping) else ""
+    return _plain_name(f"{generated}-{target}")
+
+
+def _plain_name(text: str) -> str:
+    """The nearest name that a plan may have."""
+    words = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+    name = words if words[:1].isalpha() else f"plan-{words}"
+    return name[:LONGEST_PLAN_NAME].strip("-")
+
+
+def _object_name_problems(source: Source) -> Iterator[Problem]:
+    metadata = source.body.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, Mapping) else None
+    if name is None or name == "":
+        message, remedy = f"{source.body['kind']} has no name", "give it one, or take the document out of the inputs"
+        yield source.problem("MissingField", message, ("metadata", "name"), remedy=remedy)
+    elif isinstance(name, str) and source.body["kind"] == "Node" and not _is_object_name(name):
+        message = f"'{name}' is not a name that a Node can have"
+        remedy = "use the name that kubectl get nodes shows"
+        yield source.problem("InvalidName", message, ("metadata", "name"), remedy=remedy)
+
+
+def _is_object_name(name: str) -> bool:
+    return len(name) <= 253 and bool(_OBJECT_NAME.fullmatch(name))
+
+
+def _text_problems(source: Source, path: Path) -> Iterator[Problem]:
+    for found_at, value in _scalars(source.body, path):
+        if isinstance(value, (bool, int, float)):
+            finding = is_no_text(found_at, value)
+            yield source.problem(finding.reason, finding.message, found_at, remedy=finding.remedy)
+
+
+def _scalars(value: Any, path: Path, done: Path = ()) -> Iterator[tuple[Path, Any]]:
+    """The scalars that a path with `*` and `**` leads to."""
+    if not path:
+        yield done, value
+    elif path[0] == _BELOW:
+        yield from (((*done, *below), scalar) for below, scalar in walk(value))
+    elif path[0] == _EVERY:
+        steps: Any = (
+            value.items() if isinstance(value, Mapping) else enumerate(value if isinstance(value, list) else ())
+        )
+        for step, item in steps:
+            yield from _scalars(item, path[1:], (*done, step))
+    elif isinstance(value, Mapping) and path[0] in value:
+        yield from _scalars(value[path[0]], path[1:], (*done, path[0]))

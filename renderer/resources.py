@@ -1,0 +1,29 @@
+"""Finds the packaged `templates/` and `schemas/`: beside this package in a wheel, above it in a source tree.
+
+Only whoever reads packaged files asks here; nothing is read, and no other folder is looked at.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
+
+
+def packaged(name: str) -> Traversable:
+    """The folder `templates` or `schemas`, as a path, or as part of the zip file that the package was loaded from.
+
+    Raises `FileNotFoundError` where the installation is not whole.
+    """
+    package = Path(__file__).parent
+    for folder in (package / name, package.parent / name):
+        if folder.is_dir():
+            return folder
+    from importlib.resources import files  # the import is dear, and only a zip file needs it
+
+    inside = files("renderer") / name
+    if not inside.is_dir():
+        raise FileNotFoundError(f"{name} is not installed with the package renderer")
+    return inside

@@ -1,0 +1,266 @@
+"""Words for what a JSON Schema refuses: where, what was found, what is wanted, and how to mend it.
+
+A row for each word of JSON Schema. It knows errors only by their shape and no document by its meaning; a schema may
+bring its own words with `x-message` and `x-remedy` beside the rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from renderer.schema_fit import map_key, repeated
+from renderer.structural_schema import TIME
+from renderer.yaml_door import Path
+
+
+class SchemaError(Protocol):
+    """What is asked of a `jsonschema.ValidationError`."""
+
+    validator: Any
+    validator_value: Any
+    instance: Any
+    schema: Any
+    context: Any
+
+    @property
+    def absolute_path(self) -> Sequence[str | int]: ...
+    @property
+    def absolute_schema_path(self) -> Sequence[str | int]: ...
+    @property
+    def relative_schema_path(self) -> Sequence[str | int]: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing that is wrong with a value, and its path below that value."""
+
+    reason: str
+    path: Path
+    message: str
+    remedy: str | None = None
+
+
+def explain(error: SchemaError) -> Iterator[Finding]:
+    """One error as findings: an error about a mapping may be about several of its keys."""
+    path = tuple(error.absolute_path)
+    if "propertyNames" in error.absolute_schema_path and isinstance(error.instance, str):
+        path = (*path, error.instance)
+    own: Mapping[str, Any] = error.schema if isinstance(error.schema, Mapping) else {}
+    for finding in _ROWS.get(error.validator, _other)(error, path):
+        yield Finding(
+            reason=finding.reason,
+            path=finding.path,
+            message=own.get("x-message", finding.message),
+            remedy=own.get("x-remedy", finding.remedy),
+        )
+
+
+def found(value: Any) -> str:
+    """A value as a message shows it."""
+    if isinstance(value, (Mapping, list)):
+        return "a mapping" if isinstance(value, Mapping) else "a list"
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if not isinstance(value, str):
+        return str(value)
+    return f"'{value[:60]}…'" if len(value) > 60 else f"'{value}'"
+
+
+def is_no_text(path: Path, value: Any) -> Finding:
+    """For a scalar that is to be text: it was read as something else."""
+    return Finding(
+        reason="WrongType", path=path, message=f"{found(value)} is not a string", remedy=_text_remedy(path, value)
+    )
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str | None:
+    """The known word that is close, if one is."""
+    from difflib import get_close_matches  # only when something is wrong
+
+    close = get_close_matches(word.lower(), spellings := {name.lower(): name for name in known}, n=1)
+    return spellings[close[0]] if close else None
+
+
+# ------------------------------------------------------------------------------------------------------------ types
+
+_TYPE_WORDS = {
+    "string": "a string",
+    "integer": "an integer",
+    "number": "a number",
+    "boolean": "true or false",
+    "object": "a mapping",
+    "array": "a list",
+    "null": "null",
+}
+
+
+def _type(error: SchemaError, path: Path) -> Iterator[Finding]:
+    wanted = [error.validator_value] if isinstance(error.validator_value, str) else list(error.validator_value)
+    words = " or ".join(_TYPE_WORDS[name] for name in wanted if name != "null" or len(wanted) == 1)
+    message = f"{found(error.instance)} is not {words}"
+    yield Finding(reason="WrongType", path=path, message=message, remedy=_type_remedy(error.instance, wanted, path))
+
+
+def _type_remedy(value: Any, wanted: list[str], path: Path) -> str:
+    if value is None:
+        return "give it a value, or leave the key out"
+    if "string" in wanted and isinstance(value, (bool, int, float)):
+        return _text_remedy(path, value)
+    if isinstance(value, str) and {"integer", "number", "boolean"} & set(wanted):
+        return "write it without quotes, as a number" if "boolean" not in wanted else "write true or false, unquoted"
+    if "array" in wanted:
+        return "write each item on a line of its own that begins with a dash"
+    return "write key: value lines below it" if "object" in wanted else "write one plain value"
+
+
+def _text_remedy(path: Path, value: Any) -> str:
+    if not isinstance(value, (bool, int, float)):
+        return "write text"
+    noun = "version" if path and str(path[-1]).lower().endswith("version") else "value"
+    read_as = ("true" if value else "false") if isinstance(value, bool) else "a number"
+    return f"put the {noun} in quotes; YAML read it as {read_as}"
+
+
+# ------------------------------------------------------------------------------------------------------------- keys
+
+
+def _unknown(error: SchemaError, path: Path) -> Iterator[Finding]:
+    known = error.schema.get("properties", {})
+    for name in error.instance:
+        if name not in known:
+            close = did_you_mean(name, known)
+            yield Finding(
+                reason="UnknownField",
+                path=(*path, name),
+                message=f"unknown field '{name}'" + (f"; did you mean '{close}'?" if close else ""),
+                remedy=f"correct the name; known here are {', '.join(known)}" if known else "remove it",
+            )
+
+
+def _missing(error: SchemaError, path: Path) -> Iterator[Finding]:
+    """A key that was misspelled is reported as unknown where unknown keys are refused, and not a second time."""
+    known = error.schema.get("properties", {})
+    strangers = [name for name in error.instance if name not in known]
+    for name in error.validator_value:
+        close = did_you_mean(name, strangers)
+        if name not in error.instance and not (close and error.schema.get("additionalProperties") is False):
+            message = "is missing" + (f"; there is '{close}'" if close else "")
+            remedy = f"rename '{close}' to '{name}'" if close else f"add '{name}'"
+            yield Finding(reason="MissingField", path=(*path, name), message=message, remedy=remedy)
+
+
+def _dependent(error: SchemaError, path: Path) -> Iterator[Finding]:
+    for given, names in error.validator_value.items():
+        for name in names:
+            if given in error.instance and name not in error.instance:
+                message, remedy = f"is missing; '{given}' wants it", f"add '{name}', or remove '{given}'"
+                yield Finding(reason="MissingField", path=(*path, name), message=message, remedy=remedy)
+
+
+# ----------------------------------------------------------------------------------------------------------- values
+
+
+def _enum(error: SchemaError, path: Path) -> Iterator[Finding]:
+    wanted = error.validator_value if error.validator == "enum" else [error.validator_value]
+    texts = [str(value) for value in wanted if value is not None]
+    close = did_you_mean(error.instance, texts) if isinstance(error.instance, str) else None
+    none_of = f"is none of {', '.join(texts)}" if len(texts) > 1 else f"is not {', '.join(texts)}"
+    message = f"{found(error.instance)} {none_of}" + (f"; did you mean '{close}'?" if close else "")
+    yield Finding(reason="InvalidValue", path=path, message=message, remedy="write " + " or ".join(texts))
+
+
+def _pattern(error: SchemaError, path: Path) -> Iterator[Finding]:
+    if error.validator_value == TIME:
+        message, remedy = "is no RFC 3339 time", "write it as 2026-11-28T09:30:00Z"
+    else:
+        message, remedy = f"does not have the form {error.validator_value}", "correct the value"
+    yield Finding(reason="InvalidValue", path=path, message=f"{found(error.instance)} {message}", remedy=remedy)
+
+
+def _size(error: SchemaError, path: Path) -> Iterator[Finding]:
+    size, limit = len(error.instance), error.validator_value
+    unit = {"Length": "characters", "Items": "items", "Properties": "keys"}[error.validator[3:]]
+    if error.validator.startswith("min"):
+        message = "is empty" if size == 0 else f"has {size} {unit}; at least {limit} are wanted"
+        remedy = "give it a value, or leave the key out" if size == 0 else "add what is missing"
+    else:
+        message, remedy = f"has {size} {unit}; at most {limit} are allowed", "make it shorter"
+    yield Finding(reason="InvalidValue", path=path, message=message, remedy=remedy)
+
+
+def _limit(error: SchemaError, path: Path) -> Iterator[Finding]:
+    word, advice = ("less", "least") if error.validator == "minimum" else ("more", "most")
+    message = f"{error.instance} is {word} than {error.validator_value}"
+    remedy = f"write a number of at {advice} {error.validator_value}"
+    yield Finding(reason="InvalidValue", path=path, message=message, remedy=remedy)
+
+
+def _unique(error: SchemaError, path: Path) -> Iterator[Finding]:
+    if error.validator == "uniqueItems":
+        index, what = repeated(error.instance, lambda item: item), ""
+    else:
+        index = repeated(error.instance, map_key(error.validator_value))
+        what = f" by its {', '.join(error.validator_value)}"
+    item = error.instance[index or 0]
+    yield Finding(
+        reason="InvalidValue",
+        path=(*path, index or 0),
+        message=f"{found(item)} stands twice{what}",
+        remedy="remove one of the two",
+    )
+
+
+def _choice(error: SchemaError, path: Path) -> Iterator[Finding]:
+    """Alternatives. If they only differ in the key that they want, name the keys; else explain the nearest one."""
+    required = [name for schema in error.validator_value for name in schema.get("required", ())]
+    if required and all(set(schema) == {"required"} for schema in error.validator_value):
+        names = ", ".join(f"'{name}'" for name in dict.fromkeys(required))
+        missing = not any(name in error.instance for name in required)
+        message = f"one of {names} is missing" if missing else f"only one of {names} may be given"
+        remedy = f"add one of {names}" if missing else "keep one of them"
+        yield Finding(reason="MissingField" if missing else "InvalidValue", path=path, message=message, remedy=remedy)
+    elif branches := _branches(error):
+        for nested in min(branches, key=_distance):
+            yield from explain(nested)
+    else:
+        message = f"{found(error.instance)} fits more than one of the allowed forms"
+        yield Finding(reason="InvalidValue", path=path, message=message, remedy="keep to one form")
+
+
+def _branches(error: SchemaError) -> list[list[SchemaError]]:
+    branches: dict[Any, list[SchemaError]] = {}
+    for nested in error.context:
+        branches.setdefault(nested.relative_schema_path[0], []).append(nested)
+    return list(branches.values())
+
+
+def _distance(errors: list[SchemaError]) -> tuple[int, int]:
+    """How far a value is from one alternative: a wrong kind of value is farther than any wrong part of it."""
+    at_root = len(min((error.absolute_path for error in errors), key=len))
+    wrong_kind = sum(e.validator in ("type", "const", "enum") and len(e.absolute_path) == at_root for e in errors)
+    return wrong_kind, len(errors)
+
+
+def _other(error: SchemaError, path: Path) -> Iterator[Finding]:
+    message = f"{found(error.instance)} breaks the rule {error.validator}: {found(error.validator_value)}"
+    yield Finding(reason="InvalidValue", path=path, message=message, remedy="correct the value")
+
+
+_ROWS: dict[str, Callable[[SchemaError, Path], Iterator[Finding]]] = {
+    "type": _type,
+    "additionalProperties": _unknown,
+    "required": _missing,
+    "dependentRequired": _dependent,
+    "enum": _enum,
+    "const": _enum,
+    "pattern": _pattern,
+    "uniqueItems": _unique,
+    "x-kubernetes-list-map-keys": _unique,
+    "anyOf": _choice,
+    "oneOf": _choice,
+    "minimum": _limit,
+    "maximum": _limit,
+    **dict.fromkeys((f"{end}{what}" for end in ("min", "max") for what in ("Length", "Items", "Properties")), _size),
+}
