@@ -65,12 +65,9 @@ class Invalid(ClusterError):
     def __init__(self, ref: Ref, message: str, causes: tuple[Cause, ...] = ()) -> None:
         self.ref = ref
         self.causes = causes
-        found = "; ".join(f"{cause.field}: {cause.message}" if cause.field else cause.message for cause in causes)
-        super().__init__(
-            f"{ref} was refused as invalid: {found or message}",
-            field=causes[0].field or None if len(causes) == 1 else None,
-            remedy=self._remedy(),
-        )
+        field = causes[0].field or None if len(causes) == 1 else None
+        found = causes[0].message if field else "; ".join(f"{c.field}: {c.message}".lstrip(": ") for c in causes)
+        super().__init__(f"{_what(ref)} was refused as invalid: {found or message}", field=field, remedy=self._remedy())
 
     def _remedy(self) -> str:
         return "correct the fields in the manifest or its template"
@@ -90,7 +87,7 @@ class Denied(ClusterError):
         self.ref = ref
         self.by = by
         super().__init__(
-            f"{ref} was refused by {by or 'admission'}: {message}",
+            f"{_what(ref)} was refused by {by or 'admission'}: {message}",
             remedy=f"change what {by or 'the admission rule'} objects to, or the rule itself",
         )
 
@@ -164,17 +161,19 @@ class Away(ClusterError):
         self.who = who
         super().__init__(
             f"{who} is away: {message}",
-            remedy="wait and try again; `kubectl get --raw /readyz` shows when the API server is back",
+            remedy="wait and try again; `kubectl get --raw /readyz` shows when the API server is back"
+            if who == API_SERVER
+            else "wait and try again; if it lasts, look at the pods that serve it",
         )
 
 
 class Untrusted(ClusterError):
-    """The server's certificate does not fit: another server, another authority, or a date that has passed."""
+    """TLS fails for a reason that waiting does not mend: a certificate of another server or authority, or expired."""
 
     def __init__(self, message: str) -> None:
         super().__init__(
-            f"the API server's certificate is not trusted: {message}",
-            remedy="check the server and certificate-authority of the kubeconfig, and the certificate's end date",
+            f"no TLS connection that both sides trust: {message}",
+            remedy="check the kubeconfig's server and certificates, and the end dates of both sides' certificates",
         )
 
 
@@ -210,7 +209,18 @@ class BackendFailed(ClusterError):
         )
 
 
+def _what(ref: Ref) -> str:
+    return str(ref) if ref.name else f"the list of {ref.kind}"
+
+
 def _kubectl_get(ref: Ref, verb: str = "get") -> str:
     group = ref.api_version.rpartition("/")[0]
     resource = f"{ref.kind.lower()}.{group}" if group else ref.kind.lower()
-    return f"kubectl {verb} {resource} {ref.name}" + (f" -n {ref.namespace}" if ref.namespace else "")
+    name = _without_port(ref.name) if ref.kind == "Service" else ref.name
+    return f"kubectl {verb} {resource} {name}" + (f" -n {ref.namespace}" if ref.namespace else "")
+
+
+def _without_port(name: str) -> str:
+    """The Service of `[scheme:]name[:port]`."""
+    parts = name.split(":")
+    return parts[1] if len(parts) == 3 else parts[0]

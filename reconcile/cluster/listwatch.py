@@ -131,14 +131,22 @@ class ListWatch:
         return FLOOR
 
     def _consume(self, window: Window) -> bool:
-        """Whether it brought anything, be it a bookmark. What came before a cut counts and is kept."""
+        """Whether it brought anything, be it a bookmark. A cut after that is how many a window ends, and no outage."""
         brought = False
-        for event in window:
-            brought, self._failures = True, 0
-            self._resource_version = event.body["metadata"]["resourceVersion"]
-            if event.type is not EventType.BOOKMARK:
-                self._take(WatchEvent(type=event.type, body=self._trim(event.body)))
+        try:
+            for event in window:
+                brought = self._advance(event) or brought
+        except Away:
+            if not brought:
+                raise
         return brought
+
+    def _advance(self, event: WatchEvent) -> bool:
+        version = _version(event.body)
+        news, self._resource_version = version != self._resource_version, version
+        if event.type is not EventType.BOOKMARK:
+            self._take(WatchEvent(type=event.type, body=self._trim(event.body)))
+        return news
 
     def _take(self, event: WatchEvent) -> None:
         ref = ref_of(event.body)

@@ -194,7 +194,8 @@ class Cluster(Protocol):
     def read(self, kind: Kind, ref: Ref, subresource: str, query: Mapping[str, str] | None = None) -> bytes:
         """GET of a subresource's bytes: `proxy/stats/summary` of a Node, `proxy/PATH` of a Service, `log` of a Pod.
 
-        A Service's ref is named `[scheme:]name[:port]` here. BackendFailed if what is proxied fails or is not there.
+        A Service's ref is named `[scheme:]name[:port]` here. BackendFailed if what is proxied fails or is not there;
+        a Service that is absent is BackendFailed with 404 too, since servers answer the same without endpoints.
         """
         ...
 

@@ -38,7 +38,11 @@ _WEBHOOK = re.compile(r'admission webhook "([^"]+)" denied the request(?: withou
 _POLICY = re.compile(r"ValidatingAdmissionPolicy '([^']+)' with binding '[^']+' denied request:?\s*")
 _CALLING = re.compile(r'failed (?:calling|to call) webhook "([^"]+)": ?(.*)', re.DOTALL)
 _STRICT = re.compile(r'((?:unknown|duplicate) field) "([^"]+)"')
-_UNDECLARED = re.compile(r"(\.[^\s:]+): field not declared in schema")
+_TYPED = "failed to create typed patch object"
+_TYPED_FIELD = re.compile(r"(?:\): |\n\s+)\.((?:[^\s\[:]|\[[^\]]*\])+): ([^\n]+)")
+_GOT = re.compile(r", got &value\..*")
+_ECHO = re.compile(r'^.*is invalid: patch: Invalid value: ".*": ', re.DOTALL)
+_ANONYMOUS = 'User "system:anonymous"'
 _HELD_BY = re.compile(r'conflict with "([^"]*)"')
 _FIXED = re.compile(r"immutable|not be changed|updates to \w+ spec for fields other than")
 _PASSING = re.compile(r"etcdserver:|deadline exceeded|connection re(fused|set)|i/o timeout|leader changed|dial tcp|EOF")
@@ -62,14 +66,16 @@ class Call:
 def refusal(call: Call, status: int, content: bytes, retry_after: str = "") -> ClusterError:
     """The error that an answer means. `retry_after` is the header's text."""
     body = _status_of(content)
-    message = str(body.get("message") or content.decode(errors="replace").strip()[:500] or "no text")
+    message = _ECHO.sub("", str(body.get("message") or content.decode(errors="replace").strip()[:500] or "no text"))
     if status == 401 and (body or not call.proxies):
         return Unauthorized(message)
+    if status == 403 and _ANONYMOUS in message:
+        return Unauthorized("none were sent, or none that it knows")
     if status == 429:
         return Throttled(message, _seconds(retry_after, body))
     if status == 403 and (permission := _missing(call, message)):
         return Forbidden(permission, message)
-    if call.proxies and not (status == 404 and _named(body)):
+    if call.proxies and not _object_absent(call, status, body):
         return BackendFailed(call.ref, call.subresource, status, message)
     if 400 <= status < 500 and (denied := _admission(call, message)):
         return denied
@@ -100,6 +106,11 @@ def _causes(body: Body) -> tuple[Mapping[str, Any], ...]:
 
 def _named(body: Body) -> bool:
     return bool(_details(body).get("name"))
+
+
+def _object_absent(call: Call, status: int, body: Body) -> bool:
+    """Whether the proxied object itself is not there. A Service without endpoints is `not found` all the same."""
+    return status == 404 and _named(body) and call.kind.plural != "services"
 
 
 def _seconds(retry_after: str, body: Body) -> float:
@@ -154,22 +165,28 @@ def _gone(call: Call, status: int, body: Body, message: str) -> ClusterError:
 
 
 def _invalid(call: Call, status: int, body: Body, message: str) -> ClusterError:
+    """An answer that is no Status came from something in between, or from the wrong port."""
+    if not body:
+        return ServerFailed(message, status)
     causes = _field_causes(body, message)
-    fixed = any(_FIXED.search(cause.message) for cause in causes) or _FIXED.search(message)
+    fixed = any(_FIXED.search(cause.message) for cause in causes) if causes else _FIXED.search(message)
     return (Immutable if fixed else Invalid)(call.ref, message, causes)
 
 
 def _field_causes(body: Body, message: str) -> tuple[Cause, ...]:
-    """The Status's causes; strict decoding and apply put them into the message instead."""
-    causes = tuple(
+    """The Status's causes; but strict decoding and apply put them into the message.
+
+    A strict patch's own cause repeats the whole object, Secrets too, and is never passed on.
+    """
+    if strict := _STRICT.findall(message):
+        return tuple(Cause(field=field, message=text) for text, field in strict)
+    if message.startswith(_TYPED):
+        return tuple(Cause(field=f, message=_GOT.sub("", text)) for f, text in _TYPED_FIELD.findall(message))
+    return tuple(
         Cause(field=str(c.get("field") or ""), message=str(c.get("message")), reason=str(c.get("reason") or ""))
         for c in _causes(body)
+        if c.get("field") not in ("patch", "<nil>")
     )
-    strict = tuple(Cause(field=field, message=text) for text, field in _STRICT.findall(message))
-    undeclared = (
-        Cause(field=f.lstrip("."), message="field not declared in schema") for f in _UNDECLARED.findall(message)
-    )
-    return causes or strict or tuple(undeclared)
 
 
 def _away(call: Call, status: int, body: Body, message: str) -> ClusterError:
@@ -178,7 +195,7 @@ def _away(call: Call, status: int, body: Body, message: str) -> ClusterError:
 
 def _internal(call: Call, status: int, body: Body, message: str) -> ClusterError:
     """A 500 may be a refusal (an apply with an undeclared field), a webhook's outage, or a fault that passes."""
-    if "field not declared in schema" in message or "failed to create typed patch object" in message:
+    if message.startswith(_TYPED):
         return _invalid(call, status, body, message)
     if found := _CALLING.search(message):
         who, why = f"admission webhook {found[1]}", found[2]

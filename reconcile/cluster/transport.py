@@ -16,10 +16,10 @@ from typing import Any
 import urllib3
 from kubernetes import config
 from kubernetes.client import ApiClient, ApiException, Configuration
-from urllib3.exceptions import HTTPError, SSLError
+from urllib3.exceptions import HTTPError, InsecureRequestWarning, SSLError
 
 from reconcile.cluster.credential import Credential, credential_of, renewable
-from reconcile.cluster.errors import Away, ClusterError, Unauthorized, Untrusted
+from reconcile.cluster.errors import Away, ClusterError, Untrusted
 from reconcile.cluster.exchange import Request
 from reconcile.cluster.kubeconfig import Access
 from reconcile.cluster.proxy import proxy_of
@@ -144,6 +144,8 @@ def _api_client(access: Access, credential: Credential, environ: Mapping[str, st
         raise problem("InvalidKubeconfig", f"context {access.context!r}: {error}") from error
     proxy = proxy_of(access, environ)
     settings.proxy, settings.no_proxy = proxy.url, proxy.exceptions
+    if not settings.verify_ssl:  # the kubeconfig says so; kubectl does not repeat it at each request either
+        urllib3.disable_warnings(InsecureRequestWarning)
     api = ApiClient(settings)
     api.user_agent = USER_AGENT
     return api
@@ -182,7 +184,5 @@ def _plain(value: Any) -> Any:
 def _unanswered(error: Exception) -> ClusterError:
     """What a failed exchange means: TLS that will not get better by waiting, or a server that is away."""
     text = " ".join(str(error.reason if isinstance(error, ApiException) else error).split())
-    tls = isinstance(error, ApiException | SSLError) and not _PASSING_TLS.search(text)
-    if tls and "ALERT" in text:
-        return Unauthorized(f"it refused our client certificate: {text}")
-    return Untrusted(text) if tls else Away(text)
+    lasting = isinstance(error, ApiException | SSLError) and not _PASSING_TLS.search(text)
+    return Untrusted(text) if lasting else Away(text)

@@ -1,0 +1,48 @@
+"""Clients for the real control plane, and what tests on it share."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cluster_door.kinds import NAMESPACE
+from reconcile.cluster.client import Client, connect
+from reconcile.cluster.kubeconfig import Access, find_access
+
+
+def access_by(kubeconfig: Path) -> Access:
+    return find_access({}, kubeconfig=str(kubeconfig))
+
+
+def client_by(access: Access) -> Client:
+    return connect(access, environ={}, now=lambda: datetime.now(UTC))
+
+
+def create_namespace(client: Client, name: str) -> None:
+    client.create(NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+
+
+def deployment(name: str, namespace: str, **spec: Any) -> dict[str, Any]:
+    labels = {"app": name}
+    containers = [{"name": "main", "image": "example/nothing:1"}]
+    template = {"metadata": {"labels": labels}, "spec": {"containers": containers}}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"replicas": 0, "selector": {"matchLabels": labels}, "template": template, **spec},
+    }
+
+
+def wait_until(look: Callable[[], bool]) -> None:
+    """For what the server does a moment later: its authorizer, its caches, its audit log."""
+    for _ in range(500):
+        if look():
+            return
+        time.sleep(0.01)
+    pytest.fail("it did not happen within 5 seconds")
