@@ -11,11 +11,20 @@ import difflib
 import json
 import re
 import traceback
-from collections.abc import Callable, Mapping
+from collections import deque
+from collections.abc import Callable, Mapping, MutableMapping
 from types import TracebackType
 from typing import Any, NoReturn
 
-from jinja2 import BaseLoader, StrictUndefined, TemplateNotFound, TemplateSyntaxError, UndefinedError
+from jinja2 import (
+    BaseLoader,
+    BytecodeCache,
+    StrictUndefined,
+    TemplateNotFound,
+    TemplateSyntaxError,
+    UndefinedError,
+)
+from jinja2.bccache import Bucket
 from jinja2.exceptions import SecurityError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from markupsafe import Markup
@@ -29,14 +38,15 @@ class Raised(Exception):
 
 
 class Templates:
-    """A tree of templates, compiled once."""
+    """A tree of templates. Each is compiled once; with `code`, not even that where an earlier run has done it.
 
-    def __init__(self, tree: Mapping[str, Template], functions: Mapping[str, Callable[..., Any]]) -> None:
+    `code` maps a key to compiled code as bytes; what is compiled anew is put into it.
+    """
+
+    def __init__(self, tree: Mapping[str, Template], code: MutableMapping[str, bytes] | None = None) -> None:
         self._tree = tree
-        self._environment = _environment(tree, {**functions, "fail": _fail})
-        self._strings = _environment({}, {**functions, "fail": _fail}, quoted=False)
-        self._expressions: dict[str, Any] = {}
-        self._texts: dict[str, Any] = {}
+        self._environment = _environment(_Loader(tree), code)
+        self._strings = _environment(_TextLoader(), code, quoted=False)
 
     def render_text(self, path: str, context: Mapping[str, Any]) -> str:
         """The text of one manifest template. Raises `Problems` with the template's line."""
@@ -49,17 +59,16 @@ class Templates:
         if "{{" not in text and "{%" not in text:
             return text
         with _Explained(self, file, line):
-            if text not in self._texts:
-                self._texts[text] = self._strings.from_string(text)
-            return str(self._texts[text].render(context))
+            return self._strings.get_template(text).render(context)
         raise AssertionError("unreachable")
 
     def evaluate(self, expression: str, context: Mapping[str, Any], *, file: str, line: int | None = None) -> Any:
         """The value of an expression, plain data."""
         with _Explained(self, file, line):
-            if expression not in self._expressions:
-                self._expressions[expression] = self._strings.compile_expression(expression, undefined_to_none=False)
-            value = self._expressions[expression](**context)
+            template = self._strings.get_template(f"{{% set value = ({expression}) %}}")
+            scope = template.new_context(dict(context))
+            deque(template.root_render_func(scope), maxlen=0)
+            value = scope.vars["value"]
             if isinstance(value, StrictUndefined):
                 bool(value)
             return value
@@ -69,6 +78,9 @@ class Templates:
         """Raises `Problems` where a template cannot be compiled."""
         with _Explained(self, path):
             self._environment.get_template(path)
+
+    def __contains__(self, path: object) -> bool:
+        return path in self._tree
 
     def shown(self, path: str) -> str:
         """The name by which errors call a template."""
@@ -108,7 +120,7 @@ class _Explained:
         return problem("TemplateFailed", f"{type(error).__name__}: {error}", file=file, line=line)
 
     def _place(self, error: Exception) -> tuple[str, int | None]:
-        if isinstance(error, TemplateSyntaxError) and error.name:
+        if isinstance(error, TemplateSyntaxError) and error.name in self._templates:
             return self._templates.shown(error.name), error.lineno
         if isinstance(error, TemplateSyntaxError):
             return self._templates.shown(self._path), self._line or error.lineno
@@ -166,6 +178,27 @@ class _Loader(BaseLoader):
         return self._tree[template].text, f"{_FILE_MARK}{template}", lambda: True
 
 
+class _TextLoader(BaseLoader):
+    """A template's name is its text: strings and expressions are then compiled and kept as files are."""
+
+    def get_source(self, environment: Any, template: str) -> tuple[str, str, Callable[[], bool]]:
+        return template, "<string>", lambda: True
+
+
+class _Code(BytecodeCache):
+    """Compiled code by key. Jinja checks that it was made from the same source by the same version."""
+
+    def __init__(self, code: MutableMapping[str, bytes]) -> None:
+        self._code = code
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        if (known := self._code.get(bucket.key)) is not None:
+            bucket.bytecode_from_string(known)
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        self._code[bucket.key] = bucket.bytecode_to_string()
+
+
 class _Undefined(StrictUndefined):
     """Says whose name is unknown and what was probably meant."""
 
@@ -193,11 +226,11 @@ class _Environment(ImmutableSandboxedEnvironment):
         return super().getitem(obj, argument)
 
 
-def _environment(
-    tree: Mapping[str, Template], functions: Mapping[str, Callable[..., Any]], *, quoted: bool = True
-) -> _Environment:
+def _environment(loader: BaseLoader, code: MutableMapping[str, bytes] | None, *, quoted: bool = True) -> _Environment:
     environment = _Environment(
-        loader=_Loader(tree),
+        loader=loader,
+        bytecode_cache=None if code is None else _Code(code),
+        cache_size=-1,
         undefined=_Undefined,
         autoescape=quoted,  # macros then return what may be printed; nothing is ever escaped, see `_only_quoted`
         finalize=_only_quoted if quoted else None,
@@ -207,7 +240,7 @@ def _environment(
         auto_reload=False,
     )
     environment.filters = {name: environment.filters[name] for name in _FILTERS} | {"quote": quote, "without": without}
-    environment.globals = {"range": environment.globals["range"], "dict": dict, **functions}
+    environment.globals = {"range": environment.globals["range"], "dict": dict, "fail": _fail}
     return environment
 
 

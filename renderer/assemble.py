@@ -1,0 +1,56 @@
+"""Puts the pieces together: inputs and a template tree become a catalog, compiled templates and facts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, MutableMapping
+from dataclasses import dataclass
+from typing import Any
+
+from renderer.catalog.load import Catalog, load_catalog
+from renderer.catalog.tree import Tree
+from renderer.context.facts import Facts
+from renderer.documents import Inputs, plan_of
+from renderer.model.rendered import RenderedPlan
+from renderer.render.plan import render
+from renderer.schema_door import document_problems, load
+from renderer.templating import Templates
+
+_PLAN_SCHEMA = "crds/upgradeplan.yaml"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assembly:
+    """All that one rendering needs."""
+
+    catalog: Catalog
+    templates: Templates
+    facts: Facts
+
+    def render(self) -> RenderedPlan:
+        """Raises `Problems`."""
+        return render(self.catalog, self.templates, self.facts)
+
+
+def assemble(inputs: Inputs, tree: Tree, *, retry: int = 0, code: MutableMapping[str, bytes] | None = None) -> Assembly:
+    """`code` keeps compiled templates from one run to the next.
+
+    Raises `Problems`: no plan among the inputs, or a template tree that does not hold together.
+    """
+    plan = plan_of(inputs)
+    catalog = load_catalog(tree, document_problems)
+    facts = Facts(
+        plan=plan.body,
+        release=inputs.release.body if inputs.release else None,
+        objects=tuple(source.body for source in inputs.objects),
+        image_lists=inputs.facts.get("imageLists"),
+        values=catalog.values,
+        spec_fields=_fields(load(_PLAN_SCHEMA)["properties"]["spec"]),
+        retry=retry,
+    )
+    return Assembly(catalog=catalog, templates=Templates(tree, code), facts=facts)
+
+
+def _fields(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The field names that a schema declares, nested as they are."""
+    properties = schema.get("properties", {})
+    return {name: _fields(inner) if "properties" in inner else None for name, inner in properties.items()}

@@ -1,0 +1,61 @@
+"""Keeps compiled templates in the user's cache folder, so that a run does not compile what an earlier one has.
+
+Nothing depends on it: a cache that cannot be read, is not ours alone, or cannot be written is passed over.
+"""
+
+from __future__ import annotations
+
+import marshal
+import os
+import stat
+import sys
+import tempfile
+from importlib.util import find_spec
+from pathlib import Path
+from zlib import crc32
+
+
+class CodeCache(dict[str, bytes]):
+    """Code by key. `save` writes it if anything was added since it was read."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._path = (folder or _cache_folder()) / f"templates-{sys.implementation.cache_tag}-{_stamp()}.bin"
+        super().__init__(_read(self._path))
+        self._known = len(self)
+
+    def save(self) -> None:
+        if len(self) == self._known:
+            return
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with tempfile.NamedTemporaryFile(dir=self._path.parent, delete=False) as file:
+                file.write(marshal.dumps(dict(self)))
+            Path(file.name).replace(self._path)
+        except OSError:
+            return
+
+
+def _stamp() -> str:
+    """Changes with whatever makes the code: the template compiler and our settings of it."""
+    specs = (find_spec(name) for name in ("jinja2.compiler", "renderer.templating"))
+    files = (Path(spec.origin).stat() for spec in specs if spec and spec.origin and Path(spec.origin).exists())
+    return f"{crc32(repr([(file.st_size, file.st_mtime_ns) for file in files]).encode()):08x}"
+
+
+def _cache_folder() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "upgradeplan"
+
+
+def _read(path: Path) -> dict[str, bytes]:
+    try:
+        if not _is_ours(path):
+            return {}
+        code = marshal.loads(path.read_bytes())  # noqa: S302 - written by this user alone
+    except (OSError, ValueError, EOFError, TypeError, RuntimeError):
+        return {}
+    return code if isinstance(code, dict) else {}
+
+
+def _is_ours(path: Path) -> bool:
+    found = path.stat()
+    return found.st_uid == os.getuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
