@@ -1,4 +1,4 @@
-"""What the client sends for each call, how it reads answers, and what it makes of silence."""
+"""What the client sends for each call, how it reads answers, and what its windows yield."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ import json
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from datetime import UTC, datetime
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -23,31 +21,18 @@ from cluster_door.kinds import (
     config_map,
     ref,
 )
-from cluster_door.server import BadServer, Drop, Hang, Reply, Step, Stream, serving
+from cluster_door.loopback import client_of
+from cluster_door.server import Reply, Stream
 from reconcile.cluster import errors
-from reconcile.cluster.client import Client, connect
-from reconcile.cluster.exchange import Request
-from reconcile.cluster.kubeconfig import Access
+from reconcile.cluster.client import Client
 from reconcile.cluster.permission import Permission
 from reconcile.cluster.protocol import EventType, Propagation, Selection, WatchEvent
-from reconcile.cluster.transport import KubernetesTransport
 
-NOW = datetime(2026, 11, 28, 12, 0, tzinfo=UTC)
 A = ref(CONFIG_MAP, "a", "default")
 PLAN = ref(UPGRADE_PLAN, "to-v1.7.0")
 MAPS = "/api/v1/namespaces/default/configmaps"
 PLANS = "/apis/management.harvesterhci.io/v1beta1/upgradeplans"
 WRITE = {"fieldManager": "upgradeplan", "fieldValidation": "Strict"}
-
-
-def access_to(url: str, user: dict[str, Any] | None = None) -> Access:
-    return Access(context="test", server=url, cluster={"server": url}, user=user or {"token": "secret"})
-
-
-@contextmanager
-def client_of(*script: Step) -> Iterator[tuple[Client, BadServer]]:
-    with serving(*script) as server:
-        yield connect(access_to(server.url), environ={}, now=lambda: NOW), server
 
 
 CALLS: dict[str, tuple[Callable[[Client], object], tuple[str, str, dict[str, str], str, Any]]] = {
@@ -312,52 +297,6 @@ def test_close_from_another_thread_ends_a_silent_window() -> None:
     assert len(got) == 1
 
 
-@pytest.mark.parametrize("step", [Drop(), Stream(end="cut")])
-def test_connection_that_ends_early_is_away(step: Step) -> None:
-    with client_of(step) as (client, server), pytest.raises(errors.Away):
-        client.get(CONFIG_MAP, A)
-    assert len(server.seen) == 1
-
-
-def test_server_that_hangs_is_away_after_the_timeout() -> None:
-    with serving(Hang()) as server:
-        transport = KubernetesTransport(access_to(server.url), environ={}, now=lambda: NOW)
-        with pytest.raises(errors.Away, match="timed out"):
-            transport.open(Request(method="GET", path="/version", timeout=0.05))
-        assert len(server.seen) == 1
-
-
-def test_answer_that_hangs_half_way_is_away_after_the_idle_timeout() -> None:
-    with serving(Stream(lines=["half"], end="hang")) as server:
-        transport = KubernetesTransport(access_to(server.url), environ={}, now=lambda: NOW)
-        exchange = transport.open(Request(method="GET", path="/version", idle=0.05))
-        with pytest.raises(errors.Away, match="timed out"):
-            exchange.read()
-
-
-def test_refused_connection_is_away() -> None:
-    with serving() as server:
-        url = server.url
-    client = connect(access_to(url), environ={}, now=lambda: NOW)
-    with pytest.raises(errors.Away, match="refused"):
-        client.get(CONFIG_MAP, A)
-
-
-def test_redirect_is_not_followed() -> None:
-    with client_of(Reply(status=302, headers=[("Location", "/elsewhere")]), Reply()) as (client, server):
-        with pytest.raises(errors.ServerFailed, match="HTTP 302"):
-            client.get(CONFIG_MAP, A)
-        assert len(server.seen) == 1
-
-
-def test_page_of_something_in_between_is_no_answer() -> None:
-    with (
-        client_of(Reply(body="<html>log in</html>")) as (client, _),
-        pytest.raises(errors.ServerFailed, match="not JSON"),
-    ):
-        client.get(CONFIG_MAP, A)
-
-
 @pytest.mark.parametrize(
     ("kind", "wrong"),
     [
@@ -372,25 +311,6 @@ def test_ref_that_does_not_fit_its_kind_is_our_bug(kind: Any, wrong: Any) -> Non
     with client_of() as (client, server), pytest.raises(ValueError, match=r"kind|name"):
         client.get(kind, wrong)
     assert server.seen == []
-
-
-def test_impersonation_headers_are_sent() -> None:
-    user = {"token": "t", "as": "joe", "as-uid": "7", "as-groups": ["g1", "g2"], "as-user-extra": {"k": ["v", "w"]}}
-    with serving(Reply()) as server:
-        connect(access_to(server.url, user), environ={}, now=lambda: NOW).get(CONFIG_MAP, A)
-    [seen] = server.seen
-    assert seen.header("Impersonate-User") == ["joe"]
-    assert seen.header("Impersonate-Uid") == ["7"]
-    assert seen.header("Impersonate-Group") == ["g1", "g2"]
-    assert seen.header("Impersonate-Extra-k") == ["v", "w"]
-
-
-def test_proxy_of_the_kubeconfig_is_used_even_where_the_environment_excepts_the_server() -> None:
-    with serving(Reply()) as proxy:
-        url = "http://cluster.example:6443"
-        access = Access(context="x", server=url, cluster={"server": url, "proxy-url": proxy.url}, user={"token": "t"})
-        connect(access, environ={"NO_PROXY": "*"}, now=lambda: NOW).get(CONFIG_MAP, A)
-        assert len(proxy.seen) == 1
 
 
 def test_only_the_transport_loads_the_library() -> None:

@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from cluster_door.kinds import CONFIG_MAP, UPGRADE_PLAN, ref
+from cluster_door.loopback import client_of
 from cluster_door.server import Reply
-from cluster_door.test_client import client_of
 from reconcile.cluster.events import Occurrence, Severity, emit, event_of
 
 FIRST = datetime(2026, 11, 28, 13, 0, tzinfo=timezone(timedelta(hours=1)))

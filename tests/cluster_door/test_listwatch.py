@@ -17,10 +17,9 @@ import pytest
 
 from cluster_door.cases import case_files, read_case
 from cluster_door.kinds import CONFIG_MAP
+from cluster_door.loopback import client_to
 from cluster_door.server import BadServer, Drop, Reply, Seen, Step, Stream, serving
-from cluster_door.test_client import NOW, access_to
 from reconcile.cluster import errors
-from reconcile.cluster.client import connect
 from reconcile.cluster.listwatch import CEILING, FLOOR, Health, ListWatch
 from reconcile.cluster.protocol import Selection, WatchEvent
 
@@ -59,7 +58,7 @@ class _Run:
         self._clock = clock
         self._cycles = cycles
         self.watch = ListWatch(
-            connect(access_to(server.url), environ={}, now=lambda: NOW),
+            client_to(server.url),
             Selection(kind=CONFIG_MAP),
             self._deliver,
             clock=clock,
@@ -154,7 +153,7 @@ def test_dead_server_is_asked_ever_more_rarely() -> None:
 def test_pause_is_never_shorter_than_the_floor_nor_longer_than_the_ceiling(chance: float) -> None:
     with serving() as server:
         pass
-    client = connect(access_to(server.url), environ={}, now=lambda: NOW)
+    client = client_to(server.url)
     watch = ListWatch(client, Selection(kind=CONFIG_MAP), lambda event: None, clock=Clock(), random=lambda: chance)
     waits = [watch.cycle() for _ in range(12)]
     assert min(waits) >= FLOOR
@@ -164,7 +163,7 @@ def test_pause_is_never_shorter_than_the_floor_nor_longer_than_the_ceiling(chanc
 def test_stop_ends_a_silent_window_and_run_returns() -> None:
     told = threading.Event()
     with serving(_page("5 a@3"), Stream(lines=[_line("ADDED b@6")], end="hang")) as server:
-        client = connect(access_to(server.url), environ={}, now=lambda: NOW)
+        client = client_to(server.url)
         woken = threading.Event()
         watch = ListWatch(
             client,
@@ -185,7 +184,7 @@ def test_stop_ends_a_silent_window_and_run_returns() -> None:
 
 def test_stop_before_the_window_is_open_still_ends_it() -> None:
     with serving(_page("5"), Stream(end="hang")) as server:
-        client = connect(access_to(server.url), environ={}, now=lambda: NOW)
+        client = client_to(server.url)
         clock = Clock()
         watch = ListWatch(client, Selection(kind=CONFIG_MAP), lambda event: None, clock=clock, random=lambda: 0.5)
         watch.cycle()
@@ -197,7 +196,7 @@ def test_trim_decides_what_is_kept_and_told() -> None:
     told: list[WatchEvent] = []
     with serving(_page("5 a@3"), Stream(lines=[_line("MODIFIED a@6")])) as server:
         watch = ListWatch(
-            connect(access_to(server.url), environ={}, now=lambda: NOW),
+            client_to(server.url),
             Selection(kind=CONFIG_MAP),
             told.append,
             clock=Clock(),
@@ -215,7 +214,7 @@ def test_error_of_the_receiver_is_not_taken_for_the_servers() -> None:
         raise RuntimeError("a bug of ours")
 
     with serving(_page("5 a@3")) as server:
-        client = connect(access_to(server.url), environ={}, now=lambda: NOW)
+        client = client_to(server.url)
         watch = ListWatch(client, Selection(kind=CONFIG_MAP), refuse, clock=Clock(), random=lambda: 0.5)
         with pytest.raises(RuntimeError, match="a bug of ours"):
             watch.cycle()

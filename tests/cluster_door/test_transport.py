@@ -1,0 +1,84 @@
+"""What the transport makes of silence, cuts, redirects, proxies and impersonation."""
+
+from __future__ import annotations
+
+import pytest
+
+from cluster_door.kinds import (
+    CONFIG_MAP,
+    ref,
+)
+from cluster_door.loopback import NOW, access_to, client_of, client_to
+from cluster_door.server import Drop, Hang, Reply, Step, Stream, serving
+from reconcile.cluster import errors
+from reconcile.cluster.client import connect
+from reconcile.cluster.exchange import Request
+from reconcile.cluster.kubeconfig import Access
+from reconcile.cluster.transport import KubernetesTransport
+
+A = ref(CONFIG_MAP, "a", "default")
+
+
+@pytest.mark.parametrize("step", [Drop(), Stream(end="cut")])
+def test_connection_that_ends_early_is_away(step: Step) -> None:
+    with client_of(step) as (client, server), pytest.raises(errors.Away):
+        client.get(CONFIG_MAP, A)
+    assert len(server.seen) == 1
+
+
+def test_server_that_hangs_is_away_after_the_timeout() -> None:
+    with serving(Hang()) as server:
+        transport = KubernetesTransport(access_to(server.url), environ={}, now=lambda: NOW)
+        with pytest.raises(errors.Away, match="timed out"):
+            transport.open(Request(method="GET", path="/version", timeout=0.05))
+        assert len(server.seen) == 1
+
+
+def test_answer_that_hangs_half_way_is_away_after_the_idle_timeout() -> None:
+    with serving(Stream(lines=["half"], end="hang")) as server:
+        transport = KubernetesTransport(access_to(server.url), environ={}, now=lambda: NOW)
+        exchange = transport.open(Request(method="GET", path="/version", idle=0.05))
+        with pytest.raises(errors.Away, match="timed out"):
+            exchange.read()
+
+
+def test_refused_connection_is_away() -> None:
+    with serving() as server:
+        url = server.url
+    client = client_to(url)
+    with pytest.raises(errors.Away, match="refused"):
+        client.get(CONFIG_MAP, A)
+
+
+def test_redirect_is_not_followed() -> None:
+    with client_of(Reply(status=302, headers=[("Location", "/elsewhere")]), Reply()) as (client, server):
+        with pytest.raises(errors.ServerFailed, match="HTTP 302"):
+            client.get(CONFIG_MAP, A)
+        assert len(server.seen) == 1
+
+
+def test_page_of_something_in_between_is_no_answer() -> None:
+    with (
+        client_of(Reply(body="<html>log in</html>")) as (client, _),
+        pytest.raises(errors.ServerFailed, match="not JSON"),
+    ):
+        client.get(CONFIG_MAP, A)
+
+
+def test_impersonation_headers_are_sent() -> None:
+    user = {"token": "t", "as": "joe", "as-uid": "7", "as-groups": ["g1", "g2"], "as-user-extra": {"k": ["v", "w"]}}
+    with serving(Reply()) as server:
+        connect(access_to(server.url, user), environ={}, now=lambda: NOW).get(CONFIG_MAP, A)
+    [seen] = server.seen
+    assert seen.header("Impersonate-User") == ["joe"]
+    assert seen.header("Impersonate-Uid") == ["7"]
+    assert seen.header("Impersonate-Group") == ["g1", "g2"]
+    assert seen.header("Impersonate-Extra-k") == ["v", "w"]
+
+
+def test_proxy_of_the_kubeconfig_is_used_even_where_the_environment_excepts_the_server() -> None:
+    with serving(Reply()) as proxy:
+        url = "http://cluster.example:6443"
+        access = Access(context="x", server=url, cluster={"server": url, "proxy-url": proxy.url}, user={"token": "t"})
+        connect(access, environ={"NO_PROXY": "*"}, now=lambda: NOW).get(CONFIG_MAP, A)
+        assert len(proxy.seen) == 1
