@@ -1,11 +1,12 @@
 """Trouble on demand: which request of one client shall meet which error, how often, and from when to when.
 
-A fault is told by verb and kind and takes the place of the answer. The embedded cluster asks `meet` before each
-request and `lost` after it; nothing here touches an object.
+A fault is told by verb and kind and takes the place of the answer. The client asks `meet` before each request and
+`cuts` while a watch is open; nothing here touches an object.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import Enum
@@ -28,7 +29,7 @@ class Trouble(Enum):
     AWAY = 503
     HANG = "hang"  # no answer until the client gives up; `seconds` pass on the clock
     LOST = "lost"  # the request is carried out, the answer does not come
-    CUT = "cut"  # an open watch ends in the middle
+    CUT = "cut"  # a watch that is accepted ends in the middle, after what it has to say at once
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,10 +55,13 @@ class Fault:
 class Faults:
     """The faults of one client; may be told of more at any time, from any thread."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, wake: Callable[[], None]) -> None:
+        """`wake` lets open watches look again."""
         self._clock = clock
+        self._wake = wake
         self._faults: list[Fault] = []
         self._away_until: datetime | None = None
+        self._cuts = 0
         self._lock = Lock()
 
     def add(self, *faults: Fault) -> None:
@@ -68,6 +72,19 @@ class Faults:
         """From now on and for so long on the clock nothing answers, and every open watch is cut."""
         with self._lock:
             self._away_until = self._clock.now() + timedelta(seconds=seconds)
+        self.cut_streams()
+
+    def cut_streams(self) -> None:
+        """Cuts every watch that is open now."""
+        with self._lock:
+            self._cuts += 1
+        self._wake()
+
+    @property
+    def cuts(self) -> int:
+        """How often the open watches were cut; a watch that sees another number than when it was opened is cut."""
+        with self._lock:
+            return self._cuts
 
     def clear(self) -> None:
         with self._lock:
@@ -81,41 +98,32 @@ class Faults:
             return tuple(self._faults)
 
     def meet(self, request: Request, kind: Kind, ref: Ref) -> Trouble | None:
-        """Raises what the request meets. LOST is answered, since the request must be carried out first."""
+        """Raises what the request meets. LOST and CUT are answered: they come when the request has been carried out."""
         if self.is_away():
             raise Away("connection refused")
-        fault = self._take(request, (Trouble.CUT,))
-        if fault is None:
-            return None
-        if fault.trouble is Trouble.LOST:
-            return Trouble.LOST
+        fault = self._take(request)
+        if fault is None or fault.trouble in (Trouble.LOST, Trouble.CUT):
+            return fault.trouble if fault else None
         if fault.trouble is Trouble.HANG:
             self._clock.advance(fault.seconds)
             raise Away(f"no answer within {fault.seconds:g} s")
         raise _error(fault, kind, ref)
 
-    def cut(self, request: Request) -> ClusterError | None:
-        """What an open watch ends with now, if it does."""
-        if self.is_away():
-            return Away("the stream was cut")
-        fault = self._take(request, tuple(trouble for trouble in Trouble if trouble is not Trouble.CUT))
-        return Away("the stream was cut") if fault else None
-
     def is_away(self) -> bool:
         with self._lock:
             return self._away_until is not None and self._clock.now() < self._away_until
 
-    def _take(self, request: Request, not_now: tuple[Trouble, ...]) -> Fault | None:
+    def _take(self, request: Request) -> Fault | None:
         """The first fault that matches, one occurrence of it used up."""
         with self._lock:
             for index, fault in enumerate(self._faults):
-                if fault.trouble in not_now or not fault.matches(request):
+                if not fault.matches(request):
                     continue
-                if fault.skip:
-                    self._faults[index] = replace(fault, skip=fault.skip - 1)
-                    continue
-                self._faults[index : index + 1] = [replace(fault, count=fault.count - 1)] if fault.count > 1 else []
-                return fault
+                if not fault.skip:
+                    left = [replace(fault, count=fault.count - 1)] if fault.count > 1 else []
+                    self._faults[index : index + 1] = left
+                    return fault
+                self._faults[index] = replace(fault, skip=fault.skip - 1)
         return None
 
 

@@ -48,13 +48,18 @@ class Nature(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServedKind:
-    """A kind as it is served. `selectable` are the CRD's own fields for selectors."""
+    """A kind as it is served. `status`: it has that subresource. `counts`: it counts generations.
+
+    `selectable` are a CRD's own fields for selectors. `guessed`: nobody described the kind, so its plural is unsure.
+    """
 
     kind: Kind
     shape: Shape
     nature: Nature
     status: bool
+    counts: bool = True
     selectable: tuple[str, ...] = ()
+    guessed: bool = False
 
 
 def counted(new: dict[str, Any], generation: int) -> dict[str, Any]:

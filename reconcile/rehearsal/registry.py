@@ -12,6 +12,7 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Any
 
+from reconcile.cluster.errors import NoSuchKind
 from reconcile.rehearsal.builtin_nature import BuiltinNature
 from reconcile.rehearsal.builtin_rules import RULES
 from reconcile.rehearsal.custom_nature import OPEN, CustomNature
@@ -48,15 +49,24 @@ class Registry:
         self._definitions = definitions
         self._served: dict[KindKey, ServedKind] = {}
         for kind, definition in kinds.items():
-            nature = BuiltinNature(kind, definition, definitions, RULES[str(kind)])
+            rules = RULES[str(kind)]
+            nature = BuiltinNature(kind, definition, definitions, rules)
             shape = self._shapes.of_definition(definition)
-            self._serve(ServedKind(kind=kind, shape=shape, nature=nature, status=RULES[str(kind)].status))
+            served = ServedKind(kind=kind, shape=shape, nature=nature, status=rules.status, counts=rules.generation)
+            self._serve(served)
 
     def __iter__(self) -> Iterator[ServedKind]:
         return iter(tuple(self._served.values()))
 
     def find(self, api_version: str, kind: str) -> ServedKind | None:
         return self._served.get((api_version, kind))
+
+    def served(self, kind: Kind) -> ServedKind:
+        """Raises NoSuchKind, also where the kind is served under another plural: a request for that meets nothing."""
+        found = self._served.get(key_of(kind))
+        if found is None or (found.kind.plural != kind.plural and not found.guessed):
+            raise NoSuchKind(kind)
+        return found
 
     def learn(self, definition: Body) -> tuple[Kind, ...]:
         """Serves the kind of a CustomResourceDefinition, in each of its served versions."""
@@ -66,7 +76,9 @@ class Registry:
 
     def open(self, kind: Kind) -> None:
         """Serves a kind whose definition is not known: any field is taken, and it has a status subresource."""
-        self._serve_custom(kind, OPEN, status=True, selectable=())
+        nature = CustomNature(kind, OPEN, self._definitions, status=True)
+        shape = self._shapes.of_schema(OPEN)
+        self._serve(ServedKind(kind=kind, shape=shape, nature=nature, status=True, guessed=True))
 
     def forget(self, definition: Body) -> tuple[Kind, ...]:
         spec = definition["spec"]
@@ -83,13 +95,11 @@ class Registry:
         )
         schema: Schema = version["schema"]["openAPIV3Schema"]
         selectable = tuple(item["jsonPath"].lstrip(".") for item in version.get("selectableFields") or ())
-        self._serve_custom(kind, schema, status=STATUS in (version.get("subresources") or {}), selectable=selectable)
-        return kind
-
-    def _serve_custom(self, kind: Kind, schema: Schema, *, status: bool, selectable: tuple[str, ...]) -> None:
+        status = STATUS in (version.get("subresources") or {})
         nature = CustomNature(kind, schema, self._definitions, status=status)
         shape = self._shapes.of_schema(schema)
         self._serve(ServedKind(kind=kind, shape=shape, nature=nature, status=status, selectable=selectable))
+        return kind
 
     def _serve(self, served: ServedKind) -> None:
         self._served[key_of(served.kind)] = served

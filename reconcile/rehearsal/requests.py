@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from threading import Lock
 
@@ -39,11 +39,16 @@ class RequestLog:
 
     def __init__(self) -> None:
         self._requests: list[Request] = []
+        self._numbers = 0
         self._lock = Lock()
 
-    def add(self, request: Request) -> None:
+    def add(self, request: Request) -> Request:
+        """Gives the request its number, from 1, and keeps it."""
         with self._lock:
-            self._requests.append(request)
+            self._numbers += 1
+            numbered = replace(request, number=self._numbers)
+            self._requests.append(numbered)
+        return numbered
 
     @property
     def requests(self) -> tuple[Request, ...]:

@@ -7,7 +7,7 @@ never changed in place: a change puts another body in its place. Every method wa
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from threading import Condition, RLock
 from typing import Any
@@ -38,7 +38,9 @@ def key_of(kind: Kind) -> KindKey:
 class Store:
     """Objects by kind, namespace and name, and by uid."""
 
-    def __init__(self) -> None:
+    def __init__(self, observe: Callable[[Change], None]) -> None:
+        """`observe` is told of every change, with the lock held."""
+        self._observe = observe
         self.lock = RLock()
         self.changed = Condition(self.lock)
         self.version = _FIRST_VERSION
@@ -131,3 +133,4 @@ class Store:
         if len(history) > _HISTORY:
             self.compacted = max(self.compacted, history.popleft().version)
         self.changed.notify_all()
+        self._observe(change)

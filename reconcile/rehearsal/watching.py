@@ -6,12 +6,11 @@ writes and for the clock, and never by itself for time to pass.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from reconcile.cluster.errors import ClusterError, Gone
+from reconcile.cluster.errors import Away, Gone
 from reconcile.cluster.protocol import EventType, WatchEvent
 from reconcile.rehearsal.clock import Clock
 from reconcile.rehearsal.selectors import Test
@@ -21,22 +20,26 @@ from renderer.model.ref import Body, Kind
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watched:
-    """What a window covers, from where, and for how long; 0 seconds is what has happened already."""
+    """What a window covers, from where, and for how long; 0 seconds is what has happened already.
+
+    From version 0 it begins with all objects. `cut_short`: it is cut where it would begin to wait.
+    """
 
     kind: Kind
     test: Test
     version: int
     seconds: int
+    cut_short: bool = False
 
 
 class EmbeddedWindow:
-    """`protocol.Window` over the store. `cut` answers the error that the stream ends with, if it is to end with one."""
+    """`protocol.Window` over the store. `is_cut` says whether the stream has been cut meanwhile."""
 
-    def __init__(self, store: Store, clock: Clock, watched: Watched, cut: Callable[[], ClusterError | None]) -> None:
+    def __init__(self, store: Store, clock: Clock, watched: Watched, is_cut: Callable[[], bool]) -> None:
         self._store = store
         self._clock = clock
         self._watched = watched
-        self._cut = cut
+        self._is_cut = is_cut
         self._sent = self._seen = watched.version
         self._end: datetime = clock.now() + timedelta(seconds=watched.seconds)
         self._closed = False
@@ -57,19 +60,25 @@ class EmbeddedWindow:
     def _next_events(self) -> tuple[WatchEvent, ...]:
         """Waits until there is something to say; empty at the end. A bookmark is the last word of a window."""
         while not self._closed:
-            if error := self._cut():
-                raise error
-            if self._seen < self._store.compacted:
-                raise Gone(self._watched.kind, f"too old resource version: {self._seen} ({self._store.compacted})")
-            if events := self._new_events():
+            if self._is_cut():
+                raise Away("the stream was cut")
+            if events := self._new_events() if self._seen else self._all_objects():
                 return events
+            if self._watched.cut_short:
+                raise Away("the stream was cut")
             if self._clock.now() >= self._end:
                 self._closed = True
                 return self._bookmark()
             self._store.changed.wait()
         return ()
 
+    def _all_objects(self) -> tuple[WatchEvent, ...]:
+        self._seen = self._sent = self._store.version
+        bodies = (body for body in self._store.all_of(self._watched.kind) if self._watched.test(body))
+        return tuple(WatchEvent(type=EventType.ADDED, body=body) for body in bodies)
+
     def _new_events(self) -> tuple[WatchEvent, ...]:
+        require_history(self._store, self._watched.kind, self._seen)
         changes = self._store.since(self._watched.kind, self._seen)
         self._seen = self._store.version
         events = tuple(event for change in changes if (event := _event(change, self._watched.test)))
@@ -86,9 +95,9 @@ class EmbeddedWindow:
         return (WatchEvent(type=EventType.BOOKMARK, body=body),)
 
 
-def initial_events(bodies: Iterator[Body]) -> deque[WatchEvent]:
-    """What a watch from no resourceVersion begins with."""
-    return deque(WatchEvent(type=EventType.ADDED, body=body) for body in bodies)
+def require_history(store: Store, kind: Kind, version: int) -> None:
+    if version < store.compacted:
+        raise Gone(kind, f"too old resource version: {version} ({store.compacted})")
 
 
 def _event(change: Change, test: Test) -> WatchEvent | None:

@@ -48,11 +48,9 @@ class Write:
 class Writes:
     """The writing half of the server. The store's lock is taken for each write as a whole."""
 
-    def __init__(self, store: Store, clock: Clock, stored: Callable[[Body], None]) -> None:
-        """`stored` is told of every object that has been written."""
+    def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
         self._clock = clock
-        self._stored = stored
         self._made = 0
 
     def create(self, served: ServedKind, body: Body, write: Write) -> Body:
@@ -85,9 +83,7 @@ class Writes:
         if _may_go(new):
             self._store.remove(old)
             return new
-        stored = self._store.put(new)
-        self._stored(stored)
-        return stored
+        return self._store.put(new)
 
     def _change(self, served: ServedKind, ref: Ref, write: Write, patched: Callable[[Body], Any]) -> Body:
         with self._store.lock:
@@ -147,11 +143,7 @@ class Writes:
         self._validate(served, ref, new, None, "")
         if self._store.find(ref) is not None:
             raise AlreadyExists(ref)
-        if write.dry_run:
-            return new
-        stored = self._store.put(new)
-        self._stored(stored)
-        return stored
+        return new if write.dry_run else self._store.put(new)
 
     def _update(self, served: ServedKind, old: Body, new: dict[str, Any], write: Write) -> Body:
         kept = {name: old["metadata"][name] for name in (*_KEPT, "resourceVersion") if name in old["metadata"]}
