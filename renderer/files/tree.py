@@ -1,8 +1,8 @@
 """Writes a rendering to its folder so that it is there wholly or not at all, and says how a folder differs from one.
 
 New and old bytes are staged first, in a folder inside, since that is what a full disk stops. Then files are replaced
-one by one, stale ones removed, and the index is replaced last. If an operation fails, all are taken back; if the process
-dies, the journal beside the staged files tells the next run which files are ours, and it writes the whole anew.
+one by one, stale ones removed, and the index is replaced last. If an operation fails, all are taken back; if the
+process dies, the journal beside the staged files tells the next run which files are ours, and it writes the whole anew.
 """
 
 from __future__ import annotations
