@@ -1,0 +1,69 @@
+# Needs Python 3.11 or later and make. All else goes into .venv, from the pins in requirements-dev.txt, once.
+# uv is taken where it is there, since it is fast; `make test UV=` does without it.
+
+.PHONY: help demo test check lint types format controlplane controlplane-clients bench lock clean
+.DEFAULT_GOAL := help
+unexport PYTHONDONTWRITEBYTECODE
+
+UV := $(shell uv --version >/dev/null 2>&1 && echo uv)
+PYTHON ?= $(firstword $(foreach name,python3 python3.14 python3.13 python3.12 python3.11,$(shell \
+	$(name) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $(name))))
+BIN := .venv/bin
+READY := .venv/.ready
+DEMO := build/demo
+
+# uv and pip may be set up for different places to install from, so pip has a try where uv fails.
+install = $(if $(UV),$(UV) pip install -q --python $(BIN)/python $(1) ||) \
+	$(BIN)/python -m pip install -q --disable-pip-version-check $(1)
+
+help: ## say what can be made
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F '|' '{printf "make %-22s%s\n", $$1, $$2}'
+
+demo: $(READY) ## set everything up and render the upgrade of a three-node cluster
+	@$(BIN)/upgradeplan render examples/three-node --output-dir $(DEMO)
+
+test: check $(READY) ## set everything up, then lint, types and all tests
+	@$(BIN)/python -m pytest
+
+check: lint types
+
+lint: $(READY) ## ruff: rules and format
+	@$(BIN)/ruff check -q .
+	@$(BIN)/ruff format -q --check .
+
+types: $(READY) ## mypy --strict
+	@$(BIN)/python -m mypy
+	@MYPYPATH=tests $(BIN)/python -m mypy -p controlplane
+
+format: $(READY) ## mend the format, and what rules can be mended
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+# kube-apiserver, kube-controller-manager, etcd, kubectl and helm. The first build takes about 8 minutes on two cores;
+# it is kept in $UPGRADEPLAN_CACHE or ~/.cache/upgradeplan. Afterwards these two do nothing.
+controlplane: $(READY) ## build the real control plane for tests, once (needs Go)
+	@PYTHONPATH=tests $(BIN)/python -m controlplane.build
+
+controlplane-clients: $(READY)
+	@PYTHONPATH=tests $(BIN)/python -m controlplane.build clients
+
+bench: controlplane-clients ## time and memory, beside helm's
+	@PYTHONPATH=tests $(BIN)/python -m bench
+
+lock: ## pin anew what pyproject.toml asks for (needs uv; UPGRADE=--upgrade takes newer versions)
+	@uv pip compile -q --universal --generate-hashes --no-header --no-annotate $(UPGRADE) \
+		pyproject.toml -o requirements.txt >/dev/null
+	@uv pip compile -q --universal --generate-hashes --no-header --no-annotate $(UPGRADE) \
+		pyproject.toml --extra dev -o requirements-dev.txt >/dev/null
+
+clean: ## remove what was made here, but for .venv
+	@rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	@find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +
+
+$(READY): pyproject.toml requirements-dev.txt
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or later is needed; say which with PYTHON=/path/to/python" >&2; exit 2; }
+	@test -x $(BIN)/python || { echo "making .venv"; $(PYTHON) -m venv .venv || { rm -rf .venv; exit 1; }; }
+	@echo "installing the pinned packages into .venv"
+	@$(call install,--require-hashes -r requirements-dev.txt)
+	@$(call install,--no-deps --no-build-isolation -e .)
+	@touch $@
