@@ -42,6 +42,7 @@ def context_of(facts: Facts) -> Context:
     version = _version(facts)
     tag, repo_tag = _tags(plan, release, previous)
     image = plan["spec"]["image"] or status(facts, "isoImageID") or safe_concat(_name(plan), "iso")
+    lists = facts.image_lists or _image_lists(facts.fetched)
     names = {
         "plan": Scope("plan", plan),
         "release": Scope("release", release or {}),
@@ -52,7 +53,8 @@ def context_of(facts: Facts) -> Context:
         ),
         "toolkit": Scope("toolkit", {"image": _toolkit_image(facts, plan), "tag": tag, "repoTag": repo_tag}),
         "isoImage": image,
-        "imageLists": Scope("imageLists", facts.image_lists or {}),
+        "imageLists": Scope("imageLists", lists or {}),
+        "fetched": Scope("fetched", facts.fetched),
         "values": Scope("values", facts.values),
         "retry": facts.retry,
         **_functions(plan, facts.retry),
@@ -64,7 +66,7 @@ def context_of(facts: Facts) -> Context:
         "repoTag": bool(repo_tag),
         "releaseMetadata": release is not None,
         "toolkitTag": bool(tag),
-        "imageLists": facts.image_lists is not None,
+        "imageLists": lists is not None,
     }
     marks = frozenset(node["machinePlan"] for node in nodes if node["machinePlan"] == unknown_plan(node["name"]))
     return Context(names=names, given=frozenset(key for key, there in given.items() if there), marks=marks)
@@ -141,6 +143,11 @@ def _tag(text: str) -> str | None:
 def _release(facts: Facts) -> dict[str, Any] | None:
     recorded = status(facts, "releaseMetadata") or facts.release
     return None if not recorded else {"minUpgradableVersion": "", **recorded}
+
+
+def _image_lists(fetched: Mapping[str, Any]) -> dict[str, Any] | None:
+    lists = {name: fetched.get(name) for name in ("previous", "current")}
+    return lists if all(value is not None for value in lists.values()) else None
 
 
 def _version(facts: Facts) -> dict[str, str] | None:

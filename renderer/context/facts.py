@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from renderer.model.ref import Body
@@ -11,12 +11,15 @@ from renderer.model.ref import Body
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """Everything that rendering starts from. `release` is None while it is not known; `image_lists` likewise."""
+    """Everything that rendering starts from. `release` is None while it is not known; `image_lists` likewise.
+    `fetched` is what the run has read over HTTP so far, by the name that a step gives it.
+    """
 
     plan: Body
     release: Body | None = None
     objects: Sequence[Body] = ()
     image_lists: Mapping[str, Sequence[str]] | None = None
+    fetched: Mapping[str, Any] = field(default_factory=dict)
     values: Mapping[str, Any]
     spec_fields: Mapping[str, Any]
     retry: int = 0

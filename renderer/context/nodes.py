@@ -19,6 +19,8 @@ def nodes_of(facts: Facts, plan: Mapping[str, Any]) -> list[dict[str, Any]]:
     live = {meta(item, "name"): item for item in every(facts, "v1", "Node")}
     managed = {name for name, node in live.items() if labels_of(node).get(_MANAGED) == "true"}
     recorded = set(status(facts, "nodeUpgradeStatuses") or {})
+    if live:
+        recorded &= set(live)  # a node that has left the cluster is nobody's to wait for
     paused = set(plan["spec"]["nodeUpgradeOption"]["pauseNodes"] or ())
     machines = _machines(facts)
     plans = _machine_plans(facts)

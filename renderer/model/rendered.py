@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from renderer.model.path import Path
 from renderer.model.phase import Borrowed, ManifestSpec, Phase, Step
@@ -51,7 +52,8 @@ class RenderedStep:
     """A step with its text filled in, for one node where it fans out.
 
     `skipped` is why it will not run; `pending` what must be given before it can be rendered; `held` whether its hold
-    is on; `left_out` names the manifests that this plan does not need, and why.
+    is on; `records` are the status fields that the step sets, known once what it fetches is; `left_out` names the
+    manifests that this plan does not need, and why.
     """
 
     phase: str
@@ -61,6 +63,7 @@ class RenderedStep:
     pending: tuple[Pending, ...] = ()
     held: bool = False
     digest: str = ""
+    records: tuple[tuple[str, Any], ...] = ()
     left_out: tuple[tuple[str, str], ...] = ()
     undo: RenderedStep | None = None
 

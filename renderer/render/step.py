@@ -117,9 +117,17 @@ class StepRenderer:
             manifests=made,
             held=bool(held),
             digest=digest_of(parts),
+            records=self._records(step, context, declared),
             left_out=left_out,
             undo=undo,
         )
+
+    def _records(self, step: Step, context: Context, declared: Declared) -> tuple[tuple[str, Any], ...]:
+        if any(fetch.name not in context.names["fetched"] for fetch in step.fetches):
+            return ()
+        file = declared.document.file
+        found = ((path, self.templates.evaluate(expr, context.names, file=file)) for path, expr in step.records)
+        return tuple((path, value) for path, value in found if value is not None)
 
     def _undo(self, declared: Declared, bare: Step, raw: Raw, context: Context) -> RenderedStep | None:
         if bare.undo is None:

@@ -1,0 +1,43 @@
+"""Conditions with truthful times: a transition time moves when the status does, and only then (behaviour spec 7.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from reconcile.status.times import time_text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Condition:
+    type: str
+    status: str
+    reason: str
+    message: str = ""
+
+
+def with_condition(
+    conditions: Iterable[Mapping[str, Any]], wanted: Condition, *, now: datetime, generation: int
+) -> tuple[Mapping[str, Any], ...]:
+    """`conditions` with one set; unchanged, down to its times, where it says the same already."""
+    kept = tuple(conditions)
+    old = find_condition(kept, wanted.type)
+    new = {
+        "type": wanted.type,
+        "status": wanted.status,
+        "reason": wanted.reason,
+        "message": wanted.message,
+        "observedGeneration": generation,
+        "lastTransitionTime": old["lastTransitionTime"] if old and old["status"] == wanted.status else time_text(now),
+    }
+    if old == new:
+        return kept
+    if old is None:
+        return (*kept, new)
+    return tuple(new if condition is old else condition for condition in kept)
+
+
+def find_condition(conditions: Iterable[Mapping[str, Any]], kind: str) -> Mapping[str, Any] | None:
+    return next((condition for condition in conditions if condition.get("type") == kind), None)

@@ -1,0 +1,173 @@
+"""The status of one plan as a value: typed look-ups, and changes that give a new value.
+
+What is not known here (fields of another version) is carried along untouched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+from reconcile.borrow.loan import Loan
+from reconcile.status.conditions import Condition, find_condition, with_condition
+from reconcile.status.nodes import moved
+from reconcile.status.record import StepRecord, StepState, folded, record_body, record_from
+from reconcile.status.times import time_text
+
+StepKey = tuple[str, str, str | None]
+"""(phase, step, node)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanStatus:
+    """`rest` is every field that has no attribute of its own. `records` covers steps under way and over; a node that
+    has ended a phase is folded into `done`: (phase, node) to step to a short text."""
+
+    phase: str = ""
+    conditions: tuple[Mapping[str, Any], ...] = ()
+    node_states: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    records: Mapping[StepKey, StepRecord] = field(default_factory=dict)
+    done: Mapping[tuple[str, str], Mapping[str, str]] = field(default_factory=dict)
+    skipped: Mapping[str, str] = field(default_factory=dict)
+    loans: tuple[Loan, ...] = ()
+    rest: Mapping[str, Any] = field(default_factory=dict)
+
+    # ---------------------------------------------------------------------------------------------------- look-ups
+
+    def record(self, key: StepKey) -> StepRecord | None:
+        return self.records.get(key)
+
+    def is_over(self, key: StepKey) -> bool:
+        """Completed or skipped, folded or not."""
+        record = self.records.get(key)
+        return record.is_over if record else self._is_folded(key)
+
+    def has_begun(self, key: StepKey) -> bool:
+        return key in self.records or self._is_folded(key)
+
+    def has_completed(self, key: StepKey) -> bool:
+        """Completed, and not just skipped."""
+        record = self.records.get(key)
+        if record:
+            return record.state is StepState.COMPLETED
+        return self._is_folded(key) and not self.done[key[0], str(key[2])][key[1]].endswith("skipped")
+
+    def captured(self, phase: str, node: str | None) -> dict[str, Any]:
+        """What the phase's steps have captured for this node, or for the cluster."""
+        found: dict[str, Any] = {}
+        for (of, _, at), record in self.records.items():
+            if of == phase and at == node:
+                found |= record.captured
+        return found
+
+    def condition(self, kind: str) -> Mapping[str, Any] | None:
+        return find_condition(self.conditions, kind)
+
+    def _is_folded(self, key: StepKey) -> bool:
+        phase, step, node = key
+        return node is not None and step in self.done.get((phase, node), {})
+
+    # ----------------------------------------------------------------------------------------------------- changes
+
+    def with_field(self, path: str, value: Any) -> PlanStatus:
+        """A field of the API, by its dotted path; None removes it."""
+        first, _, below = path.partition(".")
+        if below:
+            value = {**(self.rest.get(first) or {}), below: value}
+            value = {key: item for key, item in value.items() if item is not None}
+        rest = {**self.rest, first: value}
+        return replace(self, rest={key: item for key, item in rest.items() if item is not None})
+
+    def with_condition(self, wanted: Condition, now: datetime, generation: int) -> PlanStatus:
+        return replace(self, conditions=with_condition(self.conditions, wanted, now=now, generation=generation))
+
+    def with_node(self, node: str, state: str, reason: str = "", message: str = "") -> PlanStatus:
+        """The node's state, unless it is past it."""
+        entry = moved(self.node_states.get(node), state, reason, message)
+        return self if entry == self.node_states.get(node) else self._with_nodes({node: entry})
+
+    def reset_node(self, node: str, state: str) -> PlanStatus:
+        """The node's state whatever it was: for the one place where nodes start anew."""
+        return self._with_nodes({node: {"state": state}})
+
+    def _with_nodes(self, entries: Mapping[str, Mapping[str, Any]]) -> PlanStatus:
+        return replace(self, node_states={**self.node_states, **entries})
+
+    def with_record(self, key: StepKey, record: StepRecord) -> PlanStatus:
+        return replace(self, records={**self.records, key: record})
+
+    def with_skipped(self, phase: str, because: str) -> PlanStatus:
+        return replace(self, skipped={**self.skipped, phase: because})
+
+    def with_loans(self, loans: Iterable[Loan]) -> PlanStatus:
+        return replace(self, loans=tuple(loans))
+
+    def with_phase(self, phase: str, now: datetime) -> PlanStatus:
+        """The phase, and its entry in the history (behaviour spec 1.6)."""
+        if phase == self.phase:
+            return self
+        history = list(self.rest.get("phaseTransitionTimestamps") or ())
+        history.append({"phase": phase, "phaseTransitionTimestamp": time_text(now)})
+        return replace(self, phase=phase, rest={**self.rest, "phaseTransitionTimestamps": history})
+
+    def fold(self, phase: str, node: str) -> PlanStatus:
+        """The node has ended the phase: its records become short texts, so that a thousand nodes fit."""
+        mine = {key: record for key, record in self.records.items() if key[0] == phase and key[2] == node}
+        texts = {step: folded(record) for (_, step, _), record in mine.items()}
+        kept = {key: record for key, record in self.records.items() if key not in mine}
+        before = self.done.get((phase, node), {})
+        return replace(self, records=kept, done={**self.done, (phase, node): {**before, **texts}})
+
+
+def status_of(plan: Mapping[str, Any]) -> PlanStatus:
+    """Reads the status of an UpgradePlan. Raises `KeyError` or `ValueError` for records that we cannot have written."""
+    raw = dict(plan.get("status") or {})
+    steps = raw.pop("steps", None) or {}
+    return PlanStatus(
+        phase=raw.pop("currentPhase", "") or "",
+        conditions=tuple(raw.pop("conditions", None) or ()),
+        node_states=raw.pop("nodeUpgradeStatuses", None) or {},
+        loans=tuple(Loan.from_status(item) for item in raw.pop("borrowed", None) or ()),
+        records={
+            (phase, *_step_and_node(key)): record_from(record)
+            for phase, body in steps.items()
+            for key, record in (body.get("records") or {}).items()
+        },
+        done={
+            (phase, node): texts for phase, body in steps.items() for node, texts in (body.get("done") or {}).items()
+        },
+        skipped={phase: body["skipped"] for phase, body in steps.items() if "skipped" in body},
+        rest=raw,
+    )
+
+
+def status_body(status: PlanStatus) -> dict[str, Any]:
+    """The status as the API has it; the inverse of `status_of`."""
+    entries = {
+        **status.rest,
+        "currentPhase": status.phase,
+        "conditions": list(status.conditions),
+        "nodeUpgradeStatuses": {node: dict(entry) for node, entry in sorted(status.node_states.items())},
+        "steps": _steps(status),
+        "borrowed": [loan.to_status() for loan in status.loans],
+    }
+    return {key: value for key, value in entries.items() if value not in (None, "", [], {})}
+
+
+def _steps(status: PlanStatus) -> dict[str, Any]:
+    steps: dict[str, dict[str, Any]] = {}
+    for phase, because in status.skipped.items():
+        steps.setdefault(phase, {})["skipped"] = because
+    for (phase, step, node), record in status.records.items():
+        key = f"{step}/{node}" if node else step
+        steps.setdefault(phase, {}).setdefault("records", {})[key] = record_body(record)
+    for (phase, node), texts in status.done.items():
+        steps.setdefault(phase, {}).setdefault("done", {})[node] = dict(texts)
+    return steps
+
+
+def _step_and_node(key: str) -> tuple[str, str | None]:
+    step, _, node = key.partition("/")
+    return step, node or None

@@ -1,0 +1,114 @@
+"""The run-once record: what each step has done. This, and not the presence of a Job, says that a step is over.
+
+`Started` is written before a step's first write to the cluster, `Applied` once all its objects are written. A step that
+has ended is never begun again, whatever has become of its objects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from reconcile.status.times import time_of, time_text
+from renderer.model.ref import Ref
+from renderer.model.rendered import Manifest
+
+
+class StepState(StrEnum):
+    STARTED = "Started"
+    APPLIED = "Applied"
+    COMPLETED = "Completed"
+    FAILED = "Failed"
+    SKIPPED = "Skipped"
+
+
+_ENDED = (StepState.COMPLETED, StepState.SKIPPED)
+_SHORT_DIGEST = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnedObject:
+    """An object that a step owns, and the first digits of the digest of its manifest."""
+
+    ref: Ref
+    digest: str
+
+    @classmethod
+    def of(cls, manifest: Manifest) -> OwnedObject:
+        return cls(ref=manifest.ref, digest=short_digest(manifest.digest))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepRecord:
+    """One step instance. Times have whole seconds."""
+
+    state: StepState
+    started: datetime
+    ended: datetime | None = None
+    message: str = ""
+    objects: tuple[OwnedObject, ...] = ()
+    captured: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_over(self) -> bool:
+        """Completed or skipped."""
+        return self.state in _ENDED
+
+    @property
+    def failed(self) -> bool:
+        return self.state is StepState.FAILED
+
+    def ending(self, state: StepState, now: datetime, message: str = "") -> StepRecord:
+        return replace(self, state=state, ended=now, message=message)
+
+
+def short_digest(digest: str) -> str:
+    """`sha256:` left out, the first twelve digits kept."""
+    return digest.rpartition(":")[2][:_SHORT_DIGEST]
+
+
+def record_from(raw: Mapping[str, Any]) -> StepRecord:
+    return StepRecord(
+        state=StepState(raw["state"]),
+        started=time_of(raw["started"]),
+        ended=time_of(raw["ended"]) if raw.get("ended") else None,
+        message=raw.get("message", ""),
+        objects=tuple(_object_from(item) for item in raw.get("objects", ())),
+        captured=raw.get("captured", {}),
+    )
+
+
+def record_body(record: StepRecord) -> dict[str, Any]:
+    entries = {
+        "state": str(record.state),
+        "started": time_text(record.started),
+        "ended": time_text(record.ended) if record.ended else None,
+        "message": record.message,
+        "objects": [_object_body(item) for item in record.objects],
+        "captured": dict(record.captured),
+    }
+    return {key: value for key, value in entries.items() if value not in (None, "", [], {})}
+
+
+def folded(record: StepRecord) -> str:
+    """A record that is over as one short text: when it ended, how long it took, what it owned."""
+    if record.state is StepState.SKIPPED:
+        return f"{time_text(record.ended or record.started)} skipped"
+    took = int(((record.ended or record.started) - record.started).total_seconds())
+    owned = short_digest("".join(item.digest for item in record.objects))
+    return f"{time_text(record.ended or record.started)} {took}s {owned}".rstrip()
+
+
+def _object_from(raw: Mapping[str, Any]) -> OwnedObject:
+    return OwnedObject(
+        ref=Ref(api_version=raw["apiVersion"], kind=raw["kind"], namespace=raw.get("namespace", ""), name=raw["name"]),
+        digest=raw["digest"],
+    )
+
+
+def _object_body(item: OwnedObject) -> dict[str, str]:
+    body = {"apiVersion": item.ref.api_version, "kind": item.ref.kind, "namespace": item.ref.namespace}
+    return {key: value for key, value in (body | {"name": item.ref.name, "digest": item.digest}).items() if value}
