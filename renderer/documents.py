@@ -184,11 +184,9 @@ _WANTED = "a release has the key harvester, facts have the key facts, all others
 
 def _objects(source: Source) -> Iterator[_Piece | Problem]:
     body = source.body
-    for key in ("apiVersion", "kind"):
-        if not isinstance(body.get(key), str) or not body[key]:
-            found = f"{key} is missing" if body.get(key) in (None, "") else f"{key} is no text"
-            yield source.problem("UnknownDocument", f"{found}, so it is no Kubernetes object", remedy=_WANTED)
-            return
+    if message := _no_object(body):
+        yield source.problem("UnknownDocument", f"{message}, so it is no Kubernetes object", remedy=_WANTED)
+        return
     if body["kind"].endswith("List") and "items" in body:
         yield from _items(source)
     elif body["kind"] != PLAN_KIND:
@@ -199,6 +197,15 @@ def _objects(source: Source) -> Iterator[_Piece | Problem]:
         message = f"{body['apiVersion']} is not the API version of an UpgradePlan that this program knows"
         remedy = f"write apiVersion: {PLAN_API_VERSION}"
         yield source.problem("WrongAPIVersion", message, ("apiVersion",), remedy=remedy)
+
+
+def _no_object(body: Body) -> str | None:
+    """What an object lacks; None if it has an API version and a kind."""
+    missing = [key for key in ("apiVersion", "kind") if body.get(key) in (None, "")]
+    if missing:
+        return "has neither apiVersion nor kind" if len(missing) == 2 else f"has no {missing[0]}"
+    wrong = [key for key in ("apiVersion", "kind") if not isinstance(body[key], str)]
+    return f"{wrong[0]} is no text" if wrong else None
 
 
 def _items(source: Source) -> Iterator[_Piece | Problem]:

@@ -99,7 +99,9 @@ _TYPE_WORDS = {
 def _type(error: SchemaError, path: Path) -> Iterator[Finding]:
     wanted = [error.validator_value] if isinstance(error.validator_value, str) else list(error.validator_value)
     words = " or ".join(_TYPE_WORDS[name] for name in wanted if name != "null" or len(wanted) == 1)
-    message = f"{found(error.instance)} is not {words}"
+    message = (
+        f"has no value; {words} is wanted" if error.instance is None else f"{found(error.instance)} is not {words}"
+    )
     yield Finding(reason="WrongType", path=path, message=message, remedy=_type_remedy(error.instance, wanted, path))
 
 
@@ -184,7 +186,7 @@ def _size(error: SchemaError, path: Path) -> Iterator[Finding]:
     unit = {"Length": "characters", "Items": "items", "Properties": "keys"}[error.validator[3:]]
     if error.validator.startswith("min"):
         message = "is empty" if size == 0 else f"has {size} {unit}; at least {limit} are wanted"
-        remedy = "give it a value, or leave the key out" if size == 0 else "add what is missing"
+        remedy = "give it a value" if size == 0 else "add what is missing"
     else:
         message, remedy = f"has {size} {unit}; at most {limit} are allowed", "make it shorter"
     yield Finding(reason="InvalidValue", path=path, message=message, remedy=remedy)

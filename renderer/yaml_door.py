@@ -67,7 +67,8 @@ def parse(text: str, file: str) -> tuple[Document, ...]:
     try:
         nodes = list(yaml.compose_all(text, Loader=_Loader))
     except yaml.MarkedYAMLError as error:
-        raise problem("InvalidYAML", _message(error), file=file, line=_error_line(error)) from error
+        remedy = "look for a wrong indentation, a tab, or a quote or bracket that is not closed"
+        raise problem("InvalidYAML", _message(error), file=file, line=_error_line(error), remedy=remedy) from error
     except yaml.reader.ReaderError as error:
         raise problem(
             "InvalidYAML",
@@ -77,7 +78,8 @@ def parse(text: str, file: str) -> tuple[Document, ...]:
             remedy="remove the character, or write it as an escape in double quotes",
         ) from error
     except ValueError as error:
-        raise problem("InvalidYAML", f"cannot be read as YAML: {error}", file=file) from error
+        remedy = "write the text anew as UTF-8"
+        raise problem("InvalidYAML", f"cannot be read as YAML: {error}", file=file, remedy=remedy) from error
     documents = (_document(node, file) for node in nodes)
     return tuple(document for document in documents if document.value is not None)
 

@@ -111,7 +111,7 @@ def _members(folder: Path, problems: list[Problem]) -> Iterator[str]:
     if not wanted:
         has_folders = any(is_folder for _, is_folder in seen)
         remedy = "name a folder below it; folders are not searched further" if has_folders else "name another folder"
-        message = f"holds no {', '.join(EXTENSIONS)} file"
+        message = f"holds no file that ends in {' or '.join(EXTENSIONS)}"
         problems.append(Problem(reason="EmptyFolder", message=message, file=str(folder), remedy=remedy))
     yield from (str(folder / name) for name in wanted)
 
