@@ -33,7 +33,7 @@ lint: $(READY) ## ruff: rules and format
 
 types: $(READY) ## mypy --strict
 	@$(BIN)/python -m mypy
-	@MYPYPATH=tests $(BIN)/python -m mypy -p controlplane
+	@MYPYPATH=tests $(BIN)/python -m mypy -p controlplane -p bench
 
 format: $(READY) ## mend the format, and what rules can be mended
 	@$(BIN)/ruff check --fix .

@@ -1,0 +1,70 @@
+"""Measures whole processes, several against each other: one run of each, round after round, so that a busy moment of
+the machine meets them all.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+ONCE = Path(__file__).parent / "once.py"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """`before` is run before each run and is not measured."""
+
+    argv: tuple[str, ...]
+    before: Callable[[], None] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    seconds: float
+    mib: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """Of several runs: the median time, the quickest and slowest, the median of the largest memory."""
+
+    seconds: float
+    quickest: float
+    slowest: float
+    mib: float
+
+
+def side_by_side(commands: Mapping[str, Command], rounds: int, environment: Mapping[str, str]) -> dict[str, Figures]:
+    """One round more than asked for: the first fills caches and does not count."""
+    samples: dict[str, list[Sample]] = {name: [] for name in commands}
+    for _ in range(rounds + 1):
+        for name, command in commands.items():
+            samples[name].append(_sample(command, environment))
+    return {name: _figures(taken[1:]) for name, taken in samples.items()}
+
+
+def _sample(command: Command, environment: Mapping[str, str]) -> Sample:
+    if command.before:
+        command.before()
+    measuring = [sys.executable, "-I", "-S", str(ONCE), *command.argv]
+    done = subprocess.run(measuring, env={**os.environ, **environment}, capture_output=True, text=True, check=True)
+    taken = json.loads(done.stdout)
+    if taken["code"] != 0:
+        raise SystemExit(f"{' '.join(command.argv)} ended with {taken['code']}:\n{done.stderr}")
+    return Sample(seconds=taken["seconds"], mib=taken["mib"])
+
+
+def _figures(samples: list[Sample]) -> Figures:
+    seconds = [sample.seconds for sample in samples]
+    return Figures(
+        seconds=statistics.median(seconds),
+        quickest=min(seconds),
+        slowest=max(seconds),
+        mib=statistics.median(sample.mib for sample in samples),
+    )
