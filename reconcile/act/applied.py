@@ -1,0 +1,77 @@
+"""What came of one write, or of trying it, as a value; and a cluster's refusal as a problem that names the manifest."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from reconcile.cluster.errors import (
+    ClusterError,
+    Conflict,
+    Denied,
+    Forbidden,
+    Invalid,
+    NoSuchKind,
+    NotFound,
+    ServerFailed,
+)
+from renderer.errors import Problem
+from renderer.model.ref import Body, Ref
+
+REFUSALS = (Conflict, Invalid, Denied, Forbidden, NotFound, NoSuchKind, ServerFailed)
+"""What a cluster may answer about one object; the rest (away, throttled, credentials) ends the whole run."""
+
+_DUMP = re.compile(r"Invalid value: (?P<value>.{80,}): (?=[a-z])", re.DOTALL)
+
+
+class Outcome(StrEnum):
+    """What was done about a manifest."""
+
+    CREATED = "created"
+    CHANGED = "changed"
+    ADOPTED = "adopted"  # it was this plan's, but not applied by us
+    UNCHANGED = "unchanged"
+    TAKEN = "taken"
+    RETURNED = "returned"
+    SKIPPED = "skipped"
+    WAITING = "waiting"  # the object must appear, or go, first
+    MISSING = "missing"  # it was made, and somebody has removed it; it is not made again
+    STALE = "stale"  # it has changed since it was read: read it again and retry
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Applied:
+    """One manifest's result. `body` is the object as the cluster answered, None where nothing was asked of it;
+    `because` explains an outcome that is not plain success."""
+
+    ref: Ref
+    file: str
+    outcome: Outcome
+    because: str = ""
+    body: Body | None = None
+    problem: Problem | None = None
+    error: ClusterError | None = None
+    warnings: tuple[str, ...] = ()
+
+
+def refused(ref: Ref, file: str, error: ClusterError) -> Applied:
+    """The result for a write that the cluster did not take. Only for `REFUSALS`."""
+    outcome = Outcome.STALE if is_stale(ref, error) else Outcome.REFUSED
+    problem = replace(error.problem, message=without_dumps(error.problem.message), file=file)
+    return Applied(ref=ref, file=file, outcome=outcome, because=problem.message, problem=problem, error=error)
+
+
+def is_stale(ref: Ref, error: ClusterError) -> bool:
+    """Whether the object has changed since it was read, or is gone, or another one."""
+    if isinstance(error, NotFound):
+        return error.ref == ref
+    if isinstance(error, Invalid):
+        return any(cause.field == "metadata.uid" for cause in error.causes)
+    return isinstance(error, Conflict) and not error.claims
+
+
+def without_dumps(message: str) -> str:
+    """An API server repeats the whole of a wrong value, with all that is in it; a long one is left out."""
+    return _DUMP.sub("", message)

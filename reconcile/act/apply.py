@@ -1,0 +1,189 @@
+"""Carries out what was decided about manifests and loans: one write each, or none. It decides and records nothing.
+
+Owned objects go by server-side apply, never forced. Borrowed fields go by patch, as `reconcile.borrow` has planned.
+Whatever the cluster answers about one object is a result; that it is away, or does not know us, is raised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from reconcile.act.applied import REFUSALS, Applied, Outcome, refused
+from reconcile.act.belonging import Plan, is_controlled_by, owned_by, refusal_of
+from reconcile.borrow.claim import release_of
+from reconcile.borrow.fields import Patch
+from reconcile.borrow.give_back import ReturnPlan
+from reconcile.borrow.take import TakePlan, Taking
+from reconcile.cluster.errors import Conflict, Invalid
+from reconcile.cluster.protocol import Answer, Cluster
+from reconcile.diff.schemas import Schemas
+from reconcile.diff.walk import unmet
+from reconcile.objects import deletion_timestamp
+from renderer.catalog.kinds import Kinds
+from renderer.errors import Problem
+from renderer.model.path import path_name
+from renderer.model.phase import Owned
+from renderer.model.ref import Body, Kind, Ref
+from renderer.model.rendered import Manifest
+
+_STANDING = {Taking.SATISFIED: Outcome.UNCHANGED, Taking.SKIP: Outcome.SKIPPED, Taking.WAIT: Outcome.WAITING}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Writer:
+    """Writes for one plan. With `dry_run` the cluster is asked the same and changes nothing."""
+
+    cluster: Cluster
+    kinds: Kinds
+    schemas: Schemas
+    plan: Plan
+    dry_run: bool = False
+
+    def own(self, manifest: Manifest, live: Body | None, *, recorded: str | None = None) -> Applied:
+        """Creates or changes an object of ours; `live` is the object as it was read, None if it does not exist.
+
+        `recorded` is the digest that the step's record has for the object, once it says that the object was made.
+        Hash first: if it is the manifest's, nothing is asked or written, but for a maintained object that is gone or
+        has drifted. Without a record a dry run tells whether there is anything to write, since a field that the
+        manifest has no more cannot be seen by comparing.
+        """
+        reason = _why_not(self.plan, manifest, live, recorded)
+        if reason is not None:
+            return reason
+        known = recorded is not None and short_digest(recorded) == short_digest(manifest.digest)
+        return _tried(manifest, lambda: self._own(manifest, live, known=known))
+
+    def take(self, manifest: Manifest, plan: TakePlan) -> Applied:
+        """Borrows fields. The plan's originals must have been recorded before."""
+        patch = plan.patch
+        if patch is None:
+            return Applied(ref=manifest.ref, file=manifest.file, outcome=_STANDING[plan.taking], because=plan.because)
+
+        def act() -> Applied:
+            answer = self._send(self._kind(manifest.ref), manifest.ref, patch)
+            return _done(manifest, Outcome.TAKEN, answer, plan.because)
+
+        return _unresolved(manifest) or _tried(manifest, act)
+
+    def give_back(self, manifest: Manifest, live: Body | None, plan: ReturnPlan, *, last: bool) -> Applied:
+        """Puts originals back. With `last`, nothing else of the object is on loan, and our claim on it goes as well."""
+        because = "; ".join(plan.left)
+        if live is None:
+            outcome, because = Outcome.UNCHANGED, because or f"{manifest.ref} is gone"
+            return Applied(ref=manifest.ref, file=manifest.file, outcome=outcome, because=because)
+        standing = Answer(body=live)
+
+        def act() -> Applied:
+            returned = self._send(self._kind(manifest.ref), manifest.ref, plan.patch) if plan.patch else standing
+            released = self._release(manifest.ref, returned) if last and not self.dry_run else returned
+            outcome = Outcome.UNCHANGED if released is standing else Outcome.RETURNED
+            return _done(manifest, outcome, released, because)
+
+        return _tried(manifest, act)
+
+    def _own(self, manifest: Manifest, live: Body | None, *, known: bool) -> Applied:
+        kind, body = self._kind(manifest.ref), owned_by(self.plan, manifest)
+        if live is None:
+            return _done(manifest, Outcome.CREATED, self.cluster.apply(kind, body, dry_run=self.dry_run))
+        is_ours = is_controlled_by(self.plan, live)
+        if known and is_ours and not self._has_drifted(manifest, live):
+            return Applied(ref=manifest.ref, file=manifest.file, outcome=Outcome.UNCHANGED, body=live)
+        # With the uid, an object that is gone by now is not made a second time, and its successor is left alone.
+        body["metadata"]["uid"] = live["metadata"]["uid"]
+        outcome = Outcome.CHANGED if is_ours else Outcome.ADOPTED
+        if known and not self.dry_run:
+            return _done(manifest, outcome, self.cluster.apply(kind, body))
+        answer = self.cluster.apply(kind, body, dry_run=True)
+        if _is_as_it_was(answer.body, live):
+            return _done(manifest, Outcome.UNCHANGED, answer)
+        return _done(manifest, outcome, answer if self.dry_run else self.cluster.apply(kind, body))
+
+    def _has_drifted(self, manifest: Manifest, live: Body) -> bool:
+        """Only a maintained object is kept as it was applied; any other one runs as it runs."""
+        maintained = isinstance(manifest.spec, Owned) and manifest.spec.maintained
+        return maintained and any(unmet(live, manifest.body, self.schemas.of(manifest.body)))
+
+    def _release(self, ref: Ref, answer: Answer) -> Answer:
+        claim = release_of(answer.body)
+        if not claim:
+            return answer
+        try:
+            return self._send(self._kind(ref), ref, Patch(operations=claim))
+        except Invalid as error:  # the test of managedFields did not hold
+            raise Conflict(ref, "its managed fields are others now") from error
+
+    def _send(self, kind: Kind, ref: Ref, patch: Patch) -> Answer:
+        if patch.merge is None:
+            return self.cluster.json_patch(kind, ref, patch.operations, dry_run=self.dry_run)
+        return self.cluster.patch(kind, ref, patch.merge, dry_run=self.dry_run)
+
+    def _kind(self, ref: Ref) -> Kind:
+        return self.kinds.row(ref.api_version, ref.kind).kind
+
+
+def short_digest(digest: str) -> str:
+    """A digest as the step's record has it: the first 12 hexadecimal digits."""
+    return digest.removeprefix("sha256:")[:12]
+
+
+def _why_not(plan: Plan, manifest: Manifest, live: Body | None, recorded: str | None) -> Applied | None:
+    """The result for an owned manifest that is not to be sent at all."""
+    ref, file = manifest.ref, manifest.file
+    if live is None:
+        maintained = isinstance(manifest.spec, Owned) and manifest.spec.maintained
+        if recorded is None or maintained:
+            return _unresolved(manifest)
+        because = f"{ref} was made and is gone; what runs once is not made again"
+        return Applied(ref=ref, file=file, outcome=Outcome.MISSING, because=because)
+    if since := deletion_timestamp(live):
+        because = f"{ref} is being deleted since {since}"
+        return Applied(ref=ref, file=file, outcome=Outcome.WAITING, because=because, body=live)
+    if problem := refusal_of(plan, live, file):
+        return Applied(ref=ref, file=file, outcome=Outcome.REFUSED, because=problem.message, problem=problem, body=live)
+    return _unresolved(manifest)
+
+
+def _unresolved(manifest: Manifest) -> Applied | None:
+    """The refusal of a manifest that says what nobody can know before run time."""
+    if not manifest.run_time:
+        return None
+    paths = ", ".join(map(path_name, manifest.run_time))
+    problem = Problem(
+        reason="RunTimeValue",
+        message=f"{manifest.ref} cannot be applied: {paths} is known at run time only",
+        file=manifest.file,
+        remedy="let `upgradeplan run` apply it, which captures the value when the step starts",
+    )
+    return Applied(
+        ref=manifest.ref, file=manifest.file, outcome=Outcome.REFUSED, because=problem.message, problem=problem
+    )
+
+
+def _tried(manifest: Manifest, act: Callable[[], Applied]) -> Applied:
+    try:
+        return act()
+    except REFUSALS as error:
+        return refused(manifest.ref, manifest.file, error)
+
+
+def _done(manifest: Manifest, outcome: Outcome, answer: Answer, because: str = "") -> Applied:
+    return Applied(
+        ref=manifest.ref,
+        file=manifest.file,
+        outcome=outcome,
+        because=because,
+        body=answer.body,
+        warnings=answer.warnings,
+    )
+
+
+def _is_as_it_was(after: Body, live: Body) -> bool:
+    """Whether a dry run changed nothing, ownership of fields included."""
+    return _without_version(after) == _without_version(live)
+
+
+def _without_version(body: Body) -> dict[str, Any]:
+    metadata = {key: value for key, value in body["metadata"].items() if key != "resourceVersion"}
+    return {**body, "metadata": metadata}

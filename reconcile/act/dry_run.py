@@ -1,0 +1,203 @@
+"""The asking half of a diff: reads every object of a phase and has the cluster try every manifest. Changes nothing.
+
+One object's refusal is a result like any other, so that one run tells everything. What comes of the answers is
+`reconcile.diff`'s business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from reconcile.act.applied import REFUSALS, Applied, Outcome, refused
+from reconcile.act.apply import Writer
+from reconcile.act.order import in_order
+from reconcile.act.permissions import missing_permissions, remedy_for
+from reconcile.borrow.fields import fields_of
+from reconcile.borrow.give_back import occasions_of
+from reconcile.borrow.loan import Loan, Original
+from reconcile.borrow.take import Taking, goes_back, plan_take
+from reconcile.cluster.errors import ClusterError, Conflict, Forbidden, Immutable, NoSuchKind, NotFound
+from reconcile.diff.rules import edited
+from reconcile.diff.trial import GoesBack, Operation, Trial
+from reconcile.diff.walk import steps_text, unmet
+from renderer.errors import Problem
+from renderer.model.path import ABSENT, Path
+from renderer.model.phase import Borrowed
+from renderer.model.ref import Body, Ref
+from renderer.model.rendered import Manifest, RenderedPhase, RenderedStep
+
+_OPERATIONS = {
+    Outcome.CREATED: Operation.CREATE,
+    Outcome.CHANGED: Operation.CHANGE,
+    Outcome.ADOPTED: Operation.ADOPT,
+    Outcome.UNCHANGED: Operation.UNCHANGED,
+    Outcome.TAKEN: Operation.BORROW,
+    Outcome.SKIPPED: Operation.SKIP,
+    Outcome.WAITING: Operation.WAIT,
+    Outcome.MISSING: Operation.UNCHANGED,
+    Outcome.STALE: Operation.WAIT,
+    Outcome.REFUSED: Operation.REFUSED,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Newcomers:
+    """What a phase brings that a dry run cannot see yet: namespaces, and kinds by group and kind."""
+
+    namespaces: frozenset[str]
+    kinds: frozenset[tuple[str, str]]
+
+    def bring(self, error: object) -> str | None:
+        """What was missing and comes in the same phase, in words."""
+        if isinstance(error, NotFound) and error.ref.kind == "Namespace" and error.ref.name in self.namespaces:
+            return str(error.ref)
+        if isinstance(error, NoSuchKind) and (error.kind.group, error.kind.kind) in self.kinds:
+            return f"kind {error.kind}"
+        return None
+
+
+def try_phase(
+    writer: Writer, phase: RenderedPhase, *, recorded: Mapping[Ref, str] | None = None, loans: Sequence[Loan] = ()
+) -> tuple[Trial, ...]:
+    """Tries every manifest of the phase's steps, in the order in which they would be applied.
+
+    `recorded` are the digests and `loans` the loans of the plan's status. Steps that undo run when the plan ends and
+    are not tried. Raises Away and its like; whatever concerns one object is in its trial.
+    """
+    trier = _Trier(replace(writer, dry_run=True), newcomers_of(phase), recorded or {}, loans)
+    return tuple(trier.trial(step, manifest) for step in phase.steps for manifest in in_order(step.manifests))
+
+
+def newcomers_of(phase: RenderedPhase) -> Newcomers:
+    bodies = [manifest.body for manifest in phase.manifests() if not manifest.borrowed]
+    return Newcomers(
+        namespaces=frozenset(str(body["metadata"]["name"]) for body in bodies if body["kind"] == "Namespace"),
+        kinds=frozenset(
+            (str(body["spec"]["group"]), str(body["spec"]["names"]["kind"]))
+            for body in bodies
+            if body["kind"] == "CustomResourceDefinition"
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Trier:
+    """Tries one manifest after the other: two requests at most, one to read, one to try."""
+
+    writer: Writer
+    newcomers: Newcomers
+    recorded: Mapping[Ref, str]
+    loans: Sequence[Loan]
+
+    def trial(self, step: RenderedStep, manifest: Manifest) -> Trial:
+        try:
+            live = self._read(manifest.ref)
+        except REFUSALS as error:
+            if not (manifest.borrowed and isinstance(error, NoSuchKind)) and not self.newcomers.bring(error):
+                return self._told(step, manifest, None, refused(manifest.ref, manifest.file, error))
+            live = None
+        if isinstance(manifest.spec, Borrowed):
+            return self._borrow(step, manifest, manifest.spec, live)
+        if manifest.run_time:
+            return Trial(step=step.id, manifest=manifest, operation=Operation.PENDING, after=manifest.body)
+        applied = self.writer.own(manifest, live, recorded=self.recorded.get(manifest.ref))
+        return self._told(step, manifest, live, applied)
+
+    def _read(self, ref: Ref) -> Body | None:
+        kind = self.writer.kinds.row(ref.api_version, ref.kind).kind
+        try:
+            return self.writer.cluster.get(kind, ref).body
+        except NotFound:
+            return None
+
+    def _borrow(self, step: RenderedStep, manifest: Manifest, spec: Borrowed, live: Body | None) -> Trial:
+        """What is known at run time only is left out of the try."""
+        body = without(manifest.body, manifest.run_time)
+        if not any(fields_of(body)):
+            return Trial(step=step.id, manifest=manifest, operation=Operation.PENDING, live=live)
+        plan = plan_take(body, spec, live)
+        applied = self.writer.take(replace(manifest, body=body, run_time=()), plan)
+        held = [loan.original for loan in self.loans if _is_of(loan, step, manifest.ref)]
+        originals = {original.path: original for original in (*held, *plan.originals)}
+        trial = self._told(step, manifest, live, applied)
+        if plan.taking is Taking.TAKE:
+            stays = _stays(body, spec)
+            return replace(trial, goes_back=(*_goes_back(body, spec, originals.values()), *stays))
+        if plan.taking is not Taking.SATISFIED:
+            return trial
+        operation = Operation.PENDING if manifest.run_time else Operation.RETURN_LATER if held else trial.operation
+        return replace(trial, operation=operation, goes_back=tuple(_goes_back(body, spec, held)))
+
+    def _told(self, step: RenderedStep, manifest: Manifest, live: Body | None, applied: Applied) -> Trial:
+        operation, because, problem = _OPERATIONS[applied.outcome], applied.because, applied.problem
+        comes = self.newcomers.bring(applied.error)
+        if comes:
+            operation, because, problem = Operation.CREATE, f"not tried: {comes} comes with this phase", None
+        elif problem is not None:
+            operation, because = self._refusal(applied.error), self._differs(manifest, live, applied.error)
+            problem = self._explained(manifest, applied.error, problem)
+        return Trial(
+            step=step.id,
+            manifest=manifest,
+            operation=operation,
+            live=live,
+            after=_after(operation, manifest, applied),
+            because=because,
+            problem=problem,
+            warnings=applied.warnings,
+        )
+
+    def _explained(self, manifest: Manifest, error: ClusterError | None, problem: Problem) -> Problem:
+        if not isinstance(error, Forbidden):
+            return problem
+        kind = self.writer.kinds.row(manifest.ref.api_version, manifest.ref.kind).kind
+        missing = missing_permissions(self.writer.cluster, kind, manifest)
+        return replace(problem, remedy=remedy_for(missing or (error.permission,)))
+
+    def _differs(self, manifest: Manifest, live: Body | None, error: ClusterError | None) -> str:
+        """Which fields an immutable object would have to change; the server's own words are hard to read."""
+        if live is None or not isinstance(error, Immutable):
+            return ""
+        found = unmet(live, manifest.body, self.writer.schemas.of(manifest.body))
+        return f"it differs in {', '.join(steps_text(change.path) for change in found)}"
+
+    @staticmethod
+    def _refusal(error: ClusterError | None) -> Operation:
+        return Operation.CONFLICT if isinstance(error, Conflict) and error.claims else Operation.REFUSED
+
+
+def without(body: Body, paths: Iterable[Path]) -> Body:
+    """The body without what stands at the paths; a list that one leads into stays as it is without that item."""
+    for path in paths:
+        body = edited(body, path, lambda where, value: ABSENT)
+    return body
+
+
+def _after(operation: Operation, manifest: Manifest, applied: Applied) -> Body | None:
+    """A new object is shown as it was rendered; what a server fills in is nobody's wish."""
+    if operation is Operation.CREATE:
+        return manifest.body
+    return applied.body if operation in (Operation.CHANGE, Operation.ADOPT, Operation.BORROW) else None
+
+
+def _is_of(loan: Loan, step: RenderedStep, ref: Ref) -> bool:
+    return loan.returned is None and (loan.phase, loan.step, loan.ref) == (step.phase, step.step.name, ref)
+
+
+def _goes_back(body: Body, spec: Borrowed, originals: Iterable[Original]) -> Iterator[GoesBack]:
+    for original in originals:
+        union = spec.union is not None and spec.union.path[: len(original.path)] == original.path
+        yield GoesBack(
+            path=spec.union.path if spec.union and union else original.path,
+            value=original.value,
+            occasions=tuple(map(str, occasions_of(body, spec, original))),
+            only_ours=union,
+        )
+
+
+def _stays(body: Body, spec: Borrowed) -> Iterator[GoesBack]:
+    """The fields that are never given back."""
+    for path, _ in fields_of(body):
+        if not goes_back(spec, path):
+            yield GoesBack(path=path, value=ABSENT, occasions=())

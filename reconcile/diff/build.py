@@ -1,0 +1,100 @@
+"""Makes a diff of the trials of one phase: hide first, mask, then compare. Pure.
+
+Equal objects are done at once, others are walked by their schema; only lists that differ as a whole are explained.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from reconcile.diff.entry import Change, Diff, Entry, Untried
+from reconcile.diff.explain import explained
+from reconcile.diff.redact import Redactor
+from reconcile.diff.rules import Rules, masked
+from reconcile.diff.schemas import Schemas
+from reconcile.diff.trial import GoesBack, Trial
+from reconcile.diff.walk import changes, steps_text
+from renderer.errors import Problem
+from renderer.model.ref import Body
+from renderer.model.rendered import RenderedPhase
+from renderer.render.manifest import written
+
+
+def diff_of(
+    plan: str,
+    phase: RenderedPhase,
+    trials: Iterable[Trial],
+    *,
+    rules: Rules,
+    schemas: Schemas,
+    waits_for: Mapping[str, str] | None = None,
+) -> Diff:
+    """The diff of a phase whose manifests were tried. `waits_for` has the gates' words by the manifest's `file`."""
+    builder = _Builder(rules, schemas)
+    words = waits_for or {}
+    entries = tuple(builder.entry(trial, words.get(trial.manifest.file, "")) for trial in trials)
+    return Diff(plan=plan, phase=phase.phase.name, entries=entries, untried=tuple(_untried(phase)))
+
+
+def _untried(phase: RenderedPhase) -> Iterator[Untried]:
+    if phase.skipped or phase.pending:
+        yield Untried(step=phase.phase.name, skipped=phase.skipped, pending=phase.pending)
+    for step in phase.steps:
+        if step.skipped or step.pending:
+            yield Untried(step=step.id, skipped=step.skipped, pending=step.pending)
+
+
+class _Builder:
+    """One run: the numbers of its secrets go through all entries."""
+
+    def __init__(self, rules: Rules, schemas: Schemas) -> None:
+        self._rules = rules
+        self._schemas = schemas
+        self._redactor = Redactor(rules.secret)
+
+    def entry(self, trial: Trial, waits_for: str) -> Entry:
+        before, after = self._sides(trial)
+        return Entry(
+            operation=trial.operation,
+            step=trial.step,
+            ref=trial.manifest.ref,
+            file=trial.manifest.file,
+            template=trial.manifest.template,
+            changes=tuple(self._changes(before, after)),
+            goes_back=tuple(self._goes_back(trial)),
+            run_time=trial.manifest.run_time,
+            waits_for=waits_for,
+            because=self._redactor.text(trial.because),
+            problem=self._problem(trial.problem),
+            warnings=tuple(map(self._redactor.text, trial.warnings)),
+            before=before,
+            after=after,
+        )
+
+    def _sides(self, trial: Trial) -> tuple[Body | None, Body | None]:
+        live, after = trial.live, trial.after
+        if live is not None and after is not None:
+            live, after = self._redactor.pair(live, after)
+        elif after is not None:
+            after = self._redactor.one(after)
+        elif live is not None:
+            live = self._redactor.one(live)
+        return self._shown(live), self._shown(after)
+
+    def _shown(self, body: Body | None) -> Body | None:
+        return None if body is None else written(masked(body, self._rules))
+
+    def _changes(self, before: Body | None, after: Body | None) -> Iterator[Change]:
+        if before is None or after is None or before == after:
+            return
+        for found in changes(before, after, self._schemas.of(after)):
+            for change in explained(found):
+                yield Change(field=steps_text(change.path), before=change.before, after=change.after)
+
+    def _goes_back(self, trial: Trial) -> Iterator[GoesBack]:
+        for field in trial.goes_back:
+            yield replace(field, value=self._redactor.value(trial.manifest.body, field.path, field.value))
+
+    def _problem(self, problem: Problem | None) -> Problem | None:
+        return replace(problem, message=self._redactor.text(problem.message)) if problem else None

@@ -1,0 +1,93 @@
+"""What the schemas say of a place in an object that comparing needs: which lists are keyed, which are sets. Pure.
+
+Built-in kinds come from `schemas/kubernetes/`, others from their CustomResourceDefinitions. A kind or field that no
+schema knows has atomic lists only, as the API server treats it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from renderer.model.ref import Body
+
+_OBJECT_META = "#/$defs/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+_QUANTITY = "#/$defs/io.k8s.apimachinery.pkg.api.resource.Quantity"
+
+KEY_DEFAULTS: Mapping[str, Any] = {"protocol": "TCP"}
+"""Of ContainerPort and ServicePort: the only keys of built-in lists that the server fills in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One place in a kind: its schema, and the definitions that `$ref`s lead to."""
+
+    schema: Mapping[str, Any]
+    definitions: Mapping[str, Any]
+
+    def at(self, name: str) -> Place:
+        """The place of a field, declared or not."""
+        properties = self.schema.get("properties") or {}
+        found = properties.get(name, self.schema.get("additionalProperties"))
+        return self._below(found)
+
+    def item(self) -> Place:
+        """The place of a list's items."""
+        return self._below(self.schema.get("items"))
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """What tells a list's items apart; none for an atomic list and for a set."""
+        if self.schema.get("x-kubernetes-list-type") == "map":
+            return tuple(self.schema.get("x-kubernetes-list-map-keys") or ())
+        merges = str(self.schema.get("x-kubernetes-patch-strategy") or "").startswith("merge")
+        key = self.schema.get("x-kubernetes-patch-merge-key")
+        return (key,) if merges and key and "x-kubernetes-list-type" not in self.schema else ()
+
+    @property
+    def is_set(self) -> bool:
+        return self.schema.get("x-kubernetes-list-type") == "set"
+
+    @property
+    def is_quantity(self) -> bool:
+        return self.schema.get("$ref") == _QUANTITY
+
+    def _below(self, schema: Any) -> Place:
+        if not isinstance(schema, Mapping):
+            return UNKNOWN
+        ref = str(schema.get("$ref") or "")
+        if not ref or ref == _QUANTITY:
+            return Place(schema, self.definitions)
+        return Place(self.definitions.get(ref.rpartition("/")[2]) or {}, self.definitions)
+
+
+UNKNOWN = Place({}, {})
+
+
+class Schemas:
+    """The schemas of every kind; definitions of custom kinds are asked for when the first of them is met."""
+
+    def __init__(self, kubernetes: Mapping[str, Any], definitions: Callable[[], Iterable[Body]]) -> None:
+        self._kinds: Mapping[str, str] = kubernetes["kinds"]
+        self._builtin = Place({}, kubernetes["$defs"])
+        self._definitions = definitions
+        self._custom: Mapping[str, Place] | None = None
+
+    def of(self, body: Body) -> Place:
+        """The place where an object of this kind begins."""
+        name = f"{body.get('apiVersion')} {body.get('kind')}"
+        if name in self._kinds:
+            return self._builtin._below({"$ref": self._kinds[name]})
+        if self._custom is None:
+            self._custom = dict(self._versions())
+        return self._custom.get(name, UNKNOWN)
+
+    def _versions(self) -> Iterable[tuple[str, Place]]:
+        for definition in self._definitions():
+            spec = definition["spec"]
+            for version in spec["versions"]:
+                schema = version.get("schema", {}).get("openAPIV3Schema") or {}
+                properties = {**(schema.get("properties") or {}), "metadata": {"$ref": _OBJECT_META}}
+                name = f"{spec['group']}/{version['name']} {spec['names']['kind']}"
+                yield name, Place({**schema, "properties": properties}, self._builtin.definitions)

@@ -1,0 +1,110 @@
+"""A diff for people: one table, then what each manifest would change, as a unified diff of YAML. No colour here."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from reconcile.diff.entry import Diff, Entry
+from reconcile.diff.trial import GoesBack, Operation
+from renderer.model.path import ABSENT, path_name
+from renderer.model.ref import Body
+from renderer.yaml_door import dump
+
+_HEADINGS = ("OP", "OBJECT", "FIELDS", "WAITS FOR")
+_GAP = "  "
+_QUIET = (Operation.UNCHANGED, Operation.SKIP)
+
+
+def table(diff: Diff) -> str:
+    """One line a manifest, aligned; then how many of which operation. Ends with a newline."""
+    lines = [f"{diff.plan}: {diff.phase}", ""]
+    rows = [_HEADINGS, *(_row(entry) for entry in diff.entries)]
+    lines += _aligned(rows) if diff.entries else ["no manifests"]
+    lines += ["", _summary(diff)]
+    return "\n".join([*lines, *_untried(diff), ""])
+
+
+def details(diff: Diff) -> str:
+    """What stands behind the table's lines; nothing about manifests that change nothing and say nothing."""
+    return "\n".join(line for entry in diff.entries for line in _details(entry))
+
+
+def _row(entry: Entry) -> tuple[str, ...]:
+    return (str(entry.operation), str(entry.ref), _fields(entry), entry.waits_for or "-")
+
+
+def _fields(entry: Entry) -> str:
+    """The first field, and how many there are besides."""
+    fields = [change.field for change in entry.changes] or [path_name(path) for path in entry.run_time]
+    if not fields:
+        return "all" if entry.before is None and entry.after is not None else "-"
+    return fields[0] if len(fields) == 1 else f"{fields[0]} +{len(fields) - 1}"
+
+
+def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADINGS))]
+    return [_GAP.join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def _summary(diff: Diff) -> str:
+    counts = diff.counts()
+    return ", ".join(f"{counts[operation]} {operation}" for operation in Operation if counts[operation]) or "nothing"
+
+
+def _untried(diff: Diff) -> Iterator[str]:
+    for step in diff.untried:
+        if step.skipped:
+            yield f"{step.step}: skipped, {step.skipped}"
+        for pending in step.pending:
+            yield f"{step.step}: not known yet, it needs {pending.input}: {pending.remedy}"
+
+
+def _details(entry: Entry) -> Iterator[str]:
+    said = list(_said(entry))
+    shown = list(_unified(entry))
+    if (entry.operation in _QUIET and not said) or not (said or shown):
+        return
+    yield f"{entry.operation} {entry.ref} ({entry.template})"
+    yield from (f"    {line}" for line in said)
+    yield from shown
+    yield ""
+
+
+def _said(entry: Entry) -> Iterator[str]:
+    if entry.because:
+        yield entry.because
+    if entry.problem:
+        yield from str(entry.problem).splitlines()
+    yield from (f"{path_name(path)} is known at run time only" for path in entry.run_time)
+    yield from (_goes_back(field) for field in entry.goes_back)
+    yield from (f"warning: {warning}" for warning in entry.warnings)
+
+
+def _goes_back(field: GoesBack) -> str:
+    if not field.occasions:
+        return f"{path_name(field.path)} is not given back"
+    on = " and ".join(field.occasions)
+    if field.only_ours:
+        return f"{path_name(field.path)}: what is added is taken out again on {on}"
+    if field.value is ABSENT:
+        return f"{path_name(field.path)} is removed again on {on}"
+    return f"{path_name(field.path)} goes back to {_inline(field.value)} on {on}"
+
+
+def _inline(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _unified(entry: Entry) -> Iterator[str]:
+    """Three lines of context; a new object in full."""
+    if entry.after is None:
+        return
+    names = ("live" if entry.before is not None else "absent", "applied")
+    yield from difflib.unified_diff(_lines(entry.before), _lines(entry.after), *names, n=3, lineterm="")
+
+
+def _lines(body: Body | None) -> list[str]:
+    return [] if body is None else dump(body).splitlines()

@@ -1,0 +1,119 @@
+"""What differs between two values, field by field, as the API server tells fields apart. Pure.
+
+Keyed lists are compared by their keys, sets as sets, quantities by what they amount to, all other lists as one field.
+Nothing becomes text here.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from reconcile.diff.schemas import KEY_DEFAULTS, Place
+from reconcile.diff.values import same, satisfies
+from renderer.model.path import ABSENT, path_name
+from renderer.model.ref import Body
+
+_QUANTITY = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))(?:([KMGTPE]i|[numkMGTPE]?)|[eE]([+-]?\d+))")
+_POWERS = {"n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_FACTORS = {suffix: Decimal(10) ** power for suffix, power in _POWERS.items()} | {
+    f"{suffix}i": Decimal(1024) ** power for power, suffix in enumerate("KMGTPE", start=1)
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """The step into a keyed list: which item, by its keys."""
+
+    keys: tuple[tuple[str, Any], ...]
+
+
+Steps = tuple[str | int | Item, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FieldChange:
+    """One field that differs; ABSENT on the side that does not have it. What is new as a whole is one change."""
+
+    path: Steps
+    before: Any
+    after: Any
+
+
+def changes(before: Any, after: Any, place: Place, path: Steps = ()) -> Iterator[FieldChange]:
+    """Every difference, in the order in which the fields stand, those of `before` first."""
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        for key in dict.fromkeys((*before, *after)):
+            yield from changes(before.get(key, ABSENT), after.get(key, ABSENT), place.at(key), (*path, key))
+    elif not _equal(before, after, place):
+        yield from _unequal(before, after, place, path)
+
+
+def unmet(live: Body, wanted: Body, place: Place) -> Iterator[FieldChange]:
+    """What of `wanted` the live object does not have; what it has besides does not count."""
+    found = changes(live, wanted, place)
+    return (change for change in found if change.after is not ABSENT and not satisfies(change.before, change.after))
+
+
+def steps_text(path: Steps) -> str:
+    """`spec.containers[name=apply].image`."""
+    text = ""
+    for step in path:
+        if isinstance(step, Item):
+            text += f"[{','.join(f'{key}={value}' for key, value in step.keys)}]"
+        else:
+            name = path_name((step,))
+            text += f".{name}" if text and not name.startswith("[") else name
+    return text
+
+
+def _equal(before: Any, after: Any, place: Place) -> bool:
+    if place.is_quantity:
+        return bool(_amount(before) == _amount(after))
+    if place.is_set and isinstance(before, list | tuple) and isinstance(after, list | tuple):
+        return sorted(map(_key_text, before)) == sorted(map(_key_text, after))
+    return same(before, after)
+
+
+def _unequal(before: Any, after: Any, place: Place, path: Steps) -> Iterator[FieldChange]:
+    old, new = _by_keys(before, place), _by_keys(after, place)
+    found: list[FieldChange] = []
+    if old is not None and new is not None:
+        for item in dict.fromkeys((*old, *new)):
+            found += changes(old.get(item, ABSENT), new.get(item, ABSENT), place.item(), (*path, _item(item)))
+    yield from found or (FieldChange(path=path, before=before, after=after),)
+
+
+def _item(keys: str) -> Item:
+    """The step that `_by_keys` has named."""
+    return Item(keys=tuple(json.loads(keys).items()))
+
+
+def _by_keys(value: Any, place: Place) -> dict[str, Any] | None:
+    """Items of a keyed list by their keys; None for any other value, and where keys do not tell the items apart."""
+    if not place.keys or not isinstance(value, list | tuple) or not all(isinstance(item, Mapping) for item in value):
+        return None
+    found = {_key_text(_keys_of(item, place.keys)): item for item in value}
+    return found if len(found) == len(value) else None
+
+
+def _keys_of(item: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    found = {name: item.get(name, KEY_DEFAULTS.get(name)) for name in names}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _key_text(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _amount(value: Any) -> Any:
+    """What a quantity amounts to; the value itself if it is none."""
+    match = _QUANTITY.fullmatch(str(value)) if isinstance(value, str | int | float) else None
+    if match is None:
+        return value
+    number, suffix, exponent = match.groups()
+    return Decimal(number) * (Decimal(10) ** int(exponent) if exponent else _FACTORS.get(suffix, Decimal(1)))
