@@ -126,6 +126,12 @@ def value_words(value: Any) -> str:
     return repr(value)
 
 
+def pattern_words(pattern: Any) -> str:
+    """A regular expression between slashes, its backslashes as they are."""
+    text = str(pattern)
+    return f"/{text}/" if text.isprintable() else repr(text)
+
+
 def _own_rule(target: Target, lexicon: Lexicon) -> tuple[Predicate, ...]:
     match target:
         case ObjectTarget(ref=ref):
@@ -151,7 +157,7 @@ def _asks(predicate: Field) -> str:
         case Test.AT_LEAST:
             return f"is at least {_operand(operand)}"
         case Test.MATCHES:
-            return f"matches {_operand(operand)}"
+            return f"matches {pattern_words(operand.value) if isinstance(operand, Fixed) else _operand(operand)}"
         case Test.DIFFERS_FROM:
             return f"is set and differs from {_operand(operand)}"
 

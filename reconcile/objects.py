@@ -1,0 +1,104 @@
+"""What a live object says of itself, in Kubernetes' words: conditions, generations, labels, node, deletion.
+
+Pure, and about one object at a time. Objects come from clusters of many versions and from files: what is missing or
+misshapen is absent, never an error. Whether an object is ready is not decided here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from renderer.model.ref import Body
+
+_STATUS_OF_ANOTHER = {("management.cattle.io", "ManagedChart")}
+"""Kinds whose status is a copy of another object's, so that its observedGeneration is not about their own generation:
+Rancher copies the whole status of a chart's Bundle into the ManagedChart."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Condition:
+    """One entry of `status.conditions`. A condition without a status is Unknown, as the API conventions say."""
+
+    type: str
+    status: str
+    reason: str = ""
+    message: str = ""
+    observed_generation: int | None = None
+
+
+def condition(body: Body, type_: str) -> Condition | None:
+    """The first condition of this type."""
+    return next((found for found in conditions(body) if found.type == type_), None)
+
+
+def conditions(body: Body) -> Iterator[Condition]:
+    entries = _status(body).get("conditions")
+    for entry in entries if isinstance(entries, (list, tuple)) else ():
+        if isinstance(entry, Mapping) and entry.get("type"):
+            yield Condition(
+                type=str(entry["type"]),
+                status=str(entry.get("status") or "Unknown"),
+                reason=str(entry.get("reason") or ""),
+                message=str(entry.get("message") or ""),
+                observed_generation=_number(entry.get("observedGeneration")),
+            )
+
+
+def generation(body: Body) -> int | None:
+    return _number(_metadata(body).get("generation"))
+
+
+def observed_generation(body: Body) -> int | None:
+    """The generation that the status is about; None where the kind does not say, or says it of another object."""
+    group = str(body.get("apiVersion", "")).rpartition("/")[0]
+    if (group, body.get("kind")) in _STATUS_OF_ANOTHER:
+        return None
+    return _number(_status(body).get("observedGeneration"))
+
+
+def is_behind(body: Body, observed: int | None) -> bool:
+    """Whether what was observed is older than what is wanted. What is not said is not behind."""
+    wanted = generation(body)
+    return wanted is not None and observed is not None and observed < wanted
+
+
+def deletion_timestamp(body: Body) -> str | None:
+    """Since when the object is being deleted."""
+    found = _metadata(body).get("deletionTimestamp")
+    return str(found) if found else None
+
+
+def label(body: Body, key: str) -> str:
+    """The label's value; empty where there is none."""
+    return str(_mapping(_metadata(body).get("labels")).get(key) or "")
+
+
+def has_labels(body: Body, wanted: Iterable[tuple[str, str]]) -> bool:
+    """Equality only, as `matchLabels`; an empty selector takes every object."""
+    labels = _mapping(_metadata(body).get("labels"))
+    return all(labels.get(key) == value for key, value in wanted)
+
+
+def node_name(body: Body) -> str:
+    """The node that a Pod, or a Job's pod template, is bound to; empty where the scheduler decides."""
+    spec = _mapping(body.get("spec"))
+    template = _mapping(_mapping(spec.get("template")).get("spec"))
+    return str(spec.get("nodeName") or template.get("nodeName") or "")
+
+
+def _metadata(body: Body) -> Mapping[str, Any]:
+    return _mapping(body.get("metadata"))
+
+
+def _status(body: Body) -> Mapping[str, Any]:
+    return _mapping(body.get("status"))
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _number(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None

@@ -1,0 +1,131 @@
+"""Answers a probe from what was read: each object by itself, then all of them together.
+
+What holds for each object, in this order: it could not be looked at (unknown); it does not exist (waiting, unless that
+is what is asked); something fatal holds (failed); it is being deleted (waiting); the predicates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from reconcile import objects
+from reconcile.probes.look import Group, Look, Scope, Unseen
+from reconcile.probes.predicates import Subject, check, check_all
+from reconcile.probes.verdict import Outcome, Verdict, failed, passed, together, unknown, waiting, worst
+from renderer.model.path import ABSENT, look_up
+from renderer.model.probe import (
+    Absent,
+    ClusterTarget,
+    EveryTarget,
+    Field,
+    ManifestTarget,
+    ObjectTarget,
+    Predicate,
+    Probe,
+)
+from renderer.model.ref import Body, Ref, ref_of
+from renderer.words import group_words
+
+_NAMED = 3  # offenders whose reasons are told; the others are counted
+
+
+def evaluate(probe: Probe, look: Look, scope: Scope) -> Verdict:
+    """Raises `Problems` for a kind without a rule, and for what a verified catalogue cannot contain."""
+    match probe.target:
+        case ClusterTarget():
+            return check_all(probe.all, probe.fails, Subject(look=look, scope=scope))
+        case ObjectTarget(ref=ref):
+            return _one(probe, ref, look, scope)
+        case ManifestTarget(file=file):
+            return _manifests(probe, file, look, scope)
+        case EveryTarget():
+            return _every(probe, probe.target, look, scope)
+
+
+def _one(probe: Probe, ref: Ref, look: Look, scope: Scope) -> Verdict:
+    body = look.get(ref)
+    verdict = _judge(probe, ref, body, look, scope)
+    return verdict if body is None or isinstance(body, Unseen) else replace(verdict, seen=_seen(probe.all, body))
+
+
+def _manifests(probe: Probe, file: str, look: Look, scope: Scope) -> Verdict:
+    refs = scope.manifests.get(file, ())
+    if not refs:
+        return waiting(f"{file} renders no object, and there is nothing to look at")
+    if len(refs) == 1:
+        return _one(probe, refs[0], look, scope)
+    return _together([_judge(probe, ref, look.get(ref), look, scope) for ref in refs], f"objects of {file}")
+
+
+def _every(probe: Probe, target: EveryTarget, look: Look, scope: Scope) -> Verdict:
+    bodies = look.list(group_of(target))
+    if isinstance(bodies, Unseen):
+        return unknown(f"{group_words(target)} could not be read: {bodies.why}")
+    verdicts = [verdict for body in bodies if (verdict := _member(probe, target, body, look, scope)) is not None]
+    if len(verdicts) < target.at_least and worst(verdicts) not in (Outcome.FAILED, Outcome.UNKNOWN):
+        found = f"only {len(verdicts)}" if verdicts else "no"
+        return waiting(f"{found} {group_words(target)} was found, wanted at least {target.at_least}")
+    if not verdicts:
+        return passed(f"no {group_words(target)} was found, and none is needed")
+    return _together(verdicts, scope.kinds.row(target.api_version, target.kind).kind.plural)
+
+
+def group_of(target: EveryTarget) -> Group:
+    """What is to be read for a target; its `where` is applied to what was read."""
+    return Group(api_version=target.api_version, kind=target.kind, namespace=target.namespace, labels=target.labels)
+
+
+def _member(probe: Probe, target: EveryTarget, body: Body, look: Look, scope: Scope) -> Verdict | None:
+    """None for an object that `where` leaves out."""
+    ref = ref_of(body)
+    taken = together(
+        [passed(""), *(check(item, Subject(look=look, scope=scope, ref=ref, body=body)) for item in target.where)]
+    )
+    if taken.outcome is Outcome.WAITING:
+        return None
+    return _judge(probe, ref, body, look, scope) if taken.passed else _about(ref, taken)
+
+
+def _judge(probe: Probe, ref: Ref, body: Body | Unseen | None, look: Look, scope: Scope) -> Verdict:
+    if isinstance(body, Unseen):
+        return unknown(f"{ref} could not be read: {body.why}", ref)
+    if body is None:
+        return _missing(probe, ref)
+    verdict = check_all(probe.all, probe.fails, Subject(look=look, scope=scope, ref=ref, body=body))
+    since = objects.deletion_timestamp(body)
+    if since and verdict.outcome is not Outcome.FAILED:
+        verdict = waiting(f"is being deleted since {since}")
+        return replace(verdict, reason=f"{ref} {verdict.reason}", offenders=(ref,))
+    return _about(ref, verdict)
+
+
+def _missing(probe: Probe, ref: Ref) -> Verdict:
+    says = f"{ref} does not exist"
+    if any(isinstance(predicate, Absent) for predicate in probe.fails):
+        return failed(says, ref)
+    return passed(says) if all(isinstance(predicate, Absent) for predicate in probe.all) else waiting(says, ref)
+
+
+def _about(ref: Ref, verdict: Verdict) -> Verdict:
+    offenders = () if verdict.passed else (ref, *(other for other in verdict.offenders if other != ref))
+    return replace(verdict, reason=f"{ref}: {verdict.reason}", offenders=offenders)
+
+
+def _seen(predicates: Iterable[Predicate], body: Body) -> Any:
+    field = next((predicate for predicate in predicates if isinstance(predicate, Field)), None)
+    return look_up(body, field.path) if field else ABSENT
+
+
+def _together(verdicts: Sequence[Verdict], noun: str) -> Verdict:
+    """`2 of 3 nodes pass; Node b: condition Ready is False, wanted True`: the worst are told, and all are offenders."""
+    outcome = worst(verdicts)
+    good = sum(verdict.passed for verdict in verdicts)
+    told = [verdict.reason for verdict in verdicts if verdict.outcome is outcome and not verdict.passed]
+    more = [f"and {len(told) - _NAMED} more"] if len(told) > _NAMED else []
+    return Verdict(
+        outcome=outcome,
+        reason="; ".join([f"{good} of {len(verdicts)} {noun} pass", *told[:_NAMED], *more]),
+        offenders=tuple(ref for verdict in verdicts if verdict.outcome is outcome for ref in verdict.offenders),
+    )

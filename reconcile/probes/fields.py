@@ -1,0 +1,140 @@
+"""One field of one object against what is wanted of it. Typed: text is never a number, and true is never 1."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from reconcile.probes.verdict import Verdict, passed, unknown, waiting
+from renderer.errors import problem
+from renderer.model.path import ABSENT, Path, look_up, path_name
+from renderer.model.probe import Captured, Field, FieldOf, Fixed, Operand, Test
+from renderer.model.ref import Body
+from renderer.words import asks_presence, pattern_words, value_words
+
+_LONGEST = 120  # characters of a value that a reason shows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Wanted:
+    value: Any
+    source: str = ""  # where the value comes from, in words
+
+
+def check_field(predicate: Field, body: Body, captured: Mapping[str, Any]) -> Verdict:
+    """Never failed. An absent field is waiting, save where it is asked to be absent; a captured value that was never
+    recorded is unknown. Raises `Problems` for a pattern that is none."""
+    found = look_up(body, predicate.path)
+    says = f"{path_name(predicate.path)} is {_shown(body, predicate.path, found)}"
+    if predicate.test is Test.EXISTS:
+        return _presence(asks_presence(predicate), found, says)
+    if isinstance(predicate.operand, Captured) and predicate.operand.name not in captured:
+        return unknown(f"{says}, and {predicate.operand.name} to compare it with was not recorded")
+    wanted = _wanted(predicate.operand, body, captured)
+    if wanted.value is None and not _may_be_null(predicate):
+        return waiting(f"{says}, and {wanted.source} to compare it with is absent")
+    if _HOLDS[predicate.test](None if found is ABSENT else found, wanted.value):
+        return passed(says)
+    return waiting(f"{says}, wanted {_words(predicate.test, wanted)}")
+
+
+def is_empty(value: Any) -> bool:
+    """Absent, null, and what Go's API types leave out when it is empty: text, lists, maps. Not 0, not false."""
+    return value is ABSENT or value is None or (isinstance(value, (str, list, tuple, Mapping)) and not value)
+
+
+def _presence(wanted: bool, found: Any, says: str) -> Verdict:
+    if is_empty(found) is not wanted:
+        return passed(says)
+    return waiting(f"{says}, wanted {'a value' if wanted else 'none'}")
+
+
+def _wanted(operand: Operand, body: Body, captured: Mapping[str, Any]) -> _Wanted:
+    match operand:
+        case Fixed(value=value):
+            return _Wanted(value=value)
+        case Captured(name=name):
+            return _Wanted(value=captured[name], source=f"the captured {name}")
+        case FieldOf(path=path, default=default):
+            found = look_up(body, path)
+            return _Wanted(value=default if found is ABSENT else found, source=path_name(path))
+
+
+def _may_be_null(predicate: Field) -> bool:
+    """A declared null means absent, and whatever is set differs from nothing; two absent fields are not equal."""
+    return isinstance(predicate.operand, Fixed) or predicate.test is Test.DIFFERS_FROM
+
+
+def _at_least(found: Any, wanted: Any) -> bool:
+    have, need = _number(found), _number(wanted)
+    return have is not None and need is not None and have >= need
+
+
+def _number(value: Any) -> Decimal | None:
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        return None
+    try:
+        number = Decimal(str(value))
+    except InvalidOperation:
+        return None
+    return number if number.is_finite() else None
+
+
+def _matches(found: Any, pattern: Any) -> bool:
+    if isinstance(found, bool) or not isinstance(found, (str, int, float)):
+        return False
+    try:
+        return re.search(str(pattern), str(found)) is not None
+    except re.error as error:
+        raise problem(
+            "InvalidPattern", f"{pattern!r} is no regular expression: {error}", remedy="correct the probe's `matches`"
+        ) from error
+
+
+def _same(left: Any, right: Any) -> bool:
+    if isinstance(left, bool) or isinstance(right, bool):
+        return left is right
+    if isinstance(left, (list, tuple)) and isinstance(right, (list, tuple)):
+        return len(left) == len(right) and all(map(_same, left, right))
+    if isinstance(left, Mapping) and isinstance(right, Mapping):
+        return left.keys() == right.keys() and all(_same(left[key], right[key]) for key in left)
+    return bool(left == right)
+
+
+_HOLDS: Mapping[Test, Callable[[Any, Any], bool]] = {
+    Test.EQUALS: _same,
+    Test.IN: lambda found, wanted: any(_same(found, value) for value in wanted),
+    Test.AT_LEAST: _at_least,
+    Test.MATCHES: _matches,
+    Test.DIFFERS_FROM: lambda found, other: not is_empty(found) and not _same(found, other),
+}
+
+
+def _words(test: Test, wanted: _Wanted) -> str:
+    source = f" ({wanted.source})" if wanted.source else ""
+    match test:
+        case Test.IN:
+            return " or ".join(_short(value) for value in wanted.value)
+        case Test.AT_LEAST:
+            return f"at least {_short(wanted.value)}{source}"
+        case Test.MATCHES:
+            return f"a match of {pattern_words(wanted.value)}"
+        case Test.DIFFERS_FROM:
+            return f"a value other than {_short(wanted.value)}{source}"
+        case _:
+            return f"{_short(wanted.value)}{source}"
+
+
+def _shown(body: Body, path: Path, found: Any) -> str:
+    """A Secret's data is never shown."""
+    if found is not ABSENT and body.get("kind") == "Secret" and path[0] in ("data", "stringData"):
+        return "empty" if is_empty(found) else "set"
+    return "absent" if found is ABSENT else _short(found)
+
+
+def _short(value: Any) -> str:
+    words = "absent" if value is None else value_words(value)
+    return words if len(words) <= _LONGEST else f"{words[: _LONGEST - 1]}…"

@@ -1,0 +1,127 @@
+"""One predicate, or a kind's own rule, on one object that is there.
+
+Reasons do not name the object; who asks about it does. A status of an older generation than the object's proves
+nothing, neither that it is ready nor that it has failed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from reconcile import objects
+from reconcile.probes.fields import check_field
+from reconcile.probes.look import Look, Scope
+from reconcile.probes.rules.call import Call
+from reconcile.probes.rules.table import rule_named
+from reconcile.probes.verdict import Outcome, Verdict, passed, together, waiting
+from renderer.catalog.kinds import Kinds, Ready
+from renderer.errors import problem
+from renderer.model.probe import Absent, Builtin, Condition, Field, Predicate, Rule
+from renderer.model.ref import Body, Ref
+
+_LONGEST = 240  # characters of a condition's message that a reason shows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """An object as it was read; `body` and `ref` are None for the cluster as a whole."""
+
+    look: Look
+    scope: Scope
+    ref: Ref | None = None
+    body: Body | None = None
+
+
+def check_all(wanted: Iterable[Predicate], fatal: Iterable[Predicate], subject: Subject) -> Verdict:
+    """Failed when one of `fatal` holds; else all of `wanted` together."""
+    proven = [verdict for verdict in (check(item, subject) for item in fatal) if verdict.passed]
+    if proven:
+        return replace(together(proven), outcome=Outcome.FAILED)
+    return together([check(item, subject) for item in wanted])
+
+
+def check(predicate: Predicate, subject: Subject) -> Verdict:
+    """Raises `Problems` for what a catalogue that was verified cannot contain."""
+    if isinstance(predicate, Rule):
+        return _rule(predicate, subject)
+    if subject.body is None or subject.ref is None:
+        raise problem(
+            "InvalidProbe",
+            f"{type(predicate).__name__.lower()} asks about an object, and the probe is about the cluster as a whole",
+            remedy="name an object, every object of a kind or a manifest; or use a rule",
+        )
+    match predicate:
+        case Condition():
+            return _condition(predicate, subject.body)
+        case Field():
+            behind = _behind(subject.body) if predicate.path[0] == "status" else None
+            return waiting(behind) if behind else check_field(predicate, subject.body, subject.scope.captured)
+        case Absent():
+            return waiting("still exists")
+        case Builtin():
+            ready = own_rule(subject.scope.kinds, subject.ref.api_version, subject.ref.kind)
+            return check_all(ready.all, ready.fails, subject)
+
+
+def own_rule(kinds: Kinds, api_version: str, kind: str) -> Ready:
+    """Raises `Problems` for a kind that has no row, or a row that does not say when an object is ready."""
+    ready = kinds.row(api_version, kind).ready
+    if ready is None:
+        raise problem(
+            "NoRule",
+            f"{api_version} {kind} has no rule that says when it is ready",
+            remedy="add `ready` to its row in _kinds/ of the template tree, or say in the probe what it waits for",
+        )
+    return ready
+
+
+def _condition(predicate: Condition, body: Body) -> Verdict:
+    found = objects.condition(body, predicate.type)
+    wanted = predicate.status + (f" with reason {predicate.reason}" if predicate.reason else "")
+    if found is None:
+        return waiting(f"condition {predicate.type} is absent, wanted {wanted}")
+    behind = _behind(body) or _condition_behind(found, body)
+    if behind:
+        return waiting(behind)
+    says = f"condition {found.type} is {found.status}{_because(found)}"
+    if found.status == predicate.status and predicate.reason in (None, found.reason):
+        return passed(says)
+    return waiting(f"{says}, wanted {wanted}")
+
+
+def _because(found: objects.Condition) -> str:
+    parts = (found.reason, " ".join(found.message.split()))
+    words = ": ".join(part for part in parts if part)
+    words = words if len(words) <= _LONGEST else f"{words[: _LONGEST - 1]}…"
+    return f" ({words})" if words else ""
+
+
+def _behind(body: Body) -> str | None:
+    observed = objects.observed_generation(body)
+    if not objects.is_behind(body, observed):
+        return None
+    return f"generation {objects.generation(body)} is not observed yet, the status is about generation {observed}"
+
+
+def _condition_behind(found: objects.Condition, body: Body) -> str | None:
+    if not objects.is_behind(body, found.observed_generation):
+        return None
+    return (
+        f"generation {objects.generation(body)} is not observed yet, "
+        f"condition {found.type} is about generation {found.observed_generation}"
+    )
+
+
+def _rule(predicate: Rule, subject: Subject) -> Verdict:
+    behind = _behind(subject.body) if subject.body is not None else None
+    if behind:
+        return waiting(behind)
+    call = Call(
+        arguments=dict(predicate.arguments),
+        look=subject.look,
+        now=subject.scope.now,
+        ref=subject.ref,
+        body=subject.body or {},
+    )
+    return rule_named(predicate.name).judge(call)

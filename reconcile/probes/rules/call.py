@@ -1,0 +1,77 @@
+"""What a named rule is given, and what makes up a row of the table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from reconcile.probes.look import Look, Need
+from reconcile.probes.verdict import Verdict
+from renderer.errors import problem
+from renderer.model.probe import EveryTarget
+from renderer.model.ref import Body, Ref
+
+_TRUE = ("1", "t", "T", "TRUE", "true", "True")
+_FALSE = ("0", "f", "F", "FALSE", "false", "False")
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_LARGEST = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """`body` is empty and `ref` None for a rule about the cluster as a whole."""
+
+    arguments: Mapping[str, Any]
+    look: Look
+    now: datetime
+    ref: Ref | None = None
+    body: Body
+
+    @property
+    def object(self) -> Ref:
+        """The object that the rule is about. Raises `Problems` where it is used on the cluster as a whole."""
+        if self.ref is None:
+            raise problem(
+                "InvalidProbe",
+                "the rule is about an object, and the probe is not",
+                remedy="name the object it is about",
+            )
+        return self.ref
+
+    def number(self, name: str, default: int = 0) -> int:
+        """An argument as a whole number. Raises `Problems` if it is none."""
+        value = self.arguments.get(name, default)
+        number = parse_integer(str(value))
+        if number is None:
+            raise problem(
+                "InvalidRule", f"{name} is {value!r}, not a whole number", remedy="correct the rule's argument"
+            )
+        return number
+
+    def text(self, name: str) -> str:
+        value = self.arguments.get(name)
+        return "" if value is None else str(value)
+
+
+NeedsOf = Callable[[Ref | EveryTarget | None], tuple[Need, ...]]
+"""What a rule reads beyond the object that it is about; it is given what the probe targets, None for the cluster."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedRule:
+    judge: Callable[[Call], Verdict]
+    needs: NeedsOf = lambda target: ()
+
+
+def parse_bool(text: str) -> bool | None:
+    """As Go's strconv.ParseBool; None where that is an error."""
+    return True if text in _TRUE else False if text in _FALSE else None
+
+
+def parse_integer(text: str) -> int | None:
+    """As Go's strconv.Atoi; None where that is an error."""
+    number = int(text) if _INTEGER.fullmatch(text) and len(text) <= 20 else None
+    return number if number is not None and -_LARGEST - 1 <= number <= _LARGEST else None

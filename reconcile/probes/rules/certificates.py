@@ -1,0 +1,80 @@
+"""The API servers' certificates outlive the upgrade (behaviour spec 3.1, periphery A6).
+
+An address that does not answer is unknown, and asked again; only a certificate that was seen can fail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+
+from reconcile.probes.look import Group, Need, Reading, Unseen
+from reconcile.probes.rules.call import Call, parse_integer
+from reconcile.probes.verdict import Verdict, failed, passed, unknown
+from renderer.model.path import look_up
+from renderer.model.probe import EveryTarget
+from renderer.model.ref import Body, Ref
+
+_API_SERVERS = Group(
+    api_version="discovery.k8s.io/v1",
+    kind="EndpointSlice",
+    namespace="default",
+    labels=(("kubernetes.io/service-name", "kubernetes"),),
+)
+_DAY = 86_400  # seconds
+
+
+def expiry(call: Call) -> Verdict:
+    """The earliest end over all addresses; the message says the days that are left, not the days that are wanted."""
+    text, annotation = call.text("days"), call.text("daysAnnotation")
+    days = parse_integer(text)
+    if days is None:
+        return failed(f'invalid value "{text}" for annotation {annotation}')
+    if days <= 0:
+        return failed(f'invalid value "{text}" for annotation {annotation}, must be greater than 0')
+    slices = call.look.list(_API_SERVERS)
+    if isinstance(slices, Unseen):
+        return unknown(f"the API servers' EndpointSlices could not be read: {slices.why}")
+    addresses = sorted(set(_addresses(slices)))
+    if not addresses:
+        return unknown("cluster IP is empty in the default/kubernetes endpointslices")
+    return _earliest(addresses, days, call)
+
+
+def needs(target: Ref | EveryTarget | None) -> tuple[Need, ...]:
+    return (_API_SERVERS, Reading.CERTIFICATES)
+
+
+def _earliest(addresses: Sequence[str], days: int, call: Call) -> Verdict:
+    ends: list[datetime] = []
+    unseen: list[str] = []
+    for address in addresses:
+        reading = call.look.certificate(address)
+        if isinstance(reading, Unseen):
+            unseen.append(f"the certificate of the API server at {address} could not be read: {reading.why}")
+        elif reading.not_after is not None:
+            ends.append(reading.not_after.astimezone(UTC))
+    seconds = min(((end - call.now).total_seconds() for end in ends), default=None)
+    if seconds is not None and seconds < days * _DAY:
+        return failed(_ends(min(ends), seconds))
+    if unseen:
+        return unknown("; ".join(unseen))
+    if seconds is None:
+        return unknown("no certificates found for kubernetes API server")
+    return passed(f"the earliest certificate of the API servers ends in {int(seconds // _DAY)} days, wanted {days}")
+
+
+def _ends(not_after: datetime, seconds: float) -> str:
+    fraction = f".{not_after.microsecond:06}".rstrip("0").rstrip(".")
+    written = f"{not_after:%Y-%m-%d %H:%M:%S}{fraction} +0000 UTC"  # as Go writes a time
+    days = int(abs(seconds) // _DAY)
+    ends = f"it will expire in {days} days" if seconds >= 0 else f"it expired {days} days ago"
+    return (
+        f"earliest expiring cert for default/kubernetes ClusterIP is {written}, {ends}. Please rotate RKE2 certificates"
+    )
+
+
+def _addresses(slices: Sequence[Body]) -> Iterator[str]:
+    for body in slices:
+        for endpoint in look_up(body, ("endpoints",)) or ():
+            yield from look_up(endpoint, ("addresses",)) or ()

@@ -1,0 +1,56 @@
+"""Room for the new images on every node (behaviour spec 3.1, periphery A6).
+
+What a kubelet does not tell is unknown, and asked again; only a measured disk that is too full fails.
+"""
+
+from __future__ import annotations
+
+from reconcile.probes.look import Group, KubeletReading, Need, Reading, Unseen
+from reconcile.probes.rules.call import Call, parse_bool
+from reconcile.probes.verdict import Verdict, failed, passed, together, unknown, waiting
+from renderer.model.probe import EveryTarget
+from renderer.model.ref import Ref, ref_of
+
+_NODES = Group(api_version="v1", kind="Node")
+
+
+def headroom(call: Call) -> Verdict:
+    """All nodes, managed or not; one message names every node that is too full."""
+    skip = call.text("skip")
+    skipped = parse_bool(skip) if skip else False
+    if skipped is None:
+        return failed(f'invalid value "{skip}" for annotation {call.text("skipAnnotation")}')
+    if skipped:
+        return passed(f"the check is skipped: annotation {call.text('skipAnnotation')} is {skip}")
+    nodes = call.look.list(_NODES)
+    if isinstance(nodes, Unseen):
+        return unknown(f"Nodes could not be read: {nodes.why}")
+    if not nodes:
+        return waiting("no Node was found, wanted at least 1")
+    return together([_node(ref_of(body), call) for body in nodes], "; ")
+
+
+def needs(target: Ref | EveryTarget | None) -> tuple[Need, ...]:
+    return (_NODES, Reading.KUBELET)
+
+
+def _node(node: Ref, call: Call) -> Verdict:
+    reading = call.look.kubelet(node.name)
+    if isinstance(reading, Unseen):
+        return unknown(f"can't get node {node.name} filesystem stats: {reading.why}", node)
+    if reading.used_bytes is None or not reading.capacity_bytes:
+        return unknown(f"can't get node {node.name} filesystem stats: its kubelet does not report them", node)
+    return _projected(node, reading.used_bytes + call.number("reserveBytes"), reading.capacity_bytes, reading, call)
+
+
+def _projected(node: Ref, used: int, capacity: int, reading: KubeletReading, call: Call) -> Verdict:
+    reported = reading.image_gc_high_threshold_percent
+    threshold = call.number("defaultThresholdPercent", 85) if reported is None else reported
+    percent = f"{used / capacity * 100:.2f}%"
+    if used * 100 > threshold * capacity:  # strictly, and in whole numbers
+        return failed(
+            f'node "{node.name}" will reach {percent} storage space after loading new images, higher than '
+            f"kubelet image garbage collection threshold {threshold}%",
+            node,
+        )
+    return passed(f'node "{node.name}" will reach {percent}, threshold {threshold}%')

@@ -1,0 +1,45 @@
+"""A Service that somebody answers (behaviour spec 3.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reconcile import objects
+from reconcile.probes.look import Group, Need, Unseen
+from reconcile.probes.rules.call import Call
+from reconcile.probes.verdict import Verdict, passed, unknown, waiting
+from renderer.model.path import look_up
+from renderer.model.probe import EveryTarget
+from renderer.model.ref import Body, Ref
+
+_SERVICE_NAME = "kubernetes.io/service-name"
+
+
+def has_ready_endpoint(call: Call) -> Verdict:
+    """An endpoint that does not say whether it is ready does not count."""
+    slices = call.look.list(_slices(call.object.namespace, call.object.name))
+    if isinstance(slices, Unseen):
+        return unknown(f"its EndpointSlices could not be read: {slices.why}")
+    endpoints = [ready for body in slices if not objects.deletion_timestamp(body) for ready in _endpoints(body)]
+    says = f"{endpoints.count(True)} of {len(endpoints)} endpoints are ready"
+    return passed(says) if any(endpoints) else waiting(f"{says}, wanted at least 1")
+
+
+def needs(target: Ref | EveryTarget | None) -> tuple[Need, ...]:
+    match target:
+        case Ref():
+            return (_slices(target.namespace, target.name),)
+        case EveryTarget():
+            return (_slices(target.namespace),)
+        case None:
+            return ()
+
+
+def _slices(namespace: str, service: str = "") -> Group:
+    labels = ((_SERVICE_NAME, service),) if service else ()
+    return Group(api_version="discovery.k8s.io/v1", kind="EndpointSlice", namespace=namespace, labels=labels)
+
+
+def _endpoints(body: Body) -> Iterator[bool]:
+    for endpoint in look_up(body, ("endpoints",)) or ():
+        yield look_up(endpoint, ("conditions", "ready")) is True

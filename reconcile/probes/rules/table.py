@@ -1,0 +1,27 @@
+"""The named rules, one row each. Their names and arguments are declared in `renderer.catalog.rules`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from reconcile.probes.rules import addon, certificates, disk, service, version
+from reconcile.probes.rules import pod as pods
+from reconcile.probes.rules.call import NamedRule
+from renderer.catalog.rules import misused
+from renderer.errors import problem
+
+RULES: Mapping[str, NamedRule] = {
+    "podReady": NamedRule(judge=pods.ready),
+    "serviceHasReadyEndpoint": NamedRule(judge=service.has_ready_endpoint, needs=service.needs),
+    "addonSettled": NamedRule(judge=addon.settled),
+    "versionEligible": NamedRule(judge=version.eligible),
+    "diskHeadroom": NamedRule(judge=disk.headroom, needs=disk.needs),
+    "certificateExpiry": NamedRule(judge=certificates.expiry, needs=certificates.needs),
+}
+
+
+def rule_named(name: str) -> NamedRule:
+    """Raises `Problems` for a name that no rule has."""
+    if name not in RULES:
+        raise problem("InvalidRule", misused(name, ()) or f"rule {name} cannot be carried out")
+    return RULES[name]

@@ -1,0 +1,433 @@
+"""Probes by case files: `probes/<subject>/*.yaml` are objects as a cluster has them, and the verdict with its words.
+
+A case without a probe asks whether its first object is ready by its kind's own rule.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from reconcile import objects
+from reconcile.probes.evaluate import evaluate
+from reconcile.probes.gates import gate_verdict
+from reconcile.probes.look import CertificateReading, Group, KubeletReading, Need, Reading, Scope, Unseen
+from reconcile.probes.needs import needs, target_needs
+from reconcile.probes.rules.table import RULES
+from reconcile.probes.verdict import Outcome, Verdict, passed, together, waiting
+from renderer.catalog.declare import phase_from, probe_from, ref_from
+from renderer.catalog.kinds import KindRow, Kinds, rows_from
+from renderer.catalog.rules import RULES as DECLARED_RULES
+from renderer.catalog.rules import misused
+from renderer.errors import Problems
+from renderer.model.phase import Step
+from renderer.model.probe import (
+    Builtin,
+    ClusterTarget,
+    EveryTarget,
+    Field,
+    Fixed,
+    Gate,
+    ManifestTarget,
+    ObjectTarget,
+    Probe,
+    Rule,
+    Test,
+    Trigger,
+)
+from renderer.model.ref import Body, Ref, ref_of
+from renderer.words import Lexicon, gate_words, probe_words, trigger_words
+
+ROOT = Path(__file__).resolve().parents[1]
+CASES = ROOT / "tests" / "probes"
+NOW = datetime(2026, 11, 2, 8, tzinfo=UTC)
+
+
+def _kinds() -> Kinds:
+    files = sorted((ROOT / "templates" / "_kinds").glob("*.yaml"))
+    return Kinds(row for file in files for row in rows_from(yaml.safe_load(file.read_text())))
+
+
+KINDS = _kinds()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """What was read. Asked for what `needs` did not name, it breaks the test."""
+
+    allowed: tuple[Need, ...]
+    bodies: tuple[Body, ...] = ()
+    unseen: Mapping[str, str] = field(default_factory=dict)  # a kind, and why it could not be looked at
+    kubelets: Mapping[str, KubeletReading | Unseen] = field(default_factory=dict)
+    certificates: Mapping[str, CertificateReading | Unseen] = field(default_factory=dict)
+
+    def get(self, ref: Ref) -> Body | Unseen | None:
+        assert ref in self.allowed, f"{ref} is looked at and was not named as a need"
+        if ref.kind in self.unseen:
+            return Unseen(why=self.unseen[ref.kind])
+        return next((body for body in self.bodies if ref_of(body) == ref), None)
+
+    def list(self, group: Group) -> tuple[Body, ...] | Unseen:
+        assert any(_covers(need, group) for need in self.allowed), f"{group} is listed and was not named as a need"
+        if group.kind in self.unseen:
+            return Unseen(why=self.unseen[group.kind])
+        return tuple(body for body in self.bodies if _is_in(group, body))
+
+    def kubelet(self, node: str) -> KubeletReading | Unseen:
+        assert Reading.KUBELET in self.allowed
+        return self.kubelets.get(node, Unseen(why="nobody asked"))
+
+    def certificate(self, address: str) -> CertificateReading | Unseen:
+        assert Reading.CERTIFICATES in self.allowed
+        return self.certificates.get(address, Unseen(why="nobody asked"))
+
+
+def _covers(need: Need, group: Group) -> bool:
+    return (
+        isinstance(need, Group)
+        and (need.api_version, need.kind) == (group.api_version, group.kind)
+        and need.namespace in ("", group.namespace)
+        and set(need.labels) <= set(group.labels)
+    )
+
+
+def _is_in(group: Group, body: Body) -> bool:
+    ref = ref_of(body)
+    return (
+        (ref.api_version, ref.kind) == (group.api_version, group.kind)
+        and group.namespace in ("", ref.namespace)
+        and objects.has_labels(body, group.labels)
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    probe: Probe
+    scope: Scope
+    snapshot: Snapshot
+    head: Mapping[str, Any]
+
+
+def _case(path: Path) -> Case:
+    head, *bodies = yaml.safe_load_all(path.read_text())
+    manifests = {file: tuple(ref_from(ref) for ref in refs) for file, refs in head.get("manifests", {}).items()}
+    scope = Scope(
+        kinds=KINDS, now=_time(head.get("now")) or NOW, manifests=manifests, captured=head.get("captured", {})
+    )
+    probe = probe_from(head["probe"]) if "probe" in head else _ready(ref_of(bodies[0]))
+    snapshot = Snapshot(
+        allowed=needs(probe, scope),
+        bodies=tuple(bodies),
+        unseen=head.get("unseen", {}),
+        kubelets={node: _kubelet(raw) for node, raw in head.get("kubelet", {}).items()},
+        certificates={address: _certificate(raw) for address, raw in head.get("certificates", {}).items()},
+    )
+    return Case(probe=probe, scope=scope, snapshot=snapshot, head=head)
+
+
+def _ready(ref: Ref) -> Probe:
+    return Probe(target=ObjectTarget(ref=ref), all=(Builtin(),))
+
+
+def _kubelet(raw: Mapping[str, Any]) -> KubeletReading | Unseen:
+    if "unseen" in raw:
+        return Unseen(why=raw["unseen"])
+    return KubeletReading(
+        capacity_bytes=raw.get("capacityBytes"),
+        used_bytes=raw.get("usedBytes"),
+        image_gc_high_threshold_percent=raw.get("imageGCHighThresholdPercent"),
+    )
+
+
+def _certificate(raw: Any) -> CertificateReading | Unseen:
+    return Unseen(why=raw["unseen"]) if isinstance(raw, Mapping) else CertificateReading(not_after=_time(raw))
+
+
+def _time(text: str | None) -> datetime | None:
+    return datetime.fromisoformat(text) if text else None
+
+
+def _need_words(need: Need) -> str:
+    if not isinstance(need, Group):
+        return str(need)
+    labels = ",".join(f"{key}={value}" for key, value in need.labels)
+    return need.kind + (f" in {need.namespace}" if need.namespace else "") + (f" with {labels}" if labels else "")
+
+
+PATHS = sorted(CASES.glob("*/*.yaml"))
+
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_case(path: Path) -> None:
+    case = _case(path)
+    verdict = evaluate(case.probe, case.snapshot, case.scope)
+    expected = case.head["expect"]
+    assert {"outcome": verdict.outcome.value, "reason": verdict.reason} == {
+        key: expected[key] for key in ("outcome", "reason")
+    }
+    assert "\n" not in verdict.reason
+    assert bool(verdict.offenders) <= (not verdict.passed)
+    if "offenders" in expected:
+        assert [str(ref) for ref in verdict.offenders] == expected["offenders"]
+    if "seen" in expected:
+        assert verdict.seen == expected["seen"]
+
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_words_and_needs(path: Path) -> None:
+    case = _case(path)
+    words = probe_words(case.probe, Lexicon(manifests=case.scope.manifests, ready=_own_rule))
+    assert "\n" not in words
+    assert words == case.head.get("words", words)
+    named = [_need_words(need) for need in case.snapshot.allowed]
+    assert named == case.head.get("needs", named)
+
+
+def _own_rule(api_version: str, kind: str) -> tuple[Any, ...]:
+    row = KINDS.find(api_version, kind)
+    return row.ready.all if row and row.ready else ()
+
+
+def test_every_rule_has_its_cases() -> None:
+    """Five for each kind whose rule asks for more than that the object is there; all of them by the rule itself."""
+    asked = Counter(
+        (body["apiVersion"], body["kind"])
+        for path in PATHS
+        for head, body in [_first_two(path)]
+        if "probe" not in head and body is not None
+    )
+    wanted = {
+        (row.kind.api_version, row.kind.kind)
+        for row in KINDS
+        if row.ready and not all(isinstance(item, Field) and item.path[0] == "metadata" for item in row.ready.all)
+    }
+    assert {kind: asked[kind] for kind in wanted if asked[kind] < 5} == {}
+
+
+def _first_two(path: Path) -> tuple[Mapping[str, Any], Body | None]:
+    head, *bodies = yaml.safe_load_all(path.read_text())
+    return head, bodies[0] if bodies else None
+
+
+def _declared_steps() -> Iterator[Step]:
+    for file in sorted((ROOT / "templates").glob("*/phase.yaml")):
+        phase = phase_from(yaml.safe_load(file.read_text()), number=1, folder=file.parent.name)
+        for step in phase.steps:
+            yield from (step, step.undo) if step.undo else (step,)
+
+
+def _declared_probes() -> Iterator[tuple[str, Probe]]:
+    for step in _declared_steps():
+        for number, gate in enumerate(step.gates):
+            yield f"{step.name}-gate-{number}", gate.probe
+        if step.trigger:
+            yield f"{step.name}-trigger", step.trigger.probe
+        if step.skip_unless:
+            yield f"{step.name}-skipUnless", step.skip_unless.probe
+    for row in KINDS:
+        if row.ready:
+            ref = Ref(api_version=row.kind.api_version, kind=row.kind.kind, namespace="a", name="x")
+            yield f"ready-{ref.api_version}-{ref.kind}", _ready(ref)
+
+
+DECLARED = dict(_declared_probes())
+LOOKS_AT_THE_CLUSTER = {name: probe for name, probe in DECLARED.items() if "versionEligible" not in str(probe)}
+
+
+def _scope_of(probe: Probe) -> Scope:
+    ref = Ref(api_version="batch/v1", kind="Job", namespace="a", name="x")
+    manifests = {probe.target.file: (ref,)} if isinstance(probe.target, ManifestTarget) else {}
+    return Scope(kinds=KINDS, now=NOW, manifests=manifests, captured={"bootID": "6f1c"})
+
+
+def _resolved(probe: Probe) -> Probe:
+    """With those arguments filled in whose text would be refused as it stands in the template."""
+    rules = [
+        Rule(name=item.name, arguments=(*item.arguments, ("days", "7"), ("skip", "")))
+        if isinstance(item, Rule)
+        else item
+        for item in probe.all
+    ]
+    return Probe(target=probe.target, all=tuple(rules), fails=probe.fails)
+
+
+@pytest.mark.parametrize("name", LOOKS_AT_THE_CLUSTER)
+def test_nothing_passes_on_an_empty_cluster(name: str) -> None:
+    probe = _resolved(LOOKS_AT_THE_CLUSTER[name])
+    scope = _scope_of(probe)
+    verdict = evaluate(probe, Snapshot(allowed=needs(probe, scope)), scope)
+    assert verdict.outcome in (Outcome.WAITING, Outcome.UNKNOWN)
+    assert verdict.reason
+
+
+@pytest.mark.parametrize("name", LOOKS_AT_THE_CLUSTER)
+def test_nothing_fails_and_nothing_passes_while_the_cluster_is_away(name: str) -> None:
+    probe = _resolved(LOOKS_AT_THE_CLUSTER[name])
+    scope = _scope_of(probe)
+    away = {row.kind.kind: "connection refused" for row in KINDS}
+    verdict = evaluate(probe, Snapshot(allowed=needs(probe, scope), unseen=away), scope)
+    assert verdict.outcome is Outcome.UNKNOWN
+    assert verdict.reason.endswith("connection refused")
+
+
+@pytest.mark.parametrize("row", [row for row in KINDS if row.ready], ids=lambda row: str(row.kind))
+def test_an_object_without_a_status_is_not_ready(row: KindRow) -> None:
+    ref = Ref(api_version=row.kind.api_version, kind=row.kind.kind, namespace="a", name="x")
+    probe = _ready(ref)
+    bare = {"apiVersion": ref.api_version, "kind": ref.kind, "metadata": {"name": ref.name, "namespace": ref.namespace}}
+    scope = _scope_of(probe)
+    verdict = evaluate(probe, Snapshot(allowed=needs(probe, scope), bodies=(bare,)), scope)
+    if ref.kind == "Addon":
+        assert verdict.passed  # one that was never enabled has no status
+    else:
+        assert verdict.outcome is Outcome.WAITING
+
+
+@pytest.mark.parametrize("outcome", [Outcome.WAITING, Outcome.UNKNOWN, Outcome.FAILED])
+def test_a_gate_counts_passes_in_a_row(outcome: Outcome) -> None:
+    gate = Gate(probe=_ready(Ref(api_version="v1", kind="Node", name="a")), consecutive=3)
+    other = Verdict(outcome=outcome, reason="b")
+    passes, told = 0, []
+    for verdict in (passed("a"), passed("a"), other, passed("a"), passed("a"), passed("a"), passed("a")):
+        answer = gate_verdict(gate, verdict, passes)
+        passes = answer.passes
+        told.append((answer.verdict.outcome, answer.verdict.reason, answer.passes))
+    once = (Outcome.WAITING, "a; passed 1 of 3 times in a row", 1)
+    twice = (Outcome.WAITING, "a; passed 2 of 3 times in a row", 2)
+    thrice = (Outcome.PASSED, "a", 3)
+    assert told == [once, twice, (outcome, "b", 0), once, twice, thrice, thrice]
+
+
+def test_a_gate_that_asks_for_no_row_opens_at_once() -> None:
+    gate = Gate(probe=_ready(Ref(api_version="v1", kind="Node", name="a")))
+    assert gate_verdict(gate, passed("a"), 0).verdict == passed("a")
+
+
+def test_words_of_gates_and_triggers() -> None:
+    probe = _ready(Ref(api_version="batch/v1", kind="Job", namespace="a", name="x"))
+    lexicon = Lexicon(ready=_own_rule)
+    assert gate_words(Gate(probe=probe, consecutive=3)) == "Job a/x is ready, 3 times in a row"
+    ready = "Job a/x is ready (condition Complete is True)"
+    assert gate_words(Gate(probe=probe), lexicon) == ready
+    assert trigger_words(Trigger(probe=probe, capture="request"), lexicon) == f"{ready} (the value is kept as request)"
+
+
+def test_no_verdicts_at_all_are_waiting() -> None:
+    assert together([]).outcome is Outcome.WAITING
+
+
+def test_what_is_as_bad_is_said_once() -> None:
+    both = together([waiting("a"), passed("b"), waiting("a"), waiting("c")])
+    assert both == waiting("a, c")
+
+
+def test_the_rules_that_may_be_named_are_those_that_there_are() -> None:
+    assert set(RULES) == set(DECLARED_RULES)
+
+
+def test_rules_are_used_as_they_are_declared() -> None:
+    for name, probe in DECLARED.items():
+        for rule in [item for item in (*probe.all, *probe.fails) if isinstance(item, Rule)]:
+            kind = "" if isinstance(probe.target, ClusterTarget) else None
+            assert misused(rule.name, dict(rule.arguments), kind) is None, name
+
+
+_TAKES = "rule versionEligible does not take x; it takes current, target"
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "kind", "wrong"),
+    [
+        ("podReady", (), "Pod", None),
+        ("podReady", (), "Job", "rule podReady is about Pod, not about Job"),
+        ("podReady", (), "", "rule podReady is about Pod, not about the cluster as a whole"),
+        ("podReady", ("x",), None, "rule podReady does not take x; it takes no arguments"),
+        ("certificateExpiry", (), None, "rule certificateExpiry needs days"),
+        (
+            "certificateExpiry",
+            ("days", "x"),
+            None,
+            "rule certificateExpiry does not take x; it takes days, daysAnnotation",
+        ),
+    ],
+)
+def test_a_misused_rule(name: str, arguments: tuple[str, ...], kind: str | None, wrong: str | None) -> None:
+    assert misused(name, arguments, kind) == wrong
+
+
+def _about(kind: str, predicate: Any) -> Probe:
+    return Probe(target=ObjectTarget(ref=Ref(api_version="v1", kind=kind, name="x")), all=(predicate,))
+
+
+_TEXT_FOR_A_NUMBER = Rule(name="diskHeadroom", arguments=(("reserveBytes", "13Gi"),))
+
+
+@pytest.mark.parametrize(
+    ("probe", "reason"),
+    [
+        (_about("Gadget", Builtin()), "UnknownKind"),
+        (_about("Event", Builtin()), "NoRule"),
+        (_about("Node", Rule(name="gadget")), "InvalidRule"),
+        (_about("Node", Field(path=("kind",), test=Test.MATCHES, operand=Fixed(value="["))), "InvalidPattern"),
+        (Probe(target=ClusterTarget(), all=(Builtin(),)), "InvalidProbe"),
+        (Probe(target=ClusterTarget(), all=(Rule(name="serviceHasReadyEndpoint"),)), "InvalidProbe"),
+        (
+            Probe(target=ClusterTarget(), all=(Rule(name="diskHeadroom", arguments=(("reserveBytes", "13Gi"),)),)),
+            "InvalidRule",
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_a_verified_catalogue_cannot_contain_is_a_problem(probe: Probe, reason: str) -> None:
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "x"}}
+    bodies = tuple({**node, "kind": kind} for kind in ("Node", "Event", "Gadget"))
+    refs = tuple(ref_of(body) for body in bodies)
+    snapshot = Snapshot(
+        allowed=(*refs, Group(api_version="v1", kind="Node"), Reading.KUBELET),
+        bodies=bodies,
+        kubelets={"x": KubeletReading(capacity_bytes=2, used_bytes=1)},
+    )
+    with pytest.raises(Problems) as caught:
+        evaluate(probe, snapshot, Scope(kinds=KINDS, now=NOW))
+    assert [problem.reason for problem in caught.value.problems] == [reason]
+
+
+def test_what_a_capture_must_read() -> None:
+    scope = Scope(kinds=KINDS, now=NOW)
+    ref = Ref(api_version="v1", kind="Node", name="a")
+    assert target_needs(ObjectTarget(ref=ref), scope) == (ref,)
+    assert target_needs(EveryTarget(api_version="v1", kind="Node"), scope) == (Group(api_version="v1", kind="Node"),)
+
+
+@pytest.mark.parametrize(
+    ("body", "node"),
+    [
+        ({"kind": "Pod", "spec": {"nodeName": "a"}}, "a"),
+        ({"kind": "Job", "spec": {"template": {"spec": {"nodeName": "b"}}}}, "b"),
+        ({"kind": "Job", "spec": {"template": {}}}, ""),
+        ({"kind": "Pod"}, ""),
+    ],
+)
+def test_node_name(body: Body, node: str) -> None:
+    assert objects.node_name(body) == node
+
+
+def test_conditions_of_odd_objects() -> None:
+    body = {
+        "status": {
+            "conditions": [None, "x", {"status": "True"}, {"type": "Ready"}, {"type": "Ready", "status": "True"}]
+        }
+    }
+    assert [(found.type, found.status) for found in objects.conditions(body)] == [
+        ("Ready", "Unknown"),
+        ("Ready", "True"),
+    ]
+    assert objects.label({"metadata": {"labels": None}}, "a") == ""
+    assert objects.label({"metadata": {"labels": {"a": "b"}}}, "a") == "b"
