@@ -24,8 +24,10 @@ from jinja2 import (
     TemplateSyntaxError,
     UndefinedError,
 )
+from jinja2 import nodes as syntax
 from jinja2.bccache import Bucket
 from jinja2.exceptions import SecurityError
+from jinja2.runtime import Context, Macro
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from markupsafe import Markup
 
@@ -35,6 +37,13 @@ from renderer.errors import Problems, problem
 
 class Raised(Exception):
     """A template called `fail`."""
+
+
+class Printable(str):
+    """Text that may be printed: what `quote` or a macro made. Whatever a template does with it, joining, cutting or
+    replacing, gives a plain string again, and that is not printed."""
+
+    __slots__ = ()
 
 
 class Templates:
@@ -120,7 +129,7 @@ class _Explained:
         return problem("TemplateFailed", f"{type(error).__name__}: {error}", file=file, line=line)
 
     def _place(self, error: Exception) -> tuple[str, int | None]:
-        if isinstance(error, TemplateSyntaxError) and error.name in self._templates:
+        if isinstance(error, TemplateSyntaxError) and error.name and error.name in self._templates:
             return self._templates.shown(error.name), error.lineno
         if isinstance(error, TemplateSyntaxError):
             return self._templates.shown(self._path), self._line or error.lineno
@@ -135,12 +144,12 @@ _FILE_MARK = "template:"
 _ESCAPED = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]")
 
 
-def quote(value: Any) -> Markup:
+def quote(value: Any) -> Printable:
     """A value as JSON text that every YAML reader takes as it is. The only way for text into a manifest."""
-    if isinstance(value, StrictUndefined):
-        str(value)  # raises, and names it
+    if isinstance(value, Printable):
+        raise Raised("quotes what is quoted already; remove one `| quote`")
     text = json.dumps(_plain(value), ensure_ascii=False, sort_keys=False, allow_nan=False)
-    return Markup(_ESCAPED.sub(lambda match: f"\\u{ord(match.group()):04x}", text))  # noqa: S704 - it is quoted
+    return Printable(_ESCAPED.sub(lambda match: f"\\u{ord(match.group()):04x}", text))
 
 
 def _plain(value: Any) -> Any:
@@ -157,13 +166,15 @@ def _fail(message: str) -> NoReturn:
     raise Raised(message)
 
 
-def _only_quoted(value: Any) -> Any:
+def _only_quoted(value: Any) -> Markup | int | float:
     """What may be printed into a manifest: numbers, booleans, and text that was quoted."""
+    if isinstance(value, StrictUndefined):
+        str(value)  # raises, and names it
     if value is None:
         raise Raised("prints a value that is not set; give a default or guard it with `if`")
-    if isinstance(value, bool):
-        return Markup("true" if value else "false")  # noqa: S704 - a constant
-    if isinstance(value, str) and not isinstance(value, Markup):
+    if isinstance(value, (bool, Printable)):
+        return Markup(str(value).lower() if isinstance(value, bool) else value)  # noqa: S704 - it is quoted
+    if not isinstance(value, (int, float)):
         raise Raised(f"prints {str(value)!r} without quoting; add `| quote`")
     return value
 
@@ -225,6 +236,18 @@ class _Environment(ImmutableSandboxedEnvironment):
             return obj[argument] if argument in obj else self.undefined(obj=obj, name=argument)
         return super().getitem(obj, argument)
 
+    def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:
+        """What a macro has printed, its caller may print."""
+        value = super().call(__context, __obj, *args, **kwargs)
+        return Printable(str(value)) if isinstance(__obj, Macro) else value
+
+    def _parse(self, source: str, name: str | None, filename: str | None) -> syntax.Template:
+        """Printed text can be taken hold of in two more ways; as text it would count as quoted whatever came to it."""
+        template = super()._parse(source, name, filename)
+        if block := next(template.find_all((syntax.AssignBlock, syntax.FilterBlock)), None):
+            raise TemplateSyntaxError("a block cannot be set or filtered; write a macro", block.lineno, name, filename)
+        return template
+
 
 def _environment(loader: BaseLoader, code: MutableMapping[str, bytes] | None, *, quoted: bool = True) -> _Environment:
     environment = _Environment(
@@ -232,7 +255,7 @@ def _environment(loader: BaseLoader, code: MutableMapping[str, bytes] | None, *,
         bytecode_cache=None if code is None else _Code(code),
         cache_size=-1,
         undefined=_Undefined,
-        autoescape=quoted,  # macros then return what may be printed; nothing is ever escaped, see `_only_quoted`
+        autoescape=quoted,  # numbers apart, only what `_only_quoted` lets through is printed, and that is not escaped
         finalize=_only_quoted if quoted else None,
         trim_blocks=True,
         lstrip_blocks=True,
