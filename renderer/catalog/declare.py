@@ -73,6 +73,7 @@ def phase_from(raw: Raw, *, number: int, folder: str) -> Phase:
         active=raw["status"]["active"],
         completed=raw["status"]["completed"],
         deletion=Deletion(raw["deletion"]),
+        announce=raw.get("announce", True),
         requires=tuple(raw.get("requires", ())),
         provides=tuple(raw.get("provides", ())),
         skip_when=_conditions(raw),
@@ -202,7 +203,7 @@ def _trigger(raw: Raw | None) -> Trigger | None:
 
 
 def _hold(raw: Raw | None) -> Hold | None:
-    return Hold(**{key: raw[key] for key in ("when", "state", "reason", "message")}) if raw else None
+    return Hold(**{key: raw[key] for key in ("when", "state", "reason", "message", "waiting")}) if raw else None
 
 
 def _capture(name: str, raw: Raw) -> Capture:

@@ -98,12 +98,14 @@ ManifestSpec = Owned | Borrowed
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hold:
-    """A step that has not started waits while `when` is true; `state` is the node's meanwhile."""
+    """A step that has not started waits while `when` is true; `state`, `reason` and `message` are the node's meanwhile,
+    and `waiting` (followed by the nodes' names) is what the plan says."""
 
     when: str
     state: str
     reason: str
     message: str
+    waiting: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -226,7 +228,8 @@ class Lane:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Phase:
-    """`number` and `folder` come from the folder's name; steps are in the order in which they run."""
+    """`number` and `folder` come from the folder's name; steps are in the order in which they run. `announce`: events
+    say that the phase was entered and completed."""
 
     name: str
     number: int
@@ -235,6 +238,7 @@ class Phase:
     active: str
     completed: str
     deletion: Deletion
+    announce: bool = True
     requires: tuple[str, ...] = ()
     provides: tuple[str, ...] = ()
     skip_when: tuple[Condition, ...] = ()

@@ -148,7 +148,8 @@ class Event:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """How a failed gate ends. `message` becomes the Progressing message; None keeps the probe's own words."""
+    """How a failed gate ends. `message` becomes the Progressing message, `<why>` in it stands for what the object
+    itself says; None keeps the probe's words."""
 
     message: str | None = None
     severity: Severity = Severity.TERMINAL

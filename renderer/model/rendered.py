@@ -95,9 +95,10 @@ class RenderedPhase:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenderedPlan:
-    """`plan` is the UpgradePlan's name; `images` every image that any manifest uses, sorted."""
+    """`plan` is the UpgradePlan's name; `nodes` those that it upgrades; `images` all that any manifest uses, sorted."""
 
     plan: str
+    nodes: tuple[str, ...] = ()
     phases: tuple[RenderedPhase, ...]
     images: tuple[str, ...]
     digest: str

@@ -32,6 +32,7 @@ def render(catalog: Catalog, templates: Templates, facts: Facts, known: Known = 
     plan = str(facts.plan["metadata"]["name"])
     return RenderedPlan(
         plan=plan,
+        nodes=tuple(node["name"] for node in renderer.context.nodes),
         phases=phases,
         images=tuple(sorted({image for manifest in manifests for image in manifest.images})),
         digest=digest_of([plan, *(phase.digest for phase in phases)]),

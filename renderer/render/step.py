@@ -146,10 +146,7 @@ class StepRenderer:
 
     def _gates(self, step: Step, manifests: tuple[Manifest, ...], declared: Declared) -> tuple[Gate, ...]:
         """The declared gates; where there are none, every owned object must be ready by its kind's rule."""
-        gates = step.gates
-        if not gates and not step.no_gate:
-            owned = dict.fromkeys(item.spec.file for item in manifests if not item.borrowed)
-            gates = tuple(Gate(probe=Probe(target=ManifestTarget(file=file), all=(Builtin(),))) for file in owned)
+        gates = step.gates or implied_gates(step, [item.spec.file for item in manifests if not item.borrowed])
         for gate in gates:
             self._has_rule(gate.probe, manifests, step, declared)
         return gates
@@ -166,6 +163,14 @@ class StepRenderer:
                     file=declared.document.file,
                     remedy="add `ready` to its row in _kinds/ of the template tree, or give the step a gate of its own",
                 )
+
+
+def implied_gates(step: Step, owned: Iterable[str]) -> tuple[Gate, ...]:
+    """The gates of a step that declares none: what its templates `owned` render must be ready by its kind's rule."""
+    if step.no_gate:
+        return ()
+    files = dict.fromkeys(owned)
+    return tuple(Gate(probe=Probe(target=ManifestTarget(file=file), all=(Builtin(),))) for file in files)
 
 
 def _idle(declared: Declared, step: Step, skipped: str | None, pending: tuple[Pending, ...]) -> RenderedStep:

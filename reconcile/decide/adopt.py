@@ -1,0 +1,63 @@
+"""Takes over a plan that another manager has begun: its status has phases and node states, and no record of steps.
+
+What a later step has demonstrably begun, the earlier ones of its phase must have done. A node whose state is one that a
+step completes with has done that step, and the answers that follow it: those are repeated if they are asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from reconcile.decide.step import key_of
+from reconcile.status.plan import PlanStatus
+from reconcile.status.record import StepRecord, StepState
+from renderer.model.phase import Position
+from renderer.model.rendered import RenderedPhase, RenderedPlan, RenderedStep
+
+_ADOPTED = "done before this manager took over"
+
+
+def adopt(status: PlanStatus, rendered: RenderedPlan, now: datetime) -> PlanStatus:
+    """`status` with records for what was done already; as it is where there are records, or nothing has begun."""
+    if not status.phase or status.records or status.done or status.skipped:
+        return status
+    phase = next((p for p in rendered.phases if status.phase in (p.phase.active, p.phase.completed)), None)
+    if phase is None:
+        return status
+    done = [item for item in phase.steps if _was_done(status, phase, item)]
+    record = StepRecord(state=StepState.COMPLETED, started=now, ended=now, message=_ADOPTED)
+    return replace(status, records={key_of(item): record for item in done})
+
+
+def _was_done(status: PlanStatus, phase: RenderedPhase, item: RenderedStep) -> bool:
+    if item.skipped is not None or item.pending:
+        return False
+    if status.phase == phase.phase.completed:
+        return item.step.position is not Position.LEAVE
+    if item.step.position is Position.ENTER:
+        return True
+    if item.step.position is Position.LEAVE:
+        return False
+    if item.step.node is None:
+        return _nodes_have_begun(status, phase)
+    return item in _done_on_node(status, [s for s in phase.steps if s.step.node == item.step.node])
+
+
+def _nodes_have_begun(status: PlanStatus, phase: RenderedPhase) -> bool:
+    by_node = {str(item.step.node) for item in phase.steps if item.step.node}
+    steps = {node: [item for item in phase.steps if item.step.node == node] for node in by_node}
+    return any(_done_on_node(status, items) for items in steps.values())
+
+
+def _done_on_node(status: PlanStatus, steps: Sequence[RenderedStep]) -> Sequence[RenderedStep]:
+    """The node's steps up to the one that completes with its state, and the answers right behind that."""
+    state = (status.node_states.get(str(steps[0].step.node)) or {}).get("state") if steps else None
+    ends = [i for i, item in enumerate(steps) if item.step.node_states and item.step.node_states.completed == state]
+    if not state or not ends:
+        return ()
+    last = ends[-1] + 1
+    while last < len(steps) and steps[last].step.repeat:
+        last += 1
+    return steps[:last]

@@ -1,0 +1,105 @@
+"""How a plan ends: what was done is undone where a step says so, what was borrowed goes back, what is ours goes.
+
+On failure nothing that ran is deleted: it is the evidence. Fields that protect a half-upgraded cluster stay as their
+phase says; our finalizer then stays too, so that deleting the plan gives them back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reconcile.decide.decision import Remove, RemoveTrace, SetFinalizer, Wait
+from reconcile.decide.draft import Draft
+from reconcile.decide.giving import give_back, give_orphans_back, orphaned
+from reconcile.decide.phase import all_steps
+from reconcile.decide.step import Progress, advance, key_of
+from reconcile.probes.look import Group, Unseen
+from renderer.model.path import ABSENT, look_up
+from renderer.model.phase import Occasion, Owned, Trace
+from renderer.model.ref import Body, ref_of
+from renderer.model.rendered import Manifest, RenderedStep
+
+FINALIZER = "management.harvesterhci.io/upgradeplan-cleanup"
+PLAN_LABEL = "management.harvesterhci.io/upgrade-plan"
+
+
+def end(draft: Draft, occasion: Occasion) -> bool:
+    """Decides the next writes of an ending. Returns whether nothing is left to do."""
+    steps = list(all_steps(draft.world.rendered.phases))
+    if not _undo(draft, steps, occasion):
+        return False
+    settled = [give_back(draft, item, occasion) for item in reversed(steps)]
+    settled.append(give_orphans_back(draft, orphaned(draft, steps), occasion))
+    if occasion is Occasion.FAILURE:
+        return all(settled)
+    return all([*settled, _remove(draft, steps, occasion), _remove_traces(draft, steps)])
+
+
+def set_finalizer(draft: Draft, *, present: bool) -> None:
+    """Decides to add or remove our finalizer, unless it is as wanted."""
+    there = FINALIZER in (look_up(draft.world.plan, ("metadata", "finalizers")) or ())
+    if there is not present:
+        draft.actions.append(SetFinalizer(present=present))
+
+
+def _undo(draft: Draft, steps: list[RenderedStep], occasion: Occasion) -> bool:
+    done = True
+    for item in steps:
+        if item.undo is None or not draft.status.has_completed(key_of(item)):
+            continue
+        waits = len(draft.waits)
+        progress = advance(draft, item.undo)
+        if progress is Progress.BUSY and not _is_given_up(draft, draft.waits[waits:], item.undo, occasion):
+            done = False
+    return done
+
+
+def _is_given_up(draft: Draft, waits: list[Wait], item: RenderedStep, occasion: Occasion) -> bool:
+    """A plan that is being deleted is not held for ever by something that takes too long."""
+    if occasion is not Occasion.ABORT or not waits or not all(wait.slow for wait in waits):
+        return False
+    draft.event("Warning", "UndoGivenUp", f"{item.id} is left undone: {waits[0].text}")
+    return True
+
+
+def _remove(draft: Draft, steps: list[RenderedStep], occasion: Occasion) -> bool:
+    """Deletes what is ours and still there."""
+    left = False
+    for manifest in _owned(steps, occasion):
+        live = draft.world.look.get(manifest.ref)
+        if isinstance(live, Unseen):
+            draft.waits.append(Wait(text=f"{manifest.ref} cannot be looked for: {live.why}", refs=(manifest.ref,)))
+            left = True
+        elif live is not None and _is_ours(draft, live):
+            left = True
+            if not look_up(live, ("metadata", "deletionTimestamp")):
+                draft.actions.append(Remove(ref=manifest.ref, uid=str(live["metadata"]["uid"])))
+            else:
+                draft.waits.append(Wait(text=f"{manifest.ref} is being deleted", refs=(manifest.ref,)))
+    return not left
+
+
+def _owned(steps: list[RenderedStep], occasion: Occasion) -> Iterator[Manifest]:
+    for item in steps:
+        for manifest in item.manifests:
+            if isinstance(manifest.spec, Owned) and occasion in manifest.spec.cleanup:
+                yield manifest
+
+
+def _is_ours(draft: Draft, live: Body) -> bool:
+    return bool(look_up(live, ("metadata", "labels", PLAN_LABEL)) == draft.world.rendered.plan)
+
+
+def _remove_traces(draft: Draft, steps: list[RenderedStep]) -> bool:
+    traces = dict.fromkeys(trace for item in steps if item.skipped is None for trace in item.step.traces)
+    left = [trace for trace in traces if not _remove_trace(draft, trace)]
+    return not left
+
+
+def _remove_trace(draft: Draft, trace: Trace) -> bool:
+    found = draft.world.look.list(Group(api_version=trace.api_version, kind=trace.kind))
+    if isinstance(found, Unseen):
+        return True  # not worth holding a plan for
+    bearers = [ref_of(body) for body in found if look_up(body, trace.path) is not ABSENT]
+    draft.actions += [RemoveTrace(ref=ref, path=trace.path) for ref in bearers]
+    return not bearers

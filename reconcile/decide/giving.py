@@ -1,0 +1,74 @@
+"""Giving back what was borrowed, on an occasion: which loans are due, and the write that settles them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from reconcile.borrow.give_back import plan_return
+from reconcile.borrow.loan import Loan
+from reconcile.decide.decision import GiveBack, Wait
+from reconcile.decide.draft import Draft
+from reconcile.probes.look import Unseen
+from renderer.model.phase import Borrowed, Occasion
+from renderer.model.ref import Body, Ref
+from renderer.model.rendered import RenderedStep
+
+
+def loan_step(item: RenderedStep) -> str:
+    """What a loan calls its step: `Step`, or `Step/node`."""
+    return f"{item.step.name}/{item.step.node}" if item.step.node else item.step.name
+
+
+def give_back(draft: Draft, item: RenderedStep, occasion: Occasion) -> bool:
+    """Decides the writes for one step's loans. Returns whether nothing is left to give on this occasion."""
+    loans = _open(draft.status.loans, item)
+    if not loans:
+        return True
+    manifests = {manifest.ref: manifest for manifest in item.manifests if manifest.borrowed}
+    settled = True
+    for ref in dict.fromkeys(loan.ref for loan in loans):
+        manifest = manifests.get(ref)
+        spec = manifest.spec if manifest and isinstance(manifest.spec, Borrowed) else _unknown(occasion)
+        body = manifest.body if manifest else {}
+        settled = _give(draft, ref, [loan for loan in loans if loan.ref == ref], body, spec, occasion) and settled
+    return settled
+
+
+def orphaned(draft: Draft, known: Iterable[RenderedStep]) -> tuple[Loan, ...]:
+    """Loans of steps that the rendering does not have any more: a template was removed while the plan ran."""
+    steps = {(item.phase, loan_step(item)) for item in known}
+    return tuple(loan for loan in draft.status.loans if not loan.returned and (loan.phase, loan.step) not in steps)
+
+
+def give_orphans_back(draft: Draft, loans: Iterable[Loan], occasion: Occasion) -> bool:
+    """As `give_back`, for loans whose manifests are gone: all of it goes back where it is still ours."""
+    settled = True
+    found = list(loans)
+    for ref in dict.fromkeys(loan.ref for loan in found):
+        mine = [loan for loan in found if loan.ref == ref]
+        settled = _give(draft, ref, mine, {}, _unknown(occasion), occasion) and settled
+    return settled
+
+
+def _give(draft: Draft, ref: Ref, loans: list[Loan], body: Body, spec: Borrowed, occasion: Occasion) -> bool:
+    live = draft.world.look.get(ref)
+    if isinstance(live, Unseen):
+        draft.waits.append(Wait(text=f"{ref} cannot be read, so nothing is given back yet: {live.why}", refs=(ref,)))
+        return False
+    plan = plan_return(body, spec, live, loans, occasion)
+    if not plan.settled and plan.patch is None:
+        return True
+    draft.actions.append(GiveBack(ref=ref, patch=plan.patch, settled=plan.settled))
+    for text in plan.left:
+        draft.event("Normal", "FieldLeft", text)
+    return False
+
+
+def _open(loans: Iterable[Loan], item: RenderedStep) -> list[Loan]:
+    return [
+        loan for loan in loans if loan.returned is None and (loan.phase, loan.step) == (item.phase, loan_step(item))
+    ]
+
+
+def _unknown(occasion: Occasion) -> Borrowed:
+    return Borrowed(file="", returns=((occasion, ()),))

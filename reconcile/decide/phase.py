@@ -1,0 +1,104 @@
+"""A phase's steps at one position, in order: those for the cluster one by one, those for nodes side by side.
+
+Steps that fan out and stand next to each other are one stretch: each node goes through it at its own pace, and the
+stretch ends when every node has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+
+from reconcile.decide.decision import Wait
+from reconcile.decide.draft import Draft
+from reconcile.decide.step import Admit, Progress, advance, free, key_of
+from renderer.model.phase import Position
+from renderer.model.rendered import RenderedPhase, RenderedStep
+
+
+def run(draft: Draft, phase: RenderedPhase, position: Position) -> Progress:
+    """Takes the steps of one position as far as they go. A phase that is skipped has nothing to do."""
+    if phase.skipped is not None:
+        draft.status = draft.status.with_skipped(phase.phase.name, phase.skipped)
+    if phase.phase.name in draft.status.skipped:
+        return Progress.DONE
+    if phase.pending:
+        missing = ", ".join(item.input for item in phase.pending)
+        draft.waits.append(Wait(text=f"{missing} is not known yet", step=phase.phase.name))
+        return Progress.BUSY
+    steps = [item for item in phase.steps if item.step.position is position]
+    for fans_out, stretch in groupby(steps, key=lambda item: item.step.node is not None):
+        items = list(stretch)
+        progress = _nodes(draft, phase, items) if fans_out else _in_order(draft, items)
+        if progress is not Progress.DONE or phase.phase.name in draft.status.skipped:
+            return progress
+    return Progress.DONE
+
+
+def _in_order(draft: Draft, items: Iterable[RenderedStep]) -> Progress:
+    for item in items:
+        progress = advance(draft, item)
+        if progress is not Progress.DONE:
+            return progress
+    return Progress.DONE
+
+
+def _nodes(draft: Draft, phase: RenderedPhase, items: Sequence[RenderedStep]) -> Progress:
+    """Every node's steps. A failure on one node does not keep what runs on another from being watched."""
+    by_node: dict[str, list[RenderedStep]] = {}
+    for item in items:
+        by_node.setdefault(str(item.step.node), []).append(item)
+    reached = [_node(draft, phase, steps, by_node) for steps in by_node.values()]
+    if Progress.FAILED in reached:
+        return Progress.FAILED
+    return Progress.BUSY if Progress.BUSY in reached else Progress.DONE
+
+
+def _node(
+    draft: Draft, phase: RenderedPhase, steps: list[RenderedStep], by_node: dict[str, list[RenderedStep]]
+) -> Progress:
+    for item in steps:
+        progress = advance(draft, item, _admit(draft, phase, item, by_node))
+        if progress is not Progress.DONE:
+            return progress
+    node = str(steps[0].step.node)
+    if any(key_of(item) in draft.status.records for item in steps) and not _has_loans(draft, phase, node):
+        draft.status = draft.status.fold(phase.phase.name, node)
+    return Progress.DONE
+
+
+def _has_loans(draft: Draft, phase: RenderedPhase, node: str) -> bool:
+    return any(
+        loan.returned is None and loan.phase == phase.phase.name and loan.step.endswith(f"/{node}")
+        for loan in draft.status.loans
+    )
+
+
+def _admit(draft: Draft, phase: RenderedPhase, item: RenderedStep, by_node: dict[str, list[RenderedStep]]) -> Admit:
+    lane = next((lane for lane in phase.phase.lanes if lane.name == item.step.lane), None)
+    if lane is None:
+        return free
+
+    def admit() -> str | None:
+        inside = [node for node, steps in by_node.items() if _is_inside(draft, lane.name, steps)]
+        if item.step.node in inside or len(inside) < lane.at_most:
+            return None
+        return f"{lane.waiting}: {', '.join(inside)}"
+
+    return admit
+
+
+def _is_inside(draft: Draft, lane: str, steps: list[RenderedStep]) -> bool:
+    """Whether a node has begun a lane and not ended it."""
+    keys = [key_of(item) for item in steps if item.step.lane == lane and item.skipped is None]
+    begun = [draft.status.has_begun(key) for key in keys]
+    return any(begun) and not all(draft.status.is_over(key) for key in keys)
+
+
+def all_steps(phases: Iterable[RenderedPhase]) -> Iterator[RenderedStep]:
+    """Every step of these phases, and what takes one back."""
+    for phase in phases:
+        for item in phase.steps:
+            yield item
+            if item.undo:
+                yield item.undo

@@ -1,0 +1,228 @@
+"""What is to be done about a plan now: begin, go on, wait its turn, fail, end, or be taken back.
+
+Every phase value is recorded in a round of its own, so that whoever watches sees each of them.
+"""
+
+from __future__ import annotations
+
+from reconcile.decide.adopt import adopt
+from reconcile.decide.decision import Apply, Decision, Wait
+from reconcile.decide.draft import Draft
+from reconcile.decide.ending import end, set_finalizer
+from reconcile.decide.phase import run
+from reconcile.decide.step import Progress, key_of
+from reconcile.decide.world import World
+from reconcile.status.plan import PlanStatus, status_of
+from reconcile.status.record import StepState
+from reconcile.status.times import time_text
+from renderer.model.path import look_up
+from renderer.model.phase import Occasion, Owned, Position
+from renderer.model.rendered import RenderedPhase
+
+SUCCEEDED, FAILED = "Succeeded", "Failed"
+TERMINAL = (SUCCEEDED, FAILED)
+
+
+def decide(world: World) -> Decision:
+    """The one decision. Raises `KeyError` or `ValueError` where the plan's status is none that we can have written."""
+    before = status_of(world.plan)
+    draft = Draft(world, before)
+    if look_up(world.plan, ("metadata", "deletionTimestamp")):
+        _abort(draft)
+    elif is_over(before):
+        _after_the_end(draft)
+    elif world.blocker is not None and not before.phase:
+        _blocked(draft, world.blocker)
+    elif before.phase == FAILED:
+        _finish_failed(draft)
+    else:
+        _go_on(draft)
+    return draft.decision(before)
+
+
+def is_over(status: PlanStatus) -> bool:
+    """Whether the plan has ended for good."""
+    progressing = status.condition("Progressing")
+    return status.phase in TERMINAL and progressing is not None and progressing["status"] == "False"
+
+
+# ------------------------------------------------------------------------------------------------------ on the way
+
+
+def _go_on(draft: Draft) -> None:
+    draft.status = adopt(draft.status, draft.world.rendered, draft.now)
+    phases = draft.world.rendered.phases
+    phase = draft.status.phase
+    set_finalizer(draft, present=True)
+    if not phase:
+        _enter_next(draft, -1)
+        _progressing(draft)
+        return
+    place = next((i for i, p in enumerate(phases) if phase in (p.phase.active, p.phase.completed)), None)
+    if place is None:
+        draft.condition("Degraded", "True", "ReconcileError", f"unknown phase: {phase}")
+        draft.waits.append(Wait(text=f"unknown phase: {phase}"))
+        return
+    _maintain(draft, phases[: place + 1])
+    draft.condition("Available", "True", "Executable")
+    if phase == phases[place].phase.active:
+        _during(draft, phases[place])
+    else:
+        _after(draft, place)
+
+
+def _during(draft: Draft, phase: RenderedPhase) -> None:
+    progress = run(draft, phase, Position.DURING)
+    if progress is Progress.FAILED:
+        _fail(draft, phase)
+        return
+    if progress is Progress.DONE:
+        draft.enter(phase.phase.completed)
+    _progressing(draft)
+
+
+def _after(draft: Draft, place: int) -> None:
+    phase = draft.world.rendered.phases[place]
+    progress = run(draft, phase, Position.LEAVE)
+    if progress is Progress.FAILED:
+        _fail(draft, phase)
+    elif progress is Progress.DONE and place + 1 == len(draft.world.rendered.phases):
+        _finish(draft, phase)
+    else:
+        if progress is Progress.DONE:
+            _enter_next(draft, place)
+        _progressing(draft)
+
+
+def _enter_next(draft: Draft, place: int) -> None:
+    """The steps before the next phase, and its active value once they are done."""
+    upcoming = draft.world.rendered.phases[place + 1]
+    if not _is_approved(draft, upcoming):
+        return
+    progress = run(draft, upcoming, Position.ENTER)
+    if progress is Progress.FAILED:
+        _fail(draft, upcoming)
+    elif progress is Progress.DONE:
+        if place >= 0:
+            _announce_completed(draft, draft.world.rendered.phases[place])
+        draft.enter(upcoming.phase.active)
+        if upcoming.phase.announce:
+            draft.event("Normal", "PhaseTransition", f"Entering phase {upcoming.phase.name}")
+
+
+def _announce_completed(draft: Draft, phase: RenderedPhase) -> None:
+    if phase.phase.announce:
+        draft.event("Normal", "PhaseCompleted", f"Completed phase {phase.phase.name}")
+
+
+def _is_approved(draft: Draft, phase: RenderedPhase) -> bool:
+    """Whether the phase is rendered as it was approved; a phase that nobody approved is free to go."""
+    approved = draft.world.approved.get(phase.phase.name)
+    if approved is None or phase.pending or approved == phase.digest:
+        return True
+    text = f"phase {phase.phase.name} is rendered with digest {phase.digest}, but {approved} was approved"
+    draft.waits.append(Wait(text=text, step=phase.phase.name, slow=True))
+    return False
+
+
+def _maintain(draft: Draft, phases: tuple[RenderedPhase, ...]) -> None:
+    """Brings back what earlier steps made and later ones still need."""
+    for item in (item for phase in phases for item in phase.steps if draft.status.has_completed(key_of(item))):
+        for manifest in item.manifests:
+            if isinstance(manifest.spec, Owned) and manifest.spec.maintained:
+                live = draft.world.look.get(manifest.ref)
+                if live is None:
+                    draft.actions.append(Apply(manifest=manifest, step=None))
+
+
+def _blocked(draft: Draft, blocker: str) -> None:
+    message = f'another upgrade "{blocker}" is in progress'
+    before = draft.status.condition("Available")
+    draft.condition("Available", "False", "ConcurrentUpgradeBlocked", message)
+    if not before or before["reason"] != "ConcurrentUpgradeBlocked":
+        draft.event("Warning", "ConcurrentUpgradeBlocked", f'Blocked by in-progress upgrade "{blocker}"')
+    draft.waits.append(Wait(text=message))
+
+
+# ------------------------------------------------------------------------------------------------------- the ends
+
+
+def _fail(draft: Draft, phase: RenderedPhase) -> None:
+    """Every failure of the phase, by node; the plan is finished in the next round."""
+    mine = sorted((key, record) for key, record in draft.status.records.items() if key[0] == phase.phase.name)
+    texts = [record.message for _, record in mine if record.state is StepState.FAILED]
+    draft.enter(FAILED)
+    draft.condition("Progressing", "True", FAILED, "; ".join(dict.fromkeys(texts)))
+
+
+def _finish(draft: Draft, last: RenderedPhase) -> None:
+    if not end(draft, Occasion.SUCCESS):
+        _progressing(draft)
+        return
+    _announce_completed(draft, last)
+    draft.enter(SUCCEEDED)
+    _ended(draft, SUCCEEDED, "UpgradePlan has completed")
+    draft.condition("Degraded", "False", "ReconcileSuccess")
+    draft.event("Normal", "UpgradeSucceeded", "Upgrade completed successfully")
+    set_finalizer(draft, present=False)
+
+
+def _finish_failed(draft: Draft) -> None:
+    if not end(draft, Occasion.FAILURE):
+        return
+    message = (draft.status.condition("Progressing") or {}).get("message", "")
+    _ended(draft, FAILED, message)
+    draft.condition("Degraded", "True", "UpgradeFailed", message)
+    draft.event("Warning", "UpgradeFailed", f"Upgrade failed: {message}" if message else "Upgrade failed")
+    if not _open_loans(draft):
+        set_finalizer(draft, present=False)
+
+
+def _ended(draft: Draft, phase: str, message: str) -> None:
+    draft.condition("Available", "False", "Executed", "Entered one of the terminal phases")
+    draft.condition("Progressing", "False", phase, message)
+    _kstatus(draft, ready=phase == SUCCEEDED, moving=False, stalled=phase == FAILED, reason=phase, message=message)
+
+
+def _after_the_end(draft: Draft) -> None:
+    """Nothing runs any more; only a finalizer that was not taken off yet is."""
+    if draft.status.phase == SUCCEEDED or not _open_loans(draft):
+        set_finalizer(draft, present=False)
+
+
+def _abort(draft: Draft) -> None:
+    if end(draft, Occasion.ABORT):
+        set_finalizer(draft, present=False)
+
+
+def _open_loans(draft: Draft) -> bool:
+    return any(loan.returned is None for loan in draft.status.loans)
+
+
+# ------------------------------------------------------------------------------------------------------ conditions
+
+
+def _progressing(draft: Draft) -> None:
+    """Progressing says the phase and what it waits for; Degraded says what takes too long."""
+    if draft.status.phase in TERMINAL:
+        return
+    held = "; ".join(f"{text}: {', '.join(sorted(nodes))}" for text, nodes in draft.held.items())
+    message = held or draft.progress
+    draft.condition("Progressing", "True", draft.status.phase, message)
+    _kstatus(draft, ready=False, moving=True, stalled=False, reason=draft.status.phase, message=message)
+    slow = [wait for wait in draft.waits if wait.slow]
+    if slow:
+        draft.condition("Degraded", "True", "WaitingLong", "; ".join(_said(wait) for wait in slow[:5]))
+    else:
+        draft.condition("Degraded", "False", "ReconcileSuccess")
+
+
+def _said(wait: Wait) -> str:
+    since = f" since {time_text(wait.since)}" if wait.since else ""
+    return f"{wait.step}: {wait.text}{since}"
+
+
+def _kstatus(draft: Draft, *, ready: bool, moving: bool, stalled: bool, reason: str, message: str) -> None:
+    """The conditions by which Flux, Helm and kubectl judge an object they do not know."""
+    for kind, there in (("Ready", ready), ("Reconciling", moving), ("Stalled", stalled)):
+        draft.condition(kind, "True" if there else "False", reason, message)

@@ -1,0 +1,364 @@
+"""One step's way: not begun -> Started -> Applied -> Completed, Failed or Skipped.
+
+`Started` is decided on its own when the step has values to capture, since its manifests are rendered with them; else
+its writes are decided in the same round, after the status that records the intent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from enum import StrEnum
+from typing import Any
+
+from reconcile.borrow.loan import record as record_loans
+from reconcile.borrow.take import TakePlan, Taking, plan_take
+from reconcile.decide.decision import Action, Apply, Borrow, Wait
+from reconcile.decide.draft import Draft
+from reconcile.decide.giving import give_back, loan_step
+from reconcile.probes.evaluate import evaluate, group_of
+from reconcile.probes.gates import gate_verdict
+from reconcile.probes.look import Scope, Unseen
+from reconcile.probes.verdict import Outcome, Verdict
+from reconcile.status.plan import StepKey
+from reconcile.status.record import OwnedObject, StepRecord, StepState
+from reconcile.status.times import time_text
+from renderer.model.path import ABSENT, look_up
+from renderer.model.phase import Borrowed, Capture, Occasion
+from renderer.model.probe import EveryTarget, Gate, ObjectTarget, Severity
+from renderer.model.ref import Body, Ref
+from renderer.model.rendered import Manifest, RenderedStep
+
+Admit = Callable[[], str | None]
+"""Why the step may not begin now, though it could; None where it may."""
+
+
+class Progress(StrEnum):
+    DONE = "done"
+    BUSY = "busy"
+    FAILED = "failed"
+
+
+def key_of(item: RenderedStep) -> StepKey:
+    return (item.phase, item.step.name, item.step.node)
+
+
+def free() -> str | None:
+    """Nothing keeps the step from beginning."""
+    return None
+
+
+def advance(draft: Draft, item: RenderedStep, admit: Admit = free) -> Progress:
+    """Takes a step as far as it goes this round."""
+    return _Step(draft, item).advance(admit)
+
+
+class _Step:
+    def __init__(self, draft: Draft, item: RenderedStep) -> None:
+        self.draft = draft
+        self.item = item
+        self.step = item.step
+        self.key = key_of(item)
+
+    def advance(self, admit: Admit) -> Progress:
+        record = self.draft.status.record(self.key)
+        if self.draft.status.is_over(self.key):
+            give_back(self.draft, self.item, Occasion.COMPLETED)
+            return self._begin(admit) if self._is_asked_again() else Progress.DONE
+        if record is None:
+            return self._begin(admit)
+        if record.failed:
+            return Progress.FAILED
+        return self._carry_out(record) if record.state is StepState.STARTED else self._watch(record)
+
+    # ---------------------------------------------------------------------------------------------------- beginning
+
+    def _begin(self, admit: Admit) -> Progress:
+        if self.item.skipped is not None:
+            return self._skip(self.item.skipped)
+        if self.item.pending:
+            return self._wait(f"{', '.join(item.input for item in self.item.pending)} is not known yet")
+        captured: dict[str, Any] = {}
+        if (trigger := self.step.trigger) is not None:
+            verdict = evaluate(trigger.probe, self.draft.world.look, self._scope({}))
+            if not verdict.passed:
+                return self._wait(trigger.waiting or verdict.reason, verdict)
+            captured |= {trigger.capture: verdict.seen} if trigger.capture else {}
+        if (only := self.step.skip_unless) is not None:
+            verdict = evaluate(only.probe, self.draft.world.look, self._scope({}))
+            if verdict.outcome is Outcome.UNKNOWN:
+                return self._wait(verdict.reason, verdict)
+            if not verdict.passed:
+                return self._skip(only.because)
+        return self._start(admit, captured)
+
+    def _start(self, admit: Admit, captured: dict[str, Any]) -> Progress:
+        if self.item.held and self.step.hold and self.step.node:
+            hold = self.step.hold
+            self.draft.status = self.draft.status.with_node(self.step.node, hold.state, hold.reason, hold.message)
+            self.draft.held.setdefault(hold.waiting, []).append(self.step.node)
+            return self._wait(f"{hold.waiting}: {self.step.node}")
+        if (full := admit()) is not None:
+            return self._wait(full)
+        for capture in self.step.captures:
+            value = self._captured(capture)
+            if isinstance(value, Unseen):
+                return self._wait(f"{capture.name} cannot be read: {value.why}")
+            captured[capture.name] = value
+        record = StepRecord(state=StepState.STARTED, started=self.draft.now, captured=captured)
+        self.draft.record(self.key, record)
+        self._node_state("active")
+        for capture in self.step.captures:
+            if capture.record:
+                self.draft.status = self.draft.status.with_field(capture.record, captured[capture.name])
+        return Progress.BUSY if captured else self._carry_out(record)
+
+    def _captured(self, capture: Capture) -> Any:
+        ref = self._ref_of(capture)
+        body = self.draft.world.look.get(ref)
+        if isinstance(body, Unseen):
+            return body
+        value = ABSENT if body is None else look_up(body, capture.path)
+        if value is ABSENT or value is None:
+            value = capture.default
+        if value is None:
+            return Unseen(why=f"{ref} does not have it")
+        return value + capture.add if isinstance(value, int) and not isinstance(value, bool) else value
+
+    def _ref_of(self, capture: Capture) -> Ref:
+        if isinstance(capture.target, ObjectTarget):
+            return capture.target.ref
+        return next(iter(self._scope({}).manifests.get(getattr(capture.target, "file", ""), ())))
+
+    def _is_asked_again(self) -> bool:
+        """Whether a step that repeats is asked for once more, with another value than it has answered."""
+        if not self.step.repeat or self.step.trigger is None or self.item.skipped is not None or self.item.pending:
+            return False
+        return evaluate(self.step.trigger.probe, self.draft.world.look, self._scope({})).passed
+
+    # -------------------------------------------------------------------------------------------------- carrying out
+
+    def _carry_out(self, record: StepRecord) -> Progress:
+        if not self._fetched(record):
+            return Progress.DONE if self.item.phase in self.draft.status.skipped else Progress.BUSY
+        actions = self._writes(record)
+        if actions is None:
+            return Progress.BUSY
+        self._seed()
+        for path, value in self.item.records:
+            self.draft.status = self.draft.status.with_field(path, value)
+        if actions:
+            self.draft.actions += actions
+            return Progress.BUSY
+        self._applied(record)
+        return self._watch(self.draft.status.records[self.key])
+
+    def _applied(self, record: StepRecord) -> None:
+        self.draft.record(self.key, applied(self.item, record))
+
+    def _fetched(self, record: StepRecord) -> bool:
+        for fetch in self.step.fetches:
+            missing = self.draft.world.unfetched.get(fetch.name)
+            if missing is None:
+                continue
+            if missing.absent and fetch.absent is not None:
+                self.draft.status = self.draft.status.with_skipped(self.item.phase, fetch.absent.because)
+                self.draft.record(self.key, record.ending(StepState.SKIPPED, self.draft.now, fetch.absent.because))
+                if fetch.absent.event:
+                    self.draft.events.append(fetch.absent.event)
+            else:
+                self.draft.progress = missing.why
+                self._wait(missing.why)
+            return False
+        return True
+
+    def _writes(self, record: StepRecord) -> list[Action] | None:
+        """The writes that are left to do; None where one of them has to wait, since a step is written as a whole."""
+        actions: list[Action] = []
+        for manifest in self.item.manifests:
+            if not isinstance(manifest.spec, Borrowed):
+                actions.append(Apply(manifest=manifest, step=self.key))
+                continue
+            plan = self._taking(manifest, manifest.spec)
+            if plan is None:
+                return None
+            if plan.taking is Taking.TAKE and plan.patch:
+                self._remember(manifest, plan)
+                actions.append(Borrow(manifest=manifest, patch=plan.patch, step=self.key))
+        return actions
+
+    def _taking(self, manifest: Manifest, spec: Borrowed) -> TakePlan | None:
+        live = self.draft.world.look.get(manifest.ref)
+        if isinstance(live, Unseen):
+            self._wait(f"{manifest.ref} cannot be read: {live.why}")
+            return None
+        plan = plan_take(manifest.body, spec, live)
+        if plan.taking is Taking.WAIT:
+            self._wait(plan.because)
+            return None
+        return plan
+
+    def _remember(self, manifest: Manifest, plan: TakePlan) -> None:
+        loans = record_loans(
+            self.draft.status.loans,
+            plan.originals,
+            phase=self.item.phase,
+            step=loan_step(self.item),
+            ref=manifest.ref,
+            taken=time_text(self.draft.now),
+        )
+        self.draft.status = self.draft.status.with_loans(loans)
+
+    def _seed(self) -> None:
+        """Puts every node of the plan at the start, but those that are past it."""
+        if (seed := self.step.seed) is None:
+            return
+        for node in self.draft.nodes:
+            state = (self.draft.status.node_states.get(node) or {}).get("state")
+            if state is None or state in seed.replaces:
+                self.draft.status = self.draft.status.reset_node(node, seed.state)
+
+    # ------------------------------------------------------------------------------------------------------ watching
+
+    def _watch(self, record: StepRecord) -> Progress:
+        self._job_states()
+        verdicts = [self._gate(index, gate, record) for index, gate in enumerate(self.step.gates)]
+        for gate, verdict in zip(self.step.gates, verdicts, strict=True):
+            if verdict.outcome is Outcome.FAILED and gate.failure.severity is Severity.TERMINAL:
+                return self._fail(gate, verdict, record)
+        waiting = [verdict for verdict in verdicts if verdict.outcome in (Outcome.WAITING, Outcome.UNKNOWN)]
+        if waiting:
+            return Progress.BUSY
+        return self._complete(record, [v for v in verdicts if v.outcome is Outcome.FAILED])
+
+    def _gate(self, index: int, gate: Gate, record: StepRecord) -> Verdict:
+        seen = evaluate(gate.probe, self.draft.world.look, self._scope(record.captured))
+        place = (self.item.id, index)
+        counted = gate_verdict(gate, seen, self.draft.world.passes.get(place, 0))
+        self.draft.passes[place] = counted.passes
+        verdict = counted.verdict
+        if verdict.outcome in (Outcome.WAITING, Outcome.UNKNOWN):
+            took = self.draft.world.attended(record.started)
+            if gate.timeout is not None and took > gate.timeout:
+                return replace(verdict, outcome=Outcome.FAILED, reason=f"{verdict.reason} after {gate.timeout} s")
+            slow = gate.slow_after is not None and took > gate.slow_after
+            self._wait(verdict.reason, verdict, slow=slow, since=record)
+            self.draft.progress = self.draft.progress or gate.waiting or ""
+        return verdict
+
+    def _fail(self, gate: Gate, verdict: Verdict, record: StepRecord) -> Progress:
+        reason, why = self._own_words(verdict)
+        message = (gate.failure.message or verdict.reason).replace("<why>", why)
+        self.draft.record(self.key, record.ending(StepState.FAILED, self.draft.now, message))
+        self._node_state("failed", reason, why)
+        if gate.failure.event:
+            self.draft.events.append(gate.failure.event)
+        return Progress.FAILED
+
+    def _own_words(self, verdict: Verdict) -> tuple[str, str]:
+        """Reason and message of the condition by which an object says that it has failed; else the probe's words."""
+        for ref in verdict.offenders:
+            body = self.draft.world.look.get(ref)
+            for condition in look_up(body, ("status", "conditions")) or () if isinstance(body, Mapping) else ():
+                if condition.get("type") == "Failed" and condition.get("status") == "True":
+                    return condition.get("reason", ""), condition.get("message") or verdict.reason
+        return "", verdict.reason
+
+    def _complete(self, record: StepRecord, warnings: list[Verdict]) -> Progress:
+        message = "; ".join(verdict.reason for verdict in warnings)
+        if message:
+            text = next((g.failure.message for g in self.step.gates if g.failure.message), message)
+            self.draft.event("Warning", "StepWarning", f"{text} ({message})")
+        self.draft.record(self.key, record.ending(StepState.COMPLETED, self.draft.now, message))
+        self._node_state("completed")
+        give_back(self.draft, self.item, Occasion.COMPLETED)
+        return Progress.DONE
+
+    def _skip(self, because: str) -> Progress:
+        record = StepRecord(state=StepState.SKIPPED, started=self.draft.now, ended=self.draft.now, message=because)
+        self.draft.record(self.key, record)
+        return Progress.DONE
+
+    def _job_states(self) -> None:
+        """States of nodes as told by Jobs that somebody else makes for our object."""
+        if (told := self.step.job_states) is None:
+            return
+        for job in jobs_of(self.draft, self.item):
+            node = ((job.get("metadata") or {}).get("labels") or {}).get(told.node_label)
+            state = getattr(told.states, _job_word(job))
+            if node and state:
+                self.draft.status = self.draft.status.with_node(str(node), state, *_job_failure(job))
+
+    # ------------------------------------------------------------------------------------------------------- support
+
+    def _node_state(self, word: str, reason: str = "", message: str = "") -> None:
+        state = getattr(self.step.node_states, word, None)
+        if state and self.step.node:
+            self.draft.status = self.draft.status.with_node(self.step.node, state, reason, message)
+
+    def _scope(self, captured: Mapping[str, Any]) -> Scope:
+        known = self.draft.status.captured(self.item.phase, self.step.node)
+        return Scope(
+            kinds=self.draft.world.kinds,
+            now=self.draft.now,
+            manifests=refs_by_template(self.item),
+            captured={**known, **captured},
+        )
+
+    def _wait(
+        self, text: str, verdict: Verdict | None = None, *, slow: bool = False, since: StepRecord | None = None
+    ) -> Progress:
+        self.draft.waits.append(
+            Wait(
+                text=text,
+                step=self.item.id,
+                node=self.step.node,
+                since=since.started if since else None,
+                slow=slow,
+                unknown=verdict is not None and verdict.outcome is Outcome.UNKNOWN,
+                refs=verdict.offenders if verdict else (),
+            )
+        )
+        return Progress.BUSY
+
+
+def applied(item: RenderedStep, record: StepRecord) -> StepRecord:
+    """The record once all writes of the step are made."""
+    objects = tuple(OwnedObject.of(manifest) for manifest in item.manifests if not manifest.borrowed)
+    return replace(record, state=StepState.APPLIED, objects=objects)
+
+
+def refs_by_template(item: RenderedStep) -> dict[str, tuple[Ref, ...]]:
+    refs: dict[str, tuple[Ref, ...]] = {}
+    for manifest in item.manifests:
+        refs[manifest.spec.file] = (*refs.get(manifest.spec.file, ()), manifest.ref)
+    return refs
+
+
+def job_group(item: RenderedStep) -> EveryTarget | None:
+    """The Jobs that tell the states of nodes for this step."""
+    told = item.step.job_states
+    if told is None:
+        return None
+    return EveryTarget(api_version="batch/v1", kind="Job", namespace=told.namespace, labels=told.labels)
+
+
+def jobs_of(draft: Draft, item: RenderedStep) -> Iterator[Body]:
+    target = job_group(item)
+    found = draft.world.look.list(group_of(target)) if target else ()
+    if not isinstance(found, Unseen):
+        yield from found
+
+
+def _job_word(job: Body) -> str:
+    for condition in look_up(job, ("status", "conditions")) or ():
+        if condition.get("status") == "True" and condition.get("type") in ("Complete", "Failed"):
+            return "completed" if condition["type"] == "Complete" else "failed"
+    return "active"
+
+
+def _job_failure(job: Body) -> tuple[str, str]:
+    for condition in look_up(job, ("status", "conditions")) or ():
+        if condition.get("type") == "Failed" and condition.get("status") == "True":
+            return condition.get("reason", ""), condition.get("message", "")
+    return "", ""

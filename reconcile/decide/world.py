@@ -1,0 +1,41 @@
+"""What a decision is made from: everything that was read this tick, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from reconcile.probes.look import Look
+from renderer.catalog.kinds import Kinds
+from renderer.model.ref import Body
+from renderer.model.rendered import RenderedPlan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unfetched:
+    """A document that could not be read, and why. `absent` where the repository says that it has none (HTTP 404)."""
+
+    why: str
+    absent: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    """`plan` is the UpgradePlan as it was read; `blocker` the name of another upgrade that goes first, if any.
+
+    `rendered` was made from this plan and what was captured so far. `unfetched` has the documents of steps under way
+    that could not be read, by name. `attended(since)` is how many seconds since then count: not those in which the
+    API server was away. `passes` is how often in a row each gate had passed before, by step id and place.
+    """
+
+    plan: Body
+    rendered: RenderedPlan
+    kinds: Kinds
+    look: Look
+    now: datetime
+    attended: Callable[[datetime], float]
+    blocker: str | None = None
+    unfetched: Mapping[str, Unfetched] = field(default_factory=dict)
+    passes: Mapping[tuple[str, int], int] = field(default_factory=dict)
+    approved: Mapping[str, str] = field(default_factory=dict)
