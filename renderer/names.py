@@ -20,7 +20,7 @@ def safe_concat(*parts: str) -> str:
     digest = hashlib.sha256(name.encode()).hexdigest()
     if _ALNUM.match(name[56]):
         return f"{name[:57]}-{digest[:5]}"
-    return f"{name[:56].rstrip('-._')}-{digest[:6]}"
+    return f"{name[:56]}-{digest[:6]}"
 
 
 def label_value(text: str) -> str:
