@@ -107,7 +107,8 @@ class StepRenderer:
         self.problems.extend([problem for manifest in manifests for problem in manifest.problems])
         made = tuple(manifest.manifest for manifest in manifests)
         undo = self._undo(declared, bare, raw, context)
-        step = replace(step, gates=self._gates(step, made, declared), undo=undo.step if undo else None)
+        gates = self._gates(step, made, {file for file, _ in left_out}, declared)
+        step = replace(step, gates=gates, undo=undo.step if undo else None)
         held = step.hold and self.templates.evaluate(step.hold.when, context.names, file=declared.document.file)
         # Whether a node is held is the operator's to change at any time, so it is no part of the digest.
         parts = [bare.node, filled, [[item.file, item.digest] for item in made], undo.digest if undo else None]
@@ -144,9 +145,15 @@ class StepRenderer:
             return [self._filled(item, context, declared) for item in value]
         return value
 
-    def _gates(self, step: Step, manifests: tuple[Manifest, ...], declared: Declared) -> tuple[Gate, ...]:
-        """The declared gates; where there are none, every owned object must be ready by its kind's rule."""
-        gates = step.gates or implied_gates(step, [item.spec.file for item in manifests if not item.borrowed])
+    def _gates(
+        self, step: Step, manifests: tuple[Manifest, ...], left_out: set[str], declared: Declared
+    ) -> tuple[Gate, ...]:
+        """The declared gates, but those over a manifest that is left out; where none are declared, every owned object
+        must be ready by its kind's rule."""
+        gates = tuple(gate for gate in step.gates if getattr(gate.probe.target, "file", None) not in left_out)
+        if not step.gates and not step.no_gate:
+            owned = dict.fromkeys(item.spec.file for item in manifests if not item.borrowed)
+            gates = tuple(Gate(probe=Probe(target=ManifestTarget(file=file), all=(Builtin(),))) for file in owned)
         for gate in gates:
             self._has_rule(gate.probe, manifests, step, declared)
         return gates

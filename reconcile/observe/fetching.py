@@ -1,0 +1,95 @@
+"""Reads the documents that the upgrade's repository serves. What cannot be read is said, and asked for again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from reconcile.cluster.errors import Away, BackendFailed, ClusterError
+from reconcile.cluster.protocol import Cluster
+from reconcile.decide.world import Unfetched
+from renderer.catalog.kinds import Kinds
+from renderer.errors import Problems
+from renderer.model.phase import Fetch, FetchAs
+from renderer.model.ref import Ref
+from renderer.yaml_door import parse
+
+_NOT_FOUND = 404
+
+Read = Callable[[Fetch], bytes]
+"""Reads one document. Raises `BackendFailed` with the HTTP status that the repository answered, or that nobody did."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fetched:
+    """What was read by name, and why the rest was not."""
+
+    values: Mapping[str, Any]
+    missing: Mapping[str, Unfetched]
+
+
+def through_the_proxy(cluster: Cluster, kinds: Kinds) -> Read:
+    """Reads by way of the API server, from inside and outside the cluster alike."""
+    kind = kinds.row("v1", "Service").kind
+
+    def read(fetch: Fetch) -> bytes:
+        ref = Ref(api_version="v1", kind="Service", namespace=fetch.namespace, name=f"{fetch.service}:{fetch.port}")
+        return cluster.read(kind, ref, f"proxy{fetch.path}")
+
+    return read
+
+
+def fetch_all(fetches: Iterable[Fetch], read: Read) -> Fetched:
+    """Reads every document that is wanted now. Raises `Away` where the API server itself does not answer."""
+    values: dict[str, Any] = {}
+    missing: dict[str, Unfetched] = {}
+    for fetch in fetches:
+        found = _fetch(fetch, read)
+        if isinstance(found, Unfetched):
+            missing[fetch.name] = found
+        else:
+            values[fetch.name] = found
+    return Fetched(values=values, missing=missing)
+
+
+def _fetch(fetch: Fetch, read: Read) -> Any:
+    try:
+        content = read(fetch)
+    except BackendFailed as error:
+        why = f"fetch {_url(fetch)}: {error.problem.message}"
+        return Unfetched(why=why, absent=error.status == _NOT_FOUND and fetch.absent is not None)
+    except Away:
+        raise
+    except ClusterError as error:
+        return Unfetched(why=f"fetch {_url(fetch)}: {error.problem.message}")
+    try:
+        return _READERS[fetch.read_as](content.decode(), fetch)
+    except (ValueError, Problems) as error:
+        return Unfetched(why=f"{_url(fetch)}: {str(error).partition(chr(10))[0]}")
+
+
+def _release(text: str, fetch: Fetch) -> dict[str, Any]:
+    documents = parse(text, fetch.path)
+    bodies = [document.text for document in documents if isinstance(document.text, dict)]
+    if len(bodies) != 1:
+        raise ValueError("is no release file: wanted one mapping")
+    body: dict[str, Any] = bodies[0]
+    empty = [key for key in fetch.required if not body.get(key)]
+    if empty:
+        raise ValueError(f"the release file has no {', '.join(empty)}")
+    return body
+
+
+def _lines(text: str, fetch: Fetch) -> list[str]:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if fetch.non_empty and not lines:
+        raise ValueError("the list is empty, and everything would be removed by it")
+    return lines
+
+
+_READERS: Mapping[FetchAs, Callable[[str, Fetch], Any]] = {FetchAs.RELEASE: _release, FetchAs.LINES: _lines}
+
+
+def _url(fetch: Fetch) -> str:
+    return f"http://{fetch.service}.{fetch.namespace}:{fetch.port}{fetch.path}"

@@ -1,0 +1,125 @@
+"""What is known of a cluster and is no object: kubelets' disks and API servers' certificates.
+
+Kubelets are asked through the API server's node proxy, so that no token of ours leaves for an address that nobody has
+vouched for. Answers are kept for a moment: a disk does not fill within a round.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timedelta
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from reconcile.cluster.errors import Away, ClusterError
+from reconcile.cluster.protocol import Cluster
+from reconcile.probes.look import CertificateReading, Group, KubeletReading, Unseen
+from renderer.catalog.kinds import Kinds
+from renderer.model.path import ABSENT, look_up
+from renderer.model.ref import Ref, ref_of
+
+if TYPE_CHECKING:
+    from reconcile.observe.snapshot import Snapshot
+
+_FRESH = timedelta(seconds=60)
+_AT_ONCE = 8
+_API_SERVERS = ("discovery.k8s.io/v1", "EndpointSlice", "default")
+
+Dial = Callable[[str, int], datetime | None]
+"""(address, port) -> when the first presented certificate ends. Raises `OSError` where nobody answers."""
+
+
+class Readings:
+    """Asks, and remembers for a minute. `known` has what was given as facts instead, by node or address."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        kinds: Kinds,
+        now: Callable[[], datetime],
+        dial: Dial,
+        known: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._cluster = cluster
+        self._kinds = kinds
+        self._now = now
+        self._dial = dial
+        self._known = known or {}
+        self._kept: dict[tuple[str, str], tuple[datetime, Any]] = {}
+
+    def kubelets(self, snapshot: Snapshot) -> dict[str, KubeletReading | Unseen]:
+        """One for each Node that the snapshot lists."""
+        nodes = snapshot.list(Group(api_version="v1", kind="Node"))
+        if isinstance(nodes, Unseen):
+            return {}
+        refs = [ref_of(node) for node in nodes]
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            readings = list(pool.map(self._kubelet, refs))
+        return {ref.name: reading for ref, reading in zip(refs, readings, strict=True)}
+
+    def certificates(self, snapshot: Snapshot) -> dict[str, CertificateReading | Unseen]:
+        """One for each address of the API servers."""
+        found: dict[str, CertificateReading | Unseen] = {}
+        for group, slices in snapshot.groups.items():
+            if (group.api_version, group.kind, group.namespace) != _API_SERVERS or isinstance(slices, Unseen):
+                continue
+            for item in slices:
+                port = next((p["port"] for p in item.get("ports") or () if p.get("port")), 6443)
+                for endpoint in item.get("endpoints") or ():
+                    found |= {address: self._certificate(address, port) for address in endpoint.get("addresses") or ()}
+        return found
+
+    def _kubelet(self, node: Ref) -> KubeletReading | Unseen:
+        given = look_up(self._known, ("kubelet", node.name))
+        if given is not ABSENT:
+            return KubeletReading(
+                capacity_bytes=look_up(given, ("fs", "capacityBytes")) or None,
+                used_bytes=look_up(given, ("fs", "usedBytes")) or None,
+                image_gc_high_threshold_percent=given.get("imageGCHighThresholdPercent"),
+            )
+        reading: KubeletReading | Unseen = self._remembered("kubelet", node.name, partial(self._ask_kubelet, node))
+        return reading
+
+    def _ask_kubelet(self, node: Ref) -> KubeletReading | Unseen:
+        kind = self._kinds.row(node.api_version, node.kind).kind
+        try:
+            stats = json.loads(self._cluster.read(kind, node, "proxy/stats/summary"))
+            config = json.loads(self._cluster.read(kind, node, "proxy/configz"))
+        except Away:
+            raise
+        except (ClusterError, ValueError) as error:
+            return Unseen(why=str(error).partition("\n")[0])
+        disk = look_up(stats, ("node", "fs"))
+        threshold = look_up(config, ("kubeletconfig", "imageGCHighThresholdPercent"))
+        return KubeletReading(
+            capacity_bytes=_number(look_up(disk, ("capacityBytes",))),
+            used_bytes=_number(look_up(disk, ("usedBytes",))),
+            image_gc_high_threshold_percent=_number(threshold),
+        )
+
+    def _certificate(self, address: str, port: int) -> CertificateReading | Unseen:
+        given = look_up(self._known, ("certificates", address, "notAfter"))
+        if given is not ABSENT:
+            return CertificateReading(not_after=datetime.fromisoformat(given))
+        ask = partial(self._ask_certificate, address, port)
+        reading: CertificateReading | Unseen = self._remembered("certificate", address, ask)
+        return reading
+
+    def _ask_certificate(self, address: str, port: int) -> CertificateReading | Unseen:
+        try:
+            return CertificateReading(not_after=self._dial(address, port))
+        except OSError as error:
+            return Unseen(why=str(error) or type(error).__name__)
+
+    def _remembered(self, what: str, name: str, ask: Callable[[], Any]) -> Any:
+        asked, answer = self._kept.get((what, name), (None, None))
+        if asked is None or self._now() - asked > _FRESH or isinstance(answer, Unseen):
+            answer = ask()
+            self._kept[what, name] = (self._now(), answer)
+        return answer
+
+
+def _number(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None

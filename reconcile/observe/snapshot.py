@@ -1,0 +1,80 @@
+"""What was read in one round: the needs of a decision, each answered once. It is all that the decision can see."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from reconcile.observe.readings import Readings
+from reconcile.observe.source import Source
+from reconcile.probes.look import CertificateReading, Group, KubeletReading, Need, Reading, Unseen
+from renderer.model.ref import Body, Ref, ref_of
+
+_UNASKED = Unseen(why="it was not read")
+
+
+class Snapshot:
+    """A `Look` over what was read. A group also answers for its objects one by one, and for narrower groups."""
+
+    def __init__(self) -> None:
+        self.objects: dict[Ref, Body | Unseen | None] = {}
+        self.groups: dict[Group, tuple[Body, ...] | Unseen] = {}
+        self.kubelets: dict[str, KubeletReading | Unseen] = {}
+        self.certificates: dict[str, CertificateReading | Unseen] = {}
+
+    def get(self, ref: Ref) -> Body | Unseen | None:
+        if ref in self.objects:
+            return self.objects[ref]
+        for group, found in self.groups.items():
+            if _covers(group, ref) and not isinstance(found, Unseen):
+                return next((body for body in found if ref_of(body) == ref), None)
+        return _UNASKED
+
+    def list(self, group: Group) -> tuple[Body, ...] | Unseen:
+        if group in self.groups:
+            return self.groups[group]
+        for wider, found in self.groups.items():
+            if _holds(wider, group):
+                return found if isinstance(found, Unseen) else _within(found, group)
+        return _UNASKED
+
+    def kubelet(self, node: str) -> KubeletReading | Unseen:
+        return self.kubelets.get(node, _UNASKED)
+
+    def certificate(self, address: str) -> CertificateReading | Unseen:
+        return self.certificates.get(address, _UNASKED)
+
+
+def take(needs: Iterable[Need], source: Source, readings: Readings) -> Snapshot:
+    """Reads everything that is needed. Raises `Away` and its like; an object that cannot be read is `Unseen`."""
+    snapshot = Snapshot()
+    wanted = list(needs)
+    for group in (need for need in wanted if isinstance(need, Group)):
+        snapshot.groups[group] = source.list(group)
+    for ref in (need for need in wanted if isinstance(need, Ref)):
+        if snapshot.get(ref) is _UNASKED:
+            snapshot.objects[ref] = source.get(ref)
+    if Reading.KUBELET in wanted:
+        snapshot.kubelets = readings.kubelets(snapshot)
+    if Reading.CERTIFICATES in wanted:
+        snapshot.certificates = readings.certificates(snapshot)
+    return snapshot
+
+
+def _covers(group: Group, ref: Ref) -> bool:
+    """Whether the group, unlabelled, would hold the object if it exists."""
+    same = (group.api_version, group.kind) == (ref.api_version, ref.kind)
+    return same and not group.labels and group.namespace in ("", ref.namespace)
+
+
+def _holds(wider: Group, group: Group) -> bool:
+    same = (wider.api_version, wider.kind) == (group.api_version, group.kind)
+    return same and wider.namespace in ("", group.namespace) and set(wider.labels) <= set(group.labels)
+
+
+def _within(found: tuple[Body, ...], group: Group) -> tuple[Body, ...]:
+    return tuple(
+        body
+        for body in found
+        if group.namespace in ("", ref_of(body).namespace)
+        and set(group.labels) <= set((body["metadata"].get("labels") or {}).items())
+    )

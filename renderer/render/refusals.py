@@ -1,0 +1,53 @@
+"""Decides the gates that need no cluster, so that a reviewer is told today what would end the upgrade tomorrow.
+
+The rules are those of the catalogue that say `render_time`; each has a row here. The loop carries them out again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from renderer.catalog.rules import RULES
+from renderer.model.probe import Rule
+from renderer.model.rendered import RenderedPlan, RenderedStep
+from renderer.versions import refusal
+
+Arguments = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """A gate that cannot pass. `message` is what the plan would fail with, `arguments` what was looked at."""
+
+    reason: str
+    message: str
+    step: RenderedStep
+    arguments: Arguments
+
+
+def refusals(plan: RenderedPlan) -> Iterator[Refusal]:
+    """Of every step that is neither skipped nor pending, in the order in which they run."""
+    for step in (step for phase in plan.phases for step in phase.steps if step.skipped is None and not step.pending):
+        predicates = (predicate for gate in step.step.gates for predicate in gate.probe.all)
+        for rule in (item for item in predicates if isinstance(item, Rule) and RULES[item.name].render_time):
+            reason, decide = DECIDED[rule.name]
+            arguments = dict(rule.arguments)
+            if message := decide(arguments):
+                yield Refusal(reason=reason, message=message, step=step, arguments=arguments)
+
+
+def _version(arguments: Arguments) -> str | None:
+    return refusal(
+        current=str(arguments["current"]),
+        target=str(arguments["target"]),
+        minimum=str(arguments.get("minimum") or ""),
+        strict=str(arguments.get("strict", True)).lower() not in ("false", "f", "0"),
+    )
+
+
+DECIDED: Mapping[str, tuple[str, Callable[[Arguments], str | None]]] = {
+    "versionEligible": ("VersionNotEligible", _version)
+}
+"""Rule to the reason of a refusal and what decides. A test holds it to the rules that say `render_time`."""
