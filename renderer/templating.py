@@ -83,6 +83,16 @@ class Templates:
             return value
         raise AssertionError("unreachable")
 
+    @property
+    def filters(self) -> Mapping[str, Callable[..., Any]]:
+        """Every filter that a template may use."""
+        return self._environment.filters
+
+    @property
+    def functions(self) -> Mapping[str, Any]:
+        """What a template may call whatever the context."""
+        return self._environment.globals
+
     def check_syntax(self, path: str) -> None:
         """Raises `Problems` where a template cannot be compiled."""
         with _Explained(self, path):

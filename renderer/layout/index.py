@@ -87,7 +87,7 @@ def _step(step: RenderedStep, declared: Step, kinds: Kinds) -> dict[str, Any]:
     return _set(
         name=step.step.name,
         description=declared.description,
-        runs=_POSITIONS.get(step.step.position),
+        runs=POSITIONS.get(step.step.position),
         forEach=declared.for_each,
         skipped=step.skipped,
         pending=_pending([step]),
@@ -95,7 +95,7 @@ def _step(step: RenderedStep, declared: Step, kinds: Kinds) -> dict[str, Any]:
     )
 
 
-_POSITIONS = {
+POSITIONS = {
     Position.ENTER: "before the phase's active status is recorded",
     Position.LEAVE: "after the phase's completed status is recorded",
 }

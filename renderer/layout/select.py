@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from renderer.errors import Problems, problem
@@ -21,7 +21,7 @@ def select(
     names = [phase.phase.name for phase in plan.phases]
     for name in (*wanted, *([through] if through else ())):
         if name not in names:
-            raise _unknown("phase", name, names)
+            raise unknown("phase", name, names)
     chosen = [phase for phase in plan.phases if not wanted or phase.phase.name in wanted]
     if through:
         chosen = [phase for phase in chosen if phase.phase.name in names[: names.index(through) + 1]]
@@ -34,12 +34,13 @@ def select(
 def _of_node(phases: list[RenderedPhase], node: str) -> list[RenderedPhase]:
     nodes = sorted({step.step.node for phase in phases for step in phase.steps if step.step.node})
     if node not in nodes:
-        raise _unknown("node", node, nodes)
+        raise unknown("node", node, nodes)
     narrowed = (replace(p, steps=tuple(step for step in p.steps if step.step.node == node)) for p in phases)
     return [phase for phase in narrowed if phase.steps]
 
 
-def _unknown(what: str, name: str, known: list[str]) -> Problems:
+def unknown(what: str, name: str, known: Sequence[str]) -> Problems:
+    """A name that is none of the known ones, with what was probably meant."""
     close = difflib.get_close_matches(name, known, n=1)
     hint = f"; did you mean {close[0]!r}?" if close else ""
     return problem(

@@ -1,0 +1,24 @@
+"""The command line: reads arguments, asks the other rooms, prints the answer as text or JSON.
+
+One module a command, imported when that command runs. What a command finds out is decided elsewhere; here it is put
+into one model, and the model into words. `click` is imported nowhere else in the renderer.
+"""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> int:
+    """`upgradeplan`, and `kubectl upgradeplan`: answers the exit status."""
+    from renderer.cli.program import run
+
+    return run(sys.argv)
+
+
+def complete_for_kubectl() -> int:
+    """`kubectl_complete-upgradeplan`: kubectl calls it with the words so far, the last one unfinished."""
+    from renderer.cli.completion import kubectl_candidates
+
+    sys.stdout.write(kubectl_candidates(sys.argv[1:]))
+    return 0

@@ -1,0 +1,109 @@
+"""Prints answers: one model, as text for people or as JSON for machines, and problems likewise.
+
+Text never steers the terminal: what came from files has its control characters written out.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+from itertools import pairwise
+from typing import Any, TextIO
+
+import click
+
+from renderer.errors import Problem, Problems
+
+Model = dict[str, Any]
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+
+output_option = click.option(
+    "-o",
+    "--output",
+    "output",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="Text for people, or JSON with a schema for machines.",
+)
+
+
+def answer(model: Model, output: str, text: Callable[[Model], Iterable[str]]) -> None:
+    """`text` makes lines of the model."""
+    if output == "json":
+        say([json.dumps(model, indent=2, ensure_ascii=False)])
+    else:
+        say(text(model))
+
+
+def say(lines: Iterable[str], stream: TextIO | None = None, *, end: str = "\n") -> None:
+    """All lines in one write, so that a reader that goes away is met once."""
+    (stream or sys.stdout).write("".join(f"{line}{end}" for line in lines))
+
+
+def pending_lines(pending: Iterable[Mapping[str, str]]) -> Iterator[str]:
+    """What has not been given, and how to give it."""
+    yield from (f"pending: {item['input']}; {item['remedy']}" for item in pending)
+
+
+def again(*, add: str = "", leave_out: str = "") -> str:
+    """The command line that is running, a little changed: for a `next` line that can be copied."""
+    context = click.get_current_context()
+    words = [word for word in context.find_root().obj if word != leave_out]
+    return shlex.join([*context.find_root().command_path.split(), *words, *([add] if add else [])])
+
+
+def show_problems(refusal: Problems, *, as_json: bool) -> None:
+    """All problems by place: as text on stderr with a count, or as JSON on stdout."""
+    found = sorted(refusal.problems, key=_place)
+    if as_json:
+        say([json.dumps({"problems": problem_models(found)}, indent=2, ensure_ascii=False)])
+        return
+    sys.stdout.flush()
+    count = [f"{len(found)} problems"] if len(found) > 1 else []
+    say([*(str(_plain(problem)) for problem in found), *count], sys.stderr)
+
+
+def problem_models(problems: Iterable[Problem]) -> list[Model]:
+    """Problems as `schemas/problems.json` has them: what is not known is left out."""
+    return [{key: value for key, value in asdict(problem).items() if value is not None} for problem in problems]
+
+
+def wants_json(argv: Sequence[str]) -> bool:
+    """Whether JSON was asked for, told from the bare words: the command line itself may be what is wrong."""
+    pairs = pairwise(argv)
+    return any(pair in (("-o", "json"), ("--output", "json")) for pair in pairs) or any(
+        word in ("-ojson", "--output=json") for word in argv
+    )
+
+
+def table(rows: Iterable[Sequence[str]]) -> list[str]:
+    """Rows as lines with aligned columns; the first row is the heading."""
+    cells = [tuple(plain(cell) for cell in row) for row in rows]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells]
+
+
+def plain(text: str) -> str:
+    """Text on one line: a control character as its escape."""
+    return _CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
+
+
+def painted(text: str, colour: str) -> str:
+    """In colour where a terminal shows it and nobody asked for none (no-color.org)."""
+    wanted = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return click.style(text, fg=colour) if wanted else text
+
+
+def _plain(problem: Problem) -> Problem:
+    parts: Model = {name: plain(value) for name, value in asdict(problem).items() if isinstance(value, str)}
+    return replace(problem, **parts)
+
+
+def _place(problem: Problem) -> tuple[str, int, str, str]:
+    return (problem.file or "", problem.line or 0, problem.field or "", problem.message)

@@ -1,0 +1,56 @@
+"""`completion`: the script that makes a shell complete our commands, and the same candidates for kubectl."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+from click.shell_completion import CompletionItem, ShellComplete, get_completion_class
+
+from renderer.cli.program import COMPLETE_VARIABLE, PROGRAM
+from renderer.errors import ExitCode
+
+_NO_FILES = 4
+_FILES = 0
+_FOLDERS = 16
+"""kubectl's directives (`ShellCompDirective` of cobra): what the shell adds to the candidates of its own."""
+
+
+@click.command
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> ExitCode:
+    """Print a script that completes commands.
+
+    \b
+      bash:  source <(upgradeplan completion bash)
+      zsh:   source <(upgradeplan completion zsh)
+      fish:  upgradeplan completion fish | source
+
+    For `kubectl upgradeplan` nothing is needed but kubectl's own completion: the program kubectl_complete-upgradeplan,
+    installed beside this one, answers it.
+    """
+    made = get_completion_class(shell)
+    if made is None:
+        raise click.UsageError(f"there is no completion for {shell}")
+    click.echo(_completer(made).source(), nl=False)
+    return ExitCode.YES
+
+
+def kubectl_candidates(words: Sequence[str]) -> str:
+    """What a `kubectl_complete-` program prints: candidates, described behind a tab, then `:` and a directive."""
+    *before, unfinished = words or [""]
+    found = _completer(ShellComplete).get_completions(list(before), unfinished)
+    lines = [_line(item) for item in found if item.type == "plain"]
+    kinds = {item.type for item in found}
+    directive = _FOLDERS if kinds == {"dir"} else _FILES if "file" in kinds else _NO_FILES
+    return "".join(f"{line}\n" for line in (*lines, f":{directive}"))
+
+
+def _line(item: CompletionItem[str]) -> str:
+    return f"{item.value}\t{item.help}" if item.help else str(item.value)
+
+
+def _completer(kind: type[ShellComplete]) -> ShellComplete:
+    from renderer.cli.commands import program
+
+    return kind(program, {}, PROGRAM, COMPLETE_VARIABLE)

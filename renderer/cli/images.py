@@ -1,0 +1,136 @@
+"""`images`: every image that any rendered object uses, and whether a release's list has it."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from renderer.cli.answer import Model, answer, output_option, pending_lines, say
+from renderer.cli.given import Given, input_options, rendering_of
+from renderer.errors import ExitCode, Problems, problem
+
+if TYPE_CHECKING:
+    from renderer.model.rendered import RenderedPlan
+
+_REGISTRY = re.compile(r"^(?:(?:index\.)?docker\.io/)?(?:library/)?")
+_SHOWN = 3
+
+
+@click.command
+@input_options
+@click.option(
+    "--against",
+    type=click.Path(),
+    metavar="FILE|ISO",
+    help="An image list, one image a line, or the ISO image that holds it; exit 1 if it lacks an image.",
+)
+@output_option
+def images(given: Given, against: str | None, output: str) -> ExitCode:
+    """List the images that the manifests use, one a line.
+
+    With --against only those that the list lacks, with the objects that use them: in an air gap they would have to be
+    brought to the nodes by other means.
+    """
+    from renderer.layout.index import pending_of
+
+    listed = None if against is None else _list(Path(against))
+    plan = rendering_of(given).plan
+    users = _users(plan)
+    model: Model = {
+        "images": [{"image": image, "usedBy": users[image]} for image in plan.images],
+        "pending": [{"input": name, "remedy": remedy} for name, remedy in pending_of(plan).items()],
+    }
+    if listed is not None:
+        missing = [image for image in plan.images if not _has(listed, image)]
+        model |= {"against": str(against), "missing": missing}
+    answer(model, output, _text if listed is None else _missing_text)
+    if output == "text":
+        say(pending_lines(model["pending"]), sys.stderr)
+    return ExitCode.NO if model.get("missing") else ExitCode.YES
+
+
+def _users(plan: RenderedPlan) -> Mapping[str, list[str]]:
+    """Image to the objects that use it, in the order in which they are applied."""
+    users: dict[str, list[str]] = defaultdict(list)
+    for manifest in plan.manifests():
+        for image in dict.fromkeys(manifest.images):
+            users[image].append(str(manifest.ref))
+    return users
+
+
+def _text(model: Model) -> list[str]:
+    return [item["image"] for item in model["images"]]
+
+
+def _missing_text(model: Model) -> Iterator[str]:
+    missing = set(model["missing"])
+    if not missing:
+        yield f"{len(model['images'])} of {len(model['images'])} images are in {model['against']}"
+        return
+    for item in model["images"]:
+        if item["image"] in missing:
+            yield f"{item['image']} is not in {model['against']}"
+            yield f"    used by {_some(item['usedBy'])}"
+    yield f"{len(missing)} of {len(model['images'])} images are not there"
+
+
+def _some(users: Sequence[str]) -> str:
+    more = f" and {len(users) - _SHOWN} more" if len(users) > _SHOWN else ""
+    return ", ".join(users[:_SHOWN]) + more
+
+
+def _has(listed: frozenset[str], image: str) -> bool:
+    """A list knows tags; a digest beside the tag says which build, and no list has it."""
+    whole = normal(image)
+    return whole in listed or normal(whole.partition("@")[0]) in listed
+
+
+def normal(image: str) -> str:
+    """One spelling for one image: without Docker's registry, its `library/`, and with the tag that is meant."""
+    name = _REGISTRY.sub("", image)
+    return name if "@" in name or ":" in name.rpartition("/")[2] else f"{name}:latest"
+
+
+def _list(path: Path) -> frozenset[str]:
+    """The images of a list in one spelling. Raises `Problems`."""
+    from renderer.files.iso import is_iso
+    from renderer.files.read import read_bytes
+    from renderer.files.text import text_of
+
+    if is_iso(path):
+        return frozenset(map(normal, _of_iso(path)))
+    lines = enumerate(text_of(read_bytes(path), str(path)).splitlines(), 1)
+    entries = {number: line.strip() for number, line in lines if line.strip() and not line.lstrip().startswith("#")}
+    if wrong := [number for number, entry in entries.items() if re.search(r"\s", entry)]:
+        raise _no_list(path, wrong, entries[wrong[0]])
+    if not entries:
+        raise problem("EmptyImageList", "holds no image", file=str(path), remedy="write one image a line")
+    return frozenset(map(normal, entries.values()))
+
+
+def _of_iso(path: Path) -> list[str]:
+    from renderer.files.iso import read_iso
+
+    bodies = [document.value for document in read_iso(path, None)]
+    lists = [body["facts"]["imageLists"]["current"] for body in bodies if "facts" in body]
+    if not lists:
+        remedy = "name the release's image_list_all.txt itself"
+        raise problem("NoImageList", "holds no image list", file=str(path), remedy=remedy)
+    return list(lists[0])
+
+
+def _no_list(path: Path, lines: Sequence[int], entry: str) -> Problems:
+    more = f", nor is what {len(lines) - 1} more lines hold" if len(lines) > 1 else ""
+    return problem(
+        "InvalidImageList",
+        f"{entry!r} is no image{more}",
+        file=str(path),
+        line=lines[0],
+        remedy="write one image a line, such as rancher/harvester:v1.8.0",
+    )

@@ -1,0 +1,160 @@
+"""`render`: a plan's manifests on stdout, or as a tree of files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from renderer.cli.answer import Model, again, answer, output_option, pending_lines, say
+from renderer.cli.given import FOLDER, Given, Rendering, input_options, rendering_of
+from renderer.errors import ExitCode
+
+if TYPE_CHECKING:
+    from renderer.model.rendered import RenderedPlan
+
+DEFAULT_LAYOUT = "plain"
+
+
+class Layout(click.ParamType[str]):
+    """The name of a layout. The table is asked only for a name that was given: it needs the whole renderer."""
+
+    name = "layout"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        layout = str(value)
+        if layout != DEFAULT_LAYOUT and layout not in layouts():
+            self.fail(f"{layout!r} is none of {', '.join(layouts())}", param, ctx)
+        return layout
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
+        from click.shell_completion import CompletionItem
+
+        return [CompletionItem(name) for name in layouts() if name.startswith(incomplete)]
+
+
+def layouts() -> list[str]:
+    """The names of all layouts."""
+    from renderer.layout.trees import LAYOUTS
+
+    return list(LAYOUTS)
+
+
+@click.command
+@input_options
+@click.option("--output-dir", type=FOLDER, metavar="FOLDER", help="Write FOLDER/<plan>/.")
+@click.option("--check", is_flag=True, help="Write nothing; exit 1 and say what is stale in --output-dir.")
+@click.option("--phase", "names", multiple=True, metavar="NAME", help="Only this phase; not with --output-dir.")
+@click.option("--through", metavar="NAME", help="Only the phases up to this one.")
+@click.option("--node", metavar="NAME", help="Only what is done for this node; not with --output-dir.")
+@click.option(
+    "--format",
+    "layout",
+    type=Layout(),
+    default=DEFAULT_LAYOUT,
+    metavar="LAYOUT",
+    help="Layout of the files: plain (the default) or kustomize.",
+)
+@output_option
+def render(
+    given: Given,
+    output_dir: str | None,
+    check: bool,
+    names: tuple[str, ...],
+    through: str | None,
+    node: str | None,
+    layout: str,
+    output: str,
+) -> ExitCode:
+    """Make a plan's manifests, for a reviewer to read.
+
+    FILES and FOLDERS hold the UpgradePlan, the release and the cluster's objects; they are told apart by what they
+    are, and `-` is standard input. What is missing is said; the rest is rendered.
+
+    On stdout stand the manifests in the order in which they are applied. With --output-dir they become files, with an
+    index.yaml that explains them; files of an earlier render that are not wanted any more are removed, and no others.
+    A folder is always a whole rendering, so --phase and --node are for stdout only; --through leaves the later phases
+    out of the folder.
+    """
+    _refuse_a_part(output_dir, check, names, node)
+    rendering = rendering_of(given)
+    from renderer.layout.select import select
+
+    plan = select(rendering.plan, phases=names, through=through, node=node)
+    if output_dir is not None:
+        return _tree(rendering, plan, layout, Path(output_dir), check=check, output=output)
+    if output == "json":
+        answer(_whole(rendering, plan, layout), output, lambda _: ())
+    else:
+        say(_documents(plan), end="")
+    return ExitCode.YES
+
+
+def _refuse_a_part(output_dir: str | None, check: bool, names: tuple[str, ...], node: str | None) -> None:
+    if check and output_dir is None:
+        raise click.UsageError("--check needs --output-dir, the folder to compare with")
+    if output_dir is not None and (names or node):
+        part = "--phase" if names else "--node"
+        raise click.UsageError(f"{part} is for stdout; a folder is always a whole rendering (or --through a phase)")
+
+
+def _whole(rendering: Rendering, plan: RenderedPlan, layout: str) -> Model:
+    from renderer.layout.index import index_of
+    from renderer.layout.trees import LAYOUTS
+
+    files = LAYOUTS[layout](plan)
+    return {"index": index_of(plan, rendering.assembly.catalog.kinds, files, layout), "files": files}
+
+
+def _documents(plan: RenderedPlan) -> Iterator[str]:
+    """Every manifest as a document that says where it stands, as `helm template` prints them."""
+    from renderer.layout.trees import manifest_text
+
+    for manifest in plan.manifests():
+        yield f"---\n# Source: {plan.plan}/{manifest.file}\n{manifest_text([manifest])}"
+
+
+def _tree(rendering: Rendering, plan: RenderedPlan, layout: str, parent: Path, *, check: bool, output: str) -> ExitCode:
+    from renderer.files.tree import check_tree, write_tree
+    from renderer.layout.index import pending_of
+    from renderer.layout.trees import tree_of
+
+    folder = parent / plan.plan
+    files = tree_of(plan, rendering.assembly.catalog.kinds, layout)
+    done = check_tree(folder, files) if check else write_tree(folder, files)
+    model = {
+        "plan": plan.plan,
+        "digest": plan.digest,
+        "layout": layout,
+        "folder": str(folder),
+        "files": len(files),
+        "written": not check,
+        "changes": {name: list(getattr(done, name)) for name in ("missing", "changed", "stale", "foreign")},
+        "pending": [{"input": name, "remedy": remedy} for name, remedy in pending_of(plan).items()],
+    }
+    answer(model, output, _checked if check else _written)
+    return ExitCode.NO if check and done else ExitCode.YES
+
+
+def _written(model: Model) -> Iterator[str]:
+    changes = model["changes"]
+    new, changed, removed, others = (len(changes[name]) for name in ("missing", "changed", "stale", "foreign"))
+    yield f"wrote {model['folder']}: {model['files']} files ({new} new, {changed} changed, {removed} removed)"
+    if others:
+        yield f"left alone: {others} files there that no render has written"
+    yield f"digest: {model['digest']}"
+    yield from pending_lines(model["pending"])
+    yield f"next: read {model['folder']}/index.yaml; in CI, `{again(add='--check')}` says whether the folder is stale"
+
+
+def _checked(model: Model) -> Iterator[str]:
+    changes = model["changes"]
+    stale = [(word, path) for word in ("missing", "changed", "stale") for path in changes[word]]
+    if not stale:
+        yield f"{model['folder']} is up to date: {model['files']} files, digest {model['digest']}"
+        return
+    yield f"{model['folder']} is not what these inputs render:"
+    yield from (f"  {word:<8} {path}" for word, path in stale)
+    yield f"next: `{again(leave_out='--check')}` renders it anew"

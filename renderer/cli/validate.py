@@ -1,0 +1,76 @@
+"""`validate`: all that is wrong with inputs, templates and manifests in one run, and what is not known yet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import click
+
+from renderer.cli.answer import Model, answer, output_option, pending_lines, problem_models
+from renderer.cli.given import Given, Rendering, input_options, rendering_of
+from renderer.errors import ExitCode, Problem, Problems
+
+if TYPE_CHECKING:
+    from renderer.render.refusals import Refusal
+
+
+@click.command
+@input_options
+@output_option
+def validate(given: Given, output: str) -> ExitCode:
+    """Say all that is wrong, before anything runs.
+
+    Reads everything, renders everything and checks every manifest. What a gate would refuse whatever the cluster says,
+    such as a downgrade, is refused here: exit 1. What is only missing is pending and no error.
+    """
+    try:
+        model = _model(given)
+    except Problems as error:
+        if output == "json":
+            answer({"valid": False, "problems": problem_models(error.problems)}, output, _text)
+            return error.exit_code
+        raise
+    answer(model, output, _text)
+    return ExitCode.YES
+
+
+def _model(given: Given) -> Model:
+    from renderer.layout.index import pending_of
+
+    rendering = rendering_of(given)
+    _refuse(rendering)
+    plan = rendering.plan
+    return {
+        "valid": True,
+        "problems": [],
+        "plan": plan.plan,
+        "digest": plan.digest,
+        "phases": len(plan.phases),
+        "manifests": sum(1 for _ in plan.manifests()),
+        "pending": [{"input": name, "remedy": remedy} for name, remedy in pending_of(plan).items()],
+    }
+
+
+def _refuse(rendering: Rendering) -> None:
+    from renderer.render.refusals import refusals
+
+    if found := [_problem(item, rendering) for item in refusals(rendering.plan)]:
+        raise Problems(found, ExitCode.NO)
+
+
+def _problem(refusal: Refusal, rendering: Rendering) -> Problem:
+    looked_at = ", ".join(f"{name} {value}" for name, value in refusal.arguments.items() if isinstance(value, str))
+    unless = "".join(f"; {item.because}" for item in refusal.step.step.skip_when)
+    return Problem(
+        reason=refusal.reason,
+        message=refusal.message,
+        file=rendering.inputs.plan.file if rendering.inputs.plan else None,
+        remedy=f"{refusal.step.id} refuses this ({looked_at}){unless}",
+    )
+
+
+def _text(model: Model) -> Iterator[str]:
+    yield f"{model['plan']} is valid: {model['phases']} phases, {model['manifests']} manifests"
+    yield f"digest: {model['digest']}"
+    yield from pending_lines(model["pending"])
