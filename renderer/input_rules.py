@@ -7,14 +7,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from renderer.documents import Inputs, Source
 from renderer.errors import Problem
+from renderer.schema_door import load
 from renderer.schema_door import problems as schema_problems
 from renderer.schema_messages import is_no_text
+from renderer.structural_schema import without_nulls
 from renderer.yaml_door import Path, walk
 
+PLAN_SCHEMA = "crds/upgradeplan.yaml"
 LONGEST_PLAN_NAME = 58
 """The Service `<plan>-repo` has to be a DNS label of at most 63 characters."""
 
@@ -48,6 +52,13 @@ _TEXTS: Mapping[tuple[str, str], tuple[Path, ...]] = {
 """Fields that are text by their API and that a writer of YAML easily makes numbers or booleans of."""
 
 
+def as_stored(inputs: Inputs) -> Inputs:
+    """The same with the plan as the API server would store it, without the keys that have no value."""
+    if inputs.plan is None:
+        return inputs
+    return replace(inputs, plan=replace(inputs.plan, body=without_nulls(inputs.plan.body, load(PLAN_SCHEMA))))
+
+
 def input_problems(inputs: Inputs) -> list[Problem]:
     """All that is wrong with the form of the inputs: plan, release, facts, objects, each by line."""
     problems: list[Problem] = []
@@ -64,7 +75,7 @@ def input_problems(inputs: Inputs) -> list[Problem]:
 
 def plan_problems(plan: Source) -> list[Problem]:
     """By the CustomResourceDefinition, as if the plan were created now; and its name."""
-    found = [*schema_problems(plan, "crds/upgradeplan.yaml"), *_plan_name_problems(plan)]
+    found = [*schema_problems(plan, PLAN_SCHEMA), *_plan_name_problems(plan)]
     return sorted(found, key=lambda problem: problem.line or 0)
 
 

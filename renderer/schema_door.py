@@ -6,6 +6,7 @@ jsonschema is imported only when a document does not fit, to explain why. What a
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -17,6 +18,8 @@ from renderer.schema_fit import fits, is_known, map_key, regex, repeated
 from renderer.schema_messages import explain
 from renderer.structural_schema import Schema, from_definition
 from renderer.yaml_door import Document, Path, field_name, parse
+
+_OTHER_FILE = re.compile(r'"\$ref":\s*"([\w-]+\.json)#')
 
 
 class Located(Protocol):
@@ -38,6 +41,11 @@ def problems(source: Located, schema_name: str) -> list[Problem]:
     schema = load(schema_name)
     if _is_known(schema_name) and fits(source.body, schema, schema):
         return []
+    return explained(source, schema)
+
+
+def explained(source: Located, schema: Schema) -> list[Problem]:
+    """What jsonschema finds, in our words and by line."""
     errors = _validator_class()(schema).iter_errors(source.body)
     findings = dict.fromkeys(finding for error in errors for finding in explain(error))
     found = [
@@ -80,8 +88,20 @@ def load(schema_name: str) -> Schema:
     """A schema as JSON Schema, read once."""
     text = packaged("schemas").joinpath(schema_name).read_text(encoding="utf-8")
     if schema_name.endswith(".json"):
-        return dict(json.loads(text))
+        return _bundled(text)
     return from_definition(parse(text, f"schemas/{schema_name}")[0].value)
+
+
+def _bundled(text: str) -> Schema:
+    """A schema that refers to `other.json#/$defs/x` is given the other's `$defs` as its own."""
+    others = sorted(set(_OTHER_FILE.findall(text)))
+    schema: Schema = json.loads(_OTHER_FILE.sub('"$ref": "#', text))
+    for other in others:
+        own, borrowed = schema.get("$defs", {}), load(other)["$defs"]
+        if clash := [name for name in own if name in borrowed and own[name] != borrowed[name]]:
+            raise ValueError(f"$defs {clash} mean something else in {other}")
+        schema["$defs"] = {**borrowed, **own}
+    return schema
 
 
 @lru_cache

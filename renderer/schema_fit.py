@@ -55,19 +55,20 @@ def map_key(names: Iterable[str]) -> Callable[[Any], Any]:
 def _is_known_word(word: str, value: Any) -> bool:
     if word in ("properties", "$defs"):
         return all(is_known(schema) for schema in value.values())
-    if word in ("items", "additionalProperties", "propertyNames"):
+    if word in ("items", "additionalProperties", "propertyNames", "not", "if", "then", "else"):
         return is_known(value)
     if word in ("allOf", "anyOf", "oneOf"):
         return all(is_known(schema) for schema in value)
     if word == "$ref":
         return str(value).startswith("#/")
-    return word in _RULES or word in _ANNOTATIONS
+    return word in _RULES or word in _NO_RULE
 
 
-_ANNOTATIONS = {"$schema", "$id", "$comment", "title", "description", "default", "examples", "format"} | {
-    "x-message",
-    "x-remedy",
-}
+_NO_RULE = {
+    "$schema", "$id", "$comment", "title", "description", "default", "examples", "format", "x-message", "x-remedy",
+    "then", "else",
+}  # fmt: skip
+"""Words that ask nothing of a value by themselves."""
 
 
 def _is_number(value: Any) -> bool:
@@ -161,4 +162,8 @@ _RULES: dict[str, Callable[[Any, Any, Schema, Schema], bool]] = {
     "allOf": lambda schemas, value, _, root: all(fits(value, schema, root) for schema in schemas),
     "anyOf": lambda schemas, value, _, root: any(fits(value, schema, root) for schema in schemas),
     "oneOf": lambda schemas, value, _, root: sum(fits(value, schema, root) for schema in schemas) == 1,
+    "not": lambda schema, value, _, root: not fits(value, schema, root),
+    "if": lambda condition, value, schema, root: fits(
+        value, schema.get("then" if fits(value, condition, root) else "else", True), root
+    ),
 }

@@ -47,7 +47,7 @@ def explain(error: SchemaError) -> Iterator[Finding]:
     path = tuple(error.absolute_path)
     if "propertyNames" in error.absolute_schema_path and isinstance(error.instance, str):
         path = (*path, error.instance)
-    own: Mapping[str, Any] = error.schema if isinstance(error.schema, Mapping) else {}
+    own: Mapping[str, Any] = {} if error.validator in _SELF_EXPLAINING else error.schema
     for finding in _ROWS.get(error.validator, _other)(error, path):
         yield Finding(
             reason=finding.reason,
@@ -224,7 +224,7 @@ def _choice(error: SchemaError, path: Path) -> Iterator[Finding]:
         remedy = f"add one of {names}" if missing else "keep one of them"
         yield Finding(reason="MissingField" if missing else "InvalidValue", path=path, message=message, remedy=remedy)
     elif branches := _branches(error):
-        for nested in min(branches, key=_distance):
+        for nested in min(branches, key=lambda errors: _distance(errors, len(error.absolute_path))):
             yield from explain(nested)
     else:
         message = f"{found(error.instance)} fits more than one of the allowed forms"
@@ -238,10 +238,9 @@ def _branches(error: SchemaError) -> list[list[SchemaError]]:
     return list(branches.values())
 
 
-def _distance(errors: list[SchemaError]) -> tuple[int, int]:
+def _distance(errors: list[SchemaError], depth: int) -> tuple[int, int]:
     """How far a value is from one alternative: a wrong kind of value is farther than any wrong part of it."""
-    at_root = len(min((error.absolute_path for error in errors), key=len))
-    wrong_kind = sum(e.validator in ("type", "const", "enum") and len(e.absolute_path) == at_root for e in errors)
+    wrong_kind = sum(e.validator in ("type", "const", "enum") and len(e.absolute_path) == depth for e in errors)
     return wrong_kind, len(errors)
 
 
@@ -250,6 +249,7 @@ def _other(error: SchemaError, path: Path) -> Iterator[Finding]:
     yield Finding(reason="InvalidValue", path=path, message=message, remedy="correct the value")
 
 
+_SELF_EXPLAINING = ("type", "required", "additionalProperties", "dependentRequired")
 _ROWS: dict[str, Callable[[SchemaError, Path], Iterator[Finding]]] = {
     "type": _type,
     "additionalProperties": _unknown,

@@ -65,6 +65,33 @@ def from_definition(definition: Mapping[str, Any]) -> Schema:
     return schema
 
 
+def without_nulls(value: Any, schema: Any) -> Any:
+    """A value as the API server stores it: a null where none is allowed counts as if the key had been left out.
+
+    It does so for the keys of mappings, not for items of lists. `schema` is a translated one.
+    """
+    if isinstance(value, list):
+        return [without_nulls(item, _part(schema, "items")) for item in value]
+    if not isinstance(value, dict):
+        return value
+    parts = {key: _below(schema, key) for key in value}
+    return {key: without_nulls(item, parts[key]) for key, item in value.items() if not _is_left_out(item, parts[key])}
+
+
+def _below(schema: Any, key: str) -> Any:
+    properties = _part(schema, "properties") or {}
+    return properties.get(key, _part(schema, "additionalProperties"))
+
+
+def _part(schema: Any, word: str) -> Any:
+    return schema.get(word) if isinstance(schema, Mapping) else None
+
+
+def _is_left_out(item: Any, schema: Any) -> bool:
+    """A key that the schema does not know stays, to be refused."""
+    return item is None and isinstance(schema, Mapping) and "type" in schema and "null" not in schema["type"]
+
+
 def _translated(structural: Mapping[str, Any]) -> Schema:
     schema: Schema = {}
     for word, value in structural.items():

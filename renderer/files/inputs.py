@@ -12,7 +12,7 @@ from renderer.files.fetch import fetch, shown
 from renderer.files.iso import is_iso, read_iso
 from renderer.files.read import Reading, read_documents
 from renderer.files.text import documents_of, text_of
-from renderer.input_rules import input_problems
+from renderer.input_rules import as_stored, input_problems
 from renderer.yaml_door import Document
 
 
@@ -41,6 +41,7 @@ def read_inputs(
         release=_documents(releases),
         cluster=_documents(objects),
     )
+    inputs = as_stored(inputs)
     unread = [problem for part in (found, plans, releases, objects) if part for problem in part.problems]
     if problems := [*unread, *untold, *input_problems(inputs)]:
         raise Problems(problems)
