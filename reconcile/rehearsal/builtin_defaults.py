@@ -10,6 +10,8 @@ import base64
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from reconcile.rehearsal.builtin_rules import TEMPLATE_GENERATION
+
 Content = Callable[[dict[str, Any]], dict[str, Any]]
 
 _PROBE = {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3}
@@ -160,6 +162,18 @@ def _namespace(out: dict[str, Any]) -> dict[str, Any]:
     return {**out, "metadata": {**metadata, "labels": labels}}
 
 
+def _daemon_set(out: dict[str, Any]) -> dict[str, Any]:
+    """How often its template has changed, for clients of an API that is long gone."""
+    annotations = {TEMPLATE_GENERATION: "1", **(out["metadata"].get("annotations") or {})}
+    return {**out, "metadata": {**out["metadata"], "annotations": annotations}}
+
+
+def _definition_spec(out: dict[str, Any]) -> dict[str, Any]:
+    names = out["names"]
+    defaults = {"listKind": f"{names['kind']}List", "singular": names["kind"].lower()}
+    return {"conversion": {"strategy": "None"}, **out, "names": {**defaults, **names}}
+
+
 def _node_status(out: dict[str, Any]) -> dict[str, Any]:
     return {"allocatable": out["capacity"], **out} if out.get("capacity") else out
 
@@ -169,6 +183,7 @@ def _subject(out: dict[str, Any]) -> dict[str, Any]:
 
 
 CONTENT: Mapping[str, Content] = {
+    "apps.v1.DaemonSet": _daemon_set,
     "apps.v1.DaemonSetUpdateStrategy": _daemon_set_strategy,
     "apps.v1.DeploymentStrategy": _deployment_strategy,
     "apps.v1.StatefulSetUpdateStrategy": _stateful_set_strategy,
@@ -182,5 +197,6 @@ CONTENT: Mapping[str, Content] = {
     "core.v1.ServicePort": _service_port,
     "core.v1.ServiceSpec": _service_spec,
     "core.v1.Volume": _volume,
+    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinitionSpec": _definition_spec,
     "rbac.v1.Subject": _subject,
 }

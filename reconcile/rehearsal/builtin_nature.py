@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from reconcile.cluster.errors import Cause
-from reconcile.rehearsal.builtin_rules import BuiltinRules, fixed_causes
+from reconcile.rehearsal.builtin_rules import BuiltinRules, at, fixed_causes
 from reconcile.rehearsal.field_set import FieldSet
 from reconcile.rehearsal.go_types import GoTypes
 from reconcile.rehearsal.kinds import STATUS, counted, replaced
-from reconcile.rehearsal.metadata_rules import invalid_metadata
+from reconcile.rehearsal.metadata_rules import builtin_finalizers, invalid_metadata
 from reconcile.rehearsal.shape import Schema
 from reconcile.rehearsal.walk import same
 from renderer.model.ref import Body, Kind
@@ -44,6 +44,9 @@ class BuiltinNature:
     def read(self, body: Body) -> dict[str, Any]:
         return self._types.read(self._definition, body)
 
+    def stored(self, body: Body) -> dict[str, Any]:
+        return self._types.read(self._definition, body, empty_is_null=True)
+
     def prepared(self, new: dict[str, Any], old: Body | None, subresource: str) -> dict[str, Any]:
         if old is None:
             return self._created(new)
@@ -51,15 +54,17 @@ class BuiltinNature:
             for path in self._rules.status_ignores:
                 new = replaced(new, old, path)
             return new
-        kept = self._kept_addresses(replaced(new, old, (STATUS,)) if self._rules.status else new, old)
-        if self._rules.generation and not same(kept.get("spec"), old.get("spec")):
-            return counted(kept, int(old["metadata"].get("generation", 0)) + 1)
-        return kept
+        kept = replaced(new, old, (STATUS,)) if self._rules.status else new
+        if self._rules.carry_over:
+            kept = self._rules.carry_over(kept, old)
+        if all(same(at(kept, path), at(old, path)) for path in self._rules.counted):
+            return kept
+        return counted(kept, int(old["metadata"].get("generation", 0)) + 1)
 
     def invalid(self, new: Body, old: Body | None, subresource: str) -> tuple[Cause, ...]:
         if subresource == STATUS:
             return ()
-        causes = [*invalid_metadata(self._kind, new), *self._missing({"$ref": f"#/{self._definition}"}, new, "")]
+        causes = [*invalid_metadata(self._kind, new), *builtin_finalizers(new), *self._empty_texts(new)]
         if self._rules.check:
             causes += self._rules.check(new)
         if old is not None:
@@ -74,17 +79,14 @@ class BuiltinNature:
     def _created(self, new: dict[str, Any]) -> dict[str, Any]:
         if self._rules.status and not self._rules.keeps_status:
             new = {**new, STATUS: dict(self.blank().get(STATUS) or {})}
-        if self._rules.generation:
+        if self._rules.counted:
             new = counted(new, 1)
         return self._rules.set_up(new) if self._rules.set_up else new
 
-    def _kept_addresses(self, new: dict[str, Any], old: Body) -> dict[str, Any]:
-        """A Service that does not name its addresses keeps those it was given."""
-        if str(self._kind) != "v1 Service":
-            return new
-        given = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy")
-        spec = {name: old["spec"][name] for name in given if name in old["spec"]} | new["spec"]
-        return {**new, "spec": spec}
+    def _empty_texts(self, new: Body) -> Iterator[Cause]:
+        """Required text that is empty, in what is wanted; what a status lacks the server does not ask."""
+        wanted = {name: value for name, value in new.items() if name not in ("metadata", STATUS)}
+        return self._missing({"$ref": f"#/{self._definition}"}, wanted, "")
 
     def _resolved(self, schema: Schema) -> Schema:
         name = str(schema.get("$ref", "")).rpartition("/")[2]
@@ -121,7 +123,7 @@ class BuiltinNature:
                 here = f"{path}.{name}" if path else name
                 if name in schema.get("required", ()) and "string" in str(below.get("type")) and not value.get(name):
                     yield Cause(field=here, message="Required value", reason="FieldValueRequired")
-                if name in value and name != "metadata":
+                if name in value:
                     yield from self._missing(below, value[name], here)
         elif isinstance(value, list):
             for index, item in enumerate(value):

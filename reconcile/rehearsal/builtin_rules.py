@@ -6,7 +6,7 @@ does not write are only there where the loop or an actor can meet them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,31 +14,47 @@ from reconcile.cluster.errors import Cause
 from reconcile.rehearsal.selectors import selects
 from renderer.model.ref import Body
 
+TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
+
 SetUp = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Fixed:
+    """A field that may not change, and the server's words for it. `cause` is the field that it blames."""
+
+    path: str
+    cause: str = ""
+    message: str = "field is immutable"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BuiltinRules:
-    """One kind's row. `generation`: counts changes of spec. `keeps_status`: a create may bring a status."""
+    """One kind's row.
+
+    `counted`: the fields whose changes generation counts. `keeps_status`: a create may bring a status. `set_up`
+    prepares a new object; `carry_over` gives a changed one what it takes over from the old one.
+    """
 
     status: bool = False
-    generation: bool = False
+    counted: tuple[str, ...] = ()
     keeps_status: bool = False
-    fixed: tuple[str, ...] = ()
+    fixed: tuple[Fixed, ...] = ()
     set_up: SetUp | None = None
+    carry_over: Callable[[dict[str, Any], Body], dict[str, Any]] | None = None
     check: Callable[[Body], Iterator[Cause]] | None = None
     status_ignores: tuple[tuple[str, ...], ...] = (("spec",),)
 
 
 def fixed_causes(rules: BuiltinRules, old: Body, new: Body) -> Iterator[Cause]:
-    for path in rules.fixed:
-        if _at(old, path) != _at(new, path):
-            yield Cause(
-                field=path, message=f"Invalid value: {_at(new, path)!r}: field is immutable", reason="FieldValueInvalid"
-            )
+    for fixed in rules.fixed:
+        found = at(new, fixed.path)
+        if found != at(old, fixed.path):
+            message = f"Invalid value: {found!r}: {fixed.message}"
+            yield Cause(field=fixed.cause or fixed.path, message=message, reason="FieldValueInvalid")
 
 
-def _at(body: Body, path: str) -> Any:
+def at(body: Body, path: str) -> Any:
     value: Any = body
     for part in path.split("."):
         value = (value or {}).get(part)
@@ -80,6 +96,28 @@ def _address(uid: str) -> str:
     return f"10.43.{number >> 8 & 255}.{number & 255}"
 
 
+def _kept_address(new: dict[str, Any], old: Body) -> dict[str, Any]:
+    """A Service that does not name its addresses keeps those that it was given."""
+    given = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy")
+    spec = {name: old["spec"][name] for name in given if name in old["spec"]} | new["spec"]
+    return {**new, "spec": spec}
+
+
+def _template_counted(new: dict[str, Any], old: Body) -> dict[str, Any]:
+    """A DaemonSet counts changes of its template in an annotation."""
+    before = (old["metadata"].get("annotations") or {}).get(TEMPLATE_GENERATION, "1")
+    number = int(before) + (new["spec"]["template"] != old["spec"]["template"])
+    annotations = {**(new["metadata"].get("annotations") or {}), TEMPLATE_GENERATION: str(number)}
+    return {**new, "metadata": {**new["metadata"], "annotations": annotations}}
+
+
+def _node(body: dict[str, Any]) -> dict[str, Any]:
+    """Admission keeps pods away until the kubelet has said that it is ready."""
+    taint = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
+    taints = body["spec"].get("taints") or []
+    return body if taint in taints else {**body, "spec": {**body["spec"], "taints": [*taints, taint]}}
+
+
 def _namespace(body: dict[str, Any]) -> dict[str, Any]:
     return {**body, "spec": {"finalizers": ["kubernetes"]}, "status": {"phase": "Active"}}
 
@@ -92,26 +130,28 @@ def _claim(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def _pod(body: dict[str, Any]) -> dict[str, Any]:
-    return {**body, "status": {"phase": "Pending", "qosClass": "BestEffort"}}
+    """What admission adds, but for the volume with the service account's token."""
+    spec = {"serviceAccountName": "default", "serviceAccount": "default", "priority": 0, **body["spec"]}
+    spec = {"preemptionPolicy": "PreemptLowerPriority", **spec, "tolerations": _tolerations(spec)}
+    return {**body, "spec": spec, "status": {"phase": "Pending", "qosClass": "BestEffort"}}
+
+
+def _tolerations(spec: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """A pod stays for five minutes on a node that is in trouble, unless it says otherwise."""
+    given = list(spec.get("tolerations") or ())
+    tolerated = {item.get("key") for item in given if item.get("effect") in (None, "NoExecute")}
+    keys = () if None in tolerated else ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+    added = [
+        {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
+        for key in keys
+        if key not in tolerated
+    ]
+    return given + added
 
 
 def _definition(body: dict[str, Any]) -> dict[str, Any]:
-    """Kinds are served at once here, so the conditions that controllers would write are true from the start."""
-    spec, names = body["spec"], body["spec"]["names"]
-    singular = names.get("singular") or names["kind"].lower()
-    named = {"listKind": f"{names['kind']}List", "singular": singular, **names}
-    created = body["metadata"]["creationTimestamp"]
-    conditions = [
-        _condition("NamesAccepted", "NoConflicts", "no conflicts found", created),
-        _condition("Established", "InitialNamesAccepted", "the initial names have been accepted", created),
-    ]
-    stored = [version["name"] for version in spec["versions"] if version["storage"]]
-    status = {"acceptedNames": named, "conditions": conditions, "storedVersions": stored}
-    return {**body, "spec": {"conversion": {"strategy": "None"}, **spec, "names": named}, "status": status}
-
-
-def _condition(kind: str, reason: str, message: str, time: str) -> dict[str, Any]:
-    return {"type": kind, "status": "True", "reason": reason, "message": message, "lastTransitionTime": time}
+    stored = [version["name"] for version in body["spec"]["versions"] if version["storage"]]
+    return {**body, "status": {**body["status"], "storedVersions": stored}}
 
 
 def _required(field: str, detail: str) -> Cause:
@@ -137,7 +177,8 @@ def _job_causes(body: Body) -> Iterator[Cause]:
     pod = body["spec"]["template"]["spec"]
     yield from _pod_causes("spec.template.spec", pod)
     if pod["restartPolicy"] == "Always":
-        yield _unsupported("spec.template.spec.restartPolicy", "Always", '"OnFailure", "Never"')
+        yield _required("spec.template.spec.restartPolicy", 'valid values: "OnFailure", "Never"')
+    yield from _selection_causes(body)
 
 
 def _workload_causes(body: Body) -> Iterator[Cause]:
@@ -145,11 +186,15 @@ def _workload_causes(body: Body) -> Iterator[Cause]:
     yield from _pod_causes("spec.template.spec", template["spec"])
     if template["spec"]["restartPolicy"] != "Always":
         yield _unsupported("spec.template.spec.restartPolicy", template["spec"]["restartPolicy"], '"Always"')
-    selector = body["spec"].get("selector")
-    labels = (template.get("metadata") or {}).get("labels") or {}
-    if not selector:
+    if not body["spec"].get("selector"):
         yield _required("spec.selector", "")
-    elif not selects(selector, labels):
+    yield from _selection_causes(body)
+
+
+def _selection_causes(body: Body) -> Iterator[Cause]:
+    selector = body["spec"].get("selector")
+    labels = (body["spec"]["template"].get("metadata") or {}).get("labels") or {}
+    if selector is None or not selects(selector, labels):
         message = f"Invalid value: {labels!r}: `selector` does not match template `labels`"
         yield Cause(field="spec.template.metadata.labels", message=message, reason="FieldValueInvalid")
 
@@ -166,70 +211,87 @@ def _service_causes(body: Body) -> Iterator[Cause]:
 
 _JOB_FIXED = ("completions", "selector", "template", "completionMode", "podFailurePolicy", "backoffLimitPerIndex")
 _CLASS_FIXED = ("provisioner", "parameters", "reclaimPolicy", "volumeBindingMode")
-_WORKLOAD = BuiltinRules(status=True, generation=True, fixed=("spec.selector",), check=_workload_causes)
+_SPEC = ("spec",)
+_SELECTOR = (Fixed(path="spec.selector"),)
+_WORKLOAD = BuiltinRules(status=True, counted=_SPEC, fixed=_SELECTOR, check=_workload_causes)
 _PLAIN = BuiltinRules()
-_COUNTED = BuiltinRules(status=True, generation=True)
-_BINDING = BuiltinRules(fixed=("roleRef",))
+_COUNTED = BuiltinRules(status=True, counted=_SPEC)
+_BINDING = BuiltinRules(fixed=(Fixed(path="roleRef", message="cannot change roleRef"),))
+
+
+def _fixed(names: Iterable[str], prefix: str = "spec.") -> tuple[Fixed, ...]:
+    return tuple(Fixed(path=f"{prefix}{name}") for name in names)
+
 
 RULES: Mapping[str, BuiltinRules] = {
     "admissionregistration.k8s.io/v1 ValidatingAdmissionPolicy": _COUNTED,
-    "admissionregistration.k8s.io/v1 ValidatingAdmissionPolicyBinding": BuiltinRules(generation=True),
+    "admissionregistration.k8s.io/v1 ValidatingAdmissionPolicyBinding": BuiltinRules(counted=_SPEC),
     "apiextensions.k8s.io/v1 CustomResourceDefinition": BuiltinRules(
         status=True,
-        generation=True,
-        fixed=("spec.group", "spec.scope", "spec.names.plural", "spec.names.kind"),
+        counted=_SPEC,
+        fixed=_fixed(("group", "scope", "names.plural", "names.kind")),
         set_up=_definition,
         status_ignores=(("metadata",), ("spec",)),
     ),
-    "apps/v1 DaemonSet": _WORKLOAD,
+    "apps/v1 DaemonSet": BuiltinRules(
+        status=True, counted=_SPEC, fixed=_SELECTOR, check=_workload_causes, carry_over=_template_counted
+    ),
     "apps/v1 Deployment": BuiltinRules(
         status=True,
-        generation=True,
-        fixed=("spec.selector",),
+        counted=_SPEC,
+        fixed=_SELECTOR,
         check=_workload_causes,
         status_ignores=(("spec",), ("metadata", "labels")),
     ),
     "apps/v1 ReplicaSet": _WORKLOAD,
     "apps/v1 StatefulSet": BuiltinRules(
         status=True,
-        generation=True,
-        fixed=("spec.selector", "spec.serviceName", "spec.podManagementPolicy", "spec.volumeClaimTemplates"),
+        counted=_SPEC,
+        fixed=_fixed(("selector", "serviceName", "podManagementPolicy", "volumeClaimTemplates")),
         check=_workload_causes,
     ),
     "batch/v1 Job": BuiltinRules(
         status=True,
-        generation=True,
-        fixed=tuple(f"spec.{name}" for name in (*_JOB_FIXED, "managedBy", "successPolicy")),
+        counted=_SPEC,
+        fixed=_fixed((*_JOB_FIXED, "managedBy", "successPolicy")),
         set_up=_job,
         check=_job_causes,
     ),
     "coordination.k8s.io/v1 Lease": _PLAIN,
-    "discovery.k8s.io/v1 EndpointSlice": BuiltinRules(fixed=("addressType",)),
+    "discovery.k8s.io/v1 EndpointSlice": BuiltinRules(
+        counted=("addressType", "endpoints", "ports", "metadata.labels"), fixed=_fixed(("addressType",), "")
+    ),
     "events.k8s.io/v1 Event": _PLAIN,
     "policy/v1 PodDisruptionBudget": _COUNTED,
     "rbac.authorization.k8s.io/v1 ClusterRole": _PLAIN,
     "rbac.authorization.k8s.io/v1 ClusterRoleBinding": _BINDING,
     "rbac.authorization.k8s.io/v1 Role": _PLAIN,
     "rbac.authorization.k8s.io/v1 RoleBinding": _BINDING,
-    "storage.k8s.io/v1 StorageClass": BuiltinRules(fixed=_CLASS_FIXED),
+    "storage.k8s.io/v1 StorageClass": BuiltinRules(fixed=_fixed(_CLASS_FIXED, "")),
     "v1 ConfigMap": _PLAIN,
     "v1 Event": _PLAIN,
     "v1 Namespace": BuiltinRules(status=True, set_up=_namespace),
-    "v1 Node": BuiltinRules(status=True, keeps_status=True),
+    "v1 Node": BuiltinRules(status=True, keeps_status=True, set_up=_node),
     "v1 PersistentVolumeClaim": BuiltinRules(
         status=True,
-        fixed=tuple(f"spec.{name}" for name in ("accessModes", "selector", "volumeMode", "storageClassName")),
+        fixed=_fixed(("accessModes", "selector", "volumeMode", "storageClassName")),
         set_up=_claim,
     ),
     "v1 Pod": BuiltinRules(
         status=True,
-        generation=True,
+        counted=_SPEC,
         set_up=_pod,
         check=_bare_pod_causes,
         status_ignores=(("spec",), ("metadata", "deletionTimestamp"), ("metadata", "ownerReferences")),
     ),
-    "v1 Secret": BuiltinRules(fixed=("type",)),
-    "v1 Service": BuiltinRules(status=True, fixed=("spec.clusterIP",), set_up=_service, check=_service_causes),
+    "v1 Secret": BuiltinRules(fixed=_fixed(("type",), "")),
+    "v1 Service": BuiltinRules(
+        status=True,
+        fixed=(Fixed(path="spec.clusterIP", cause="spec.clusterIPs[0]", message="may not change once set"),),
+        set_up=_service,
+        carry_over=_kept_address,
+        check=_service_causes,
+    ),
     "v1 ServiceAccount": _PLAIN,
 }
 """Every built-in kind that is served; a test compares it with `schemas/kubernetes`."""

@@ -13,7 +13,7 @@ from reconcile.cluster.protocol import FIELD_MANAGER, Answer, Listing, Propagati
 from reconcile.rehearsal.access import Access
 from reconcile.rehearsal.deletion import Deletion
 from reconcile.rehearsal.faults import Faults, Trouble
-from reconcile.rehearsal.kinds import STATUS, ServedKind
+from reconcile.rehearsal.kinds import STATUS, Origin, ServedKind
 from reconcile.rehearsal.requests import Request, RequestLog
 from reconcile.rehearsal.selectors import BadSelector, Test, field_test, label_test
 from reconcile.rehearsal.watching import EmbeddedWindow, Watched, require_history
@@ -205,7 +205,8 @@ class EmbeddedClient:
         self._permit("patch", kind, ref, subresource)
         served = self._cluster.registry.served(kind)
         if subresource and not (subresource == STATUS and served.status):
-            raise NoSuchKind(kind, subresource)
+            # of a custom kind the server says that the object is not there
+            raise NoSuchKind(kind, subresource) if served.origin is Origin.BUILTIN else NotFound(ref)
         return served
 
     def _meet(self, verb: str, kind: Kind, ref: Ref, subresource: str = "") -> Trouble | None:

@@ -31,7 +31,7 @@ class EmbeddedCluster:
         self.clock = clock
         self.store = Store(self._observe)
         self.registry = Registry()
-        self.writes = Writes(self.store, clock)
+        self.writes = Writes(self.store, self.registry, clock)
         self.deletions = Deletions(self.store, self.writes, clock)
         self.backends = Backends(self.store)
         self._collector = Collector(self.store, self.writes, self.deletions, clock)
@@ -80,16 +80,35 @@ class EmbeddedCluster:
             self.registry.learn(made)
         return made
 
+    def _establish(self, definition: Body) -> None:
+        if not (definition.get("status") or {}).get("conditions"):
+            status = _established(definition, rfc3339(self.clock.now()))
+            self.store.put({**definition, "status": status})
+
     def _observe(self, change: Change) -> None:
         """Definitions come and go with their objects."""
         if change.kind != key_of(DEFINITION):
             return
         if change.after is not None:
             self.registry.learn(change.after)
+            self._establish(change.after)
         elif change.before is not None:
             for kind in self.registry.forget(change.before):
                 for body in tuple(self.store.all_of(kind)):
                     self.store.remove(body)
+
+
+def _established(definition: Body, time: str) -> dict[str, Any]:
+    """The status that the server's own controllers give to a definition whose kind is served."""
+    told = (
+        ("NamesAccepted", "NoConflicts", "no conflicts found"),
+        ("Established", "InitialNamesAccepted", "the initial names have been accepted"),
+    )
+    conditions = [
+        {"type": kind, "status": "True", "reason": reason, "message": message, "lastTransitionTime": time}
+        for kind, reason, message in told
+    ]
+    return {**definition["status"], "acceptedNames": definition["spec"]["names"], "conditions": conditions}
 
 
 def _version(body: Body) -> int:

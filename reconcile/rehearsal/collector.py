@@ -68,7 +68,7 @@ class Collector:
         if len(left) == len(owners):
             return False
         if left:
-            self._writes.put_changed(body, _with(body, ownerReferences=left))
+            self._writes.control(body, _with(body, ownerReferences=left))
         else:
             self._deletions.delete(ref_of(body), Deletion(uid=body["metadata"]["uid"]))
         return True
@@ -77,7 +77,7 @@ class Collector:
         uid = body["metadata"]["uid"]
         for dependant in _dependants(uid, everything):
             left = [owner for owner in dependant["metadata"]["ownerReferences"] if owner["uid"] != uid]
-            self._writes.put_changed(dependant, _with(dependant, ownerReferences=left))
+            self._writes.control(dependant, _with(dependant, ownerReferences=left))
         self._release(body, ORPHAN)
         return True
 
@@ -102,14 +102,14 @@ class Collector:
         for item in waiting:
             self._deletions.delete(ref_of(item), Deletion())
         if not any(self._store.find(ref_of(item)) for item in left):
-            self._writes.put_changed(namespace, {**namespace, "spec": {**namespace["spec"], "finalizers": []}})
+            self._writes.control(namespace, {**namespace, "spec": {**namespace["spec"], "finalizers": []}})
             return True
         return bool(waiting)
 
     def _release(self, body: Body, finalizer: str) -> None:
         live = self._store.find(ref_of(body)) or body
         left = [name for name in live["metadata"]["finalizers"] if name != finalizer]
-        self._writes.put_changed(live, _with(live, finalizers=left))
+        self._writes.control(live, _with(live, finalizers=left))
 
 
 def _dependants(uid: str, everything: Iterable[Body]) -> list[Body]:

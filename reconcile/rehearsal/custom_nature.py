@@ -20,7 +20,7 @@ from renderer.model.ref import Body, Kind
 OPEN: Schema = {"type": "object", PRESERVE: True}
 """The schema of a kind that nobody described."""
 
-_STATUS_WRITES_NOT = tuple((f"f:{name}",) for name in ("apiVersion", "kind", "metadata", "spec"))
+_STATUS_WRITES_NOT: FieldSet = frozenset([("f:spec",)])  # metadata is not in it, though it is not written either
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +56,9 @@ class CustomNature:
         made: dict[str, Any] = defaulted(self._schema, pruned(self._schema, body))
         return {**made, "metadata": self._types.read(OBJECT_META, body.get("metadata") or {})}
 
+    def stored(self, body: Body) -> dict[str, Any]:
+        return dict(body)
+
     def prepared(self, new: dict[str, Any], old: Body | None, subresource: str) -> dict[str, Any]:
         if old is None:
             return counted(replaced(new, {}, (STATUS,)) if self._status else new, 1)
@@ -73,7 +76,7 @@ class CustomNature:
 
     def ignored(self, subresource: str) -> FieldSet:
         if subresource == STATUS:
-            return frozenset(_STATUS_WRITES_NOT)
+            return _STATUS_WRITES_NOT
         return frozenset([("f:status",)]) if self._status else frozenset()
 
     def _with_status_of(self, new: Body, old: Body) -> dict[str, Any]:

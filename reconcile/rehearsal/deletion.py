@@ -71,6 +71,8 @@ class Deletions:
             del metadata["finalizers"]
         if not metadata.get("deletionTimestamp"):
             metadata |= self._marks(live, grace)
+            if held_by_kind:
+                del metadata["deletionGracePeriodSeconds"]
         marked = {**live, "metadata": metadata}
         return {**marked, "status": {**(live.get("status") or {}), "phase": "Terminating"}} if held_by_kind else marked
 

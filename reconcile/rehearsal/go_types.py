@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
 from typing import Any
@@ -29,6 +30,15 @@ def go_table() -> Mapping[str, Mapping[str, frozenset[str]]]:
     return {name: {how: frozenset(fields) for how, fields in row.items()} for name, row in json.loads(text).items()}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _How:
+    fill: bool = True
+    empty_is_null: bool = False
+
+
+_BLANK, _REQUESTED, _STORED = _How(fill=False), _How(), _How(empty_is_null=True)
+
+
 class GoTypes:
     """The built-in definitions as Go structs."""
 
@@ -38,47 +48,49 @@ class GoTypes:
 
     def blank(self, name: str) -> dict[str, Any]:
         """The struct that says nothing, as ownership of a new object is compared with it."""
-        return self._struct(name, {}, fill=False)
+        return self._struct(name, {}, _BLANK)
 
-    def read(self, name: str, value: Mapping[str, Any]) -> dict[str, Any]:
-        """The value with its defaults, as the server answers with it."""
-        return self._struct(name, value, fill=True)
+    def read(self, name: str, value: Mapping[str, Any], *, empty_is_null: bool = False) -> dict[str, Any]:
+        """The value with its defaults. The store does not tell an empty list from none: then `empty_is_null`."""
+        return self._struct(name, value, _STORED if empty_is_null else _REQUESTED)
 
-    def _struct(self, name: str, value: Mapping[str, Any], *, fill: bool) -> dict[str, Any]:
+    def _struct(self, name: str, value: Mapping[str, Any], how: _How) -> dict[str, Any]:
         row = self._table.get(name, {})
         out: dict[str, Any] = {}
         for field, schema in self._definitions[name]["properties"].items():
             given = value.get(field)
-            made = self._field(schema, given, _handling(row, field), fill=fill)
+            made = self._field(schema, given, _handling(row, field), how)
             if made is not _DROPPED:
                 out[field] = made
-        return self._filled(name, out) if fill else out
+        return self._filled(name, out) if how.fill else out
 
-    def _field(self, schema: Schema, given: Any, handling: str, *, fill: bool) -> Any:
+    def _field(self, schema: Schema, given: Any, handling: str, how: _How) -> Any:
         if given is None:
             if handling == "struct":
-                return self._zero_struct(schema, fill=fill)
+                return self._zero_struct(schema, how)
             return _zero(schema) if handling == "always" else _DROPPED
-        made = self._value(schema, given, fill=fill)
+        made = self._value(schema, given, how)
+        if how.empty_is_null and handling == "always" and made in _EMPTIES:
+            return None
         return _DROPPED if not handling and made in _ZEROES else made
 
-    def _value(self, schema: Schema, given: Any, *, fill: bool) -> Any:
+    def _value(self, schema: Schema, given: Any, how: _How) -> Any:
         name = _ref(schema)
         if name == _QUANTITY:
             return canonical(given)
         if name and "properties" in self._definitions[name]:
-            return self._struct(name, given or {}, fill=fill)
+            return self._struct(name, given or {}, how)
         if isinstance(given, list) and "items" in schema:
-            return [self._value(schema["items"], item, fill=fill) for item in given]
+            return [self._value(schema["items"], item, how) for item in given]
         additional = schema.get("additionalProperties")
         if isinstance(given, dict) and isinstance(additional, Mapping):
-            return {key: self._value(additional, item, fill=fill) for key, item in given.items()}
+            return {key: self._value(additional, item, how) for key, item in given.items()}
         return given
 
-    def _zero_struct(self, schema: Schema, *, fill: bool) -> Any:
+    def _zero_struct(self, schema: Schema, how: _How) -> Any:
         name = _ref(schema)
         if "properties" in self._definitions[name]:
-            return self._struct(name, {}, fill=fill)
+            return self._struct(name, {}, how)
         return _ZERO_OF_NAME.get(name.rpartition(".")[2])
 
     def _filled(self, name: str, out: dict[str, Any]) -> dict[str, Any]:
@@ -91,6 +103,7 @@ class GoTypes:
 
 
 _DROPPED: Any = object()
+_EMPTIES: tuple[Any, ...] = ({}, [])
 _UNSET: tuple[Any, ...] = (None, "")
 _ZEROES: tuple[Any, ...] = (None, "", 0, {}, [])
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any, Protocol
 
 from reconcile.cluster.errors import Cause
@@ -33,6 +34,10 @@ class Nature(Protocol):
         """The object as the server understands it, defaults included."""
         ...
 
+    def stored(self, body: Body) -> dict[str, Any]:
+        """The object as it comes back from the store: read once more, and what the store does not keep apart is one."""
+        ...
+
     def prepared(self, new: dict[str, Any], old: Body | None, subresource: str) -> dict[str, Any]:
         """The object with what this door may not write put back, and its generation counted."""
         ...
@@ -46,11 +51,19 @@ class Nature(Protocol):
         ...
 
 
+class Origin(Enum):
+    """Where a kind is known from. Of a guessed one nobody has described, the plural is unsure."""
+
+    BUILTIN = "builtin"
+    DEFINED = "defined"
+    GUESSED = "guessed"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServedKind:
     """A kind as it is served. `status`: it has that subresource. `counts`: it counts generations.
 
-    `selectable` are a CRD's own fields for selectors. `guessed`: nobody described the kind, so its plural is unsure.
+    `selectable` are a CRD's own fields for selectors.
     """
 
     kind: Kind
@@ -59,7 +72,7 @@ class ServedKind:
     status: bool
     counts: bool = True
     selectable: tuple[str, ...] = ()
-    guessed: bool = False
+    origin: Origin = Origin.DEFINED
 
 
 def counted(new: dict[str, Any], generation: int) -> dict[str, Any]:

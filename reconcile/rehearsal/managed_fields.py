@@ -12,7 +12,7 @@ from typing import Any
 from reconcile.rehearsal.field_set import EMPTY, FieldSet, from_fields_v1, to_fields_v1, without_below
 from reconcile.rehearsal.ownership import APPLY, UPDATE, Holding, Holdings, Owner, applied, updated
 from reconcile.rehearsal.shape import Shape
-from reconcile.rehearsal.walk import field_set
+from reconcile.rehearsal.walk import ShapeError, field_set
 
 _NOBODYS = ("name", "namespace", "creationTimestamp", "selfLink", "uid", "clusterName", "generation", "managedFields")
 _STRIPPED: FieldSet = frozenset(
@@ -76,7 +76,10 @@ def after_update(shape: Shape, live: Mapping[str, Any], new: Mapping[str, Any], 
     requested = _requested(live, new, writer)
     if not requested and (live.get("metadata") or {}).get("uid"):
         return without(new)
-    return with_holdings(without(new), _tracked(shape, without(live), without(new), requested, writer))
+    try:
+        return with_holdings(without(new), _tracked(shape, without(live), without(new), requested, writer))
+    except ShapeError:  # lists that cannot be keyed: validation will refuse them with better words
+        return without(new)
 
 
 def _tracked(

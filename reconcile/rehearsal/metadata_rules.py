@@ -56,6 +56,7 @@ def changed_for_good(old: Body, new: Body) -> tuple[Cause, ...]:
 
 
 _INVALID = "FieldValueInvalid"
+_OWN_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
 
 
 def _cause(field: str, value: Any, text: str) -> Cause:
@@ -110,9 +111,15 @@ def _owners(metadata: Mapping[str, Any]) -> Iterator[Cause]:
 def _finalizers(metadata: Mapping[str, Any]) -> Iterator[Cause]:
     for name in metadata.get("finalizers") or ():
         if not _is_qualified(name):
-            yield _cause(
-                "metadata.finalizers", name, "name is neither a standard finalizer name nor is it fully qualified"
-            )
+            yield _cause("metadata.finalizers", name, "a qualified name must consist of alphanumeric characters")
+
+
+def builtin_finalizers(body: Body) -> Iterator[Cause]:
+    """Of a built-in object a finalizer without a domain must be one of the server's own."""
+    for index, name in enumerate((body.get("metadata") or {}).get("finalizers") or ()):
+        if "/" not in name and name not in _OWN_FINALIZERS:
+            text = "name is neither a standard finalizer name nor is it fully qualified"
+            yield _cause(f"metadata.finalizers[{index}]", name, text)
 
 
 def _is_qualified(key: str) -> bool:

@@ -16,7 +16,7 @@ from reconcile.cluster.errors import NoSuchKind
 from reconcile.rehearsal.builtin_nature import BuiltinNature
 from reconcile.rehearsal.builtin_rules import RULES
 from reconcile.rehearsal.custom_nature import OPEN, CustomNature
-from reconcile.rehearsal.kinds import STATUS, ServedKind
+from reconcile.rehearsal.kinds import STATUS, Origin, ServedKind
 from reconcile.rehearsal.shape import Schema, Shapes
 from reconcile.rehearsal.store import KindKey, key_of
 from renderer.model.ref import Body, Kind
@@ -52,8 +52,16 @@ class Registry:
             rules = RULES[str(kind)]
             nature = BuiltinNature(kind, definition, definitions, rules)
             shape = self._shapes.of_definition(definition)
-            served = ServedKind(kind=kind, shape=shape, nature=nature, status=rules.status, counts=rules.generation)
-            self._serve(served)
+            self._serve(
+                ServedKind(
+                    kind=kind,
+                    shape=shape,
+                    nature=nature,
+                    status=rules.status,
+                    counts=bool(rules.counted),
+                    origin=Origin.BUILTIN,
+                )
+            )
 
     def __iter__(self) -> Iterator[ServedKind]:
         return iter(tuple(self._served.values()))
@@ -64,7 +72,7 @@ class Registry:
     def served(self, kind: Kind) -> ServedKind:
         """Raises NoSuchKind, also where the kind is served under another plural: a request for that meets nothing."""
         found = self._served.get(key_of(kind))
-        if found is None or (found.kind.plural != kind.plural and not found.guessed):
+        if found is None or (found.kind.plural != kind.plural and found.origin is not Origin.GUESSED):
             raise NoSuchKind(kind)
         return found
 
@@ -78,7 +86,7 @@ class Registry:
         """Serves a kind whose definition is not known: any field is taken, and it has a status subresource."""
         nature = CustomNature(kind, OPEN, self._definitions, status=True)
         shape = self._shapes.of_schema(OPEN)
-        self._serve(ServedKind(kind=kind, shape=shape, nature=nature, status=True, guessed=True))
+        self._serve(ServedKind(kind=kind, shape=shape, nature=nature, status=True, origin=Origin.GUESSED))
 
     def forget(self, definition: Body) -> tuple[Kind, ...]:
         spec = definition["spec"]

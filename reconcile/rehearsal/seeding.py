@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from reconcile.rehearsal.kinds import ServedKind
+from reconcile.rehearsal.kinds import Origin, ServedKind
 from reconcile.rehearsal.registry import DEFINITION, Registry, guess
 from renderer.model.ref import Body, ref_of
 
@@ -36,7 +36,7 @@ def live(served: ServedKind, body: Body, *, version: int, time: str) -> dict[str
     """The object as if the server had had it all along. Defaults are filled in only where no server has seen it."""
     metadata = body.get("metadata") or {}
     seen = bool(metadata.get("resourceVersion"))
-    kept = dict(body) if seen or served.guessed else _defaulted(served, body)
+    kept = dict(body) if seen or served.origin is Origin.GUESSED else _defaulted(served, body)
     ref = ref_of(body)
     identity = f"{ref.api_version} {ref.kind} {ref.namespace} {ref.name}"
     filled = {

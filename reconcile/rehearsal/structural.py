@@ -1,6 +1,7 @@
 """A custom resource against its structural schema: unknown fields, defaults, and what is invalid. Pure.
 
-Source: k8s.io/apiextensions-apiserver, packages apiserver/schema and apiserver/validation. Formats are not checked.
+Source: k8s.io/apiextensions-apiserver, packages apiserver/schema and apiserver/validation. Of the formats only
+date-time is checked.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from reconcile.rehearsal.shape import EMBEDDED, PRESERVE, Schema
 from reconcile.rehearsal.walk import ABSENT
 
 INT_OR_STRING = "x-kubernetes-int-or-string"
+_DATE_TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)")
 _META = ("apiVersion", "kind", "metadata")
 _NAMES = {dict: "object", list: "array", str: "string", bool: "boolean", int: "integer", float: "number"}
 _FITS: Mapping[str, tuple[type, ...]] = {
@@ -37,7 +39,7 @@ def pruned(schema: Schema, body: Any) -> Any:
 
 
 def defaulted(schema: Schema, value: Any) -> Any:
-    """The value with the schema's defaults in it; null where null is not allowed and there is a default is replaced."""
+    """The value with the schema's defaults in it, and without nulls at declared fields that may not be null."""
     if isinstance(value, dict):
         return _defaulted_map(schema, value)
     items = schema.get("items")
@@ -55,7 +57,7 @@ def invalid(schema: Schema, value: Any, path: str = "") -> Iterator[Cause]:
             )
         return
     if not _type_fits(schema, value):
-        found, wanted = _NAMES.get(type(value), "object"), schema["type"]
+        found, wanted = _NAMES.get(type(value), "object"), schema.get("type", "integer or string")
         yield _cause(path, f'Invalid value: "{found}": {path} in body must be of type {wanted}: "{found}"', "Type")
         return
     for word, rule in _WORDS.items():
@@ -152,10 +154,8 @@ def _kept(schema: Schema, name: str, item: Any, meta: tuple[str, ...]) -> Any:
 
 
 def _defaulted_map(schema: Schema, value: dict[str, Any]) -> dict[str, Any]:
-    out = dict(value)
+    out = {name: item for name, item in value.items() if not (item is None and _never_null(_below(schema, name)))}
     for name, member in (schema.get("properties") or {}).items():
-        if out.get(name, ABSENT) is None and not member.get("nullable") and "default" in member:
-            del out[name]
         if name not in out and "default" in member:
             out[name] = member["default"]
     for name, item in out.items():
@@ -163,6 +163,10 @@ def _defaulted_map(schema: Schema, value: dict[str, Any]) -> dict[str, Any]:
         if below is not None and isinstance(item, dict | list):
             out[name] = defaulted(below, item)
     return out
+
+
+def _never_null(schema: Schema | None) -> bool:
+    return schema is not None and not schema.get("nullable")
 
 
 def _required(names: list[str], value: Any, path: str) -> Iterator[Cause]:
@@ -187,6 +191,13 @@ def _bound(fails: Callable[[Any, Any], bool], what: str, reason: str = "Invalid"
     return rule
 
 
+def _format(name: str, value: Any, path: str) -> Iterator[Cause]:
+    """Of the formats only this one is checked."""
+    if name == "date-time" and isinstance(value, str) and not _DATE_TIME.fullmatch(value):
+        text = f'Invalid value: "{value}": {path} in body must be of type date-time: "{value}"'
+        yield _cause(path, text, "Type")
+
+
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
@@ -194,6 +205,7 @@ def _is_number(value: Any) -> bool:
 _WORDS: Mapping[str, Callable[..., Iterator[Cause]]] = {
     "required": _required,
     "enum": _enum,
+    "format": _format,
     "minLength": _bound(lambda n, v: isinstance(v, str) and len(v) < n, "should be at least {} chars long"),
     "maxLength": _bound(lambda n, v: isinstance(v, str) and len(v) > n, "should be at most {} chars long", "TooLong"),
     "pattern": _bound(lambda p, v: isinstance(v, str) and not re.search(p, v), "should match '{}'"),

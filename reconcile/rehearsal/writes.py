@@ -27,9 +27,12 @@ from reconcile.rehearsal.managed_fields import (
 from reconcile.rehearsal.metadata_rules import changed_for_good
 from reconcile.rehearsal.ownership import ApplyConflict
 from reconcile.rehearsal.patches import PatchFailed, json_patched, merge_patched
+from reconcile.rehearsal.registry import Registry
 from reconcile.rehearsal.store import Store
 from reconcile.rehearsal.walk import ShapeError, check
 from renderer.model.ref import Body, Ref, ref_of
+
+CONTROLLER = "kube-controller-manager"
 
 _NAMESPACE = "v1", "Namespace"
 _KEPT = ("generation", "uid", "creationTimestamp", "selfLink", "deletionTimestamp", "deletionGracePeriodSeconds")
@@ -48,8 +51,9 @@ class Write:
 class Writes:
     """The writing half of the server. The store's lock is taken for each write as a whole."""
 
-    def __init__(self, store: Store, clock: Clock) -> None:
+    def __init__(self, store: Store, registry: Registry, clock: Clock) -> None:
         self._store = store
+        self._registry = registry
         self._clock = clock
         self._made = 0
 
@@ -78,8 +82,16 @@ class Writes:
     def json_patch(self, served: ServedKind, ref: Ref, operations: Sequence[Body], write: Write) -> Body:
         return self._change(served, ref, write, lambda live: _json_patched(ref, live, operations))
 
+    def control(self, old: Body, new: Body, manager: str = CONTROLLER) -> Body:
+        """Stores what a controller of the cluster's own changes; what it takes away, nobody owns any more."""
+        served = self._registry.find(old["apiVersion"], old["kind"])
+        if served is None:
+            return self.put_changed(old, new)
+        writer = self._writer(served, Write(manager=manager))
+        return self.put_changed(old, after_update(served.shape, old, new, writer))
+
     def put_changed(self, old: Body, new: Body) -> Body:
-        """Stores what the server itself changes, and removes an object that only a finalizer has kept."""
+        """Stores a change as it is, or removes an object that nobody holds any more."""
         if _may_go(new):
             self._store.remove(old)
             return new
@@ -104,6 +116,8 @@ class Writes:
             merged = after_apply(
                 served.shape, blank, live or blank, body, self._writer(served, write), force=write.force
             )
+        except ShapeError as error:
+            raise Invalid(ref_of(body), f"failed to merge: {error}") from error
         except ApplyConflict as conflict:
             raise _held(ref_of(body), conflict) from conflict
         return self._read(served, merged)
@@ -117,7 +131,7 @@ class Writes:
         try:
             check(served.shape, body, duplicates=False)
         except ShapeError as error:
-            raise Invalid(ref, f"failed to create typed patch object: {error}", _undeclared(str(error))) from error
+            raise Invalid(ref, f"failed to create typed patch object: {error}", _cause(str(error))) from error
 
     def _decode(self, served: ServedKind, body: Body) -> None:
         causes = served.nature.refused(body)
@@ -129,6 +143,9 @@ class Writes:
     def _read(self, served: ServedKind, body: Body) -> dict[str, Any]:
         """The object as the server reads it; claims are not the kind's to read."""
         return with_claims(served.nature.read(without(body)), claims_of(body))
+
+    def _stored(self, served: ServedKind, body: Body) -> dict[str, Any]:
+        return with_claims(served.nature.stored(without(body)), claims_of(body))
 
     def _create(self, served: ServedKind, new: dict[str, Any], write: Write) -> Body:
         ref = ref_of(new)
@@ -143,7 +160,8 @@ class Writes:
         self._validate(served, ref, new, None, "")
         if self._store.find(ref) is not None:
             raise AlreadyExists(ref)
-        return new if write.dry_run else self._store.put(new)
+        stored = self._stored(served, new)
+        return stored if write.dry_run else self._store.put(stored)
 
     def _update(self, served: ServedKind, old: Body, new: dict[str, Any], write: Write) -> Body:
         kept = {name: old["metadata"][name] for name in (*_KEPT, "resourceVersion") if name in old["metadata"]}
@@ -155,7 +173,8 @@ class Writes:
         self._validate(served, ref_of(old), new, old, write.subresource)
         if same_but_times(old, new):
             return old
-        return new if write.dry_run else self.put_changed(old, new)
+        stored = self._stored(served, new)
+        return stored if write.dry_run else self.put_changed(old, stored)
 
     def _validate(self, served: ServedKind, ref: Ref, new: Body, old: Body | None, subresource: str) -> None:
         causes = served.nature.invalid(new, old, subresource)
@@ -224,6 +243,6 @@ def _held(ref: Ref, conflict: ApplyConflict) -> Conflict:
     return Conflict(ref, f"Apply failed with {len(claims)} conflicts", claims)
 
 
-def _undeclared(message: str) -> tuple[Cause, ...]:
+def _cause(message: str) -> tuple[Cause, ...]:
     path, _, text = message.partition(": ")
-    return (Cause(field=path.lstrip("."), message=text),) if text == "field not declared in schema" else ()
+    return (Cause(field=path.lstrip("."), message=text),)

@@ -1,8 +1,8 @@
 """Writes `reconcile/rehearsal/go_types.json`: which built-in fields survive the API server's decoding, and how.
 
 The server reads a built-in object into Go structs and writes it out again, so `hostNetwork: false` vanishes while
-`replicas: 0` stays and `status: {}` appears. JSON schemas do not tell these apart; the Go sources do. Run after a change
-of version:
+`replicas: 0` stays and `status: {}` appears. JSON schemas do not tell these apart; the Go sources do. To be run after
+a change of version:
 
     python -m conformance.go_types "$(cd controlplane/kube && go list -m -f '{{.Dir}}' k8s.io/api)" ...apimachinery ...
 
@@ -58,7 +58,7 @@ def structs(folder: Path) -> Iterator[tuple[str, str]]:
 
 
 def rows(sources: Mapping[str, str], definitions: Mapping[str, Any], name: str) -> dict[str, list[str]]:
-    """`pointer`: kept if given; `struct`: always there; `always`: there with its zero. What is not named goes if zero."""
+    """`pointer`: kept if given; `struct`: always there; `always`: there, be it as zero. Others go if they are zero."""
     found: dict[str, list[str]] = {}
     for field, go_type, options in fields(sources, name):
         how = handling(go_type, options, definitions[name].get("properties", {}).get(field, {}), definitions)

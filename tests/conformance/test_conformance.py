@@ -1,0 +1,41 @@
+"""Every case on both stages, held to what the real server answered when it was recorded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+from controlplane.cluster import ControlPlane
+
+from conformance.case import Case, cases
+from conformance.record import as_text
+from conformance.run import run
+from conformance.stages import EmbeddedStage, RealStage
+
+CASES = tuple(cases())
+each_case = pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
+
+
+@pytest.fixture(scope="session")
+def real_stage(control_plane: ControlPlane) -> RealStage:
+    return RealStage(control_plane)
+
+
+@each_case
+def test_embedded(case: Case) -> None:
+    assert as_text(run(case, EmbeddedStage())) == as_text(answers(case))
+
+
+@each_case
+@pytest.mark.controlplane
+def test_real(case: Case, real_stage: RealStage) -> None:
+    assert as_text(run(case, real_stage)) == as_text(answers(case))
+
+
+def test_there_are_enough_cases() -> None:
+    assert len(CASES) >= 60
+
+
+def answers(case: Case) -> list[Any]:
+    return list(yaml.safe_load_all(case.answers.read_text(encoding="utf-8")))
