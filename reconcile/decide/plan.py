@@ -211,7 +211,9 @@ def _progressing(draft: Draft) -> None:
     draft.condition("Progressing", "True", draft.status.phase, message)
     _kstatus(draft, ready=False, moving=True, stalled=False, reason=draft.status.phase, message=message)
     slow = [wait for wait in draft.waits if wait.slow]
-    if slow:
+    if draft.world.errors:
+        draft.condition("Degraded", "True", "ReconcileError", "; ".join(draft.world.errors[:5]))
+    elif slow:
         draft.condition("Degraded", "True", "WaitingLong", "; ".join(_said(wait) for wait in slow[:5]))
     else:
         draft.condition("Degraded", "False", "ReconcileSuccess")

@@ -1,0 +1,112 @@
+"""Carries out the actions of a decision, each by the one write that it stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from reconcile.act.applied import Applied
+from reconcile.act.applied import Outcome as Written
+from reconcile.act.apply import Writer
+from reconcile.borrow.loan import Loan, on_loan
+from reconcile.cluster.errors import Away, ClusterError, NotFound, Throttled, Unauthorized
+from reconcile.cluster.protocol import Cluster
+from reconcile.decide.decision import Action, Apply, Borrow, GiveBack, Remove, RemoveTrace, SetFinalizer
+from reconcile.decide.ending import FINALIZER
+from reconcile.decide.results import Outcome
+from reconcile.observe.snapshot import Snapshot
+from reconcile.probes.look import Unseen
+from renderer.catalog.kinds import Kinds
+from renderer.model.ref import Body, Ref, ref_of
+
+_DONE = (Written.CREATED, Written.CHANGED, Written.ADOPTED, Written.UNCHANGED, Written.TAKEN, Written.RETURNED)
+_ENDS_THE_ROUND = (Away, Throttled, Unauthorized)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result(Outcome):
+    """`created`: the action made an object that was not there. `stale`: it has changed since it was read, which the
+    next round will see."""
+
+    created: bool = False
+    stale: bool = False
+
+
+class Carrier:
+    """Carries out the actions of one round."""
+
+    def __init__(
+        self, cluster: Cluster, kinds: Kinds, writer: Writer, plan: Body, snapshot: Snapshot, loans: Iterable[Loan]
+    ) -> None:
+        self._cluster = cluster
+        self._kinds = kinds
+        self._writer = writer
+        self._plan = plan
+        self._snapshot = snapshot
+        self._loans = tuple(loans)
+
+    def carry_out(self, action: Action) -> Result:
+        """Raises `Away` and its like; what the cluster says about one object is a result."""
+        try:
+            return self._do(action)
+        except _ENDS_THE_ROUND:
+            raise
+        except ClusterError as error:
+            return Result(action=action, problem=error.problem.message)
+
+    def _do(self, action: Action) -> Result:
+        match action:
+            case Apply():
+                return _result(action, self._writer.own(action.manifest, self._live(action.manifest.ref)))
+            case Borrow():
+                return _result(action, self._writer.take(action.manifest, action.patch))
+            case GiveBack():
+                return self._give_back(action)
+            case Remove():
+                return self._remove(action)
+            case RemoveTrace():
+                return self._remove_trace(action)
+            case SetFinalizer():
+                return self._set_finalizer(action)
+
+    def _live(self, ref: Ref) -> Body | None:
+        live = self._snapshot.get(ref)
+        return None if isinstance(live, Unseen) else live
+
+    def _give_back(self, action: GiveBack) -> Result:
+        left = [loan for loan in on_loan(self._loans, action.ref) if loan not in action.settled]
+        live = self._live(action.ref)
+        return _result(action, self._writer.give_back(action.ref, live, action.patch, last=not left))
+
+    def _remove(self, action: Remove) -> Result:
+        kind = self._kinds.row(action.ref.api_version, action.ref.kind).kind
+        try:
+            self._cluster.delete(kind, action.ref, uid=action.uid)
+        except NotFound:
+            return Result(action=action)
+        return Result(action=action)
+
+    def _remove_trace(self, action: RemoveTrace) -> Result:
+        kind = self._kinds.row(action.ref.api_version, action.ref.kind).kind
+        patch: Any = None
+        for step in reversed(action.path):
+            patch = {step: patch}
+        self._cluster.patch(kind, action.ref, patch)
+        return Result(action=action)
+
+    def _set_finalizer(self, action: SetFinalizer) -> Result:
+        metadata = self._plan["metadata"]
+        finalizers = [item for item in metadata.get("finalizers") or () if item != FINALIZER]
+        wanted = [*finalizers, FINALIZER] if action.present else finalizers
+        patch = {"metadata": {"resourceVersion": metadata["resourceVersion"], "finalizers": wanted or None}}
+        ref = ref_of(self._plan)
+        self._cluster.patch(self._kinds.row(ref.api_version, ref.kind).kind, ref, patch)
+        return Result(action=action)
+
+
+def _result(action: Action, written: Applied) -> Result:
+    if written.outcome in _DONE:
+        return Result(action=action, created=written.outcome is Written.CREATED)
+    stale = written.outcome in (Written.STALE, Written.WAITING)
+    return Result(action=action, problem=written.because, stale=stale)

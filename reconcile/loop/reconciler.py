@@ -1,0 +1,286 @@
+"""One round for one plan: read, decide, record the intent, write, record the result, tell.
+
+A crash between any two of these leads to the same end: what was intended is in the status, and writing it again changes
+nothing. The round itself keeps nothing but how often gates passed, what was fetched, and the last errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+from reconcile.act.apply import Writer
+from reconcile.act.belonging import Plan
+from reconcile.cluster.errors import ClusterError, Conflict, NotFound
+from reconcile.cluster.events import Occurrence, Severity, emit
+from reconcile.cluster.protocol import Cluster
+from reconcile.decide.decision import Apply, Decision
+from reconcile.decide.needs import needs_of
+from reconcile.decide.phase import all_steps
+from reconcile.decide.plan import decide, is_over
+from reconcile.decide.results import recorded
+from reconcile.decide.step import key_of
+from reconcile.decide.world import Unfetched, World
+from reconcile.diff.schemas import Schemas
+from reconcile.loop.carry import Carrier, Result
+from reconcile.loop.contest import blocker_of
+from reconcile.loop.rendering import Rendering
+from reconcile.observe.facts import gather
+from reconcile.observe.fetching import Read, fetch_all
+from reconcile.observe.readings import Readings
+from reconcile.observe.snapshot import Snapshot, take
+from reconcile.observe.source import Source
+from reconcile.probes.look import Group, Scope, Unseen
+from reconcile.status.conditions import Condition
+from reconcile.status.patch import merge_patch
+from reconcile.status.plan import PlanStatus, status_body, status_of
+from reconcile.status.record import StepState
+from renderer.catalog.kinds import Kinds
+from renderer.errors import Problems
+from renderer.model.phase import Fetch
+from renderer.model.probe import Event
+from renderer.model.ref import Body, Ref
+from renderer.model.rendered import RenderedPlan
+
+API_VERSION = "management.harvesterhci.io/v1beta1"
+COMPONENT = "upgradeplan-controller"
+_PLANS = Group(api_version=API_VERSION, kind="UpgradePlan")
+_UPGRADES = Group(api_version="harvesterhci.io/v1beta1", kind="Upgrade", namespace="harvester-system")
+
+
+@dataclass
+class Memory:
+    """What is kept of a plan from one round to the next; all of it can be lost."""
+
+    passes: dict[tuple[str, int], int] = field(default_factory=dict)
+    fetched: dict[str, Any] = field(default_factory=dict)
+    errors: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Round:
+    """What one round came to. `decision` is None where the plan is gone or could not be rendered; `problems` are what
+    the cluster or a template refused."""
+
+    name: str
+    plan: Body | None = None
+    decision: Decision | None = None
+    results: tuple[Result, ...] = ()
+    rendered: RenderedPlan | None = None
+    problems: tuple[str, ...] = ()
+    again: bool = False
+    recheck: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """What a reconciler works with. `attended(since)` is how many seconds since then count."""
+
+    cluster: Cluster
+    source: Source
+    rendering: Rendering
+    schemas: Schemas
+    readings: Readings
+    read: Read
+    now: Callable[[], datetime]
+    attended: Callable[[datetime], float]
+
+
+class Reconciler:
+    """Runs rounds. One plan at a time may be in a round; the caller sees to that."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._memory: dict[str, Memory] = {}
+
+    @property
+    def kinds(self) -> Kinds:
+        return self._parts.rendering.catalog.kinds
+
+    def round(self, name: str) -> Round:
+        """Raises `Away`, `Throttled` and `Unauthorized`; whatever else is wrong is part of the result."""
+        ref = Ref(api_version=API_VERSION, kind="UpgradePlan", name=name)
+        plan = self._parts.source.get(ref)
+        if plan is None:
+            self._memory.pop(name, None)
+            self._parts.rendering.forget(name)
+            return Round(name=name)
+        if isinstance(plan, Unseen):
+            return Round(name=name, problems=(plan.why,), recheck=10.0)
+        return _PlanRound(self._parts, self._memory.setdefault(name, Memory()), plan).run()
+
+
+class _PlanRound:
+    """One round of one plan."""
+
+    def __init__(self, parts: Parts, memory: Memory, plan: Body) -> None:
+        self.parts = parts
+        self.memory = memory
+        self.plan = plan
+        self.name = str(plan["metadata"]["name"])
+        self.kinds = parts.rendering.catalog.kinds
+
+    def run(self) -> Round:
+        try:
+            world, snapshot = self._observe()
+        except Problems as error:
+            if isinstance(error, ClusterError):
+                raise
+            return self._unrendered(error)
+        decision = decide(world)
+        self.memory.passes = decision.passes
+        written = self._write_status(status_of(self.plan), decision.status)
+        if not written:
+            return Round(name=self.name, plan=self.plan, again=True)
+        results = self._act(decision, snapshot)
+        after = self._record(decision, results, world)
+        self._tell(decision, results, world.rendered)
+        self.memory.errors = tuple(r.problem for r in results if r.problem and not r.stale)
+        return Round(
+            name=self.name,
+            plan=self.plan,
+            decision=replace(decision, status=after),
+            results=tuple(results),
+            rendered=world.rendered,
+            problems=self.memory.errors,
+            again=decision.again and not self.memory.errors,
+            recheck=decision.recheck,
+        )
+
+    # ----------------------------------------------------------------------------------------------------- observing
+
+    def _observe(self) -> tuple[World, Snapshot]:
+        parts, status = self.parts, status_of(self.plan)
+        objects = () if is_over(status) and not self._is_deleted() else gather(parts.source, self.plan)
+        rendered = parts.rendering.of(self.plan, status, objects, self.memory.fetched)
+        missing = self._fetch(rendered, status)
+        if missing is None:  # something was read: render with it
+            rendered = parts.rendering.of(self.plan, status, objects, self.memory.fetched)
+            missing = {}
+        scope = Scope(kinds=self.kinds, now=parts.now())
+        snapshot = take(needs_of(self.plan, status, rendered, self.kinds, scope), parts.source, parts.readings)
+        world = World(
+            plan=self.plan,
+            rendered=rendered,
+            kinds=self.kinds,
+            look=snapshot,
+            now=parts.now(),
+            attended=parts.attended,
+            blocker=self._blocker(status),
+            unfetched=missing,
+            passes=self.memory.passes,
+            errors=self.memory.errors,
+        )
+        return world, snapshot
+
+    def _is_deleted(self) -> bool:
+        return bool(self.plan["metadata"].get("deletionTimestamp"))
+
+    def _blocker(self, status: PlanStatus) -> str | None:
+        if status.phase:
+            return None
+        plans, upgrades = self.parts.source.list(_PLANS), self.parts.source.list(_UPGRADES)
+        if isinstance(plans, Unseen) or isinstance(upgrades, Unseen):
+            return "another upgrade that could not be looked for"
+        return blocker_of(self.plan, plans, upgrades)
+
+    def _fetch(self, rendered: RenderedPlan, status: PlanStatus) -> Mapping[str, Unfetched] | None:
+        """Reads what steps under way want; None where something was read."""
+        wanted = [f for f in _wanted(rendered, status) if f.name not in self.memory.fetched]
+        if not wanted:
+            return {}
+        fetched = fetch_all(wanted, self.parts.read)
+        self.memory.fetched |= fetched.values
+        return fetched.missing if not fetched.values or fetched.missing else None
+
+    def _unrendered(self, error: Problems) -> Round:
+        """The plan cannot be rendered from what the cluster has now: said in the status, and tried again."""
+        message = "; ".join(item.message for item in error.problems)
+        status = status_of(self.plan)
+        known = status.condition("Degraded") or {}
+        wanted = Condition(type="Degraded", status="True", reason="ReconcileError", message=message)
+        generation = int(self.plan["metadata"].get("generation") or 0)
+        self._write_status(status, status.with_condition(wanted, self.parts.now(), generation))
+        if known.get("message") != message:
+            self._emit(Event(type="Warning", reason="ReconcileError", message=f"Pipeline error: {message}"))
+        return Round(name=self.name, plan=self.plan, problems=(message,), recheck=10.0)
+
+    # -------------------------------------------------------------------------------------------------------- writing
+
+    def _write_status(self, old: PlanStatus, new: PlanStatus) -> bool:
+        """Whether the status is as wanted now; False where the plan has changed since it was read."""
+        patch = merge_patch(status_body(old), status_body(new))
+        if not patch:
+            return True
+        metadata = self.plan["metadata"]
+        body = {"metadata": {"resourceVersion": metadata["resourceVersion"]}, "status": patch}
+        kind = self.kinds.row(API_VERSION, "UpgradePlan").kind
+        ref = Ref(api_version=API_VERSION, kind="UpgradePlan", name=self.name)
+        try:
+            self.plan = self.parts.cluster.patch(kind, ref, body, subresource="status").body
+        except (Conflict, NotFound):
+            return False
+        return True
+
+    def _act(self, decision: Decision, snapshot: Snapshot) -> list[Result]:
+        writer = Writer(
+            cluster=self.parts.cluster, kinds=self.kinds, schemas=self.parts.schemas, plan=Plan.of(self.plan)
+        )
+        carrier = Carrier(self.parts.cluster, self.kinds, writer, self.plan, snapshot, decision.status.loans)
+        return [carrier.carry_out(action) for action in decision.actions]
+
+    def _record(self, decision: Decision, results: list[Result], world: World) -> PlanStatus:
+        before = status_of(self.plan)
+        after = recorded(decision.status, decision, results, world.rendered, self.parts.now())
+        self._write_status(before, after)
+        return after
+
+    # -------------------------------------------------------------------------------------------------------- telling
+
+    def _tell(self, decision: Decision, results: list[Result], rendered: RenderedPlan) -> None:
+        for event in (*decision.events, *_begun(results, rendered), *self._new_errors(results)):
+            self._emit(event)
+
+    def _new_errors(self, results: list[Result]) -> Iterator[Event]:
+        for result in results:
+            if result.problem and not result.stale and result.problem not in self.memory.errors:
+                yield Event(type="Warning", reason="ReconcileError", message=f"Pipeline error: {result.problem}")
+
+    def _emit(self, event: Event) -> None:
+        now = self.parts.now()
+        ref = Ref(api_version=API_VERSION, kind="UpgradePlan", name=self.name)
+        occurrence = Occurrence(
+            regarding=ref,
+            uid=str(self.plan["metadata"]["uid"]),
+            severity=Severity(event.type),
+            reason=event.reason,
+            message=event.message,
+            component=COMPONENT,
+            first=now,
+            last=now,
+        )
+        try:
+            emit(self.parts.cluster, occurrence)
+        except ClusterError:
+            return  # an event is a courtesy; the status says it too
+
+
+def _wanted(rendered: RenderedPlan, status: PlanStatus) -> Iterator[Fetch]:
+    """Documents of steps that have begun in the current phase, as long as a step of the phase is not over."""
+    phase = next((p for p in rendered.phases if p.phase.active == status.phase), None)
+    if phase is None or all(status.is_over(key_of(item)) for item in phase.steps):
+        return
+    for item in phase.steps:
+        record = status.record(key_of(item))
+        if record is not None and record.state is not StepState.SKIPPED:
+            yield from item.step.fetches
+
+
+def _begun(results: list[Result], rendered: RenderedPlan) -> Iterator[Event]:
+    """What steps say of themselves once an object of theirs was made."""
+    created = {r.action.step for r in results if r.created and isinstance(r.action, Apply)}
+    for item in all_steps(rendered.phases):
+        if key_of(item) in created and item.step.started:
+            yield item.step.started

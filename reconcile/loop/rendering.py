@@ -1,0 +1,96 @@
+"""Renders the plan as it is now, with what has been captured; the same inputs are not rendered twice."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from reconcile.status.plan import PlanStatus
+from renderer.catalog.load import Catalog
+from renderer.context.facts import Facts
+from renderer.digest import digest_of
+from renderer.model.ref import Body
+from renderer.model.rendered import RenderedPlan
+from renderer.render.plan import render
+from renderer.templating import Templates
+
+_STATUS = ("previousVersion", "singleNode", "version", "releaseMetadata", "isoImageID")
+
+
+class Rendering:
+    """The catalog and its templates, and the last rendering."""
+
+    def __init__(self, catalog: Catalog, templates: Templates, spec_fields: Mapping[str, Any]) -> None:
+        self.catalog = catalog
+        self._templates = templates
+        self._spec_fields = spec_fields
+        self._last: dict[str, tuple[str, RenderedPlan]] = {}
+
+    def of(self, plan: Body, status: PlanStatus, objects: Sequence[Body], fetched: Mapping[str, Any]) -> RenderedPlan:
+        """Raises `Problems`: a template that cannot be rendered from these facts."""
+        name = str(plan["metadata"]["name"])
+        key = _key(plan, status, objects, fetched)
+        known, rendered = self._last.get(name, ("", None))
+        if rendered is None or known != key:
+            rendered = self._render(plan, objects, fetched, status)
+            self._last[name] = (key, rendered)
+        return rendered
+
+    def forget(self, name: str) -> None:
+        """The plan is gone."""
+        self._last.pop(name, None)
+
+    def sealed(self, plan: Body, objects: Sequence[Body], fetched: Mapping[str, Any]) -> RenderedPlan:
+        """As a reviewer sees it: with marks where values are captured at run time."""
+        return self._render(plan, objects, fetched, None)
+
+    def _render(
+        self, plan: Body, objects: Sequence[Body], fetched: Mapping[str, Any], status: PlanStatus | None
+    ) -> RenderedPlan:
+        facts = Facts(
+            plan=plan,
+            objects=objects,
+            fetched=fetched,
+            values=self.catalog.values,
+            spec_fields=self._spec_fields,
+            retry=_retry(plan),
+        )
+        if status is None:
+            return render(self.catalog, self._templates, facts)
+        return render(self.catalog, self._templates, facts, status.captured)
+
+
+def _key(plan: Body, status: PlanStatus, objects: Sequence[Body], fetched: Mapping[str, Any]) -> str:
+    """Changes with whatever a template can see; a Node's heartbeat is not among it."""
+    metadata = plan["metadata"]
+    captured = [[list(key), record.captured] for key, record in status.records.items() if record.captured]
+    return digest_of(
+        [
+            [metadata["name"], metadata.get("annotations"), metadata.get("labels"), plan.get("spec")],
+            [status.rest.get(name) for name in _STATUS],
+            sorted(status.node_states),
+            captured,
+            [_seen(item) for item in objects],
+            fetched,
+        ]
+    )
+
+
+def _seen(item: Body) -> Any:
+    """The part of an object that facts are taken from."""
+    metadata = item.get("metadata") or {}
+    parts = [item.get("kind"), metadata.get("name"), metadata.get("labels")]
+    annotations = metadata.get("annotations") or {}
+    machine = annotations.get("cluster.x-k8s.io/machine")
+    reference = ((item.get("status") or {}).get("nodeRef") or {}).get("name")
+    return [*parts, machine, reference, item.get("type"), item.get("value"), item.get("default"), _version(item)]
+
+
+def _version(item: Body) -> Any:
+    return item.get("spec") if item.get("kind") == "Version" else None
+
+
+def _retry(plan: Body) -> int:
+    """Which attempt this is, from the plan's annotation; none is the first."""
+    text = (plan["metadata"].get("annotations") or {}).get("management.harvesterhci.io/retry", "")
+    return int(text) if text.isdigit() else 0
