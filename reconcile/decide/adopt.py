@@ -7,7 +7,6 @@ step completes with has done that step, and the answers that follow it: those ar
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
 
 from reconcile.decide.step import key_of
@@ -28,7 +27,9 @@ def adopt(status: PlanStatus, rendered: RenderedPlan, now: datetime) -> PlanStat
         return status
     done = [item for item in phase.steps if _was_done(status, phase, item)]
     record = StepRecord(state=StepState.COMPLETED, started=now, ended=now, message=_ADOPTED)
-    return replace(status, records={key_of(item): record for item in done})
+    for item in done:
+        status = status.with_record(key_of(item), record)
+    return status
 
 
 def _was_done(status: PlanStatus, phase: RenderedPhase, item: RenderedStep) -> bool:

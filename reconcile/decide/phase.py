@@ -62,7 +62,7 @@ def _node(
         if progress is not Progress.DONE:
             return progress
     node = str(steps[0].step.node)
-    if any(key_of(item) in draft.status.records for item in steps) and not _has_loans(draft, phase, node):
+    if any(draft.status.record(key_of(item)) for item in steps) and not _has_loans(draft, phase, node):
         draft.status = draft.status.fold(phase.phase.name, node)
     return Progress.DONE
 

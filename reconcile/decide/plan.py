@@ -149,8 +149,8 @@ def _blocked(draft: Draft, blocker: str) -> None:
 
 def _fail(draft: Draft, phase: RenderedPhase) -> None:
     """Every failure of the phase, by node; the plan is finished in the next round."""
-    mine = sorted((key, record) for key, record in draft.status.records.items() if key[0] == phase.phase.name)
-    texts = [record.message for _, record in mine if record.state is StepState.FAILED]
+    records = (record for _, record in draft.status.records_of(phase.phase.name))
+    texts = [record.message for record in records if record.state is StepState.FAILED]
     draft.enter(FAILED)
     draft.condition("Progressing", "True", FAILED, "; ".join(dict.fromkeys(texts)))
 

@@ -150,11 +150,9 @@ class _Step:
         if actions:
             self.draft.actions += actions
             return Progress.BUSY
-        self._applied(record)
-        return self._watch(self.draft.status.records[self.key])
-
-    def _applied(self, record: StepRecord) -> None:
-        self.draft.record(self.key, applied(self.item, record))
+        record = applied(self.item, record)
+        self.draft.record(self.key, record)
+        return self._watch(record)
 
     def _fetched(self, record: StepRecord) -> bool:
         for fetch in self.step.fetches:

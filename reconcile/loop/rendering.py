@@ -10,7 +10,7 @@ from renderer.catalog.load import Catalog
 from renderer.context.facts import Facts
 from renderer.digest import digest_of
 from renderer.model.ref import Body
-from renderer.model.rendered import RenderedPlan
+from renderer.model.rendered import RenderedPlan, RenderedStep
 from renderer.render.plan import render
 from renderer.templating import Templates
 
@@ -25,6 +25,7 @@ class Rendering:
         self._templates = templates
         self._spec_fields = spec_fields
         self._last: dict[str, tuple[str, RenderedPlan]] = {}
+        self._made: dict[str, dict[str, tuple[str, RenderedStep]]] = {}
 
     def of(self, plan: Body, status: PlanStatus, objects: Sequence[Body], fetched: Mapping[str, Any]) -> RenderedPlan:
         """Raises `Problems`: a template that cannot be rendered from these facts."""
@@ -39,6 +40,7 @@ class Rendering:
     def forget(self, name: str) -> None:
         """The plan is gone."""
         self._last.pop(name, None)
+        self._made.pop(name, None)
 
     def sealed(self, plan: Body, objects: Sequence[Body], fetched: Mapping[str, Any]) -> RenderedPlan:
         """As a reviewer sees it: with marks where values are captured at run time."""
@@ -57,13 +59,14 @@ class Rendering:
         )
         if status is None:
             return render(self.catalog, self._templates, facts)
-        return render(self.catalog, self._templates, facts, status.captured)
+        made = self._made.setdefault(str(plan["metadata"]["name"]), {})
+        return render(self.catalog, self._templates, facts, status.captured, made)
 
 
 def _key(plan: Body, status: PlanStatus, objects: Sequence[Body], fetched: Mapping[str, Any]) -> str:
     """Changes with whatever a template can see; a Node's heartbeat is not among it."""
     metadata = plan["metadata"]
-    captured = [[list(key), record.captured] for key, record in status.records.items() if record.captured]
+    captured = [[list(place), status.captured(*place)] for place in status.records]
     return digest_of(
         [
             [metadata["name"], metadata.get("annotations"), metadata.get("labels"), plan.get("spec")],

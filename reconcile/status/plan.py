@@ -5,7 +5,7 @@ What is not known here (fields of another version) is carried along untouched.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -19,16 +19,19 @@ from reconcile.status.times import time_text
 StepKey = tuple[str, str, str | None]
 """(phase, step, node)."""
 
+Place = tuple[str, str | None]
+"""(phase, node): where a step ran; the node is None for the cluster as a whole."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanStatus:
-    """`rest` is every field that has no attribute of its own. `records` covers steps under way and over; a node that
-    has ended a phase is folded into `done`: (phase, node) to step to a short text."""
+    """`rest` is every field that has no attribute of its own. `records` has steps under way and over, by
+    place and step; a node that has ended a phase is folded into `done`: (phase, node) to step to a short text."""
 
     phase: str = ""
     conditions: tuple[Mapping[str, Any], ...] = ()
     node_states: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    records: Mapping[StepKey, StepRecord] = field(default_factory=dict)
+    records: Mapping[Place, Mapping[str, StepRecord]] = field(default_factory=dict)
     done: Mapping[tuple[str, str], Mapping[str, str]] = field(default_factory=dict)
     skipped: Mapping[str, str] = field(default_factory=dict)
     loans: tuple[Loan, ...] = ()
@@ -37,19 +40,27 @@ class PlanStatus:
     # ---------------------------------------------------------------------------------------------------- look-ups
 
     def record(self, key: StepKey) -> StepRecord | None:
-        return self.records.get(key)
+        phase, step, node = key
+        return self.records.get((phase, node), {}).get(step)
+
+    def records_of(self, phase: str) -> Iterator[tuple[StepKey, StepRecord]]:
+        """The phase's records, those of nodes by name."""
+        places = sorted((place for place in self.records if place[0] == phase), key=lambda place: place[1] or "")
+        for place in places:
+            for step, record in self.records[place].items():
+                yield (phase, step, place[1]), record
 
     def is_over(self, key: StepKey) -> bool:
         """Completed or skipped, folded or not."""
-        record = self.records.get(key)
+        record = self.record(key)
         return record.is_over if record else self._is_folded(key)
 
     def has_begun(self, key: StepKey) -> bool:
-        return key in self.records or self._is_folded(key)
+        return self.record(key) is not None or self._is_folded(key)
 
     def has_completed(self, key: StepKey) -> bool:
         """Completed, and not just skipped."""
-        record = self.records.get(key)
+        record = self.record(key)
         if record:
             return record.state is StepState.COMPLETED
         return self._is_folded(key) and not self.done[key[0], str(key[2])][key[1]].endswith("skipped")
@@ -57,9 +68,8 @@ class PlanStatus:
     def captured(self, phase: str, node: str | None) -> dict[str, Any]:
         """What the phase's steps have captured for this node, or for the cluster."""
         found: dict[str, Any] = {}
-        for (of, _, at), record in self.records.items():
-            if of == phase and at == node:
-                found |= record.captured
+        for record in self.records.get((phase, node), {}).values():
+            found |= record.captured
         return found
 
     def condition(self, kind: str) -> Mapping[str, Any] | None:
@@ -96,7 +106,9 @@ class PlanStatus:
         return replace(self, node_states={**self.node_states, **entries})
 
     def with_record(self, key: StepKey, record: StepRecord) -> PlanStatus:
-        return replace(self, records={**self.records, key: record})
+        phase, step, node = key
+        here = {**self.records.get((phase, node), {}), step: record}
+        return replace(self, records={**self.records, (phase, node): here})
 
     def with_skipped(self, phase: str, because: str) -> PlanStatus:
         return replace(self, skipped={**self.skipped, phase: because})
@@ -114,9 +126,8 @@ class PlanStatus:
 
     def fold(self, phase: str, node: str) -> PlanStatus:
         """The node has ended the phase: its records become short texts, so that a thousand nodes fit."""
-        mine = {key: record for key, record in self.records.items() if key[0] == phase and key[2] == node}
-        texts = {step: folded(record) for (_, step, _), record in mine.items()}
-        kept = {key: record for key, record in self.records.items() if key not in mine}
+        texts = {step: folded(record) for step, record in self.records.get((phase, node), {}).items()}
+        kept = {place: records for place, records in self.records.items() if place != (phase, node)}
         before = self.done.get((phase, node), {})
         return replace(self, records=kept, done={**self.done, (phase, node): {**before, **texts}})
 
@@ -130,11 +141,7 @@ def status_of(plan: Mapping[str, Any]) -> PlanStatus:
         conditions=tuple(raw.pop("conditions", None) or ()),
         node_states=raw.pop("nodeUpgradeStatuses", None) or {},
         loans=tuple(Loan.from_status(item) for item in raw.pop("borrowed", None) or ()),
-        records={
-            (phase, *_step_and_node(key)): record_from(record)
-            for phase, body in steps.items()
-            for key, record in (body.get("records") or {}).items()
-        },
+        records=_records(steps),
         done={
             (phase, node): texts for phase, body in steps.items() for node, texts in (body.get("done") or {}).items()
         },
@@ -160,14 +167,19 @@ def _steps(status: PlanStatus) -> dict[str, Any]:
     steps: dict[str, dict[str, Any]] = {}
     for phase, because in status.skipped.items():
         steps.setdefault(phase, {})["skipped"] = because
-    for (phase, step, node), record in status.records.items():
-        key = f"{step}/{node}" if node else step
-        steps.setdefault(phase, {}).setdefault("records", {})[key] = record_body(record)
+    for (phase, node), records in status.records.items():
+        for step, record in records.items():
+            key = f"{step}/{node}" if node else step
+            steps.setdefault(phase, {}).setdefault("records", {})[key] = record_body(record)
     for (phase, node), texts in status.done.items():
         steps.setdefault(phase, {}).setdefault("done", {})[node] = dict(texts)
     return steps
 
 
-def _step_and_node(key: str) -> tuple[str, str | None]:
-    step, _, node = key.partition("/")
-    return step, node or None
+def _records(steps: Mapping[str, Any]) -> dict[Place, dict[str, StepRecord]]:
+    records: dict[Place, dict[str, StepRecord]] = {}
+    for phase, body in steps.items():
+        for key, record in (body.get("records") or {}).items():
+            step, _, node = key.partition("/")
+            records.setdefault((phase, node or None), {})[step] = record_from(record)
+    return records

@@ -29,6 +29,11 @@ class Context:
     undoing: bool = False
 
     @property
+    def data(self) -> dict[str, Any]:
+        """What a template sees, but functions: all that a rendering depends on."""
+        return {name: value for name, value in self.names.items() if not callable(value)}
+
+    @property
     def nodes(self) -> tuple[Mapping[str, Any], ...]:
         return tuple(self.names["cluster"]["nodes"])
 

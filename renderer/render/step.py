@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -48,8 +48,26 @@ class StepRenderer:
     context: Context
     known: Known
     problems: list[Problem]
+    common: str = ""
+    made: MutableMapping[str, tuple[str, RenderedStep]] | None = None
 
     def step(self, declared: Declared, step: Step, raw: Raw, node: Node) -> RenderedStep:
+        """A step for one node, or for none. With `made`, one whose inputs are those of an earlier rendering is taken
+        from there: `common` is the digest of what all steps see."""
+        if self.made is None:
+            return self._step(declared, step, raw, node)
+        name = node["name"] if node else None
+        place = f"{declared.phase.name}/{step.name}/{name}"
+        key = digest_of([self.common, node, self.known(declared.phase.name, name)])
+        known, rendered = self.made.get(place, ("", None))
+        if rendered is None or known != key:
+            problems = len(self.problems)
+            rendered = self._step(declared, step, raw, node)
+            if len(self.problems) == problems:
+                self.made[place] = (key, rendered)
+        return rendered
+
+    def _step(self, declared: Declared, step: Step, raw: Raw, node: Node) -> RenderedStep:
         bare = replace(step, node=node["name"] if node else None)
         context = self._context(declared, node)
         pending = missing(self.context, step.requires)
