@@ -34,7 +34,6 @@ class Outcome(StrEnum):
     UNCHANGED = "unchanged"
     TAKEN = "taken"
     RETURNED = "returned"
-    SKIPPED = "skipped"
     WAITING = "waiting"  # the object must appear, or go, first
     MISSING = "missing"  # it was made, and somebody has removed it; it is not made again
     STALE = "stale"  # it has changed since it was read: read it again and retry

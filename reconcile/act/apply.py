@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from reconcile.act.applied import REFUSALS, Applied, Outcome, refused
 from reconcile.act.belonging import Plan, is_controlled_by, owned_by, refusal_of
 from reconcile.borrow.claim import release_of
 from reconcile.borrow.fields import Patch
-from reconcile.borrow.give_back import ReturnPlan
-from reconcile.borrow.take import TakePlan, Taking
 from reconcile.cluster.errors import Conflict, Invalid
 from reconcile.cluster.protocol import Answer, Cluster
 from reconcile.diff.schemas import Schemas
@@ -27,8 +26,6 @@ from renderer.model.path import path_name
 from renderer.model.phase import Owned
 from renderer.model.ref import Body, Kind, Ref
 from renderer.model.rendered import Manifest
-
-_STANDING = {Taking.SATISFIED: Outcome.UNCHANGED, Taking.SKIP: Outcome.SKIPPED, Taking.WAIT: Outcome.WAITING}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,40 +50,39 @@ class Writer:
         if reason is not None:
             return reason
         known = recorded is not None and short_digest(recorded) == short_digest(manifest.digest)
-        return _tried(manifest, lambda: self._own(manifest, live, known=known))
+        return _tried(manifest.ref, manifest.file, lambda: self._own(manifest, live, known=known))
 
-    def take(self, manifest: Manifest, plan: TakePlan) -> Applied:
-        """Borrows fields. The plan's originals must have been recorded before."""
-        patch = plan.patch
-        if patch is None:
-            return Applied(ref=manifest.ref, file=manifest.file, outcome=_STANDING[plan.taking], because=plan.because)
+    def take(self, manifest: Manifest, patch: Patch) -> Applied:
+        """Borrows fields, as `plan_take` has planned. Its originals must have been recorded before."""
 
         def act() -> Applied:
             answer = self._send(self._kind(manifest.ref), manifest.ref, patch)
-            return _done(manifest, Outcome.TAKEN, answer, plan.because)
+            return _done(manifest.ref, manifest.file, Outcome.TAKEN, answer)
 
-        return _unresolved(manifest) or _tried(manifest, act)
+        return _unresolved(manifest) or _tried(manifest.ref, manifest.file, act)
 
-    def give_back(self, manifest: Manifest, live: Body | None, plan: ReturnPlan, *, last: bool) -> Applied:
-        """Puts originals back. With `last`, nothing else of the object is on loan, and our claim on it goes as well."""
-        because = "; ".join(plan.left)
+    def give_back(self, ref: Ref, live: Body | None, patch: Patch | None, *, last: bool, file: str = "") -> Applied:
+        """Puts originals back, as `plan_return` has planned.
+
+        `last` says that nothing of the object is on loan then; our claim on it goes as well.
+        """
         if live is None:
-            outcome, because = Outcome.UNCHANGED, because or f"{manifest.ref} is gone"
-            return Applied(ref=manifest.ref, file=manifest.file, outcome=outcome, because=because)
+            return Applied(ref=ref, file=file, outcome=Outcome.UNCHANGED, because=f"{ref} is gone")
         standing = Answer(body=live)
 
         def act() -> Applied:
-            returned = self._send(self._kind(manifest.ref), manifest.ref, plan.patch) if plan.patch else standing
-            released = self._release(manifest.ref, returned) if last and not self.dry_run else returned
+            returned = self._send(self._kind(ref), ref, patch) if patch else standing
+            released = self._release(ref, returned) if last and not self.dry_run else returned
             outcome = Outcome.UNCHANGED if released is standing else Outcome.RETURNED
-            return _done(manifest, outcome, released, because)
+            return _done(ref, file, outcome, released)
 
-        return _tried(manifest, act)
+        return _tried(ref, file, act)
 
     def _own(self, manifest: Manifest, live: Body | None, *, known: bool) -> Applied:
         kind, body = self._kind(manifest.ref), owned_by(self.plan, manifest)
+        done = partial(_done, manifest.ref, manifest.file)
         if live is None:
-            return _done(manifest, Outcome.CREATED, self.cluster.apply(kind, body, dry_run=self.dry_run))
+            return done(Outcome.CREATED, self.cluster.apply(kind, body, dry_run=self.dry_run))
         is_ours = is_controlled_by(self.plan, live)
         if known and is_ours and not self._has_drifted(manifest, live):
             return Applied(ref=manifest.ref, file=manifest.file, outcome=Outcome.UNCHANGED, body=live)
@@ -94,11 +90,11 @@ class Writer:
         body["metadata"]["uid"] = live["metadata"]["uid"]
         outcome = Outcome.CHANGED if is_ours else Outcome.ADOPTED
         if known and not self.dry_run:
-            return _done(manifest, outcome, self.cluster.apply(kind, body))
+            return done(outcome, self.cluster.apply(kind, body))
         answer = self.cluster.apply(kind, body, dry_run=True)
         if _is_as_it_was(answer.body, live):
-            return _done(manifest, Outcome.UNCHANGED, answer)
-        return _done(manifest, outcome, answer if self.dry_run else self.cluster.apply(kind, body))
+            return done(Outcome.UNCHANGED, answer)
+        return done(outcome, answer if self.dry_run else self.cluster.apply(kind, body))
 
     def _has_drifted(self, manifest: Manifest, live: Body) -> bool:
         """Only a maintained object is kept as it was applied; any other one runs as it runs."""
@@ -161,22 +157,15 @@ def _unresolved(manifest: Manifest) -> Applied | None:
     )
 
 
-def _tried(manifest: Manifest, act: Callable[[], Applied]) -> Applied:
+def _tried(ref: Ref, file: str, act: Callable[[], Applied]) -> Applied:
     try:
         return act()
     except REFUSALS as error:
-        return refused(manifest.ref, manifest.file, error)
+        return refused(ref, file, error)
 
 
-def _done(manifest: Manifest, outcome: Outcome, answer: Answer, because: str = "") -> Applied:
-    return Applied(
-        ref=manifest.ref,
-        file=manifest.file,
-        outcome=outcome,
-        because=because,
-        body=answer.body,
-        warnings=answer.warnings,
-    )
+def _done(ref: Ref, file: str, outcome: Outcome, answer: Answer) -> Applied:
+    return Applied(ref=ref, file=file, outcome=outcome, body=answer.body, warnings=answer.warnings)
 
 
 def _is_as_it_was(after: Body, live: Body) -> bool:

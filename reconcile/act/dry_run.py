@@ -33,7 +33,6 @@ _OPERATIONS = {
     Outcome.ADOPTED: Operation.ADOPT,
     Outcome.UNCHANGED: Operation.UNCHANGED,
     Outcome.TAKEN: Operation.BORROW,
-    Outcome.SKIPPED: Operation.SKIP,
     Outcome.WAITING: Operation.WAIT,
     Outcome.MISSING: Operation.UNCHANGED,
     Outcome.STALE: Operation.WAIT,
@@ -117,17 +116,21 @@ class _Trier:
         if not any(fields_of(body)):
             return Trial(step=step.id, manifest=manifest, operation=Operation.PENDING, live=live)
         plan = plan_take(body, spec, live)
-        applied = self.writer.take(replace(manifest, body=body, run_time=()), plan)
         held = [loan.original for loan in self.loans if _is_of(loan, step, manifest.ref)]
-        originals = {original.path: original for original in (*held, *plan.originals)}
-        trial = self._told(step, manifest, live, applied)
-        if plan.taking is Taking.TAKE:
-            stays = _stays(body, spec)
-            return replace(trial, goes_back=(*_goes_back(body, spec, originals.values()), *stays))
-        if plan.taking is not Taking.SATISFIED:
-            return trial
-        operation = Operation.PENDING if manifest.run_time else Operation.RETURN_LATER if held else trial.operation
-        return replace(trial, operation=operation, goes_back=tuple(_goes_back(body, spec, held)))
+        if plan.patch is not None:
+            applied = self.writer.take(replace(manifest, body=body, run_time=()), plan.patch)
+            originals = {original.path: original for original in (*held, *plan.originals)}
+            goes_back = (*_goes_back(body, spec, originals.values()), *_stays(body, spec))
+            trial = self._told(step, manifest, live, applied)
+            return replace(trial, because=trial.because or plan.because, goes_back=goes_back)
+        return Trial(
+            step=step.id,
+            manifest=manifest,
+            operation=_standing(plan.taking, manifest, held),
+            live=live,
+            because=plan.because,
+            goes_back=tuple(_goes_back(body, spec, held)),
+        )
 
     def _told(self, step: RenderedStep, manifest: Manifest, live: Body | None, applied: Applied) -> Trial:
         operation, because, problem = _OPERATIONS[applied.outcome], applied.because, applied.problem
@@ -181,8 +184,18 @@ def _after(operation: Operation, manifest: Manifest, applied: Applied) -> Body |
     return applied.body if operation in (Operation.CHANGE, Operation.ADOPT, Operation.BORROW) else None
 
 
+def _standing(taking: Taking, manifest: Manifest, held: Sequence[Original]) -> Operation:
+    """For a borrowed manifest that needs no write, as far as its values are known."""
+    if taking is not Taking.SATISFIED:
+        return Operation.SKIP if taking is Taking.SKIP else Operation.WAIT
+    if manifest.run_time:
+        return Operation.PENDING
+    return Operation.RETURN_LATER if held else Operation.UNCHANGED
+
+
 def _is_of(loan: Loan, step: RenderedStep, ref: Ref) -> bool:
-    return loan.returned is None and (loan.phase, loan.step, loan.ref) == (step.phase, step.step.name, ref)
+    """Whether the loan is the step's; its record calls the step as the step's id does, without the phase."""
+    return loan.returned is None and (f"{loan.phase}/{loan.step}", loan.ref) == (step.id, ref)
 
 
 def _goes_back(body: Body, spec: Borrowed, originals: Iterable[Original]) -> Iterator[GoesBack]:

@@ -107,8 +107,11 @@ def _give_field(live: Body, original: Original, wanted: Any) -> _Move:
 
 def _is_ours(live: Body, path: Path, value: Any, wanted: Any) -> bool:
     """Whether what stands there is what we wrote. A manifest that sets it no more cannot tell; our claim can."""
-    if wanted is ABSENT:
-        return is_claimed(live, path)
+    return is_claimed(live, path) if wanted is ABSENT else _is_what_we_wrote(value, wanted)
+
+
+def _is_what_we_wrote(value: Any, wanted: Any) -> bool:
+    """An empty mapping in which something stands by now is no longer just ours."""
     return bool(value == {}) if wanted == {} else satisfies(value, wanted)
 
 
@@ -138,7 +141,7 @@ def _take_out_one(live: Body, value: Any, wanted: Any, path: Path, goes: Goes) -
         return _take_out(live, value, wanted, path, goes)
     if not goes(path):
         return _Move()
-    if not satisfies(value, wanted):
+    if not _is_what_we_wrote(value, wanted):
         return _Move(left=(_changed(live, path),))
     return _Move(assignments={path: ABSENT}, whole=True)
 
