@@ -1,0 +1,324 @@
+"""Reading of arguments and template folders: what is taken, what is left, what is said when it cannot be read."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from renderer.catalog.tree import Template
+from renderer.errors import Problems
+from renderer.files import read
+from renderer.files.inputs import read_inputs
+from renderer.files.read import read_documents
+from renderer.files.templates import read_templates
+from renderer.files.text import documents_of
+from renderer.yaml_door import walk
+
+ROOT = Path(__file__).parents[1]
+NODE = "apiVersion: v1\nkind: Node\nmetadata: {name: %s}\n"
+
+
+def said(reading: read.Reading) -> list[str]:
+    return [str(problem) for problem in reading.problems]
+
+
+def names(reading: read.Reading) -> list[str]:
+    return [document.value["metadata"]["name"] for document in reading.documents]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def as_nobody() -> Iterator[Path]:
+    """A folder that everybody may enter, read by somebody who is not root."""
+    if os.geteuid() != 0:
+        with tempfile.TemporaryDirectory() as name:
+            yield Path(name)
+        return
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o755)
+        os.seteuid(65534)
+        try:
+            yield Path(name)
+        finally:
+            os.seteuid(0)
+
+
+def as_root(action: Any, *arguments: Any) -> None:
+    effective, real = os.geteuid(), os.getuid()
+    os.seteuid(real)
+    try:
+        action(*arguments)
+    finally:
+        os.seteuid(effective)
+
+
+# ---------------------------------------------------------------------------------------------------------- arguments
+
+
+def test_files_and_folders_are_read_in_order_and_each_file_once(folder: Path) -> None:
+    (folder / "nodes").mkdir()
+    (folder / "nodes/b.yml").write_text(NODE % "b")
+    (folder / "nodes/a.yaml").write_text(NODE % "a" + "---\n" + NODE % "a2")
+    (folder / "nodes/c.json").write_text('{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "c"}}')
+    (folder / "nodes/.hidden.yaml").write_text(NODE % "hidden")
+    (folder / "nodes/notes.txt").write_text("a: [")
+    (folder / "nodes/below").mkdir()
+    (folder / "nodes/below/d.yaml").write_text(NODE % "d")
+    (folder / "z.yaml").write_text(NODE % "z")
+    (folder / "link.yaml").symlink_to("z.yaml")
+    reading = read_documents(["z.yaml", "nodes", "./nodes/../z.yaml", "link.yaml", str(folder / "nodes")])
+    assert (names(reading), said(reading)) == (["z", "a", "a2", "b", "c"], [])
+    assert [document.file for document in reading.documents][:2] == ["z.yaml", "nodes/a.yaml"]
+
+
+def test_a_dash_is_standard_input(folder: Path) -> None:
+    reading = read_documents(["-", "-"], io.BytesIO(b"\xef\xbb\xbf" + (NODE % "a").encode()))
+    assert (names(reading), [document.file for document in reading.documents]) == (["a"], ["<stdin>"])
+    assert said(read_documents(["-"])) == ["<stdin>: there is no standard input\n    remedy: name a file"]
+    assert said(read_documents(["-"], io.BytesIO(b""))) == ["<stdin>: is empty\n    remedy: fill it, or leave it out"]
+
+
+def test_everything_that_cannot_be_read_is_said_in_one_run(folder: Path) -> None:
+    (folder / "loop.yaml").symlink_to("loop.yaml")
+    (folder / "empty").mkdir()
+    (folder / "outer/inner").mkdir(parents=True)
+    (folder / "gone.yaml").symlink_to("nowhere")
+    arguments = ["missing.yaml", "loop.yaml", "empty", "outer", "gone.yaml", "http://192.0.2.1/plan.yaml", "x" * 300]
+    assert said(read_documents([*arguments, "harvester.iso"])) == [
+        "missing.yaml: no such file or folder\n    remedy: correct the path",
+        "loop.yaml: cannot be read: Too many levels of symbolic links\n    remedy: look at it with: ls -ld loop.yaml",
+        "empty: holds no file that ends in .yaml or .yml or .json\n    remedy: name another folder",
+        "outer: holds no file that ends in .yaml or .yml or .json\n"
+        "    remedy: name a folder below it; folders are not searched further",
+        "gone.yaml: no such file or folder\n    remedy: correct the path",
+        "http://192.0.2.1/plan.yaml: an address is not read here\n"
+        "    remedy: fetch it and name the file; only --release takes an address",
+        f"{'x' * 300}: cannot be read: File name too long\n    remedy: look at it with: ls -ld {'x' * 300}",
+        "harvester.iso: no such file or folder\n    remedy: correct the path",
+    ]
+
+
+def test_a_broken_link_in_a_folder_is_said_and_a_pipe_is_passed_over(folder: Path) -> None:
+    (folder / "a.yaml").write_text(NODE % "a")
+    (folder / "b.yaml").symlink_to("nowhere")
+    os.mkfifo(folder / "c.yaml")
+    reading = read_documents(["."])
+    assert (names(reading), said(reading)) == (["a"], ["b.yaml: no such file or folder\n    remedy: correct the path"])
+
+
+def test_what_may_not_be_read_is_said(as_nobody: Path) -> None:
+    secret, closed = as_nobody / "secret.yaml", as_nobody / "closed"
+    as_root(secret.write_text, "a: 1")
+    as_root(secret.chmod, 0)
+    as_root(closed.mkdir, 0)
+    arguments = [str(secret), str(closed), str(closed / "a.yaml")]
+    assert said(read_documents(arguments)) == [
+        f"{name}: cannot be read: Permission denied\n    remedy: look at it with: ls -ld {name}" for name in arguments
+    ]
+    with pytest.raises(Problems) as caught:
+        read_templates([closed])
+    assert [problem.reason for problem in caught.value.problems] == ["Unreadable"]
+    as_root(closed.chmod, 0o755)
+
+
+def test_too_much_is_refused_before_it_is_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with (folder / "huge.yaml").open("wb") as file:
+        file.truncate(10 * 2**40)
+    assert said(read_documents(["huge.yaml"])) == [
+        "huge.yaml: is larger than 64 MiB\n    remedy: split it, or ask kubectl get only for the kinds that are needed"
+    ]
+
+
+def test_an_iso_image_among_the_arguments_is_known_by_its_content(folder: Path) -> None:
+    (folder / "x.yaml").write_bytes(b"\0" * 32769 + b"CD001" + b"\0" * 100000)
+    assert said(read_documents(["x.yaml"])) == [
+        "x.yaml: is an ISO image, not UTF-8 text\n    remedy: name it with --release"
+    ]
+
+
+def test_files_named_by_options_are_read_and_their_problems_said_together(folder: Path) -> None:
+    (folder / "release.yaml").write_text("harvester: v1\n")
+    with pytest.raises(Problems) as caught:
+        read_inputs(["none.yaml"], plan="plan.yaml", release="release.yaml", cluster=["nodes.yaml", "vms.yaml"])
+    assert [f"{problem.file}: {problem.reason}" for problem in caught.value.problems] == [
+        "none.yaml: NotFound",
+        "plan.yaml: NotFound",
+        "nodes.yaml: NotFound",
+        "vms.yaml: NotFound",
+        "release.yaml: MissingField",
+        "release.yaml: MissingField",
+    ]
+
+
+# --------------------------------------------------------------------------------------------------------------- JSON
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
+    max_leaves=15,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.dictionaries(st.text(max_size=3), JSON, min_size=1), st.booleans(), st.sampled_from([None, "\t", 2]))
+def test_json_reads_the_same_fast_and_with_lines(value: dict[str, Any], escaped: bool, indent: Any) -> None:
+    text = json.dumps(value, ensure_ascii=escaped, indent=indent)
+    with suppress(Problems):  # a null character
+        (short,) = documents_of(text, "f")
+        (long,) = documents_of(text + " " * 2**20, "f")
+        assert short.value == long.value
+        assert [type(scalar) for _, scalar in walk(short.value)] == [type(scalar) for _, scalar in walk(long.value)]
+        return
+    assert "\\u0000" in json.dumps(value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"a": 1, "a": 2}', "key 'a' stands twice in one mapping"),
+        ('{"a": [1, {"b": 1, "b": 2}]}', "key 'b' stands twice in one mapping"),
+        ('{"a": 1e999}', "1e999 is not a number that JSON has"),
+        ('{"a": "\\u0000"}', "text holds a character that cannot be written as UTF-8"),
+        ('{"a": "\\ud800"}', "while parsing a quoted scalar; found invalid Unicode character escape code"),
+        ("[" * 150 + "]" * 150, "nested deeper than 100 levels"),
+        ("[" * 100000, "while increasing flow level; exceeded maximum nesting depth"),
+        ('{"a": }{', "did not find expected <document start>"),
+    ],
+)
+@pytest.mark.parametrize("padding", [0, 2**20])
+def test_json_that_is_not_sound_is_refused_with_its_line_however_long(text: str, message: str, padding: int) -> None:
+    with pytest.raises(Problems) as caught:
+        documents_of("\n" + text + "\n" * padding, "f.json")
+    (problem,) = caught.value.problems
+    assert (problem.message, problem.line) == (message, 2)
+
+
+def test_long_json_has_no_lines_and_large_numbers_are_read_as_go_does() -> None:
+    (document,) = documents_of('{"a": 18446744073709551616, "b": 18446744073709551615}' + " " * 2**20, "f.json")
+    assert document.value == {"a": 18446744073709551616.0, "b": 18446744073709551615}
+    assert isinstance(document.value["a"], float)
+    assert document.line_of(("a",)) == 0
+
+
+# ---------------------------------------------------------------------------------------------------------- templates
+
+
+def test_the_packaged_templates_are_called_by_their_place_in_the_project() -> None:
+    tree = read_templates()
+    assert tree["10-initialize/phase.yaml"].shown == "templates/10-initialize/phase.yaml"
+    assert all(template.packaged and template.shown == f"templates/{path}" for path, template in tree.items())
+    assert list(tree) == sorted(tree)
+    with pytest.raises(TypeError):
+        tree["x"] = tree["10-initialize/phase.yaml"]  # type: ignore[index]
+
+
+def test_an_overlay_is_laid_over_file_by_file(folder: Path) -> None:
+    for name, text in {
+        "a/10-initialize/phase.yaml": "one",
+        "b/10-initialize/phase.yaml": "two",
+        "a/15-x/y.j2": "é",
+    }.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+    tree = read_templates([Path("a"), Path("b")])
+    assert tree["10-initialize/phase.yaml"] == Template(text="two", shown="b/10-initialize/phase.yaml", packaged=False)
+    assert tree["15-x/y.j2"] == Template(text="é", shown="a/15-x/y.j2", packaged=False)
+    assert tree["20-iso-download/phase.yaml"].packaged
+    assert list(tree) == sorted(tree)
+
+
+def test_hidden_files_and_what_editors_leave_are_left_out(folder: Path) -> None:
+    for name in (".git/x", ".y.swp", "a~", "#a#", "b.swp", "c.orig", "d.rej", "e.bak", "__pycache__/f.pyc", "kept.j2"):
+        (folder / "over" / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / "over" / name).write_text("x")
+    assert sorted(set(read_templates([Path("over")])) - set(read_templates())) == ["kept.j2"]
+
+
+def test_a_mounted_config_map_is_read_through_its_links(folder: Path) -> None:
+    (folder / "over/..2026/15-x").mkdir(parents=True)
+    (folder / "over/..2026/15-x/phase.yaml").write_text("x")
+    (folder / "over/..data").symlink_to("..2026")
+    (folder / "over/15-x").symlink_to("..data/15-x")
+    assert read_templates([Path("over")])["15-x/phase.yaml"].shown == "over/15-x/phase.yaml"
+
+
+def test_all_that_is_wrong_with_overlays_is_said_in_one_run(folder: Path) -> None:
+    (folder / "over/a").mkdir(parents=True)
+    (folder / "over/a/back").symlink_to("..")
+    (folder / "over/binary").write_bytes(b"\0\1")
+    (folder / "over/latin").write_bytes(b"a\n\xfc")
+    (folder / "over/gone").symlink_to("nowhere")
+    os.mkfifo(folder / "over/pipe")
+    (folder / "file").write_text("x")
+    with pytest.raises(Problems) as caught:
+        read_templates([Path("over"), Path("file"), Path("none")])
+    assert [str(problem).partition("\n")[0] for problem in caught.value.problems] == [
+        "over/a/back: a symbolic link leads back to a folder above it",
+        "over/binary: is a binary file",
+        "over/gone: no such file or folder",
+        "over/latin:2: byte 0xfc is not UTF-8",
+        "file: is no folder",
+        "none: no such file or folder",
+    ]
+    assert all(problem.remedy for problem in caught.value.problems)
+
+
+# ---------------------------------------------------------------------------------------------------------- packaging
+
+LIST = """
+import sys
+from renderer.files.templates import read_templates
+from renderer.schema_door import load
+tree = read_templates()
+shown = tree["10-initialize/phase.yaml"].shown
+print(len(tree), shown, load("facts.json")["title"], "importlib.resources" in sys.modules)
+"""
+
+
+def listed(path: Path, cwd: Path) -> str:
+    run = subprocess.run(
+        [sys.executable, "-I", "-c", f"import sys; sys.path.insert(0, {str(path)!r})\n{LIST}"],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    return run.stdout
+
+
+def test_templates_and_schemas_are_found_in_a_tree_in_a_wheel_and_in_a_zip(tmp_path: Path) -> None:
+    wheel = tmp_path / "wheel.zip"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        for source, target in (
+            ("renderer", "renderer"),
+            ("templates", "renderer/templates"),
+            ("schemas", "renderer/schemas"),
+        ):
+            for file in sorted((ROOT / source).rglob("*")):
+                if file.is_file() and "__pycache__" not in file.parts:
+                    archive.write(file, f"{target}/{file.relative_to(ROOT / source)}")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path / "site-packages")
+    in_tree = listed(ROOT, tmp_path)
+    assert in_tree.endswith("False\n")
+    assert listed(tmp_path / "site-packages", tmp_path) == in_tree
+    assert listed(wheel, tmp_path) == in_tree.replace("False", "True")
