@@ -22,6 +22,7 @@ PLAN_KIND = "UpgradePlan"
 INDEX_KIND = "RenderedPlan"
 
 _AGENT_FILES = {"kustomization.yaml", "kustomization.yml", "fleet.yaml", "fleet.yml", "Chart.yaml"}
+_RELEASE_KEYS = {"harvesterChart", "os", "kubernetes", "rancher", "monitoringChart", "minUpgradableVersion"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,8 +106,8 @@ def tell_apart(
     """
     named = {_Role.PLAN: plan, _Role.RELEASE: release, _Role.OBJECT: cluster}
     problems: list[Problem] = []
-    pieces = {role: _sorted(documents or (), problems) for role, documents in named.items()}
-    other = _sorted(found, problems)
+    pieces = {role: _sorted(documents or (), problems, role) for role, documents in named.items()}
+    other = _sorted(found, problems, None)
 
     def chosen(role: _Role) -> list[Source]:
         if named.get(role) is not None:
@@ -140,25 +141,25 @@ def plan_of(inputs: Inputs) -> Source:
     return inputs.plan
 
 
-def _sorted(documents: Iterable[Document], problems: list[Problem]) -> list[_Piece]:
+def _sorted(documents: Iterable[Document], problems: list[Problem], named: _Role | None) -> list[_Piece]:
     pieces: list[_Piece] = []
     for document in documents:
-        for piece in _pieces(document):
+        for piece in _pieces(document, named):
             (pieces if isinstance(piece, _Piece) else problems).append(piece)  # type: ignore[arg-type]
     return pieces
 
 
-def _pieces(document: Document) -> Iterator[_Piece | Problem]:
+def _pieces(document: Document, named: _Role | None) -> Iterator[_Piece | Problem]:
     value = document.value
     whole = Source(body=value, document=document)
     if not isinstance(value, Mapping):
         yield whole.problem("UnknownDocument", "this is no mapping, so it is no Kubernetes object", remedy=_WANTED)
     elif _is_for_an_agent(document):
         return
-    elif "harvester" in value and "kind" not in value:
-        yield _Piece(role=_Role.RELEASE, source=Source(body=_release_body(document), document=document))
     elif set(value) == {"facts"}:
         yield _Piece(role=_Role.FACTS, source=whole)
+    elif _is_release(value) or (named is _Role.RELEASE and not {"kind", "apiVersion"} & set(value)):
+        yield _Piece(role=_Role.RELEASE, source=Source(body=_release_body(document), document=document))
     else:
         yield from _objects(whole)
 
@@ -169,6 +170,11 @@ def _is_for_an_agent(document: Document) -> bool:
     if kind is None:
         return PurePath(document.file).name in _AGENT_FILES
     return kind == INDEX_KIND or (kind == "Kustomization" and api_version.startswith("kustomize.config.k8s.io/"))
+
+
+def _is_release(value: Mapping[str, Any]) -> bool:
+    """By its key `harvester`, or by two others, so that it is told that `harvester` is missing."""
+    return "kind" not in value and ("harvester" in value or len(_RELEASE_KEYS & set(value)) > 1)
 
 
 def _release_body(document: Document) -> Body:

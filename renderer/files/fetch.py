@@ -97,4 +97,4 @@ def _refusal(url: str, message: str) -> Problems:
 
 def _cause(error: Exception) -> str:
     reason = getattr(error, "reason", error)
-    return str(getattr(reason, "strerror", None) or reason) or type(error).__name__
+    return str(getattr(reason, "strerror", None) or reason).strip() or type(error).__name__
