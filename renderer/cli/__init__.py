@@ -8,12 +8,19 @@ from __future__ import annotations
 
 import sys
 
+INTERRUPTED = 130
+"""What shells show for a program that Ctrl-C ended (128 + SIGINT)."""
+
 
 def main() -> int:
     """`upgradeplan`, and `kubectl upgradeplan`: answers the exit status."""
-    from renderer.cli.program import run
+    try:
+        from renderer.cli.program import run  # people also press Ctrl-C while this is imported
 
-    return run(sys.argv)
+        return run(sys.argv)
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted\n")
+        return INTERRUPTED
 
 
 def complete_for_kubectl() -> int:

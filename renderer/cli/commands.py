@@ -11,8 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 EXTENSIONS = "upgradeplan.commands"
 
@@ -40,7 +44,7 @@ class Commands(click.Group):
     """Finds commands in the tables, without importing those that are only listed."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return [*COMMANDS, *(name for name in _extensions() if name not in COMMANDS)]
+        return list(_all())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         row = COMMANDS.get(cmd_name) or _extensions().get(cmd_name)
@@ -54,7 +58,18 @@ class Commands(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, row.help) for name, row in ({**_extensions(), **COMMANDS}).items()])
+            formatter.write_dl([(name, row.help) for name, row in _all().items()])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
+        from click.shell_completion import CompletionItem
+
+        names = (CompletionItem(name, help=row.help) for name, row in _all().items() if name.startswith(incomplete))
+        return [*names, *click.Command.shell_complete(self, ctx, incomplete)]
+
+
+def _all() -> Mapping[str, Row]:
+    """Ours come first and cannot be replaced."""
+    return {**COMMANDS, **{name: row for name, row in _extensions().items() if name not in COMMANDS}}
 
 
 @cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import click
-from click.shell_completion import CompletionItem, ShellComplete, get_completion_class
+from click.shell_completion import CompletionItem, ShellComplete, get_completion_class, shell_complete
 
 from renderer.cli.program import COMPLETE_VARIABLE, PROGRAM
 from renderer.errors import ExitCode
@@ -17,9 +17,9 @@ _FOLDERS = 16
 
 
 @click.command
-@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.argument("shell", metavar="SHELL", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> ExitCode:
-    """Print a script that completes commands.
+    """Print a script that completes commands, for bash, zsh or fish.
 
     \b
       bash:  source <(upgradeplan completion bash)
@@ -34,6 +34,13 @@ def completion(shell: str) -> ExitCode:
         raise click.UsageError(f"there is no completion for {shell}")
     click.echo(_completer(made).source(), nl=False)
     return ExitCode.YES
+
+
+def answer_shell(program_name: str, instruction: str) -> int:
+    """What the printed scripts ask for through `COMPLETE_VARIABLE`: `bash_complete`."""
+    from renderer.cli.commands import program
+
+    return shell_complete(program, {}, program_name, COMPLETE_VARIABLE, instruction)
 
 
 def kubectl_candidates(words: Sequence[str]) -> str:

@@ -17,19 +17,14 @@ from renderer.errors import ExitCode, Problem, Problems
 PROGRAM = "upgradeplan"
 KUBECTL_PROGRAM = "kubectl upgradeplan"
 COMPLETE_VARIABLE = "_UPGRADEPLAN_COMPLETE"
-INTERRUPTED = 130
-"""What shells show for a program that Ctrl-C ended (128 + SIGINT)."""
 BROKEN_PIPE = 141
-"""The same for one whose reader went away (128 + SIGPIPE); `head` is no reason for words."""
+"""What shells show for a program whose reader went away (128 + SIGPIPE); `head` is no reason for words."""
 
 
 def run(argv: Sequence[str]) -> int:
-    """`argv` as the shell gives it, the program first. Answers the exit status and raises nothing."""
+    """`argv` as the shell gives it, the program first. Answers the exit status; only Ctrl-C is raised."""
     try:
         return _run(argv)
-    except KeyboardInterrupt:
-        sys.stderr.write("interrupted\n")
-        return INTERRUPTED
     except Exception as error:
         return _end_on(error, argv)
 
@@ -40,33 +35,50 @@ def name_of(program: str) -> str:
 
 
 def _run(argv: Sequence[str]) -> int:
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # YAML is UTF-8 whatever the locale; file names may be no text at all
-            stream.reconfigure(encoding="utf-8", errors="surrogateescape", newline="\n")
+    _ready_streams()
+    if COMPLETE_VARIABLE in os.environ:
+        from renderer.cli.completion import answer_shell
+
+        return answer_shell(name_of(argv[0]), os.environ[COMPLETE_VARIABLE])
+    status = _invoke(argv)
+    sys.stdout.flush()  # a full disk or a closed pipe is told here, not by the interpreter's own last words
+    return status
+
+
+def _invoke(argv: Sequence[str]) -> int:
+    """Not click's own `main`: that one has exit statuses of its own."""
+    from click.exceptions import Exit
+
     from renderer.cli.commands import program
 
     words = list(argv[1:])
-    status = program.main(
-        words, prog_name=name_of(argv[0]), complete_var=COMPLETE_VARIABLE, standalone_mode=False, obj=tuple(words)
-    )
-    if sys.stdout:
-        sys.stdout.flush()  # a full disk or a closed pipe is told here, not by the interpreter's own last words
-    return int(status or 0)
+    try:
+        with program.make_context(name_of(argv[0]), list(words), obj=tuple(words)) as context:
+            return int(program.invoke(context) or 0)
+    except Exit as end:  # `--help`
+        return end.exit_code
+
+
+def _ready_streams() -> None:
+    """YAML is UTF-8 whatever the locale, and the name of a file may be no text at all."""
+    if not (sys.stdout and sys.stderr):  # closed by the caller, which then wants no answer
+        nothing = Path(os.devnull).open("w")  # noqa: SIM115 - for as long as the program runs
+        sys.stdout, sys.stderr = sys.stdout or nothing, sys.stderr or nothing
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="surrogateescape", newline="\n")
 
 
 def _end_on(error: Exception, argv: Sequence[str]) -> int:
     import click
 
-    if isinstance(error, click.Abort):
-        sys.stderr.write("interrupted\n")
-        return INTERRUPTED
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         sys.stderr.write(f"{error.format_message()}\n")
         return ExitCode.BAD_INPUT
     if isinstance(error, OSError) and error.errno == errno.EPIPE:
         _drop_output()
         return BROKEN_PIPE
-    refusal = _refusal(error)
+    refusal = _refusal(error, argv)
     if refusal is None:
         from renderer.cli.bug import tell
 
@@ -75,7 +87,7 @@ def _end_on(error: Exception, argv: Sequence[str]) -> int:
     return _tell(refusal, argv)
 
 
-def _refusal(error: Exception) -> Problems | None:
+def _refusal(error: Exception, argv: Sequence[str]) -> Problems | None:
     """The error as problems; None for a bug of ours."""
     import click
 
@@ -84,7 +96,7 @@ def _refusal(error: Exception) -> Problems | None:
     if isinstance(error, click.ClickException):
         from renderer.cli.usage import usage_problem
 
-        return Problems([usage_problem(error)])
+        return Problems([usage_problem(error, argv)])
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG):
         _drop_output()
         message = f"cannot be written: {error.strerror}"

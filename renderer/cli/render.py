@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from renderer.cli.answer import Model, again, answer, output_option, pending_lines, say
-from renderer.cli.given import FOLDER, Given, Rendering, input_options, rendering_of
-from renderer.errors import ExitCode
+from renderer.cli.given import FOLDER, Given, Rendering, catalog_of, input_options, rendering_of
+from renderer.errors import ExitCode, Problems
 
 if TYPE_CHECKING:
     from renderer.model.rendered import RenderedPlan
@@ -42,12 +42,28 @@ def layouts() -> list[str]:
     return list(LAYOUTS)
 
 
+def _phase_names(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
+    """The names that complete a word; none if the templates cannot be read."""
+    try:
+        phases = catalog_of(Given(templates=tuple(ctx.params.get("templates") or ()))).phases
+    except Problems:
+        return []
+    return [item.phase.name for item in phases if item.phase.name.startswith(incomplete)]
+
+
 @click.command
 @input_options
 @click.option("--output-dir", type=FOLDER, metavar="FOLDER", help="Write FOLDER/<plan>/.")
 @click.option("--check", is_flag=True, help="Write nothing; exit 1 and say what is stale in --output-dir.")
-@click.option("--phase", "names", multiple=True, metavar="NAME", help="Only this phase; not with --output-dir.")
-@click.option("--through", metavar="NAME", help="Only the phases up to this one.")
+@click.option(
+    "--phase",
+    "names",
+    multiple=True,
+    metavar="NAME",
+    shell_complete=_phase_names,
+    help="Only this phase; not with --output-dir.",
+)
+@click.option("--through", metavar="NAME", shell_complete=_phase_names, help="Only the phases up to this one.")
 @click.option("--node", metavar="NAME", help="Only what is done for this node; not with --output-dir.")
 @click.option(
     "--format",

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from difflib import get_close_matches
 
 import click
 
+from renderer.cli.program import name_of
 from renderer.errors import Problem
 
 
-def usage_problem(error: click.ClickException) -> Problem:
+def usage_problem(error: click.ClickException, argv: Sequence[str]) -> Problem:
     """What is wrong, and the command that shows what would be right."""
     context = error.ctx if isinstance(error, click.UsageError) else None
-    path = context.command_path if context else "upgradeplan"
+    path = context.command_path if context else " ".join([name_of(argv[0]), *argv[1:2]])
     return Problem(reason="Usage", message=_message(error), remedy=f"`{path} --help` lists what it takes")
 
 
