@@ -38,7 +38,7 @@ def test_all_that_is_wrong_is_said_at_once(folder: Path, monkeypatch: pytest.Mon
 
 def summary(inputs: Inputs) -> str:
     """The plan, the release and each object with its place, then the values that matter."""
-    lines = [f"plan {inputs.plan.place}: {inputs.plan.body['metadata']['name']}"] if inputs.plan else ["no plan"]
+    lines = [f"plan {inputs.plan.place}: {json.dumps(inputs.plan.body['spec'])}"] if inputs.plan else ["no plan"]
     if inputs.release:
         lines += [f"release {inputs.release.place}: {json.dumps(inputs.release.body)}"]
     lines += [
