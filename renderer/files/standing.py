@@ -26,6 +26,7 @@ Files = Mapping[str, str | bytes]
 """Path below the plan's folder, with `/`, to content."""
 
 _MOVE = "move it away, or choose another --output-dir"
+_LINK = "is a symbolic link, and nothing is written through one"
 _RESTORE = "restore the file from version control, or remove the folder"
 
 
@@ -70,21 +71,15 @@ def is_inside(path: object) -> bool:
     if not isinstance(path, str) or not path or "\\" in path or "\0" in path:
         return False
     pure = PurePosixPath(path)
-    return not pure.is_absolute() and ".." not in pure.parts and str(pure) == path
+    return bool(pure.parts) and not pure.is_absolute() and ".." not in pure.parts and str(pure) == path
 
 
 def look(folder: Path, wanted: Mapping[str, bytes]) -> Standing:
     """The folder as it is. Problems that only matter to a writer are `obstacles`."""
     standing = Standing(folder=folder)
     try:
-        if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
-            what = "a symbolic link" if folder.is_symlink() else "a file"
-            standing.problems.append(_in_the_way(folder, f"is {what}; a folder is wanted"))
-            return standing
-        if (folder / STAGING).is_symlink():
-            standing.problems.append(
-                _in_the_way(folder / STAGING, "is a symbolic link, and nothing is written through one")
-            )
+        if obstacle := _no_folder(folder):
+            standing.problems.append(obstacle)
             return standing
         standing.journal = _journal(folder)
         standing.owned = standing.journal | _indexed(standing, wanted)
@@ -124,6 +119,16 @@ def obstacles(standing: Standing, wanted: Mapping[str, bytes]) -> Iterator[Probl
 
 def _in_the_way(path: Path, message: str) -> Problem:
     return Problem(reason="ForeignFile", message=message, file=str(path), remedy=_MOVE)
+
+
+def _no_folder(folder: Path) -> Problem | None:
+    """Why this cannot be a folder that is written to."""
+    if folder.is_symlink():
+        return _in_the_way(folder, "is a symbolic link; a folder is wanted")
+    if (folder / STAGING).is_symlink():
+        return _in_the_way(folder / STAGING, _LINK)
+    nearest = next((path for path in (folder, *folder.parents) if path.exists()), folder)
+    return _in_the_way(nearest, "is a file; a folder is wanted") if nearest.is_file() else None
 
 
 def _journal(folder: Path) -> set[str]:
@@ -178,7 +183,7 @@ def _look_at(standing: Standing, path: str) -> None:
             return
         target = target / step
         if target.is_symlink():
-            standing.problems.append(_in_the_way(target, "is a symbolic link, and nothing is written through one"))
+            standing.problems.append(_in_the_way(target, _LINK))
             return
     if target.is_dir():
         standing.problems.append(_in_the_way(target, "is a folder; a file is wanted"))

@@ -8,7 +8,7 @@ process dies, the journal beside the staged files tells the next run which files
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -43,7 +43,8 @@ def write_tree(folder: Path, files: Files, operations: FileOperations | None = N
     if done or standing.was_cut_off:
         new = {path: wanted[path] for path in (*done.missing, *done.changed)}
         old = {path: standing.old[path] for path in (*done.changed, *done.stale)}
-        _Write(folder, new, old, standing.journal, operations or Disk()).run()
+        gone = sorted(standing.owned - set(wanted))
+        _Write(folder, new, old, gone, standing.journal, operations or Disk()).run()
     return done
 
 
@@ -55,6 +56,7 @@ class _Write:
         folder: Path,
         new: Mapping[str, bytes],
         old: Mapping[str, bytes],
+        gone: Sequence[str],
         journal: set[str],
         operations: FileOperations,
     ) -> None:
@@ -62,6 +64,7 @@ class _Write:
         self._staging = folder / STAGING
         self._new = new
         self._old = old
+        self._gone = gone
         self._journal = journal
         self._operations = operations
         self._was_cut_off = self._staging.exists()
@@ -105,15 +108,16 @@ class _Write:
             self._remove_stale()
 
     def _remove_stale(self) -> None:
-        stale = [path for path in self._old if path not in self._new]
-        for path in stale:
-            self._touched.append(path)
-            self._operations.remove(self._folder / path)
-        folders = {
-            parent for path in stale for parent in (self._folder / path).parents if self._folder in parent.parents
+        """And the folders that are left empty, also those that an earlier run did not get to."""
+        for path in self._gone:
+            if path in self._old:
+                self._touched.append(path)
+                self._operations.remove(self._folder / path)
+        left = {
+            below for path in self._gone for below in (self._folder / path).parents if self._folder in below.parents
         }
-        for folder in sorted(folders, key=lambda folder: len(folder.parts), reverse=True):
-            with suppress(OSError):  # it holds other files
+        for folder in sorted(left, key=lambda folder: len(folder.parts), reverse=True):
+            if folder.is_dir() and not any(folder.iterdir()):
                 self._operations.remove_folder(folder)
 
     def _take_back(self) -> bool:

@@ -1,0 +1,468 @@
+"""A rendering on disk: there wholly or not at all, others' files never touched, stale ones gone, whatever breaks."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from renderer.errors import ExitCode, Problems
+from renderer.files.operations import Disk, FileOperations
+from renderer.files.standing import STAGING, TreeChanges, is_inside
+from renderer.files.tree import check_tree, write_tree
+from renderer.yaml_door import dump
+
+MOVE = "\n    remedy: move it away, or choose another --output-dir"
+
+
+def rendering(**files: str) -> dict[str, str]:
+    """A tree with its index: `a__b="x"` is the file `a/b.yaml`."""
+    tree = {f"{name.replace('__', '/')}.yaml": f"{text}\n" for name, text in files.items()}
+    return {**tree, "index.yaml": dump({"kind": "RenderedPlan", "files": sorted(tree)})}
+
+
+FIRST = rendering(ten__a="1", ten__b="1", twenty__c="1", top="1")
+SECOND = rendering(ten__a="1", ten__b="2", thirty__d="2", top="2")
+THIRD = rendering(ten__b="3", thirty__deep__e="3")
+
+
+def standing(folder: Path) -> dict[str, str]:
+    """All files of a folder, links by where they point, and folders that are empty."""
+    found: dict[str, str] = {}
+    for path in sorted(folder.rglob("*")) if folder.exists() else ():
+        name = path.relative_to(folder).as_posix()
+        if path.is_symlink():
+            found[name] = f"-> {path.readlink()}"
+        elif path.is_file():
+            found[name] = path.read_text(encoding="utf-8")
+        elif not any(path.iterdir()):
+            found[f"{name}/"] = ""
+    return found
+
+
+def refused(folder: Path, files: Mapping[str, str], operations: FileOperations | None = None) -> str:
+    before = standing(folder.parent)
+    with pytest.raises(Problems) as caught:
+        write_tree(folder, files, operations)
+    assert standing(folder.parent) == before
+    assert caught.value.exit_code is ExitCode.BAD_INPUT
+    return str(caught.value).replace(str(folder.parent), "DIR")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "plan"
+
+
+# --------------------------------------------------------------------------------------------------- what is written
+
+
+def test_a_rendering_is_written_and_says_what_was_done(folder: Path) -> None:
+    made = write_tree(folder / "below", FIRST)
+    assert made == TreeChanges(missing=tuple(sorted(FIRST)))
+    assert standing(folder / "below") == FIRST
+    assert {oct(path.stat().st_mode & 0o777) for path in folder.rglob("*.yaml")} == {oct(0o666 & ~umask())}
+
+
+def umask() -> int:
+    current = os.umask(0o022)
+    os.umask(current)
+    return current
+
+
+def test_bytes_are_written_as_they_are(folder: Path) -> None:
+    write_tree(folder, {"index.yaml": b"kind: RenderedPlan\nfiles: []\n", "a": "é\n".encode()})
+    assert (folder / "a").read_bytes() == b"\xc3\xa9\n"
+
+
+def test_stale_files_go_with_the_folders_that_they_leave_empty(folder: Path) -> None:
+    write_tree(folder, FIRST)
+    assert write_tree(folder, SECOND) == TreeChanges(
+        missing=("thirty/d.yaml",),
+        changed=("index.yaml", "ten/b.yaml", "top.yaml"),
+        stale=("twenty/c.yaml",),
+    )
+    assert standing(folder) == SECOND
+    write_tree(folder, THIRD)
+    assert standing(folder) == THIRD
+
+
+def test_foreign_files_are_never_touched(folder: Path) -> None:
+    write_tree(folder, FIRST)
+    (folder / "twenty/mine.txt").write_text("mine")
+    (folder / "README.md").write_text("mine")
+    (folder / "link").symlink_to("/nowhere")
+    mine = {"twenty/mine.txt": "mine", "README.md": "mine", "link": "-> /nowhere"}
+    assert write_tree(folder, SECOND).foreign == ("README.md", "link", "twenty/mine.txt")
+    assert standing(folder) == dict(sorted({**SECOND, **mine}.items()))
+
+
+def test_what_does_not_change_is_not_written(folder: Path) -> None:
+    write_tree(folder, FIRST)
+    for path in folder.rglob("*.yaml"):
+        os.utime(path, (1, 1))
+    write_tree(folder, SECOND)
+    kept = {path.relative_to(folder).as_posix() for path in folder.rglob("*.yaml") if path.stat().st_mtime == 1}
+    assert kept == {"ten/a.yaml"}
+    operations = Recorded()
+    assert not write_tree(folder, SECOND, operations)
+    assert operations.done == []
+
+
+def test_files_of_ours_are_written_over_even_if_they_were_edited_or_removed(folder: Path) -> None:
+    write_tree(folder, FIRST)
+    (folder / "ten/a.yaml").write_text("edited")
+    (folder / "top.yaml").unlink()
+    write_tree(folder, FIRST)
+    assert standing(folder) == FIRST
+
+
+def test_an_equal_file_that_is_not_ours_becomes_ours(folder: Path) -> None:
+    write_tree(folder, FIRST)
+    (folder / "thirty").mkdir()
+    (folder / "thirty/d.yaml").write_text(SECOND["thirty/d.yaml"])
+    write_tree(folder, SECOND)
+    write_tree(folder, FIRST)
+    assert standing(folder) == FIRST
+
+
+# ----------------------------------------------------------------------------------------------------- what is refused
+
+
+def test_a_foreign_file_in_the_way_is_named(folder: Path) -> None:
+    write_tree(folder, FIRST)
+    (folder / "thirty").mkdir()
+    (folder / "thirty/d.yaml").write_text("mine")
+    assert refused(folder, SECOND) == (
+        f"DIR/plan/thirty/d.yaml: would be overwritten, and is not from an earlier render{MOVE}"
+    )
+
+
+def test_a_folder_that_is_not_from_an_earlier_render_is_refused(folder: Path) -> None:
+    folder.mkdir()
+    write_tree(folder, FIRST)
+    (folder / "index.yaml").unlink()
+    assert refused(folder, FIRST) == f"DIR/plan: holds ten but no index.yaml of an earlier render{MOVE}"
+
+
+@pytest.mark.parametrize(
+    ("index", "message"),
+    [
+        (
+            "kind: Other\nfiles: []\n",
+            f"index.yaml: is no RenderedPlan, so the folder is not from an earlier render{MOVE}",
+        ),
+        ("kind: RenderedPlan\n", f"index.yaml: is no RenderedPlan, so the folder is not from an earlier render{MOVE}"),
+        ("", f"index.yaml: is no RenderedPlan, so the folder is not from an earlier render{MOVE}"),
+        (
+            "kind: RenderedPlan\nfiles:\n- a.yaml\n- ../../etc/passwd\n- 5\n",
+            "index.yaml:4: files[1]: '../../etc/passwd' is no path below the folder\n"
+            "    remedy: restore the file from version control, or remove the folder\n"
+            "DIR/plan/index.yaml:5: files[2]: 5 is no path below the folder\n"
+            "    remedy: restore the file from version control, or remove the folder",
+        ),
+        (
+            "<<<<<<< HEAD\nkind: RenderedPlan\n=======\nkind: RenderedPlan\n>>>>>>> other\n",
+            "index.yaml:2: mapping values are not allowed in this context\n"
+            "    remedy: look for a wrong indentation, a tab, or a quote or bracket that is not closed",
+        ),
+        ("\0", "index.yaml: is a binary file\n    remedy: name a text file"),
+    ],
+)
+def test_an_index_that_is_not_ours_or_damaged_is_refused(folder: Path, index: str, message: str) -> None:
+    write_tree(folder, FIRST)
+    (folder / "index.yaml").write_text(index)
+    assert refused(folder, SECOND) == f"DIR/plan/{message}"
+    with pytest.raises(Problems):
+        check_tree(folder, SECOND)
+
+
+@pytest.mark.parametrize("name", ["thirty", "thirty/d.yaml", "ten/b.yaml", "twenty", "index.yaml", STAGING])
+def test_nothing_is_written_or_removed_through_a_link(folder: Path, tmp_path: Path, name: str) -> None:
+    write_tree(folder, FIRST)
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "c.yaml").write_text(FIRST["twenty/c.yaml"])
+    path = folder / name
+    if path.is_dir():
+        path.rename(tmp_path / "moved")
+    else:
+        path.unlink(missing_ok=True)
+    path.parent.mkdir(exist_ok=True)
+    path.symlink_to(outside if "." not in path.name[1:] else outside / "c.yaml")
+    assert refused(folder, SECOND) == f"DIR/plan/{name}: is a symbolic link, and nothing is written through one{MOVE}"
+
+
+def test_a_plan_folder_that_leads_elsewhere_or_is_a_file_is_refused(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    folder.symlink_to("other")
+    assert refused(folder, FIRST) == f"DIR/plan: is a symbolic link; a folder is wanted{MOVE}"
+    folder.unlink()
+    folder.write_text("mine")
+    assert refused(folder, FIRST) == f"DIR/plan: is a file; a folder is wanted{MOVE}"
+    assert refused(folder / "deep/below", FIRST).startswith(f"{folder}: is a file; a folder is wanted")
+
+
+def test_files_where_folders_are_wanted_and_the_other_way_round_are_refused(folder: Path) -> None:
+    write_tree(folder, FIRST)
+    (folder / "thirty").write_text("mine")
+    assert refused(folder, SECOND) == f"DIR/plan/thirty: is a file; a folder is wanted{MOVE}"
+    (folder / "thirty").unlink()
+    (folder / "thirty/d.yaml").mkdir(parents=True)
+    assert refused(folder, SECOND) == f"DIR/plan/thirty/d.yaml: is a folder; a file is wanted{MOVE}"
+
+
+def test_all_that_is_in_the_way_is_said_in_one_run(folder: Path) -> None:
+    write_tree(folder, FIRST)
+    (folder / "thirty/deep").mkdir(parents=True)
+    (folder / "thirty/deep/e.yaml").write_text("mine")
+    (folder / "thirty/d.yaml").write_text("mine")
+    both = {**SECOND, **THIRD}
+    assert refused(folder, both).count("would be overwritten") == 2
+
+
+@pytest.mark.parametrize(
+    "path", ["/etc/x", "../x", "a/../../x", "a//b", "./a", "a/", "", "a\\b", "a\0b", f"{STAGING}/x"]
+)
+def test_a_rendering_that_leads_out_of_its_folder_is_a_bug_of_ours(folder: Path, path: str) -> None:
+    with pytest.raises(ValueError, match="no path below"):
+        write_tree(folder, {**FIRST, path: "x"})
+    with pytest.raises(ValueError, match="without index"):
+        write_tree(folder, {"a": "x"})
+    assert not folder.exists()
+
+
+@given(st.text("a./\\\0-", max_size=8))
+def test_a_path_that_is_inside_stays_inside(path: str) -> None:
+    if is_inside(path):
+        joined = os.path.normpath(f"/root/{path}")
+        assert joined == f"/root/{path}"
+
+
+# ------------------------------------------------------------------------------------------------------------- check
+
+
+def test_check_names_what_is_missing_changed_stale_and_foreign(folder: Path) -> None:
+    assert check_tree(folder, FIRST) == TreeChanges(missing=tuple(sorted(FIRST)))
+    write_tree(folder, FIRST)
+    assert not check_tree(folder, FIRST)
+    (folder / "twenty/mine.txt").write_text("mine")
+    (folder / "ten/a.yaml").write_text("edited")
+    found = check_tree(folder, SECOND)
+    assert found == TreeChanges(
+        missing=("thirty/d.yaml",),
+        changed=("index.yaml", "ten/a.yaml", "ten/b.yaml", "top.yaml"),
+        stale=("twenty/c.yaml",),
+        foreign=("twenty/mine.txt",),
+    )
+    assert found
+    assert not TreeChanges(foreign=("x",))
+
+
+def test_check_of_a_folder_that_is_not_ours_says_so_without_a_problem(folder: Path) -> None:
+    folder.mkdir()
+    (folder / "mine.txt").write_text("mine")
+    assert check_tree(folder, FIRST) == TreeChanges(missing=tuple(sorted(FIRST)), foreign=("mine.txt",))
+
+
+# ------------------------------------------------------------------------------------------- when the disk says no
+
+
+class Killed(BaseException):
+    """The process dies: nothing is caught, nothing is cleaned up."""
+
+
+class Recorded:
+    """The real operations, written down; the one with number `at` ends in `error`, half done if it writes."""
+
+    def __init__(self, at: int = -1, error: BaseException | None = None, *, for_good: bool = False) -> None:
+        self.done: list[str] = []
+        self._at = at
+        self._error = error
+        self._for_good = for_good
+        self._disk = Disk()
+
+    def _do(self, operation: str, *arguments: Any) -> None:
+        number = len(self.done)
+        self.done.append(f"{operation} {arguments[-1] if operation == 'replace' else arguments[0]}")
+        if self._error is not None and (number == self._at or (self._for_good and number > self._at)):
+            if operation == "write" and number == self._at:
+                self._disk.write(arguments[0], arguments[1][: len(arguments[1]) // 2])
+            raise self._error
+        getattr(self._disk, operation)(*arguments)
+
+    def make_folder(self, path: Path) -> None:
+        self._do("make_folder", path)
+
+    def write(self, path: Path, data: bytes) -> None:
+        self._do("write", path, data)
+
+    def replace(self, source: Path, target: Path) -> None:
+        self._do("replace", source, target)
+
+    def remove(self, path: Path) -> None:
+        self._do("remove", path)
+
+    def remove_folder(self, path: Path) -> None:
+        self._do("remove_folder", path)
+
+
+def steps(tmp_path: Path, before: Mapping[str, str] | None, after: Mapping[str, str]) -> list[str]:
+    """The operations of a write that goes well."""
+    if before:
+        write_tree(tmp_path / "counted", before)
+    operations = Recorded()
+    write_tree(tmp_path / "counted", after, operations)
+    return [step.replace(str(tmp_path / "counted"), "plan") for step in operations.done]
+
+
+WRITES = [(None, FIRST), (FIRST, SECOND), (SECOND, THIRD)]
+
+
+@pytest.mark.parametrize(("before", "after"), WRITES, ids=["first", "second", "third"])
+def test_the_index_is_replaced_last_and_all_bytes_are_staged_before(
+    tmp_path: Path, before: Mapping[str, str] | None, after: Mapping[str, str]
+) -> None:
+    done = steps(tmp_path, before, after)
+    replaced = [number for number, step in enumerate(done) if step.startswith("replace") and STAGING not in step]
+    written = [number for number, step in enumerate(done) if step.startswith(("write", "make_folder"))]
+    removed = [number for number, step in enumerate(done) if step.startswith("remove") and STAGING not in step]
+    assert max(written) < min(replaced)
+    assert done[replaced[-1]] == "replace plan/index.yaml"
+    assert all(number < replaced[-1] for number in removed)
+
+
+@pytest.mark.parametrize(
+    "error", [OSError(errno.ENOSPC, "No space left on device"), KeyboardInterrupt()], ids=["full", "^C"]
+)
+@pytest.mark.parametrize(("before", "after"), WRITES, ids=["first", "second", "third"])
+def test_a_failing_operation_leaves_the_old_tree_byte_for_byte(
+    tmp_path: Path, before: Mapping[str, str] | None, after: Mapping[str, str], error: BaseException
+) -> None:
+    count = len(steps(tmp_path, before, after))
+    for at in range(count):
+        folder = tmp_path / f"{at}" / "plan"
+        folder.parent.mkdir()
+        if before:
+            write_tree(folder, before)
+        try:
+            write_tree(folder, after, Recorded(at, error))
+        except Problems as problems:
+            (problem,) = problems.problems
+            assert problem.message == "cannot be written: No space left on device; the folder is as it was"
+        except KeyboardInterrupt:
+            pass
+        if not swept(folder, after):
+            assert standing(folder.parent) == {f"plan/{name}": text for name, text in (before or {}).items()}, at
+            write_tree(folder, after)
+        assert standing(folder) == after, at
+
+
+def swept(folder: Path, after: Mapping[str, str]) -> bool:
+    """Whether the rendering is there already, and at most the staging folder was left."""
+    there = {name: text for name, text in standing(folder).items() if not name.startswith(STAGING)}
+    if there == after:
+        write_tree(folder, after)
+    return there == after
+
+
+@pytest.mark.parametrize("next_one", [SECOND, THIRD, FIRST], ids=["same", "another", "the one before"])
+@pytest.mark.parametrize("before", [None, FIRST], ids=["nothing", "first"])
+def test_a_crash_at_any_step_is_repaired_by_the_next_run(
+    tmp_path: Path, before: Mapping[str, str] | None, next_one: Mapping[str, str]
+) -> None:
+    count = len(steps(tmp_path, before, SECOND))
+    for at in range(count):
+        folder = tmp_path / f"{at}"
+        if before:
+            write_tree(folder, before)
+        with pytest.raises(Killed):
+            write_tree(folder, SECOND, Recorded(at, Killed(), for_good=True))
+        write_tree(folder, next_one)
+        assert standing(folder) == next_one, at
+
+
+def test_crashes_one_after_the_other_are_repaired(tmp_path: Path) -> None:
+    count = len(steps(tmp_path, FIRST, SECOND))
+    for first in range(count):
+        for second in range(0, count, 3):
+            folder = tmp_path / f"{first}-{second}"
+            write_tree(folder, FIRST)
+            for at, tree in ((first, SECOND), (second, THIRD)):
+                try:
+                    write_tree(folder, tree, Recorded(at, Killed(), for_good=True))
+                except Killed:
+                    continue
+            write_tree(folder, FIRST)
+            assert standing(folder) == FIRST, (first, second)
+
+
+def test_a_disk_that_fails_for_good_is_told_as_it_is(folder: Path) -> None:
+    write_tree(folder, FIRST)
+    done = steps(folder.parent, FIRST, SECOND)
+    at = next(number for number, step in enumerate(done) if step == "replace plan/thirty/d.yaml")
+    with pytest.raises(Problems) as caught:
+        write_tree(folder, SECOND, Recorded(at, OSError(errno.EIO, "Input/output error"), for_good=True))
+    assert str(caught.value) == (
+        f"{folder}: cannot be written: Input/output error; the folder is partly written\n"
+        "    remedy: make room or permit writing, then run the same command again"
+    )
+    write_tree(folder, SECOND)
+    assert standing(folder) == SECOND
+
+
+def test_a_file_that_really_cannot_grow_leaves_the_old_tree(folder: Path) -> None:
+    """The kernel's own limit on a file's size: a real write that ends half-way."""
+    code = """
+import resource, signal, sys
+from pathlib import Path
+from renderer.errors import Problems
+from renderer.files.tree import write_tree
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+try:
+    write_tree(Path(sys.argv[1]), {"index.yaml": "kind: RenderedPlan\\nfiles: [a, b]\\n", "a": "a", "b": "b" * 5000})
+except Problems as error:
+    print(error.problems[0].message)
+"""
+    write_tree(folder, FIRST)
+    run = subprocess.run(
+        [sys.executable, "-c", code, str(folder)],
+        cwd=Path(__file__).parents[1],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert run.stdout == "cannot be written: File too large; the folder is as it was\n"
+    assert standing(folder) == FIRST
+
+
+# ----------------------------------------------------------------------------------------------------- any renderings
+
+NAMES = st.sampled_from(["a", "b", "x/a", "x/b", "x/y/a", "z/a"])
+TREES = st.dictionaries(NAMES, st.sampled_from(["1", "2"]), max_size=5)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.tuples(TREES, st.integers(0, 40)), min_size=1, max_size=5))
+def test_after_any_renderings_and_crashes_the_last_one_stands(
+    tmp_path_factory: pytest.TempPathFactory, writes: list[tuple[dict[str, str], int]]
+) -> None:
+    folder = tmp_path_factory.mktemp("any") / "plan"
+    for tree, at in writes:
+        try:
+            write_tree(folder, rendering(**tree), Recorded(at, Killed(), for_good=True))
+        except Killed:
+            continue
+    last = rendering(**writes[-1][0])
+    write_tree(folder, last)
+    assert standing(folder) == last
+    assert not check_tree(folder, last)
