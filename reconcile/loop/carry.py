@@ -11,16 +11,16 @@ from reconcile.act.applied import Outcome as Written
 from reconcile.act.apply import Writer
 from reconcile.borrow.loan import Loan, on_loan
 from reconcile.cluster.errors import Away, ClusterError, NotFound, Throttled, Unauthorized
-from reconcile.cluster.protocol import Cluster
 from reconcile.decide.decision import Action, Apply, Borrow, GiveBack, Remove, RemoveTrace, SetFinalizer
 from reconcile.decide.ending import FINALIZER
 from reconcile.decide.results import Outcome
+from reconcile.loop.parts import Parts
 from reconcile.observe.snapshot import Snapshot
 from reconcile.probes.look import Unseen
-from renderer.catalog.kinds import Kinds
 from renderer.model.ref import Body, Ref, ref_of
 
 _DONE = (Written.CREATED, Written.CHANGED, Written.ADOPTED, Written.UNCHANGED, Written.TAKEN, Written.RETURNED)
+_WROTE = (Written.CREATED, Written.CHANGED, Written.ADOPTED, Written.TAKEN, Written.RETURNED)
 _ENDS_THE_ROUND = (Away, Throttled, Unauthorized)
 
 
@@ -36,11 +36,8 @@ class Result(Outcome):
 class Carrier:
     """Carries out the actions of one round."""
 
-    def __init__(
-        self, cluster: Cluster, kinds: Kinds, writer: Writer, plan: Body, snapshot: Snapshot, loans: Iterable[Loan]
-    ) -> None:
-        self._cluster = cluster
-        self._kinds = kinds
+    def __init__(self, parts: Parts, writer: Writer, plan: Body, snapshot: Snapshot, loans: Iterable[Loan]) -> None:
+        self._parts = parts
         self._writer = writer
         self._plan = plan
         self._snapshot = snapshot
@@ -58,9 +55,9 @@ class Carrier:
     def _do(self, action: Action) -> Result:
         match action:
             case Apply():
-                return _result(action, self._writer.own(action.manifest, self._live(action.manifest.ref)))
+                return self._result(action, self._writer.own(action.manifest, self._live(action.manifest.ref)))
             case Borrow():
-                return _result(action, self._writer.take(action.manifest, action.patch))
+                return self._result(action, self._writer.take(action.manifest, action.patch))
             case GiveBack():
                 return self._give_back(action)
             case Remove():
@@ -77,22 +74,22 @@ class Carrier:
     def _give_back(self, action: GiveBack) -> Result:
         left = [loan for loan in on_loan(self._loans, action.ref) if loan not in action.settled]
         live = self._live(action.ref)
-        return _result(action, self._writer.give_back(action.ref, live, action.patch, last=not left))
+        return self._result(action, self._writer.give_back(action.ref, live, action.patch, last=not left))
 
     def _remove(self, action: Remove) -> Result:
-        kind = self._kinds.row(action.ref.api_version, action.ref.kind).kind
+        kind = self._parts.kinds.row(action.ref.api_version, action.ref.kind).kind
         try:
-            self._cluster.delete(kind, action.ref, uid=action.uid)
+            self._parts.cluster.delete(kind, action.ref, uid=action.uid)
         except NotFound:
             return Result(action=action)
         return Result(action=action)
 
     def _remove_trace(self, action: RemoveTrace) -> Result:
-        kind = self._kinds.row(action.ref.api_version, action.ref.kind).kind
+        kind = self._parts.kinds.row(action.ref.api_version, action.ref.kind).kind
         patch: Any = None
         for step in reversed(action.path):
             patch = {step: patch}
-        self._cluster.patch(kind, action.ref, patch)
+        self._parts.source.note(self._parts.cluster.patch(kind, action.ref, patch).body)
         return Result(action=action)
 
     def _set_finalizer(self, action: SetFinalizer) -> Result:
@@ -101,12 +98,14 @@ class Carrier:
         wanted = [*finalizers, FINALIZER] if action.present else finalizers
         patch = {"metadata": {"resourceVersion": metadata["resourceVersion"], "finalizers": wanted or None}}
         ref = ref_of(self._plan)
-        self._cluster.patch(self._kinds.row(ref.api_version, ref.kind).kind, ref, patch)
+        answer = self._parts.cluster.patch(self._parts.kinds.row(ref.api_version, ref.kind).kind, ref, patch)
+        self._parts.source.note(answer.body)
         return Result(action=action)
 
-
-def _result(action: Action, written: Applied) -> Result:
-    if written.outcome in _DONE:
-        return Result(action=action, created=written.outcome is Written.CREATED)
-    stale = written.outcome in (Written.STALE, Written.WAITING)
-    return Result(action=action, problem=written.because, stale=stale)
+    def _result(self, action: Action, written: Applied) -> Result:
+        if written.body is not None and written.outcome in _WROTE:
+            self._parts.source.note(written.body)
+        if written.outcome in _DONE:
+            return Result(action=action, created=written.outcome is Written.CREATED)
+        stale = written.outcome in (Written.STALE, Written.WAITING)
+        return Result(action=action, problem=written.because, stale=stale)

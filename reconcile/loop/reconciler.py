@@ -6,16 +6,14 @@ nothing. The round itself keeps nothing but how often gates passed, what was fet
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from typing import Any
 
 from reconcile.act.apply import Writer
 from reconcile.act.belonging import Plan
 from reconcile.cluster.errors import ClusterError, Conflict, NotFound
 from reconcile.cluster.events import Occurrence, Severity, emit
-from reconcile.cluster.protocol import Cluster
 from reconcile.decide.decision import Apply, Decision
 from reconcile.decide.needs import needs_of
 from reconcile.decide.phase import all_steps
@@ -23,15 +21,12 @@ from reconcile.decide.plan import decide, is_over
 from reconcile.decide.results import recorded
 from reconcile.decide.step import key_of
 from reconcile.decide.world import Unfetched, World
-from reconcile.diff.schemas import Schemas
 from reconcile.loop.carry import Carrier, Result
 from reconcile.loop.contest import blocker_of
-from reconcile.loop.rendering import Rendering
+from reconcile.loop.parts import Parts
 from reconcile.observe.facts import gather
-from reconcile.observe.fetching import Read, fetch_all
-from reconcile.observe.readings import Readings
+from reconcile.observe.fetching import fetch_all
 from reconcile.observe.snapshot import Snapshot, take
-from reconcile.observe.source import Source
 from reconcile.probes.look import Group, Scope, Unseen
 from reconcile.status.conditions import Condition
 from reconcile.status.patch import merge_patch
@@ -72,20 +67,6 @@ class Round:
     problems: tuple[str, ...] = ()
     again: bool = False
     recheck: float | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parts:
-    """What a reconciler works with. `attended(since)` is how many seconds since then count."""
-
-    cluster: Cluster
-    source: Source
-    rendering: Rendering
-    schemas: Schemas
-    readings: Readings
-    read: Read
-    now: Callable[[], datetime]
-    attended: Callable[[datetime], float]
 
 
 class Reconciler:
@@ -222,13 +203,14 @@ class _PlanRound:
             self.plan = self.parts.cluster.patch(kind, ref, body, subresource="status").body
         except (Conflict, NotFound):
             return False
+        self.parts.source.note(self.plan)
         return True
 
     def _act(self, decision: Decision, snapshot: Snapshot) -> list[Result]:
         writer = Writer(
             cluster=self.parts.cluster, kinds=self.kinds, schemas=self.parts.schemas, plan=Plan.of(self.plan)
         )
-        carrier = Carrier(self.parts.cluster, self.kinds, writer, self.plan, snapshot, decision.status.loans)
+        carrier = Carrier(self.parts, writer, self.plan, snapshot, decision.status.loans)
         return [carrier.carry_out(action) for action in decision.actions]
 
     def _record(self, decision: Decision, results: list[Result], world: World) -> PlanStatus:

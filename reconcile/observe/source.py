@@ -26,6 +26,10 @@ class Source(Protocol):
         """None at all where the kind does not exist. `fields` is a field selector."""
         ...
 
+    def note(self, body: Body) -> None:
+        """An object as it is after a write of ours, which a copy may not have yet."""
+        ...
+
 
 class DirectSource:
     """Asks the cluster each time."""
@@ -50,6 +54,9 @@ class DirectSource:
             return ()
         except COULD_NOT_LOOK as error:
             return Unseen(why=error.problem.message)
+
+    def note(self, body: Body) -> None:
+        return None
 
 
 def selection_of(group: Group, kinds: Kinds, fields: str = "") -> Selection:

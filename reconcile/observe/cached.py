@@ -1,0 +1,182 @@
+"""Answers from copies that watches keep: once they are in step, a round reads nothing from the cluster.
+
+One list-watch for each kind and namespace that is asked for, started when it first is. What we have written ourselves
+stands before the copy until the watch has brought it, so that a round never reads its own past.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from threading import Event, Lock, Thread
+
+from reconcile.cluster.errors import Away
+from reconcile.cluster.listwatch import Health, ListWatch
+from reconcile.cluster.protocol import Cluster, Selection, WatchEvent
+from reconcile.objects import has_labels
+from reconcile.observe.facts import MACHINE_PLAN_FIELDS
+from reconcile.probes.look import Group, Unseen
+from renderer.catalog.kinds import Kinds
+from renderer.model.ref import Body, Ref, ref_of
+
+_FIRST_SYNC = 20.0
+"""Seconds that a first question waits for its watch; then it could not be looked at."""
+
+_NARROWED = {("v1", "Secret"): MACHINE_PLAN_FIELDS}
+"""Kinds that are never watched whole."""
+
+_Key = tuple[str, str, str]
+
+
+class CachedSource:
+    """A `Source` over list-watches. `changed` is told of each change, from a watch's thread."""
+
+    def __init__(self, cluster: Cluster, kinds: Kinds, changed: Callable[[Ref], None]) -> None:
+        self._cluster = cluster
+        self._kinds = kinds
+        self._changed = changed
+        self._lock = Lock()
+        self._watches: dict[_Key, _Watch] = {}
+        self._stop = Event()
+
+    def get(self, ref: Ref) -> Body | Unseen | None:
+        watch = self._watch(ref.api_version, ref.kind, ref.namespace)
+        found = watch.ready()
+        return found if isinstance(found, Unseen) else watch.find(ref)
+
+    def list(self, group: Group, fields: str = "") -> tuple[Body, ...] | Unseen:
+        watch = self._watch(group.api_version, group.kind, group.namespace)
+        found = watch.ready()
+        if isinstance(found, Unseen):
+            return found
+        return tuple(body for body in watch.all() if has_labels(body, group.labels))
+
+    def note(self, body: Body) -> None:
+        ref = ref_of(body)
+        with self._lock:
+            watches = [w for key, w in self._watches.items() if key in _keys_of(ref)]
+        for watch in watches:
+            watch.note(ref, body)
+
+    @property
+    def synced(self) -> bool:
+        """Whether every watch that was asked for has its first list."""
+        with self._lock:
+            return all(watch.health.synced or not watch.health.served for watch in self._watches.values())
+
+    def stop(self) -> None:
+        """Ends the watches and waits for them."""
+        self._stop.set()
+        with self._lock:
+            watches = list(self._watches.values())
+        for watch in watches:
+            watch.stop()
+
+    def _watch(self, api_version: str, kind: str, namespace: str) -> _Watch:
+        key = (api_version, kind, namespace)
+        with self._lock:
+            wider = self._watches.get((api_version, kind, ""))
+            watch = wider or self._watches.get(key)
+            if watch is None:
+                selection = Selection(
+                    kind=self._kinds.row(api_version, kind).kind,
+                    namespace=namespace,
+                    fields=_NARROWED.get((api_version, kind), ""),
+                )
+                watch = _Watch(self._cluster, selection, self._changed, self._stop)
+                self._watches[key] = watch
+                watch.start()
+        return watch
+
+
+class _Watch:
+    """One list-watch in a thread of its own, and our own writes before it."""
+
+    def __init__(self, cluster: Cluster, selection: Selection, changed: Callable[[Ref], None], stopped: Event) -> None:
+        self._lock = Lock()
+        self._written: dict[Ref, Body] = {}
+        self._stopped = stopped
+        self._told = changed
+        self._in_step = Event()
+        self._copy = ListWatch(
+            cluster,
+            selection,
+            self._deliver,
+            clock=time.monotonic,
+            random=random.random,
+            trim=_trimmed,
+        )
+        self._thread = Thread(target=self._run, name=f"watch {selection}", daemon=True)
+
+    @property
+    def health(self) -> Health:
+        return self._copy.health
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._copy.stop()
+        self._thread.join(timeout=5)
+
+    def ready(self) -> Unseen | None:
+        """Waits for the first list. Raises `Away` while the API server is; any other problem is why nothing is seen."""
+        if not self._in_step.wait(_FIRST_SYNC) and not self.health.problem:
+            return Unseen(why=f"{self._copy.selection} has not been listed yet")
+        problem = self.health.problem
+        if isinstance(problem, Away):
+            raise problem
+        return Unseen(why=problem.problem.message) if problem is not None else None
+
+    def find(self, ref: Ref) -> Body | None:
+        return next((body for body in self.all() if ref_of(body) == ref), None)
+
+    def all(self) -> tuple[Body, ...]:
+        with self._lock:
+            if not self._written:
+                return self._copy.objects()
+            merged = {ref_of(body): body for body in self._copy.objects()}
+            for ref, body in list(self._written.items()):
+                if ref in merged and _version(merged[ref]) >= _version(body):
+                    del self._written[ref]
+                else:
+                    merged[ref] = body
+            return tuple(merged.values())
+
+    def note(self, ref: Ref, body: Body) -> None:
+        with self._lock:
+            self._written[ref] = body
+
+    def _run(self) -> None:
+        while not self._stopped.is_set():
+            pause = self._copy.cycle()
+            if self.health.synced or not self.health.served or self.health.problem:
+                self._in_step.set()
+            self._stopped.wait(pause)
+
+    def _deliver(self, event: WatchEvent) -> None:
+        ref = ref_of(event.body)
+        with self._lock:
+            written = self._written.get(ref)
+            if written is not None and _version(event.body) >= _version(written):
+                del self._written[ref]
+        self._told(ref)
+
+
+def _keys_of(ref: Ref) -> tuple[_Key, _Key]:
+    return (ref.api_version, ref.kind, ref.namespace), (ref.api_version, ref.kind, "")
+
+
+def _version(body: Body) -> int:
+    """Kubernetes 1.35 makes resourceVersions of one kind comparable (KEP-5504)."""
+    text = str((body.get("metadata") or {}).get("resourceVersion") or "0")
+    return int(text) if text.isdigit() else 0
+
+
+def _trimmed(body: Body) -> Body:
+    """A Node's list of images is most of it, and nobody asks for it."""
+    status = body.get("status")
+    if body.get("kind") != "Node" or not isinstance(status, dict) or "images" not in status:
+        return body
+    return {**body, "status": {key: value for key, value in status.items() if key != "images"}}
