@@ -32,7 +32,6 @@ from reconcile.status.conditions import Condition
 from reconcile.status.patch import merge_patch
 from reconcile.status.plan import PlanStatus, status_body, status_of
 from reconcile.status.record import StepState
-from renderer.catalog.kinds import Kinds
 from renderer.errors import Problems
 from renderer.model.phase import Fetch
 from renderer.model.probe import Event
@@ -52,6 +51,7 @@ class Memory:
     passes: dict[tuple[str, int], int] = field(default_factory=dict)
     fetched: dict[str, Any] = field(default_factory=dict)
     errors: tuple[str, ...] = ()
+    over: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +68,11 @@ class Round:
     again: bool = False
     recheck: float | None = None
 
+    @property
+    def over(self) -> bool:
+        """The plan is gone, or has ended for good."""
+        return self.plan is None or (self.decision is not None and is_over(self.decision.status))
+
 
 class Reconciler:
     """Runs rounds. One plan at a time may be in a round; the caller sees to that."""
@@ -77,8 +82,9 @@ class Reconciler:
         self._memory: dict[str, Memory] = {}
 
     @property
-    def kinds(self) -> Kinds:
-        return self._parts.rendering.catalog.kinds
+    def active(self) -> tuple[str, ...]:
+        """The plans that have had a round and are not over."""
+        return tuple(name for name, memory in list(self._memory.items()) if not memory.over)
 
     def round(self, name: str) -> Round:
         """Raises `Away`, `Throttled` and `Unauthorized`; whatever else is wrong is part of the result."""
@@ -90,7 +96,10 @@ class Reconciler:
             return Round(name=name)
         if isinstance(plan, Unseen):
             return Round(name=name, problems=(plan.why,), recheck=10.0)
-        return _PlanRound(self._parts, self._memory.setdefault(name, Memory()), plan).run()
+        memory = self._memory.setdefault(name, Memory())
+        done = _PlanRound(self._parts, memory, plan).run()
+        memory.over = done.over and not done.again
+        return done
 
 
 class _PlanRound:
@@ -101,7 +110,7 @@ class _PlanRound:
         self.memory = memory
         self.plan = plan
         self.name = str(plan["metadata"]["name"])
-        self.kinds = parts.rendering.catalog.kinds
+        self.kinds = parts.kinds
 
     def run(self) -> Round:
         try:

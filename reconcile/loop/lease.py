@@ -1,0 +1,225 @@
+"""Leader election by a Lease, and the guard that lets nobody write without it.
+
+A leader believes its lease only as long as its own monotonic clock says that no one else can hold it yet: one that was
+paused, or cut off, stops writing by itself. The Lease's times are for others to read; nobody's wall clock is believed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from reconcile.cluster.errors import AlreadyExists, Away, ClusterError, Conflict, NotFound
+from reconcile.cluster.permission import Permission
+from reconcile.cluster.protocol import FIELD_MANAGER, Answer, Cluster, Listing, Propagation, Selection, Verdict, Window
+from renderer.model.ref import Body, Kind, Ref
+
+LEASE = Kind(api_version="coordination.k8s.io/v1", kind="Lease", plural="leases", namespaced=True)
+NAME = "3509939c.harvesterhci.io"
+"""The existing manager's own, so that the two never run at once."""
+
+DURATION = 15.0
+RENEW_WITHIN = 10.0
+RETRY = 2.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Seen:
+    """Somebody's claim as it was last seen, and when on our clock it last changed."""
+
+    claim: tuple[Any, ...]
+    at: float
+
+
+class Election:
+    """One contender, used from one thread; `leads` from any. `clock` is monotonic, `now` is for the Lease's times."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        namespace: str,
+        identity: str,
+        *,
+        clock: Callable[[], float],
+        now: Callable[[], datetime],
+    ) -> None:
+        self._cluster = cluster
+        self._ref = Ref(api_version=LEASE.api_version, kind=LEASE.kind, namespace=namespace, name=NAME)
+        self._identity = identity
+        self._clock = clock
+        self._now = now
+        self._held_until = float("-inf")
+        self._seen: _Seen | None = None
+
+    def leads(self) -> bool:
+        """Whether nobody else can hold the lease now."""
+        return self._clock() < self._held_until
+
+    def attempt(self) -> bool:
+        """Takes or renews the lease if it can be had; whether it is ours. Raises nothing of the cluster's."""
+        started = self._clock()
+        try:
+            held = self._attempt()
+        except ClusterError:
+            return self.leads()
+        if held:
+            self._held_until = started + RENEW_WITHIN
+        return held
+
+    def release(self) -> None:
+        """Gives the lease up, so that the next one need not wait for it to run out."""
+        if not self.leads():
+            return
+        self._held_until = float("-inf")
+        try:
+            lease = self._cluster.get(LEASE, self._ref).body
+            if _holder(lease) == self._identity:
+                self._write(lease, "", 1)
+        except ClusterError:
+            return
+
+    def _attempt(self) -> bool:
+        try:
+            lease = self._cluster.get(LEASE, self._ref).body
+        except NotFound:
+            return self._create()
+        if _holder(lease) not in ("", self._identity) and not self._has_run_out(lease):
+            return False
+        try:
+            self._write(lease, self._identity, int(DURATION))
+        except Conflict:
+            return False
+        return True
+
+    def _create(self) -> bool:
+        metadata = {"name": self._ref.name, "namespace": self._ref.namespace}
+        spec = self._spec(self._identity, int(DURATION), 0)
+        body = {"apiVersion": LEASE.api_version, "kind": LEASE.kind, "metadata": metadata, "spec": spec}
+        try:
+            self._cluster.create(LEASE, body)
+        except AlreadyExists:
+            return False
+        return True
+
+    def _has_run_out(self, lease: Body) -> bool:
+        """Whether the claim has stood unchanged for its whole duration, on our clock."""
+        spec = lease.get("spec") or {}
+        claim = (spec.get("holderIdentity"), spec.get("renewTime"), spec.get("leaseTransitions"))
+        if self._seen is None or self._seen.claim != claim:
+            self._seen = _Seen(claim=claim, at=self._clock())
+        return self._clock() - self._seen.at > float(spec.get("leaseDurationSeconds") or DURATION)
+
+    def _write(self, lease: Body, holder: str, duration: int) -> None:
+        spec = lease.get("spec") or {}
+        transitions = int(spec.get("leaseTransitions") or 0) + (_holder(lease) != self._identity)
+        metadata = {"resourceVersion": lease["metadata"]["resourceVersion"]}
+        wanted = self._spec(holder, duration, transitions)
+        if _holder(lease) == holder and spec.get("acquireTime"):
+            wanted["acquireTime"] = spec["acquireTime"]
+        self._cluster.patch(LEASE, self._ref, {"metadata": metadata, "spec": wanted})
+
+    def _spec(self, holder: str, duration: int, transitions: int) -> dict[str, Any]:
+        moment = self._now().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        return {
+            "holderIdentity": holder,
+            "leaseDurationSeconds": duration,
+            "leaseTransitions": transitions,
+            "acquireTime": moment,
+            "renewTime": moment,
+        }
+
+
+def _holder(lease: Body) -> str:
+    return str((lease.get("spec") or {}).get("holderIdentity") or "")
+
+
+class LostLease(Away):
+    """A write was about to be made without the lease."""
+
+    def __init__(self) -> None:
+        super().__init__("the lease is not held any more, and nothing is written without it")
+
+
+class Guarded:
+    """A `Cluster` that refuses to write while the lease is not surely held."""
+
+    def __init__(self, cluster: Cluster, leads: Callable[[], bool]) -> None:
+        self._cluster = cluster
+        self._leads = leads
+
+    def get(self, kind: Kind, ref: Ref) -> Answer:
+        return self._cluster.get(kind, ref)
+
+    def list(self, selection: Selection) -> Listing:
+        return self._cluster.list(selection)
+
+    def watch(self, selection: Selection, *, resource_version: str, window: int) -> Window:
+        return self._cluster.watch(selection, resource_version=resource_version, window=window)
+
+    def read(self, kind: Kind, ref: Ref, subresource: str, query: Mapping[str, str] | None = None) -> bytes:
+        return self._cluster.read(kind, ref, subresource, query)
+
+    def review(self, permission: Permission) -> Verdict:
+        return self._cluster.review(permission)
+
+    def apply(
+        self, kind: Kind, body: Body, *, force: bool = False, dry_run: bool = False, field_manager: str = FIELD_MANAGER
+    ) -> Answer:
+        self._must_lead()
+        return self._cluster.apply(kind, body, force=force, dry_run=dry_run, field_manager=field_manager)
+
+    def patch(
+        self,
+        kind: Kind,
+        ref: Ref,
+        patch: Body,
+        *,
+        subresource: str = "",
+        dry_run: bool = False,
+        field_manager: str = FIELD_MANAGER,
+    ) -> Answer:
+        self._must_lead()
+        return self._cluster.patch(
+            kind, ref, patch, subresource=subresource, dry_run=dry_run, field_manager=field_manager
+        )
+
+    def json_patch(
+        self,
+        kind: Kind,
+        ref: Ref,
+        operations: Sequence[Body],
+        *,
+        dry_run: bool = False,
+        field_manager: str = FIELD_MANAGER,
+    ) -> Answer:
+        self._must_lead()
+        return self._cluster.json_patch(kind, ref, operations, dry_run=dry_run, field_manager=field_manager)
+
+    def create(self, kind: Kind, body: Body, *, dry_run: bool = False, field_manager: str = FIELD_MANAGER) -> Answer:
+        self._must_lead()
+        return self._cluster.create(kind, body, dry_run=dry_run, field_manager=field_manager)
+
+    def delete(
+        self,
+        kind: Kind,
+        ref: Ref,
+        *,
+        uid: str = "",
+        resource_version: str = "",
+        propagation: Propagation = Propagation.BACKGROUND,
+        dry_run: bool = False,
+    ) -> Answer:
+        self._must_lead()
+        return self._cluster.delete(
+            kind, ref, uid=uid, resource_version=resource_version, propagation=propagation, dry_run=dry_run
+        )
+
+    def put(self, kind: Kind, ref: Ref, subresource: str, body: Body | None = None) -> Answer:
+        self._must_lead()
+        return self._cluster.put(kind, ref, subresource, body)
+
+    def _must_lead(self) -> None:
+        if not self._leads():
+            raise LostLease

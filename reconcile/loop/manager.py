@@ -1,0 +1,155 @@
+"""The loop in a process: watches wake plans, one worker runs their rounds, a Lease says who may write.
+
+Threads: one for each watch, one for the lease, one worker (the caller's). It ends gracefully: the write that is under
+way is finished, the lease is given up, and the next leader goes on from the status.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from threading import Event, Thread
+from typing import Any
+
+from reconcile.cluster.errors import Away, ClusterError, Throttled
+from reconcile.loop.attention import Attention
+from reconcile.loop.lease import RETRY, Election
+from reconcile.loop.queue import WorkQueue
+from reconcile.loop.reconciler import API_VERSION, Reconciler, Round
+from reconcile.observe.cached import CachedSource
+from reconcile.probes.look import Group, Unseen
+from renderer.model.ref import Ref
+
+_PLANS = Group(api_version=API_VERSION, kind="UpgradePlan")
+_AWAY_PAUSE = 1.0
+
+Tell = Callable[[str, Mapping[str, Any]], None]
+"""Writes one log line: what happened, and its fields."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Running:
+    """What a manager is made of. `election` is None where nobody else can run."""
+
+    reconciler: Reconciler
+    source: CachedSource
+    queue: WorkQueue
+    attention: Attention
+    election: Election | None
+    tell: Tell
+    on_round: Callable[[Round], None]
+
+
+class Manager:
+    """Runs until it is stopped."""
+
+    def __init__(self, running: Running) -> None:
+        self._running = running
+        self._stopped = Event()
+
+    @property
+    def ready(self) -> bool:
+        """In step with the cluster, or standing by for the leader."""
+        election = self._running.election
+        return self._running.source.synced or (election is not None and not election.leads())
+
+    @property
+    def stopping(self) -> bool:
+        return self._stopped.is_set()
+
+    def run(self) -> None:
+        """Works in the caller's thread. Returns after `stop`."""
+        elections = Thread(target=self._hold_the_lease, name="lease", daemon=True)
+        elections.start()
+        try:
+            self._work()
+        finally:
+            self._stopped.set()
+            self._running.source.stop()
+            elections.join(timeout=2 * RETRY)
+            if self._running.election:
+                self._running.election.release()
+
+    def stop(self) -> None:
+        """Asks it to end; may be called from a signal handler."""
+        self._stopped.set()
+        self._running.queue.stop()
+
+    def wake(self, ref: Ref) -> None:
+        """Something has changed: the plan itself, or what any plan may look at."""
+        if (ref.api_version, ref.kind) == (API_VERSION, "UpgradePlan"):
+            self._running.queue.add(ref.name)
+        self._wake_all()
+
+    def _wake_all(self) -> None:
+        for name in self._running.reconciler.active:
+            self._running.queue.add(name)
+
+    def _work(self) -> None:
+        while not self._stopped.is_set() and not self._leads():
+            self._stopped.wait(RETRY / 4)
+        self._first_plans()
+        while (name := self._running.queue.take()) is not None:
+            if self._leads():
+                self._round(name)
+            else:
+                self._running.queue.add(name, RETRY)
+
+    def _first_plans(self) -> None:
+        """Every plan there is; those that come later are brought by the watch."""
+        while not self._stopped.is_set():
+            try:
+                plans = self._running.source.list(_PLANS)
+            except ClusterError:
+                self._running.attention.lost()
+                self._stopped.wait(_AWAY_PAUSE)
+                continue
+            for plan in () if isinstance(plans, Unseen) else plans:
+                self._running.queue.add(str(plan["metadata"]["name"]))
+            return
+
+    def _round(self, name: str) -> None:
+        running = self._running
+        try:
+            done = running.reconciler.round(name)
+        except Throttled as error:
+            running.queue.add(name, error.retry_after)
+            return
+        except Away as error:
+            running.attention.lost()
+            running.tell("away", {"plan": name, "why": error.problem.message})
+            running.queue.failed(name)
+            return
+        except ClusterError as error:
+            running.tell("refused", {"plan": name, "why": error.problem.message})
+            running.queue.failed(name)
+            return
+        running.attention.found()
+        running.on_round(done)
+        self._schedule(name, done)
+
+    def _schedule(self, name: str, done: Round) -> None:
+        queue = self._running.queue
+        if done.problems:
+            queue.failed(name)
+            return
+        queue.succeeded(name)
+        if done.again:
+            queue.add(name)
+        elif done.recheck is not None:
+            queue.add(name, done.recheck)
+        if done.over:
+            self._wake_all()
+
+    def _leads(self) -> bool:
+        return self._running.election is None or self._running.election.leads()
+
+    def _hold_the_lease(self) -> None:
+        election = self._running.election
+        led = False
+        while election is not None and not self._stopped.is_set():
+            election.attempt()
+            if election.leads() != led:
+                led = not led
+                self._running.tell("leading" if led else "standing by", {})
+            self._stopped.wait(RETRY)

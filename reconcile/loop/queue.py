@@ -1,0 +1,60 @@
+"""The work queue: which plans want a round, and when. A plan stands in it once; problems make it come back later and
+later, with jitter, so that nothing is asked in step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import Condition
+
+FIRST_PAUSE = 0.005
+LONGEST_PAUSE = 30.0
+
+
+class WorkQueue:
+    """Names due at a time of the given monotonic clock. One worker takes; anybody adds. `random` gives [0, 1)."""
+
+    def __init__(self, clock: Callable[[], float], random: Callable[[], float]) -> None:
+        self._clock = clock
+        self._random = random
+        self._due: dict[str, float] = {}
+        self._failures: dict[str, int] = {}
+        self._changed = Condition()
+        self._stopped = False
+
+    def add(self, name: str, after: float = 0.0) -> None:
+        """Wants a round for `name` in so many seconds; an earlier wish stands."""
+        with self._changed:
+            at = self._clock() + after
+            self._due[name] = min(at, self._due.get(name, at))
+            self._changed.notify_all()
+
+    def failed(self, name: str) -> None:
+        """Wants another round after a pause that doubles each time."""
+        failures = self._failures.get(name, 0)
+        self._failures[name] = failures + 1
+        pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** min(failures, 16))
+        self.add(name, pause * (0.5 + self._random() / 2))
+
+    def succeeded(self, name: str) -> None:
+        """The next failure starts from the shortest pause again."""
+        self._failures.pop(name, None)
+
+    def take(self) -> str | None:
+        """The next name that is due, waiting for one; None once stopped."""
+        with self._changed:
+            while not self._stopped:
+                wait = self._next_wait()
+                if wait is not None and wait <= 0:
+                    name = min(self._due, key=lambda item: (self._due[item], item))
+                    del self._due[name]
+                    return name
+                self._changed.wait(wait)
+            return None
+
+    def stop(self) -> None:
+        with self._changed:
+            self._stopped = True
+            self._changed.notify_all()
+
+    def _next_wait(self) -> float | None:
+        return min(self._due.values()) - self._clock() if self._due else None
