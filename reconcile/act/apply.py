@@ -169,10 +169,11 @@ def _done(ref: Ref, file: str, outcome: Outcome, answer: Answer) -> Applied:
 
 
 def _is_as_it_was(after: Body, live: Body) -> bool:
-    """Whether a dry run changed nothing, ownership of fields included."""
-    return _without_version(after) == _without_version(live)
+    """Whether a dry run changed nothing, ownership of fields included. A status moves on by itself meanwhile."""
+    return _without_status(after) == _without_status(live)
 
 
-def _without_version(body: Body) -> dict[str, Any]:
+def _without_status(body: Body) -> dict[str, Any]:
     metadata = {key: value for key, value in body["metadata"].items() if key != "resourceVersion"}
-    return {**body, "metadata": metadata}
+    claims = [entry for entry in metadata.get("managedFields") or () if not entry.get("subresource")]
+    return {**body, "status": None, "metadata": {**metadata, "managedFields": claims}}
