@@ -19,6 +19,15 @@ _PLAN_SCHEMA = "crds/upgradeplan.yaml"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Workshop:
+    """What a template tree gives: all that rendering needs but a plan and facts."""
+
+    catalog: Catalog
+    templates: Templates
+    spec_fields: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Assembly:
     """All that one rendering needs."""
 
@@ -31,23 +40,32 @@ class Assembly:
         return render(self.catalog, self.templates, self.facts)
 
 
-def assemble(inputs: Inputs, tree: Tree, *, retry: int = 0, code: MutableMapping[str, bytes] | None = None) -> Assembly:
+def open_workshop(tree: Tree, *, code: MutableMapping[str, bytes] | None = None) -> Workshop:
     """`code` keeps compiled templates from one run to the next.
 
-    Raises `Problems`: no plan among the inputs, or a template tree that does not hold together.
+    Raises `Problems` for a template tree that does not hold together.
     """
+    return Workshop(
+        catalog=load_catalog(tree, document_problems),
+        templates=Templates(tree, code),
+        spec_fields=_fields(load(_PLAN_SCHEMA)["properties"]["spec"]),
+    )
+
+
+def assemble(inputs: Inputs, tree: Tree, *, retry: int = 0, code: MutableMapping[str, bytes] | None = None) -> Assembly:
+    """As `open_workshop`, with the facts of the inputs. Raises `Problems` too if no plan is among them."""
     plan = plan_of(inputs)
-    catalog = load_catalog(tree, document_problems)
+    workshop = open_workshop(tree, code=code)
     facts = Facts(
         plan=plan.body,
         release=inputs.release.body if inputs.release else None,
         objects=tuple(source.body for source in inputs.objects),
         image_lists=inputs.facts.get("imageLists"),
-        values=catalog.values,
-        spec_fields=_fields(load(_PLAN_SCHEMA)["properties"]["spec"]),
+        values=workshop.catalog.values,
+        spec_fields=workshop.spec_fields,
         retry=retry,
     )
-    return Assembly(catalog=catalog, templates=Templates(tree, code), facts=facts)
+    return Assembly(catalog=workshop.catalog, templates=workshop.templates, facts=facts)
 
 
 def _fields(schema: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,131 @@
+"""Which cluster a command speaks to, and what it needs to work on it."""
+
+from __future__ import annotations
+
+import os
+import socket
+import ssl
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from reconcile.observe.certificate import not_after
+from renderer.cli.given import FOLDER
+from renderer.errors import ExitCode
+
+if TYPE_CHECKING:
+    from reconcile.cluster.protocol import Cluster
+    from reconcile.diff.schemas import Schemas
+    from renderer.assemble import Workshop
+
+_DIAL_SECONDS = 10.0
+_OPTIONS = (
+    click.option("--kubeconfig", type=click.Path(), metavar="FILE", default="", help="As kubectl's."),
+    click.option("--context", metavar="NAME", default="", help="The kubeconfig's context to use."),
+    click.option(
+        "--templates",
+        type=FOLDER,
+        metavar="FOLDER",
+        multiple=True,
+        help="Laid over the packaged templates, file by file.",
+    ),
+)
+
+Command = Callable[..., ExitCode]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """What the command line says about the cluster, unread."""
+
+    kubeconfig: str
+    context: str
+    templates: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Connection:
+    """A cluster, and by which names people know it."""
+
+    cluster: Cluster
+    context: str
+    server: str
+
+
+def cluster_options(command: Command) -> Command:
+    """Adds the options that name a cluster; the command gets them as one, `target`."""
+
+    @wraps(command)
+    def with_target(kubeconfig: str, context: str, templates: tuple[str, ...], **others: Any) -> ExitCode:
+        return command(target=Target(kubeconfig=kubeconfig, context=context, templates=templates), **others)
+
+    for option in reversed(_OPTIONS):
+        with_target = option(with_target)
+    return with_target
+
+
+def connect_to(target: Target) -> Connection:
+    """Raises `Problems` where no cluster is named. Sends nothing yet."""
+    from reconcile.cluster.client import connect
+    from reconcile.cluster.kubeconfig import find_access
+
+    access = find_access(os.environ, kubeconfig=target.kubeconfig, context=target.context)
+    return Connection(
+        cluster=connect(access, environ=os.environ, now=wall_clock), context=access.context, server=access.server
+    )
+
+
+def workshop_of(templates: tuple[str, ...]) -> Workshop:
+    """The templates, overlays laid over them. Raises `Problems`."""
+    from renderer.assemble import open_workshop
+    from renderer.files.code import CodeCache
+    from renderer.files.templates import read_templates
+
+    code = CodeCache()
+    workshop = open_workshop(read_templates([Path(folder) for folder in templates]), code=code)
+    code.save()
+    return workshop
+
+
+def packaged_schemas() -> Schemas:
+    """The schemas that comparing objects needs."""
+    import json
+
+    from reconcile.diff.schemas import Schemas
+    from renderer.resources import packaged
+    from renderer.yaml_door import parse
+
+    root = packaged("schemas")
+    kubernetes = json.loads(root.joinpath("kubernetes", "v1.35.json").read_text(encoding="utf-8"))
+
+    def definitions() -> list[Any]:
+        folders = (root.joinpath("crds"), root.joinpath("crds", "third-party"))
+        files = (f for folder in folders for f in folder.iterdir() if f.name.endswith(".yaml"))
+        return [parse(file.read_text(encoding="utf-8"), file.name)[0].value for file in files]
+
+    return Schemas(kubernetes, definitions)
+
+
+def wall_clock() -> datetime:
+    return datetime.now(UTC)
+
+
+def dial(address: str, port: int) -> datetime | None:
+    """When the certificate ends that an API server presents. Nothing is sent: no token leaves for a mere address.
+
+    Raises `OSError` where nobody answers.
+    """
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    with (
+        socket.create_connection((address, port), timeout=_DIAL_SECONDS) as plain,
+        context.wrap_socket(plain, server_hostname=address) as secure,
+    ):
+        presented = secure.getpeercert(binary_form=True)
+    return not_after(presented) if presented else None

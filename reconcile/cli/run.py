@@ -1,0 +1,86 @@
+"""`run`: the in-cluster loop, or the same from outside with a kubeconfig."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import socket
+import sys
+import time
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+import click
+
+from reconcile.cli.connect import Target, cluster_options, connect_to, dial, packaged_schemas, wall_clock, workshop_of
+from renderer.errors import ExitCode
+
+if TYPE_CHECKING:
+    from reconcile.loop.manager import Manager
+
+
+@click.command
+@cluster_options
+@click.option(
+    "--namespace", default=lambda: _own_namespace(), metavar="NAME", help="Where the Lease is; in a pod, its own."
+)
+@click.option("--health-address", default=":8081", show_default=True, metavar="HOST:PORT", help="Empty for none.")
+@click.option("--leader-elect/--no-leader-elect", default=True, show_default=True, help="One of several runs.")
+@click.option(
+    "--log-format",
+    type=click.Choice(["json", "text"]),
+    default=lambda: "text" if sys.stderr.isatty() else "json",
+    help="Text on a terminal, else JSON.",
+)
+def run(target: Target, namespace: str, health_address: str, leader_elect: bool, log_format: str) -> ExitCode:
+    """Run the loop: what the in-cluster Deployment does.
+
+    Watches UpgradePlans and carries the oldest one through its phases. Ends on SIGTERM or Ctrl-C, after the write that
+    is under way; whoever runs next goes on from the plan's status.
+    """
+    from reconcile.loop.health import HealthServer
+
+    manager = _manager(target, namespace if leader_elect else "", log_format)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: manager.stop())
+    health = HealthServer(health_address, lambda: manager.ready) if health_address else None
+    if health:
+        health.start()
+    try:
+        manager.run()
+    finally:
+        if health:
+            health.stop()
+    return ExitCode.YES
+
+
+def _manager(target: Target, lease_namespace: str, log_format: str) -> Manager:
+    from reconcile.loop.assemble import Ingredients, assemble_manager
+    from reconcile.loop.logs import json_lines, text_lines
+
+    connection = connect_to(target)
+    lines = text_lines if log_format == "text" else json_lines
+    return assemble_manager(
+        Ingredients(
+            cluster=connection.cluster,
+            workshop=workshop_of(target.templates),
+            schemas=packaged_schemas(),
+            now=wall_clock,
+            clock=time.monotonic,
+            random=random.random,
+            dial=dial,
+            tell=lines(sys.stderr, wall_clock),
+            identity=f"{socket.gethostname()}_{uuid4()}",
+            lease_namespace=lease_namespace,
+        )
+    )
+
+
+def _own_namespace() -> str:
+    from reconcile.cluster.kubeconfig import SERVICE_ACCOUNT
+
+    try:
+        return (SERVICE_ACCOUNT / "namespace").read_text(encoding="utf-8").strip()
+    except OSError:
+        return os.environ.get("POD_NAMESPACE") or "harvester-system"
