@@ -24,9 +24,9 @@ class Permission:
         return f"{self.verb} {resource}{named}" + (f" in namespace {self.namespace}" if self.namespace else "")
 
     def rule(self) -> Body:
-        """The PolicyRule that grants it. `create` takes no resourceNames: RBAC cannot know a name beforehand."""
+        """The PolicyRule that grants it; without resourceNames where a request carries no name."""
         rule: dict[str, list[str]] = {"apiGroups": [self.group], "resources": [self.resource], "verbs": [self.verb]}
-        if self.name and self.verb not in ("create", "list", "watch", "deletecollection"):
+        if self.name and self.verb not in ("create", "list", "watch"):
             rule["resourceNames"] = [self.name]
         return rule
 

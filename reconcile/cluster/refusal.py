@@ -144,7 +144,7 @@ def _not_found(call: Call, status: int, body: Body, message: str) -> ClusterErro
     details = _details(body)
     if not _named(body):
         return NoSuchKind(call.kind, call.subresource)
-    if details.get("kind") == "namespaces" and call.kind.plural != "namespaces":
+    if details.get("kind") == "namespaces":
         return NotFound(Ref(api_version="v1", kind="Namespace", name=str(details["name"])))
     return NotFound(call.ref)
 
@@ -200,7 +200,7 @@ def _internal(call: Call, status: int, body: Body, message: str) -> ClusterError
     if found := _CALLING.search(message):
         who, why = f"admission webhook {found[1]}", found[2]
         return ServerFailed(f"{who}: {why}", status) if "x509:" in why else Away(why, who)
-    if body.get("reason") in ("ServerTimeout", "Timeout") or _PASSING.search(message):
+    if body.get("reason") == "ServerTimeout" or _PASSING.search(message):
         return _away(call, status, body, message)
     return ServerFailed(message, status)
 

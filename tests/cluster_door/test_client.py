@@ -258,7 +258,8 @@ def read_until_error(client: Client) -> tuple[list[WatchEvent], errors.ClusterEr
     ("line", "wanted"),
     [
         ({"type": "ERROR", "object": {"kind": "Status", "code": 410, "message": "too old"}}, errors.Gone),
-        ({"type": "ERROR", "object": {"kind": "Status", "code": 500, "message": "boom"}}, errors.ServerFailed),
+        ({"type": "ERROR", "object": {"kind": "Status", "code": 503, "message": "boom"}}, errors.Away),
+        ({"type": "ERROR", "object": {"kind": "Status", "message": "boom"}}, errors.ServerFailed),
     ],
 )
 def test_error_event_is_raised_after_what_came_before(line: Any, wanted: type[Exception]) -> None:

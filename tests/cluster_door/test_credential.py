@@ -111,6 +111,31 @@ def test_plugin_is_told_what_kubectl_tells_it(tmp_path: Path) -> None:
     }
 
 
+class Stdin:
+    """Standard input as a terminal or as none."""
+
+    def __init__(self, terminal: bool) -> None:
+        self._terminal = terminal
+
+    def isatty(self) -> bool:
+        return self._terminal
+
+
+@pytest.mark.parametrize(
+    ("mode", "terminal", "interactive"),
+    [("Never", True, False), ("IfAvailable", True, True), ("IfAvailable", False, False), ("Always", True, True)],
+)
+def test_plugin_may_ask_a_person_only_where_there_is_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str, terminal: bool, interactive: bool
+) -> None:
+    monkeypatch.setattr(sys, "stdin", Stdin(terminal))
+    told = "json.loads(os.environ['KUBERNETES_EXEC_INFO'])['spec']['interactive']"
+    status = f"{{'token': str({told})}}"
+    code = f"print(json.dumps({{'apiVersion': {V1!r}, 'kind': 'ExecCredential', 'status': {status}}}))"
+    credential = credential_of(access_with(plugin(tmp_path, code, interactiveMode=mode)), {}, NOW)
+    assert credential.user["token"] == str(interactive)
+
+
 FAILURES = {
     "ends with an error": ("sys.exit('no ticket')", {}, "ended with 1: no ticket"),
     "prints no JSON": ("print('hello')", {}, "did not print JSON"),
@@ -132,10 +157,9 @@ def test_plugin_that_fails_is_unauthorized_with_its_words(
     tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     code, settings, words = FAILURES[name]
-    with (tmp_path / "no terminal").open("w+", encoding="utf-8") as stdin:
-        monkeypatch.setattr(sys, "stdin", stdin)
-        with pytest.raises(Unauthorized) as caught:
-            credential_of(access_with(plugin(tmp_path, code, **settings)), {}, NOW)
+    monkeypatch.setattr(sys, "stdin", Stdin(terminal=False))
+    with pytest.raises(Unauthorized) as caught:
+        credential_of(access_with(plugin(tmp_path, code, **settings)), {}, NOW)
     assert re.search(words, caught.value.message)
 
 
@@ -181,6 +205,17 @@ def test_refused_token_is_renewed_once(tmp_path: Path) -> None:
         "Bearer token-3",
     ]
     assert runs(tmp_path) == 3
+
+
+def test_refused_token_of_a_file_is_read_again(tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text("one", encoding="utf-8")
+    refused = Reply(status=401, body={"kind": "Status", "code": 401, "message": "Unauthorized"})
+    with serving(refused, Reply()) as server:
+        client = connect(access_with({"tokenFile": str(token)}, server.url), environ={}, now=lambda: NOW)
+        token.write_text("two", encoding="utf-8")
+        client.get(CONFIG_MAP, A)
+    assert [seen.header("Authorization") for seen in server.seen] == [["Bearer one"], ["Bearer two"]]
 
 
 def test_refused_plain_token_is_not_tried_again() -> None:

@@ -72,7 +72,11 @@ def test_home_is_looked_at_last(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("host", "port", "server"),
-    [("10.53.0.1", "6443", "https://10.53.0.1:6443"), ("fd00::1", "443", "https://[fd00::1]:443")],
+    [
+        ("10.53.0.1", "6443", "https://10.53.0.1:6443"),
+        ("10.53.0.1", "", "https://10.53.0.1:443"),
+        ("fd00::1", "443", "https://[fd00::1]:443"),
+    ],
 )
 def test_pod_uses_its_service_account(tmp_path: Path, host: str, port: str, server: str) -> None:
     environ = {"HOME": str(tmp_path), "KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": port}
@@ -86,13 +90,19 @@ def test_pod_uses_its_service_account(tmp_path: Path, host: str, port: str, serv
 
 
 def test_relative_paths_count_from_their_file(tmp_path: Path) -> None:
-    user = {"client-certificate": "c.crt", "client-key": "/abs/c.key", "exec": {"command": "./bin/login"}}
+    user = {
+        "client-certificate": "c.crt",
+        "client-key": "c.key",
+        "tokenFile": "/abs/t",
+        "exec": {"command": "./bin/login"},
+    }
     cluster = {"server": "https://x", "certificate-authority": "ca.crt"}
     file = write(tmp_path / "dir" / "config", kubeconfig("x", current="x", user=user, cluster=cluster))
     access = find_access({}, kubeconfig=str(file))
     assert access.cluster["certificate-authority"] == str(tmp_path / "dir" / "ca.crt")
     assert access.user["client-certificate"] == str(tmp_path / "dir" / "c.crt")
-    assert access.user["client-key"] == "/abs/c.key"
+    assert access.user["client-key"] == str(tmp_path / "dir" / "c.key")
+    assert access.user["tokenFile"] == "/abs/t"
     assert access.user["exec"]["command"] == str(tmp_path / "dir" / "bin" / "login")
 
 
@@ -128,6 +138,18 @@ BAD: dict[str, tuple[Any, str, str, str]] = {
         "cluster 'x' has no server",
     ),
     "no mapping": ([1], "", "InvalidKubeconfig", "is not a mapping"),
+    "entries that are no mappings": (
+        {**kubeconfig("x", current="x"), "contexts": ["x"]},
+        "",
+        "InvalidKubeconfig",
+        "contexts is not a list of named entries",
+    ),
+    "entry that is no mapping": (
+        {**kubeconfig("x", current="x"), "users": [{"name": "x", "user": "joe"}]},
+        "",
+        "InvalidKubeconfig",
+        "users is not a list of named entries",
+    ),
     "entries that are no list": (
         {**kubeconfig("x", current="x"), "contexts": {"x": {}}},
         "",
@@ -146,6 +168,13 @@ def test_bad_file_is_a_clear_error(tmp_path: Path, name: str) -> None:
     assert caught.value.exit_code is ExitCode.BAD_INPUT
     assert [problem.reason for problem in caught.value.problems] == [reason]
     assert str(file) in str(caught.value)
+
+
+def test_remedy_lists_what_is_there(tmp_path: Path) -> None:
+    file = write(tmp_path / "config", kubeconfig("x"))
+    with pytest.raises(Problems) as caught:
+        find_access({}, kubeconfig=str(file), context="y")
+    assert caught.value.problems[0].remedy == "contexts that are there: x"
 
 
 def test_unreadable_file_is_a_clear_error(tmp_path: Path) -> None:

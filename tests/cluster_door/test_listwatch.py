@@ -179,7 +179,7 @@ def test_stop_ends_a_silent_window_and_run_returns() -> None:
         watch.stop()
         thread.join(10)
         assert not thread.is_alive()
-    assert len(server.seen) == 2
+    assert [seen.query.get("timeoutSeconds") for seen in server.seen] == [None, "290"]
 
 
 def test_stop_before_the_window_is_open_still_ends_it() -> None:
