@@ -26,17 +26,21 @@ class Command:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
+    """`cpu`: seconds of processor time, which a busy machine does not lengthen as it does `seconds`."""
+
     seconds: float
+    cpu: float
     mib: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    """Of several runs: the median time, the quickest and slowest, the median of the largest memory."""
+    """Of several runs: medians of time, processor time and the largest memory; the quickest and the slowest run."""
 
     seconds: float
     quickest: float
     slowest: float
+    cpu: float
     mib: float
 
 
@@ -54,10 +58,10 @@ def _sample(command: Command, environment: Mapping[str, str]) -> Sample:
         command.before()
     measuring = [sys.executable, "-I", "-S", str(ONCE), *command.argv]
     done = subprocess.run(measuring, env={**os.environ, **environment}, capture_output=True, text=True, check=True)
-    taken = json.loads(done.stdout)
-    if taken["code"] != 0:
-        raise SystemExit(f"{' '.join(command.argv)} ended with {taken['code']}:\n{done.stderr}")
-    return Sample(seconds=taken["seconds"], mib=taken["mib"])
+    answer = json.loads(done.stdout)
+    if answer["code"] != 0:
+        raise SystemExit(f"{' '.join(command.argv)} ended with {answer['code']}:\n{done.stderr}")
+    return Sample(**answer["taken"])
 
 
 def _figures(samples: list[Sample]) -> Figures:
@@ -66,5 +70,6 @@ def _figures(samples: list[Sample]) -> Figures:
         seconds=statistics.median(seconds),
         quickest=min(seconds),
         slowest=max(seconds),
+        cpu=statistics.median(sample.cpu for sample in samples),
         mib=statistics.median(sample.mib for sample in samples),
     )

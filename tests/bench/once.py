@@ -17,4 +17,5 @@ _, status, used = os.wait4(pid, 0)
 seconds = time.perf_counter() - start
 unit = 1 if sys.platform == "darwin" else 1024
 code = os.waitstatus_to_exitcode(status)
-print(json.dumps({"seconds": seconds, "mib": used.ru_maxrss * unit / 1024**2, "code": code}))
+taken = {"seconds": seconds, "cpu": used.ru_utime + used.ru_stime, "mib": used.ru_maxrss * unit / 1024**2}
+print(json.dumps({"taken": taken, "code": code}))

@@ -75,6 +75,7 @@ def _line(name: str, size: Size, smaller: Size | None) -> Line:
         seconds=figures.seconds,
         quickest=figures.quickest,
         slowest=figures.slowest,
+        cpu=figures.cpu,
         mib=figures.mib,
         ratio=None if name == HELM else figures.seconds / size.figures[HELM].seconds,
         budgets=tuple(_budgets(size, smaller)) if name == RENDER else (),

@@ -22,6 +22,7 @@ class Line:
     seconds: float
     quickest: float
     slowest: float
+    cpu: float | None = None
     mib: float | None = None
     ratio: float | None = None
     budgets: tuple[Budget, ...] = ()
@@ -31,7 +32,7 @@ class Line:
         return all(budget.held for budget in self.budgets)
 
 
-HEADER = ("", "median ms", "from", "to", "MiB", "ratio", "budget")
+HEADER = ("", "median ms", "from", "to", "CPU ms", "MiB", "ratio", "budget")
 
 
 def as_text(lines: Iterable[Line]) -> str:
@@ -47,6 +48,7 @@ def _row(line: Line) -> tuple[str, ...]:
         _ms(line.seconds),
         _ms(line.quickest),
         _ms(line.slowest),
+        "" if line.cpu is None else _ms(line.cpu),
         "" if line.mib is None else f"{line.mib:.1f}",
         "" if line.ratio is None else f"{line.ratio:.2f}",
         "; ".join(f"{budget.text} {'held' if budget.held else 'MISSED'}" for budget in line.budgets),
