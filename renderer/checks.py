@@ -25,6 +25,7 @@ _IMAGE = re.compile(
     r"[a-z0-9]+(?:(?:\.|_{1,2}|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:\.|_{1,2}|-+)[a-z0-9]+)*)*"
     r"(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(?:@sha256:[0-9a-f]{64})?"
 )
+_OBJECT_NAME_LIMIT = 253  # of others' objects; the name of one of ours becomes a label value
 _SERVER_FIELDS = ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "selfLink")
 
 Finding = tuple[Path, str, str]
@@ -76,7 +77,7 @@ def images_of(body: Body, row: KindRow | None) -> tuple[str, ...]:
         image, tag = (look_up(body, path) for path in row.image)
         return (f"{image}:{str(tag).replace('+', '-')}",) if image is not ABSENT and tag is not ABSENT else ()
     spec = look_up(body, row.pod_spec) if row.pod_spec else ABSENT
-    return tuple(str(item["image"]) for _, item in _containers(spec) if "image" in item)
+    return tuple(str(item["image"]) for item in _containers(spec) if "image" in item)
 
 
 # ------------------------------------------------------------------------------------------------- one manifest
@@ -88,19 +89,24 @@ def _identity(body: Body) -> Iterator[Finding]:
             yield (field,), "is missing", f"give the manifest its {field}"
     if str(body.get("kind", "")).endswith("List"):
         yield ("kind",), "a list is no manifest", "render one object a document"
-    metadata = body.get("metadata")
-    if not isinstance(metadata, Mapping):
-        yield ("metadata",), "is missing", "give the manifest a name"
-    elif "generateName" in metadata:
+    if "generateName" in body["metadata"]:
         yield ("metadata", "generateName"), "a generated name is another one each time", "give a fixed name"
 
 
-def _name(body: Body) -> Iterator[Finding]:
+def _own_name(body: Body) -> Iterator[Finding]:
+    yield from _name(body, NAME_LIMIT)
+
+
+def _other_name(body: Body) -> Iterator[Finding]:
+    yield from _name(body, _OBJECT_NAME_LIMIT)
+
+
+def _name(body: Body, limit: int) -> Iterator[Finding]:
     name, path = look_up(body, ("metadata", "name")), ("metadata", "name")
     if not isinstance(name, str):
         yield path, "is not text" if name is not ABSENT else "is missing", "put it through `| quote`"
-    elif len(name) > NAME_LIMIT:
-        yield path, f"has {len(name)} characters, at most {NAME_LIMIT} are allowed", "make it with `name(...)`"
+    elif len(name) > limit:
+        yield path, f"has {len(name)} characters, at most {limit} are allowed", "make it with `name(...)`"
     elif not (_DNS_LABEL if body.get("kind") == "Service" else _SUBDOMAIN).fullmatch(name):
         yield (
             path,
@@ -137,9 +143,9 @@ def _server_owned(body: Body) -> Iterator[Finding]:
 
 
 def _job(body: Body) -> Iterator[Finding]:
-    if body.get("kind") != "Job":
+    spec = body.get("spec")
+    if body.get("kind") != "Job" or not isinstance(spec, Mapping):
         return
-    spec = body.get("spec") or {}
     if "ttlSecondsAfterFinished" in spec:
         yield ("spec", "ttlSecondsAfterFinished"), "a Job that vanishes is run again by a pull agent", "remove it"
     if "backoffLimit" not in spec:
@@ -159,7 +165,7 @@ def _selector_matches(body: Body) -> Iterator[Finding]:
 
 
 def _changes_something(body: Body) -> Iterator[Finding]:
-    metadata = {key for key in body.get("metadata") or {} if key not in ("name", "namespace")}
+    metadata = {key for key in body["metadata"] if key not in ("name", "namespace")}
     if not metadata and not [key for key in body if key not in ("apiVersion", "kind", "metadata")]:
         yield (), "borrows no field", "set the fields that are to be borrowed"
 
@@ -178,16 +184,15 @@ def _images(manifest: Manifest) -> Iterator[Finding]:
             yield (), f"{image!r} is no image reference", "correct spec.upgrade or the upgrade-toolkit-image annotation"
 
 
-def _containers(spec: Any) -> Iterator[tuple[Path, Mapping[str, Any]]]:
-    if isinstance(spec, Mapping):
-        for field in ("initContainers", "containers"):
-            for index, item in enumerate(spec.get(field) or ()):
-                yield (field, index), item
+def _containers(spec: Any) -> Iterator[Mapping[str, Any]]:
+    for field in ("initContainers", "containers"):
+        items = look_up(spec, (field,))
+        yield from (item for item in (items if isinstance(items, list) else ()) if isinstance(item, Mapping))
 
 
-_COMMON: tuple[Callable[[Body], Iterator[Finding]], ...] = (_identity, _name, _metadata_maps, _server_owned)
-_OWNED = (*_COMMON, _job, _selector_matches)
-_BORROWED = (*_COMMON, _changes_something)
+_COMMON: tuple[Callable[[Body], Iterator[Finding]], ...] = (_identity, _metadata_maps, _server_owned)
+_OWNED = (*_COMMON, _own_name, _job, _selector_matches)
+_BORROWED = (*_COMMON, _other_name, _changes_something)
 
 # ---------------------------------------------------------------------------------------------- between manifests
 

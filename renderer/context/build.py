@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from renderer.context.facts import Facts, find, spec_of, status
+from renderer.context.facts import Facts, find, status, text_at
 from renderer.context.nodes import nodes_of, single_node_of, unknown_plan
 from renderer.context.scope import Scope, run_time_mark
 from renderer.model.ref import Body
@@ -47,7 +47,7 @@ def context_of(facts: Facts) -> Context:
     version = _version(facts)
     tag, repo_tag = _tags(plan, release, previous)
     image = plan["spec"]["image"] or status(facts, "isoImageID") or safe_concat(_name(plan), "iso")
-    lists = facts.image_lists or _image_lists(facts.fetched)
+    lists = _image_lists(facts.image_lists or {}) or _image_lists(facts.fetched)
     names = {
         "plan": Scope("plan", plan),
         "release": Scope("release", release or {}),
@@ -150,21 +150,21 @@ def _release(facts: Facts) -> dict[str, Any] | None:
     return None if not recorded else {"minUpgradableVersion": "", **recorded}
 
 
-def _image_lists(fetched: Mapping[str, Any]) -> dict[str, Any] | None:
-    lists = {name: fetched.get(name) for name in ("previous", "current")}
+def _image_lists(found: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Both lists: what one lacks of the other is the whole question."""
+    lists = {name: found.get(name) for name in ("previous", "current")}
     return lists if all(value is not None for value in lists.values()) else None
 
 
 def _version(facts: Facts) -> dict[str, str] | None:
     recorded = status(facts, "version")
     wanted = (facts.plan.get("spec") or {}).get("version")
-    found = recorded or spec_of(find(facts, "harvesterhci.io/", "Version", wanted, "harvester-system"))
-    if not found or not found.get("isoURL"):
-        return None
-    return {"isoURL": found["isoURL"], "isoChecksum": found.get("isoChecksum") or ""}
+    found = {"spec": recorded} if recorded else find(facts, "harvesterhci.io/", "Version", wanted, "harvester-system")
+    url = text_at(found, "spec", "isoURL")
+    return {"isoURL": url, "isoChecksum": text_at(found, "spec", "isoChecksum") or ""} if url else None
 
 
 def _previous_version(facts: Facts) -> str | None:
     recorded = status(facts, "previousVersion")
-    setting = find(facts, "harvesterhci.io/", "Setting", "server-version") or {}
-    return recorded or setting.get("value") or setting.get("default") or None
+    setting = find(facts, "harvesterhci.io/", "Setting", "server-version")
+    return recorded or text_at(setting, "value") or text_at(setting, "default") or None

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from renderer.model.path import look_up
 from renderer.model.ref import Body
 
 
@@ -44,12 +45,14 @@ def find(facts: Facts, api: str, kind: str, name: str | None, namespace: str = "
 
 
 def meta(item: Body, field: str) -> str:
-    return str((item.get("metadata") or {}).get(field) or "")
+    return text_at(item, "metadata", field) or ""
 
 
-def labels_of(item: Body) -> Mapping[str, str]:
-    return (item.get("metadata") or {}).get("labels") or {}
+def label(item: Body, key: str) -> str | None:
+    return text_at(item, "metadata", "labels", key)
 
 
-def spec_of(item: Body | None) -> Body:
-    return (item or {}).get("spec") or {}
+def text_at(item: Body | None, *path: str) -> str | None:
+    """The text at a path; None where there is anything else. An object need not be what its API would take."""
+    found = look_up(item, path)
+    return found if isinstance(found, str) else None

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from renderer.context.facts import Facts, every, labels_of, meta, status
+from renderer.context.facts import Facts, every, label, meta, status, text_at
 from renderer.context.scope import run_time_mark
-from renderer.model.path import ABSENT, look_up
 from renderer.model.ref import Body
 
 _MANAGED = "harvesterhci.io/managed"
@@ -17,7 +16,7 @@ _WITNESS = "node-role.harvesterhci.io/witness"
 def nodes_of(facts: Facts, plan: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Managed nodes, and those that the run has recorded; by name."""
     live = {meta(item, "name"): item for item in every(facts, "v1", "Node")}
-    managed = {name for name, node in live.items() if labels_of(node).get(_MANAGED) == "true"}
+    managed = {name for name, node in live.items() if label(node, _MANAGED) == "true"}
     recorded = set(status(facts, "nodeUpgradeStatuses") or {})
     if live:
         recorded &= set(live)  # a node that has left the cluster is nobody's to wait for
@@ -31,10 +30,10 @@ def nodes_of(facts: Facts, plan: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _node(name: str, node: Body, paused: bool, machine: str | None, plans: Mapping[str, str]) -> dict[str, Any]:
-    machine = machine or (node.get("metadata") or {}).get("annotations", {}).get("cluster.x-k8s.io/machine")
+    machine = machine or text_at(node, "metadata", "annotations", "cluster.x-k8s.io/machine")
     return {
         "name": name,
-        "witness": labels_of(node).get(_WITNESS, "false") != "false",
+        "witness": label(node, _WITNESS) not in (None, "false"),
         "paused": paused,
         "machine": machine,
         "machinePlan": plans.get(machine or "") or unknown_plan(name),
@@ -48,14 +47,14 @@ def unknown_plan(node: str) -> str:
 def _machines(facts: Facts) -> dict[str, str]:
     """Node name to Machine name."""
     found = (item for item in every(facts, "cluster.x-k8s.io/", "Machine") if meta(item, "namespace") == "fleet-local")
-    pairs = ((look_up(item, ("status", "nodeRef", "name")), meta(item, "name")) for item in found)
-    return {node: machine for node, machine in pairs if node is not ABSENT}
+    pairs = ((text_at(item, "status", "nodeRef", "name"), meta(item, "name")) for item in found)
+    return {node: machine for node, machine in pairs if node}
 
 
 def _machine_plans(facts: Facts) -> dict[str, str]:
     """Machine name to the name of its machine-plan Secret."""
     secrets = (item for item in every(facts, "v1", "Secret") if item.get("type") == "rke.cattle.io/machine-plan")
-    pairs = ((labels_of(item).get("rke.cattle.io/machine-name"), meta(item, "name")) for item in secrets)
+    pairs = ((label(item, "rke.cattle.io/machine-name"), meta(item, "name")) for item in secrets)
     return {machine: name for machine, name in pairs if machine}
 
 

@@ -117,6 +117,9 @@ def _must_be_objects(bodies: list[Any], spec: ManifestSpec, shown: str) -> None:
     if any(not isinstance(body, dict) for body in bodies):
         remedy = "render mappings with apiVersion, kind and metadata"
         raise problem("InvalidManifest", "renders something that is no object", file=shown, remedy=remedy)
+    if any(not isinstance(body.get("metadata"), dict) for body in bodies):
+        remedy = "give the manifest a name: metadata is a mapping"
+        raise problem("InvalidManifest", "renders an object without metadata", file=shown, remedy=remedy)
     if isinstance(spec, Borrowed) and len(bodies) != 1:
         remedy = "give each borrowed object a template of its own"
         raise problem("InvalidManifest", f"borrows of {len(bodies)} objects", file=shown, remedy=remedy)

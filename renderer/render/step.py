@@ -85,7 +85,7 @@ class StepRenderer:
         """A step that fans out, filled in for no node in particular."""
         context = self._context(declared, SYMBOLIC_NODE)
         try:
-            return step_from(self._filled(raw, context, declared), step.position)
+            return self._declared(self._filled(raw, context, declared), step, declared)
         except Problems as error:
             self.problems.extend(error.problems)
             return step
@@ -120,7 +120,7 @@ class StepRenderer:
 
     def _rendered(self, declared: Declared, bare: Step, raw: Raw, context: Context) -> RenderedStep:
         filled = self._filled({key: value for key, value in raw.items() if key != "undo"}, context, declared)
-        step = replace(step_from(filled, bare.position), node=bare.node)
+        step = replace(self._declared(filled, bare, declared), node=bare.node)
         manifests, left_out = ManifestRenderer(self.kinds, self.templates, declared, context).render(step)
         self.problems.extend([problem for manifest in manifests for problem in manifest.problems])
         made = tuple(manifest.manifest for manifest in manifests)
@@ -140,6 +140,14 @@ class StepRenderer:
             left_out=left_out,
             undo=undo,
         )
+
+    def _declared(self, filled: Raw, bare: Step, declared: Declared) -> Step:
+        """A step of text that is filled in: what could be read as declared may not be, once a value stands in it."""
+        try:
+            return step_from(filled, bare.position)
+        except ValueError as error:
+            message, remedy = f"step {bare.name}: {error}", "correct the value that the plan or the cluster gives"
+            raise problem("InvalidDeclaration", message, file=declared.document.file, remedy=remedy) from error
 
     def _records(self, step: Step, context: Context, declared: Declared) -> tuple[tuple[str, Any], ...]:
         if any(fetch.name not in context.names["fetched"] for fetch in step.fetches):

@@ -1,0 +1,223 @@
+"""What the phases say beside their objects (behaviour spec 1.5 to 1.7, 2.5, 5), and what no object may hold.
+
+Where it differs from the existing manager, DESIGN.md says why.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from expected import RUN_TIME, everything, multi, single
+from rendering import PREFIX, Rendered, plan, render_made, three_nodes
+
+from renderer.model.phase import Deletion, Occasion, Owned, Position, WhenAbsent
+from renderer.yaml_door import walk
+
+# --------------------------------------------------------------------------- phases as the API has them (1.6, 1.7, 2.5)
+
+
+def test_phases_and_status_values() -> None:
+    found = [(p.phase.name, p.phase.active, p.phase.completed, str(p.phase.deletion)) for p in multi().plan.phases]
+    assert found == [
+        ("Initialize", "Initializing", "Initialized", "careful"),
+        ("ISODownload", "ISODownloading", "ISODownloaded", "careful"),
+        ("RepoCreate", "RepoCreating", "RepoCreated", "careful"),
+        ("MetadataPopulate", "MetadataPopulating", "MetadataPopulated", "careful"),
+        ("ImagePreload", "ImagePreloading", "ImagePreloaded", "careful"),
+        ("ClusterUpgrade", "ClusterUpgrading", "ClusterUpgraded", "forbidden"),
+        ("NodeUpgrade", "NodeUpgrading", "NodeUpgraded", "forbidden"),
+        ("ImageCleanup", "CleaningUp", "CleanedUp", "careful"),
+    ]
+    assert {p.phase.name for p in multi().plan.phases if p.phase.deletion is Deletion.FORBIDDEN} == {
+        "ClusterUpgrade",
+        "NodeUpgrade",
+    }
+    assert [p.phase.name for p in multi().plan.phases if not p.phase.announce] == ["Initialize"]  # 2.8
+
+
+def test_what_is_said_of_a_phase_that_waits_or_fails() -> None:
+    """2.5 and 1.5, word for word."""
+    rendered, alone = multi(), single()
+    failures = {
+        "ISODownload/Image": "ISO image download failed",
+        "ImagePreload/Preload": "image-preload plan job(s) failed",
+        "ClusterUpgrade/Manifests": "cluster-upgrade job failed",
+        "NodeUpgrade/SkipManifests": "skip-manifest apply plan job(s) failed",
+        "NodeUpgrade/PreDrain/n1": "node n1 upgrade failed: <why>",
+        "NodeUpgrade/PostDrain/n1": "node n1 upgrade failed: <why>",
+        "ImageCleanup/Purge": "image-cleanup plan job(s) failed",
+    }
+    for step, message in failures.items():
+        assert [gate.failure.message for gate in rendered.step(step).step.gates] == [message], step
+    assert alone.step("NodeUpgrade/SingleNode/n1").step.gates[0].failure.message == "node n1 upgrade failed: <why>"
+    waits = {
+        "RepoCreate/Deployment": "upgrade-repo deployment not ready",
+        "RepoCreate/Service": "upgrade-repo svc/ep not ready",
+        "NodeUpgrade/SkipManifests": "waiting for skip-manifest apply plan to complete",
+        "NodeUpgrade/RancherDone": "waiting for Rancher to complete node upgrades",
+    }
+    for step, message in waits.items():
+        assert [gate.waiting for gate in rendered.step(step).step.gates] == [message], step
+    assert rendered.step("NodeUpgrade/RancherDone").step.position is Position.LEAVE
+
+
+def test_node_states() -> None:
+    """1.7 and 4.1: a Job that has rebooted its node leaves it in WaitingReboot until the reboot is proven."""
+
+    def states(rendered: Rendered, step: str) -> tuple[str | None, str | None, str | None]:
+        found = rendered.step(step).step
+        its = found.node_states or (found.job_states.states if found.job_states else None)
+        assert its
+        return its.active, its.completed, its.failed
+
+    rendered, alone = multi(), single()
+    assert states(rendered, "ImagePreload/Preload") == ("ImagePreloading", "ImagePreloaded", "ImagePreloadFailed")
+    assert states(rendered, "NodeUpgrade/PreDrain/n1") == ("PreDraining", "PreDrained", "PreDrainFailed")
+    assert states(rendered, "NodeUpgrade/PostDrain/n1") == ("PostDraining", None, "PostDrainFailed")
+    assert states(rendered, "NodeUpgrade/Reboot/n1") == ("WaitingReboot", "PostDrained", None)
+    assert states(alone, "NodeUpgrade/SingleNode/n1") == ("SingleNodeUpgrading", None, "SingleNodeUpgradeFailed")
+    assert states(alone, "NodeUpgrade/Reboot/n1") == ("WaitingReboot", "SingleNodeUpgraded", None)
+    assert states(rendered, "ImageCleanup/Purge") == ("ImageCleaning", "ImageCleaned", "ImageCleanFailed")
+    seed = rendered.step("NodeUpgrade/SeedNodeStates").step.seed
+    assert seed
+    assert seed.state == "ImagePreloaded"
+    assert "ImagePreloadFailed" in seed.replaces  # MUST-FIX 17
+
+
+def test_what_initialize_looks_at() -> None:
+    """3.1: the figures, the annotations, and that they are looked at after the completed value is recorded."""
+    annotations = {f"{PREFIX}skip-garbage-collection-threshold-check": "T", f"{PREFIX}min-certs-expiration-in-day": "3"}
+    plain, changed = multi(), render_made(*three_nodes(given_plan=plan(annotations=annotations)))
+
+    def rule(rendered: Rendered, step: str) -> Mapping[str, Any]:
+        assert rendered.step(step).step.position is Position.LEAVE
+        return dict(rendered.step(step).step.gates[0].probe.all[0].arguments)  # type: ignore[union-attr]
+
+    disk = rule(plain, "Initialize/DiskHeadroom")
+    assert (disk["reserveBytes"], disk["defaultThresholdPercent"], disk["skip"]) == (13 * 2**30, 85, "")
+    assert rule(changed, "Initialize/DiskHeadroom")["skip"] == "T"
+    assert rule(plain, "Initialize/CertificateExpiry")["days"] == "7"
+    assert rule(changed, "Initialize/CertificateExpiry")["days"] == "3"
+    assert dict(plain.step("Initialize/ReadCluster").step.records).keys() == {"previousVersion", "singleNode"}
+    assert dict(plain.step("Initialize/ReadVersion").step.records).keys() == {"version.isoURL", "version.isoChecksum"}
+
+
+# ------------------------------------------------------------------------------------------------- borrow and return
+
+
+def test_when_a_borrowed_field_goes_back() -> None:
+    """MUST-FIX 3, 7, 8: on success and abort all of it; after a failure what protects a half-upgraded cluster stays."""
+    ended = {Occasion.SUCCESS, Occasion.ABORT}
+    strategy = ("spec", "rkeConfig", "upgradeStrategy")
+    expected: dict[str, dict[Occasion, tuple[Any, ...]]] = {
+        "ClusterUpgrade/KeepWorkloadUpdates": dict.fromkeys(ended, ()),
+        "ClusterUpgrade/StopWorkloadUpdates": dict.fromkeys(ended, ()),
+        "NodeUpgrade/ReplicaWait": dict.fromkeys({*ended, Occasion.FAILURE}, ()),
+        "NodeUpgrade/StopDescheduler": dict.fromkeys(ended, ()),
+        "NodeUpgrade/Provision": dict.fromkeys(ended, (strategy,)),
+        "NodeUpgrade/AcknowledgePreDrain/n1": {},
+        "NodeUpgrade/AcknowledgePostDrain/n1": {},
+        "NodeUpgrade/Reboot/n1": dict.fromkeys(Occasion, ()),
+    }
+    rendered = multi()
+    borrowed = {step.id: m.spec for step in rendered.steps() for m in step.manifests if m.borrowed}
+    assert {step for step in borrowed if not step.endswith(("n2", "n3"))} == set(expected)
+    for step, returns in expected.items():
+        assert dict(borrowed[step].returns) == returns, step  # type: ignore[union-attr]
+
+
+def test_what_is_not_there_cannot_be_borrowed() -> None:
+    """AC-65. The Cluster must be there (2.5)."""
+    rendered = multi()
+    for step in ("ClusterUpgrade/KeepWorkloadUpdates", "ClusterUpgrade/StopWorkloadUpdates", "NodeUpgrade/ReplicaWait", "NodeUpgrade/StopDescheduler"):  # fmt: skip
+        assert rendered.manifests(step)[0].spec.when_absent is WhenAbsent.SKIP, step  # type: ignore[union-attr]
+    assert rendered.manifests("NodeUpgrade/Provision")[0].spec.when_absent is WhenAbsent.WAIT  # type: ignore[union-attr]
+
+
+def test_fleet_is_told_to_look_away_before_the_field_changes() -> None:
+    enter = [
+        s.step.name
+        for p in multi().plan.phases
+        for s in p.steps
+        if p.phase.name == "ClusterUpgrade" and s.step.position is Position.ENTER
+    ]
+    assert enter == ["KeepWorkloadUpdates", "StopWorkloadUpdates"]
+
+
+def test_what_we_make_is_removed_when_the_plan_has_ended_well_or_was_called_off() -> None:
+    """MUST-FIX 4: after a failure everything that ran is kept."""
+    for step in multi(version="v1.8.0", restoreVM=True).steps():
+        for manifest in step.manifests:
+            if isinstance(manifest.spec, Owned) and step.step.name != "RestoreVM":
+                assert set(manifest.spec.cleanup) == {Occasion.SUCCESS, Occasion.ABORT}, step.id
+
+
+def test_the_labels_that_a_node_plan_leaves_on_nodes_are_known() -> None:
+    """MUST-FIX 42."""
+    for step in (
+        "ImagePreload/Preload",
+        "NodeUpgrade/SkipManifests",
+        "NodeUpgrade/UnskipManifests",
+        "ImageCleanup/Purge",
+    ):
+        (trace,) = multi().step(step).step.traces
+        name = multi().body(step)["metadata"]["name"]
+        assert (trace.kind, trace.path) == ("Node", ("metadata", "labels", f"plan.upgrade.cattle.io/{name}"))
+
+
+# ----------------------------------------------------------------- what no manifest holds (DESIGN, gitops 4.7 to 4.9)
+
+
+def test_what_is_never_rendered() -> None:
+    server_side = {"uid", "resourceVersion", "creationTimestamp", "managedFields", "generateName", "ownerReferences", "generation", "selfLink", "finalizers"}  # fmt: skip
+    once = {"ttlSecondsAfterFinished", "suspend", "selector", "manualSelector", "activeDeadlineSeconds"}
+    for rendered in everything():
+        for manifest in rendered.plan.manifests():
+            body = manifest.body
+            assert "status" not in body
+            assert not server_side & set(body["metadata"])
+            assert not body["kind"].endswith("List")
+            if body["kind"] == "Job":
+                assert not once & set(body["spec"])
+                assert {"completions", "parallelism", "backoffLimit"} <= set(body["spec"])
+            marks = [
+                key for key in body["metadata"].get("annotations", {}) if re.search("argoproj|fluxcd|helm|kubectl", key)
+            ]
+            assert marks == []
+
+
+def test_every_job_says_how_often_it_may_be_tried() -> None:
+    """0 where repeating is not safe."""
+    rendered, alone = multi(version="v1.8.0", restoreVM=True), single()
+    limits = {
+        m.body["metadata"]["labels"].get(f"{PREFIX}job-type", "cluster"): m.body["spec"]["backoffLimit"]
+        for r in (rendered, alone)
+        for m in r.plan.manifests()
+        if m.ref.kind == "Job"
+    }
+    assert limits == {"cluster": 0, "pre-drain": 0, "post-drain": 0, "single-node-upgrade": 0, "restore-vm": 3}
+
+
+def test_an_object_is_in_one_phase_and_named_once() -> None:
+    for rendered in everything():
+        owned = [str(m.ref) for m in rendered.plan.manifests() if not m.borrowed]
+        assert len(owned) == len(set(owned))
+
+
+def test_what_only_the_loop_may_apply_lies_apart() -> None:
+    """Borrowed fields, run-time values, and whatever has its time: a pull agent must not touch them."""
+    for rendered in everything():
+        for step in rendered.steps():
+            is_undo = any(other.undo is step for other in rendered.steps())
+            for manifest in step.manifests:
+                bound = manifest.borrowed or manifest.run_time or step.step.trigger or step.step.node or is_undo
+                assert ("/loop-only/" in manifest.file) == bool(bound), manifest.file
+
+
+def test_no_value_that_is_known_at_run_time_only_goes_unmarked() -> None:
+    for rendered in everything():
+        for manifest in rendered.plan.manifests():
+            found = {path for path, value in walk(manifest.body) if isinstance(value, str) and RUN_TIME in value}
+            assert found == set(manifest.run_time), manifest.file
