@@ -218,6 +218,18 @@ def test_long_json_has_no_lines_and_large_numbers_are_read_as_go_does() -> None:
     assert document.line_of(("a",)) == 0
 
 
+@settings(max_examples=150, deadline=None)
+@given(
+    st.binary(max_size=200)
+    | st.text(max_size=100).map(str.encode)
+    | st.text("{}[]:,\"'\\\n \tu0d8a1-", max_size=60).map(str.encode)
+)
+def test_any_bytes_are_documents_or_problems(data: bytes) -> None:
+    reading = read_documents(["-"], io.BytesIO(data))
+    assert bool(reading.documents) != bool(reading.problems)
+    assert all(problem.file == "<stdin>" and problem.remedy for problem in reading.problems)
+
+
 # ---------------------------------------------------------------------------------------------------------- templates
 
 

@@ -393,7 +393,7 @@ def test_a_crash_at_any_step_is_repaired_by_the_next_run(
 def test_crashes_one_after_the_other_are_repaired(tmp_path: Path) -> None:
     count = len(steps(tmp_path, FIRST, SECOND))
     for first in range(count):
-        for second in range(0, count, 3):
+        for second in range(0, count, 5):
             folder = tmp_path / f"{first}-{second}"
             write_tree(folder, FIRST)
             for at, tree in ((first, SECOND), (second, THIRD)):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
@@ -45,13 +46,14 @@ class TreeChanges:
 
 @dataclass(slots=True)
 class Standing:
-    """A folder as it is. `old` has the bytes of each file that is wanted or ours."""
+    """A folder as it is. `old` has the bytes of each file that is wanted or ours; `open` the folders looked at."""
 
     folder: Path
     owned: set[str] = field(default_factory=set)
     journal: set[str] = field(default_factory=set)
     old: dict[str, bytes] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
+    open: dict[str, bool] = field(default_factory=dict)
 
     @property
     def was_cut_off(self) -> bool:
@@ -176,19 +178,36 @@ def _listed(text: str, file: str) -> list[str]:
 
 
 def _look_at(standing: Standing, path: str) -> None:
-    target = standing.folder
-    for step in PurePosixPath(path).parts:
-        if target != standing.folder and target.exists() and not target.is_dir():
-            standing.problems.append(_in_the_way(target, "is a file; a folder is wanted"))
-            return
-        target = target / step
-        if target.is_symlink():
-            standing.problems.append(_in_the_way(target, _LINK))
-            return
-    if target.is_dir():
+    if not _is_open(standing, path.rpartition("/")[0]):
+        return
+    target = standing.folder / path
+    try:
+        mode = target.lstat().st_mode
+    except FileNotFoundError:
+        return
+    if stat.S_ISLNK(mode):
+        standing.problems.append(_in_the_way(target, _LINK))
+    elif stat.S_ISDIR(mode):
         standing.problems.append(_in_the_way(target, "is a folder; a file is wanted"))
-    elif target.exists():
+    else:
         standing.old[path] = target.read_bytes()
+
+
+def _is_open(standing: Standing, folder: str) -> bool:
+    """Whether files may stand in this folder: it is one, or nothing yet. Asked once for each."""
+    if folder not in standing.open:
+        above = folder.rpartition("/")[0]
+        standing.open[folder] = not folder or (_is_open(standing, above) and _is_folder_or_nothing(standing, folder))
+    return standing.open[folder]
+
+
+def _is_folder_or_nothing(standing: Standing, folder: str) -> bool:
+    path = standing.folder / folder
+    if path.is_symlink() or (path.exists() and not path.is_dir()):
+        message = _LINK if path.is_symlink() else "is a file; a folder is wanted"
+        standing.problems.append(_in_the_way(path, message))
+        return False
+    return True
 
 
 def _entries(folder: Path) -> Iterator[str]:

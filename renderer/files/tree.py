@@ -95,8 +95,8 @@ class _Write:
             self._operations.write(self._staged_new[path], content)
         for path, content in self._old.items():
             self._operations.write(self._staged_old[path], content)
-        for path in self._new:
-            self._make_folder((self._folder / path).parent)
+        for folder in dict.fromkeys((self._folder / path).parent for path in self._new):
+            self._make_folder(folder)
 
     def _install(self) -> None:
         for path in sorted(self._new, key=lambda path: (path == INDEX, path)):
