@@ -44,6 +44,8 @@ class Backends:
         target = _without_port(ref)
         with self._store.lock:
             if self._store.find(target) is None:
+                if ref.kind == "Service":  # which is looked up by its endpoints
+                    raise BackendFailed(ref, subresource, 404, f"endpoints {target.name!r} not found")
                 raise NotFound(target)
         reader = self._readers.get((ref.kind, name))
         if reader is None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from reconcile.cluster.errors import Cause
@@ -11,35 +13,45 @@ from reconcile.rehearsal.field_set import FieldSet
 from reconcile.rehearsal.go_types import GoTypes
 from reconcile.rehearsal.kinds import STATUS, counted, replaced
 from reconcile.rehearsal.metadata_rules import builtin_finalizers, invalid_metadata
+from reconcile.rehearsal.schema_files import builtin_schemas
 from reconcile.rehearsal.shape import Schema
+from reconcile.rehearsal.strict import Strict
 from reconcile.rehearsal.walk import same
 from renderer.model.ref import Body, Kind
 
-_TYPES: Mapping[str, tuple[type, ...]] = {
-    "object": (dict,),
-    "array": (list,),
-    "string": (str,),
-    "boolean": (bool,),
-    "integer": (int,),
-    "number": (int, float),
-}
+
+@dataclass(frozen=True, slots=True)
+class Decoders:
+    """What all kinds of one set of definitions share."""
+
+    definitions: Mapping[str, Schema]
+    types: GoTypes
+    strict: Strict
+
+
+@lru_cache(maxsize=1)
+def decoders() -> Decoders:
+    """Of the packaged definitions; what they work out is the same for every cluster."""
+    definitions, _ = builtin_schemas()
+    return Decoders(definitions, GoTypes(definitions), Strict(definitions))
 
 
 class BuiltinNature:
     """A built-in kind."""
 
-    def __init__(self, kind: Kind, definition: str, definitions: Mapping[str, Schema], rules: BuiltinRules) -> None:
+    def __init__(self, kind: Kind, definition: str, decoders: Decoders, rules: BuiltinRules) -> None:
         self._kind = kind
         self._definition = definition
-        self._definitions = definitions
-        self._types = GoTypes(definitions)
+        self._definitions = decoders.definitions
+        self._types = decoders.types
+        self._strict = decoders.strict
         self._rules = rules
 
     def blank(self) -> Body:
         return {"apiVersion": self._kind.api_version, "kind": self._kind.kind, **self._types.blank(self._definition)}
 
     def refused(self, body: Body) -> tuple[Cause, ...]:
-        return tuple(self._refused({"$ref": f"#/{self._definition}"}, body, ""))
+        return tuple(self._strict.refused(self._definition, body))
 
     def read(self, body: Body) -> dict[str, Any]:
         return self._types.read(self._definition, body)
@@ -92,29 +104,6 @@ class BuiltinNature:
         name = str(schema.get("$ref", "")).rpartition("/")[2]
         return self._definitions[name] if name else schema
 
-    def _refused(self, schema: Schema, value: Any, path: str) -> Iterator[Cause]:
-        schema = self._resolved(schema)
-        if value is None:
-            return
-        if not _type_fits(schema, value):
-            yield Cause(
-                field="", message=f"cannot unmarshal {type(value).__name__} into {path} of type {schema['type']}"
-            )
-        elif isinstance(value, dict) and ("properties" in schema or "additionalProperties" in schema):
-            for name, item in value.items():
-                yield from self._refused_field(schema, name, item, f"{path}.{name}" if path else name)
-        elif isinstance(value, list):
-            for index, item in enumerate(value):
-                yield from self._refused(schema.get("items") or {}, item, f"{path}[{index}]")
-
-    def _refused_field(self, schema: Schema, name: str, item: Any, path: str) -> Iterator[Cause]:
-        additional = schema.get("additionalProperties")
-        below = (schema.get("properties") or {}).get(name, additional if isinstance(additional, Mapping) else None)
-        if below is not None:
-            yield from self._refused(below, item, path)
-        elif additional is not True:
-            yield Cause(field=path, message="unknown field")
-
     def _missing(self, schema: Schema, value: Any, path: str) -> Iterator[Cause]:
         """Text that the schema requires and that is empty. What else is required, decoding has filled with its zero."""
         schema = self._resolved(schema)
@@ -128,11 +117,3 @@ class BuiltinNature:
         elif isinstance(value, list):
             for index, item in enumerate(value):
                 yield from self._missing(schema.get("items") or {}, item, f"{path}[{index}]")
-
-
-def _type_fits(schema: Schema, value: Any) -> bool:
-    found: Any = schema.get("type")
-    if found is None:
-        return not (schema.get("oneOf") and isinstance(value, dict | list | bool))
-    wanted = _TYPES[found if isinstance(found, str) else found[0]]
-    return isinstance(value, wanted) and (bool in wanted or not isinstance(value, bool))

@@ -6,6 +6,7 @@ does not write are only there where the loop or an actor can meet them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,7 @@ from reconcile.cluster.errors import Cause
 from reconcile.rehearsal.selectors import selects
 from renderer.model.ref import Body
 
+_KEY = re.compile(r"[-._a-zA-Z0-9]+")
 TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 
 SetUp = Callable[[dict[str, Any]], dict[str, Any]]
@@ -21,11 +23,21 @@ SetUp = Callable[[dict[str, Any]], dict[str, Any]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fixed:
-    """A field that may not change, and the server's words for it. `cause` is the field that it blames."""
+    """A field that may not change, and the server's words for it. `cause` is the field that it blames.
+
+    `part` picks out of the value what may not change.
+    """
 
     path: str
     cause: str = ""
     message: str = "field is immutable"
+    forbidden: bool = False
+    part: Callable[[Any], Any] = lambda value: value
+
+    def blame(self, found: Any) -> Cause:
+        text = f"Forbidden: {self.message}" if self.forbidden else f"Invalid value: {found!r}: {self.message}"
+        reason = f"FieldValue{'Forbidden' if self.forbidden else 'Invalid'}"
+        return Cause(field=self.cause or self.path, message=text, reason=reason)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,9 +61,18 @@ class BuiltinRules:
 def fixed_causes(rules: BuiltinRules, old: Body, new: Body) -> Iterator[Cause]:
     for fixed in rules.fixed:
         found = at(new, fixed.path)
-        if found != at(old, fixed.path):
-            message = f"Invalid value: {found!r}: {fixed.message}"
-            yield Cause(field=fixed.cause or fixed.path, message=message, reason="FieldValueInvalid")
+        if fixed.part(found) != fixed.part(at(old, fixed.path)):
+            yield fixed.blame(found)
+    yield from _sealed(old, new)
+
+
+def _sealed(old: Body, new: Body) -> Iterator[Cause]:
+    """A ConfigMap or Secret that says so can change neither its contents nor its mind."""
+    if old.get("immutable") is True and old["apiVersion"] == "v1":
+        for name in ("immutable", "data", "binaryData"):
+            if old.get(name) != new.get(name):
+                text = "field is immutable when `immutable` is set"
+                yield Fixed(path=name, message=text, forbidden=True).blame(new.get(name))
 
 
 def at(body: Body, path: str) -> Any:
@@ -199,6 +220,19 @@ def _selection_causes(body: Body) -> Iterator[Cause]:
         yield Cause(field="spec.template.metadata.labels", message=message, reason="FieldValueInvalid")
 
 
+def _config_map_causes(body: Body) -> Iterator[Cause]:
+    contents: Mapping[str, Any] = body.get("data") or {}
+    others: Mapping[str, Any] = body.get("binaryData") or {}
+    for name, keys in (("data", contents), ("binaryData", others)):
+        for key in keys:
+            if not _KEY.fullmatch(key) or len(key) > 253:
+                message = f"Invalid value: {key!r}: a valid config key must consist of letters, digits, '-', '_' or '.'"
+                yield Cause(field=f"{name}[{key}]", message=message, reason="FieldValueInvalid")
+    for key in sorted(set(contents) & set(others)):
+        message = f"Invalid value: {key!r}: duplicate of key present in binaryData"
+        yield Cause(field=f"data[{key}]", message=message, reason="FieldValueInvalid")
+
+
 def _bare_pod_causes(body: Body) -> Iterator[Cause]:
     return _pod_causes("spec", body["spec"])
 
@@ -210,7 +244,13 @@ def _service_causes(body: Body) -> Iterator[Cause]:
 
 
 _JOB_FIXED = ("completions", "selector", "template", "completionMode", "podFailurePolicy", "backoffLimitPerIndex")
-_CLASS_FIXED = ("provisioner", "parameters", "reclaimPolicy", "volumeBindingMode")
+_CLASS_FIXED = tuple(
+    Fixed(path=name, message=f"updates to {name} are forbidden.", forbidden=True)
+    for name in ("provisioner", "parameters", "reclaimPolicy")
+)
+_SET_FIXED = ("selector", "serviceName", "podManagementPolicy", "volumeClaimTemplates")
+_CLAIM_FIXED = ("accessModes", "selector", "volumeMode", "storageClassName", "volumeName")
+_POD_TEXT = "pod updates may not change fields other than the containers' images and a few others"
 _SPEC = ("spec",)
 _SELECTOR = (Fixed(path="spec.selector"),)
 _WORKLOAD = BuiltinRules(status=True, counted=_SPEC, fixed=_SELECTOR, check=_workload_causes)
@@ -221,6 +261,19 @@ _BINDING = BuiltinRules(fixed=(Fixed(path="roleRef", message="cannot change role
 
 def _fixed(names: Iterable[str], prefix: str = "spec.") -> tuple[Fixed, ...]:
     return tuple(Fixed(path=f"{prefix}{name}") for name in names)
+
+
+def _pod_fixed(spec: Mapping[str, Any]) -> Any:
+    """A pod's spec without what may change: images, tolerations, its deadline."""
+    kept = {name: value for name, value in spec.items() if name not in ("tolerations", "activeDeadlineSeconds")}
+    for group in ("containers", "initContainers"):
+        kept[group] = [{**container, "image": ""} for container in spec.get(group) or ()]
+    return kept
+
+
+def _fixed_spec(names: Iterable[str], message: str) -> tuple[Fixed, ...]:
+    """Of some kinds the server blames the whole spec."""
+    return tuple(Fixed(path=f"spec.{name}", cause="spec", message=message, forbidden=True) for name in names)
 
 
 RULES: Mapping[str, BuiltinRules] = {
@@ -247,7 +300,7 @@ RULES: Mapping[str, BuiltinRules] = {
     "apps/v1 StatefulSet": BuiltinRules(
         status=True,
         counted=_SPEC,
-        fixed=_fixed(("selector", "serviceName", "podManagementPolicy", "volumeClaimTemplates")),
+        fixed=_fixed_spec(_SET_FIXED, "updates to statefulset spec for fields other than a few are forbidden"),
         check=_workload_causes,
     ),
     "batch/v1 Job": BuiltinRules(
@@ -267,24 +320,25 @@ RULES: Mapping[str, BuiltinRules] = {
     "rbac.authorization.k8s.io/v1 ClusterRoleBinding": _BINDING,
     "rbac.authorization.k8s.io/v1 Role": _PLAIN,
     "rbac.authorization.k8s.io/v1 RoleBinding": _BINDING,
-    "storage.k8s.io/v1 StorageClass": BuiltinRules(fixed=_fixed(_CLASS_FIXED, "")),
-    "v1 ConfigMap": _PLAIN,
+    "storage.k8s.io/v1 StorageClass": BuiltinRules(fixed=(*_CLASS_FIXED, Fixed(path="volumeBindingMode"))),
+    "v1 ConfigMap": BuiltinRules(check=_config_map_causes),
     "v1 Event": _PLAIN,
     "v1 Namespace": BuiltinRules(status=True, set_up=_namespace),
     "v1 Node": BuiltinRules(status=True, keeps_status=True, set_up=_node),
     "v1 PersistentVolumeClaim": BuiltinRules(
         status=True,
-        fixed=_fixed(("accessModes", "selector", "volumeMode", "storageClassName")),
+        fixed=_fixed_spec(_CLAIM_FIXED, "spec is immutable after creation except resources.requests"),
         set_up=_claim,
     ),
     "v1 Pod": BuiltinRules(
         status=True,
         counted=_SPEC,
+        fixed=(Fixed(path="spec", message=_POD_TEXT, forbidden=True, part=_pod_fixed),),
         set_up=_pod,
         check=_bare_pod_causes,
         status_ignores=(("spec",), ("metadata", "deletionTimestamp"), ("metadata", "ownerReferences")),
     ),
-    "v1 Secret": BuiltinRules(fixed=_fixed(("type",), "")),
+    "v1 Secret": BuiltinRules(fixed=_fixed(("type",), ""), check=_config_map_causes),
     "v1 Service": BuiltinRules(
         status=True,
         fixed=(Fixed(path="spec.clusterIP", cause="spec.clusterIPs[0]", message="may not change once set"),),

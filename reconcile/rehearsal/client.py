@@ -24,6 +24,12 @@ if TYPE_CHECKING:
     from reconcile.rehearsal.cluster import EmbeddedCluster
 
 _PAGE = 500
+_REVIEW = Kind(
+    api_version="authorization.k8s.io/v1",
+    kind="SelfSubjectAccessReview",
+    plural="selfsubjectaccessreviews",
+    namespaced=False,
+)
 
 
 class Moment(Enum):
@@ -166,6 +172,9 @@ class EmbeddedClient:
     def put(self, kind: Kind, ref: Ref, subresource: str, body: Body | None = None) -> Answer:
         def act() -> Body:
             self._permit("update", kind, ref, subresource)
+            served = self._cluster.registry.find(kind.api_version, kind.kind)
+            if served and served.origin is not Origin.BUILTIN:
+                raise NotFound(ref)
             return self._cluster.backends.put(kind, ref, subresource, body or {})
 
         return self._write("put", kind, ref, Write(manager="", subresource=subresource), act)
@@ -177,6 +186,7 @@ class EmbeddedClient:
         return self._cluster.backends.read(ref, subresource, query or {})
 
     def review(self, permission: Permission) -> Verdict:
+        self._meet("review", _REVIEW, Ref(api_version=_REVIEW.api_version, kind=_REVIEW.kind, name=""))
         return self._access.verdict(permission)
 
     def _write(self, verb: str, kind: Kind, ref: Ref, write: Write, act: Callable[[], Body]) -> Answer:

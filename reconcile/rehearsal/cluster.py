@@ -16,7 +16,8 @@ from reconcile.rehearsal.client import EmbeddedClient, Hook, no_hook
 from reconcile.rehearsal.clock import Clock, rfc3339
 from reconcile.rehearsal.collector import Collector
 from reconcile.rehearsal.deletion import Deletions
-from reconcile.rehearsal.registry import DEFINITION, Registry, packaged_definitions
+from reconcile.rehearsal.registry import DEFINITION, Registry
+from reconcile.rehearsal.schema_files import packaged_definitions
 from reconcile.rehearsal.store import Change, Store, key_of
 from reconcile.rehearsal.writes import Writes
 from renderer.model.ref import Body

@@ -8,8 +8,8 @@ from typing import Any
 
 from reconcile.cluster.errors import Cause
 from reconcile.rehearsal import cel
+from reconcile.rehearsal.builtin_nature import Decoders
 from reconcile.rehearsal.field_set import FieldSet
-from reconcile.rehearsal.go_types import GoTypes
 from reconcile.rehearsal.kinds import STATUS, counted, replaced
 from reconcile.rehearsal.metadata_rules import invalid_metadata
 from reconcile.rehearsal.shape import OBJECT_META, PRESERVE, Schema
@@ -34,10 +34,10 @@ class _Rule:
 class CustomNature:
     """A custom kind. Rules that our part of CEL does not know are listed in `unchecked`, never passed silently."""
 
-    def __init__(self, kind: Kind, schema: Schema, definitions: Mapping[str, Schema], *, status: bool) -> None:
+    def __init__(self, kind: Kind, schema: Schema, decoders: Decoders, *, status: bool) -> None:
         self._kind = kind
-        self._types = GoTypes(definitions)
-        self._metadata = definitions[OBJECT_META]["properties"]
+        self._types = decoders.types
+        self._strict = decoders.strict
         self._schema = schema
         self._status = status
         self.unchecked: list[str] = []
@@ -47,9 +47,8 @@ class CustomNature:
         return {"apiVersion": self._kind.api_version, "kind": self._kind.kind}
 
     def refused(self, body: Body) -> tuple[Cause, ...]:
-        undeclared = [f"metadata.{name}" for name in body.get("metadata") or {} if name not in self._metadata]
-        paths = (*unknown_fields(self._schema, body), *undeclared)
-        return tuple(Cause(field=path, message="unknown field") for path in paths)
+        causes = (Cause(field=path, message="unknown field") for path in unknown_fields(self._schema, body))
+        return (*causes, *self._strict.refused(OBJECT_META, body.get("metadata") or {}, ("metadata",)))
 
     def read(self, body: Body) -> dict[str, Any]:
         """Metadata is read as every object's is; the rest is pruned and defaulted by the schema."""

@@ -8,13 +8,13 @@ are in `builtin_defaults`. Unknown fields must have been refused before.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
 from typing import Any
 
-from reconcile.rehearsal.builtin_defaults import CONTENT, VALUES
+from reconcile.rehearsal.builtin_defaults import CONTENT, VALUES, Content
 from reconcile.rehearsal.quantity import canonical
 from reconcile.rehearsal.shape import Schema
 
@@ -38,84 +38,127 @@ class _How:
 
 _BLANK, _REQUESTED, _STORED = _How(fill=False), _How(), _How(empty_is_null=True)
 
+Read = Callable[[Any, _How], Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Field:
+    """`read` is None for a value that is taken as it is; `zero` makes what stands there when nothing is given."""
+
+    handling: str
+    read: Read | None
+    zero: Callable[[_How], Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Struct:
+    """`forced` are the fields that are always there."""
+
+    fields: Mapping[str, _Field]
+    forced: tuple[str, ...]
+    defaults: Mapping[str, Any]
+    content: Content | None
+
 
 class GoTypes:
-    """The built-in definitions as Go structs."""
+    """The built-in definitions as Go structs; each is worked out once."""
 
     def __init__(self, definitions: Mapping[str, Schema]) -> None:
         self._definitions = definitions
-        self._table = go_table()
+        self._structs: dict[str, _Struct] = {}
 
     def blank(self, name: str) -> dict[str, Any]:
         """The struct that says nothing, as ownership of a new object is compared with it."""
-        return self._struct(name, {}, _BLANK)
+        return self._read(name, {}, _BLANK)
 
     def read(self, name: str, value: Mapping[str, Any], *, empty_is_null: bool = False) -> dict[str, Any]:
         """The value with its defaults. The store does not tell an empty list from none: then `empty_is_null`."""
-        return self._struct(name, value, _STORED if empty_is_null else _REQUESTED)
+        return self._read(name, value, _STORED if empty_is_null else _REQUESTED)
 
-    def _struct(self, name: str, value: Mapping[str, Any], how: _How) -> dict[str, Any]:
-        row = self._table.get(name, {})
-        out: dict[str, Any] = {}
-        for field, schema in self._definitions[name]["properties"].items():
-            given = value.get(field)
-            made = self._field(schema, given, _handling(row, field), how)
-            if made is not _DROPPED:
-                out[field] = made
-        return self._filled(name, out) if how.fill else out
+    def _read(self, name: str, value: Mapping[str, Any], how: _How) -> dict[str, Any]:
+        struct = self._struct(name)
+        out = dict(_given(struct.fields, value, how))
+        for field in struct.forced:
+            if field not in out:
+                out[field] = struct.fields[field].zero(how)
+        if not how.fill:
+            return out
+        for field, default in struct.defaults.items():
+            if out.get(field) in _UNSET:
+                out[field] = default
+        return struct.content(out) if struct.content else out
 
-    def _field(self, schema: Schema, given: Any, handling: str, how: _How) -> Any:
-        if given is None:
-            if handling == "struct":
-                return self._zero_struct(schema, how)
-            return _zero(schema) if handling == "always" else _DROPPED
-        made = self._value(schema, given, how)
-        if how.empty_is_null and handling == "always" and made in _EMPTIES:
-            return None
-        return _DROPPED if not handling and made in _ZEROES else made
+    def _struct(self, name: str) -> _Struct:
+        if name not in self._structs:
+            row, short = go_table().get(name, {}), name.removeprefix("io.k8s.api.")
+            properties: Mapping[str, Schema] = self._definitions[name]["properties"]
+            fields = {field: self._field(row, field, schema) for field, schema in properties.items()}
+            self._structs[name] = _Struct(
+                fields=fields,
+                forced=tuple(field for field, made in fields.items() if made.handling in ("struct", "always")),
+                defaults=VALUES.get(short, {}),
+                content=CONTENT.get(short),
+            )
+        return self._structs[name]
 
-    def _value(self, schema: Schema, given: Any, how: _How) -> Any:
+    def _field(self, row: Mapping[str, frozenset[str]], field: str, schema: Schema) -> _Field:
+        handling = next((how for how, fields in row.items() if field in fields), "")
+        return _Field(handling=handling, read=self._reader(schema), zero=self._zero(schema, handling))
+
+    def _reader(self, schema: Schema) -> Read | None:
         name = _ref(schema)
         if name == _QUANTITY:
-            return canonical(given)
-        if name and "properties" in self._definitions[name]:
-            return self._struct(name, given or {}, how)
-        if isinstance(given, list) and "items" in schema:
-            return [self._value(schema["items"], item, how) for item in given]
+            return lambda value, how: canonical(value)
+        if name:
+            return self._struct_reader(name) if "properties" in self._definitions[name] else None
+        if "items" in schema:
+            item = self._reader(schema["items"])
+            return item and _list_reader(item)
         additional = schema.get("additionalProperties")
-        if isinstance(given, dict) and isinstance(additional, Mapping):
-            return {key: self._value(additional, item, how) for key, item in given.items()}
-        return given
+        item = self._reader(additional) if isinstance(additional, Mapping) else None
+        return item and _map_reader(item)
 
-    def _zero_struct(self, schema: Schema, how: _How) -> Any:
+    def _struct_reader(self, name: str) -> Read:
+        return lambda value, how: self._read(name, value or {}, how)
+
+    def _zero(self, schema: Schema, handling: str) -> Callable[[_How], Any]:
         name = _ref(schema)
-        if "properties" in self._definitions[name]:
-            return self._struct(name, {}, how)
-        return _ZERO_OF_NAME.get(name.rpartition(".")[2])
-
-    def _filled(self, name: str, out: dict[str, Any]) -> dict[str, Any]:
-        short = name.removeprefix("io.k8s.api.")
-        for field, value in VALUES.get(short, {}).items():
-            if out.get(field) in _UNSET:
-                out[field] = value
-        content = CONTENT.get(short)
-        return content(out) if content else out
+        if handling == "struct" and "properties" in self._definitions[name]:
+            return lambda how: self._read(name, {}, how)
+        zero = _ZERO_OF_NAME.get(name.rpartition(".")[2]) if handling == "struct" else _ZERO_OF_TYPE.get(_type(schema))
+        return lambda how: zero
 
 
-_DROPPED: Any = object()
-_EMPTIES: tuple[Any, ...] = ({}, [])
 _UNSET: tuple[Any, ...] = (None, "")
 _ZEROES: tuple[Any, ...] = (None, "", 0, {}, [])
+_EMPTIES: tuple[Any, ...] = ({}, [])
 
 
-def _handling(row: Mapping[str, frozenset[str]], field: str) -> str:
-    return next((how for how, fields in row.items() if field in fields), "")
+def _given(fields: Mapping[str, _Field], value: Mapping[str, Any], how: _How) -> Iterator[tuple[str, Any]]:
+    """What the value says and the struct keeps."""
+    for name, given in value.items():
+        field = fields.get(name)
+        if field is None or given is None:
+            continue
+        made = field.read(given, how) if field.read else given
+        if not field.handling and made in _ZEROES:
+            continue
+        empty = how.empty_is_null and field.handling == "always" and made in _EMPTIES
+        yield name, None if empty else made
+
+
+def _list_reader(item: Read) -> Read:
+    return lambda value, how: [item(each, how) for each in value]
+
+
+def _map_reader(item: Read) -> Read:
+    return lambda value, how: {key: item(each, how) for key, each in value.items()}
 
 
 def _ref(schema: Schema) -> str:
     return str(schema.get("$ref", "")).rpartition("/")[2]
 
 
-def _zero(schema: Schema) -> Any:
+def _type(schema: Schema) -> str:
     found: Any = schema.get("type") or ""
-    return _ZERO_OF_TYPE.get(found if isinstance(found, str) else found[0])
+    return found if isinstance(found, str) else str(found[0])

@@ -5,22 +5,18 @@ It reads schemas; objects are the store's.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache
-from importlib.resources import files
-from importlib.resources.abc import Traversable
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from reconcile.cluster.errors import NoSuchKind
-from reconcile.rehearsal.builtin_nature import BuiltinNature
+from reconcile.rehearsal.builtin_nature import BuiltinNature, decoders
 from reconcile.rehearsal.builtin_rules import RULES
 from reconcile.rehearsal.custom_nature import OPEN, CustomNature
 from reconcile.rehearsal.kinds import STATUS, Origin, ServedKind
+from reconcile.rehearsal.schema_files import builtin_schemas
 from reconcile.rehearsal.shape import Schema, Shapes
 from reconcile.rehearsal.store import KindKey, key_of
 from renderer.model.ref import Body, Kind
-from renderer.yaml_door import parse
 
 DEFINITION = Kind(
     api_version="apiextensions.k8s.io/v1",
@@ -28,16 +24,6 @@ DEFINITION = Kind(
     plural="customresourcedefinitions",
     namespaced=False,
 )
-_CLUSTER_SCOPED = {
-    "CustomResourceDefinition",
-    "ValidatingAdmissionPolicy",
-    "ValidatingAdmissionPolicyBinding",
-    "ClusterRole",
-    "ClusterRoleBinding",
-    "StorageClass",
-    "Namespace",
-    "Node",
-}
 
 
 class Registry:
@@ -46,11 +32,11 @@ class Registry:
     def __init__(self) -> None:
         definitions, kinds = builtin_schemas()
         self._shapes = Shapes(definitions)
-        self._definitions = definitions
+        self._decoders = decoders()
         self._served: dict[KindKey, ServedKind] = {}
         for kind, definition in kinds.items():
             rules = RULES[str(kind)]
-            nature = BuiltinNature(kind, definition, definitions, rules)
+            nature = BuiltinNature(kind, definition, self._decoders, rules)
             shape = self._shapes.of_definition(definition)
             self._serve(
                 ServedKind(
@@ -84,7 +70,7 @@ class Registry:
 
     def open(self, kind: Kind) -> None:
         """Serves a kind whose definition is not known: any field is taken, and it has a status subresource."""
-        nature = CustomNature(kind, OPEN, self._definitions, status=True)
+        nature = CustomNature(kind, OPEN, self._decoders, status=True)
         shape = self._shapes.of_schema(OPEN)
         self._serve(ServedKind(kind=kind, shape=shape, nature=nature, status=True, origin=Origin.GUESSED))
 
@@ -104,58 +90,10 @@ class Registry:
         schema: Schema = version["schema"]["openAPIV3Schema"]
         selectable = tuple(item["jsonPath"].lstrip(".") for item in version.get("selectableFields") or ())
         status = STATUS in (version.get("subresources") or {})
-        nature = CustomNature(kind, schema, self._definitions, status=status)
+        nature = CustomNature(kind, schema, self._decoders, status=status)
         shape = self._shapes.of_schema(schema)
         self._serve(ServedKind(kind=kind, shape=shape, nature=nature, status=status, selectable=selectable))
         return kind
 
     def _serve(self, served: ServedKind) -> None:
         self._served[key_of(served.kind)] = served
-
-
-@lru_cache(maxsize=1)
-def builtin_schemas() -> tuple[Mapping[str, Schema], Mapping[Kind, str]]:
-    """The built-in definitions by name, and the name of each kind's."""
-    found = json.loads((_schemas() / "kubernetes" / "v1.35.json").read_text(encoding="utf-8"))
-    kinds = {_builtin(*name.split()): ref.rpartition("/")[2] for name, ref in found["kinds"].items()}
-    return found["$defs"], kinds
-
-
-@lru_cache(maxsize=1)
-def packaged_definitions() -> tuple[Body, ...]:
-    """The CustomResourceDefinitions of UpgradePlan and of the third-party kinds that the product touches."""
-    return tuple(
-        document.value
-        for file in _yaml_files(_schemas() / "crds")
-        for document in parse(file.read_text(encoding="utf-8"), file.name)
-        if document.value
-    )
-
-
-def guess(api_version: str, kind: str, *, namespaced: bool) -> Kind:
-    """A Kind for an object whose definition nobody gave us; the plural follows the usual spelling."""
-    word = kind.lower()
-    if word.endswith("y") and word[-2:-1] not in "aeiou":
-        plural = word[:-1] + "ies"
-    else:
-        plural = word + ("es" if word.endswith(("s", "x", "ch", "sh")) else "s")
-    return Kind(api_version=api_version, kind=kind, plural=plural, namespaced=namespaced)
-
-
-def _builtin(api_version: str, kind: str) -> Kind:
-    return guess(api_version, kind, namespaced=kind not in _CLUSTER_SCOPED)
-
-
-def _schemas() -> Traversable:
-    """In a wheel the folder lies in the package, in a source tree beside it."""
-    package = files("renderer")
-    inside = package / "schemas"
-    return inside if inside.is_dir() else files("reconcile") / ".." / "schemas"
-
-
-def _yaml_files(folder: Traversable) -> Iterable[Traversable]:
-    for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
-        if entry.is_dir():
-            yield from _yaml_files(entry)
-        elif entry.name.endswith(".yaml"):
-            yield entry

@@ -9,8 +9,10 @@ import uuid
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from reconcile.cluster.errors import Invalid
 from reconcile.rehearsal.kinds import Origin, ServedKind
-from reconcile.rehearsal.registry import DEFINITION, Registry, guess
+from reconcile.rehearsal.registry import DEFINITION, Registry
+from reconcile.rehearsal.schema_files import guess
 from renderer.model.ref import Body, ref_of
 
 
@@ -64,7 +66,10 @@ def namespace(name: str) -> Body:
 
 
 def _defaulted(served: ServedKind, body: Body) -> dict[str, Any]:
-    """As the server reads it; but no field that our schema lacks is dropped."""
-    if served.nature.refused(body):
+    """As the server reads it; but of a custom resource no field that our schema lacks is dropped."""
+    if served.origin is Origin.DEFINED and served.nature.refused(body):
         return dict(body)
-    return served.nature.read(body)
+    try:
+        return served.nature.read(body)
+    except (AttributeError, TypeError, KeyError) as error:
+        raise Invalid(ref_of(body), "the object does not fit its kind", served.nature.refused(body)) from error

@@ -18,7 +18,7 @@ KindKey = tuple[str, str]
 Key = tuple[str, str]
 
 _HISTORY = 100_000
-_FIRST_VERSION = 1
+_FIRST_VERSION = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,12 +6,23 @@ known here. Source of the order: k8s.io/apiserver, packages endpoints/handlers a
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from reconcile.cluster.errors import AlreadyExists, Cause, Claim, Conflict, Denied, Immutable, Invalid, NotFound
+from reconcile.cluster.errors import (
+    AlreadyExists,
+    Cause,
+    Claim,
+    Conflict,
+    Denied,
+    Immutable,
+    Invalid,
+    NotFound,
+    ServerFailed,
+)
 from reconcile.rehearsal.clock import Clock, rfc3339
 from reconcile.rehearsal.field_set import path_text
 from reconcile.rehearsal.kinds import ServedKind
@@ -32,9 +43,18 @@ from reconcile.rehearsal.store import Store
 from reconcile.rehearsal.walk import ShapeError, check
 from renderer.model.ref import Body, Ref, ref_of
 
+_FIXED = re.compile(r"immutable|not be changed|updates to \w+ spec for fields other than")
 CONTROLLER = "kube-controller-manager"
 
 _NAMESPACE = "v1", "Namespace"
+_SERVERS_OWN = (
+    "resourceVersion",
+    "uid",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "selfLink",
+)
 _KEPT = ("generation", "uid", "creationTimestamp", "selfLink", "deletionTimestamp", "deletionGracePeriodSeconds")
 
 
@@ -62,7 +82,9 @@ class Writes:
         with self._store.lock:
             self._require_namespace(ref)
             self._decode(served, body)
-            new = self._read(served, body)
+            if body["metadata"].get("resourceVersion"):
+                raise ServerFailed("resourceVersion should not be set on objects to be created")
+            new = self._read(served, _wiped(body))
             writer = self._writer(served, write)
             return self._create(served, after_update(served.shape, served.nature.blank(), new, writer), write)
 
@@ -128,6 +150,10 @@ class Writes:
             raise Invalid(ref, "metadata.managedFields must be nil")
         if live is not None:
             self._require_fresh(ref, live, body)
+        elif body["metadata"].get("uid"):
+            raise Conflict(
+                ref, f"uid mismatch: the provided object specified uid {body['metadata']['uid']}, and none was found"
+            )
         try:
             check(served.shape, body, duplicates=False)
         except ShapeError as error:
@@ -154,9 +180,8 @@ class Writes:
             "uid": str(uuid.uuid5(uuid.NAMESPACE_OID, f"{self._made}")),
             "creationTimestamp": rfc3339(self._clock.now()),
         }
-        dropped = ("resourceVersion", "generation", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
-        given = {name: value for name, value in new["metadata"].items() if name not in dropped}
-        new = served.nature.prepared({**new, "metadata": {**given, **system}}, None, "")
+        new = _wiped(new)
+        new = served.nature.prepared({**new, "metadata": {**new["metadata"], **system}}, None, "")
         self._validate(served, ref, new, None, "")
         if self._store.find(ref) is not None:
             raise AlreadyExists(ref)
@@ -181,7 +206,7 @@ class Writes:
         if old is not None:
             causes = (*causes, *changed_for_good(old, new))
         if causes:
-            fixed = any("immutable" in cause.message or "not be changed" in cause.message for cause in causes)
+            fixed = any(_FIXED.search(cause.message) for cause in causes)
             raise (Immutable if fixed else Invalid)(ref, "the object is invalid", causes)
 
     def _require_namespace(self, ref: Ref) -> None:
@@ -216,6 +241,12 @@ class Writes:
             subresource=write.subresource,
             ignored=served.nature.ignored(write.subresource),
         )
+
+
+def _wiped(body: Body) -> dict[str, Any]:
+    """Without what only the server may say of an object."""
+    metadata = {name: value for name, value in body["metadata"].items() if name not in _SERVERS_OWN}
+    return {**body, "metadata": metadata}
 
 
 def _settled(kept: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:

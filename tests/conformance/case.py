@@ -9,7 +9,8 @@ from typing import Any
 
 import yaml
 
-from reconcile.rehearsal.registry import Registry, packaged_definitions
+from reconcile.rehearsal.registry import Registry
+from reconcile.rehearsal.schema_files import packaged_definitions
 from renderer.model.ref import Kind, Ref
 
 CASES = Path(__file__).with_name("cases")
@@ -29,6 +30,7 @@ VERBS = (
     "review",
     "settle",
     "put",
+    "read",
 )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from conformance.case import NAMESPACE
 from reconcile.cluster.errors import (
     AlreadyExists,
+    BackendFailed,
     ClusterError,
     Conflict,
     Denied,
@@ -17,6 +18,7 @@ from reconcile.cluster.errors import (
     NoSuchKind,
     NotFound,
 )
+from reconcile.cluster.protocol import Answer
 
 _UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
@@ -31,10 +33,11 @@ class Facts:
         self._uids: dict[str, str] = {}
         self._versions: dict[str, str] = {}
 
-    def of_body(self, body: Mapping[str, Any]) -> Any:
-        if not body:
-            return "empty"
-        return self._plain({**body, "metadata": self._metadata(body)})
+    def of_answer(self, answer: Answer) -> Any:
+        told = {"WARNINGS": list(answer.warnings)} if answer.warnings else {}
+        if not answer.body:
+            return self._plain(told) or "empty"
+        return self._plain({**told, **answer.body, "metadata": self._metadata(answer.body)})
 
     def of_error(self, error: ClusterError) -> dict[str, Any]:
         found: dict[str, Any] = {"error": type(error).__name__, **self._plain(_details(error))}
@@ -63,7 +66,7 @@ class Facts:
 
     def _plain(self, value: Any) -> Any:
         if isinstance(value, Mapping):
-            return {self._text(name): self._plain(item) for name, item in value.items()}
+            return {self._text(name): self._plain(item) for name, item in sorted(value.items())}
         if isinstance(value, list | tuple):
             return [self._plain(item) for item in value]
         return self._text(value) if isinstance(value, str) else value
@@ -87,6 +90,8 @@ def _details(error: ClusterError) -> dict[str, Any]:
     if isinstance(error, Invalid):
         causes = sorted({f"{cause.field} {cause.reason}".strip() for cause in error.causes})
         return {"ref": str(error.ref), **({"causes": causes} if causes else {})}
+    if isinstance(error, BackendFailed):
+        return {"ref": str(error.ref), "status": error.status}
     if isinstance(error, NotFound | AlreadyExists | Denied):
         return {"ref": str(error.ref)}
     if isinstance(error, NoSuchKind):

@@ -53,7 +53,7 @@ class _Run:
             return self._facts.of_error(error)
         if isinstance(found, Answer):
             self._remember(step, found.body)
-            return self._facts.of_body(found.body)
+            return self._facts.of_answer(found)
         return found
 
     def _remember(self, step: Step, body: Body) -> None:
@@ -88,9 +88,9 @@ class _Run:
         kind, ref = self._words.ref(step["jsonPatch"], self._namespace)
         return cluster.json_patch(kind, ref, step["operations"], **_options(step))
 
-    def _delete(self, cluster: Cluster, step: Step) -> Answer:
+    def _delete(self, cluster: Cluster, step: Step) -> Any:
         kind, ref = self._words.ref(step["delete"], self._namespace)
-        return cluster.delete(
+        answer = cluster.delete(
             kind,
             ref,
             uid=step.get("uid", ""),
@@ -98,10 +98,15 @@ class _Run:
             propagation=Propagation(step.get("propagation", "Background")),
             dry_run=step.get("dryRun", False),
         )
+        return "deleted" if step.get("quiet") else answer
 
     def _put(self, cluster: Cluster, step: Step) -> Answer:
         kind, ref = self._words.ref(step["put"], self._namespace)
         return cluster.put(kind, ref, step["subresource"])
+
+    def _read(self, cluster: Cluster, step: Step) -> Any:
+        kind, ref = self._words.ref(step["read"], self._namespace)
+        return cluster.read(kind, ref, step["subresource"]).decode()
 
     def _selection(self, word: str, step: Step) -> Selection:
         kind = self._words[word]
@@ -128,8 +133,10 @@ class _Run:
         return {"allowed": cluster.review(Permission(**{"namespace": self._namespace, **step["review"]})).allowed}
 
     def _settle(self, cluster: Cluster, step: Step) -> Any:
-        """Waits until the objects under `gone` are gone, those under `marked` are being deleted, and those under
-        `released` have neither owner nor finalizer."""
+        """Waits until the objects under `there` are there, those under `gone` are gone, those under `marked` are being
+        deleted, and those under `released` have neither owner nor finalizer."""
+        for text in step["settle"].get("there", ()):
+            self._stage.settle(f"{text} there", lambda text=text: self._look(cluster, text) is not None)
         for text in step["settle"].get("gone", ()):
             self._stage.settle(f"{text} gone", lambda text=text: self._look(cluster, text) is None)
         for text in step["settle"].get("marked", ()):
@@ -158,6 +165,7 @@ class _Run:
         "jsonPatch": _json_patch,
         "delete": _delete,
         "put": _put,
+        "read": _read,
         "list": _list,
         "watch": _watch,
         "review": _review,
