@@ -8,5 +8,10 @@ from renderer.cli.commands import Row
 
 COMMANDS: Mapping[str, Row] = {
     "rehearse": Row(target="reconcile.cli.rehearse:rehearse", help="Play the whole upgrade without a cluster."),
+    "status": Row(target="reconcile.cli.status:status", help="Say how far a plan has come and what it waits for."),
+    "pause": Row(target="reconcile.cli.steer:pause", help="Hold a node before its upgrade."),
+    "resume": Row(target="reconcile.cli.steer:resume", help="Let a held node go on."),
+    "approve": Row(target="reconcile.cli.steer:approve", help="Seal what was reviewed."),
+    "abort": Row(target="reconcile.cli.steer:abort", help="Take a plan back."),
     "run": Row(target="reconcile.cli.run:run", help="Run the loop: what the in-cluster Deployment does."),
 }

@@ -20,7 +20,6 @@ from renderer.errors import ExitCode
 
 if TYPE_CHECKING:
     from reconcile.cluster.protocol import Cluster
-    from reconcile.diff.schemas import Schemas
     from renderer.assemble import Workshop
 
 _DIAL_SECONDS = 10.0
@@ -90,25 +89,6 @@ def workshop_of(templates: tuple[str, ...]) -> Workshop:
     workshop = open_workshop(read_templates([Path(folder) for folder in templates]), code=code)
     code.save()
     return workshop
-
-
-def packaged_schemas() -> Schemas:
-    """The schemas that comparing objects needs."""
-    import json
-
-    from reconcile.diff.schemas import Schemas
-    from renderer.resources import packaged
-    from renderer.yaml_door import parse
-
-    root = packaged("schemas")
-    kubernetes = json.loads(root.joinpath("kubernetes", "v1.35.json").read_text(encoding="utf-8"))
-
-    def definitions() -> list[Any]:
-        folders = (root.joinpath("crds"), root.joinpath("crds", "third-party"))
-        files = (f for folder in folders for f in folder.iterdir() if f.name.endswith(".yaml"))
-        return [parse(file.read_text(encoding="utf-8"), file.name)[0].value for file in files]
-
-    return Schemas(kubernetes, definitions)
 
 
 def wall_clock() -> datetime:

@@ -13,7 +13,7 @@ from uuid import uuid4
 
 import click
 
-from reconcile.cli.connect import Target, cluster_options, connect_to, dial, packaged_schemas, wall_clock, workshop_of
+from reconcile.cli.connect import Target, cluster_options, connect_to, dial, wall_clock, workshop_of
 from renderer.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ def run(target: Target, namespace: str, health_address: str, leader_elect: bool,
 
 
 def _manager(target: Target, lease_namespace: str, log_format: str) -> Manager:
+    from reconcile.act.schemas import packaged_schemas
     from reconcile.loop.assemble import Ingredients, assemble_manager
     from reconcile.loop.logs import json_lines, text_lines
 

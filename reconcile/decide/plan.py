@@ -72,6 +72,9 @@ def _go_on(draft: Draft) -> None:
 
 
 def _during(draft: Draft, phase: RenderedPhase) -> None:
+    if not _is_approved(draft, phase):
+        _progressing(draft)
+        return
     progress = run(draft, phase, Position.DURING)
     if progress is Progress.FAILED:
         _fail(draft, phase)
@@ -116,12 +119,14 @@ def _announce_completed(draft: Draft, phase: RenderedPhase) -> None:
 
 
 def _is_approved(draft: Draft, phase: RenderedPhase) -> bool:
-    """Whether the phase is rendered as it was approved; a phase that nobody approved is free to go."""
-    approved = draft.world.approved.get(phase.phase.name)
-    if approved is None or phase.pending or approved == phase.digest:
+    """Whether the phase is rendered as it was approved. One that nobody approved, or that cannot be rendered whole
+    yet, is free to go."""
+    name = phase.phase.name
+    approved, sealed = draft.world.approved.get(name), draft.world.sealed.get(name)
+    if approved is None or sealed is None or approved == sealed:
         return True
-    text = f"phase {phase.phase.name} is rendered with digest {phase.digest}, but {approved} was approved"
-    draft.waits.append(Wait(text=text, step=phase.phase.name, slow=True))
+    text = f"phase {name} is rendered with digest {sealed}, but {approved} was approved"
+    draft.waits.append(Wait(text=text, step=name, slow=True))
     return False
 
 

@@ -27,7 +27,8 @@ class World:
     `rendered` was made from this plan and what was captured so far. `unfetched` has the documents of steps under way
     that could not be read, by name; `errors` what the last round's writes met. `attended(since)` is how many seconds
     since then count: not those in which the API server was away. `passes` is how often in a row each gate had passed
-    before, by step id and place. `approved` has the digests that were approved, by phase.
+    before, by step id and place. `approved` has the digests that were approved, by phase, and `sealed` those that a
+    reviewer would see now.
     """
 
     plan: Body
@@ -40,4 +41,5 @@ class World:
     unfetched: Mapping[str, Unfetched] = field(default_factory=dict)
     passes: Mapping[tuple[str, int], int] = field(default_factory=dict)
     approved: Mapping[str, str] = field(default_factory=dict)
+    sealed: Mapping[str, str] = field(default_factory=dict)
     errors: tuple[str, ...] = ()

@@ -24,6 +24,7 @@ from reconcile.decide.world import Unfetched, World
 from reconcile.loop.carry import Carrier, Result
 from reconcile.loop.contest import blocker_of
 from reconcile.loop.parts import Parts
+from reconcile.loop.sealing import approved_of, digests
 from reconcile.observe.facts import gather
 from reconcile.observe.fetching import fetch_all
 from reconcile.observe.snapshot import Snapshot, take
@@ -101,6 +102,13 @@ class Reconciler:
         memory.over = done.over and not done.again
         return done
 
+    def look(self, name: str) -> Round:
+        """What a round would decide now. Nothing is written, and nothing is remembered."""
+        plan = self._parts.source.get(Ref(api_version=API_VERSION, kind="UpgradePlan", name=name))
+        if plan is None or isinstance(plan, Unseen):
+            return Round(name=name, problems=(plan.why,) if plan else ())
+        return _PlanRound(self._parts, Memory(), plan).look()
+
 
 class _PlanRound:
     """One round of one plan."""
@@ -139,6 +147,15 @@ class _PlanRound:
             recheck=decision.recheck,
         )
 
+    def look(self) -> Round:
+        try:
+            world, _ = self._observe()
+        except Problems as error:
+            if isinstance(error, ClusterError):
+                raise
+            return Round(name=self.name, plan=self.plan, problems=tuple(item.message for item in error.problems))
+        return Round(name=self.name, plan=self.plan, decision=decide(world), rendered=world.rendered)
+
     # ----------------------------------------------------------------------------------------------------- observing
 
     def _observe(self) -> tuple[World, Snapshot]:
@@ -151,6 +168,7 @@ class _PlanRound:
             missing = {}
         scope = Scope(kinds=self.kinds, now=parts.now())
         snapshot = take(needs_of(self.plan, status, rendered, self.kinds, scope), parts.source, parts.readings)
+        approved = approved_of(self.plan)
         world = World(
             plan=self.plan,
             rendered=rendered,
@@ -162,6 +180,8 @@ class _PlanRound:
             unfetched=missing,
             passes=self.memory.passes,
             errors=self.memory.errors,
+            approved=approved,
+            sealed=digests(parts.rendering.sealed(self.plan, objects, self.memory.fetched)).phases if approved else {},
         )
         return world, snapshot
 

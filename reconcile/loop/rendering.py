@@ -44,7 +44,13 @@ class Rendering:
 
     def sealed(self, plan: Body, objects: Sequence[Body], fetched: Mapping[str, Any]) -> RenderedPlan:
         """As a reviewer sees it: with marks where values are captured at run time."""
-        return self._render(plan, objects, fetched, None)
+        name = f"{plan['metadata']['name']} sealed"
+        key = _key(plan, PlanStatus(rest=plan.get("status") or {}), objects, fetched)
+        known, rendered = self._last.get(name, ("", None))
+        if rendered is None or known != key:
+            rendered = self._render(plan, objects, fetched, None)
+            self._last[name] = (key, rendered)
+        return rendered
 
     def _render(
         self, plan: Body, objects: Sequence[Body], fetched: Mapping[str, Any], status: PlanStatus | None

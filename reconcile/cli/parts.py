@@ -1,0 +1,67 @@
+"""What commands that look at a live cluster work with: the same parts as the loop, reading directly."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from reconcile.cli.connect import Target, connect_to, dial, wall_clock, workshop_of
+from renderer.errors import problem
+
+if TYPE_CHECKING:
+    from reconcile.cluster.protocol import Cluster
+    from reconcile.loop.parts import Parts
+
+
+def parts_of(target: Target) -> Parts:
+    """Raises `Problems` where no cluster is named, or the templates do not hold together."""
+    return parts_on(connect_to(target).cluster, target.templates)
+
+
+def parts_on(cluster: Cluster, templates: tuple[str, ...]) -> Parts:
+    from reconcile.act.schemas import packaged_schemas
+    from reconcile.loop.attention import Attention
+    from reconcile.loop.parts import Parts
+    from reconcile.loop.rendering import Rendering
+    from reconcile.observe.fetching import through_the_proxy
+    from reconcile.observe.readings import Readings
+    from reconcile.observe.source import DirectSource
+
+    workshop = workshop_of(templates)
+    kinds = workshop.catalog.kinds
+    return Parts(
+        cluster=cluster,
+        source=DirectSource(cluster, kinds),
+        rendering=Rendering(workshop.catalog, workshop.templates, workshop.spec_fields),
+        schemas=packaged_schemas(),
+        readings=Readings(cluster, kinds, wall_clock, dial),
+        read=through_the_proxy(cluster, kinds),
+        now=wall_clock,
+        attended=Attention(wall_clock).attended,
+    )
+
+
+def plan_named(parts: Parts, name: str | None) -> str:
+    """The plan that a command is about: the one named, or the only one that has not ended, or the newest.
+
+    Raises `Problems` where there is none, or more than one to choose from.
+    """
+    from reconcile.decide.plan import is_over
+    from reconcile.loop.reconciler import API_VERSION
+    from reconcile.probes.look import Group, Unseen
+    from reconcile.status.plan import status_of
+
+    plans = parts.source.list(Group(api_version=API_VERSION, kind="UpgradePlan"))
+    if isinstance(plans, Unseen):
+        raise problem("Unreadable", f"UpgradePlans cannot be read: {plans.why}")
+    names = {str(plan["metadata"]["name"]): plan for plan in plans}
+    if name is not None:
+        if name not in names:
+            remedy = f"choose one of: {', '.join(sorted(names)) or 'none'}"
+            raise problem("NoSuchPlan", f"there is no UpgradePlan {name}", remedy=remedy)
+        return name
+    active = [key for key, plan in names.items() if not is_over(status_of(plan))]
+    if len(active) > 1:
+        raise problem("WhichPlan", f"there are {len(active)} plans: {', '.join(sorted(active))}", remedy="name one")
+    if not names:
+        raise problem("NoSuchPlan", "there is no UpgradePlan", remedy="create one with kubectl apply")
+    return active[0] if active else max(names, key=lambda key: names[key]["metadata"].get("creationTimestamp") or "")

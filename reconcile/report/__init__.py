@@ -1,0 +1,1 @@
+"""How a plan stands, as a model for people and machines alike. Pure: from what a round saw to values and lines."""

@@ -1,0 +1,152 @@
+"""How far a plan has come: its phases, its nodes, and what it waits for, since when, and what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+from reconcile.decide.decision import Wait
+from reconcile.decide.plan import TERMINAL
+from reconcile.loop.reconciler import Round
+from reconcile.status.plan import PlanStatus, status_of
+from reconcile.status.times import time_of, time_text
+from renderer.model.rendered import RenderedPhase
+
+Model = dict[str, Any]
+
+
+def progress_of(done: Round, now: datetime) -> Model:
+    """The model of `status`: schemas/status.json. `done` is what a round saw; its decision may be None."""
+    plan = done.plan or {}
+    status = status_of(plan)
+    decision = done.decision
+    nodes = done.rendered.nodes if done.rendered else sorted(status.node_states)
+    waits = [_wait(wait, status) for wait in decision.waits] if decision else []
+    return {
+        "plan": done.name,
+        "version": (plan.get("spec") or {}).get("version") or "",
+        "image": (plan.get("spec") or {}).get("image") or "",
+        "phase": status.phase,
+        "message": (status.condition("Progressing") or {}).get("message", ""),
+        "deleting": bool((plan.get("metadata") or {}).get("deletionTimestamp")),
+        "phases": [_phase(phase, status) for phase in (done.rendered.phases if done.rendered else ())],
+        "nodes": [
+            _node(node, status) for node in (done.rendered.nodes if done.rendered else sorted(status.node_states))
+        ],
+        "waits": waits,
+        "problems": list(done.problems),
+        "borrowed": [_loan(loan.to_status()) for loan in status.loans if loan.returned is None],
+        "next": _next(done, status),
+        "at": time_text(now),
+    }
+
+
+def _phase(phase: RenderedPhase, status: PlanStatus) -> Model:
+    times = {e["phase"]: e["phaseTransitionTimestamp"] for e in status.rest.get("phaseTransitionTimestamps") or ()}
+    return {
+        "name": phase.phase.name,
+        "state": _state(phase, status, times),
+        "began": times.get(phase.phase.active, ""),
+        "ended": times.get(phase.phase.completed, ""),
+        "skipped": status.skipped.get(phase.phase.name, ""),
+        "deletion": str(phase.phase.deletion),
+    }
+
+
+def _state(phase: RenderedPhase, status: PlanStatus, times: Mapping[str, str]) -> str:
+    if phase.phase.name in status.skipped:
+        return "skipped"
+    if phase.phase.completed in times:
+        return "done"
+    if phase.phase.active not in times:
+        return "to do"
+    return "failed" if status.phase == "Failed" else "running"
+
+
+def _node(node: str, status: PlanStatus) -> Model:
+    entry = status.node_states.get(node) or {}
+    return {
+        "name": node,
+        "state": entry.get("state", ""),
+        "reason": entry.get("reason", ""),
+        "message": entry.get("message", ""),
+    }
+
+
+def _wait(wait: Wait, status: PlanStatus) -> Model:
+    since = wait.since or _since(wait, status)
+    return {
+        "step": wait.step,
+        "node": wait.node or "",
+        "text": wait.text,
+        "since": time_text(since) if since else "",
+        "slow": wait.slow,
+        "unknown": wait.unknown,
+        "objects": [str(ref) for ref in wait.refs],
+    }
+
+
+def _since(wait: Wait, status: PlanStatus) -> datetime | None:
+    """A step that has not begun waits since the one before it ended."""
+    phase = wait.step.partition("/")[0]
+    ended = [record.ended for key, record in status.records_of(phase) if record.ended and key[2] in (wait.node, None)]
+    times = [time_of(e["phaseTransitionTimestamp"]) for e in status.rest.get("phaseTransitionTimestamps") or ()]
+    return max([*ended, *times[-1:]], default=None)
+
+
+def _loan(item: Mapping[str, Any]) -> Model:
+    where = f"{item.get('namespace')}/{item['name']}" if item.get("namespace") else item["name"]
+    return {
+        "object": f"{item['kind']} {where}",
+        "path": item["path"],
+        "goesBackTo": "absent" if item["absent"] else item.get("value"),
+        "taken": item["taken"],
+    }
+
+
+def _next(done: Round, status: PlanStatus) -> str:
+    """The command that helps now."""
+    if status.phase == "Succeeded":
+        return f"upgradeplan report {done.name}"
+    if status.phase == "Failed":
+        return f"upgradeplan explain {done.name}"
+    held = sorted(node for node, entry in status.node_states.items() if entry.get("state") == "UpgradePaused")
+    if held:
+        return f"upgradeplan resume {held[0]} --plan {done.name}"
+    slow = done.decision is not None and any(wait.slow or wait.unknown for wait in done.decision.waits)
+    return f"upgradeplan explain {done.name}" if slow or done.problems else f"upgradeplan status {done.name} --watch"
+
+
+_MARKS = {"done": "✓", "running": "…", "failed": "✗", "skipped": "-", "to do": " "}
+
+
+def progress_lines(model: Model) -> Iterator[str]:
+    """The model as a tree for people."""
+    target = model["version"] or model["image"]
+    said = f": {model['message']}" if model["message"] else ""
+    yield f"{model['plan']} to {target}: {model['phase'] or 'not begun'}{said}"
+    for phase in model["phases"]:
+        times = " to ".join(time for time in (phase["began"], phase["ended"]) if time)
+        yield f"  {_MARKS[phase['state']]} {phase['name']:18} {phase['skipped'] or times}".rstrip()
+    for node in model["nodes"]:
+        yield f"  node {node['name']}: {node['state'] or 'not begun'}{_because(node)}"
+    yield from wait_lines(model)
+    for loan in model["borrowed"]:
+        yield f"  on loan: {loan['object']} {loan['path']}, goes back to {loan['goesBackTo']!r}"
+    for problem in model["problems"]:
+        yield f"  problem: {problem}"
+    if model["phase"] not in TERMINAL or model["phase"] == "Failed":
+        yield f"  next: {model['next']}"
+
+
+def wait_lines(model: Model) -> Iterator[str]:
+    for wait in model["waits"]:
+        marks = " (longer than expected)" if wait["slow"] else " (could not be looked at)" if wait["unknown"] else ""
+        since = f" since {wait['since']}" if wait["since"] else ""
+        step = f"{wait['step']}: " if wait["step"] else ""
+        yield f"  waits for {step}{wait['text']}{since}{marks}"
+
+
+def _because(node: Mapping[str, str]) -> str:
+    return f" ({node['message'] or node['reason']})" if node["message"] or node["reason"] else ""
