@@ -7,16 +7,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
 from renderer.catalog.kinds import Kinds
 from renderer.model.path import path_name
-from renderer.model.phase import Borrowed, Occasion, Position, Step
-from renderer.model.probe import Predicate
+from renderer.model.phase import Borrowed, ManifestSpec, Occasion, Position, Step, WhenAbsent
+from renderer.model.probe import Predicate, Severity
 from renderer.model.ref import Ref
 from renderer.model.rendered import Manifest, RenderedPhase, RenderedPlan, RenderedStep
-from renderer.words import Lexicon, gate_words, trigger_words
+from renderer.words import Lexicon, gate_words, probe_words, trigger_words
 
 INDEX_KIND = "RenderedPlan"
 
@@ -44,6 +45,7 @@ def _phase(phase: RenderedPhase, kinds: Kinds) -> dict[str, Any]:
         digest=phase.digest,
         skipped=phase.skipped,
         pending=_pending([phase]),
+        lanes=[{"name": lane.name, "nodesAtATime": lane.at_most} for lane in phase.phase.lanes],
         steps=[_group(list(steps), phase, kinds) for _, steps in groupby(phase.steps, key=lambda item: item.step.name)],
     )
 
@@ -81,14 +83,15 @@ def _skipped_nodes(steps: Iterable[RenderedStep]) -> str | list[dict[str, Any]] 
     return [{"because": reason, "nodes": nodes} for reason, nodes in reasons.items()] or None
 
 
-def _step(step: RenderedStep, declared: Step, kinds: Kinds) -> dict[str, Any]:
+def _step(step: RenderedStep, declared: Step, kinds: Kinds, runs: str | None = None) -> dict[str, Any]:
     """`declared` gives the words: the step itself, or the shape of one that fans out."""
     idle = step.skipped is not None or bool(step.pending)
     return _set(
         name=step.step.name,
         description=declared.description,
-        runs=POSITIONS.get(step.step.position),
+        runs=runs or POSITIONS.get(step.step.position),
         forEach=declared.for_each,
+        lane=declared.lane,
         skipped=step.skipped,
         pending=_pending([step]),
         **({} if idle else _work(step, declared, kinds)),
@@ -104,6 +107,8 @@ POSITIONS = {
 def _work(step: RenderedStep, declared: Step, kinds: Kinds) -> dict[str, Any]:
     lexicon = _lexicon(step, kinds)
     return _set(
+        runsOnlyIf=_only_if(declared, lexicon),
+        mayBeHeld=declared.hold.message if declared.hold else None,
         startsWhen=trigger_words(declared.trigger, lexicon) if declared.trigger else None,
         repeats="whenever it is asked for again with another value" if declared.repeat else None,
         captures=[item.name for item in declared.captures] + _trigger_capture(declared),
@@ -113,8 +118,23 @@ def _work(step: RenderedStep, declared: Step, kinds: Kinds) -> dict[str, Any]:
         leftOut=[{"template": file, "because": because} for file, because in step.left_out],
         waitsFor=[gate_words(gate, lexicon) for gate in declared.gates or step.step.gates],
         waitsForNothing=declared.no_gate,
-        undo=_step(step.undo, step.undo.step, kinds) if step.undo else None,
+        ifItFails=_mild_failure(declared),
+        undo=_step(step.undo, step.undo.step, kinds, runs=_UNDO) if step.undo else None,
     )
+
+
+_UNDO = "when the plan ends in any way, if this step was completed"
+
+
+def _only_if(step: Step, lexicon: Lexicon) -> dict[str, str] | None:
+    unless = step.skip_unless
+    return {"holds": probe_words(unless.probe, lexicon), "otherwise": unless.because} if unless else None
+
+
+def _mild_failure(step: Step) -> str | None:
+    """Of a step none of whose gates ends the plan; all others do."""
+    mild = step.gates and all(gate.failure.severity is Severity.WARNING for gate in step.gates)
+    return "a warning, and the upgrade goes on" if mild else None
 
 
 def _trigger_capture(step: Step) -> list[str]:
@@ -122,9 +142,11 @@ def _trigger_capture(step: Step) -> list[str]:
 
 
 def _lexicon(step: RenderedStep, kinds: Kinds) -> Lexicon:
+    """Of a fan-out no node in particular is meant, so its objects are called by their templates' names."""
     manifests: dict[str, list[Ref]] = defaultdict(list)
-    for manifest in step.manifests if step.step.node is None else ():
-        manifests[manifest.spec.file].append(manifest.ref)
+    for manifest in step.manifests:
+        file, ref = manifest.spec.file, manifest.ref
+        manifests[file].append(replace(ref, name=f"<{file.partition('.')[0]}>") if step.step.node else ref)
     return Lexicon(manifests={file: tuple(refs) for file, refs in manifests.items()}, ready=_ready(kinds))
 
 
@@ -141,9 +163,20 @@ def _manifest(manifest: Manifest) -> dict[str, Any]:
         file=manifest.file,
         object=str(manifest.ref),
         digest=manifest.digest,
+        **_care(manifest.spec),
         givenBack=_returns(manifest.spec) if isinstance(manifest.spec, Borrowed) else None,
         knownAtRunTime=[path_name(path) for path in manifest.run_time],
     )
+
+
+def _care(spec: ManifestSpec) -> dict[str, Any]:
+    """What is special about how a manifest is applied, kept or removed."""
+    if isinstance(spec, Borrowed):
+        absent = "left alone" if spec.when_absent is WhenAbsent.SKIP else None
+        union = f"entries are added to {path_name(spec.union.path)}" if spec.union else None
+        return {"raisedOnly": spec.raise_only or None, "ifAbsent": absent, "adds": union}
+    kept = None if spec.cleanup else "until the plan is deleted"
+    return {"kept": "alive until the plan has ended" if spec.maintained else kept}
 
 
 def _returns(spec: Borrowed) -> dict[str, Any] | str:
