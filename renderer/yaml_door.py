@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import yaml
@@ -23,15 +24,24 @@ Path = tuple[str | int, ...]
 _MAX_NODES = 2_000_000  # an alias bomb is refused long before memory is short
 _MAX_DEPTH = 100  # the deepest CRD of the field has 40; whoever walks a value may recurse
 _PLAIN = "!plain"
+_TEXT, _SEQUENCE, _MAPPING = (f"tag:yaml.org,2002:{name}" for name in ("str", "seq", "map"))
 _TAGS = {f"tag:yaml.org,2002:{name}": name for name in ("str", "int", "float", "bool", "null", "map", "seq")}
 _QUOTE_REMEDY = "put the value in quotes if it is text"
 
 
 class _Loader(yaml.CSafeLoader):
-    yaml_implicit_resolvers: dict[Any, Any] = {}  # noqa: RUF012 - the name is PyYAML's
+    """Marks plain scalars, and leaves to us what they mean. Without PyYAML's path resolvers, which nobody sets."""
 
+    def resolve(self, kind: type[yaml.Node], value: str | None, implicit: tuple[bool, bool]) -> str:
+        if kind is yaml.ScalarNode:
+            return _PLAIN if implicit[0] else _TEXT
+        return _SEQUENCE if kind is yaml.SequenceNode else _MAPPING
 
-_Loader.add_implicit_resolver(_PLAIN, re.compile(""), None)
+    def descend_resolver(self, current_node: yaml.Node | None, current_index: Any) -> None:
+        return None
+
+    def ascend_resolver(self) -> None:
+        return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,11 +177,12 @@ class _Builder:
             self._open.discard(id(node))
 
     def _build_scalar(self, node: yaml.ScalarNode) -> Any:
-        text = str(node.value)
-        if "\0" in text or any("\ud800" <= char <= "\udfff" for char in text):
+        text: str = node.value
+        if "\0" in text or (not text.isascii() and _SURROGATE.search(text)):
             raise self._refuse(node, "text holds a character that cannot be written as UTF-8", "remove the character")
         if node.tag == _PLAIN:
-            return self._finite(node, self._scalar(text))
+            value = self._scalar(text)
+            return self._finite(node, value) if isinstance(value, float) else value
         if node.tag == "!" or _TAGS.get(node.tag) == "str":
             return text
         if node.tag not in _TAGS:
@@ -203,6 +214,8 @@ class _Builder:
         if not isinstance(node, yaml.ScalarNode):
             raise self._refuse(node, "a key must be a scalar", "use text as the key")
         value = self._build_scalar(node)
+        if isinstance(value, str):
+            return value
         if isinstance(value, bool):
             return "true" if value else "false"
         if value is None or isinstance(value, float):  # Go refuses the one and writes the other anew: 1.10 as 1.1
@@ -243,6 +256,7 @@ _WORDS: dict[str, Any] = {
 }
 _GO_INT = re.compile(r"([-+]?)(0[xX][0-9a-fA-F]+|0[bB][01]+|0[oO]?[0-7]+|0|[1-9][0-9]*)")
 _GO_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _DIGIT_GROUPS = re.compile(r"(?<=[0-9])_(?=[0-9])")
 _BASES = {"x": 16, "b": 2, "o": 8}
 
@@ -289,10 +303,34 @@ _TRAILING = re.compile(r"[ \t](\n|$)")
 
 
 class _Dumper(yaml.CSafeDumper):
-    def ignore_aliases(self, data: Any) -> bool:
-        return True
+    """Writes every value out where it stands; a value is known by its exact type."""
+
+    def represent_data(self, data: Any) -> yaml.Node:
+        node: yaml.Node = _REPRESENTERS.get(type(data), _refuse_to_represent)(self, data)
+        return node
+
+    def resolve(self, kind: type[yaml.Node], value: str, implicit: tuple[bool, bool]) -> str:
+        if kind is yaml.ScalarNode:
+            return _resolved(value) if implicit[0] else _TEXT
+        return _SEQUENCE if kind is yaml.SequenceNode else _MAPPING
+
+    def descend_resolver(self, current_node: yaml.Node | None, current_index: Any) -> None:
+        return None
+
+    def ascend_resolver(self) -> None:
+        return None
 
 
+_RESOLVER = yaml.resolver.Resolver()
+
+
+@lru_cache(maxsize=4096)
+def _resolved(text: str) -> str:
+    """What PyYAML takes a plain scalar for; keys and values of manifests repeat a lot."""
+    return str(_RESOLVER.resolve(yaml.ScalarNode, text, (True, False)))  # type: ignore[no-untyped-call]
+
+
+@lru_cache(maxsize=4096)
 def _style(text: str) -> str | None:
     if _RETYPED.fullmatch(text) or _FOLDED.search(text):
         return '"'
@@ -303,7 +341,7 @@ def _style(text: str) -> str | None:
 
 
 def _represent_text(dumper: _Dumper, text: str) -> yaml.Node:
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=_style(text))
+    return yaml.ScalarNode(_TEXT, text, style=_style(text))
 
 
 def _represent_float(dumper: _Dumper, value: float) -> yaml.Node:
@@ -320,7 +358,12 @@ def _represent_float(dumper: _Dumper, value: float) -> yaml.Node:
 def _represent_mapping(dumper: _Dumper, value: Mapping[str, Any]) -> yaml.Node:
     if not all(isinstance(key, str) for key in value):
         raise TypeError("a key is no text")
-    return dumper.represent_mapping("tag:yaml.org,2002:map", list(value.items()))
+    entries = [(dumper.represent_data(key), dumper.represent_data(item)) for key, item in value.items()]
+    return yaml.MappingNode(_MAPPING, entries, flow_style=False)
+
+
+def _represent_sequence(dumper: _Dumper, value: Sequence[Any]) -> yaml.Node:
+    return yaml.SequenceNode(_SEQUENCE, [dumper.represent_data(item) for item in value], flow_style=False)
 
 
 def _refuse_to_represent(_: _Dumper, value: Any) -> yaml.Node:
@@ -334,11 +377,9 @@ _REPRESENTERS: dict[Any, Any] = {
     float: _represent_float,
     type(None): _Dumper.represent_none,
     dict: _represent_mapping,
-    list: _Dumper.represent_list,
-    tuple: _Dumper.represent_list,
-    None: _refuse_to_represent,
+    list: _represent_sequence,
+    tuple: _represent_sequence,
 }
-_Dumper.yaml_representers = _REPRESENTERS
 
 
 def walk(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:

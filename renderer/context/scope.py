@@ -33,9 +33,13 @@ def _scoped(name: str, value: Any) -> Any:
     return value
 
 
+RUN_TIME = "<known at run time: "
+"""How each of these texts begins."""
+
+
 def run_time_mark(what: str) -> str:
     """The text that stands in a manifest for a value that is known at run time only."""
-    return f"<known at run time: {what}>"
+    return f"{RUN_TIME}{what}>"
 
 
 SYMBOLIC_NODE = Scope(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,6 +9,7 @@ from renderer.catalog.kinds import Kinds
 from renderer.catalog.load import Declared
 from renderer.checks import images_of, manifest_problems
 from renderer.context.build import Context
+from renderer.context.scope import RUN_TIME
 from renderer.digest import digest_of
 from renderer.errors import Problem, Problems, problem
 from renderer.model.path import Path
@@ -61,16 +61,19 @@ class ManifestRenderer:
         path = f"{self.declared.phase.folder}/{spec.file}"
         shown = self.templates.shown(path)
         try:
-            bodies = [document.value for document in parse(self.templates.render_text(path, self.context.names), shown)]
+            text = self.templates.render_text(path, self.context.names)
+            bodies = [document.value for document in parse(text, shown)]
         except Problems as error:
             raise Problems(_of_rendered(item) for item in error.problems) from error
         _must_be_objects(bodies, spec, shown)
-        return [self._made(step, spec, shown, written(body)) for body in bodies]
+        marks = self.context.marks if RUN_TIME in text else frozenset()
+        return [self._made(step, spec, shown, written(body), marks) for body in bodies]
 
-    def _made(self, step: Step, spec: ManifestSpec, shown: str, body: Body) -> Made:
+    def _made(self, step: Step, spec: ManifestSpec, shown: str, body: Body, marks: frozenset[str]) -> Made:
         row = self.kinds.find(str(body.get("apiVersion")), str(body.get("kind")))
-        marks = self.context.marks
-        run_time = tuple(path for path, value in walk(body) if isinstance(value, str) and value in marks)
+        run_time = (
+            tuple(path for path, value in walk(body) if isinstance(value, str) and value in marks) if marks else ()
+        )
         manifest = Manifest(
             file=self._file(step, spec, run_time),
             template=shown,
@@ -104,7 +107,7 @@ _FIRST = ("apiVersion", "kind", "metadata", "spec")
 
 
 def _by_name(value: Any) -> Any:
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         return {key: _by_name(value[key]) for key in sorted(value)}
     if isinstance(value, list):
         return [_by_name(item) for item in value]

@@ -177,9 +177,8 @@ class StepRenderer:
         """The declared gates, but those over a manifest that is left out; where none are declared, every owned object
         must be ready by its kind's rule."""
         gates = tuple(gate for gate in step.gates if getattr(gate.probe.target, "file", None) not in left_out)
-        if not step.gates and not step.no_gate:
-            owned = dict.fromkeys(item.spec.file for item in manifests if not item.borrowed)
-            gates = tuple(Gate(probe=Probe(target=ManifestTarget(file=file), all=(Builtin(),))) for file in owned)
+        if not step.gates:
+            gates = implied_gates(step, [item.spec.file for item in manifests if not item.borrowed])
         for gate in gates:
             self._has_rule(gate.probe, manifests, step, declared)
         return gates
