@@ -20,7 +20,11 @@ help: ## say what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F '|' '{printf "make %-22s%s\n", $$1, $$2}'
 
 demo: $(READY) ## set everything up and render the upgrade of a three-node cluster
-	@$(BIN)/upgradeplan render examples/three-node --output-dir $(DEMO)
+	$(BIN)/upgradeplan render examples/three-node --output-dir $(DEMO)
+	@echo
+	find $(DEMO) -type f | sort
+	@echo
+	head -24 $(DEMO)/*/index.yaml
 
 test: check $(READY) ## set everything up, then lint, types and all tests
 	@$(BIN)/python -m pytest

@@ -1,0 +1,119 @@
+"""What the documents show is what comes: commands run, links lead somewhere, make targets and exit statuses exist.
+
+In a fenced block of kind `console`, lines that begin with `$ ` are commands, run in a folder with the examples and the
+templates in it; all else is their output. `pytest --snapshot-update tests/test_readme.py` writes the output anew.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from difflib import unified_diff
+from pathlib import Path
+
+import pytest
+
+from renderer.errors import ExitCode
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("examples/**/*.md"), ROOT / "tests" / "cases" / "README.md"])
+CONSOLE = re.compile(r"(?<=^```console\n).*?(?=^```$)", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\[[^\]]*\]\(([^)]+)\)")
+HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
+TARGET = re.compile(r"\bmake ([a-z][a-z-]+)(?=[`\n ]*(?:`|#|$))", re.MULTILINE)
+
+
+def _name(document: Path) -> str:
+    return document.relative_to(ROOT).as_posix()
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Path:
+    """A folder as the reader has it, and the program under its name."""
+    for name in ("examples", "templates"):
+        shutil.copytree(ROOT / name, tmp_path / name)
+    program = tmp_path / ".bin" / "upgradeplan"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m renderer.cli "$@"\n')
+    program.chmod(0o755)
+    return tmp_path
+
+
+@pytest.mark.parametrize("document", [path for path in DOCUMENTS if CONSOLE.search(path.read_text())], ids=_name)
+def test_what_is_shown_is_what_comes(document: Path, desk: Path, pytestconfig: pytest.Config) -> None:
+    written = document.read_text()
+    run = CONSOLE.sub(lambda block: "".join(_transcript(block[0], desk)), written)
+    if pytestconfig.option.update_snapshots:
+        document.write_text(run)
+    else:
+        assert run == written, (
+            f"{_difference(written, run)}\nmend it with pytest --snapshot-update tests/test_readme.py"
+        )
+
+
+def _difference(written: str, run: str) -> str:
+    return "\n".join(unified_diff(written.splitlines(), run.splitlines(), "shown", "comes", n=1, lineterm=""))
+
+
+def _transcript(block: str, desk: Path) -> Iterator[str]:
+    commands = [line.removeprefix("$ ") for line in block.splitlines() if line.startswith("$ ")]
+    assert commands, f"a console block without a command:\n{block}"
+    for command in commands:
+        yield f"$ {command}\n{_output(command, desk)}"
+
+
+def _output(command: str, desk: Path) -> str:
+    """As a reader without a terminal sees it, with the errors among the rest."""
+    environment = {
+        **os.environ,
+        "PATH": f"{desk / '.bin'}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONPATH": str(ROOT),
+        "LC_ALL": "C.UTF-8",
+        "COLUMNS": "100",
+    }
+    done = subprocess.run(
+        ["sh", "-c", command],
+        cwd=desk,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, f"{command}\n{done.stdout}"
+    return done.stdout
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=_name)
+def test_links_lead_somewhere(document: Path) -> None:
+    broken = [link for link in LINK.findall(document.read_text()) if not _leads_somewhere(link, document)]
+    assert broken == []
+
+
+def _leads_somewhere(link: str, document: Path) -> bool:
+    path, _, anchor = link.partition("#")
+    target = document.parent / path if path else document
+    if not anchor:
+        return target.exists()
+    return target.is_file() and anchor in map(_anchor, HEADING.findall(target.read_text()))
+
+
+def _anchor(heading: str) -> str:
+    """As GitHub makes it."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=_name)
+def test_make_targets_exist(document: Path) -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    there = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
+    assert set(TARGET.findall(document.read_text())) <= there
+
+
+def test_exit_statuses_are_those_of_the_code() -> None:
+    section = (ROOT / "README.md").read_text().partition("## Exit status\n")[2].partition("\n## ")[0]
+    assert [int(status) for status in re.findall(r"^\| (\d+) \|", section, re.MULTILINE)] == sorted(ExitCode)
