@@ -1,0 +1,205 @@
+"""Scheduler and kubelets as pods see them: a place, a start, the work of a Job's pod, and the end."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from reconcile.actors.ledger import What
+from reconcile.actors.placement import can_host, is_ready
+from reconcile.actors.scene import Scene, conditions, has_condition, is_deleted, is_owned_by, status_of
+from reconcile.actors.stage import CLAIM, JOB, NODE, POD, REPLICA_SET, time_text
+from reconcile.actors.tasks import Task, Works, task_of
+from reconcile.actors.timers import Timers
+from renderer.model.ref import Body
+
+REPO_ACT = "repo"
+_ENDED = ("Succeeded", "Failed")
+
+
+class Pods:
+    """Plays pods of Jobs and ReplicaSets. Pods that ran when the world began are left alone."""
+
+    def __init__(self, scene: Scene, works: Works) -> None:
+        self._scene = scene
+        self._stage = scene.stage.by("kubelet")
+        self._works = works
+        self._timers = Timers()
+        self._tries: Counter[tuple[str, str, str]] = Counter()
+        self._tried: dict[str, int] = {}
+
+    def step(self, now: datetime) -> bool:
+        self._timers.begin(now)
+        for pod in self._stage.all(POD):
+            self._play(pod, now)
+        return self._stage.worked()
+
+    def next_due(self) -> datetime | None:
+        return self._timers.next_due()
+
+    def _play(self, pod: Body, now: datetime) -> None:
+        if is_deleted(pod):
+            self._stage.end_pod(pod)
+        elif not pod["spec"].get("nodeName"):
+            self._place(pod)
+        elif status_of(pod).get("phase", "Pending") == "Pending":
+            self._start(pod, now)
+        elif status_of(pod).get("phase") == "Running":
+            self._run(pod, now)
+
+    # ------------------------------------------------------------------------------------------------------ placing
+
+    def _place(self, pod: Body) -> None:
+        """The node that fits and runs the fewest of the same owner's pods, then by name."""
+        owners = _owner_uids(pod)
+        if not owners:
+            return
+        hosts = Counter(
+            other["spec"].get("nodeName")
+            for other in self._stage.all(POD, pod["metadata"]["namespace"])
+            if not is_deleted(other) and _owner_uids(other) == owners
+        )
+        names = [str(node["metadata"]["name"]) for node in self._stage.all(NODE) if can_host(node, pod["spec"])]
+        if names:
+            self._stage.bind(pod, min(names, key=lambda name: (hosts[name], name)))
+
+    # ------------------------------------------------------------------------------------------------------ running
+
+    def _start(self, pod: Body, now: datetime) -> None:
+        node = self._stage.find(NODE, pod["spec"]["nodeName"])
+        if node is None or not is_ready(node) or not self._has_claims(pod):
+            return
+        job = self._job(pod)
+        if job is None and not self._is_replica(pod):
+            return
+        usual = self._scene.settings.pod_start
+        lasts = usual if job else self._scene.script.lasts(REPO_ACT, usual, str(node["metadata"]["name"]))
+        if not self._timers.passed((pod["metadata"]["uid"], "start"), lasts):
+            return
+        self._stage.tell(pod, _running(pod, now, self._address(pod)))
+        if job is not None:
+            self._begin(pod, task_of(job, pod), now)
+
+    def _begin(self, pod: Body, task: Task, now: datetime) -> None:
+        whose = (task.act, task.node, task.plan)
+        self._tried[str(pod["metadata"]["uid"])] = self._tries[whose]
+        self._tries[whose] += 1
+        self._scene.ledger.add(now, What.WORK_STARTED, task.act, task.node, str(task.job["metadata"]["uid"]))
+        lasts = self._scene.script.absence(task.act, task.node)
+        if lasts is not None and self._tries[whose] == 1:
+            self._scene.outage.begin(now, lasts, task.act)
+
+    def _run(self, pod: Body, now: datetime) -> None:
+        job = self._job(pod)
+        if job is not None:
+            self._work(pod, task_of(job, pod), now)
+        elif self._is_replica(pod):
+            self._follow_node(pod, now)
+
+    def _work(self, pod: Body, task: Task, now: datetime) -> None:
+        uid, script = str(pod["metadata"]["uid"]), self._scene.script
+        if uid not in self._tried:
+            self._begin(pod, task, now)
+        lasts = script.lasts(task.act, self._scene.settings.work_of(task.act), task.node)
+        over = self._timers.passed((uid, "work"), lasts)
+        if script.fails(task.act, task.node, self._tried[uid]):
+            if over:
+                self._end(pod, task, "Failed", now)
+            return
+        work = self._works.get(task.act)
+        done = work.do(task, now) if work else True
+        if over and done:
+            self._end(pod, task, "Succeeded", now)
+            if work:
+                work.after(task, now)
+
+    def _end(self, pod: Body, task: Task, phase: str, now: datetime) -> None:
+        self._stage.tell(pod, _over(pod, phase, now))
+        what = What.WORK_SUCCEEDED if phase == "Succeeded" else What.WORK_FAILED
+        self._scene.ledger.add(now, what, task.act, task.node, str(task.job["metadata"]["uid"]))
+
+    def _follow_node(self, pod: Body, now: datetime) -> None:
+        """A server's pod is not ready while its node is away, and starts again with it."""
+        node = self._stage.find(NODE, pod["spec"]["nodeName"])
+        up = node is not None and is_ready(node)
+        key = (pod["metadata"]["uid"], "back")
+        if not up:
+            self._timers.forget(key)
+            self._stage.tell(pod, {"conditions": _readiness(pod, now, ready=False)})
+        elif not has_condition(pod, "Ready") and self._timers.passed(key, self._scene.settings.pod_start):
+            self._stage.tell(pod, {"conditions": _readiness(pod, now, ready=True)})
+
+    # ------------------------------------------------------------------------------------------------------- looking
+
+    def _job(self, pod: Body) -> Body | None:
+        return _owner(pod, self._stage.all(JOB, pod["metadata"]["namespace"]))
+
+    def _is_replica(self, pod: Body) -> bool:
+        return _owner(pod, self._stage.all(REPLICA_SET, pod["metadata"]["namespace"])) is not None
+
+    def _has_claims(self, pod: Body) -> bool:
+        sources = (volume.get("persistentVolumeClaim") for volume in pod["spec"].get("volumes") or ())
+        names = [source["claimName"] for source in sources if source]
+        claims = [self._stage.find(CLAIM, name, pod["metadata"]["namespace"]) for name in names]
+        return all(claim is not None and status_of(claim).get("phase") == "Bound" for claim in claims)
+
+    def _address(self, pod: Body) -> str:
+        taken = {status_of(other).get("podIP") for other in self._stage.all(POD)}
+        number = int(str(pod["metadata"]["uid"])[:6], 16) % 64000
+        while (address := f"10.52.{number // 250}.{number % 250 + 2}") in taken:
+            number = (number + 1) % 64000
+        return address
+
+
+def _owner_uids(pod: Body) -> list[str]:
+    return [str(each["uid"]) for each in pod["metadata"].get("ownerReferences") or ()]
+
+
+def _owner(pod: Body, candidates: Sequence[Body]) -> Body | None:
+    return next((each for each in candidates if is_owned_by(pod, each)), None)
+
+
+def _readiness(pod: Body, now: datetime, *, ready: bool) -> list[Any]:
+    status = "True" if ready else "False"
+    return conditions(pod, now, *({"type": type_, "status": status} for type_ in ("Ready", "ContainersReady")))
+
+
+def _running(pod: Body, now: datetime, address: str) -> dict[str, Any]:
+    return {
+        "phase": "Running",
+        "startTime": time_text(now),
+        "podIP": address,
+        "podIPs": [{"ip": address}],
+        "conditions": _readiness(pod, now, ready=True),
+        "containerStatuses": [
+            _container(each, {"running": {"startedAt": time_text(now)}}) for each in _containers(pod)
+        ],
+    }
+
+
+def _over(pod: Body, phase: str, now: datetime) -> dict[str, Any]:
+    succeeded = phase == "Succeeded"
+    end = {
+        "exitCode": 0 if succeeded else 1,
+        "reason": "Completed" if succeeded else "Error",
+        "startedAt": status_of(pod).get("startTime"),
+        "finishedAt": time_text(now),
+    }
+    return {
+        "phase": phase,
+        "conditions": _readiness(pod, now, ready=False),
+        "containerStatuses": [_container(each, {"terminated": end}) for each in _containers(pod)],
+    }
+
+
+def _containers(pod: Body) -> Sequence[Body]:
+    found: Sequence[Body] = pod["spec"]["containers"]
+    return found
+
+
+def _container(container: Body, state: dict[str, Any]) -> dict[str, Any]:
+    running = "running" in state
+    named = {"name": container["name"], "image": container["image"], "imageID": ""}
+    return {**named, "restartCount": 0, "ready": running, "started": running, "state": state}

@@ -1,0 +1,302 @@
+"""Rancher's planner on the local cluster: one machine after the other, with the drain hooks that the Cluster asks for.
+
+It reads the hooks anew before every move. Where they are gone it goes on without asking, so a cleanup that takes them
+away too early shows as a node that is upgraded without having been drained.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+from typing import Any
+
+from reconcile.actors.ledger import What
+from reconcile.actors.placement import CORDON_TAINT, selects, with_taint, without_taint
+from reconcile.actors.scene import Scene, annotations_of, conditions, has_condition, is_deleted, labels_of, status_of
+from reconcile.actors.stage import DISRUPTION_BUDGET, MACHINE, NODE, POD, PROVISIONING_CLUSTER, SECRET, VMI
+from reconcile.actors.timers import Timers
+from renderer.model.ref import Body
+
+NAMESPACE, CLUSTER = "fleet-local", "local"
+ACT, ORDER = "rancher", "one-at-a-time"
+ASKS_BEFORE, ASKS_AFTER = "pre-drain-request", "post-drain-request"
+PRE_DRAIN, POST_DRAIN = "rke.cattle.io/pre-drain", "rke.cattle.io/post-drain"
+_MACHINE_PLAN = "rke.cattle.io/machine-plan"
+_MACHINE_NAME = "rke.cattle.io/machine-name"
+
+
+class At(Enum):
+    """How far a machine's turn is."""
+
+    PICKED = "picked"
+    ASKED_BEFORE = "asked before the drain"
+    DRAINING = "draining"
+    UPGRADING = "upgrading"
+    UPGRADED = "upgraded"
+    ASKED_AFTER = "asked after the upgrade"
+
+
+@dataclass(slots=True, kw_only=True)
+class Turn:
+    """One machine's turn. `asked` counts the values that were written, so that none comes twice."""
+
+    machine: str
+    node: str
+    at: At = At.PICKED
+    value: str = ""
+    asked: int = 0
+    answered: int = 0
+    drained: bool = False
+
+
+class Rancher:
+    """Starts when the Cluster's version or generation changes from what they were when the world began."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+        self._stage = scene.stage.by(ACT)
+        self._timers = Timers()
+        self._applied: tuple[Any, Any] | None = None
+        self._wanted: tuple[Any, Any] | None = None
+        self._done: set[str] = set()
+        self._turns: dict[str, Turn] = {}
+
+    def step(self, now: datetime) -> bool:
+        self._timers.begin(now)
+        cluster = self._stage.find(PROVISIONING_CLUSTER, CLUSTER, NAMESPACE)
+        before = self._where()
+        if cluster is not None:
+            self._plan(cluster, now)
+        return self._stage.worked() or self._where() != before
+
+    def next_due(self) -> datetime | None:
+        return self._timers.next_due()
+
+    # ------------------------------------------------------------------------------------------------------ planning
+
+    def _plan(self, cluster: Body, now: datetime) -> None:
+        wanted = _target(cluster)
+        self._applied = self._applied or wanted
+        if wanted != self._wanted:
+            self._wanted = wanted
+            self._done.clear()
+        if wanted != self._applied:
+            self._roll_out(cluster, now)
+        self._report(cluster, now)
+
+    def _roll_out(self, cluster: Body, now: datetime) -> None:
+        for turn in tuple(self._turns.values()):
+            self._go_on(turn, cluster, now)
+        left = [machine for machine in self._machines() if machine["metadata"]["name"] not in self._done]
+        if left:
+            self._pick(left, now)
+        else:
+            self._applied = self._wanted
+
+    def _where(self) -> object:
+        """What must be looked at again at once when it has changed."""
+        return self._applied, self._wanted, tuple((turn.machine, turn.at, turn.asked) for turn in self._turns.values())
+
+    def _pick(self, left: Sequence[Body], now: datetime) -> None:
+        """The next machine; two at once where Rancher does not keep its own order."""
+        at_once = 2 if self._scene.script.fails(ORDER) else 1
+        for machine in left:
+            name, node = str(machine["metadata"]["name"]), _node_of(machine)
+            if len(self._turns) >= at_once:
+                return
+            if name in self._turns or not node:
+                continue
+            lasts = self._scene.script.lasts(ACT, self._scene.settings.pick, node)
+            if not self._timers.passed((name, self._wanted, "pick"), lasts):
+                return
+            self._turns[name] = Turn(machine=name, node=node)
+
+    def _machines(self) -> list[Body]:
+        """The first server first, then servers, then workers, by name."""
+        machines = [each for each in self._stage.all(MACHINE, NAMESPACE) if not is_deleted(each)]
+        return sorted(machines, key=lambda each: (_rank(each), each["metadata"]["name"]))
+
+    def _report(self, cluster: Body, now: datetime) -> None:
+        busy = self._applied != self._wanted
+        told: dict[str, Any] = {"observedGeneration": cluster["metadata"]["generation"]}
+        if busy or not has_condition(cluster, "Updated"):
+            told["conditions"] = conditions(cluster, now, self._updated(busy), time="lastUpdateTime")
+        self._stage.tell(cluster, told)
+
+    def _updated(self, busy: bool) -> dict[str, str]:
+        if not busy:
+            return {"type": "Updated", "status": "True", "reason": "", "message": ""}
+        turns = ", ".join(f"{turn.machine} {turn.at.value}" for turn in self._turns.values())
+        message = f"configuring node(s): {turns or 'none yet'}"
+        return {"type": "Updated", "status": "Unknown", "reason": "Waiting", "message": message}
+
+    # ------------------------------------------------------------------------------------------------------ one turn
+
+    def _go_on(self, turn: Turn, cluster: Body, now: datetime) -> None:
+        machine = self._stage.find(MACHINE, turn.machine, NAMESPACE)
+        secret, node = self._secret(turn.machine), self._stage.find(NODE, turn.node)
+        if machine is None or node is None:
+            del self._turns[turn.machine]
+            return
+        if secret is None:
+            return
+        options = _drain_options(cluster, machine)
+        match turn.at:
+            case At.PICKED:
+                self._begin(turn, options, secret, now)
+            case At.ASKED_BEFORE:
+                if not options.get("enabled") or self._is_answered(turn, options, secret, now):
+                    self._cordon(turn, options, node, now)
+            case At.DRAINING:
+                self._drain(turn, now)
+            case At.UPGRADING:
+                self._upgrade(turn, node, now)
+            case At.UPGRADED:
+                self._conclude(turn, options, secret, node, now)
+            case At.ASKED_AFTER:
+                if not options.get("enabled") or self._is_answered(turn, options, secret, now):
+                    self._finish(turn, secret, node, now)
+
+    def _begin(self, turn: Turn, options: Mapping[str, Any], secret: Body, now: datetime) -> None:
+        if not options.get("enabled"):
+            turn.at = At.UPGRADING
+        elif not options.get("preDrainHooks"):
+            turn.at = At.DRAINING
+        elif self._may_ask(turn, ASKS_BEFORE):
+            self._ask(turn, At.ASKED_BEFORE, options, secret, now)
+
+    def _may_ask(self, turn: Turn, act: str) -> bool:
+        lasts = self._scene.script.lasts(act, self._scene.settings.pick * 0, turn.node)
+        return self._timers.passed((turn.machine, self._wanted, act), lasts)
+
+    def _ask(self, turn: Turn, at: At, options: Mapping[str, Any], secret: Body, now: datetime) -> None:
+        """The value is nobody's business but Rancher's; it is another one each time."""
+        turn.asked += 1
+        if turn.at is not at:
+            turn.answered = 0
+        turn.at = at
+        drain = {key: value for key, value in options.items() if value is not None}
+        turn.value = json.dumps({**drain, "attempt": f"{turn.machine} & <{turn.asked}>"}, separators=(",", ":"))
+        key, what = _ASKING[at]
+        self._stage.change(secret, {"metadata": {"annotations": {key: turn.value}}})
+        self._scene.ledger.add(now, what, turn.node, turn.node, turn.value)
+
+    def _is_answered(self, turn: Turn, options: Mapping[str, Any], secret: Body, now: datetime) -> bool:
+        """Every hook has the value, byte for byte. Where it is to repeat itself, Rancher then asks with another."""
+        before = turn.at is At.ASKED_BEFORE
+        hooks = options.get("preDrainHooks" if before else "postDrainHooks") or ()
+        answers = annotations_of(secret)
+        if any(answers.get(hook["annotation"]) != turn.value for hook in hooks):
+            return False
+        what = What.PRE_DRAIN_ANSWERED if before else What.POST_DRAIN_ANSWERED
+        self._scene.ledger.add(now, what, turn.node, turn.node, turn.value)
+        turn.answered += 1
+        if turn.answered > self._scene.script.repeats(ASKS_BEFORE if before else ASKS_AFTER, turn.node):
+            return True
+        self._ask(turn, turn.at, options, secret, now)
+        return False
+
+    def _cordon(self, turn: Turn, options: Mapping[str, Any], node: Body, now: datetime) -> None:
+        if not options.get("enabled"):
+            turn.at = At.UPGRADING
+            return
+        self._stage.change(node, {"spec": {"unschedulable": True, "taints": with_taint(node, CORDON_TAINT)}})
+        self._scene.ledger.add(now, What.CORDONED, turn.node, turn.node)
+        turn.at = At.DRAINING
+
+    def _drain(self, turn: Turn, now: datetime) -> None:
+        pods = [pod for pod in self._stage.all(POD) if _is_evicted(pod, turn.node)]
+        held = [pod for pod in pods if self._is_protected(pod)]
+        for pod in pods:
+            if pod not in held:
+                self._stage.remove(pod)
+        lasts = self._scene.script.lasts("drain", self._scene.settings.drain, turn.node)
+        passed = self._timers.passed((turn.machine, self._wanted, "drain"), lasts)
+        if passed and not held and not self._hosts_machines(turn.node):
+            turn.drained = True
+            turn.at = At.UPGRADING
+            self._scene.ledger.add(now, What.DRAINED, turn.node, turn.node)
+
+    def _upgrade(self, turn: Turn, node: Body, now: datetime) -> None:
+        lasts = self._scene.script.lasts("kubernetes", self._scene.settings.kubernetes, turn.node)
+        if not self._timers.passed((turn.machine, self._wanted, "kubernetes"), lasts):
+            return
+        version = str((self._wanted or ("", ""))[0])
+        self._stage.tell(node, {"nodeInfo": {"kubeletVersion": version}})
+        how = "drained" if turn.drained else "not drained"
+        self._scene.ledger.add(now, What.KUBERNETES_UPGRADED, turn.node, turn.node, f"{version}, {how}")
+        turn.at = At.UPGRADED
+
+    def _conclude(self, turn: Turn, options: Mapping[str, Any], secret: Body, node: Body, now: datetime) -> None:
+        if not options.get("enabled") or not options.get("postDrainHooks"):
+            self._finish(turn, secret, node, now)
+        elif self._may_ask(turn, ASKS_AFTER):
+            self._ask(turn, At.ASKED_AFTER, options, secret, now)
+
+    def _finish(self, turn: Turn, secret: Body, node: Body, now: datetime) -> None:
+        if (node.get("spec") or {}).get("unschedulable"):
+            taints = without_taint(node, CORDON_TAINT)
+            self._stage.change(node, {"spec": {"unschedulable": None, "taints": taints or None}})
+            self._scene.ledger.add(now, What.UNCORDONED, turn.node, turn.node)
+        self._stage.change(secret, {"metadata": {"annotations": {PRE_DRAIN: None, POST_DRAIN: None}}})
+        self._done.add(turn.machine)
+        del self._turns[turn.machine]
+
+    # ------------------------------------------------------------------------------------------------------- looking
+
+    def _secret(self, machine: str) -> Body | None:
+        found = (
+            secret
+            for secret in self._stage.all(SECRET, NAMESPACE)
+            if secret.get("type") == _MACHINE_PLAN and labels_of(secret).get(_MACHINE_NAME) == machine
+        )
+        return next(found, None)
+
+    def _is_protected(self, pod: Body) -> bool:
+        budgets = self._stage.all(DISRUPTION_BUDGET, pod["metadata"]["namespace"])
+        return any(
+            selects(budget["spec"].get("selector"), labels_of(pod))
+            and status_of(budget).get("disruptionsAllowed", 1) < 1
+            for budget in budgets
+        )
+
+    def _hosts_machines(self, node: str) -> bool:
+        """A virtual machine's pod cannot be evicted while it runs there."""
+        return any(
+            status_of(each).get("nodeName") == node and status_of(each).get("phase") == "Running"
+            for each in self._stage.all(VMI)
+        )
+
+
+_ASKING = {At.ASKED_BEFORE: (PRE_DRAIN, What.PRE_DRAIN_ASKED), At.ASKED_AFTER: (POST_DRAIN, What.POST_DRAIN_ASKED)}
+
+
+def _target(cluster: Body) -> tuple[Any, Any]:
+    spec = cluster["spec"]
+    return spec.get("kubernetesVersion"), (spec.get("rkeConfig") or {}).get("provisionGeneration")
+
+
+def _drain_options(cluster: Body, machine: Body) -> Mapping[str, Any]:
+    strategy = (cluster["spec"].get("rkeConfig") or {}).get("upgradeStrategy") or {}
+    return strategy.get("workerDrainOptions" if _rank(machine) == 2 else "controlPlaneDrainOptions") or {}
+
+
+def _rank(machine: Body) -> int:
+    labels = labels_of(machine)
+    if "rke.cattle.io/init-node" in labels:
+        return 0
+    servers = ("rke.cattle.io/control-plane-role", "rke.cattle.io/etcd-role")
+    return 1 if any(role in labels for role in servers) else 2
+
+
+def _node_of(machine: Body) -> str:
+    return str((status_of(machine).get("nodeRef") or {}).get("name") or "")
+
+
+def _is_evicted(pod: Body, node: str) -> bool:
+    """A drain leaves DaemonSets' pods, and finished Jobs' do not matter."""
+    owners = {owner["kind"] for owner in pod["metadata"].get("ownerReferences") or ()}
+    return pod["spec"].get("nodeName") == node and "ReplicaSet" in owners and not is_deleted(pod)
