@@ -17,10 +17,9 @@ from reconcile.borrow.fields import fields_of
 from reconcile.borrow.give_back import occasions_of
 from reconcile.borrow.loan import Loan, Original
 from reconcile.borrow.take import Taking, goes_back, plan_take
-from reconcile.cluster.errors import ClusterError, Conflict, Forbidden, Immutable, NoSuchKind, NotFound
+from reconcile.cluster.errors import ClusterError, Conflict, Forbidden, NoSuchKind, NotFound
 from reconcile.diff.rules import edited
 from reconcile.diff.trial import GoesBack, Operation, Trial
-from reconcile.diff.walk import steps_text, unmet
 from renderer.errors import Problem
 from renderer.model.path import ABSENT, Path
 from renderer.model.phase import Borrowed
@@ -90,6 +89,8 @@ class _Trier:
     loans: Sequence[Loan]
 
     def trial(self, step: RenderedStep, manifest: Manifest) -> Trial:
+        if manifest.run_time and not (manifest.borrowed and any(fields_of(without(manifest.body, manifest.run_time)))):
+            return _pending(step, manifest)
         try:
             live = self._read(manifest.ref)
         except REFUSALS as error:
@@ -98,8 +99,6 @@ class _Trier:
             live = None
         if isinstance(manifest.spec, Borrowed):
             return self._borrow(step, manifest, manifest.spec, live)
-        if manifest.run_time:
-            return Trial(step=step.id, manifest=manifest, operation=Operation.PENDING, after=manifest.body)
         applied = self.writer.own(manifest, live, recorded=self.recorded.get(manifest.ref))
         return self._told(step, manifest, live, applied)
 
@@ -113,8 +112,6 @@ class _Trier:
     def _borrow(self, step: RenderedStep, manifest: Manifest, spec: Borrowed, live: Body | None) -> Trial:
         """What is known at run time only is left out of the try."""
         body = without(manifest.body, manifest.run_time)
-        if not any(fields_of(body)):
-            return Trial(step=step.id, manifest=manifest, operation=Operation.PENDING, live=live)
         plan = plan_take(body, spec, live)
         held = [loan.original for loan in self.loans if _is_of(loan, step, manifest.ref)]
         if plan.patch is not None:
@@ -138,7 +135,7 @@ class _Trier:
         if comes:
             operation, because, problem = Operation.CREATE, f"not tried: {comes} comes with this phase", None
         elif problem is not None:
-            operation, because = self._refusal(applied.error), self._differs(manifest, live, applied.error)
+            operation, because = self._refusal(applied.error), ""
             problem = self._explained(manifest, applied.error, problem)
         return Trial(
             step=step.id,
@@ -158,16 +155,15 @@ class _Trier:
         missing = missing_permissions(self.writer.cluster, kind, manifest)
         return replace(problem, remedy=remedy_for(missing or (error.permission,)))
 
-    def _differs(self, manifest: Manifest, live: Body | None, error: ClusterError | None) -> str:
-        """Which fields an immutable object would have to change; the server's own words are hard to read."""
-        if live is None or not isinstance(error, Immutable):
-            return ""
-        found = unmet(live, manifest.body, self.writer.schemas.of(manifest.body))
-        return f"it differs in {', '.join(steps_text(change.path) for change in found)}"
-
     @staticmethod
     def _refusal(error: ClusterError | None) -> Operation:
         return Operation.CONFLICT if isinstance(error, Conflict) and error.claims else Operation.REFUSED
+
+
+def _pending(step: RenderedStep, manifest: Manifest) -> Trial:
+    """A manifest that cannot even be tried; one of ours is shown, with what stands for the values."""
+    after = None if manifest.borrowed else manifest.body
+    return Trial(step=step.id, manifest=manifest, operation=Operation.PENDING, after=after)
 
 
 def without(body: Body, paths: Iterable[Path]) -> Body:

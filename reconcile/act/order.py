@@ -18,5 +18,9 @@ _RANKS = {kind: rank for rank, kinds in enumerate(_FIRST) for kind in kinds} | d
 
 
 def in_order(manifests: Iterable[Manifest]) -> tuple[Manifest, ...]:
-    """Those of one rank, borrowed ones among the others, keep the order in which they are declared."""
-    return tuple(sorted(manifests, key=lambda manifest: _RANKS.get(manifest.ref.kind, len(_FIRST))))
+    """Those of one rank keep the order in which they are declared; what is borrowed exists, so its kind has no rank."""
+    return tuple(sorted(manifests, key=_rank))
+
+
+def _rank(manifest: Manifest) -> int:
+    return len(_FIRST) if manifest.borrowed else _RANKS.get(manifest.ref.kind, len(_FIRST))

@@ -1,4 +1,4 @@
-"""The packaged schemas, for whoever compares objects with manifests. The only files that writing needs are read here."""
+"""The packaged schemas, for whoever compares objects with manifests: the only files that writing needs."""
 
 from __future__ import annotations
 

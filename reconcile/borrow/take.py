@@ -57,7 +57,7 @@ def plan_take(body: Body, spec: Borrowed, live: Body | None) -> TakePlan:
             originals[place] = Original(path=place, value=stood)
     because = "; ".join(filter(None, reasons))
     if not assignments:
-        return TakePlan(taking=Taking.SATISFIED, because=because or "the fields are as wanted already")
+        return TakePlan(taking=Taking.SATISFIED, because=because)
     depends = bool(originals) or spec.raise_only or spec.union is not None
     version = str(live["metadata"]["resourceVersion"]) if depends else None
     patch = patch_of(assignments, version)

@@ -5,20 +5,24 @@ Equal objects are done at once, others are walked by their schema; only lists th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from reconcile.diff.entry import Change, Diff, Entry, Untried
 from reconcile.diff.explain import explained
 from reconcile.diff.redact import Redactor
-from reconcile.diff.rules import Rules, masked
+from reconcile.diff.rules import Rules, masked, paths_for
 from reconcile.diff.schemas import Schemas
 from reconcile.diff.trial import GoesBack, Trial
-from reconcile.diff.walk import changes, steps_text
+from reconcile.diff.walk import changes, steps_text, unmet
 from renderer.errors import Problem
 from renderer.model.ref import Body
 from renderer.model.rendered import RenderedPhase
 from renderer.render.manifest import written
+
+_REPEATED = re.compile(r"Invalid value: .*?: (?=[a-z])", re.DOTALL)
+_ABOUT_FIELDS = ("Conflict", "Immutable")
 
 
 def diff_of(
@@ -54,6 +58,7 @@ class _Builder:
         self._redactor = Redactor(rules.secret)
 
     def entry(self, trial: Trial, waits_for: str) -> Entry:
+        self._redactor.one(trial.manifest.body)  # so that its values are known wherever else they come up
         before, after = self._sides(trial)
         return Entry(
             operation=trial.operation,
@@ -61,12 +66,12 @@ class _Builder:
             ref=trial.manifest.ref,
             file=trial.manifest.file,
             template=trial.manifest.template,
-            changes=tuple(self._changes(before, after)),
+            changes=tuple(self._refused(trial) if trial.problem else self._changes(before, after)),
             goes_back=tuple(self._goes_back(trial)),
             run_time=trial.manifest.run_time,
             waits_for=waits_for,
             because=self._redactor.text(trial.because),
-            problem=self._problem(trial.problem),
+            problem=self._problem(trial),
             warnings=tuple(map(self._redactor.text, trial.warnings)),
             before=before,
             after=after,
@@ -92,9 +97,23 @@ class _Builder:
             for change in explained(found):
                 yield Change(field=steps_text(change.path), before=change.before, after=change.after)
 
+    def _refused(self, trial: Trial) -> Iterator[Change]:
+        """What we would have set otherwise, where that is what the refusal is about."""
+        if trial.live is None or trial.problem is None or trial.problem.reason not in _ABOUT_FIELDS:
+            return
+        live, wanted = self._redactor.pair(trial.live, trial.manifest.body)
+        for change in unmet(live, wanted, self._schemas.of(wanted)):
+            yield Change(field=steps_text(change.path), before=change.before, after=change.after)
+
     def _goes_back(self, trial: Trial) -> Iterator[GoesBack]:
         for field in trial.goes_back:
             yield replace(field, value=self._redactor.value(trial.manifest.body, field.path, field.value))
 
-    def _problem(self, problem: Problem | None) -> Problem | None:
-        return replace(problem, message=self._redactor.text(problem.message)) if problem else None
+    def _problem(self, trial: Trial) -> Problem | None:
+        """The problem; of an object that holds secrets, without any value that a server repeats."""
+        if trial.problem is None:
+            return None
+        message = self._redactor.text(trial.problem.message)
+        if paths_for(self._rules.secret, trial.manifest.body):
+            message = _REPEATED.sub("", message)
+        return replace(trial.problem, message=message)

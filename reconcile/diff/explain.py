@@ -17,11 +17,13 @@ _LONGEST = 50  # items; beyond that an explanation is longer than the diff
 
 def explained(change: FieldChange) -> tuple[FieldChange, ...]:
     """The changes of a list's items, in their order; the change itself where there is nothing more to say."""
-    before, after = change.before, change.after
-    if not (isinstance(before, list) and isinstance(after, list) and max(len(before), len(after)) <= _LONGEST):
+    if not (_is_explainable(change.before) and _is_explainable(change.after)):
         return (change,)
-    found = sorted(_within(change), key=lambda item: [str(step).zfill(4) for step in item.path])
-    return tuple(found) or (change,)
+    return tuple(sorted(_within(change), key=lambda item: [str(step).zfill(4) for step in item.path])) or (change,)
+
+
+def _is_explainable(value: Any) -> bool:
+    return isinstance(value, list) and 0 < len(value) <= _LONGEST
 
 
 def _within(change: FieldChange) -> Iterator[FieldChange]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import difflib
 import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from reconcile.diff.entry import Diff, Entry
+from reconcile.diff.entry import Change, Diff, Entry, Untried
 from reconcile.diff.trial import GoesBack, Operation
 from renderer.model.path import ABSENT, path_name
 from renderer.model.ref import Body
@@ -55,11 +56,22 @@ def _summary(diff: Diff) -> str:
 
 
 def _untried(diff: Diff) -> Iterator[str]:
-    for step in diff.untried:
-        if step.skipped:
-            yield f"{step.step}: skipped, {step.skipped}"
-        for pending in step.pending:
-            yield f"{step.step}: not known yet, it needs {pending.input}: {pending.remedy}"
+    """One line for a step, on however many nodes it is."""
+    said = Counter((_step_name(step.step), text) for step in diff.untried for text in _why_untried(step))
+    for (name, text), count in said.items():
+        yield f"{name}{f' on {count} nodes' if count > 1 else ''}: {text}"
+
+
+def _step_name(step_id: str) -> str:
+    """`Phase/Step` of `Phase/Step/node`."""
+    return "/".join(step_id.split("/")[:2])
+
+
+def _why_untried(step: Untried) -> Iterator[str]:
+    if step.skipped:
+        yield f"skipped, {step.skipped}"
+    for pending in step.pending:
+        yield f"not known yet, it needs {pending.input}: {pending.remedy}"
 
 
 def _details(entry: Entry) -> Iterator[str]:
@@ -78,15 +90,23 @@ def _said(entry: Entry) -> Iterator[str]:
         yield entry.because
     if entry.problem:
         yield from str(entry.problem).splitlines()
+    if entry.after is None:
+        yield from (_values(change) for change in entry.changes)
     yield from (f"{path_name(path)} is known at run time only" for path in entry.run_time)
     yield from (_goes_back(field) for field in entry.goes_back)
     yield from (f"warning: {warning}" for warning in entry.warnings)
 
 
+def _values(change: Change) -> str:
+    """For a change that no unified diff shows."""
+    before, after = (_inline(value) for value in (change.before, change.after))
+    return f"{change.field}: {before} -> {after}"
+
+
 def _goes_back(field: GoesBack) -> str:
     if not field.occasions:
         return f"{path_name(field.path)} is not given back"
-    on = " and ".join(field.occasions)
+    on = " and ".join(filter(None, (", ".join(field.occasions[:-1]), field.occasions[-1])))
     if field.only_ours:
         return f"{path_name(field.path)}: what is added is taken out again on {on}"
     if field.value is ABSENT:
@@ -95,7 +115,7 @@ def _goes_back(field: GoesBack) -> str:
 
 
 def _inline(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
+    return "absent" if value is ABSENT else json.dumps(value, ensure_ascii=False)
 
 
 def _unified(entry: Entry) -> Iterator[str]:

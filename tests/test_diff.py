@@ -1,0 +1,553 @@
+"""The diff of a phase: dry runs on the embedded cluster, told as text and as JSON.
+
+Each folder of `diff_cases/phases` is a case: what the cluster has, what the phase would apply, and what is said.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path as File
+from typing import Any
+
+import pytest
+import yaml
+from rendering import inputs_of_example, render_example
+
+from reconcile.act.applied import Outcome
+from reconcile.act.apply import Writer, short_digest
+from reconcile.act.belonging import Plan
+from reconcile.act.dry_run import try_phase
+from reconcile.act.schemas import packaged_schemas
+from reconcile.borrow.loan import Loan
+from reconcile.diff import document, text
+from reconcile.diff.build import diff_of
+from reconcile.diff.entry import Change, Diff, Entry, Untried
+from reconcile.diff.explain import explained
+from reconcile.diff.redact import Redactor
+from reconcile.diff.rules import Rules, edited, masked, rules_from
+from reconcile.diff.schemas import UNKNOWN
+from reconcile.diff.trial import Operation, Trial
+from reconcile.diff.values import same, satisfies
+from reconcile.diff.waits import waits_of
+from reconcile.diff.walk import FieldChange, changes, steps_text, unmet
+from reconcile.rehearsal.access import Rbac
+from reconcile.rehearsal.client import EmbeddedClient
+from reconcile.rehearsal.clock import SimulatedClock
+from reconcile.rehearsal.cluster import EmbeddedCluster
+from renderer.catalog.declare import step_from
+from renderer.catalog.kinds import Kinds, rows_from
+from renderer.digest import digest_of
+from renderer.documents import without_lines
+from renderer.errors import ExitCode, Problem
+from renderer.model.path import ABSENT, parse_path
+from renderer.model.phase import Deletion, Owned, Phase, Position
+from renderer.model.ref import Body, Ref, ref_of
+from renderer.model.rendered import Manifest, Pending, RenderedPhase, RenderedPlan, RenderedStep
+from renderer.schema_door import document_problems
+
+ROOT = File(__file__).resolve().parents[1]
+PHASES = File(__file__).parent / "diff_cases" / "phases"
+START = datetime(2026, 11, 28, 12, 0, 0, tzinfo=UTC)
+SCHEMAS = packaged_schemas()
+PLAN = {
+    "apiVersion": "management.harvesterhci.io/v1beta1",
+    "kind": "UpgradePlan",
+    "metadata": {"name": "up"},
+    "spec": {"version": "v1.8.0"},
+}
+
+
+def read(file: File) -> Any:
+    return yaml.safe_load(file.read_text(encoding="utf-8"))
+
+
+KINDS = Kinds(row for file in sorted((ROOT / "templates/_kinds").glob("*.yaml")) for row in rows_from(read(file)))
+RULES = rules_from(read(ROOT / "templates/_diff/rules.yaml"))
+
+
+@pytest.mark.parametrize("case", sorted(PHASES.iterdir()), ids=lambda case: case.name)
+def test_phase(case: File) -> None:
+    """`case.yaml` has `cluster` (there all along), `created` by another manager, `applied` by us, and `steps`."""
+    declared = read(case / "case.yaml")
+
+    found, writes = diffed(declared)
+
+    told = f"{text.table(found)}\n{text.details(found)}exit code {found.exit_code()}\n"
+    assert told == (case / "expected.txt").read_text(encoding="utf-8")
+    assert writes == 0
+    answer = json.loads(json.dumps(document.to_json(found)))
+    assert document_problems(without_lines(answer, "diff"), "diff") == []
+    for secret in declared.get("secrets", ()):
+        assert secret not in told
+        assert secret not in json.dumps(answer)
+
+
+def diffed(case: Mapping[str, Any]) -> tuple[Diff, int]:
+    """The diff, and how many writes it took."""
+    whole = EmbeddedCluster(SimulatedClock(START), () if case.get("unserved") else None)
+    whole.seed((PLAN, *case.get("cluster", ())))
+    admin = whole.client()
+    plan = Plan.of(admin.get(KINDS.row(PLAN["apiVersion"], "UpgradePlan").kind, ref_of(PLAN)).body)
+    for manager, bodies in case.get("created", {}).items():
+        for body in bodies:
+            admin.create(KINDS.row(body["apiVersion"], body["kind"]).kind, body, field_manager=manager)
+    writer = Writer(cluster=admin, kinds=KINDS, schemas=SCHEMAS, plan=plan)
+    for body in case.get("applied", ()):
+        assert writer.own(made(body, Owned(file="it.yaml.j2")), None).problem is None
+    account = case.get("account")
+    access = Rbac(whole.store.everything(), namespace="harvester-system", account=account) if account else None
+    client = whole.client(access=access)
+    phase = phase_of(case)
+    trials = try_phase(
+        Writer(cluster=client, kinds=KINDS, schemas=SCHEMAS, plan=plan),
+        phase,
+        recorded={manifest.ref: manifest.digest for manifest in phase.manifests() if case.get("recorded")},
+        loans=[Loan.from_status({**item, "taken": "2026-11-28T09:00:00Z"}) for item in case.get("loans", ())],
+    )
+    words = {manifest.file: case["waitsFor"] for manifest in phase.manifests() if "waitsFor" in case}
+    found = diff_of("up", phase, trials, rules=RULES, schemas=SCHEMAS, waits_for=words)
+    return found, len(client.log.writes)
+
+
+def phase_of(case: Mapping[str, Any]) -> RenderedPhase:
+    phase = Phase(
+        name="Phase",
+        number=60,
+        folder="60-phase",
+        description="",
+        active="Phasing",
+        completed="Phased",
+        deletion=Deletion.FREE,
+    )
+    return RenderedPhase(phase=phase, steps=tuple(step_of(item) for item in case["steps"]))
+
+
+def step_of(item: Mapping[str, Any]) -> RenderedStep:
+    """As rendering makes it: declarations with the manifests that their templates render."""
+    raws = [*item.get("owned", ()), *item.get("borrowed", ())]
+    declared = {
+        key: [{"file": f"{raw['manifest']['kind'].lower()}.yaml.j2", **without(raw)} for raw in item.get(key, ())]
+        for key in ("owned", "borrowed")
+    }
+    step = step_from({"name": item["name"], **declared}, Position.DURING)
+    manifests = tuple(
+        made(raw["manifest"], spec, raw.get("runTime", ())) for raw, spec in zip(raws, step.manifests, strict=True)
+    )
+    return RenderedStep(
+        phase="Phase",
+        step=step,
+        manifests=manifests,
+        skipped=item.get("skipped"),
+        pending=tuple(Pending(**pending) for pending in item.get("pending", ())),
+    )
+
+
+def without(raw: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in raw.items() if key not in ("manifest", "runTime")}
+
+
+def made(body: Body, spec: Any, run_time: Any = ()) -> Manifest:
+    file = f"60-phase/{body['kind'].lower()}-{body['metadata']['name']}.yaml"
+    return Manifest(
+        file=file,
+        template=f"60-phase/{spec.file}",
+        spec=spec,
+        body=body,
+        run_time=tuple(map(parse_path, run_time)),
+        images=(),
+        digest=digest_of(body),
+    )
+
+
+def test_the_packaged_rules_are_what_their_schema_says() -> None:
+    raw = read(ROOT / "templates/_diff/rules.yaml")
+    assert document_problems(without_lines(raw, "rules"), "diff-rules") == []
+    assert RULES.masked
+    assert RULES.secret
+
+
+# -------------------------------------------------------------------------------------------------- one diff as JSON
+
+REF = Ref(api_version="v1", kind="Secret", namespace="ns", name="it")
+
+
+def entry(operation: Operation, **parts: Any) -> Entry:
+    return Entry(operation=operation, step="P/S", ref=REF, file="f.yaml", template="f.yaml.j2", **parts)
+
+
+def diff(*operations: Operation, untried: tuple[Untried, ...] = ()) -> Diff:
+    return Diff(plan="up", phase="P", entries=tuple(map(entry, operations)), untried=untried)
+
+
+NOT_KNOWN = Untried(step="P/S", pending=(Pending(input="nodes", remedy="give them"),))
+
+
+@pytest.mark.parametrize(
+    ("found", "code"),
+    [
+        (diff(), ExitCode.YES),
+        (diff(Operation.UNCHANGED, Operation.SKIP, Operation.RETURN_LATER), ExitCode.YES),
+        (diff(Operation.UNCHANGED, untried=(Untried(step="P", skipped="it is not needed"),)), ExitCode.YES),
+        *((diff(operation), ExitCode.NO) for operation in ("create", "change", "adopt", "borrow", "wait", "pending")),
+        (diff(untried=(NOT_KNOWN,)), ExitCode.NO),
+        (diff(Operation.CREATE, Operation.CONFLICT), ExitCode.CLUSTER),
+        (diff(Operation.REFUSED), ExitCode.CLUSTER),
+    ],
+)
+def test_exit_codes_are_those_of_kubectl_diff(found: Diff, code: ExitCode) -> None:
+    assert found.exit_code() is code
+
+
+def test_json_tells_absent_from_null_and_empty() -> None:
+    fields = (
+        Change(field="a", before=ABSENT, after=None),
+        Change(field="b", before="", after=ABSENT),
+        Change(field="c", before=None, after=[]),
+    )
+    told = document.to_json(Diff(plan="up", phase="P", entries=(entry(Operation.CHANGE, changes=fields),)))
+    assert told == {
+        "plan": "up",
+        "phase": "P",
+        "changes": True,
+        "summary": {"change": 1},
+        "entries": [
+            {
+                "operation": "change",
+                "step": "P/S",
+                "apiVersion": "v1",
+                "kind": "Secret",
+                "namespace": "ns",
+                "name": "it",
+                "file": "f.yaml",
+                "template": "f.yaml.j2",
+                "fields": [
+                    {"field": "a", "after": None},
+                    {"field": "b", "before": ""},
+                    {"field": "c", "before": None, "after": []},
+                ],
+            }
+        ],
+        "untried": [],
+    }
+
+
+def test_warnings_and_refusals_of_secrets_are_told_without_values() -> None:
+    body = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "it"},
+        "data": {"a": "aHVudGVyMjI=", "b": "eA=="},
+    }
+    message = 'data.a: Invalid value: "x": must not be "hunter22"; data.b: Invalid value: "aHVudGVyMjI=": no'
+    trial = Trial(
+        step="Phase/S",
+        manifest=made(body, Owned(file="it.yaml.j2")),
+        operation=Operation.REFUSED,
+        problem=Problem(reason="Invalid", message=message),
+        warnings=("hunter22 is weak",),
+    )
+
+    (told,) = diff_of("up", phase_of({"steps": []}), [trial], rules=RULES, schemas=SCHEMAS).entries
+
+    assert told.problem is not None
+    assert told.problem.message == 'data.a: must not be "*** (1)"; data.b: no'
+    assert told.warnings == ("*** (1) is weak",)
+
+
+# ------------------------------------------------------------------------------------------------------------- walk
+
+POD = {"apiVersion": "v1", "kind": "Pod"}
+DEPLOYMENT = {"apiVersion": "apps/v1", "kind": "Deployment"}
+
+
+def containers(*items: Any) -> dict[str, Any]:
+    return {**DEPLOYMENT, "spec": {"template": {"spec": {"containers": list(items)}}}}
+
+
+def walked(before: Body, after: Body) -> list[tuple[str, Any, Any]]:
+    found = changes(before, after, SCHEMAS.of(after))
+    return [(steps_text(change.path), change.before, change.after) for change in found]
+
+
+CONTAINERS = "spec.template.spec.containers"
+WALKS = {
+    "a keyed list by its keys": (
+        containers({"name": "a", "image": "x"}, {"name": "b"}),
+        containers({"name": "b"}, {"name": "c"}, {"name": "a", "image": "y"}),
+        [(f"{CONTAINERS}[name=a].image", "x", "y"), (f"{CONTAINERS}[name=c]", ABSENT, {"name": "c"})],
+    ),
+    "the order alone": (
+        containers({"name": "a"}, {"name": "b"}),
+        containers({"name": "b"}, {"name": "a"}),
+        [(CONTAINERS, [{"name": "a"}, {"name": "b"}], [{"name": "b"}, {"name": "a"}])],
+    ),
+    "keys that the server fills in": (
+        containers({"name": "a", "ports": [{"containerPort": 80, "protocol": "TCP"}]}),
+        containers({"name": "a", "ports": [{"containerPort": 80}]}),
+        [(f"{CONTAINERS}[name=a].ports[containerPort=80,protocol=TCP].protocol", "TCP", ABSENT)],
+    ),
+    "keys that do not tell apart": (
+        containers({"name": "a"}, {"name": "a"}),
+        containers({"name": "a"}),
+        [(CONTAINERS, [{"name": "a"}, {"name": "a"}], [{"name": "a"}])],
+    ),
+    "a set": (
+        {**POD, "metadata": {"finalizers": ["a", "b"]}},
+        {**POD, "metadata": {"finalizers": ["b", "a"]}},
+        [],
+    ),
+    "an atomic list": (
+        containers({"name": "a", "args": ["x", "y"]}),
+        containers({"name": "a", "args": ["y", "x"]}),
+        [(f"{CONTAINERS}[name=a].args", ["x", "y"], ["y", "x"])],
+    ),
+    "quantities by what they amount to": (
+        containers({"name": "a", "resources": {"limits": {"cpu": "1000m", "memory": "1Gi", "x": "1e3", "y": "2"}}}),
+        containers({"name": "a", "resources": {"limits": {"cpu": 1, "memory": "1024Mi", "x": "1k", "y": "2m"}}}),
+        [(f"{CONTAINERS}[name=a].resources.limits.y", "2", "2m")],
+    ),
+    "text that looks like a quantity": (
+        {**POD, "metadata": {"labels": {"a": "1000m"}}},
+        {**POD, "metadata": {"labels": {"a": "1"}}},
+        [("metadata.labels.a", "1000m", "1")],
+    ),
+    "true is not one": ({"kind": "X", "a": True}, {"kind": "X", "a": 1}, [("a", True, 1)]),
+    "another type": ({"kind": "X", "a": {"b": 1}}, {"kind": "X", "a": [1]}, [("a", {"b": 1}, [1])]),
+    "keys that need quotes": (
+        {"kind": "X", "a": {"b/c.d": 1}},
+        {"kind": "X", "a": {"b/c.d": 2}},
+        [('a["b/c.d"]', 1, 2)],
+    ),
+    "owners of a custom kind": (
+        {**PLAN, "metadata": {"ownerReferences": [{"uid": "1", "name": "a"}, {"uid": "2"}]}},
+        {**PLAN, "metadata": {"ownerReferences": [{"uid": "2"}, {"uid": "1", "name": "b"}]}},
+        [("metadata.ownerReferences[uid=1].name", "a", "b")],
+    ),
+    "a keyed list of a custom kind": (
+        {**PLAN, "status": {"conditions": [{"type": "Ready", "status": "True"}]}},
+        {**PLAN, "status": {"conditions": [{"type": "Other"}, {"type": "Ready", "status": "False"}]}},
+        [
+            ("status.conditions[type=Ready].status", "True", "False"),
+            ("status.conditions[type=Other]", ABSENT, {"type": "Other"}),
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WALKS.values(), ids=WALKS)
+def test_walk(case: tuple[Body, Body, list[Any]]) -> None:
+    before, after, expected = case
+    assert walked(before, after) == expected
+
+
+def test_nothing_is_unmet_that_a_server_filled_in() -> None:
+    live = containers(
+        {"name": "a", "image": "x", "ports": [{"containerPort": 80, "protocol": "TCP"}]}, {"name": "side"}
+    )
+    wanted = containers({"name": "a", "image": "x", "ports": [{"containerPort": 80}]})
+    assert list(unmet(live, wanted, SCHEMAS.of(live))) == []
+    (change,) = unmet(live, containers({"name": "a", "image": "y"}), SCHEMAS.of(live))
+    assert (steps_text(change.path), change.before, change.after) == (f"{CONTAINERS}[name=a].image", "x", "y")
+
+
+@pytest.mark.parametrize(
+    ("live", "wanted", "good"),
+    [
+        ({"a": 1, "b": 2}, {"a": 1}, True),
+        ({"a": 1}, {"a": 1, "b": None}, True),
+        ({"a": 1, "b": None}, {"b": None}, True),
+        ({"a": 1}, {"a": True}, False),
+        ([{"a": 1, "b": 2}], [{"a": 1}], True),
+        ([{"a": 1}, {"a": 1}], [{"a": 1}], False),
+        ([], [], True),
+        (ABSENT, [], False),
+        (ABSENT, {}, False),
+        ({"a": 1}, {}, True),
+    ],
+)
+def test_satisfies(live: Any, wanted: Any, good: bool) -> None:
+    assert satisfies(live, wanted) is good
+
+
+@pytest.mark.parametrize(
+    ("left", "right"), [({"a": [True]}, {"a": [1]}), ({}, []), (0, False), (None, ABSENT), ([1], [1, 2])]
+)
+def test_not_the_same(left: Any, right: Any) -> None:
+    assert not same(left, right)
+
+
+# ---------------------------------------------------------------------------------------------------------- explain
+
+
+def explanation(before: Any, after: Any) -> list[tuple[str, Any, Any]]:
+    found = explained(FieldChange(path=("a",), before=before, after=after))
+    return [(steps_text(change.path), change.before, change.after) for change in found]
+
+
+def test_an_item_at_the_head_is_one_change() -> None:
+    assert explanation(["a", "b", "c"], ["x", "a", "b", "c"]) == [("a[0]", ABSENT, "x")]
+
+
+def test_items_are_explained_in_their_order() -> None:
+    before = [{"n": index, "v": 1} for index in range(12)]
+    after = [{"n": index, "v": 2 if index in (2, 10) else 1} for index in range(12)]
+    assert explanation(before, after) == [("a[2].v", 1, 2), ("a[10].v", 1, 2)]
+
+
+@pytest.mark.parametrize(("before", "after"), [("x", "y"), ([1, 2], []), (list(range(60)), list(range(61))), ([], [1])])
+def test_what_is_better_shown_as_a_whole_is(before: Any, after: Any) -> None:
+    assert explanation(before, after) == [("a", before, after)]
+
+
+def test_deepdiff_and_the_client_are_not_loaded_for_equal_objects() -> None:
+    code = """
+import sys
+from reconcile.diff import build, document, text
+from reconcile.act import apply, dry_run
+from reconcile.diff.waits import waits_of
+from reconcile.diff.walk import changes
+from reconcile.diff.schemas import UNKNOWN
+assert not list(changes({"a": [1]}, {"a": [1]}, UNKNOWN))
+loaded = {"deepdiff", "kubernetes", "requests"} & sys.modules.keys()
+assert not loaded, loaded
+"""
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
+
+
+# -------------------------------------------------------------------------------------------------- redact and mask
+
+
+def secret(**data: str) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "Secret", "data": data}
+
+
+def test_equal_values_have_equal_numbers_all_through_a_run() -> None:
+    redactor = Redactor(RULES.secret)
+    first = redactor.one(secret(a="aHVudGVyMjI=", b="bGV0bWVpbjE="))
+    second = redactor.one({"apiVersion": "v1", "kind": "Secret", "stringData": {"c": "letmein1"}})
+    assert first["data"] == {"a": "*** (1)", "b": "*** (2)"}
+    assert second["stringData"] == {"c": "*** (2)"}
+
+
+def test_both_sides_of_a_comparison_use_kubectls_words() -> None:
+    before, after = Redactor(RULES.secret).pair(
+        secret(a="eA==", b="eA==", c="eA=="), secret(a="eA==", b="eQ==", d="eQ==")
+    )
+    assert before["data"] == {"a": "*** (1)", "b": "*** (before)", "c": "*** (1)"}
+    assert after["data"] == {"a": "*** (1)", "b": "*** (after)", "d": "*** (2)"}
+
+
+def test_what_is_no_base64_and_what_is_no_text_is_hidden_as_well() -> None:
+    rules = rules_from({"redact": [{"paths": ["spec.config", 'spec.items["*"].token']}]})
+    body = {"kind": "X", "spec": {"config": {"user": "me", "n": 1}, "items": [{"token": "a"}, {"token": None}, {}]}}
+    assert Redactor(RULES.secret).one(secret(a="!!"))["data"] == {"a": "*** (1)"}
+    assert Redactor(rules.secret).one(body)["spec"] == {
+        "config": "*** (1)",
+        "items": [{"token": "*** (2)"}, {"token": None}, {}],
+    }
+
+
+def test_other_kinds_are_shown() -> None:
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": "shown"}}
+    assert Redactor(RULES.secret).one(body) == body
+
+
+def test_a_mapping_that_held_noise_only_goes_with_it() -> None:
+    noise = {"kubectl.kubernetes.io/last-applied-configuration": "{}"}
+    body = {"apiVersion": "v1", "kind": "X", "metadata": {"name": "it", "uid": "1", "annotations": noise}, "status": {}}
+    assert masked(body, RULES) == {"apiVersion": "v1", "kind": "X", "metadata": {"name": "it"}}
+
+
+def test_masking_changes_no_object_in_place() -> None:
+    body = {"apiVersion": "v1", "kind": "X", "metadata": {"name": "it", "uid": "1"}}
+    masked(body, RULES)
+    assert body["metadata"] == {"name": "it", "uid": "1"}
+
+
+def test_a_rule_without_its_kind_is_for_all_and_with_it_for_that_only() -> None:
+    rules = Rules(
+        masked=rules_from({"mask": [{"kinds": [{"apiVersion": "v1", "kind": "A"}], "paths": ["x"]}]}).masked, secret=()
+    )
+    assert masked({"apiVersion": "v1", "kind": "A", "x": 1}, rules) == {"apiVersion": "v1", "kind": "A"}
+    assert masked({"apiVersion": "v2", "kind": "A", "x": 1}, rules)["x"] == 1
+
+
+def test_an_edit_tells_where_it_is() -> None:
+    seen: list[Any] = []
+
+    def edit(path: Any, value: Any) -> Any:
+        seen.append((path, value))
+        return value
+
+    value = {"a": [{"b": 1}, {"b": 2}, 3]}
+    assert edited(value, parse_path('a["*"].b'), edit) == value
+    assert seen == [(("a", 0, "b"), 1), (("a", 1, "b"), 2)]
+
+
+def test_an_unknown_place_has_atomic_lists() -> None:
+    assert (UNKNOWN.at("a").item().keys, UNKNOWN.at("a").is_set) == ((), False)
+
+
+# ---------------------------------------------------------------------------------------------------- a whole example
+
+
+def on_example() -> tuple[RenderedPlan, Writer, EmbeddedClient]:
+    """The three-node example and its cluster."""
+    inputs, rendered = inputs_of_example("three-node"), render_example("three-node")
+    assert inputs.plan is not None
+    whole = EmbeddedCluster(SimulatedClock(START))
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "cattle-system"}}
+    whole.seed((namespace, inputs.plan.body, *(source.body for source in inputs.objects)))
+    client = whole.client()
+    plan = Plan.of(client.get(KINDS.row(PLAN["apiVersion"], "UpgradePlan").kind, ref_of(inputs.plan.body)).body)
+    client.log.clear()
+    return rendered.plan, Writer(cluster=client, kinds=KINDS, schemas=SCHEMAS, plan=plan), client
+
+
+def test_a_diff_reads_each_object_once_and_tries_it_once() -> None:
+    plan, writer, client = on_example()
+    tried = [trial for phase in plan.phases for trial in try_phase(writer, phase)]
+    counts = Counter(trial.operation for trial in tried)
+    asked = Counter((request.verb, request.dry_run) for request in client.log.requests)
+
+    assert counts[Operation.REFUSED] == 0
+    assert asked == {
+        ("get", False): len(tried) - counts[Operation.PENDING],
+        ("apply", True): counts[Operation.CREATE],
+        ("patch", True): counts[Operation.BORROW],
+    }
+    assert len(client.log.requests) == 47
+    assert client.log.writes == ()
+
+
+def test_a_first_apply_is_one_write_an_object_and_a_second_none() -> None:
+    plan, writer, client = on_example()
+    owned = [m for phase in plan.phases for step in phase.steps for m in step.manifests if not m.borrowed]
+
+    first = [writer.own(manifest, None) for manifest in owned]
+    assert {applied.outcome for applied in first} == {Outcome.CREATED}
+    assert len(client.log.requests) == len(client.log.writes) == len(owned) == 16
+
+    client.log.clear()
+    again = [writer.own(m, done.body, recorded=short_digest(m.digest)) for m, done in zip(owned, first, strict=True)]
+    assert {applied.outcome for applied in again} == {Outcome.UNCHANGED}
+    assert client.log.requests == ()
+
+
+def test_the_same_example_twice_is_the_same_text() -> None:
+    """Numbers, orders and words depend on nothing but what is there."""
+    plan, writer, _ = on_example()
+    phase = next(phase for phase in plan.phases if phase.phase.name == "NodeUpgrade")
+    words = waits_of(phase)
+    tables = [
+        text.table(diff_of(plan.plan, phase, try_phase(writer, phase), rules=RULES, schemas=SCHEMAS, waits_for=words))
+        for _ in range(2)
+    ]
+    assert tables[0] == tables[1]
+    assert "NodeUpgrade/SingleNode on 3 nodes: skipped, with several nodes Rancher sets the pace" in tables[0]
+    assert "pre-drain-charlie-1-tink-system is ready" in tables[0]
