@@ -156,9 +156,11 @@ class _Step:
 
     def _fetched(self, record: StepRecord) -> bool:
         for fetch in self.step.fetches:
-            missing = self.draft.world.unfetched.get(fetch.name)
-            if missing is None:
+            if fetch.name in self.draft.world.fetched:
                 continue
+            missing = self.draft.world.unfetched.get(fetch.name)
+            if missing is None:  # it is read once the status says that the step has begun
+                return False
             if missing.absent and fetch.absent is not None:
                 self.draft.status = self.draft.status.with_skipped(self.item.phase, fetch.absent.because)
                 self.draft.record(self.key, record.ending(StepState.SKIPPED, self.draft.now, fetch.absent.because))

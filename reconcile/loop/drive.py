@@ -76,7 +76,7 @@ class Drive:
                 return Ending.OVER
             if moved:
                 quiet_since = self._clock.now()
-            due = self._next(last)
+            due = self._next(last, self._clock.now() - quiet_since)
             if due is None or (self._world.next_due() is None and self._is_still(quiet_since)):
                 return Ending.STANDSTILL
             self._clock.advance(max(0.0, (min(due, end) - self._clock.now()).total_seconds()))
@@ -93,7 +93,7 @@ class Drive:
             done = self._round(name)
             acted = self._world.step(self._clock.now())
             self._settle()
-            again = done is not None and (done.again or bool(done.results))
+            again = done is not None and not done.problems and (done.again or bool(done.results))
             moved = moved or again or acted
             if not (again or acted) or (done is not None and done.over):
                 return done, moved
@@ -110,12 +110,13 @@ class Drive:
         self._on_round(done)
         return done
 
-    def _next(self, last: Round | None) -> datetime | None:
+    def _next(self, last: Round | None, quiet: timedelta) -> datetime | None:
+        """The longer nothing has moved, the later the next look; what the world does is never missed."""
         now = self._clock.now()
         times = [self._world.next_due()]
         if last is None:
             times.append(now + _AWAY_RETRY)
         elif last.recheck is not None or last.problems:
-            times.append(now + timedelta(seconds=last.recheck or 1.0))
+            times.append(now + max(timedelta(seconds=last.recheck or 1.0), quiet / 2))
         found = [time for time in times if time is not None]
         return max(min(found), now + timedelta(milliseconds=100)) if found else None

@@ -177,6 +177,7 @@ class _PlanRound:
             now=parts.now(),
             attended=parts.attended,
             blocker=self._blocker(status),
+            fetched=frozenset(self.memory.fetched),
             unfetched=missing,
             passes=self.memory.passes,
             errors=self.memory.errors,
