@@ -10,7 +10,7 @@ import base64
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from reconcile.rehearsal.builtin_rules import TEMPLATE_GENERATION
+from reconcile.rehearsal.builtin_setup import TEMPLATE_GENERATION
 
 Content = Callable[[dict[str, Any]], dict[str, Any]]
 

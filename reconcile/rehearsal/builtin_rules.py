@@ -6,17 +6,13 @@ does not write are only there where the loop or an actor can meet them.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from reconcile.cluster.errors import Cause
-from reconcile.rehearsal.selectors import selects
+from reconcile.rehearsal import builtin_causes, builtin_setup
 from renderer.model.ref import Body
-
-_KEY = re.compile(r"[-._a-zA-Z0-9]+")
-TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 
 SetUp = Callable[[dict[str, Any]], dict[str, Any]]
 
@@ -82,167 +78,6 @@ def at(body: Body, path: str) -> Any:
     return value
 
 
-def _with_labels(body: dict[str, Any], labels: Mapping[str, str]) -> dict[str, Any]:
-    """Adds labels to the pod template; those that are there already win."""
-    template = body["spec"]["template"]
-    metadata = {**template["metadata"], "labels": {**labels, **(template["metadata"].get("labels") or {})}}
-    return {**body, "spec": {**body["spec"], "template": {**template, "metadata": metadata}}}
-
-
-def _job(body: dict[str, Any]) -> dict[str, Any]:
-    """A Job selects its pods by a label with its own uid, unless it says that it does not want that."""
-    if body["spec"]["manualSelector"]:
-        return body
-    name, uid = body["metadata"]["name"], body["metadata"]["uid"]
-    by_uid = {"batch.kubernetes.io/controller-uid": uid}
-    by_name = {"job-name": name, "batch.kubernetes.io/job-name": name}
-    body = _with_labels(body, {**by_name, "controller-uid": uid, **by_uid})
-    selector = body["spec"].get("selector") or {}
-    matched = {**selector, "matchLabels": {**by_uid, **(selector.get("matchLabels") or {})}}
-    return {**body, "spec": {**body["spec"], "selector": matched}}
-
-
-def _service(body: dict[str, Any]) -> dict[str, Any]:
-    spec = body["spec"]
-    if spec["type"] == "ExternalName":
-        return body
-    address = spec.get("clusterIP") or _address(body["metadata"]["uid"])
-    addresses = {"clusterIP": address, "clusterIPs": [address]}
-    return {**body, "spec": {"ipFamilies": ["IPv4"], "ipFamilyPolicy": "SingleStack", **spec, **addresses}}
-
-
-def _address(uid: str) -> str:
-    """An address of the usual range that follows from the uid alone."""
-    number = int(uid[:8], 16)
-    return f"10.43.{number >> 8 & 255}.{number & 255}"
-
-
-def _kept_address(new: dict[str, Any], old: Body) -> dict[str, Any]:
-    """A Service that does not name its addresses keeps those that it was given."""
-    given = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy")
-    spec = {name: old["spec"][name] for name in given if name in old["spec"]} | new["spec"]
-    return {**new, "spec": spec}
-
-
-def _template_counted(new: dict[str, Any], old: Body) -> dict[str, Any]:
-    """A DaemonSet counts changes of its template in an annotation."""
-    before = (old["metadata"].get("annotations") or {}).get(TEMPLATE_GENERATION, "1")
-    number = int(before) + (new["spec"]["template"] != old["spec"]["template"])
-    annotations = {**(new["metadata"].get("annotations") or {}), TEMPLATE_GENERATION: str(number)}
-    return {**new, "metadata": {**new["metadata"], "annotations": annotations}}
-
-
-def _node(body: dict[str, Any]) -> dict[str, Any]:
-    """Admission keeps pods away until the kubelet has said that it is ready."""
-    taint = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
-    taints = body["spec"].get("taints") or []
-    return body if taint in taints else {**body, "spec": {**body["spec"], "taints": [*taints, taint]}}
-
-
-def _namespace(body: dict[str, Any]) -> dict[str, Any]:
-    return {**body, "spec": {"finalizers": ["kubernetes"]}, "status": {"phase": "Active"}}
-
-
-def _claim(body: dict[str, Any]) -> dict[str, Any]:
-    """Admission protects a claim that a pod uses."""
-    finalizers = [*(body["metadata"].get("finalizers") or ()), "kubernetes.io/pvc-protection"]
-    metadata = {**body["metadata"], "finalizers": list(dict.fromkeys(finalizers))}
-    return {**body, "metadata": metadata, "status": {"phase": "Pending"}}
-
-
-def _pod(body: dict[str, Any]) -> dict[str, Any]:
-    """What admission adds, but for the volume with the service account's token."""
-    spec = {"serviceAccountName": "default", "serviceAccount": "default", "priority": 0, **body["spec"]}
-    spec = {"preemptionPolicy": "PreemptLowerPriority", **spec, "tolerations": _tolerations(spec)}
-    return {**body, "spec": spec, "status": {"phase": "Pending", "qosClass": "BestEffort"}}
-
-
-def _tolerations(spec: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """A pod stays for five minutes on a node that is in trouble, unless it says otherwise."""
-    given = list(spec.get("tolerations") or ())
-    tolerated = {item.get("key") for item in given if item.get("effect") in (None, "NoExecute")}
-    keys = () if None in tolerated else ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
-    added = [
-        {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
-        for key in keys
-        if key not in tolerated
-    ]
-    return given + added
-
-
-def _definition(body: dict[str, Any]) -> dict[str, Any]:
-    stored = [version["name"] for version in body["spec"]["versions"] if version["storage"]]
-    return {**body, "status": {**body["status"], "storedVersions": stored}}
-
-
-def _required(field: str, detail: str) -> Cause:
-    return Cause(field=field, message=f"Required value: {detail}", reason="FieldValueRequired")
-
-
-def _unsupported(field: str, value: Any, supported: str) -> Cause:
-    message = f'Unsupported value: "{value}": supported values: {supported}'
-    return Cause(field=field, message=message, reason="FieldValueNotSupported")
-
-
-def _pod_causes(path: str, spec: Mapping[str, Any]) -> Iterator[Cause]:
-    if not spec.get("containers"):
-        yield _required(f"{path}.containers", "")
-    for group in ("initContainers", "containers"):
-        for index, container in enumerate(spec.get(group) or ()):
-            for name in ("name", "image"):
-                if not container.get(name):
-                    yield _required(f"{path}.{group}[{index}].{name}", "")
-
-
-def _job_causes(body: Body) -> Iterator[Cause]:
-    pod = body["spec"]["template"]["spec"]
-    yield from _pod_causes("spec.template.spec", pod)
-    if pod["restartPolicy"] == "Always":
-        yield _required("spec.template.spec.restartPolicy", 'valid values: "OnFailure", "Never"')
-    yield from _selection_causes(body)
-
-
-def _workload_causes(body: Body) -> Iterator[Cause]:
-    template = body["spec"]["template"]
-    yield from _pod_causes("spec.template.spec", template["spec"])
-    if template["spec"]["restartPolicy"] != "Always":
-        yield _unsupported("spec.template.spec.restartPolicy", template["spec"]["restartPolicy"], '"Always"')
-    if not body["spec"].get("selector"):
-        yield _required("spec.selector", "")
-    yield from _selection_causes(body)
-
-
-def _selection_causes(body: Body) -> Iterator[Cause]:
-    selector = body["spec"].get("selector")
-    labels = (body["spec"]["template"].get("metadata") or {}).get("labels") or {}
-    if selector is None or not selects(selector, labels):
-        message = f"Invalid value: {labels!r}: `selector` does not match template `labels`"
-        yield Cause(field="spec.template.metadata.labels", message=message, reason="FieldValueInvalid")
-
-
-def _config_map_causes(body: Body) -> Iterator[Cause]:
-    contents: Mapping[str, Any] = body.get("data") or {}
-    others: Mapping[str, Any] = body.get("binaryData") or {}
-    for name, keys in (("data", contents), ("binaryData", others)):
-        for key in keys:
-            if not _KEY.fullmatch(key) or len(key) > 253:
-                message = f"Invalid value: {key!r}: a valid config key must consist of letters, digits, '-', '_' or '.'"
-                yield Cause(field=f"{name}[{key}]", message=message, reason="FieldValueInvalid")
-    for key in sorted(set(contents) & set(others)):
-        message = f"Invalid value: {key!r}: duplicate of key present in binaryData"
-        yield Cause(field=f"data[{key}]", message=message, reason="FieldValueInvalid")
-
-
-def _bare_pod_causes(body: Body) -> Iterator[Cause]:
-    return _pod_causes("spec", body["spec"])
-
-
-def _service_causes(body: Body) -> Iterator[Cause]:
-    spec = body["spec"]
-    if not spec.get("ports") and spec["type"] != "ExternalName" and spec.get("clusterIP") != "None":
-        yield _required("spec.ports", "")
-
-
 _JOB_FIXED = ("completions", "selector", "template", "completionMode", "podFailurePolicy", "backoffLimitPerIndex")
 _CLASS_FIXED = tuple(
     Fixed(path=name, message=f"updates to {name} are forbidden.", forbidden=True)
@@ -253,7 +88,7 @@ _CLAIM_FIXED = ("accessModes", "selector", "volumeMode", "storageClassName", "vo
 _POD_TEXT = "pod updates may not change fields other than the containers' images and a few others"
 _SPEC = ("spec",)
 _SELECTOR = (Fixed(path="spec.selector"),)
-_WORKLOAD = BuiltinRules(status=True, counted=_SPEC, fixed=_SELECTOR, check=_workload_causes)
+_WORKLOAD = BuiltinRules(status=True, counted=_SPEC, fixed=_SELECTOR, check=builtin_causes.workload_causes)
 _PLAIN = BuiltinRules()
 _COUNTED = BuiltinRules(status=True, counted=_SPEC)
 _BINDING = BuiltinRules(fixed=(Fixed(path="roleRef", message="cannot change roleRef"),))
@@ -283,17 +118,21 @@ RULES: Mapping[str, BuiltinRules] = {
         status=True,
         counted=_SPEC,
         fixed=_fixed(("group", "scope", "names.plural", "names.kind")),
-        set_up=_definition,
+        set_up=builtin_setup.definition,
         status_ignores=(("metadata",), ("spec",)),
     ),
     "apps/v1 DaemonSet": BuiltinRules(
-        status=True, counted=_SPEC, fixed=_SELECTOR, check=_workload_causes, carry_over=_template_counted
+        status=True,
+        counted=_SPEC,
+        fixed=_SELECTOR,
+        check=builtin_causes.workload_causes,
+        carry_over=builtin_setup.template_counted,
     ),
     "apps/v1 Deployment": BuiltinRules(
         status=True,
         counted=_SPEC,
         fixed=_SELECTOR,
-        check=_workload_causes,
+        check=builtin_causes.workload_causes,
         status_ignores=(("spec",), ("metadata", "labels")),
     ),
     "apps/v1 ReplicaSet": _WORKLOAD,
@@ -301,14 +140,14 @@ RULES: Mapping[str, BuiltinRules] = {
         status=True,
         counted=_SPEC,
         fixed=_fixed_spec(_SET_FIXED, "updates to statefulset spec for fields other than a few are forbidden"),
-        check=_workload_causes,
+        check=builtin_causes.workload_causes,
     ),
     "batch/v1 Job": BuiltinRules(
         status=True,
         counted=_SPEC,
         fixed=_fixed((*_JOB_FIXED, "managedBy", "successPolicy")),
-        set_up=_job,
-        check=_job_causes,
+        set_up=builtin_setup.job,
+        check=builtin_causes.job_causes,
     ),
     "coordination.k8s.io/v1 Lease": _PLAIN,
     "discovery.k8s.io/v1 EndpointSlice": BuiltinRules(
@@ -321,30 +160,30 @@ RULES: Mapping[str, BuiltinRules] = {
     "rbac.authorization.k8s.io/v1 Role": _PLAIN,
     "rbac.authorization.k8s.io/v1 RoleBinding": _BINDING,
     "storage.k8s.io/v1 StorageClass": BuiltinRules(fixed=(*_CLASS_FIXED, Fixed(path="volumeBindingMode"))),
-    "v1 ConfigMap": BuiltinRules(check=_config_map_causes),
+    "v1 ConfigMap": BuiltinRules(check=builtin_causes.config_map_causes),
     "v1 Event": _PLAIN,
-    "v1 Namespace": BuiltinRules(status=True, set_up=_namespace),
-    "v1 Node": BuiltinRules(status=True, keeps_status=True, set_up=_node),
+    "v1 Namespace": BuiltinRules(status=True, set_up=builtin_setup.namespace),
+    "v1 Node": BuiltinRules(status=True, keeps_status=True, set_up=builtin_setup.node),
     "v1 PersistentVolumeClaim": BuiltinRules(
         status=True,
         fixed=_fixed_spec(_CLAIM_FIXED, "spec is immutable after creation except resources.requests"),
-        set_up=_claim,
+        set_up=builtin_setup.claim,
     ),
     "v1 Pod": BuiltinRules(
         status=True,
         counted=_SPEC,
         fixed=(Fixed(path="spec", message=_POD_TEXT, forbidden=True, part=_pod_fixed),),
-        set_up=_pod,
-        check=_bare_pod_causes,
+        set_up=builtin_setup.pod,
+        check=builtin_causes.bare_pod_causes,
         status_ignores=(("spec",), ("metadata", "deletionTimestamp"), ("metadata", "ownerReferences")),
     ),
-    "v1 Secret": BuiltinRules(fixed=_fixed(("type",), ""), check=_config_map_causes),
+    "v1 Secret": BuiltinRules(fixed=_fixed(("type",), ""), check=builtin_causes.config_map_causes),
     "v1 Service": BuiltinRules(
         status=True,
         fixed=(Fixed(path="spec.clusterIP", cause="spec.clusterIPs[0]", message="may not change once set"),),
-        set_up=_service,
-        carry_over=_kept_address,
-        check=_service_causes,
+        set_up=builtin_setup.service,
+        carry_over=builtin_setup.kept_address,
+        check=builtin_causes.service_causes,
     ),
     "v1 ServiceAccount": _PLAIN,
 }

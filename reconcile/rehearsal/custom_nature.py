@@ -34,12 +34,14 @@ class _Rule:
 class CustomNature:
     """A custom kind. Rules that our part of CEL does not know are listed in `unchecked`, never passed silently."""
 
-    def __init__(self, kind: Kind, schema: Schema, decoders: Decoders, *, status: bool) -> None:
+    def __init__(self, kind: Kind, schema: Schema, decoders: Decoders, *, status: bool, relaxed: bool = False) -> None:
+        """`relaxed`: the schema is known to lack fields that the cluster has, so undeclared ones are taken and kept."""
         self._kind = kind
         self._types = decoders.types
         self._strict = decoders.strict
         self._schema = schema
         self._status = status
+        self._relaxed = relaxed
         self.unchecked: list[str] = []
         self._rules = tuple(self._parsed(schema, ()))
 
@@ -47,12 +49,14 @@ class CustomNature:
         return {"apiVersion": self._kind.api_version, "kind": self._kind.kind}
 
     def refused(self, body: Body) -> tuple[Cause, ...]:
-        causes = (Cause(field=path, message="unknown field") for path in unknown_fields(self._schema, body))
+        undeclared = () if self._relaxed else unknown_fields(self._schema, body)
+        causes = (Cause(field=path, message="unknown field") for path in undeclared)
         return (*causes, *self._strict.refused(OBJECT_META, body.get("metadata") or {}, ("metadata",)))
 
     def read(self, body: Body) -> dict[str, Any]:
         """Metadata is read as every object's is; the rest is pruned and defaulted by the schema."""
-        made: dict[str, Any] = defaulted(self._schema, pruned(self._schema, body))
+        kept = body if self._relaxed else pruned(self._schema, body)
+        made: dict[str, Any] = defaulted(self._schema, kept)
         return {**made, "metadata": self._types.read(OBJECT_META, body.get("metadata") or {})}
 
     def stored(self, body: Body) -> dict[str, Any]:

@@ -130,7 +130,6 @@ class GoTypes:
 
 
 _UNSET: tuple[Any, ...] = (None, "")
-_ZEROES: tuple[Any, ...] = (None, "", 0, {}, [])
 _EMPTIES: tuple[Any, ...] = ({}, [])
 
 
@@ -141,10 +140,9 @@ def _given(fields: Mapping[str, _Field], value: Mapping[str, Any], how: _How) ->
         if field is None or given is None:
             continue
         made = field.read(given, how) if field.read else given
-        if not field.handling and made in _ZEROES:
-            continue
-        empty = how.empty_is_null and field.handling == "always" and made in _EMPTIES
-        yield name, None if empty else made
+        if made or field.handling:
+            empty = how.empty_is_null and field.handling == "always" and made in _EMPTIES
+            yield name, None if empty else made
 
 
 def _list_reader(item: Read) -> Read:

@@ -6,6 +6,7 @@ It reads schemas; objects are the store's.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from reconcile.cluster.errors import NoSuchKind
@@ -14,7 +15,7 @@ from reconcile.rehearsal.builtin_rules import RULES
 from reconcile.rehearsal.custom_nature import OPEN, CustomNature
 from reconcile.rehearsal.kinds import STATUS, Origin, ServedKind
 from reconcile.rehearsal.schema_files import builtin_schemas
-from reconcile.rehearsal.shape import Schema, Shapes
+from reconcile.rehearsal.shape import PRESERVE, Schema, Shapes
 from reconcile.rehearsal.store import KindKey, key_of
 from renderer.model.ref import Body, Kind
 
@@ -34,6 +35,7 @@ class Registry:
         self._shapes = Shapes(definitions)
         self._decoders = decoders()
         self._served: dict[KindKey, ServedKind] = {}
+        self._schemas: dict[KindKey, Schema] = {}
         for kind, definition in kinds.items():
             rules = RULES[str(kind)]
             nature = BuiltinNature(kind, definition, self._decoders, rules)
@@ -68,11 +70,16 @@ class Registry:
             self._learn(definition["spec"], version) for version in definition["spec"]["versions"] if version["served"]
         )
 
-    def open(self, kind: Kind) -> None:
+    def open(self, kind: Kind) -> ServedKind:
         """Serves a kind whose definition is not known: any field is taken, and it has a status subresource."""
-        nature = CustomNature(kind, OPEN, self._decoders, status=True)
-        shape = self._shapes.of_schema(OPEN)
-        self._serve(ServedKind(kind=kind, shape=shape, nature=nature, status=True, origin=Origin.GUESSED))
+        return self._serve_custom(kind, OPEN, status=True, origin=Origin.GUESSED)
+
+    def relax(self, kind: Kind) -> ServedKind:
+        """Takes and keeps fields that our definition of the kind lacks, since a user's cluster has them."""
+        served, schema = self._served[key_of(kind)], self._schemas[key_of(kind)]
+        nature = CustomNature(kind, schema, self._decoders, status=served.status, relaxed=True)
+        shape = self._shapes.of_schema({**schema, PRESERVE: True})
+        return self._serve(replace(served, nature=nature, shape=shape))
 
     def forget(self, definition: Body) -> tuple[Kind, ...]:
         spec = definition["spec"]
@@ -90,10 +97,25 @@ class Registry:
         schema: Schema = version["schema"]["openAPIV3Schema"]
         selectable = tuple(item["jsonPath"].lstrip(".") for item in version.get("selectableFields") or ())
         status = STATUS in (version.get("subresources") or {})
-        nature = CustomNature(kind, schema, self._decoders, status=status)
-        shape = self._shapes.of_schema(schema)
-        self._serve(ServedKind(kind=kind, shape=shape, nature=nature, status=status, selectable=selectable))
+        self._serve_custom(kind, schema, status=status, selectable=selectable)
         return kind
 
-    def _serve(self, served: ServedKind) -> None:
+    def _serve_custom(
+        self,
+        kind: Kind,
+        schema: Schema,
+        *,
+        status: bool,
+        selectable: tuple[str, ...] = (),
+        origin: Origin = Origin.DEFINED,
+    ) -> ServedKind:
+        self._schemas[key_of(kind)] = schema
+        nature = CustomNature(kind, schema, self._decoders, status=status)
+        shape = self._shapes.of_schema(schema)
+        return self._serve(
+            ServedKind(kind=kind, shape=shape, nature=nature, status=status, selectable=selectable, origin=origin)
+        )
+
+    def _serve(self, served: ServedKind) -> ServedKind:
         self._served[key_of(served.kind)] = served
+        return served

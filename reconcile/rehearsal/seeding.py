@@ -24,21 +24,22 @@ def flattened(objects: Iterable[Body]) -> Iterator[Body]:
 
 
 def served_for(registry: Registry, body: Body) -> ServedKind:
-    """The object's kind; one that nobody described is served open from now on."""
+    """The object's kind. One that nobody described is served open from now on, and one of which our definition lacks
+    fields takes what it does not know."""
     ref = ref_of(body)
     found = registry.find(ref.api_version, ref.kind)
-    if found is not None:
-        return found
-    kind = guess(ref.api_version, ref.kind, namespaced=bool(ref.namespace))
-    registry.open(kind)
-    return registry.served(kind)
+    if found is None:
+        return registry.open(guess(ref.api_version, ref.kind, namespaced=bool(ref.namespace)))
+    if found.origin is Origin.DEFINED and any(cause.field for cause in found.nature.refused(body)):
+        return registry.relax(found.kind)
+    return found
 
 
 def live(served: ServedKind, body: Body, *, version: int, time: str) -> dict[str, Any]:
     """The object as if the server had had it all along. Defaults are filled in only where no server has seen it."""
     metadata = body.get("metadata") or {}
     seen = bool(metadata.get("resourceVersion"))
-    kept = dict(body) if seen or served.origin is Origin.GUESSED else _defaulted(served, body)
+    kept = dict(body) if seen else _read(served, body)
     ref = ref_of(body)
     identity = f"{ref.api_version} {ref.kind} {ref.namespace} {ref.name}"
     filled = {
@@ -65,10 +66,8 @@ def namespace(name: str) -> Body:
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata, "spec": spec, "status": status}
 
 
-def _defaulted(served: ServedKind, body: Body) -> dict[str, Any]:
-    """As the server reads it; but of a custom resource no field that our schema lacks is dropped."""
-    if served.origin is Origin.DEFINED and served.nature.refused(body):
-        return dict(body)
+def _read(served: ServedKind, body: Body) -> dict[str, Any]:
+    """As the server reads it."""
     try:
         return served.nature.read(body)
     except (AttributeError, TypeError, KeyError) as error:
