@@ -374,9 +374,7 @@ def test_what_is_maintained_is_made_again(stage: Stage) -> None:
     assert stage.own(manifest, recorded=manifest.digest).outcome is Outcome.CREATED
 
 
-def test_what_goes_between_look_and_write_is_not_made_again(stage: Stage, request: pytest.FixtureRequest) -> None:
-    if request.node.callspec.id == "embedded":
-        request.applymarker(pytest.mark.xfail(reason="it takes an apply with the uid of an object that is gone"))
+def test_what_goes_between_look_and_write_is_not_made_again(stage: Stage) -> None:
     manifest = owned(config_map(a="1"))
     stage.own(manifest)
     live = stage.there(manifest.body)
