@@ -1,0 +1,310 @@
+"""Who may import whom, which library has its door where, and what no module may say: read from the code itself.
+
+Each rule is a table. A finding names the file, the line and what stands there.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import graphlib
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from rendering import ROOT, templates
+
+from renderer.yaml_door import parse
+
+ROOMS: Mapping[str, Sequence[str]] = {
+    "renderer": (
+        "errors",
+        "model names versions digest resources schema_fit structural_schema",
+        "yaml_door",
+        "schema_messages",
+        "schema_door",
+        "documents",
+        "input_rules",
+        "catalog",
+        "words context templating",
+        "checks",
+        "render",
+        "layout",
+        "compare assemble files",
+        "cli",
+    ),
+    "reconcile": (
+        "objects",
+        "diff probes",
+        "borrow",
+        "status",
+        "decide",
+        "cluster",
+        "observe act",
+        "rehearsal actors",
+        "loop",
+        "report",
+        "rehearse",
+        "cli",
+    ),
+}
+"""Rooms of each package from left to right, those of one step side by side. A module imports from its own room and from
+its left."""
+
+DOORS: Mapping[str, Sequence[str]] = {
+    "click": ("renderer/cli/*", "reconcile/cli/*"),
+    "deepdiff": ("reconcile/diff/explain.py",),
+    "jinja2": ("renderer/templating.py",),
+    "jsonschema": ("renderer/schema_door.py",),
+    "kubernetes": ("reconcile/cluster/transport.py",),
+    "markupsafe": ("renderer/templating.py",),
+    "pycdlib": ("renderer/files/iso.py",),
+    "rich": ("renderer/cli/*", "reconcile/cli/*"),
+    "urllib3": ("reconcile/cluster/transport.py",),
+    "yaml": ("renderer/yaml_door.py",),
+}
+"""Every library that is no part of Python, and the modules that may import it. All but click and rich have one."""
+
+EDGES = ("renderer/files/*", "renderer/cli/*", "reconcile/cluster/*", "reconcile/cli/*")
+OUTSIDE: Mapping[str, Sequence[str]] = {
+    **dict.fromkeys(("http", "socket", "ssl", "subprocess", "signal", "secrets", "tempfile", "urllib", "os"), EDGES),
+    **dict.fromkeys(("time", "random"), EDGES),
+}
+"""What reaches for time, chance, network, disk or the environment, and where that is allowed."""
+
+OUTSIDE_TOO: Mapping[tuple[str, str], str] = {
+    ("reconcile/loop/health.py", "http"): "the loop's own health endpoint",
+    ("reconcile/observe/cached.py", "time"): "hands the clock to the list-watch, which takes it as an argument",
+    ("reconcile/observe/cached.py", "random"): "hands chance to the list-watch, which takes it as an argument",
+}
+
+PHASE_WORDS: Mapping[tuple[str, str], str] = {
+    ("reconcile/status/nodes.py", "ImagePreloading"): "a node state of the API, which is spelled like a phase's value",
+    ("reconcile/status/nodes.py", "ImagePreloaded"): "a node state of the API, which is spelled like a phase's value",
+    ("reconcile/actors/image_import.py", "Initialized"): "a condition of a VirtualMachineImage",
+    ("renderer/cli/phases.py", "NodeUpgrade"): "an example for people in the text of a refusal",
+}
+"""Where a word that is a phase's stands in the code, and why it may."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Import:
+    file: str
+    line: int
+    module: str
+    at_load: bool = True
+
+    @property
+    def top(self) -> str:
+        return self.module.partition(".")[0]
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line} imports {self.module}"
+
+
+@functools.cache
+def modules() -> Mapping[str, ast.Module]:
+    """Every module of ours by its file, parsed."""
+    files = [path for package in ROOMS for path in sorted((ROOT / package).rglob("*.py"))]
+    return {path.relative_to(ROOT).as_posix(): ast.parse(path.read_text(encoding="utf-8")) for path in files}
+
+
+@functools.cache
+def imports() -> tuple[Import, ...]:
+    return tuple(found for file, tree in modules().items() for found in imports_of(file, tree))
+
+
+def imports_of(file: str, tree: ast.AST) -> Iterator[Import]:
+    """Also those inside functions. `from package import module` is an import of the module."""
+    later = {id(node) for block in ast.walk(tree) if is_later(block) for node in ast.walk(block)}
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            for name in imported(node):
+                yield Import(file=file, line=node.lineno, module=name, at_load=id(node) not in later)
+
+
+def is_later(node: ast.AST) -> bool:
+    """What stands in it is not run when its module is loaded."""
+    if isinstance(node, ast.If):
+        return ast.unparse(node.test) == "TYPE_CHECKING"
+    return isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+
+
+def imported(node: ast.Import | ast.ImportFrom) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    assert node.level == 0, f"line {node.lineno}: an import by a relative name"
+    longer = [f"{node.module}.{alias.name}" for alias in node.names]
+    return [name for name in longer if is_module(name)] or [str(node.module)]
+
+
+def is_module(name: str) -> bool:
+    path = ROOT / name.replace(".", "/")
+    return path.is_dir() or path.with_suffix(".py").is_file()
+
+
+def room_of(module: str) -> str:
+    """`renderer.cli.program` and `renderer/cli/program.py` are in `cli`."""
+    parts = module.removesuffix(".py").replace("/", ".").split(".")
+    return parts[1] if len(parts) > 1 else "__init__"
+
+
+def rank(package: str, room: str) -> int:
+    found = [number for number, rooms in enumerate(ROOMS[package]) if room in rooms.split()]
+    assert found, f"{package}/{room} is in no row of ROOMS: say where it stands"
+    return found[0]
+
+
+def allowed(file: str, places: Sequence[str]) -> bool:
+    return any(file == place or (place.endswith("/*") and file.startswith(place[:-1])) for place in places)
+
+
+def test_there_is_something_to_look_at() -> None:
+    assert len(modules()) > 60
+    assert len(imports()) > 300
+
+
+def test_every_room_is_in_the_table_and_the_table_has_no_other() -> None:
+    for package, rows in ROOMS.items():
+        named = [room for row in rows for room in row.split()]
+        there = {room_of(file) for file in modules() if file.startswith(f"{package}/")} - {"__init__"}
+        assert sorted(named) == sorted(there)
+
+
+def test_the_renderer_knows_nothing_of_the_loop() -> None:
+    assert [str(found) for found in imports() if found.file.startswith("renderer/") and found.top == "reconcile"] == []
+
+
+@pytest.mark.parametrize("package", ROOMS)
+def test_a_module_imports_from_its_left(package: str) -> None:
+    offenders = [
+        f"{found}: {room_of(found.module)} stands to the right of {room_of(found.file)}"
+        for found in imports()
+        if found.file.startswith(f"{package}/") and found.top == package and room_of(found.file) != "__init__"
+        if room_of(found.module) != room_of(found.file)
+        if rank(package, room_of(found.module)) >= rank(package, room_of(found.file))
+    ]
+    assert offenders == []
+
+
+def test_nobody_imports_in_a_circle() -> None:
+    """Inside a room too. A package's own file counts as a module; late imports and those for types do not."""
+    graph: dict[str, set[str]] = {}
+    for found in imports():
+        if found.top in ROOMS and found.at_load:
+            name = found.file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+            graph.setdefault(name, set()).add(found.module)
+    graphlib.TopologicalSorter(graph).prepare()
+
+
+def test_every_library_has_its_door() -> None:
+    foreign = [found for found in imports() if found.top not in (*sys.stdlib_module_names, *ROOMS)]
+    offenders = [str(found) for found in foreign if not allowed(found.file, DOORS.get(found.top, ()))]
+    assert offenders == []
+    assert {found.top for found in foreign} == set(DOORS) - {"rich"} | ({"rich"} & {f.top for f in foreign})
+    for library, places in DOORS.items():
+        if not places[0].endswith("/*"):
+            assert len({found.file for found in foreign if found.top == library}) == 1, library
+
+
+def test_time_chance_network_and_disk_are_at_the_edges() -> None:
+    pure = {"urllib.parse"}
+    found = [item for item in imports() if item.top in OUTSIDE and item.module not in pure]
+    offenders = [item for item in found if not allowed(item.file, OUTSIDE[item.top])]
+    assert [str(item) for item in offenders if (item.file, item.top) not in OUTSIDE_TOO] == []
+    used = {(item.file, item.top) for item in offenders}
+    assert set(OUTSIDE_TOO) - used == set(), "an allowance that nobody needs"
+
+
+def test_nobody_asks_what_time_it_is_but_a_command() -> None:
+    """`clock.now()` of a clock that was handed over is no question to the computer."""
+    asked = [
+        f"{file}:{node.lineno} {ast.unparse(node)}"
+        for file, tree in modules().items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and re.match(r"(datetime|date)\.(now|utcnow|today)\(", ast.unparse(node))
+        if not allowed(file, ("reconcile/cli/*",))
+    ]
+    assert asked == []
+
+
+def test_what_is_drawn_is_drawn_from_what_is_given() -> None:
+    """Of `uuid` only what is computed from a name is used below the commands."""
+    drawn = [
+        f"{file}:{node.lineno}"
+        for file, tree in modules().items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and ast.unparse(node) in ("uuid.uuid1", "uuid.uuid4")
+        if not allowed(file, EDGES)
+    ]
+    assert drawn == []
+
+
+# ------------------------------------------------------------------------------------------------------------- phases
+
+
+@functools.cache
+def phase_words() -> frozenset[str]:
+    """Names and status values of the packaged phases."""
+    bodies = [parse(file.text, path)[0].value for path, file in templates().items() if path.endswith("/phase.yaml")]
+    return frozenset(word for body in bodies for word in (body["name"], *body["status"].values()))
+
+
+def test_no_module_names_a_phase() -> None:
+    """Phases are data: adding one is adding a folder. Documentation may speak of them, code may not."""
+    assert len(phase_words()) == 24
+    named = re.compile(rf"\b({'|'.join(sorted(phase_words()))})\b")
+    found = {
+        (file, word): f"{file}:{line} says {word}"
+        for file, tree in modules().items()
+        for line, text in texts(tree)
+        for word in named.findall(text)
+    }
+    assert [said for place, said in found.items() if place not in PHASE_WORDS] == []
+    assert set(PHASE_WORDS) - set(found) == set(), "an allowance that nobody needs"
+
+
+def texts(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Every text and name of the code, but for documentation: a text that is a statement by itself."""
+    documentation = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documentation:
+            yield node.lineno, node.value
+        elif isinstance(node, (ast.Name, ast.Attribute)):
+            yield node.lineno, node.id if isinstance(node, ast.Name) else node.attr
+
+
+# ------------------------------------------------------------------------------------- the rules see what they look for
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("import yaml", ["yaml"]),
+        ("def f():\n    from kubernetes import client", ["kubernetes"]),
+        ("from renderer import errors, names", ["renderer.errors", "renderer.names"]),
+        ("from renderer.errors import Problem, Problems", ["renderer.errors"]),
+        ("import os.path, time", ["os.path", "time"]),
+        ("if TYPE_CHECKING:\n    import yaml", ["yaml"]),
+    ],
+)
+def test_an_import_is_seen_wherever_it_stands(text: str, expected: list[str]) -> None:
+    assert [found.module for found in imports_of("x.py", ast.parse(text))] == expected
+
+
+def test_a_word_is_seen_in_code_and_not_in_documentation() -> None:
+    code = '"One"\nx = f"a {1} Two"\nclass A:\n    "Three"\n    Four = Path.Five\n'
+    found = {text.strip() for _, text in texts(ast.parse(code))}
+    assert found & {"One", "Two", "Three", "Four", "Five"} == {"Two", "Four", "Five"}
+
+
+def test_a_room_knows_its_place() -> None:
+    assert rank("renderer", "errors") < rank("renderer", "yaml_door") < rank("renderer", "cli")
+    assert room_of("renderer/cli/program.py") == room_of("renderer.cli.program") == "cli"
+    assert room_of("renderer/errors.py") == "errors"
+    assert allowed("renderer/files/iso.py", EDGES)
+    assert not allowed("renderer/layout/index.py", EDGES)
+    assert Path(ROOT / "renderer").is_dir()
