@@ -63,7 +63,6 @@ def _go_on(draft: Draft) -> None:
         draft.condition("Degraded", "True", "ReconcileError", f"unknown phase: {phase}")
         draft.waits.append(Wait(text=f"unknown phase: {phase}"))
         return
-    _maintain(draft, phases[: place + 1])
     draft.condition("Available", "True", "Executable")
     if phase == phases[place].phase.active:
         _during(draft, phases[place])
@@ -75,6 +74,7 @@ def _during(draft: Draft, phase: RenderedPhase) -> None:
     if not _is_approved(draft, phase):
         _progressing(draft)
         return
+    _maintain(draft)
     progress = run(draft, phase, Position.DURING)
     if progress is Progress.FAILED:
         _fail(draft, phase)
@@ -92,6 +92,7 @@ def _after(draft: Draft, place: int) -> None:
     elif progress is Progress.DONE and place + 1 == len(draft.world.rendered.phases):
         _finish(draft, phase)
     else:
+        _maintain(draft)
         if progress is Progress.DONE:
             _enter_next(draft, place)
         _progressing(draft)
@@ -130,9 +131,10 @@ def _is_approved(draft: Draft, phase: RenderedPhase) -> bool:
     return False
 
 
-def _maintain(draft: Draft, phases: tuple[RenderedPhase, ...]) -> None:
+def _maintain(draft: Draft) -> None:
     """Brings back what earlier steps made and later ones still need."""
-    for item in (item for phase in phases for item in phase.steps if draft.status.has_completed(key_of(item))):
+    steps = (item for phase in draft.world.rendered.phases for item in phase.steps)
+    for item in (item for item in steps if draft.status.has_completed(key_of(item))):
         for manifest in item.manifests:
             if isinstance(manifest.spec, Owned) and manifest.spec.maintained:
                 live = draft.world.look.get(manifest.ref)

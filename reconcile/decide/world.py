@@ -24,11 +24,11 @@ class Unfetched:
 class World:
     """`plan` is the UpgradePlan as it was read; `blocker` the name of another upgrade that goes first, if any.
 
-    `rendered` was made from this plan and what was captured so far. `fetched` names the documents that were read, `unfetched`
-    has those of steps under way that could not be; `errors` what the last round's writes met. `attended(since)` is how many seconds
-    since then count: not those in which the API server was away. `passes` is how often in a row each gate had passed
-    before, by step id and place. `approved` has the digests that were approved, by phase, and `sealed` those that a
-    reviewer would see now.
+    `rendered` was made from this plan and what was captured so far. `fetched` names the documents that were read,
+    `unfetched` has those of steps under way that could not be; `errors` what the last round's writes met.
+    `attended(since)` is how many seconds since then count: not those in which the API server was away. `passes` is how
+    often in a row each gate had passed before, by step id and place. `approved` has the digests that were approved, by
+    phase, and `sealed` those that a reviewer would see now.
     """
 
     plan: Body

@@ -16,7 +16,7 @@ from renderer.model.ref import Body, Kind, Ref
 class Reader(Protocol):
     """Gives the bytes of one path of a subresource. Raises BackendFailed for whatever it cannot give."""
 
-    def __call__(self, ref: Ref, path: str, query: Mapping[str, str]) -> bytes: ...
+    def __call__(self, ref: Ref, path: str, query: Mapping[str, str], /) -> bytes: ...
 
 
 Actor = Callable[[Ref, Body], Body]

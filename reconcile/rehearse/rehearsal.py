@@ -16,6 +16,7 @@ from reconcile.actors.world import World
 from reconcile.decide.plan import SUCCEEDED
 from reconcile.loop.attention import Attention
 from reconcile.loop.drive import Drive, Ending
+from reconcile.loop.drive import World as PlayedWorld
 from reconcile.loop.parts import Parts
 from reconcile.loop.reconciler import API_VERSION, Reconciler, Round
 from reconcile.loop.rendering import Rendering
@@ -26,6 +27,7 @@ from reconcile.rehearsal.client import EmbeddedClient, Hook, no_hook
 from reconcile.rehearsal.clock import SimulatedClock
 from reconcile.rehearsal.cluster import EmbeddedCluster
 from reconcile.rehearsal.seeding import namespace
+from reconcile.rehearse.operator import Operator
 from renderer.assemble import Workshop
 from renderer.documents import Inputs, plan_of
 from renderer.errors import problem
@@ -59,7 +61,8 @@ class Theatre:
     cluster: EmbeddedCluster
     client: EmbeddedClient
     clock: SimulatedClock
-    world: World
+    world: PlayedWorld
+    ledger: Ledger
     reconciler: Reconciler
     attention: Attention
     name: str
@@ -89,7 +92,7 @@ class Theatre:
             ended=self.clock.now(),
             plan=plan if isinstance(plan, dict) else None,
             last=self.rounds[-1] if self.rounds else None,
-            ledger=self.world.ledger,
+            ledger=self.ledger,
         )
 
 
@@ -99,9 +102,11 @@ def stage(
     *,
     start: datetime,
     script: Script | None = None,
+    resume_after: timedelta = timedelta(minutes=10),
     on_write: Hook = no_hook,
 ) -> Theatre:
-    """A theatre with the user's cluster, and the plan created in it as `kubectl create` would.
+    """A theatre with the user's cluster, and the plan created in it as `kubectl create` would. A node that is held is
+    let go on `resume_after` it was first held.
 
     Raises `Problems`: no plan, or no release, without which nobody knows what the nodes become.
     """
@@ -126,18 +131,34 @@ def stage(
     world = World.of(cluster.client(), kinds, _settings(inputs), script=script, away=client.faults.away)
     for (kind, subresource), reader in world.readers.items():
         cluster.backends.serve_read(kind, subresource, reader)
+    ref = Ref(api_version=API_VERSION, kind="UpgradePlan", name=str(plan["metadata"]["name"]))
     new = {key: value for key, value in plan.items() if key != "status"}
     client.create(kinds.row(API_VERSION, "UpgradePlan").kind, new)
     return Theatre(
         cluster=cluster,
         client=client,
         clock=clock,
-        world=world,
+        world=_Company(world, Operator(cluster.client(), kinds, ref, resume_after)),
+        ledger=world.ledger,
         reconciler=Reconciler(parts),
         attention=attention,
-        name=str(plan["metadata"]["name"]),
+        name=ref.name,
         parts=parts,
     )
+
+
+class _Company:
+    """Harvester's world and the operator, as one."""
+
+    def __init__(self, *players: PlayedWorld) -> None:
+        self._players = players
+
+    def step(self, now: datetime) -> bool:
+        acted = [player.step(now) for player in self._players]
+        return any(acted)
+
+    def next_due(self) -> datetime | None:
+        return min((due for player in self._players if (due := player.next_due()) is not None), default=None)
 
 
 def _settings(inputs: Inputs) -> Settings:
