@@ -94,6 +94,7 @@ class Hosts:
         self._reboots[name] = Reboot(number=reboot.number, os_image=reboot.os_image, is_down=True)
         self._scene.ledger.add(now, What.WENT_DOWN, name, name)
         lasts = self._scene.script.lasts(ACT, self._scene.settings.reboot, name)
+        self._timers.passed((name, reboot.number, "boot"), lasts)
         if self._serves_alone(node) and lasts is not None:
             self._scene.outage.begin(now, lasts, f"{name} reboots")
 
@@ -102,7 +103,7 @@ class Hosts:
         info = status_of(node).get("nodeInfo") or {}
         failed = self._scene.script.fails(ACT, name, reboot.number - 1)
         os_image = info.get("osImage", "") if failed else reboot.os_image
-        boot_id = str(uuid.uuid5(uuid.NAMESPACE_OID, f"{info.get('bootID')} {name} {reboot.number}"))
+        boot_id = str(uuid.uuid5(uuid.NAMESPACE_OID, f"{node['metadata']['uid']} {reboot.number}"))
         ready = {
             "type": "Ready",
             "status": "True",

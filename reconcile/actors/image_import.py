@@ -28,8 +28,7 @@ class ImageImport:
         for image in self._stage.all(IMAGE):
             if not is_deleted(image):
                 self._work_on(image, now)
-        if not self._stage.real:
-            self._let_claims_go()
+        self._let_claims_go()
         return self._stage.worked()
 
     def next_due(self) -> datetime | None:
@@ -65,8 +64,8 @@ class ImageImport:
     def _succeed(self, image: Body, now: datetime) -> None:
         told = {"conditions": _told(image, now, Imported="True"), "progress": 100, "size": 6 << 30}
         self._stage.tell(image, told)
-        self._hold(image)
         self._scene.ledger.add(now, What.IMAGE_IMPORTED, str(image["metadata"]["name"]))
+        self._hold(image)
 
     def _fail(self, image: Body, failed: int, now: datetime) -> None:
         why = "the download ended with HTTP 404"
@@ -88,8 +87,9 @@ class ImageImport:
 
     def _let_claims_go(self) -> None:
         """Kubernetes keeps a claim that is being deleted for as long as a pod uses it."""
+        pods = [pod for pod in self._stage.all(POD) if not is_deleted(pod)]
         for claim in self._stage.all(CLAIM):
-            if is_deleted(claim) and not any(_uses(pod, claim) for pod in self._stage.all(POD)):
+            if is_deleted(claim) and not any(_uses(pod, claim) for pod in pods):
                 self._stage.change(claim, {"metadata": {"finalizers": None}})
                 self._stage.refresh()
 

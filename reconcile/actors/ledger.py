@@ -39,16 +39,19 @@ class What(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
-    """`detail` depends on what happened: a Job's uid, the OS that came up, the version, where a machine went."""
+    """`to` is where a virtual machine went; `detail` depends on what happened: a Job's name and uid, the OS that came
+    up, the version, the value that Rancher asked with."""
 
     time: datetime
     what: What
     subject: str
     node: str = ""
+    to: str = ""
     detail: str = ""
 
     def __str__(self) -> str:
         place = f" on {self.node}" if self.node and self.node != self.subject else ""
+        place += f" to {self.to}" if self.to else ""
         return f"{self.what} {self.subject}{place}" + (f": {self.detail}" if self.detail else "")
 
 
@@ -59,9 +62,9 @@ class Ledger:
         self._facts: list[Fact] = []
         self._lock = Lock()
 
-    def add(self, time: datetime, what: What, subject: str, node: str = "", detail: str = "") -> None:
+    def add(self, time: datetime, what: What, subject: str, node: str = "", detail: str = "", to: str = "") -> None:
         with self._lock:
-            self._facts.append(Fact(time=time, what=what, subject=subject, node=node, detail=detail))
+            self._facts.append(Fact(time=time, what=what, subject=subject, node=node, to=to, detail=detail))
 
     @property
     def facts(self) -> tuple[Fact, ...]:

@@ -68,7 +68,7 @@ class Machines:
         self._stage.change(instance, {"metadata": {"labels": {_NODE_NAME: target, OUTDATED: None}}})
         self._stage.tell(self._again(instance), {"nodeName": target, "evacuationNodeName": None})
         self._attach(instance, target)
-        self._scene.ledger.add(now, What.VM_MOVED, name_of(instance), str(here), f"to {target}, {why}")
+        self._scene.ledger.add(now, What.VM_MOVED, name_of(instance), str(here), why, target)
         return True
 
     def ask(self, machine: Body, verb: str) -> bool:
@@ -103,6 +103,8 @@ class Machines:
             self._stop(machine, instance, now)
         elif not runs and not is_deleted(machine) and (action == "Start" or strategy == "Always"):
             self._start(machine, now)
+        elif not runs and (action == "Stop" or status_of(machine).get("printableStatus") == "Stopping"):
+            self._show(machine, now, "Stopped", ready=False)
         else:
             self._forget(machine)
             if action:

@@ -11,7 +11,7 @@ from reconcile.actors.ledger import What
 from reconcile.actors.placement import can_host, is_ready
 from reconcile.actors.scene import Scene, conditions, has_condition, is_deleted, is_owned_by, status_of
 from reconcile.actors.stage import CLAIM, JOB, NODE, POD, REPLICA_SET, time_text
-from reconcile.actors.tasks import Task, Works, task_of
+from reconcile.actors.tasks import Task, Work, Works, task_of
 from reconcile.actors.timers import Timers
 from renderer.model.ref import Body
 
@@ -29,9 +29,14 @@ class Pods:
         self._timers = Timers()
         self._tries: Counter[tuple[str, str, str]] = Counter()
         self._tried: dict[str, int] = {}
+        self._owed: list[tuple[Work, Task]] = []
 
     def step(self, now: datetime) -> bool:
         self._timers.begin(now)
+        while self._owed:
+            work, task = self._owed[0]
+            work.after(task, now)
+            del self._owed[0]
         for pod in self._stage.all(POD):
             self._play(pod, now)
         return self._stage.worked()
@@ -86,7 +91,7 @@ class Pods:
         whose = (task.act, task.node, task.plan)
         self._tried[str(pod["metadata"]["uid"])] = self._tries[whose]
         self._tries[whose] += 1
-        self._scene.ledger.add(now, What.WORK_STARTED, task.act, task.node, str(task.job["metadata"]["uid"]))
+        self._scene.ledger.add(now, What.WORK_STARTED, task.act, task.node, _job_name(task))
         lasts = self._scene.script.absence(task.act, task.node)
         if lasts is not None and self._tries[whose] == 1:
             self._scene.outage.begin(now, lasts, task.act)
@@ -104,21 +109,23 @@ class Pods:
             self._begin(pod, task, now)
         lasts = script.lasts(task.act, self._scene.settings.work_of(task.act), task.node)
         over = self._timers.passed((uid, "work"), lasts)
+        # one that is to be repeated does its work and fails all the same
         if script.fails(task.act, task.node, self._tried[uid]):
             if over:
                 self._end(pod, task, "Failed", now)
             return
         work = self._works.get(task.act)
         done = work.do(task, now) if work else True
-        if over and done:
+        if over and done and self._tried[uid] < script.repeats(task.act, task.node):
+            self._end(pod, task, "Failed", now)
+        elif over and done:
             self._end(pod, task, "Succeeded", now)
-            if work:
-                work.after(task, now)
+            self._owed += [(work, task)] if work else []
 
     def _end(self, pod: Body, task: Task, phase: str, now: datetime) -> None:
         self._stage.tell(pod, _over(pod, phase, now))
         what = What.WORK_SUCCEEDED if phase == "Succeeded" else What.WORK_FAILED
-        self._scene.ledger.add(now, what, task.act, task.node, str(task.job["metadata"]["uid"]))
+        self._scene.ledger.add(now, what, task.act, task.node, _job_name(task))
 
     def _follow_node(self, pod: Body, now: datetime) -> None:
         """A server's pod is not ready while its node is away, and starts again with it."""
@@ -151,6 +158,10 @@ class Pods:
         while (address := f"10.52.{number // 250}.{number % 250 + 2}") in taken:
             number = (number + 1) % 64000
         return address
+
+
+def _job_name(task: Task) -> str:
+    return f"Job {task.job['metadata']['name']} {task.job['metadata']['uid']}"
 
 
 def _owner_uids(pod: Body) -> list[str]:

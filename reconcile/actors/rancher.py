@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from enum import Enum
 from typing import Any
 
 from reconcile.actors.ledger import What
@@ -18,6 +16,7 @@ from reconcile.actors.placement import CORDON_TAINT, selects, with_taint, withou
 from reconcile.actors.scene import Scene, annotations_of, conditions, has_condition, is_deleted, labels_of, status_of
 from reconcile.actors.stage import DISRUPTION_BUDGET, MACHINE, NODE, POD, PROVISIONING_CLUSTER, SECRET, VMI
 from reconcile.actors.timers import Timers
+from reconcile.actors.turns import At, Turn, drain_options, is_evicted, node_of, rank_of, target_of
 from renderer.model.ref import Body
 
 NAMESPACE, CLUSTER = "fleet-local", "local"
@@ -26,30 +25,6 @@ ASKS_BEFORE, ASKS_AFTER = "pre-drain-request", "post-drain-request"
 PRE_DRAIN, POST_DRAIN = "rke.cattle.io/pre-drain", "rke.cattle.io/post-drain"
 _MACHINE_PLAN = "rke.cattle.io/machine-plan"
 _MACHINE_NAME = "rke.cattle.io/machine-name"
-
-
-class At(Enum):
-    """How far a machine's turn is."""
-
-    PICKED = "picked"
-    ASKED_BEFORE = "asked before the drain"
-    DRAINING = "draining"
-    UPGRADING = "upgrading"
-    UPGRADED = "upgraded"
-    ASKED_AFTER = "asked after the upgrade"
-
-
-@dataclass(slots=True, kw_only=True)
-class Turn:
-    """One machine's turn. `asked` counts the values that were written, so that none comes twice."""
-
-    machine: str
-    node: str
-    at: At = At.PICKED
-    value: str = ""
-    asked: int = 0
-    answered: int = 0
-    drained: bool = False
 
 
 class Rancher:
@@ -78,7 +53,7 @@ class Rancher:
     # ------------------------------------------------------------------------------------------------------ planning
 
     def _plan(self, cluster: Body, now: datetime) -> None:
-        wanted = _target(cluster)
+        wanted = target_of(cluster)
         self._applied = self._applied or wanted
         if wanted != self._wanted:
             self._wanted = wanted
@@ -104,7 +79,7 @@ class Rancher:
         """The next machine; two at once where Rancher does not keep its own order."""
         at_once = 2 if self._scene.script.fails(ORDER) else 1
         for machine in left:
-            name, node = str(machine["metadata"]["name"]), _node_of(machine)
+            name, node = str(machine["metadata"]["name"]), node_of(machine)
             if len(self._turns) >= at_once:
                 return
             if name in self._turns or not node:
@@ -117,7 +92,7 @@ class Rancher:
     def _machines(self) -> list[Body]:
         """The first server first, then servers, then workers, by name."""
         machines = [each for each in self._stage.all(MACHINE, NAMESPACE) if not is_deleted(each)]
-        return sorted(machines, key=lambda each: (_rank(each), each["metadata"]["name"]))
+        return sorted(machines, key=lambda each: (rank_of(each), each["metadata"]["name"]))
 
     def _report(self, cluster: Body, now: datetime) -> None:
         busy = self._applied != self._wanted
@@ -143,10 +118,10 @@ class Rancher:
             return
         if secret is None:
             return
-        options = _drain_options(cluster, machine)
+        options = drain_options(cluster, machine)
         match turn.at:
             case At.PICKED:
-                self._begin(turn, options, secret, now)
+                self._begin(turn, options, secret, node, now)
             case At.ASKED_BEFORE:
                 if not options.get("enabled") or self._is_answered(turn, options, secret, now):
                     self._cordon(turn, options, node, now)
@@ -160,8 +135,10 @@ class Rancher:
                 if not options.get("enabled") or self._is_answered(turn, options, secret, now):
                     self._finish(turn, secret, node, now)
 
-    def _begin(self, turn: Turn, options: Mapping[str, Any], secret: Body, now: datetime) -> None:
-        if not options.get("enabled"):
+    def _begin(self, turn: Turn, options: Mapping[str, Any], secret: Body, node: Body, now: datetime) -> None:
+        if not options.get("enabled") and self._has_version(node):
+            self._finish(turn, secret, node, now)
+        elif not options.get("enabled"):
             turn.at = At.UPGRADING
         elif not options.get("preDrainHooks"):
             turn.at = At.DRAINING
@@ -174,14 +151,13 @@ class Rancher:
 
     def _ask(self, turn: Turn, at: At, options: Mapping[str, Any], secret: Body, now: datetime) -> None:
         """The value is nobody's business but Rancher's; it is another one each time."""
-        turn.asked += 1
+        attempt = {**options, "attempt": f"{turn.machine} & <{turn.asked + 1}>"}
+        value = json.dumps(attempt, separators=(",", ":"))
+        key, what = _ASKING[at]
+        self._stage.change(secret, {"metadata": {"annotations": {key: value}}})
         if turn.at is not at:
             turn.answered = 0
-        turn.at = at
-        drain = {key: value for key, value in options.items() if value is not None}
-        turn.value = json.dumps({**drain, "attempt": f"{turn.machine} & <{turn.asked}>"}, separators=(",", ":"))
-        key, what = _ASKING[at]
-        self._stage.change(secret, {"metadata": {"annotations": {key: turn.value}}})
+        turn.at, turn.value, turn.asked = at, value, turn.asked + 1
         self._scene.ledger.add(now, what, turn.node, turn.node, turn.value)
 
     def _is_answered(self, turn: Turn, options: Mapping[str, Any], secret: Body, now: datetime) -> bool:
@@ -208,7 +184,7 @@ class Rancher:
         turn.at = At.DRAINING
 
     def _drain(self, turn: Turn, now: datetime) -> None:
-        pods = [pod for pod in self._stage.all(POD) if _is_evicted(pod, turn.node)]
+        pods = [pod for pod in self._stage.all(POD) if is_evicted(pod, turn.node)]
         held = [pod for pod in pods if self._is_protected(pod)]
         for pod in pods:
             if pod not in held:
@@ -224,7 +200,7 @@ class Rancher:
         lasts = self._scene.script.lasts("kubernetes", self._scene.settings.kubernetes, turn.node)
         if not self._timers.passed((turn.machine, self._wanted, "kubernetes"), lasts):
             return
-        version = str((self._wanted or ("", ""))[0])
+        version = self._version()
         self._stage.tell(node, {"nodeInfo": {"kubeletVersion": version}})
         how = "drained" if turn.drained else "not drained"
         self._scene.ledger.add(now, What.KUBERNETES_UPGRADED, turn.node, turn.node, f"{version}, {how}")
@@ -255,6 +231,12 @@ class Rancher:
         )
         return next(found, None)
 
+    def _version(self) -> str:
+        return str((self._wanted or ("", ""))[0])
+
+    def _has_version(self, node: Body) -> bool:
+        return (status_of(node).get("nodeInfo") or {}).get("kubeletVersion") == self._version()
+
     def _is_protected(self, pod: Body) -> bool:
         budgets = self._stage.all(DISRUPTION_BUDGET, pod["metadata"]["namespace"])
         return any(
@@ -272,31 +254,3 @@ class Rancher:
 
 
 _ASKING = {At.ASKED_BEFORE: (PRE_DRAIN, What.PRE_DRAIN_ASKED), At.ASKED_AFTER: (POST_DRAIN, What.POST_DRAIN_ASKED)}
-
-
-def _target(cluster: Body) -> tuple[Any, Any]:
-    spec = cluster["spec"]
-    return spec.get("kubernetesVersion"), (spec.get("rkeConfig") or {}).get("provisionGeneration")
-
-
-def _drain_options(cluster: Body, machine: Body) -> Mapping[str, Any]:
-    strategy = (cluster["spec"].get("rkeConfig") or {}).get("upgradeStrategy") or {}
-    return strategy.get("workerDrainOptions" if _rank(machine) == 2 else "controlPlaneDrainOptions") or {}
-
-
-def _rank(machine: Body) -> int:
-    labels = labels_of(machine)
-    if "rke.cattle.io/init-node" in labels:
-        return 0
-    servers = ("rke.cattle.io/control-plane-role", "rke.cattle.io/etcd-role")
-    return 1 if any(role in labels for role in servers) else 2
-
-
-def _node_of(machine: Body) -> str:
-    return str((status_of(machine).get("nodeRef") or {}).get("name") or "")
-
-
-def _is_evicted(pod: Body, node: str) -> bool:
-    """A drain leaves DaemonSets' pods, and finished Jobs' do not matter."""
-    owners = {owner["kind"] for owner in pod["metadata"].get("ownerReferences") or ()}
-    return pod["spec"].get("nodeName") == node and "ReplicaSet" in owners and not is_deleted(pod)

@@ -49,6 +49,17 @@ class Settings:
     rebuild: timedelta = timedelta(seconds=120)
     addon: timedelta = timedelta(seconds=20)
 
+    @classmethod
+    def given(cls, release: Mapping[str, Any], facts: Mapping[str, Any]) -> Settings:
+        """The usual pace, with a release file and the sections of a facts document."""
+        lists = facts.get("imageLists") or {}
+        return cls(
+            release=release,
+            previous_images=lists.get("previous"),
+            current_images=lists.get("current"),
+            kubelets=facts.get("kubelet") or {},
+        )
+
     def work_of(self, act: str) -> timedelta:
         return self.work.get(act, self.other_work)
 

@@ -124,7 +124,7 @@ class Stage:
         self._writes += 1
 
     def bind(self, pod: Body, node: str) -> None:
-        """Gives a pod its node. A server takes that from a Binding only; where nobody serves those, the pod is made anew."""
+        """Gives a pod its node: by a Binding as a scheduler does, or, where nobody takes those, by making it anew."""
         ref = ref_of(pod)
         if not self.real:
             self.remove(pod)
