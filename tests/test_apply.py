@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -17,6 +18,7 @@ from controlplane import waiting
 from reconcile.act.applied import Applied, Outcome, without_dumps
 from reconcile.act.apply import Writer, short_digest
 from reconcile.act.belonging import PLAN_LABEL, Plan
+from reconcile.act.dry_run import try_phase
 from reconcile.act.order import in_order
 from reconcile.act.schemas import packaged_schemas
 from reconcile.borrow.give_back import plan_return
@@ -26,6 +28,7 @@ from reconcile.cluster.client import connect
 from reconcile.cluster.errors import AlreadyExists, Away, Conflict, NotFound
 from reconcile.cluster.kubeconfig import find_access
 from reconcile.cluster.protocol import FIELD_MANAGER, Cluster
+from reconcile.rehearsal.access import Rbac
 from reconcile.rehearsal.clock import SimulatedClock
 from reconcile.rehearsal.cluster import EmbeddedCluster
 from reconcile.rehearsal.faults import Fault, Trouble
@@ -33,9 +36,9 @@ from renderer.catalog.declare import step_from
 from renderer.catalog.kinds import Kinds, rows_from
 from renderer.digest import digest_of
 from renderer.model.path import parse_path
-from renderer.model.phase import ManifestSpec, Occasion, Owned, Position
+from renderer.model.phase import Deletion, ManifestSpec, Occasion, Owned, Phase, Position, Step
 from renderer.model.ref import Body, Kind, Ref, ref_of
-from renderer.model.rendered import Manifest
+from renderer.model.rendered import Manifest, RenderedPhase, RenderedStep
 
 ROOT = File(__file__).resolve().parents[1]
 START = datetime(2026, 11, 28, 12, 0, 0, tzinfo=UTC)
@@ -56,6 +59,7 @@ class Stage:
     plan: Plan
     requests: Callable[[], tuple[int, int]]
     settle: Callable[[Callable[[], bool]], None]
+    account: Callable[[str], Cluster]
 
     @property
     def writer(self) -> Writer:
@@ -120,11 +124,14 @@ def embedded() -> Stage:
         whole.collect()
         assert done()
 
-    return begun(client, requests, settle)
+    def account(name: str) -> Cluster:
+        return whole.client(access=Rbac(whole.store.everything(), namespace=NAMESPACE, account=name))
+
+    return begun(client, requests, settle, account)
 
 
 def real(plane: Any) -> Stage:
-    client = connect(find_access({}, kubeconfig=os.fspath(plane.kubeconfig)), environ={}, now=lambda: datetime.now(UTC))
+    client = client_by(plane.kubeconfig)
     mark = 0
 
     def requests() -> tuple[int, int]:
@@ -133,17 +140,28 @@ def real(plane: Any) -> Stage:
         mark = plane.audit_mark()
         return sum(event.verb != "get" and "dryRun" not in event.uri for event in events), len(events)
 
-    return begun(client, requests, lambda done: waiting.until("controllers", done))
+    def account(name: str) -> Cluster:
+        return client_by(plane.service_account_kubeconfig(NAMESPACE, name))
+
+    return begun(client, requests, lambda done: waiting.until("controllers", done), account)
+
+
+def client_by(kubeconfig: File) -> Cluster:
+    access = find_access({}, kubeconfig=os.fspath(kubeconfig))
+    return connect(access, environ={}, now=lambda: datetime.now(UTC))
 
 
 def begun(
-    cluster: Cluster, requests: Callable[[], tuple[int, int]], settle: Callable[[Callable[[], bool]], None]
+    cluster: Cluster,
+    requests: Callable[[], tuple[int, int]],
+    settle: Callable[[Callable[[], bool]], None],
+    account: Callable[[str], Cluster],
 ) -> Stage:
     """Empties what an earlier test has left on a cluster that all of them share."""
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
     with suppress(AlreadyExists):
         cluster.create(KINDS.row("v1", "Namespace").kind, namespace)
-    stage = Stage(cluster=cluster, plan=made_plan(cluster), requests=requests, settle=settle)
+    stage = Stage(cluster=cluster, plan=made_plan(cluster), requests=requests, settle=settle, account=account)
     maps = (config_map(name) for name in ("it", "it-true", "it-false"))
     for body in (*maps, job(), setting(), chart()):
         with suppress(NotFound):
@@ -438,7 +456,7 @@ def any_patch() -> Any:
 def test_an_absent_cluster_is_nobodys_result() -> None:
     whole = EmbeddedCluster(SimulatedClock(START))
     client = whole.client()
-    stage = begun(client, lambda: (0, 0), lambda done: None)
+    stage = begun(client, lambda: (0, 0), lambda done: None, lambda name: client)
     client.faults.add(Fault(trouble=Trouble.AWAY, verb="apply"))
     with pytest.raises(Away):
         stage.own(owned(config_map()))
@@ -674,3 +692,76 @@ def test_the_garbage_collector_takes_what_a_gone_plan_owned(stage: Stage) -> Non
     stage.delete(plan, Ref(api_version=plan.api_version, kind=plan.kind, name=stage.plan.name))
 
     stage.settle(lambda: stage.get(config_map()) is None)
+
+
+# --------------------------------------------------------------------------------------------------- a whole phase
+
+
+def phase_of(*manifests: Manifest) -> RenderedPhase:
+    phase = Phase(
+        name="P", number=60, folder="60-p", description="", active="Ping", completed="Ped", deletion=Deletion.FREE
+    )
+    step = RenderedStep(phase="P", step=Step(name="S", position=Position.DURING), manifests=manifests)
+    return RenderedPhase(phase=phase, steps=(step,))
+
+
+def test_a_phase_is_tried_as_a_whole_and_nothing_is_changed(stage: Stage) -> None:
+    stage.own(owned(job(image="example/it:1")))
+    stage.create(config_map(labels={PLAN_LABEL: "up"}, a="theirs"), manager="fleet")
+    stage.create(setting("600"))
+    newcomer = config_map(name="newcomer")
+    newcomer["metadata"]["namespace"] = "brand-new"
+    phase = phase_of(
+        owned(newcomer),
+        owned({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "brand-new"}}),
+        owned(config_map(a="ours")),
+        owned(config_map(name="it-true")),
+        owned(job(image="example/it:2")),
+        borrowed(setting("1800"), **{"return": "always"}),
+    )
+    stage.requests()
+
+    trials = try_phase(stage.writer, phase)
+
+    assert [(str(trial.manifest.ref), str(trial.operation)) for trial in trials] == [
+        ("Namespace brand-new", "create"),
+        ("ConfigMap brand-new/newcomer", "create"),
+        (f"ConfigMap {NAMESPACE}/it", "conflict"),
+        (f"ConfigMap {NAMESPACE}/it-true", "create"),
+        (f"Job {NAMESPACE}/it", "refused"),
+        (f"Setting {NAMESPACE}/replica-replenishment-wait-interval", "borrow"),
+    ]
+    assert trials[1].because == "not tried: Namespace brand-new comes with this phase"
+    assert stage.requests() == (0, 12)
+    assert stage.there(setting())["value"] == "600"
+
+
+@pytest.mark.parametrize("verbs", [[], ["get"], ["get", "patch"]])
+def test_every_missing_permission_is_named_at_once(stage: Stage, verbs: list[str]) -> None:
+    """The rule in the remedy is the one that is missing."""
+    role = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "Role",
+        "metadata": {"name": "apply", "namespace": NAMESPACE},
+        "rules": [{"apiGroups": [""], "resources": ["configmaps"], "verbs": verbs}] if verbs else [],
+    }
+    subject = {"kind": "ServiceAccount", "name": "apply", "namespace": NAMESPACE}
+    binding = {
+        **role,
+        "kind": "RoleBinding",
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "apply"},
+        "subjects": [subject],
+    }
+    del binding["rules"]
+    for body in (role, binding):
+        stage.cluster.apply(stage.kind(body), body, force=True)
+    writer = replace(stage.writer, cluster=stage.account("apply"))
+    wanted = [verb for verb in ("get", "create", "patch") if verb not in verbs]
+
+    def look() -> Any:
+        (trial,) = try_phase(writer, phase_of(owned(config_map())))
+        return trial.problem and trial.problem.remedy
+
+    rule = {"apiGroups": [""], "resources": ["configmaps"], "verbs": wanted}
+    expected = f"add to a Role in namespace {NAMESPACE}: {json.dumps(rule)}"
+    stage.settle(lambda: look() == expected)
