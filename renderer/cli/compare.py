@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from renderer.cli.answer import Model, answer, output_option, painted, plain, table
-from renderer.cli.given import FOLDER, Given, input_options, read, rendering_from
+from renderer.cli.given import FILE, FOLDER, Given, input_options, read, rendering_from
 from renderer.errors import ExitCode, Problem, Problems
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ _SHOWN = 3
 
 @click.command
 @input_options
-@click.option("--to-release", type=click.Path(), metavar="FILE|URL|ISO", help="Compare with this release.")
+@click.option("--to-release", type=FILE, metavar="FILE|URL|ISO", help="Compare with this release.")
 @click.option("--to-templates", type=FOLDER, metavar="FOLDER", multiple=True, help="Compare with these templates.")
 @output_option
 def compare(given: Given, to_release: str | None, to_templates: tuple[str, ...], output: str) -> ExitCode:

@@ -14,6 +14,8 @@ import click
 from renderer.errors import ExitCode, Problem, Problems
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from renderer.assemble import Assembly
     from renderer.catalog.load import Catalog
     from renderer.catalog.tree import Tree
@@ -46,27 +48,32 @@ class Rendering:
     plan: RenderedPlan
 
 
-class _Folder(click.Path):
-    """A folder for those who complete words; whether it is one, the room that opens it says."""
+class Place(click.ParamType[str]):
+    """A file, folder or address. Whether it is there, the room that opens it says; here it only completes words."""
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        return str(value)
+    def __init__(self, completes: str) -> None:
+        self.name = completes
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
+        from click.shell_completion import CompletionItem
+
+        return [CompletionItem(incomplete, type=self.name)]
 
 
-FOLDER = _Folder(file_okay=False)
-_PATH = click.Path()
+FILE = Place("file")
+FOLDER = Place("dir")
 _OPTIONS = (
-    click.argument("files", nargs=-1, type=_PATH, metavar="[FILE|FOLDER]..."),
-    click.option("--plan", type=_PATH, metavar="FILE", help="The UpgradePlan; wins over one among FILES."),
+    click.argument("files", nargs=-1, type=FILE, metavar="[FILE|FOLDER]..."),
+    click.option("--plan", type=FILE, metavar="FILE", help="The UpgradePlan; wins over one among FILES."),
     click.option(
         "--release",
-        type=_PATH,
+        type=FILE,
         metavar="FILE|URL|ISO",
         help="The release's harvester-release.yaml, its address, or the ISO image that holds it.",
     ),
     click.option(
         "--cluster",
-        type=_PATH,
+        type=FILE,
         metavar="FILE|FOLDER",
         multiple=True,
         help="The cluster's objects, as `kubectl get -o yaml` prints them; they win over those among FILES.",

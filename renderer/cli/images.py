@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from renderer.cli.answer import Model, answer, output_option, pending_lines, say
-from renderer.cli.given import Given, input_options, rendering_of
+from renderer.cli.given import FILE, Given, input_options, rendering_of
 from renderer.errors import ExitCode, Problems, problem
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _SHOWN = 3
 @input_options
 @click.option(
     "--against",
-    type=click.Path(),
+    type=FILE,
     metavar="FILE|ISO",
     help="An image list, one image a line, or the ISO image that holds it; exit 1 if it lacks an image.",
 )

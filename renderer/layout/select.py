@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -41,6 +40,8 @@ def _of_node(phases: list[RenderedPhase], node: str) -> list[RenderedPhase]:
 
 def unknown(what: str, name: str, known: Sequence[str]) -> Problems:
     """A name that is none of the known ones, with what was probably meant."""
+    import difflib  # only for what is wrong
+
     close = difflib.get_close_matches(name, known, n=1)
     hint = f"; did you mean {close[0]!r}?" if close else ""
     return problem(
