@@ -1,0 +1,111 @@
+"""`rehearse`: the whole upgrade, played on the user's own objects, with whatever shall go wrong."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import click
+
+from renderer.cli.answer import answer, output_option, say
+from renderer.cli.given import Given, input_options, read
+from renderer.errors import ExitCode, problem
+from renderer.model.ref import Body, ref_of
+
+if TYPE_CHECKING:
+    from reconcile.actors.cues import Cast
+    from reconcile.loop.reconciler import Round
+    from reconcile.rehearse.rehearsal import Theatre
+    from renderer.documents import Inputs
+
+_START = datetime(2026, 1, 1, tzinfo=UTC)
+"""Any day will do: what is told are times since the start, and certificates of a facts document end later."""
+
+
+@click.command
+@input_options
+@click.option("--fail", multiple=True, metavar="ACT [on NAME]", help="Such as 'pre-drain on node-2', image-import.")
+@click.option("--stall", multiple=True, metavar="ACT [on NAME]", help="It never ends.")
+@click.option("--slow", multiple=True, metavar="ACT [on NAME]=DURATION", help="It takes so long.")
+@click.option("--repeat", multiple=True, metavar="ACT [on NAME]", help="It is done again.")
+@click.option("--away", multiple=True, metavar="DURATION [at ACT]", help="The API server is away for so long.")
+@click.option("--resume-after", default="10m", show_default=True, metavar="DURATION", help="A held node goes on then.")
+@click.option("--quiet", "-q", is_flag=True, help="No progress, just the report.")
+@output_option
+def rehearse(
+    given: Given,
+    fail: tuple[str, ...],
+    stall: tuple[str, ...],
+    slow: tuple[str, ...],
+    repeat: tuple[str, ...],
+    away: tuple[str, ...],
+    resume_after: str,
+    quiet: bool,
+    output: str,
+) -> ExitCode:
+    """Play the whole upgrade without a cluster.
+
+    The loop that production runs works on an embedded cluster that holds your own objects; Harvester, Rancher and the
+    nodes are played. Nothing is waited for. Exit 1 when the upgrade would not succeed.
+    """
+    from reconcile.actors.cues import Wishes, duration_of, script_of
+    from reconcile.rehearse.rehearsal import stage
+    from reconcile.rehearse.report import report_lines, report_of
+    from renderer.assemble import open_workshop
+    from renderer.files.code import CodeCache
+
+    inputs, tree = read(given)
+    code = CodeCache()
+    workshop = open_workshop(tree, code=code)
+    pause = duration_of(resume_after)
+    if pause is None:
+        raise problem("InvalidDuration", f"--resume-after: {resume_after!r} is no duration", remedy="write 10m or 2h")
+    wishes = Wishes(fail=fail, stall=stall, slow=slow, repeat=repeat, away=away)
+    theatre = stage(inputs, workshop, start=_START, script=script_of(wishes, _cast(inputs)), resume_after=pause)
+    rehearsed = theatre.play(_silent if quiet or output == "json" else _live(theatre))
+    code.save()
+    answer(report_of(rehearsed, theatre.name), output, report_lines)
+    return ExitCode.YES if rehearsed.succeeded else ExitCode.NO
+
+
+def _silent(done: Round) -> None:
+    """Says nothing."""
+
+
+def _live(theatre: Theatre) -> Callable[[Round], None]:
+    """A line for each change of phase, node or wait, with the simulated time."""
+    shown: list[tuple[object, ...]] = []
+
+    def tell(done: Round) -> None:
+        if done.decision is None:
+            return
+        status = done.decision.status
+        nodes = tuple((node, entry.get("state")) for node, entry in sorted(status.node_states.items()))
+        waits = tuple(dict.fromkeys(f"{wait.node or wait.step}: {wait.text}" for wait in done.decision.waits))
+        scene = (status.phase, nodes)
+        if shown and shown[-1] == scene:
+            return
+        shown.append(scene)
+        span = str(theatre.clock.now() - _START).partition(".")[0]
+        states = " ".join(f"{node}={state}" for node, state in nodes)
+        lines = [f"{span:>8}  {status.phase:20} {states}".rstrip()]
+        say([*lines, *(f"{'':10}waits: {wait}" for wait in waits[:3])], sys.stderr)
+
+    return tell
+
+
+def _cast(inputs: Inputs) -> Cast:
+    from reconcile.actors.cues import Cast
+
+    def named(kind: str) -> tuple[str, ...]:
+        bodies = [source.body for source in inputs.objects if source.body["kind"] == kind]
+        return tuple(sorted(_full_name(body) for body in bodies))
+
+    return Cast(nodes=named("Node"), machines=named("VirtualMachine"))
+
+
+def _full_name(body: Body) -> str:
+    ref = ref_of(body)
+    return f"{ref.namespace}/{ref.name}" if ref.namespace else ref.name
