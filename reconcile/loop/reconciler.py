@@ -117,6 +117,7 @@ class _PlanRound:
         self.parts = parts
         self.memory = memory
         self.plan = plan
+        self.status = status_of(plan)
         self.name = str(plan["metadata"]["name"])
         self.kinds = parts.kinds
 
@@ -129,7 +130,7 @@ class _PlanRound:
             return self._unrendered(error)
         decision = decide(world)
         self.memory.passes = decision.passes
-        written = self._write_status(status_of(self.plan), decision.status)
+        written = self._write_status(decision.status)
         if not written:
             return Round(name=self.name, plan=self.plan, again=True)
         results = self._act(decision, snapshot)
@@ -159,7 +160,7 @@ class _PlanRound:
     # ----------------------------------------------------------------------------------------------------- observing
 
     def _observe(self) -> tuple[World, Snapshot]:
-        parts, status = self.parts, status_of(self.plan)
+        parts, status = self.parts, self.status
         objects = () if is_over(status) and not self._is_deleted() else gather(parts.source, self.plan)
         rendered = parts.rendering.of(self.plan, status, objects, self.memory.fetched)
         missing = self._fetch(rendered, status)
@@ -209,22 +210,22 @@ class _PlanRound:
     def _unrendered(self, error: Problems) -> Round:
         """The plan cannot be rendered from what the cluster has now: said in the status, and tried again."""
         message = "; ".join(item.message for item in error.problems)
-        status = status_of(self.plan)
+        status = self.status
         known = status.condition("Degraded") or {}
         wanted = Condition(type="Degraded", status="True", reason="ReconcileError", message=message)
         generation = int(self.plan["metadata"].get("generation") or 0)
-        self._write_status(status, status.with_condition(wanted, self.parts.now(), generation))
+        self._write_status(status.with_condition(wanted, self.parts.now(), generation))
         if known.get("message") != message:
             self._emit(Event(type="Warning", reason="ReconcileError", message=f"Pipeline error: {message}"))
         return Round(name=self.name, plan=self.plan, problems=(message,), recheck=10.0)
 
     # -------------------------------------------------------------------------------------------------------- writing
 
-    def _write_status(self, old: PlanStatus, new: PlanStatus) -> bool:
+    def _write_status(self, new: PlanStatus) -> bool:
         """Whether the status is as wanted now; False where the plan has changed since it was read."""
-        patch = merge_patch(status_body(old), status_body(new))
-        if not patch:
+        if new == self.status:
             return True
+        patch = merge_patch(status_body(self.status), status_body(new))
         metadata = self.plan["metadata"]
         body = {"metadata": {"resourceVersion": metadata["resourceVersion"]}, "status": patch}
         kind = self.kinds.row(API_VERSION, "UpgradePlan").kind
@@ -233,6 +234,7 @@ class _PlanRound:
             self.plan = self.parts.cluster.patch(kind, ref, body, subresource="status").body
         except (Conflict, NotFound):
             return False
+        self.status = new
         self.parts.source.note(self.plan)
         return True
 
@@ -244,9 +246,8 @@ class _PlanRound:
         return [carrier.carry_out(action) for action in decision.actions]
 
     def _record(self, decision: Decision, results: list[Result], world: World) -> PlanStatus:
-        before = status_of(self.plan)
         after = recorded(decision.status, decision, results, world.rendered, self.parts.now())
-        self._write_status(before, after)
+        self._write_status(after)
         return after
 
     # -------------------------------------------------------------------------------------------------------- telling

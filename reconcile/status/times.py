@@ -12,5 +12,5 @@ def time_text(moment: datetime) -> str:
 
 
 def time_of(text: str) -> datetime:
-    """Raises `ValueError`."""
-    return datetime.strptime(text, _FORM).replace(tzinfo=UTC)
+    """With its time zone. Raises `ValueError`."""
+    return datetime.fromisoformat(text)
