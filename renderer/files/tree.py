@@ -145,11 +145,9 @@ class _Write:
             self._operations.remove(target)
 
     def _sweep(self) -> None:
-        """Removes the staging folder, the journal last."""
         if not self._staging.exists():
             return
-        journal = self._staging / JOURNAL
-        for path in sorted(self._staging.iterdir(), key=lambda path: (path == journal, path.name)):
+        for path in sorted(self._staging.iterdir()):
             self._operations.remove(path)
         self._operations.remove_folder(self._staging)
 
