@@ -18,6 +18,7 @@ from reconcile.cluster.permission import Permission
 from reconcile.cluster.protocol import (
     FIELD_MANAGER,
     Answer,
+    Cluster,
     EventType,
     Listing,
     Propagation,
@@ -40,7 +41,7 @@ _STRICT: Query = (("fieldValidation", "Strict"),)
 _DRY_RUN: Query = (("dryRun", "All"),)
 
 
-def connect(access: Access, *, environ: Mapping[str, str], now: Callable[[], datetime]) -> Client:
+def connect(access: Access, *, environ: Mapping[str, str], now: Callable[[], datetime]) -> Cluster:
     """A client for what `kubeconfig.find_access` found. Loads the `kubernetes` package; sends nothing yet.
 
     `now` gives the wall clock with a time zone; credentials expire by it.

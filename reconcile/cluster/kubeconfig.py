@@ -25,10 +25,14 @@ _FILES_OF_USER = ("client-certificate", "client-key", "tokenFile")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """Which cluster, and as whom. `cluster` and `user` are kubeconfig's own entries, with absolute paths."""
+    """Which cluster, and as whom. `cluster` and `user` are kubeconfig's own entries, with absolute paths.
+
+    `namespace` is the context's, or the pod's own; `default` where neither says.
+    """
 
     context: str
     server: str
+    namespace: str = "default"
     cluster: Body
     user: Body = field(repr=False)
 
@@ -80,7 +84,13 @@ def _chosen(files: list[tuple[Path, Body]], wanted: str) -> Access:
     user = _entry(files, "user", user_name, because=f"context {context!r}") if user_name else {}
     if not cluster.get("server"):
         raise problem("InvalidKubeconfig", f"cluster {chosen.get('cluster')!r} has no server", file=names)
-    return Access(context=context, server=str(cluster["server"]).rstrip("/"), cluster=cluster, user=user)
+    return Access(
+        context=context,
+        server=str(cluster["server"]).rstrip("/"),
+        namespace=str(chosen.get("namespace") or "default"),
+        cluster=cluster,
+        user=user,
+    )
 
 
 def _entry(files: list[tuple[Path, Body]], kind: str, name: str, because: str = "") -> Body:
@@ -121,9 +131,13 @@ def _absolute(path: Path, entry: Mapping[str, Any]) -> Body:
 def _in_cluster(environ: Mapping[str, str], service_account: Path) -> Access:
     host, port = environ["KUBERNETES_SERVICE_HOST"], environ.get("KUBERNETES_SERVICE_PORT") or "443"
     server = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
-    cluster = {"server": server, "certificate-authority": str(service_account / "ca.crt")}
+    own = service_account / "namespace"
     return Access(
-        context=IN_CLUSTER, server=server, cluster=cluster, user={"tokenFile": str(service_account / "token")}
+        context=IN_CLUSTER,
+        server=server,
+        namespace=own.read_text(encoding="utf-8").strip() if own.is_file() else "default",
+        cluster={"server": server, "certificate-authority": str(service_account / "ca.crt")},
+        user={"tokenFile": str(service_account / "token")},
     )
 
 

@@ -11,19 +11,20 @@ from typing import Any
 import pytest
 
 from cluster_door.kinds import NAMESPACE
-from reconcile.cluster.client import Client, connect
+from reconcile.cluster.client import connect
 from reconcile.cluster.kubeconfig import Access, find_access
+from reconcile.cluster.protocol import Cluster
 
 
 def access_by(kubeconfig: Path) -> Access:
     return find_access({}, kubeconfig=str(kubeconfig))
 
 
-def client_by(access: Access) -> Client:
+def client_by(access: Access) -> Cluster:
     return connect(access, environ={}, now=lambda: datetime.now(UTC))
 
 
-def create_namespace(client: Client, name: str) -> None:
+def create_namespace(client: Cluster, name: str) -> None:
     client.create(NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
 
 

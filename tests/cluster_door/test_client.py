@@ -24,9 +24,8 @@ from cluster_door.kinds import (
 from cluster_door.loopback import client_of
 from cluster_door.server import Reply, Stream
 from reconcile.cluster import errors
-from reconcile.cluster.client import Client
 from reconcile.cluster.permission import Permission
-from reconcile.cluster.protocol import EventType, Propagation, Selection, WatchEvent
+from reconcile.cluster.protocol import Cluster, EventType, Propagation, Selection, WatchEvent
 
 A = ref(CONFIG_MAP, "a", "default")
 PLAN = ref(UPGRADE_PLAN, "to-v1.7.0")
@@ -35,7 +34,7 @@ PLANS = "/apis/management.harvesterhci.io/v1beta1/upgradeplans"
 WRITE = {"fieldManager": "upgradeplan", "fieldValidation": "Strict"}
 
 
-CALLS: dict[str, tuple[Callable[[Client], object], tuple[str, str, dict[str, str], str, Any]]] = {
+CALLS: dict[str, tuple[Callable[[Cluster], object], tuple[str, str, dict[str, str], str, Any]]] = {
     "get": (lambda c: c.get(CONFIG_MAP, A), ("GET", f"{MAPS}/a", {}, "application/json", None)),
     "get of a cluster-scoped object": (
         lambda c: c.get(UPGRADE_PLAN, PLAN),
@@ -245,7 +244,7 @@ def test_watch_yields_events_until_the_window_ends(chunked: bool) -> None:
     assert got == [("ADDED", "6"), ("BOOKMARK", "9"), ("DELETED", "10")]
 
 
-def read_until_error(client: Client) -> tuple[list[WatchEvent], errors.ClusterError]:
+def read_until_error(client: Cluster) -> tuple[list[WatchEvent], errors.ClusterError]:
     got: list[WatchEvent] = []
     try:
         got.extend(client.watch(Selection(kind=CONFIG_MAP), resource_version="5", window=1))

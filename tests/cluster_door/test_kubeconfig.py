@@ -80,13 +80,22 @@ def test_home_is_looked_at_last(tmp_path: Path) -> None:
 )
 def test_pod_uses_its_service_account(tmp_path: Path, host: str, port: str, server: str) -> None:
     environ = {"HOME": str(tmp_path), "KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": port}
+    (tmp_path / "namespace").write_text("harvester-system", encoding="utf-8")
     access = find_access(environ, service_account=tmp_path)
     assert access == Access(
         context="in-cluster",
         server=server,
+        namespace="harvester-system",
         cluster={"server": server, "certificate-authority": str(tmp_path / "ca.crt")},
         user={"tokenFile": str(tmp_path / "token")},
     )
+
+
+def test_namespace_is_the_contexts(tmp_path: Path) -> None:
+    config = kubeconfig("x", current="x")
+    assert find_access({}, kubeconfig=str(write(tmp_path / "one", config))).namespace == "default"
+    config["contexts"][0]["context"]["namespace"] = "mine"
+    assert find_access({}, kubeconfig=str(write(tmp_path / "two", config))).namespace == "mine"
 
 
 def test_relative_paths_count_from_their_file(tmp_path: Path) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import functools
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from controlplane.cluster import ControlPlane
@@ -21,9 +24,9 @@ from cluster_door.kinds import (
 )
 from cluster_door.real import access_by, client_by, wait_until
 from reconcile.cluster import errors
-from reconcile.cluster.client import Client
+from reconcile.cluster.kubeconfig import find_access
 from reconcile.cluster.permission import Permission, permission
-from reconcile.cluster.protocol import Selection
+from reconcile.cluster.protocol import Cluster, Selection
 from renderer.model.ref import Kind
 
 ROLE = Kind(api_version="rbac.authorization.k8s.io/v1", kind="Role", plural="roles", namespaced=True)
@@ -31,7 +34,7 @@ ROLE_BINDING = Kind(api_version=ROLE.api_version, kind="RoleBinding", plural="ro
 
 
 def test_missing_permission_comes_as_the_rule_that_grants_it(
-    control_plane: ControlPlane, client: Client, namespace: str
+    control_plane: ControlPlane, client: Cluster, namespace: str
 ) -> None:
     limited = client_by(access_by(control_plane.service_account_kubeconfig(namespace, "limited")))
     rules: list[Mapping[str, Any]] = []
@@ -47,17 +50,17 @@ def test_missing_permission_comes_as_the_rule_that_grants_it(
     assert limited.apply(CONFIG_MAP, config_map("a", namespace)).body["metadata"]["uid"]
 
 
-def _missing(limited: Client, namespace: str) -> Permission:
+def _missing(limited: Cluster, namespace: str) -> Permission:
     with pytest.raises(errors.Forbidden) as caught:
         limited.apply(CONFIG_MAP, config_map("a", namespace))
     return caught.value.permission
 
 
-def _allowed(limited: Client, asked: Permission) -> bool:
+def _allowed(limited: Cluster, asked: Permission) -> bool:
     return limited.review(asked).allowed
 
 
-def _grant(client: Client, namespace: str, rules: list[Mapping[str, Any]]) -> None:
+def _grant(client: Cluster, namespace: str, rules: list[Mapping[str, Any]]) -> None:
     metadata = {"name": "limited", "namespace": namespace}
     subject = {"kind": "ServiceAccount", "name": "limited", "namespace": namespace}
     role_ref = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "limited"}
@@ -97,7 +100,7 @@ def _grant(client: Client, namespace: str, rules: list[Mapping[str, Any]]) -> No
     ids=["list", "watch", "status", "node proxy", "VM start", "delete"],
 )
 def test_our_permission_is_the_one_that_the_authorizer_misses(
-    control_plane: ControlPlane, client: Client, ask: Callable[[Client], object], missing: Permission
+    control_plane: ControlPlane, client: Cluster, ask: Callable[[Cluster], object], missing: Permission
 ) -> None:
     limited = client_by(access_by(control_plane.service_account_kubeconfig("default", "nobody")))
     with pytest.raises(errors.Forbidden) as caught:
@@ -131,3 +134,15 @@ def test_impersonation_of_the_kubeconfig_is_honoured(control_plane: ControlPlane
     client = client_by(replace(access, user={**access.user, "as": "joe"}))
     with pytest.raises(errors.Forbidden, match='User "joe"'):
         client.get(CONFIG_MAP, ref(CONFIG_MAP, "absent", "default"))
+
+
+def test_pod_is_served_by_its_service_account(control_plane: ControlPlane, namespace: str, tmp_path: Path) -> None:
+    token = control_plane.service_account_token(namespace, "own")
+    authority = access_by(control_plane.kubeconfig).cluster["certificate-authority-data"]
+    (tmp_path / "ca.crt").write_bytes(base64.b64decode(authority))
+    (tmp_path / "token").write_text(f"{token}\n", encoding="utf-8")
+    host, port = urlsplit(control_plane.server).netloc.split(":")
+    environ = {"HOME": str(tmp_path), "KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": port}
+    client = client_by(find_access(environ, service_account=tmp_path))
+    with pytest.raises(errors.Forbidden, match=f'User "system:serviceaccount:{namespace}:own"'):
+        client.list(Selection(kind=NODE))

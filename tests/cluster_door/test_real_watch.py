@@ -17,9 +17,8 @@ from cluster_door.kinds import (
 )
 from cluster_door.real import wait_until
 from reconcile.cluster import errors
-from reconcile.cluster.client import Client
 from reconcile.cluster.listwatch import ListWatch
-from reconcile.cluster.protocol import EventType, Selection, WatchEvent
+from reconcile.cluster.protocol import Cluster, EventType, Selection, WatchEvent
 
 
 class Told:
@@ -45,7 +44,7 @@ def told() -> Told:
 
 
 @pytest.fixture
-def watch(client: Client, namespace: str, told: Told) -> Iterator[ListWatch]:
+def watch(client: Cluster, namespace: str, told: Told) -> Iterator[ListWatch]:
     """Windows of one second, so that a test sees several."""
     selection = Selection(
         kind=CONFIG_MAP, namespace=namespace, labels="!ignored", fields="metadata.name!=kube-root-ca.crt"
@@ -62,7 +61,7 @@ def watch(client: Client, namespace: str, told: Told) -> Iterator[ListWatch]:
 
 
 def test_watch_resumes_over_windows_without_a_repetition(
-    control_plane: ControlPlane, client: Client, namespace: str, watch: ListWatch, told: Told
+    control_plane: ControlPlane, client: Cluster, namespace: str, watch: ListWatch, told: Told
 ) -> None:
     since = control_plane.audit_mark()
     for count, name in enumerate("abc", start=1):
@@ -84,7 +83,7 @@ def _windows_reach(count: int, control_plane: ControlPlane, since: int, namespac
 
 
 def test_list_watch_gets_over_an_outage(
-    control_plane: ControlPlane, client: Client, namespace: str, watch: ListWatch, told: Told
+    control_plane: ControlPlane, client: Cluster, namespace: str, watch: ListWatch, told: Told
 ) -> None:
     client.create(CONFIG_MAP, config_map("before", namespace))
     told.wait_for("ADDED before")
@@ -98,14 +97,14 @@ def test_list_watch_gets_over_an_outage(
     assert (watch.health.synced, watch.health.problem) == (True, None)
 
 
-def test_history_that_a_restarted_server_has_lost_is_gone(control_plane: ControlPlane, client: Client) -> None:
+def test_history_that_a_restarted_server_has_lost_is_gone(control_plane: ControlPlane, client: Cluster) -> None:
     with control_plane.outage():
         pass
     with pytest.raises(errors.Gone):
         list(client.watch(Selection(kind=CONFIG_MAP), resource_version="1", window=1))
 
 
-def test_close_ends_a_silent_window_over_tls(client: Client, namespace: str) -> None:
+def test_close_ends_a_silent_window_over_tls(client: Cluster, namespace: str) -> None:
     selection = Selection(kind=CONFIG_MAP, namespace=namespace)
     window = client.watch(selection, resource_version=client.list(selection).resource_version, window=290)
     client.create(CONFIG_MAP, config_map("a", namespace))

@@ -22,15 +22,14 @@ from cluster_door.kinds import (
 )
 from cluster_door.real import create_namespace, deployment
 from reconcile.cluster import errors
-from reconcile.cluster.client import Client
 from reconcile.cluster.events import EVENT, Occurrence, Severity, emit
-from reconcile.cluster.protocol import Propagation, Selection
+from reconcile.cluster.protocol import Cluster, Propagation, Selection
 from renderer.model.ref import Kind
 
 OLD_KIND = Kind(api_version="v1", kind="ComponentStatus", plural="componentstatuses", namespaced=False)
 
 
-def test_apply_meets_another_manager(client: Client, namespace: str) -> None:
+def test_apply_meets_another_manager(client: Cluster, namespace: str) -> None:
     client.apply(DEPLOYMENT, deployment("d", namespace), field_manager="rancher")
     with pytest.raises(errors.Conflict) as caught:
         client.apply(DEPLOYMENT, deployment("d", namespace, replicas=1))
@@ -57,7 +56,9 @@ def test_apply_meets_another_manager(client: Client, namespace: str) -> None:
     ],
     ids=["apply", "create", "merge patch", "merge patch of the status", "JSON patch"],
 )
-def test_every_write_is_validated_strictly(client: Client, write: Callable[[Client, str], object], field: str) -> None:
+def test_every_write_is_validated_strictly(
+    client: Cluster, write: Callable[[Cluster, str], object], field: str
+) -> None:
     if not _exists(client, "door-strict"):
         create_namespace(client, "door-strict")
         client.create(DEPLOYMENT, deployment("d", "door-strict"))
@@ -67,7 +68,7 @@ def test_every_write_is_validated_strictly(client: Client, write: Callable[[Clie
     assert len(str(caught.value)) < 200
 
 
-def _exists(client: Client, namespace: str) -> bool:
+def _exists(client: Cluster, namespace: str) -> bool:
     try:
         client.get(NAMESPACE, ref(NAMESPACE, namespace))
     except errors.NotFound:
@@ -75,7 +76,7 @@ def _exists(client: Client, namespace: str) -> bool:
     return True
 
 
-def test_dry_run_answers_and_changes_nothing(client: Client, namespace: str) -> None:
+def test_dry_run_answers_and_changes_nothing(client: Cluster, namespace: str) -> None:
     a = ref(CONFIG_MAP, "a", namespace)
     dry = client.apply(CONFIG_MAP, config_map("a", namespace, x="1"), dry_run=True)
     assert dry.body["data"] == {"x": "1"}
@@ -87,7 +88,7 @@ def test_dry_run_answers_and_changes_nothing(client: Client, namespace: str) -> 
     assert client.get(CONFIG_MAP, a).body == before
 
 
-def test_merge_patch_under_a_stale_version_conflicts(client: Client, namespace: str) -> None:
+def test_merge_patch_under_a_stale_version_conflicts(client: Cluster, namespace: str) -> None:
     a = ref(CONFIG_MAP, "a", namespace)
     old = client.create(CONFIG_MAP, config_map("a", namespace, x="1")).body["metadata"]["resourceVersion"]
     new = client.patch(CONFIG_MAP, a, {"data": {"x": "2"}}).body["metadata"]["resourceVersion"]
@@ -98,7 +99,7 @@ def test_merge_patch_under_a_stale_version_conflicts(client: Client, namespace: 
     assert client.patch(CONFIG_MAP, a, kept).body["data"] == {"y": "3"}
 
 
-def test_json_patch_takes_our_claim_out_of_managed_fields(client: Client, namespace: str) -> None:
+def test_json_patch_takes_our_claim_out_of_managed_fields(client: Cluster, namespace: str) -> None:
     a = ref(CONFIG_MAP, "a", namespace)
     client.create(CONFIG_MAP, config_map("a", namespace, x="1"), field_manager="owner")
     claims = client.patch(CONFIG_MAP, a, {"data": {"x": "2"}}).body["metadata"]["managedFields"]
@@ -114,7 +115,7 @@ def test_json_patch_takes_our_claim_out_of_managed_fields(client: Client, namesp
         client.json_patch(CONFIG_MAP, a, [{"op": "test", "path": "/data/x", "value": "1"}])
 
 
-def test_delete_keeps_to_its_preconditions(client: Client, namespace: str) -> None:
+def test_delete_keeps_to_its_preconditions(client: Cluster, namespace: str) -> None:
     a = ref(CONFIG_MAP, "a", namespace)
     metadata = client.create(CONFIG_MAP, config_map("a", namespace)).body["metadata"]
     with pytest.raises(errors.Conflict):
@@ -127,7 +128,7 @@ def test_delete_keeps_to_its_preconditions(client: Client, namespace: str) -> No
         client.delete(CONFIG_MAP, a)
 
 
-def test_delete_of_an_object_with_a_finalizer_leaves_it_for_now(client: Client, namespace: str) -> None:
+def test_delete_of_an_object_with_a_finalizer_leaves_it_for_now(client: Cluster, namespace: str) -> None:
     a = ref(CONFIG_MAP, "a", namespace)
     body = config_map("a", namespace)
     client.create(CONFIG_MAP, {**body, "metadata": {**body["metadata"], "finalizers": ["example.org/hold"]}})
@@ -138,7 +139,7 @@ def test_delete_of_an_object_with_a_finalizer_leaves_it_for_now(client: Client, 
         client.get(CONFIG_MAP, a)
 
 
-def test_immutable_field_is_told_apart(client: Client, namespace: str) -> None:
+def test_immutable_field_is_told_apart(client: Cluster, namespace: str) -> None:
     client.create(DEPLOYMENT, deployment("d", namespace))
     with pytest.raises(errors.Immutable) as caught:
         client.patch(
@@ -147,13 +148,13 @@ def test_immutable_field_is_told_apart(client: Client, namespace: str) -> None:
     assert "spec.selector" in {cause.field for cause in caught.value.causes}
 
 
-def test_namespace_that_is_missing_is_named(client: Client) -> None:
+def test_namespace_that_is_missing_is_named(client: Cluster) -> None:
     with pytest.raises(errors.NotFound) as caught:
         client.apply(CONFIG_MAP, config_map("a", "door-absent"), dry_run=True)
     assert caught.value.ref == ref(NAMESPACE, "door-absent")
 
 
-def test_event_is_taken_and_counted(client: Client, namespace: str) -> None:
+def test_event_is_taken_and_counted(client: Cluster, namespace: str) -> None:
     moment = datetime(2026, 11, 28, 12, 0, tzinfo=UTC)
     once = Occurrence(
         regarding=ref(CONFIG_MAP, "a", namespace),
@@ -171,7 +172,7 @@ def test_event_is_taken_and_counted(client: Client, namespace: str) -> None:
     assert [(event["count"], event["reason"]) for event in listing.items] == [(2, "PhaseStarted")]
 
 
-def test_warnings_of_the_server_reach_the_caller(client: Client) -> None:
+def test_warnings_of_the_server_reach_the_caller(client: Cluster) -> None:
     assert client.list(Selection(kind=OLD_KIND)).warnings == ("v1 ComponentStatus is deprecated in v1.19+",)
 
 
@@ -191,19 +192,19 @@ def test_warnings_of_the_server_reach_the_caller(client: Client) -> None:
     ],
     ids=["get", "list", "watch", "apply", "resource of a served group", "version of a served kind", "aggregated API"],
 )
-def test_kind_that_is_not_served(client: Client, ask: Callable[[Client], object]) -> None:
+def test_kind_that_is_not_served(client: Cluster, ask: Callable[[Cluster], object]) -> None:
     with pytest.raises(errors.NoSuchKind):
         ask(client)
 
 
-def test_object_that_is_absent_is_not_a_kind_that_is_absent(client: Client) -> None:
+def test_object_that_is_absent_is_not_a_kind_that_is_absent(client: Cluster) -> None:
     with pytest.raises(errors.NotFound):
         client.get(UPGRADE_PLAN, ref(UPGRADE_PLAN, "door-absent"))
     with pytest.raises(errors.NotFound):
         client.read(NODE, ref(NODE, "door-absent"), "proxy/stats/summary")
 
 
-def test_service_without_endpoints_is_a_failing_backend(client: Client, namespace: str) -> None:
+def test_service_without_endpoints_is_a_failing_backend(client: Cluster, namespace: str) -> None:
     client.create(
         SERVICE,
         {

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import socket
+import threading
+
 import pytest
 
 from cluster_door.kinds import (
@@ -48,6 +51,30 @@ def test_refused_connection_is_away() -> None:
     client = client_to(url)
     with pytest.raises(errors.Away, match="refused"):
         client.get(CONFIG_MAP, A)
+
+
+def test_tls_that_is_cut_is_away() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=_greet_and_cut, args=(listener,), daemon=True)
+        thread.start()
+        client = client_to(f"https://127.0.0.1:{listener.getsockname()[1]}")
+        with pytest.raises(errors.Away):
+            client.get(CONFIG_MAP, A)
+        thread.join()
+
+
+def _greet_and_cut(listener: socket.socket) -> None:
+    connection, _ = listener.accept()
+    connection.recv(1)
+    connection.shutdown(socket.SHUT_WR)
+    while connection.recv(4096):
+        """Take the rest of the greeting, so that the end is no reset."""
+    connection.close()
+
+
+def test_server_without_tls_is_not_waited_for() -> None:
+    with serving() as server, pytest.raises(errors.Untrusted, match="WRONG_VERSION_NUMBER"):
+        client_to(server.url.replace("http:", "https:")).get(CONFIG_MAP, A)
 
 
 def test_redirect_is_not_followed() -> None:
