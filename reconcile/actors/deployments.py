@@ -119,7 +119,7 @@ class DeploymentController:
         if found is None and pods and not is_deleted(service):
             self._stage.create(_slice(service, name, pods))
         elif found is not None:
-            self._stage.change(found, {"endpoints": [_endpoint(pod) for pod in pods]})
+            self._stage.change(found, {"endpoints": [_endpoint(pod) for pod in pods] or None})
 
 
 def _replica_set(deployment: Body, hash_: str) -> Body:

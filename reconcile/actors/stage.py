@@ -186,8 +186,10 @@ class Stage:
         )
 
     def _written(self, body: Body) -> Body:
-        self._writes += 1
-        self._objects((str(body["apiVersion"]), str(body["kind"])))[_key(body)] = body
+        """A write that the server found to change nothing is none."""
+        objects, key = self._objects((str(body["apiVersion"]), str(body["kind"]))), _key(body)
+        self._writes += _version(objects.get(key)) != _version(body)
+        objects[key] = body
         return body
 
 
@@ -207,6 +209,10 @@ def merged(value: Any, patch: Any) -> Any:
 def time_text(moment: datetime) -> str:
     """A time as the API server writes it."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _version(body: Body | None) -> str:
+    return str(body["metadata"].get("resourceVersion")) if body else ""
 
 
 def _key(body: Body) -> tuple[str, str]:

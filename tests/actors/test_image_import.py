@@ -1,0 +1,81 @@
+"""An image is imported, tried again, given up or never finished; its claim lives as long as it does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from actors.playing import SYSTEM, Play, condition, cue
+
+from reconcile.actors.ledger import What
+from reconcile.actors.stage import CLAIM, IMAGE
+
+STEP = "ISODownload/Image"
+NAME = "hvst-upgrade-864fh-iso"
+
+
+def image(play: Play) -> Any:
+    return play.get(IMAGE, NAME, SYSTEM)
+
+
+def test_it_makes_progress_and_then_holds_a_bound_claim_of_its_name() -> None:
+    play = Play()
+    play.apply(STEP)
+    seen = []
+    while not condition(image(play), "Imported").startswith("True"):
+        play.wait(seconds=60)
+        seen.append(image(play)["status"]["progress"])
+    assert seen == [0, 25, 25, 50, 50, 75, 75, 100]
+    claim = play.get(CLAIM, NAME, SYSTEM)
+    assert claim["status"]["phase"] == "Bound"
+    assert claim["spec"]["accessModes"] == ["ReadWriteMany"]
+    assert condition(image(play), "RetryLimitExceeded") == "False"
+
+
+def test_it_is_given_up_after_more_failures_than_retries() -> None:
+    play = Play("three-node", cue("fail", "image-import"))
+    play.apply(STEP)
+    play.wait(seconds=480 * 3)
+    assert image(play)["status"]["failed"] == 3
+    assert condition(image(play), "Imported") == "Unknown"
+    play.run()
+    assert image(play)["status"]["failed"] == 4
+    assert condition(image(play), "Imported") == "False"
+    assert condition(image(play), "RetryLimitExceeded") == "True"
+    assert play.get(CLAIM, NAME, SYSTEM) is None
+    assert play.told(What.IMAGE_FAILED) == [NAME]
+
+
+def test_failures_within_the_limit_only_take_time() -> None:
+    play = Play("three-node", cue("fail", "image-import", times=2))
+    play.finish(STEP)
+    assert image(play)["status"]["failed"] == 2
+    assert condition(image(play), "Imported") == "True"
+
+
+def test_one_that_stalls_never_ends() -> None:
+    play = Play("three-node", cue("stall", "image-import"))
+    play.apply(STEP)
+    play.run()
+    assert condition(image(play), "Imported") == "Unknown"
+    assert play.world.next_due() is None
+
+
+def test_an_image_that_is_there_already_only_gets_its_claim() -> None:
+    play = Play("air-gap")
+    (given,) = play.all(IMAGE, SYSTEM)
+    play.patch(given, {"status": {"conditions": [{"type": "Imported", "status": "True"}]}})
+    play.settle()
+    assert play.get(CLAIM, given["metadata"]["name"], SYSTEM)["status"]["phase"] == "Bound"
+    assert play.told(What.IMAGE_IMPORTED) == []
+
+
+def test_the_claim_goes_with_the_image_once_no_pod_uses_it() -> None:
+    play = Play()
+    play.finish(STEP)
+    (deployment,) = play.finish("RepoCreate/Deployment")
+    play.delete(image(play))
+    play.settle()
+    assert play.get(CLAIM, NAME, SYSTEM)["metadata"]["deletionTimestamp"]
+    play.delete(deployment)
+    play.settle()
+    assert play.get(CLAIM, NAME, SYSTEM) is None
