@@ -154,7 +154,10 @@ def server_version(value: str | None = "v1.7.1", **other: Any) -> Json:
 def node(name: str, *, managed: str | None = "true", witness: str | None = None) -> Json:
     labels = {"harvesterhci.io/managed": managed, WITNESS: witness}
     body = _object("v1", "Node", name)
-    return {**body, "metadata": {"name": name, "labels": {key: text for key, text in labels.items() if text is not None}}}
+    return {
+        **body,
+        "metadata": {"name": name, "labels": {key: text for key, text in labels.items() if text is not None}},
+    }
 
 
 def nodes(*names: str) -> tuple[Json, ...]:
@@ -162,9 +165,7 @@ def nodes(*names: str) -> tuple[Json, ...]:
 
 
 def machine(name: str, node_name: str) -> Json:
-    return _object(
-        "cluster.x-k8s.io/v1beta1", "Machine", name, "fleet-local", status={"nodeRef": {"name": node_name}}
-    )
+    return _object("cluster.x-k8s.io/v1beta1", "Machine", name, "fleet-local", status={"nodeRef": {"name": node_name}})
 
 
 def machine_plan(name: str, machine_name: str) -> Json:
@@ -187,7 +188,9 @@ def one_node(*, given_plan: Json | None = None, **spec: Any) -> tuple[Json, ...]
 
 def _cluster(given_plan: Json, *names: str) -> tuple[Json, ...]:
     lists = image_lists(["docker.io/rancher/old:v1", "docker.io/rancher/same:v1"], ["docker.io/rancher/same:v1"])
-    machines = [document for name in names for document in (machine(f"m-{name}", name), machine_plan(f"p-{name}", f"m-{name}"))]
+    machines = [
+        document for name in names for document in (machine(f"m-{name}", name), machine_plan(f"p-{name}", f"m-{name}"))
+    ]
     return (given_plan, release(), version(), server_version(), *nodes(*names), *machines, lists)
 
 

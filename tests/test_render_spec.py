@@ -57,7 +57,7 @@ def test_an_image_of_a_plan_without_version_is_shown_under_the_plan_s_name() -> 
 
 
 @pytest.mark.parametrize("spec", [{"image": "my-iso"}, {"image": "my-iso", "version": "v9.9.9"}])
-def test_a_named_image_is_used_as_it_is(spec: Mapping[str, str]) -> None:
+def test_a_named_image_is_used_as_it_is(spec: Mapping[str, Any]) -> None:
     """AC-35, AC-53: no look-up of a Version, no image of ours, the named one is waited for and mounted."""
     documents = [document for document in three_nodes(**spec) if document.get("kind") != "Version"]
     rendered = render_made(*documents)

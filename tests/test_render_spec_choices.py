@@ -1,9 +1,10 @@
-"""What a plan can choose: tag, image and name, a retry, and what of it is known already (behaviour spec 1.4, 2.10, 3)."""
+"""What a plan can choose: tag, image, name, a retry; and what is known of it already (behaviour spec 1.4, 2.10, 3)."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 from expected import TOOLKIT, labels, multi
@@ -12,7 +13,7 @@ from rendering import PREFIX, nodes, plan, release, render_made, server_version,
 from renderer.errors import Problems
 from renderer.layout.index import index_of
 
-# ------------------------------------------------------------------------------- names, labels, tags, images (1.4, 2.10)
+# ------------------------------------------------------------------------------ names, labels, tags, images (1.4, 2.10)
 
 
 def test_every_object_of_ours_carries_the_plan_and_its_component() -> None:
@@ -59,7 +60,7 @@ def test_the_system_upgrade_controller_copies_our_labels_onto_its_jobs() -> None
         ({}, "v1.8.0+build.7", "v1.7.1", "v1.8.0-build.7"),
     ],
 )
-def test_the_tag_of_the_toolkit(spec: Mapping[str, str], target: str, repo: str, jobs: str) -> None:
+def test_the_tag_of_the_toolkit(spec: Mapping[str, Any], target: str, repo: str, jobs: str) -> None:
     """A `+` becomes `-` in tags alone: the Kubernetes version and the OS keep theirs."""
     documents = [d for d in three_nodes(version="v1.8.0", **spec) if "harvester" not in d]
     rendered = render_made(*documents, release(target))
@@ -139,6 +140,8 @@ def test_a_retry_is_a_new_object_that_says_so() -> None:
 
 # ------------------------------------------------------------------------------------------------------ late inputs
 
+RECORDED = ("harvester", "harvesterChart", "kubernetes", "minUpgradableVersion", "monitoringChart", "os", "rancher")
+
 
 def test_without_a_release_the_rest_is_pending_and_says_what_to_give() -> None:
     documents = [document for document in three_nodes() if "harvester" not in document]
@@ -159,7 +162,7 @@ def test_without_a_release_the_rest_is_pending_and_says_what_to_give() -> None:
 
 def test_the_loop_and_git_render_the_same_bytes() -> None:
     """Given as a file, or recorded in the status: no difference."""
-    recorded = {key: release()[key] for key in ("harvester", "harvesterChart", "kubernetes", "minUpgradableVersion", "monitoringChart", "os", "rancher")}  # fmt: skip
+    recorded = {key: text for key, text in release().items() if key in RECORDED}
     status = {
         "previousVersion": "v1.7.1",
         "version": {key: version()["spec"][key] for key in ("isoURL", "isoChecksum")},

@@ -14,7 +14,13 @@ from renderer.model.probe import Severity
 
 # ----------------------------------------------------------------------------------------------------- 3.8 ImageCleanup
 
-RETAINED = ("harvester-upgrade", "longhorn-engine", "longhorn-instance-manager", "mirrored-banzaicloud-fluentd", "mirrored-fluent-fluent-bit")  # fmt: skip
+RETAINED = (
+    "harvester-upgrade",
+    "longhorn-engine",
+    "longhorn-instance-manager",
+    "mirrored-banzaicloud-fluentd",
+    "mirrored-fluent-fluent-bit",
+)
 
 
 def purged(previous: list[str], current: list[str]) -> str | None:
@@ -48,10 +54,11 @@ def test_the_cleanup_plan() -> None:
         ([f"registry.example.com:5000/deep/er/{name}" for name in RETAINED], ["z:1"], None),
         ([f"{name}@sha256:{'0' * 64}" for name in RETAINED], ["z:1"], None),
         ([f"r:5000/{name}:v1@sha256:{'0' * 64}" for name in RETAINED], ["z:1"], None),
-        (["longhorn-engine-x:v1", "x-longhorn-engine:v1", "longhorn-engine/x:v1"], ["z:1"], "longhorn-engine-x:v1 longhorn-engine/x:v1 x-longhorn-engine:v1"),
+        (["longhorn-engine-x:v1", "longhorn-engine/x:v1"], ["z:1"], "longhorn-engine-x:v1 longhorn-engine/x:v1"),
+        (["x-longhorn-engine:v1"], ["z:1"], "x-longhorn-engine:v1"),
         (["longhorn-engine:5000/x"], ["z:1"], "longhorn-engine:5000/x"),  # a registry of that name is not the image
     ],
-)  # fmt: skip
+)
 def test_what_is_purged(previous: list[str], current: list[str], expected: str | None) -> None:
     """Cases 85 and 88 of the periphery."""
     assert purged(previous, current) == expected

@@ -251,8 +251,9 @@ def test_only_what_has_not_started_is_held() -> None:
         assert hold
         assert (hold.state, hold.reason) == ("UpgradePaused", "AdministrativelyPaused")
         assert (hold.message, hold.waiting) == ("Node upgrade paused as requested by the user", "node upgrade paused")
-    for empty in ({}, {"pauseNodes": []}, {"pauseNodes": ["elsewhere"]}):
-        assert not [step for step in multi(version="v1.8.0", nodeUpgradeOption=empty).steps() if step.held]
+    others: list[dict[str, list[str]]] = [{}, {"pauseNodes": []}, {"pauseNodes": ["elsewhere"]}]
+    for pause in others:
+        assert not [step for step in multi(version="v1.8.0", nodeUpgradeOption=pause).steps() if step.held]
 
 
 def test_pausing_a_node_changes_nothing_that_was_approved() -> None:

@@ -103,7 +103,8 @@ class _Loader:
     def _document(self, path: str, schema: str) -> Document | None:
         template = self._tree.get(path)
         if template is None:
-            self._keep(problem("TemplateNotFound", f"there is no file {path!r} in the template tree"))
+            remedy = "put the file into the template tree"
+            self._keep(problem("TemplateNotFound", f"there is no file {path!r} in the template tree", remedy=remedy))
             return None
         try:
             documents = parse(template.text, template.shown)
@@ -112,7 +113,7 @@ class _Loader:
             return None
         if len(documents) != 1:
             message = f"holds {len(documents)} documents, wanted one"
-            self._keep(problem("InvalidYAML", message, file=template.shown))
+            self._keep(problem("InvalidYAML", message, file=template.shown, remedy="give each document its own file"))
             return None
         return documents[0] if self._valid(template, documents[0], schema) else None
 
@@ -125,7 +126,8 @@ class _Loader:
         try:
             return read()
         except ValueError as error:
-            self._keep(problem("InvalidDeclaration", str(error), file=self._tree[path].shown))
+            remedy = "write it as the packaged files do"
+            self._keep(problem("InvalidDeclaration", str(error), file=self._tree[path].shown, remedy=remedy))
             return otherwise
 
     def _keep(self, error: Problems) -> None:

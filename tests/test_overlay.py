@@ -1,0 +1,191 @@
+"""A phase is a folder: one that an overlay adds is in its place everywhere, with no code and no schema changed.
+
+What can be wrong with an overlay is told as a problem that names the file, and all of it at once.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rendering import ROOT, inputs_of_example, overlaid, render, render_example, render_made, templates, three_nodes
+
+from renderer.assemble import assemble
+from renderer.catalog.load import load_catalog
+from renderer.errors import Problems
+from renderer.files.templates import read_templates
+from renderer.layout.select import select
+from renderer.schema_door import document_problems
+from renderer.yaml_door import parse
+
+OVERLAY = ROOT / "examples" / "pre-check-overlay" / "templates"
+CASES = ROOT / "tests" / "overlay"
+WRONG: dict[str, Any] = parse((CASES / "trees.yaml").read_text(encoding="utf-8"), "trees.yaml")[0].value
+MANIFESTS: dict[str, Any] = parse((CASES / "manifests.yaml").read_text(encoding="utf-8"), "manifests.yaml")[0].value
+PHASE = """\
+name: Wait
+description: Waits.
+status: {active: Waiting, completed: Waited}
+deletion: free
+"""
+CONFIG_MAP = """\
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: {{ name("x") | quote }}, namespace: harvester-system}
+"""
+
+
+def names(*overlays: Path) -> list[str]:
+    return [item.phase.name for item in load_catalog(templates(*overlays), document_problems).phases]
+
+
+# --------------------------------------------------------------------------------------------------- the phase PreCheck
+
+
+def test_the_overlay_holds_no_code() -> None:
+    files = sorted(path.relative_to(OVERLAY).as_posix() for path in OVERLAY.rglob("*") if path.is_file())
+    assert files == ["15-pre-check/job.yaml.j2", "15-pre-check/phase.yaml", "15-pre-check/script.yaml.j2"]
+
+
+def test_the_phase_stands_between_the_packaged_ones() -> None:
+    assert names() == ["Initialize", "ISODownload", *names()[2:]]
+    assert names(OVERLAY) == ["Initialize", "PreCheck", "ISODownload", *names()[2:]]
+
+
+def test_the_phase_is_rendered_and_nothing_else_changes() -> None:
+    plain, with_phase = render_example("three-node"), render_example("pre-check-overlay")
+    added = {path: text for path, text in with_phase.files().items() if path not in plain.files()}
+    assert sorted(added) == ["15-pre-check/job.yaml", "15-pre-check/script.yaml"]
+    for path, text in plain.files().items():
+        assert path == "index.yaml" or with_phase.files()[path] == text
+    assert plain.plan.digest != with_phase.plan.digest
+    unchanged = {phase.phase.name: phase.digest for phase in with_phase.plan.phases if phase.phase.name != "PreCheck"}
+    assert unchanged == {phase.phase.name: phase.digest for phase in plain.plan.phases}
+
+
+def test_the_index_explains_the_phase() -> None:
+    (index,) = parse(render_example("pre-check-overlay").files()["index.yaml"], "index.yaml")
+    phase = index.value["phases"][1]
+    assert phase["name"] == "PreCheck"
+    assert phase["folder"] == "15-pre-check"
+    assert phase["status"] == {"active": "PreChecking", "completed": "PreChecked"}
+    assert phase["deletion"] == "careful"
+    script, check = phase["steps"]
+    assert script["waitsFor"] == [
+        "ConfigMap harvester-system/hvst-upgrade-864fh-pre-check is ready (metadata.uid is set)"
+    ]
+    assert check["waitsFor"] == [
+        "Job harvester-system/hvst-upgrade-864fh-pre-check is ready (condition Complete is True)"
+    ]
+    assert [m["file"] for m in check["manifests"]] == ["15-pre-check/job.yaml"]
+    kustomization = render_example("pre-check-overlay").files("kustomize")["15-pre-check/kustomization.yaml"]
+    assert parse(kustomization, "")[0].value["resources"] == ["script.yaml", "job.yaml"]
+
+
+def test_the_phase_can_be_asked_for_alone_and_up_to() -> None:
+    plan = render_example("pre-check-overlay").plan
+    assert [phase.phase.name for phase in select(plan, phases=["PreCheck"]).phases] == ["PreCheck"]
+    assert [phase.phase.name for phase in select(plan, through="PreCheck").phases] == ["Initialize", "PreCheck"]
+    with pytest.raises(Problems, match="no phase 'PreChek'; did you mean 'PreCheck'"):
+        select(plan, phases=["PreChek"])
+
+
+def test_the_phase_tells_the_loop_all_that_it_needs() -> None:
+    (phase,) = select(render_example("pre-check-overlay").plan, phases=["PreCheck"]).phases
+    (gate,) = phase.steps[1].step.gates
+    assert gate.waiting == "the pre-check is running"
+    assert gate.failure.message == "pre-check failed; its log names what to mend"
+    assert gate.slow_after == 600
+
+
+def test_a_retry_reaches_the_phase() -> None:
+    rendered = render(inputs_of_example("pre-check-overlay"), templates(OVERLAY), retry=1)
+    job = rendered.body("PreCheck/Check")
+    assert job["metadata"]["name"] == "hvst-upgrade-864fh-pre-check-retry-1"
+    (volume,) = job["spec"]["template"]["spec"]["volumes"]
+    assert volume["configMap"]["name"] == rendered.body("PreCheck/Script")["metadata"]["name"]
+
+
+# -------------------------------------------------------------------------------------------------- laying over others
+
+
+def test_a_file_takes_the_place_of_the_packaged_one() -> None:
+    text = templates()["values.yaml"].text.replace("rancher/harvester-upgrade-toolkit", "mirror.example.com/toolkit")
+    rendered = render_made(*three_nodes(), tree=overlaid({"values.yaml": text}))
+    assert {image.partition(":")[0] for image in rendered.plan.images} == {"mirror.example.com/toolkit"}
+
+
+def test_the_last_of_several_overlays_wins(tmp_path: Path) -> None:
+    for number, text in enumerate((PHASE, PHASE.replace("Wait", "Rest"))):
+        folder = tmp_path / str(number) / "90-wait"
+        folder.mkdir(parents=True)
+        (folder / "phase.yaml").write_text(text)
+    tree = read_templates([tmp_path / "0", tmp_path / "1"])
+    assert tree["90-wait/phase.yaml"].text.startswith("name: Rest")
+    assert load_catalog(tree, document_problems).phases[-1].phase.name == "Rest"
+
+
+def test_a_phase_may_have_no_step_and_take_a_packaged_input() -> None:
+    rendered = render_made(*three_nodes(), tree=overlaid({"05-wait/phase.yaml": f"{PHASE}requires: [nodes]\n"}))
+    assert rendered.plan.phases[0].phase.name == "Wait"
+    assert not list(rendered.plan.phases[0].manifests())
+
+
+def test_a_new_kind_needs_a_row_and_no_more() -> None:
+    owned = "steps:\n- name: Do\n  owned: [thing.yaml.j2]\n"
+    thing = CONFIG_MAP.replace("v1\nkind: ConfigMap", "example.com/v1\nkind: Thing")
+    files = {"90-wait/phase.yaml": f"{PHASE}{owned}", "90-wait/thing.yaml.j2": thing}
+    with pytest.raises(Problems, match=r"example.com/v1 Thing is not in the kinds table"):
+        render_made(*three_nodes(), tree=overlaid(files))
+    row = "- {apiVersion: example.com/v1, kind: Thing, plural: things, namespaced: true}\n"
+    with pytest.raises(Problems, match=r"step Do: nothing says when a example\.com/v1 Thing is ready"):
+        render_made(*three_nodes(), tree=overlaid({**files, "_kinds/own.yaml": row}))
+    ready = row.replace("true}", "true, ready: {all: [{condition: {type: Ready, is: 'True'}}]}}")
+    assert render_made(*three_nodes(), tree=overlaid({**files, "_kinds/own.yaml": ready})).body("Wait/Do")
+
+
+# ---------------------------------------------------------------------------------------------------- what can be wrong
+
+STEP = "steps:\n- name: Do\n  owned: [a.yaml.j2]\n"
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_what_is_wrong_with_a_tree_is_told_by_file(what: str) -> None:
+    with pytest.raises(Problems) as caught:
+        load_catalog(overlaid(WRONG[what]["files"]), document_problems)
+    told = [str(problem) for problem in caught.value.problems]
+    assert any(WRONG[what]["told"] in text for text in told), told
+    assert all(problem.remedy for problem in caught.value.problems), told
+
+
+def test_all_that_is_wrong_is_told_in_one_run() -> None:
+    several = ("a folder without a number", "an unknown key", "two phases with one number")
+    files = {path: text for name in several for path, text in WRONG[name]["files"].items()}
+    with pytest.raises(Problems) as caught:
+        load_catalog(overlaid(files), document_problems)
+    assert {problem.reason for problem in caught.value.problems} >= {"PhaseFolder", "UnknownField", "PhaseConflict"}
+
+
+def test_nothing_is_rendered_from_a_tree_that_is_wrong() -> None:
+    with pytest.raises(Problems, match="is no phase folder"):
+        assemble(inputs_of_example("three-node"), overlaid({"wait/phase.yaml": PHASE}))
+
+
+@pytest.mark.parametrize("what", MANIFESTS)
+def test_what_is_wrong_with_a_manifest_is_told_by_template_and_field(what: str) -> None:
+    text, expected = MANIFESTS[what]["renders"], MANIFESTS[what]["told"]
+    files = {"90-wait/phase.yaml": f"{PHASE}{STEP}  noGate: no need\n", "90-wait/a.yaml.j2": text}
+    with pytest.raises(Problems) as caught:
+        render_made(*three_nodes(), tree=overlaid(files))
+    told = [str(problem) for problem in caught.value.problems]
+    assert any(text.startswith(("overlay/90-wait/a.yaml.j2", "templates/")) and expected in text for text in told), told
+    assert all(problem.remedy for problem in caught.value.problems)
+
+
+def test_what_is_borrowed_must_be_one_object_and_a_field() -> None:
+    borrowed = f"{PHASE}steps:\n- name: Do\n  borrowed: [{{file: a.yaml.j2, return: always}}]\n"
+    node = "{apiVersion: v1, kind: Node, metadata: {name: x}}"
+    for text, expected in ((node, "borrows no field"), (f"{node}\n---\n{node}", "borrows of 2 objects")):
+        with pytest.raises(Problems, match=expected):
+            render_made(*three_nodes(), tree=overlaid({"90-wait/phase.yaml": borrowed, "90-wait/a.yaml.j2": text}))
