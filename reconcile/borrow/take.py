@@ -101,8 +101,7 @@ def _why_not_raised(path: Path, value: Any, wanted: Any) -> str | None:
 
 
 def _number(value: Any) -> Decimal | None:
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
-        return None
+    """A number, or a text that is one; infinity is none."""
     try:
         number = Decimal(str(value).strip())
     except InvalidOperation:
