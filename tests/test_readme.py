@@ -1,7 +1,7 @@
 """What the documents show is what comes: commands run, links lead somewhere, make targets and exit statuses exist.
 
-In a fenced block of kind `console`, lines that begin with `$ ` are commands, run in a folder with the examples and the
-templates in it; all else is their output. `pytest --snapshot-update tests/test_readme.py` writes the output anew.
+In a fenced block of kind `console`, lines that begin with `$ ` are commands, run in a folder with the examples, the
+templates and the tests in it; all else is their output. `pytest --snapshot-update tests/test_readme.py` writes the output anew.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ def desk(tmp_path: Path) -> Path:
     """A folder as the reader has it, and the program under its name."""
     for name in ("examples", "templates"):
         shutil.copytree(ROOT / name, tmp_path / name)
+    (tmp_path / "tests").symlink_to(ROOT / "tests")
     program = tmp_path / ".bin" / "upgradeplan"
     program.parent.mkdir()
     program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m renderer.cli "$@"\n')
