@@ -1,7 +1,8 @@
 """What the documents show is what comes: commands run, links lead somewhere, make targets and exit statuses exist.
 
 In a fenced block of kind `console`, lines that begin with `$ ` are commands, run in a folder with the examples, the
-templates and the tests in it; all else is their output. `pytest --snapshot-update tests/test_readme.py` writes the output anew.
+templates and the tests in it; all else is their output. `pytest --snapshot-update tests/test_readme.py` writes the
+output anew.
 """
 
 from __future__ import annotations
