@@ -14,10 +14,11 @@ from reconcile.decide.giving import give_back, give_orphans_back, orphaned
 from reconcile.decide.phase import all_steps
 from reconcile.decide.step import Progress, advance, key_of
 from reconcile.probes.look import Group, Unseen
+from reconcile.status.plan import PlanStatus
 from renderer.model.path import ABSENT, look_up
 from renderer.model.phase import Occasion, Owned, Trace
-from renderer.model.ref import Body, ref_of
-from renderer.model.rendered import Manifest, RenderedStep
+from renderer.model.ref import Body, Ref, ref_of
+from renderer.model.rendered import RenderedStep
 
 FINALIZER = "management.harvesterhci.io/upgradeplan-cleanup"
 PLAN_LABEL = "management.harvesterhci.io/upgrade-plan"
@@ -65,25 +66,28 @@ def _is_given_up(draft: Draft, waits: list[Wait], item: RenderedStep, occasion: 
 def _remove(draft: Draft, steps: list[RenderedStep], occasion: Occasion) -> bool:
     """Deletes what is ours and still there."""
     left = False
-    for manifest in _owned(steps, occasion):
-        live = draft.world.look.get(manifest.ref)
+    for ref in dict.fromkeys(owned_refs(draft.status, steps, occasion)):
+        live = draft.world.look.get(ref)
         if isinstance(live, Unseen):
-            draft.waits.append(Wait(text=f"{manifest.ref} cannot be looked for: {live.why}", refs=(manifest.ref,)))
+            draft.waits.append(Wait(text=f"{ref} cannot be looked for: {live.why}", refs=(ref,)))
             left = True
         elif live is not None and _is_ours(draft, live):
             left = True
             if not look_up(live, ("metadata", "deletionTimestamp")):
-                draft.actions.append(Remove(ref=manifest.ref, uid=str(live["metadata"]["uid"])))
+                draft.actions.append(Remove(ref=ref, uid=str(live["metadata"]["uid"])))
             else:
-                draft.waits.append(Wait(text=f"{manifest.ref} is being deleted", refs=(manifest.ref,)))
+                draft.waits.append(Wait(text=f"{ref} is being deleted", refs=(ref,)))
     return not left
 
 
-def _owned(steps: list[RenderedStep], occasion: Occasion) -> Iterator[Manifest]:
+def owned_refs(status: PlanStatus, steps: list[RenderedStep], occasion: Occasion) -> Iterator[Ref]:
+    """The objects that go on an occasion: as rendered, or as recorded where a step cannot be rendered any more."""
     for item in steps:
-        for manifest in item.manifests:
-            if isinstance(manifest.spec, Owned) and occasion in manifest.spec.cleanup:
-                yield manifest
+        specs = {spec.file for spec in item.step.manifests if isinstance(spec, Owned) and occasion in spec.cleanup}
+        yield from (manifest.ref for manifest in item.manifests if manifest.spec.file in specs)
+        record = status.record(key_of(item))
+        if record is not None and specs and not item.manifests:
+            yield from (made.ref for made in record.objects)
 
 
 def _is_ours(draft: Draft, live: Body) -> bool:

@@ -28,7 +28,7 @@ def needs_of(plan: Body, status: PlanStatus, rendered: RenderedPlan, kinds: Kind
     last = 0 <= place == len(phases) - 1
     found: list[Need] = []
     if ending or last:
-        found += _of_ending(rendered)
+        found += _of_ending(rendered, status)
     if not ending:
         found += _on_the_way(phases, place, status, scope)
     return tuple(dict.fromkeys(found))
@@ -74,11 +74,14 @@ def _probes(item: RenderedStep) -> Iterator[Probe]:
     yield from (gate.probe for gate in step.gates)
 
 
-def _of_ending(rendered: RenderedPlan) -> Iterator[Need]:
+def _of_ending(rendered: RenderedPlan, status: PlanStatus) -> Iterator[Need]:
     for item in all_steps(rendered.phases):
         yield from (manifest.ref for manifest in item.manifests)
+        if (record := status.record(key_of(item))) is not None:
+            yield from (made.ref for made in record.objects)
         for trace in item.step.traces:
             yield Group(api_version=trace.api_version, kind=trace.kind)
+    yield from (loan.ref for loan in status.loans)
 
 
 def _is_maintained(spec: object) -> bool:

@@ -133,7 +133,7 @@ def stage(
         cluster.backends.serve_read(kind, subresource, reader)
     ref = Ref(api_version=API_VERSION, kind="UpgradePlan", name=str(plan["metadata"]["name"]))
     new = {key: value for key, value in plan.items() if key != "status"}
-    client.create(kinds.row(API_VERSION, "UpgradePlan").kind, new)
+    cluster.client().create(kinds.row(API_VERSION, "UpgradePlan").kind, new, field_manager="kubectl-create")
     return Theatre(
         cluster=cluster,
         client=client,

@@ -60,8 +60,8 @@ class ManifestRenderer:
     def _objects(self, step: Step, spec: ManifestSpec) -> list[Made]:
         path = f"{self.declared.phase.folder}/{spec.file}"
         shown = self.templates.shown(path)
+        text = self.templates.render_text(path, self.context.names)
         try:
-            text = self.templates.render_text(path, self.context.names)
             bodies = [document.value for document in parse(text, shown)]
         except Problems as error:
             raise Problems(_of_rendered(item) for item in error.problems) from error

@@ -74,12 +74,20 @@ class StepRenderer:
         try:
             # Whether a step is skipped is asked first, and with what there is: a skipped step needs no input.
             skipped = self._skipped(step, context, declared, lenient=bool(pending))
-            if skipped is not None:
-                return _idle(declared, bare, skipped, ())
-            return _idle(declared, bare, None, pending) if pending else self._rendered(declared, bare, raw, context)
+            if skipped is None and not pending:
+                return self._rendered(declared, bare, raw, context)
+            return _idle(declared, self._best(declared, bare, raw, context), skipped, () if skipped else pending)
         except Problems as error:
             self.problems.extend(error.problems)
             return _idle(declared, bare, None, ())
+
+    def _best(self, declared: Declared, bare: Step, raw: Raw, context: Context) -> Step:
+        """An idle step with its text filled in if what is missing allows it: it may have run, and be taken back."""
+        try:
+            filled = self._filled({key: value for key, value in raw.items() if key != "undo"}, context, declared)
+        except Problems:
+            return bare
+        return replace(step_from(filled, bare.position), node=bare.node, undo=bare.undo)
 
     def shape(self, declared: Declared, step: Step, raw: Raw) -> Step:
         """A step that fans out, filled in for no node in particular."""

@@ -1,0 +1,126 @@
+"""Support for tests of the loop: an example as a theatre, its end as plain data, and a loop that is killed and restarted."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from reconcile.actors.cues import Cast, Wishes, script_of
+from reconcile.loop.drive import Drive, Ending
+from reconcile.loop.parts import Parts
+from reconcile.loop.reconciler import Reconciler, Round
+from reconcile.loop.rendering import Rendering
+from reconcile.rehearsal.client import Hook, no_hook
+from reconcile.rehearse.rehearsal import LIMIT, Theatre, stage
+from renderer.assemble import Workshop, open_workshop
+from renderer.documents import Inputs
+from renderer.files.inputs import read_inputs
+from renderer.files.templates import read_templates
+
+ROOT = Path(__file__).parent.parent
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+_VOLATILE = ("uid", "resourceVersion", "creationTimestamp", "managedFields", "generation")
+_UIDS = ("controller-uid", "batch.kubernetes.io/controller-uid")
+_TIMES = ("lastTransitionTime", "phaseTransitionTimestamp", "started", "ended", "taken", "returned", "time")
+
+
+@cache
+def workshop() -> Workshop:
+    return open_workshop(read_templates())
+
+
+@cache
+def inputs_of(example: str) -> Inputs:
+    return read_inputs([str(ROOT / "examples" / example)])
+
+
+def theatre(example: str, *, on_write: Hook = no_hook, **wishes: list[str]) -> Theatre:
+    """The example, with what shall go wrong: `fail=["pre-drain on charlie-2"]`."""
+    inputs = inputs_of(example)
+    nodes = tuple(str(s.body["metadata"]["name"]) for s in inputs.objects if s.body["kind"] == "Node")
+    script = script_of(Wishes(**wishes), Cast(nodes=nodes))
+    return stage(inputs, workshop(), start=START, script=script, on_write=on_write)
+
+
+class Killed(BaseException):
+    """The process is gone: nothing may catch this."""
+
+
+def play_through_kills(scene: Theatre, on_round: Callable[[Round], None] = lambda done: None) -> int:
+    """Plays to the end; whenever the loop is killed a new one begins, with nothing of the old one's memory. Answers how
+    often it was killed."""
+    kills = 0
+    parts = scene.parts
+    while True:
+        reconciler = Reconciler(_anew(parts))
+        drive = Drive(
+            reconciler, scene.world, scene.clock, scene.attention, settle=scene.cluster.collect, on_round=on_round
+        )
+        try:
+            ending = drive.run(scene.name, LIMIT)
+        except Killed:
+            kills += 1
+            continue
+        assert ending is Ending.OVER
+        settle(scene)
+        return kills
+
+
+def settle(scene: Theatre) -> None:
+    """Lets everybody else finish what the end of the plan has left them to do."""
+    for _ in range(50):
+        scene.clock.advance(60)
+        while scene.world.step(scene.clock.now()):
+            scene.cluster.collect()
+
+
+def _anew(parts: Parts) -> Parts:
+    shop = workshop()
+    return Parts(
+        cluster=parts.cluster,
+        source=parts.source,
+        rendering=Rendering(shop.catalog, shop.templates, shop.spec_fields),
+        schemas=parts.schemas,
+        readings=parts.readings,
+        read=parts.read,
+        now=parts.now,
+        attended=parts.attended,
+    )
+
+
+def final_objects(scene: Theatre) -> dict[str, Any]:
+    """Everything in the cluster at the end but Events, without what differs from run to run (times, uids, versions)."""
+    found = {}
+    for body in scene.cluster.store.everything():
+        if body["kind"] in ("Event", "CustomResourceDefinition", "Lease", "Pod"):  # a Pod is named after its Job's uid
+            continue
+        metadata = body["metadata"]
+        name = f"{body['apiVersion']} {body['kind']} {metadata.get('namespace', '')}/{metadata['name']}"
+        found[name] = steady(copy.deepcopy(dict(body)))
+    return found
+
+
+def steady(value: Any) -> Any:
+    """A value without times and identities."""
+    if isinstance(value, dict):
+        dropped = (*_VOLATILE, *_TIMES, *_UIDS)
+        return {key: steady(item) for key, item in value.items() if key not in dropped}
+    if isinstance(value, (list, tuple)):
+        return [steady(item) for item in value]
+    return value
+
+
+def jobs_started(scene: Theatre) -> list[str]:
+    """Each start of a Job's work, in order: one that stands there twice ran twice."""
+    from reconcile.actors.ledger import What
+
+    return [f"{fact.subject} on {fact.node}" for fact in scene.ledger.of(What.WORK_STARTED)]
+
+
+def after(minutes: float) -> timedelta:
+    return timedelta(minutes=minutes)
