@@ -71,13 +71,13 @@ def _text(model: Model) -> list[str]:
 def _missing_text(model: Model) -> Iterator[str]:
     missing = set(model["missing"])
     if not missing:
-        yield f"{len(model['images'])} of {len(model['images'])} images are in {model['against']}"
+        yield f"missing: none of {len(model['images'])} images"
         return
     for item in model["images"]:
         if item["image"] in missing:
             yield f"{item['image']} is not in {model['against']}"
             yield f"    used by {_some(item['usedBy'])}"
-    yield f"{len(missing)} of {len(model['images'])} images are not there"
+    yield f"missing: {len(missing)} of {len(model['images'])} images"
 
 
 def _some(users: Sequence[str]) -> str:

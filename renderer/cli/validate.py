@@ -60,7 +60,9 @@ def _refuse(rendering: Rendering) -> None:
 
 
 def _problem(refusal: Refusal, rendering: Rendering) -> Problem:
-    looked_at = ", ".join(f"{name} {value}" for name, value in refusal.arguments.items() if isinstance(value, str))
+    looked_at = ", ".join(
+        f"{name} {value}" for name, value in refusal.arguments.items() if value and isinstance(value, str)
+    )
     unless = "".join(f"; {item.because}" for item in refusal.step.step.skip_when)
     return Problem(
         reason=refusal.reason,
