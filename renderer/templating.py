@@ -33,10 +33,11 @@ from markupsafe import Markup
 
 from renderer.catalog.tree import Template
 from renderer.errors import Problems, problem
+from renderer.image_names import not_needed
 
 
 class Raised(Exception):
-    """A template called `fail`."""
+    """A template called `fail`, or printed what it must not."""
 
 
 class Printable(str):
@@ -63,17 +64,17 @@ class Templates:
             return self._environment.get_template(path).render(context)
         raise AssertionError("unreachable")
 
-    def render_string(self, text: str, context: Mapping[str, Any], *, file: str, line: int | None = None) -> str:
+    def render_string(self, text: str, context: Mapping[str, Any], *, file: str) -> str:
         """A string of a declaration with its marks filled in; text without marks comes back as it is."""
         if "{{" not in text and "{%" not in text:
             return text
-        with _Explained(self, file, line):
+        with _Explained(self, file, text):
             return self._strings.get_template(text).render(context)
         raise AssertionError("unreachable")
 
-    def evaluate(self, expression: str, context: Mapping[str, Any], *, file: str, line: int | None = None) -> Any:
+    def evaluate(self, expression: str, context: Mapping[str, Any], *, file: str) -> Any:
         """The value of an expression, plain data."""
-        with _Explained(self, file, line):
+        with _Explained(self, file, expression):
             template = self._strings.get_template(f"{{% set value = ({expression}) %}}")
             scope = template.new_context(dict(context))
             deque(template.root_render_func(scope), maxlen=0)
@@ -107,48 +108,52 @@ class Templates:
 
 
 class _Explained:
-    """Turns whatever a template can raise into one `Problems` with file, line and remedy."""
+    """Turns whatever a template can raise into one `Problems` with file, line and remedy. `text` is a string of a
+    declaration: it is named, since its line is not known."""
 
-    def __init__(self, templates: Templates, path: str, line: int | None = None) -> None:
-        self._templates, self._path, self._line = templates, path, line
+    def __init__(self, templates: Templates, path: str, text: str | None = None) -> None:
+        self._templates, self._path, self._text = templates, path, text
 
     def __enter__(self) -> None:
         return None
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        if error is None or isinstance(error, (Problems, KeyboardInterrupt, MemoryError)):
+        if error is None or isinstance(error, (Problems, MemoryError)) or not isinstance(error, Exception):
             return
-        if not isinstance(error, Exception):
-            return
-        raise self._problem(error) from error
-
-    def _problem(self, error: Exception) -> Problems:
+        reason, message, remedy = _explained(error)
         file, line = self._place(error)
-        if isinstance(error, TemplateSyntaxError):
-            return problem("TemplateSyntax", _lower(error.message or "cannot be read"), file=file, line=line)
-        if isinstance(error, UndefinedError):
-            remedy = "correct the name; `upgradeplan phases NAME --context` lists what a template may see"
-            return problem("UndefinedVariable", _lower(str(error)), file=file, line=line, remedy=remedy)
-        if isinstance(error, Raised):
-            return problem("TemplateFailed", str(error), file=file, line=line)
-        if isinstance(error, TemplateNotFound):
-            remedy = "name a file of the template tree, from its root"
-            return problem("TemplateNotFound", f"there is no template {error.name!r}", file=file, remedy=remedy)
-        if isinstance(error, SecurityError):
-            return problem("TemplateForbidden", f"not allowed in a template: {error}", file=file, line=line)
-        return problem("TemplateFailed", f"{type(error).__name__}: {error}", file=file, line=line)
+        where = f" (in `{self._text}`)" if self._text else ""
+        raise problem(reason, f"{message}{where}", file=file, line=line, remedy=remedy) from error
 
     def _place(self, error: Exception) -> tuple[str, int | None]:
-        if isinstance(error, TemplateSyntaxError) and error.name and error.name in self._templates:
-            return self._templates.shown(error.name), error.lineno
+        if self._text is not None:
+            return self._templates.shown(self._path), None
         if isinstance(error, TemplateSyntaxError):
-            return self._templates.shown(self._path), self._line or error.lineno
+            return self._templates.shown(error.name or self._path), error.lineno
         frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename.startswith(_FILE_MARK)]
         if frames:
             return self._templates.shown(frames[-1].filename.removeprefix(_FILE_MARK)), frames[-1].lineno
-        return self._templates.shown(self._path), self._line
+        return self._templates.shown(self._path), None
 
 
+def _explained(error: Exception) -> tuple[str, str, str]:
+    """Reason, message and remedy."""
+    match error:
+        case TemplateSyntaxError():
+            return "TemplateSyntax", _lower(error.message or "cannot be read"), "correct the template"
+        case UndefinedError():
+            return "UndefinedVariable", _lower(str(error)), _SEE
+        case Raised():
+            return "TemplateFailed", str(error), _SEE
+        case TemplateNotFound():
+            return "TemplateNotFound", f"there is no template {error.name!r}", "name a file of the tree, from its root"
+        case SecurityError():
+            return "TemplateForbidden", f"not allowed in a template: {_lower(str(error))}", _SEE
+        case _:
+            return "TemplateFailed", f"{type(error).__name__}: {error}", _SEE
+
+
+_SEE = "correct it; `upgradeplan phases NAME --context` lists what a template may see"
 _FILE_MARK = "template:"
 # What a YAML double-quoted scalar may hold as it is; everything else becomes a \u escape.
 _ESCAPED = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]")
@@ -226,6 +231,8 @@ class _Undefined(StrictUndefined):
     @property
     def _undefined_message(self) -> str:
         holder, wanted = self._undefined_obj, str(self._undefined_name)
+        if self._undefined_hint:
+            return self._undefined_hint
         if not isinstance(holder, Mapping):
             return f"'{wanted}' is not known here"
         close = difflib.get_close_matches(wanted, list(holder), n=1)
@@ -237,14 +244,19 @@ class _Environment(ImmutableSandboxedEnvironment):
     """Attribute look-up prefers keys: `d.items` is the key, never the method."""
 
     def getattr(self, obj: Any, attribute: str) -> Any:
-        if isinstance(obj, Mapping):
-            return obj[attribute] if attribute in obj else self.undefined(obj=obj, name=attribute)
+        if isinstance(obj, (Mapping, Printable)):
+            return self._own(obj, attribute)
         return super().getattr(obj, attribute)
 
     def getitem(self, obj: Any, argument: Any) -> Any:
-        if isinstance(obj, Mapping):
-            return obj[argument] if argument in obj else self.undefined(obj=obj, name=argument)
+        if isinstance(obj, Mapping) or (isinstance(obj, Printable) and isinstance(argument, str)):
+            return self._own(obj, argument)
         return super().getitem(obj, argument)
+
+    def _own(self, obj: Mapping[str, Any] | Printable, name: str) -> Any:
+        if isinstance(obj, Printable):  # Jinja's `format` would call its result quoted, whatever was put into it
+            return self.unsafe_undefined(obj, name)
+        return obj[name] if name in obj else self.undefined(obj=obj, name=name)
 
     def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:
         """What a macro has printed, its caller may print."""
@@ -272,7 +284,8 @@ def _environment(loader: BaseLoader, code: MutableMapping[str, bytes] | None, *,
         keep_trailing_newline=True,
         auto_reload=False,
     )
-    environment.filters = {name: environment.filters[name] for name in _FILTERS} | {"quote": quote, "without": without}
+    ours = {"quote": quote, "without": not_needed}
+    environment.filters = {name: environment.filters[name] for name in _FILTERS} | ours
     environment.globals = {"range": environment.globals["range"], "dict": dict, "fail": _fail}
     return environment
 
@@ -282,16 +295,6 @@ _FILTERS = (
     "max", "min", "reject", "rejectattr", "replace", "reverse", "select", "selectattr", "sort", "string",
     "sum", "trim", "unique", "upper",
 )  # fmt: skip
-
-
-def without(previous: list[str], current: list[str], retained: list[str]) -> list[str]:
-    """Image references of `previous` that `current` lacks, sorted; a reference whose last path part is in `retained`
-    stays, whatever its registry, tag or digest (behaviour spec 3.8)."""
-    return sorted(image for image in set(previous) - set(current) if _component(image) not in retained)
-
-
-def _component(image: str) -> str:
-    return image.rpartition("/")[2].partition("@")[0].partition(":")[0]
 
 
 def _lower(text: str) -> str:

@@ -22,7 +22,7 @@ from renderer.yaml_door import parse
 ROOMS: Mapping[str, Sequence[str]] = {
     "renderer": (
         "errors",
-        "model names versions digest resources schema_fit structural_schema",
+        "model names image_names versions digest resources schema_fit structural_schema",
         "yaml_door",
         "schema_messages",
         "schema_door",
@@ -77,6 +77,7 @@ OUTSIDE: Mapping[str, Sequence[str]] = {
 
 OUTSIDE_TOO: Mapping[tuple[str, str], str] = {
     ("reconcile/loop/health.py", "http"): "the loop's own health endpoint",
+    ("reconcile/actors/repo_server.py", "http"): "plays the repository's web server, on the loopback",
     ("reconcile/observe/cached.py", "time"): "hands the clock to the list-watch, which takes it as an argument",
     ("reconcile/observe/cached.py", "random"): "hands chance to the list-watch, which takes it as an argument",
 }
