@@ -8,6 +8,8 @@ from renderer.cli.commands import Row
 
 COMMANDS: Mapping[str, Row] = {
     "rehearse": Row(target="reconcile.cli.rehearse:rehearse", help="Play the whole upgrade without a cluster."),
+    "diff": Row(target="reconcile.cli.diff:diff", help="Say what each phase would change on the live cluster."),
+    "apply": Row(target="reconcile.cli.apply:apply", help="Carry a plan, or one phase of it, through from here."),
     "status": Row(target="reconcile.cli.status:status", help="Say how far a plan has come and what it waits for."),
     "pause": Row(target="reconcile.cli.steer:pause", help="Hold a node before its upgrade."),
     "resume": Row(target="reconcile.cli.steer:resume", help="Let a held node go on."),

@@ -1,0 +1,145 @@
+"""`apply`: a whole plan from a laptop with the loop that production runs, or one phase of it, once."""
+
+from __future__ import annotations
+
+import random
+import signal
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import click
+
+from reconcile.cli.connect import Target, cluster_options, connect_to, dial, wall_clock, workshop_of
+from reconcile.cli.diff import inputs_of
+from renderer.cli.answer import say
+from renderer.errors import ExitCode, problem
+
+if TYPE_CHECKING:
+    from reconcile.cli.connect import Connection
+    from reconcile.cluster.protocol import Cluster
+    from reconcile.loop.reconciler import Round
+    from renderer.documents import Inputs
+    from renderer.model.ref import Body
+
+
+@click.command
+@click.argument("files", nargs=-1, type=click.Path(), metavar="[FILE|FOLDER]...")
+@click.option("--plan", "name", metavar="NAME", help="A plan that is in the cluster already.")
+@click.option("--release", type=click.Path(), metavar="FILE|URL|ISO", help="As for render.")
+@click.option("--phase", metavar="NAME", help="Just this phase, once: apply it and wait for its gates.")
+@click.option("--yes", is_flag=True, help="Do not ask whether this is the cluster.")
+@cluster_options
+def apply(
+    files: tuple[str, ...], name: str | None, release: str | None, phase: str | None, yes: bool, target: Target
+) -> ExitCode:
+    """Carry a plan through its phases from here, with live progress.
+
+    The plan is created if FILES bring one that the cluster does not have. Ctrl-C stops after the write that is under
+    way; run it again, or the in-cluster loop, to go on from the plan's status. Exit 0: done; 1: it has failed.
+    """
+    connection = connect_to(target)
+    _confirm(connection, yes)
+    inputs = inputs_of(files, release)
+    if phase is not None:
+        from reconcile.cli.one_phase import apply_phase
+
+        return apply_phase(target, inputs, name, phase)
+    plan = name or _created(connection.cluster, inputs, target)
+    return _drive(connection, target, plan)
+
+
+def _confirm(connection: Connection, yes: bool) -> None:
+    """An upgrade must not land on another cluster."""
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        message = f"would write to context {connection.context} at {connection.server}, which nobody has confirmed"
+        raise problem("NotConfirmed", message, remedy="add --yes, with --context to be sure")
+    if click.prompt(f"This changes {connection.server}. Type its context to go on") != connection.context:
+        raise problem("NotConfirmed", f"the context is {connection.context}", exit_code=ExitCode.NO)
+
+
+def _created(cluster: Cluster, inputs: Inputs | None, target: Target) -> str:
+    """The plan of the files, created if it is not there, or the one that runs."""
+    from reconcile.cli.parts import parts_on, plan_named
+    from reconcile.cluster.errors import AlreadyExists
+    from renderer.model.ref import ref_of
+
+    parts = parts_on(cluster, target.templates)
+    if inputs is None or inputs.plan is None:
+        return plan_named(parts, None)
+    body: Body = {key: value for key, value in inputs.plan.body.items() if key != "status"}
+    ref = ref_of(body)
+    try:
+        cluster.create(parts.kinds.row(ref.api_version, ref.kind).kind, body)
+        say([f"created {ref}"])
+    except AlreadyExists:
+        say([f"{ref} exists, and goes on from its status"])
+    return ref.name
+
+
+def _drive(connection: Connection, target: Target, plan: str) -> ExitCode:
+    from reconcile.act.schemas import packaged_schemas
+    from reconcile.loop.assemble import Ingredients, assemble_manager
+
+    ended: list[str] = []
+    view = _View(plan)
+
+    def on_round(done: Round) -> None:
+        if done.name != plan:
+            return
+        view.show(done)
+        if done.over:
+            ended.append(done.decision.status.phase if done.decision else "")
+            manager.stop()
+
+    manager = assemble_manager(
+        Ingredients(
+            cluster=connection.cluster,
+            workshop=workshop_of(target.templates),
+            schemas=packaged_schemas(),
+            now=wall_clock,
+            clock=time.monotonic,
+            random=random.random,
+            dial=dial,
+            tell=_silent,
+            identity=f"apply-{random.getrandbits(64):x}",
+            lease_namespace="harvester-system",
+            on_round=on_round,
+        )
+    )
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: manager.stop())
+    manager.run()
+    if not ended:
+        say([f"stopped; `upgradeplan apply --plan {plan}` goes on from where it is"])
+        return ExitCode.NO
+    say([f"{plan}: {ended[0] or 'gone'}"])
+    return ExitCode.YES if ended[0] == "Succeeded" else ExitCode.NO
+
+
+def _silent(what: str, fields: object) -> None:
+    """The view says it."""
+
+
+class _View:
+    """A line for whatever is new: phase, node, wait."""
+
+    def __init__(self, plan: str) -> None:
+        self._plan = plan
+        self._shown: tuple[str, ...] = ()
+
+    def show(self, done: Round) -> None:
+        from reconcile.report.progress import progress_of, wait_lines
+
+        if done.decision is None:
+            say([f"problem: {text}" for text in done.problems], sys.stderr)
+            return
+        model = progress_of(done, wall_clock())
+        states = tuple(f"{node['name']}={node['state']}" for node in model["nodes"] if node["state"])
+        lines = (" ".join((done.decision.status.phase, *states)), *wait_lines(model))
+        if lines != self._shown:
+            say([f"{wall_clock():%H:%M:%S} {lines[0]}", *lines[1:]])
+            sys.stdout.flush()
+        self._shown = lines

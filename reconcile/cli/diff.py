@@ -1,0 +1,91 @@
+"""`diff`: what a phase would change on the live cluster, by dry run, before its first write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import click
+
+from reconcile.cli.connect import Target, cluster_options
+from renderer.cli.answer import Model, answer, output_option, say
+from renderer.cli.given import Given
+from renderer.errors import ExitCode
+
+if TYPE_CHECKING:
+    from reconcile.cli.live import Live
+    from reconcile.diff.entry import Diff
+    from renderer.documents import Inputs
+
+
+@click.command
+@click.argument("files", nargs=-1, type=click.Path(), metavar="[FILE|FOLDER]...")
+@click.option("--plan", "name", metavar="NAME", help="The live plan; the one that has not ended if left out.")
+@click.option("--release", type=click.Path(), metavar="FILE|URL|ISO", help="As for render.")
+@click.option("--phase", "phases", multiple=True, metavar="NAME", help="Just these phases; all of them if left out.")
+@cluster_options
+@output_option
+def diff(
+    files: tuple[str, ...], name: str | None, release: str | None, phases: tuple[str, ...], target: Target, output: str
+) -> ExitCode:
+    """Say what each phase would change on the live cluster.
+
+    Every manifest is tried by the server as it would be applied, and nothing is changed. A plan that is not in the
+    cluster yet is given as FILE. Exit 0: no difference; 1: differences; 3: the cluster refuses something.
+    """
+    from reconcile.cli.live import live_of
+
+    live = live_of(target, inputs_of(files, release), name)
+    wanted = phases or tuple(item.phase.name for item in live.rendered.phases)
+    diffs = [_diff(live, phase) for phase in wanted]
+    if output == "json":
+        from reconcile.diff.document import to_json
+
+        answer({"plan": live.rendered.plan, "phases": [to_json(item) for item in diffs]}, output, _no_text)
+    else:
+        say(_text(diffs), end="")
+    return max((item.exit_code() for item in diffs), default=ExitCode.YES)
+
+
+def inputs_of(files: tuple[str, ...], release: str | None) -> Inputs | None:
+    """What was given as files; None where nothing was. Raises `Problems`."""
+    from renderer.cli.given import read
+
+    if not files and not release:
+        return None
+    return read(Given(files=files, release=release))[0]
+
+
+def _diff(live: Live, name: str) -> Diff:
+    from reconcile.act.dry_run import try_phase
+    from reconcile.cli.live import diff_rules
+    from reconcile.diff.build import diff_of
+    from reconcile.diff.waits import waits_of
+    from reconcile.status.plan import status_of
+
+    phase = live.phase(name)
+    status = status_of(live.plan)
+    recorded = {made.ref: made.digest for _, record in status.records_of(name) for made in record.objects}
+    trials = try_phase(live.writer(), phase, recorded=recorded, loans=status.loans)
+    return diff_of(
+        live.rendered.plan,
+        phase,
+        trials,
+        rules=diff_rules(live.parts),
+        schemas=live.parts.schemas,
+        waits_for=waits_of(phase),
+    )
+
+
+def _text(diffs: list[Diff]) -> Iterator[str]:
+    from reconcile.diff.text import details, table
+
+    for item in diffs:
+        yield f"{table(item)}\n"
+    for item in diffs:
+        if said := details(item):
+            yield f"{said}\n"
+
+
+def _no_text(model: Model) -> Iterator[str]:
+    return iter(())

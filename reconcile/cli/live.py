@@ -1,0 +1,119 @@
+"""A plan rendered from the live cluster, or from files laid over what the cluster says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from reconcile.cli.connect import Connection, Target, connect_to
+from reconcile.cli.parts import parts_on, plan_named
+from renderer.errors import problem
+from renderer.model.ref import Body, Ref, ref_of
+
+if TYPE_CHECKING:
+    from reconcile.act.apply import Writer
+    from reconcile.diff.rules import Rules
+    from reconcile.loop.parts import Parts
+    from renderer.documents import Inputs
+    from renderer.model.rendered import RenderedPhase, RenderedPlan
+
+_NOBODY = "00000000-0000-0000-0000-000000000000"
+"""Stands for the uid of a plan that has not been created; only dry runs carry it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Live:
+    """`plan` is the live plan, or the one of the files where the cluster has none of that name."""
+
+    connection: Connection
+    parts: Parts
+    plan: Body
+    rendered: RenderedPlan
+
+    @property
+    def exists(self) -> bool:
+        return bool(self.plan["metadata"].get("uid"))
+
+    def writer(self) -> Writer:
+        """Raises nothing; a plan that does not exist may only be tried."""
+        from reconcile.act.apply import Writer
+        from reconcile.act.belonging import Plan
+
+        metadata = {"uid": _NOBODY, **self.plan["metadata"]}
+        return Writer(
+            cluster=self.parts.cluster,
+            kinds=self.parts.kinds,
+            schemas=self.parts.schemas,
+            plan=Plan.of({**self.plan, "metadata": metadata}),
+        )
+
+    def phase(self, name: str) -> RenderedPhase:
+        """Raises `Problems` for a name that the plan does not have."""
+        from renderer.layout.select import select
+
+        return select(self.rendered, phases=[name]).phases[0]
+
+
+def live_of(target: Target, inputs: Inputs | None, name: str | None) -> Live:
+    """Reads the cluster and renders. `inputs` bring a plan and a release that the cluster may not have yet.
+
+    Raises `Problems`, among them everything that is wrong in the rendering.
+    """
+    connection = connect_to(target)
+    parts = parts_on(connection.cluster, target.templates)
+    plan = _plan(parts, inputs, name)
+    return Live(connection=connection, parts=parts, plan=plan, rendered=_rendered(parts, plan, inputs))
+
+
+def diff_rules(parts: Parts) -> Rules:
+    """What a diff leaves out and hides, as the template tree has it."""
+    from reconcile.diff.rules import rules_from
+    from renderer.yaml_door import parse
+
+    tree = parts.rendering.catalog.tree
+    files = (file for path, file in tree.items() if path.startswith("_diff/") and path.endswith(".yaml"))
+    raw: dict[str, list[Any]] = {"mask": [], "redact": []}
+    for file in files:
+        for document in parse(file.text, file.shown):
+            for key in raw:
+                raw[key] += document.value.get(key, ())
+    return rules_from(raw)
+
+
+def _plan(parts: Parts, inputs: Inputs | None, name: str | None) -> Body:
+    from reconcile.loop.reconciler import API_VERSION
+    from reconcile.probes.look import Unseen
+
+    given = inputs.plan.body if inputs and inputs.plan else None
+    wanted = name or (str(given["metadata"]["name"]) if given else plan_named(parts, None))
+    found = parts.source.get(Ref(api_version=API_VERSION, kind="UpgradePlan", name=wanted))
+    if isinstance(found, Unseen):
+        raise problem("Unreadable", f"UpgradePlan {wanted} cannot be read: {found.why}")
+    plan = found or given
+    if plan is None:
+        raise problem("NoSuchPlan", f"there is no UpgradePlan {wanted}", remedy="give its file, or create it first")
+    return plan
+
+
+def _rendered(parts: Parts, plan: Body, inputs: Inputs | None) -> RenderedPlan:
+    from reconcile.observe.facts import gather
+    from reconcile.status.plan import status_of
+
+    objects = [*gather(parts.source, plan), *_only_given(parts, inputs)]
+    status = plan.get("status") or {}
+    release = inputs.release.body if inputs and inputs.release else None
+    if release and not status.get("releaseMetadata"):
+        plan = {**plan, "status": {**status, "releaseMetadata": dict(release)}}
+    return parts.rendering.of(plan, status_of(plan), objects, _fetched(inputs))
+
+
+def _only_given(parts: Parts, inputs: Inputs | None) -> Sequence[Body]:
+    """Objects of the files that rendering looks at and the cluster does not have, such as a Version to be applied."""
+    given = [source.body for source in inputs.objects if source.body["kind"] == "Version"] if inputs else []
+    return [body for body in given if parts.source.get(ref_of(body)) is None]
+
+
+def _fetched(inputs: Inputs | None) -> Mapping[str, Any]:
+    lists = inputs.facts.get("imageLists") if inputs else None
+    return dict(lists) if lists else {}
