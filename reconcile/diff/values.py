@@ -9,12 +9,16 @@ from renderer.model.path import ABSENT
 
 
 def same(left: Any, right: Any) -> bool:
-    """Equal as JSON: unlike Python, true is not 1."""
+    """Equal as JSON: unlike Python, true is not 1. Most values that are equal are also written alike, at once."""
+    if left != right:
+        return False
+    if repr(left) == repr(right):
+        return True
     if isinstance(left, Mapping) and isinstance(right, Mapping):
         return left.keys() == right.keys() and all(same(left[key], right[key]) for key in left)
     if isinstance(left, list | tuple) and isinstance(right, list | tuple):
         return len(left) == len(right) and all(map(same, left, right))
-    return bool(left == right) and isinstance(left, bool) == isinstance(right, bool)
+    return isinstance(left, bool) == isinstance(right, bool)
 
 
 def satisfies(live: Any, wanted: Any) -> bool:

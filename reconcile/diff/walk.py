@@ -46,10 +46,12 @@ class FieldChange:
 
 def changes(before: Any, after: Any, place: Place, path: Steps = ()) -> Iterator[FieldChange]:
     """Every difference, in the order in which the fields stand, those of `before` first."""
+    if same(before, after):
+        return
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         for key in dict.fromkeys((*before, *after)):
             yield from changes(before.get(key, ABSENT), after.get(key, ABSENT), place.at(key), (*path, key))
-    elif not _equal(before, after, place):
+    elif not _amounts_to_the_same(before, after, place):
         yield from _unequal(before, after, place, path)
 
 
@@ -71,12 +73,12 @@ def steps_text(path: Steps) -> str:
     return text
 
 
-def _equal(before: Any, after: Any, place: Place) -> bool:
+def _amounts_to_the_same(before: Any, after: Any, place: Place) -> bool:
     if place.is_quantity:
         return bool(_amount(before) == _amount(after))
     if place.is_set and isinstance(before, list | tuple) and isinstance(after, list | tuple):
         return sorted(map(_key_text, before)) == sorted(map(_key_text, after))
-    return same(before, after)
+    return False
 
 
 def _unequal(before: Any, after: Any, place: Place, path: Steps) -> Iterator[FieldChange]:
