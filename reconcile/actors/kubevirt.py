@@ -6,8 +6,9 @@ from datetime import datetime
 
 from reconcile.actors.ledger import What
 from reconcile.actors.machines import OUTDATED, Machines, name_of
+from reconcile.actors.migratable import why_tied
 from reconcile.actors.scene import Scene, conditions, labels_of, status_of
-from reconcile.actors.stage import KUBEVIRT, VMI
+from reconcile.actors.stage import KUBEVIRT, NODE, VMI
 from reconcile.actors.timers import Timers
 from renderer.model.ref import Body
 
@@ -74,11 +75,10 @@ class KubeVirt:
         outdated = [each for each in self._stage.all(VMI) if OUTDATED in labels_of(each)]
         self._stage.tell(kubevirt, {"outdatedVirtualMachineInstanceWorkloads": len(outdated)})
         strategy = kubevirt["spec"].get("workloadUpdateStrategy") or {}
-        moved = [
-            name_of(each)
-            for each in outdated
-            if "LiveMigrate" in (strategy.get("workloadUpdateMethods") or ())
-            and self._machines.move(each, now, "by KubeVirt's workload updater")
-        ]
+        if "LiveMigrate" not in (strategy.get("workloadUpdateMethods") or ()):
+            return
+        nodes = self._stage.all(NODE)
+        free = [each for each in outdated if why_tied(each, nodes) is None]
+        moved = [name_of(each) for each in free if self._machines.move(each, now, "by KubeVirt's workload updater")]
         if moved:
             self._scene.ledger.add(now, What.MIGRATION_STORM, NAME, detail=", ".join(moved))

@@ -33,12 +33,12 @@ class Pods:
 
     def step(self, now: datetime) -> bool:
         self._timers.begin(now)
+        for pod in self._stage.all(POD):
+            self._play(pod, now)
         while self._owed:
             work, task = self._owed[0]
             work.after(task, now)
             del self._owed[0]
-        for pod in self._stage.all(POD):
-            self._play(pod, now)
         return self._stage.worked()
 
     def next_due(self) -> datetime | None:
@@ -53,6 +53,8 @@ class Pods:
             self._start(pod, now)
         elif status_of(pod).get("phase") == "Running":
             self._run(pod, now)
+        elif str(pod["metadata"]["uid"]) in self._tried:
+            self._conclude(pod, now)
 
     # ------------------------------------------------------------------------------------------------------ placing
 
@@ -112,20 +114,25 @@ class Pods:
         # one that is to be repeated does its work and fails all the same
         if script.fails(task.act, task.node, self._tried[uid]):
             if over:
-                self._end(pod, task, "Failed", now)
+                self._stage.tell(pod, _over(pod, "Failed", now))
             return
         work = self._works.get(task.act)
         done = work.do(task, now) if work else True
-        if over and done and self._tried[uid] < script.repeats(task.act, task.node):
-            self._end(pod, task, "Failed", now)
-        elif over and done:
-            self._end(pod, task, "Succeeded", now)
-            self._owed += [(work, task)] if work else []
+        if over and done:
+            again = self._tried[uid] < script.repeats(task.act, task.node)
+            self._stage.tell(pod, _over(pod, "Failed" if again else "Succeeded", now))
 
-    def _end(self, pod: Body, task: Task, phase: str, now: datetime) -> None:
-        self._stage.tell(pod, _over(pod, phase, now))
-        what = What.WORK_SUCCEEDED if phase == "Succeeded" else What.WORK_FAILED
+    def _conclude(self, pod: Body, now: datetime) -> None:
+        """Once for each pod, and only when the cluster has it that it ended: an answer can be lost."""
+        job = self._job(pod)
+        if job is None:
+            return
+        task, succeeded = task_of(job, pod), status_of(pod).get("phase") == "Succeeded"
+        del self._tried[str(pod["metadata"]["uid"])]
+        what = What.WORK_SUCCEEDED if succeeded else What.WORK_FAILED
         self._scene.ledger.add(now, what, task.act, task.node, _job_name(task))
+        work = self._works.get(task.act)
+        self._owed += [(work, task)] if work and succeeded else []
 
     def _follow_node(self, pod: Body, now: datetime) -> None:
         """A server's pod is not ready while its node is away, and starts again with it."""

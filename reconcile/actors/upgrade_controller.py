@@ -80,8 +80,8 @@ class UpgradeController:
         applying = sorted(left, key=lambda node: (node["metadata"]["name"] not in jobs, node["metadata"]["name"]))
         applying = applying[: int(plan["spec"].get("concurrency") or 1)]
         for node in applying:
-            if node["metadata"]["name"] not in jobs:
-                self._make(plan, node, hash_)
+            job = jobs.get(node["metadata"]["name"]) or self._stage.create(_job(plan, node, hash_))
+            self._let_go(job)
         failed = [name for name, job in jobs.items() if has_condition(job, "Failed") and self._is_over(job, now)]
         self._stage.tell(
             plan,
@@ -98,10 +98,10 @@ class UpgradeController:
         jobs = self._stage.all(JOB, metadata["namespace"])
         return [job for job in jobs if labels_of(job).get(_PLAN) == metadata["name"] and not is_deleted(job)]
 
-    def _make(self, plan: Body, node: Body, hash_: str) -> None:
-        """Made at rest and then let go, so that it cannot run before the controller knows of it."""
-        job = self._stage.create(_job(plan, node, hash_))
-        self._stage.change(job, {"spec": {"parallelism": 1}})
+    def _let_go(self, job: Body) -> None:
+        """A Job is made at rest, so that it cannot run before the controller knows of it."""
+        if job["spec"].get("parallelism") == 0:
+            self._stage.change(job, {"spec": {"parallelism": 1}})
 
 
 def _job(plan: Body, node: Body, hash_: str) -> Body:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from actors.playing import AFTER, BEFORE, START, Play
-
 from reconcile.actors.ledger import Fact
 
 
@@ -63,7 +62,7 @@ def journey(facts: Sequence[Fact]) -> str:
 
 
 def _line(fact: Fact) -> str:
-    detail = "" if fact.detail.startswith(("{", "Job ")) else f": {fact.detail}"
+    detail = "" if not fact.detail or fact.detail.startswith(("{", "Job ")) else f": {fact.detail}"
     place = f" on {fact.node}" if fact.node not in ("", fact.subject) else ""
     to = f" to {fact.to}" if fact.to else ""
-    return f"{str(fact.time - START):>8} {fact.what} {fact.subject}{place}{to}{detail}"
+    return f"{fact.time - START!s:>8} {fact.what} {fact.subject}{place}{to}{detail}"

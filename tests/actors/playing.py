@@ -153,8 +153,9 @@ class Play(Hand):
             kubelets=given.kubelets,
             **pace,
         )
+        self.actors = self.embedded.client()
         self.world = World.of(
-            self.embedded.client(),
+            self.actors,
             self.kinds,
             self.settings,
             script=script or Script(cues=cues),
@@ -169,7 +170,9 @@ class Play(Hand):
 
     def told(self, *whats: What) -> list[str]:
         """What happened, without times and details."""
-        return [f"{fact.subject} on {fact.node}" if fact.node else fact.subject for fact in self.world.ledger.of(*whats)]
+        return [
+            f"{fact.subject} on {fact.node}" if fact.node else fact.subject for fact in self.world.ledger.of(*whats)
+        ]
 
     # ----------------------------------------------------------------------------------------------------- the clock
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from actors.playing import SYSTEM, Play, condition, cue
-
 from reconcile.actors.ledger import What
 from reconcile.actors.stage import CLAIM, IMAGE
 

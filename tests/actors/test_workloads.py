@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from actors.playing import SYSTEM, Play, condition, cue
 
+from actors.playing import SYSTEM, Play, condition, cue
 from reconcile.actors.invariants import violations
 from reconcile.actors.ledger import What
 from reconcile.actors.stage import DEPLOYMENT, ENDPOINT_SLICE, JOB, NODE, POD, REPLICA_SET
@@ -91,7 +91,10 @@ def test_a_deployment_of_the_users_cluster_is_left_alone() -> None:
     play = Play()
     labels = {"app": "theirs"}
     container = {"name": "c", "image": "i"}
-    spec = {"selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}}}
+    spec = {
+        "selector": {"matchLabels": labels},
+        "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}},
+    }
     metadata = {"name": "theirs", "namespace": SYSTEM}
     body = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}
     theirs = play.create(body)

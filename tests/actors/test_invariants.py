@@ -1,0 +1,99 @@
+"""Each rule about what happened, with a story that keeps it and one that does not."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from actors.playing import START
+from reconcile.actors.fates import MachineFate, machine_fates, node_fates
+from reconcile.actors.invariants import violations
+from reconcile.actors.ledger import Fact, Ledger, What
+
+PRE = "work pre-drain a 1"
+GOOD = [
+    "PreDrainAsked a",
+    "WorkStarted a pre-drain|Job p-a u1",
+    "WorkSucceeded a pre-drain|Job p-a u1",
+    "PreDrainAnswered a",
+    "Cordoned a",
+    "KubernetesUpgraded a|v2, drained",
+    "WorkStarted a post-drain|Job q-a u2",
+    "WorkSucceeded a post-drain|Job q-a u2",
+    "WentDown a",
+    "CameBack a|new",
+    "PostDrainAnswered a",
+    "Uncordoned a",
+]
+
+
+def story(lines: list[str]) -> tuple[Fact, ...]:
+    """`WHAT NODE [SUBJECT]|DETAIL`, a minute after the other."""
+    ledger = Ledger()
+    for number, line in enumerate(lines):
+        head, _, detail = line.partition("|")
+        what, node, *subject = head.split()
+        ledger.add(START + timedelta(minutes=number), What(what), subject[0] if subject else node, node, detail)
+    return ledger.facts
+
+
+def without(*whats: str) -> list[str]:
+    return [line for line in GOOD if not line.startswith(whats)]
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        (GOOD, []),
+        (GOOD + [line.replace(" a", " b").replace("-a", "-b") for line in GOOD], []),
+        (["MigrationStorm kubevirt|x, y"], ["KubeVirt moved machines by itself: x, y"]),
+        (["KubernetesUpgraded a|v2, not drained"], ["a was upgraded without having been drained"]),
+        (["KubernetesUpgraded a|v2, by its own Job"], []),
+        (["Cordoned a", "Cordoned b"], ["b went out while a was"]),
+        (["Cordoned a", "WentDown a", "CameBack a", "Cordoned b"], ["b went out while a was"]),
+        (["WentDown a", "CameBack a", "WentDown b"], []),
+        (without("WorkSucceeded a pre"), ["Rancher was answered too early on a: PreDrainAnswered"]),
+        (without("CameBack", "WentDown"), ["Rancher was answered too early on a: PostDrainAnswered"]),
+        (["CameBack a", *without("CameBack", "WentDown")], ["Rancher was answered too early on a: PostDrainAnswered"]),
+        ([*GOOD, "WorkStarted a pre-drain|Job p-a u3"], ["Job p-a ran again after it had succeeded"]),
+        (["WorkStarted a x|Job x u1", "WorkFailed a x|Job x u1", "WorkStarted a x|Job x u2"], []),
+        (["WorkStarted a x|Job x u1", "WorkStarted a x|Job x u1", "WorkSucceeded a x|Job x u1"], []),
+    ],
+)
+def test_what_must_not_happen_is_said(lines: list[str], said: list[str]) -> None:
+    assert list(violations(story(lines))) == said
+
+
+def test_fates_of_machines() -> None:
+    ledger = Ledger()
+    ledger.add(START, What.VM_MOVED, "d/web", "a", to="b")
+    ledger.add(START, What.VM_STOPPED, "d/db", "a")
+    ledger.add(START, What.VM_MOVED, "d/web", "b", to="c")
+    ledger.add(START, What.VM_STARTED, "d/db", "a")
+    ledger.add(START, What.VM_STOPPED, "d/old", "b")
+    assert machine_fates(ledger.facts) == (
+        MachineFate(name="d/db", path=("a",), stopped=True, started=True),
+        MachineFate(name="d/old", path=("b",), stopped=True, started=False),
+        MachineFate(name="d/web", path=("a", "b", "c"), stopped=False, started=False),
+    )
+
+
+def test_fates_of_nodes() -> None:
+    (fate,) = node_fates(story(GOOD))
+    minutes = {name: getattr(fate, name) for name in ("asked", "kubernetes", "down", "back", "released")}
+    assert {name: (time - START).total_seconds() / 60 for name, time in minutes.items()} == {
+        "asked": 0,
+        "kubernetes": 5,
+        "down": 8,
+        "back": 9,
+        "released": 11,
+    }
+    assert (fate.name, fate.os, fate.drained) == ("a", "new", None)
+
+
+def test_a_fact_reads_as_a_sentence() -> None:
+    ledger = Ledger()
+    ledger.add(START, What.VM_MOVED, "d/web", "a", "evacuated", "b")
+    ledger.add(START, What.CAME_BACK, "a", "a", "new")
+    assert [str(fact) for fact in ledger.facts] == ["VMMoved d/web on a to b: evacuated", "CameBack a: new"]

@@ -1,0 +1,254 @@
+"""Virtual machines: evacuated, stopped and written down, started again, and moved by KubeVirt when nobody wanted it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from actors.playing import SYSTEM, Hand, Play, condition, cue
+from reconcile.actors.invariants import violations
+from reconcile.actors.ledger import What
+from reconcile.actors.migratable import why_tied
+from reconcile.actors.stage import CONFIG_MAP, KUBEVIRT, MANAGED_CHART, MIGRATION, NODE, SETTING, VM, VMI, VOLUME
+
+ECHO_1, ECHO_2, ECHO_3 = "echo-1", "echo-2", "echo-3"
+LIST = "hvst-upgrade-p3m9x-restore-vm"
+
+
+def pre_drain(play: Play, node: str) -> Any:
+    return play.finish(f"NodeUpgrade/PreDrain/{node}")
+
+
+def host(play: Hand, name: str, namespace: str = "media") -> str | None:
+    found = play.get(VMI, name, namespace)
+    return None if found is None else str(found["status"]["nodeName"])
+
+
+def listed(play: Play) -> dict[str, str]:
+    found = play.get(CONFIG_MAP, LIST, SYSTEM)
+    return dict(found["data"]) if found else {}
+
+
+# ------------------------------------------------------------------------------------------- pre-drain
+
+
+def test_what_can_move_is_migrated_and_takes_its_volume_along() -> None:
+    play = Play("paused-node")
+    pre_drain(play, ECHO_1)
+    assert host(play, "player-1") == ECHO_2
+    assert play.get(VMI, "player-1", "media")["metadata"]["labels"]["kubevirt.io/nodeName"] == ECHO_2
+    (migration,) = play.all(MIGRATION)
+    assert migration["metadata"]["name"].startswith("kubevirt-evacuation-")
+    assert migration["status"]["phase"] == "Succeeded"
+    (volume,) = [each for each in play.all(VOLUME) if each["spec"].get("nodeID") == ECHO_2 and "player" in str(each)]
+    assert volume["status"]["currentNodeID"] == ECHO_2
+
+
+def test_what_cannot_move_is_written_down_and_stopped() -> None:
+    play = Play("paused-node")
+    pre_drain(play, ECHO_3)
+    assert play.told(What.VM_STOPPED) == ["media/archive-1 on echo-3", "media/ingest-1 on echo-3"]
+    assert listed(play) == {ECHO_3: "media/ingest-1"}, "the paused one stays off"
+    machine = play.get(VM, "ingest-1", "media")
+    assert (machine["status"]["printableStatus"], machine["status"].get("ready")) == ("Stopped", None)
+    assert "stateChangeRequests" not in machine["status"]
+    (owner,) = play.get(CONFIG_MAP, LIST, SYSTEM)["metadata"]["ownerReferences"]
+    assert owner["uid"] == play.plan["metadata"]["uid"]
+
+
+def test_names_are_only_added_when_the_work_is_done_again() -> None:
+    play = Play("paused-node", cue("repeat", "pre-drain"))
+    (manifest,) = play.rendered.manifests(f"NodeUpgrade/PreDrain/{ECHO_3}")
+    job = play.create({**manifest.body, "spec": {**manifest.body["spec"], "backoffLimit": 1}})
+    assert play.run(until=lambda: condition(play.again(job), "Complete"))
+    assert len(play.told(What.WORK_STARTED)) == 2
+    assert listed(play) == {ECHO_3: "media/ingest-1"}
+
+
+def test_the_lists_of_several_nodes_stand_side_by_side() -> None:
+    play = Play("paused-node")
+    for node in (ECHO_2, ECHO_3):
+        pre_drain(play, node)
+        (taints,) = [play.get(NODE, node)["spec"]["taints"]]
+        assert taints == [{"key": "kubevirt.io/drain", "value": "draining", "effect": "NoSchedule"}]
+    assert set(listed(play)) == {ECHO_2, ECHO_3}
+
+
+def test_a_migration_that_fails_is_tried_again() -> None:
+    play = Play("paused-node", cue("fail", "vm-migration", "player-1", times=2))
+    pre_drain(play, ECHO_1)
+    assert sorted(each["status"]["phase"] for each in play.all(MIGRATION)) == ["Failed", "Failed", "Succeeded"]
+
+
+def test_one_that_never_succeeds_holds_the_job() -> None:
+    play = Play("paused-node", cue("stall", "vm-migration", "player-1"))
+    (job,) = play.apply(f"NodeUpgrade/PreDrain/{ECHO_1}")
+    play.run()
+    assert play.again(job)["status"]["active"] == 1
+    assert host(play, "player-1") == ECHO_1
+
+
+def test_a_job_that_fails_has_done_nothing() -> None:
+    play = Play("paused-node", cue("fail", "pre-drain"))
+    play.apply(f"NodeUpgrade/PreDrain/{ECHO_3}")
+    play.run()
+    assert (play.told(What.VM_STOPPED), listed(play)) == ([], {})
+
+
+# ----------------------------------------------------------------------------------------- start, stop
+
+
+def test_the_restore_job_starts_what_is_listed_and_nothing_else() -> None:
+    play = Play("paused-node")
+    pre_drain(play, ECHO_3)
+    play.patch(play.get(NODE, ECHO_3), {"spec": {"taints": None}})
+    play.finish(f"NodeUpgrade/RestoreVM/{ECHO_3}")
+    play.run()
+    assert play.told(What.VM_STARTED) == ["media/ingest-1 on echo-3"]
+    assert (host(play, "ingest-1"), host(play, "archive-1"), host(play, "spare-1")) == (ECHO_3, None, None)
+    machine = play.get(VM, "ingest-1", "media")
+    assert (machine["status"]["printableStatus"], machine["status"]["ready"]) == ("Running", True)
+    assert condition(machine, "Ready") == "True"
+
+
+def test_malformed_entries_are_skipped() -> None:
+    play = Play("paused-node")
+    pre_drain(play, ECHO_3)
+    restore = play.get(CONFIG_MAP, LIST, SYSTEM)
+    play.patch(restore, {"data": {ECHO_3: "nonsense, ,other/unknown, media/ingest-1"}})
+    play.patch(play.get(NODE, ECHO_3), {"spec": {"taints": None}})
+    play.finish(f"NodeUpgrade/RestoreVM/{ECHO_3}")
+    play.run()
+    assert play.told(What.VM_STARTED) == ["media/ingest-1 on echo-3"]
+
+
+def test_a_machine_whose_node_takes_none_starts_when_it_does() -> None:
+    play = Play("paused-node")
+    pre_drain(play, ECHO_3)
+    play.finish(f"NodeUpgrade/RestoreVM/{ECHO_3}")
+    play.run()
+    assert play.get(VM, "ingest-1", "media")["status"]["printableStatus"] == "ErrorUnschedulable"
+    play.patch(play.get(NODE, ECHO_3), {"spec": {"taints": None}})
+    play.run()
+    assert host(play, "ingest-1") == ECHO_3
+
+
+@pytest.mark.parametrize(
+    ("strategy", "stopped", "started"), [("Always", "Halted", "Always"), ("Manual", "Manual", "Manual")]
+)
+def test_every_run_strategy_can_be_stopped_and_started(strategy: str, stopped: str, started: str) -> None:
+    play = Play("paused-node")
+    play.patch(play.get(VM, "ingest-1", "media"), {"spec": {"runStrategy": strategy}})
+    pre_drain(play, ECHO_3)
+    assert host(play, "ingest-1") is None
+    assert play.get(VM, "ingest-1", "media")["spec"]["runStrategy"] == stopped
+    play.patch(play.get(NODE, ECHO_3), {"spec": {"taints": None}})
+    play.finish(f"NodeUpgrade/RestoreVM/{ECHO_3}")
+    play.run()
+    assert host(play, "ingest-1") == ECHO_3
+    assert play.get(VM, "ingest-1", "media")["spec"]["runStrategy"] == started
+
+
+def test_where_nobody_serves_the_subresource_the_same_is_written() -> None:
+    """As on a control plane without KubeVirt's own API server."""
+    play = Play("paused-node")
+    play.embedded.backends._actors.clear()
+    pre_drain(play, ECHO_3)
+    assert play.told(What.VM_STOPPED) == ["media/archive-1 on echo-3", "media/ingest-1 on echo-3"]
+
+
+def test_on_one_node_everything_is_stopped_and_stays_off_unless_asked() -> None:
+    play = Play("single-node")
+    (step,) = (step for step in play.steps if "/SingleNode/" in step)
+    node = step.rpartition("/")[2]
+    play.finish(step)
+    play.run(until=lambda: play.told(What.CAME_BACK))
+    assert play.told(What.VM_STOPPED) == [f"default/dns-1 on {node}"]
+    play.run()
+    assert play.told(What.VM_STARTED) == []
+
+
+# ------------------------------------------------------------------------------------- who cannot move
+
+NODES = [{"metadata": {"name": name, "labels": {"zone": name}}, "spec": {}, "status": {}} for name in ("a", "b")]
+WITNESS = {"metadata": {"name": "w", "labels": {"node-role.harvesterhci.io/witness": ""}}, "spec": {}}
+CORDONED = {"metadata": {"name": "b", "labels": {}}, "spec": {"unschedulable": True}}
+ELSEWHERE = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}]}
+
+
+@pytest.mark.parametrize(
+    ("spec", "nodes", "status", "why"),
+    [
+        ({}, NODES, {}, None),
+        ({}, NODES[:1], {}, "there is no other node"),
+        ({}, [NODES[0], WITNESS], {}, "there is no other node"),
+        ({"nodeSelector": {"zone": "a"}}, NODES, {}, "it has a node selector"),
+        ({"domain": {"devices": {"hostDevices": [{"name": "gpu"}]}}}, NODES, {}, "it has a device of the host"),
+        ({}, [NODES[0], CORDONED], {}, "no other node can take it"),
+        (
+            {"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": ELSEWHERE}}},
+            NODES,
+            {},
+            "no other node can take it",
+        ),
+        ({}, NODES, {"conditions": [{"type": "LiveMigratable", "status": "False"}]}, "it says that it cannot migrate"),
+    ],
+)
+def test_why_a_machine_is_tied(spec: Any, nodes: Any, status: Any, why: str | None) -> None:
+    assert why_tied({"metadata": {}, "spec": spec, "status": {"nodeName": "a", **status}}, nodes) == why
+
+
+# -------------------------------------------------------------------------------------------- KubeVirt
+
+
+def cluster_upgraded(play: Play, *borrowed: str) -> Any:
+    for step in borrowed:
+        play.apply(f"ClusterUpgrade/{step}")
+    play.finish("ClusterUpgrade/Manifests")
+    play.run()
+    return play.get(KUBEVIRT, "kubevirt", SYSTEM)
+
+
+def test_the_cluster_job_brings_kubevirt_harvester_and_its_charts() -> None:
+    play = Play("paused-node")
+    kubevirt = cluster_upgraded(play, "KeepWorkloadUpdates", "StopWorkloadUpdates")
+    assert kubevirt["status"]["phase"] == "Deployed"
+    assert kubevirt["status"]["observedKubeVirtVersion"] == play.release["kubevirt"]
+    assert kubevirt["status"]["observedGeneration"] == kubevirt["metadata"]["generation"]
+    assert kubevirt["status"]["outdatedVirtualMachineInstanceWorkloads"] == len(play.all(VMI))
+    assert play.get(SETTING, "server-version")["value"] == "v1.8.1"
+    chart = play.get(MANAGED_CHART, "harvester", "fleet-local")
+    assert chart["spec"]["version"] == play.release["harvesterChart"]
+    assert chart["status"]["observedGeneration"] == chart["metadata"]["generation"]
+    assert violations(play.facts) == ()
+
+
+def test_without_the_first_loan_fleet_takes_the_second_back_and_a_storm_follows() -> None:
+    play = Play("paused-node")
+    play.patch(play.get(MANAGED_CHART, "harvester", "fleet-local"), {"spec": {"diff": None}})
+    cluster_upgraded(play, "StopWorkloadUpdates")
+    assert violations(play.facts) == ("KubeVirt moved machines by itself: media/player-1",)
+
+
+def test_giving_the_methods_back_before_the_machines_have_moved_is_a_storm_too() -> None:
+    play = Play("paused-node")
+    kubevirt = cluster_upgraded(play, "KeepWorkloadUpdates", "StopWorkloadUpdates")
+    play.patch(kubevirt, {"spec": {"workloadUpdateStrategy": {"workloadUpdateMethods": ["LiveMigrate"]}}})
+    play.run()
+    assert len(violations(play.facts)) == 1
+
+
+def test_a_slow_kubevirt_holds_the_job() -> None:
+    play = Play("paused-node", cue("slow", "kubevirt", hours=1))
+    cluster_upgraded(play, "KeepWorkloadUpdates", "StopWorkloadUpdates")
+    (done,) = play.world.ledger.of(What.WORK_SUCCEEDED)
+    (deployed,) = play.world.ledger.of(What.KUBEVIRT_UPGRADED)
+    assert done.time == deployed.time
+
+
+def test_a_cluster_without_kubevirt_is_upgraded_all_the_same() -> None:
+    play = Play("paused-node")
+    play.delete(play.get(KUBEVIRT, "kubevirt", SYSTEM))
+    play.finish("ClusterUpgrade/Manifests")
+    assert play.told(What.HARVESTER_UPGRADED) == ["harvester"]

@@ -1,0 +1,243 @@
+"""Rancher's side of the hand-shake: it asks, waits for its own value, drains, upgrades, asks again and lets go."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from actors.by_hand import upgrade_node
+from actors.playing import AFTER, BEFORE, FLEET, SYSTEM, Play, condition, cue
+from reconcile.actors.invariants import violations
+from reconcile.actors.ledger import What
+from reconcile.actors.stage import NODE, POD, PROVISIONING_CLUSTER
+
+FIRST, SECOND, THIRD = "charlie-1-tink-system", "charlie-2-tink-system", "charlie-3-tink-system"
+NEW, OLD = "v1.35.2+rke2r1", "v1.34.3+rke2r1"
+
+
+def begun(*cues: Any, **pace: Any) -> Play:
+    play = Play("three-node", *cues, **pace)
+    play.settle()
+    play.provision()
+    return play
+
+
+def kubelet(play: Play, node: str) -> str:
+    return str(play.get(NODE, node)["status"]["nodeInfo"]["kubeletVersion"])
+
+
+def is_cordoned(play: Play, node: str) -> bool:
+    return bool(play.get(NODE, node)["spec"].get("unschedulable"))
+
+
+def without_hooks(play: Play) -> None:
+    cluster = play.get(PROVISIONING_CLUSTER, "local", FLEET)
+    play.patch(cluster, {"spec": {"rkeConfig": {"upgradeStrategy": None}}})
+
+
+def to_post_drain(play: Play, node: str) -> None:
+    assert play.run(until=lambda: node in play.asking(BEFORE))
+    play.finish(f"NodeUpgrade/PreDrain/{node}")
+    play.answer(BEFORE, node)
+    assert play.run(until=lambda: node in play.asking(AFTER))
+
+
+def test_nothing_happens_until_the_cluster_changes() -> None:
+    play = Play()
+    play.run()
+    assert play.facts == ()
+
+
+def test_one_node_after_the_other_is_drained_upgraded_and_given_back() -> None:
+    play = begun()
+    cluster = play.get(PROVISIONING_CLUSTER, "local", FLEET)
+    for node in (FIRST, THIRD, SECOND):
+        assert play.run(until=lambda: play.asking(BEFORE))
+        assert play.asking(BEFORE) == [node]
+        assert condition(play.again(cluster), "Updated") == "Unknown Waiting"
+        upgrade_node(play, node)
+        assert not is_cordoned(play, node)
+    play.run()
+    assert {kubelet(play, node) for node in (FIRST, SECOND, THIRD)} == {NEW}
+    assert condition(play.again(cluster), "Updated") == "True"
+    for node in (FIRST, SECOND, THIRD):
+        said = play.secret_of(node)["metadata"]["annotations"]
+        assert [key for key in (*BEFORE, *AFTER) if key in said] == [BEFORE[1], AFTER[1]]
+    assert violations(play.facts) == ()
+
+
+@pytest.mark.parametrize("change", ["", " ", "x"])
+def test_only_the_very_value_counts_as_an_answer(change: str) -> None:
+    play = begun()
+    assert play.run(until=lambda: play.asking(BEFORE))
+    secret = play.secret_of(FIRST)
+    value = secret["metadata"]["annotations"][BEFORE[0]]
+    play.patch(secret, {"metadata": {"annotations": {BEFORE[1]: value + change if change else value[:-1]}}})
+    play.run()
+    assert not is_cordoned(play, FIRST)
+    play.answer(BEFORE, FIRST)
+    play.settle()
+    assert is_cordoned(play, FIRST)
+
+
+def test_the_value_is_another_one_each_time() -> None:
+    play = begun(cue("repeat", "pre-drain-request", FIRST, times=2), cue("repeat", "post-drain-request"))
+    for node in (FIRST, THIRD, SECOND):
+        assert play.run(until=lambda node=node: node in play.asking(BEFORE))
+        play.finish(f"NodeUpgrade/PreDrain/{node}")
+        answer_until_satisfied(play, BEFORE, node)
+        assert play.run(until=lambda node=node: node in play.asking(AFTER))
+        boot = play.boot_id(node)
+        play.finish(f"NodeUpgrade/PostDrain/{node}")
+        assert play.run(until=lambda node=node, boot=boot: play.boot_id(node) != boot)
+        answer_until_satisfied(play, AFTER, node)
+    asked = play.world.ledger.of(What.PRE_DRAIN_ASKED, What.POST_DRAIN_ASKED)
+    assert len({fact.detail for fact in asked}) == len(asked) == 3 + 2 + 3 * 2
+    assert violations(play.facts) == ()
+
+
+def answer_until_satisfied(play: Play, keys: tuple[str, str], node: str) -> None:
+    while node in play.asking(keys):
+        play.answer(keys, node)
+        play.settle()
+
+
+def test_a_node_is_not_drained_while_a_machine_runs_there() -> None:
+    play = begun()
+    play.run(until=lambda: play.asking(BEFORE))
+    play.answer(BEFORE, FIRST)
+    play.wait(hours=1)
+    assert play.told(What.VM_MOVED) == ["default/web-1 on charlie-1-tink-system"]
+    assert violations(play.facts)[0].startswith("Rancher was answered too early")
+    assert play.told(What.DRAINED) == [f"{FIRST} on {FIRST}"]
+
+
+def test_a_machine_that_cannot_move_holds_the_drain() -> None:
+    play = begun()
+    for node in (FIRST, THIRD):
+        assert play.run(until=lambda node=node: node in play.asking(BEFORE))
+        upgrade_node(play, node)
+    assert play.run(until=lambda: play.asking(BEFORE) == [SECOND])
+    play.answer(BEFORE, SECOND)
+    play.run()
+    assert (is_cordoned(play, SECOND), kubelet(play, SECOND)) == (True, OLD)
+
+
+def test_the_drain_evicts_what_a_replica_set_can_start_elsewhere() -> None:
+    play = begun()
+    play.finish("ISODownload/Image")
+    play.finish("RepoCreate/Deployment")
+    to_post_drain(play, FIRST)
+    assert sorted(pod["spec"]["nodeName"] for pod in play.all(POD, SYSTEM) if "repo" in pod["metadata"]["name"]) == [
+        SECOND,
+        THIRD,
+    ]
+
+
+def test_a_budget_that_allows_no_disruption_holds_the_drain() -> None:
+    play = begun()
+    play.finish("ISODownload/Image")
+    play.finish("RepoCreate/Deployment")
+    budget = play.create(
+        {
+            "apiVersion": "policy/v1",
+            "kind": "PodDisruptionBudget",
+            "metadata": {"name": "repo", "namespace": SYSTEM},
+            "spec": {
+                "minAvailable": 2,
+                "selector": {"matchLabels": {"management.harvesterhci.io/upgrade-component": "repo"}},
+            },
+        }
+    )
+    none = {"disruptionsAllowed": 0, "currentHealthy": 2, "desiredHealthy": 2, "expectedPods": 2}
+    play.patch(budget, {"status": none}, "status")
+    play.run(until=lambda: play.asking(BEFORE))
+    play.finish(f"NodeUpgrade/PreDrain/{FIRST}")
+    play.answer(BEFORE, FIRST)
+    play.run()
+    assert play.told(What.DRAINED) == []
+    play.delete(budget)
+    play.run()
+    assert play.told(What.DRAINED) == [f"{FIRST} on {FIRST}"]
+
+
+def test_without_hooks_it_goes_on_without_asking_and_that_shows() -> None:
+    play = begun()
+    to_post_drain(play, FIRST)
+    without_hooks(play)
+    play.run()
+    assert {kubelet(play, node) for node in (FIRST, SECOND, THIRD)} == {NEW}
+    assert violations(play.facts) == (
+        f"{THIRD} was upgraded without having been drained",
+        f"{SECOND} was upgraded without having been drained",
+    )
+
+
+def test_hooks_that_go_while_it_waits_are_missed_as_well() -> None:
+    play = begun()
+    assert play.run(until=lambda: play.asking(BEFORE))
+    without_hooks(play)
+    play.wait(seconds=250)
+    assert kubelet(play, FIRST) == NEW
+    assert violations(play.facts) == (f"{FIRST} was upgraded without having been drained",)
+
+
+def test_a_machine_that_has_the_version_is_not_touched_without_hooks() -> None:
+    play = Play()
+    play.settle()
+    for node in play.all(NODE):
+        play.patch(node, {"status": {"nodeInfo": {"kubeletVersion": NEW}}}, "status")
+    play.patch(play.get(PROVISIONING_CLUSTER, "local", FLEET), {"spec": {"kubernetesVersion": NEW}})
+    play.run()
+    assert play.facts == ()
+
+
+def test_the_same_version_again_is_still_drained_where_the_generation_rises() -> None:
+    play = Play()
+    play.settle()
+    for node in play.all(NODE):
+        play.patch(node, {"status": {"nodeInfo": {"kubeletVersion": NEW}}}, "status")
+    play.provision()
+    assert play.run(until=lambda: play.asking(BEFORE) == [FIRST])
+
+
+def test_two_are_asked_at_once_where_it_does_not_keep_its_order() -> None:
+    play = begun(cue("fail", "one-at-a-time"))
+    play.run()
+    assert play.asking(BEFORE) == [THIRD, FIRST]
+    for node in (FIRST, THIRD):
+        play.finish(f"NodeUpgrade/PreDrain/{node}")
+        play.answer(BEFORE, node)
+    play.settle()
+    assert violations(play.facts) == (f"{THIRD} went out while {FIRST} was",)
+
+
+@pytest.mark.parametrize(
+    ("act", "seen"),
+    [
+        ("rancher", []),
+        ("pre-drain-request", []),
+        ("drain", [What.PRE_DRAIN_ASKED, What.PRE_DRAIN_ANSWERED, What.CORDONED]),
+        ("kubernetes", [What.PRE_DRAIN_ASKED, What.PRE_DRAIN_ANSWERED, What.CORDONED, What.DRAINED]),
+        (
+            "post-drain-request",
+            [What.PRE_DRAIN_ASKED, What.PRE_DRAIN_ANSWERED, What.CORDONED, What.DRAINED, What.KUBERNETES_UPGRADED],
+        ),
+    ],
+)
+def test_it_can_stand_still_anywhere(act: str, seen: list[What]) -> None:
+    play = begun(cue("stall", act, FIRST))
+    if play.run(until=lambda: play.asking(BEFORE)):
+        play.finish(f"NodeUpgrade/PreDrain/{FIRST}")
+        play.answer(BEFORE, FIRST)
+        play.run()
+    assert [fact.what for fact in play.facts if fact.node == FIRST and not fact.what.startswith(("Work", "VM"))] == seen
+
+
+def test_it_can_be_slow_to_ask() -> None:
+    play = begun(cue("slow", "pre-drain-request", FIRST, hours=2))
+    start = play.clock.now()
+    assert play.run(until=lambda: play.asking(BEFORE))
+    assert play.clock.now() - start == timedelta(hours=2, seconds=10)

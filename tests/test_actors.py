@@ -1,0 +1,99 @@
+"""Whole upgrades by hand in the played world, pinned as what happened; and what the actors may know."""
+
+from __future__ import annotations
+
+import ast
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from actors.by_hand import journey, upgrade
+from actors.playing import Play
+
+from reconcile.actors.invariants import violations
+from reconcile.actors.script import Absence, Script
+from reconcile.actors.stage import JOB
+from reconcile.rehearsal.faults import Fault, Trouble
+
+ROOT = Path(__file__).resolve().parents[1]
+JOURNEYS = sorted((Path(__file__).parent / "actors" / "journeys").glob("*.txt"))
+KNOWN = (
+    "reconcile.actors",
+    "reconcile.cluster.errors",
+    "reconcile.cluster.protocol",
+    "renderer.catalog.kinds",
+    "renderer.errors",
+    "renderer.model",
+    "renderer.names",
+)
+
+
+@pytest.mark.parametrize("pinned", JOURNEYS, ids=lambda path: path.stem)
+def test_an_upgrade_goes_as_it_always_went(pinned: Path) -> None:
+    play = Play(pinned.stem)
+    upgrade(play)
+    assert journey(play.facts) == pinned.read_text()
+    assert violations(play.facts) == ()
+
+
+def test_nobody_acts_while_the_api_server_is_away_and_all_go_on_afterwards() -> None:
+    play = Play("three-node", script=Script(absences=(Absence(lasts=timedelta(minutes=30)),)))
+    play.apply("ClusterUpgrade/StopWorkloadUpdates")
+    play.apply("ClusterUpgrade/Manifests")
+    play.wait(seconds=10)
+    assert play.outages == [1800.0]
+    before = play.embedded.store.version
+    play.wait(seconds=1790)
+    assert play.embedded.store.version == before
+    play.finish("ClusterUpgrade/Manifests")
+    assert len(play.all(JOB, "harvester-system")) == 1
+
+
+@pytest.mark.parametrize("trouble", [Trouble.AWAY, Trouble.CONFLICT, Trouble.LOST])
+def test_the_world_gets_over_any_write_that_goes_wrong(trouble: Trouble) -> None:
+    """Every seventh write of the actors meets it; what happens is the same, only later."""
+    rough = Play("paused-node")
+    for verb in ("create", "patch", "delete"):
+        rough.actors.faults.add(*(Fault(trouble=trouble, verb=verb, skip=6) for _ in range(40)))
+    upgrade(rough)
+    assert len(rough.actors.faults.pending) < 90
+    pinned = next(path for path in JOURNEYS if path.stem == "paused-node")
+    assert _timeless(journey(rough.facts)) == _timeless(pinned.read_text())
+    assert violations(rough.facts) == ()
+
+
+def _timeless(text: str) -> list[str]:
+    return sorted(line.split(maxsplit=1)[1] for line in text.splitlines())
+
+
+def test_a_conflict_is_no_reason_to_wait() -> None:
+    play = Play()
+    play.actors.faults.add(Fault(trouble=Trouble.CONFLICT, verb="patch"))
+    play.apply("ISODownload/Image")
+    assert play.world.step(play.clock.now())
+
+
+def test_a_server_that_is_away_is_tried_again_in_a_second() -> None:
+    play = Play()
+    play.actors.faults.away(5)
+    assert not play.world.step(play.clock.now())
+    due = play.world.next_due()
+    assert due is not None
+    assert (due - play.clock.now()).total_seconds() == 1
+
+
+def test_actors_know_the_protocol_and_nothing_of_the_loop() -> None:
+    strangers = [
+        f"{path.name}:{node.lineno} {name}"
+        for path in sorted((ROOT / "reconcile" / "actors").glob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text()))
+        for name in _imported(node)
+        if name.startswith(("reconcile", "renderer")) and not name.startswith(KNOWN)
+    ]
+    assert strangers == []
+
+
+def _imported(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.ImportFrom):
+        return [node.module or ""]
+    return [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
