@@ -89,7 +89,9 @@ def compare(left: Side, right: Side) -> tuple[Difference, ...]:
     before, after = list(_things(left)), list(_things(right))
     placed = list(_differences(before, after))
     placed += _hidden(left, right, after, {(difference.phase, difference.step) for _, difference in placed})
-    return tuple(difference for _, difference in sorted(placed, key=lambda item: item[0]))
+    outside_in = list(Subject)
+    placed.sort(key=lambda item: (item[0], outside_in.index(item[1].subject)))
+    return tuple(difference for _, difference in placed)
 
 
 # ------------------------------------------------------------------------------------------------ what is compared

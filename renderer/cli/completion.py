@@ -19,7 +19,7 @@ _FOLDERS = 16
 @click.command
 @click.argument("shell", metavar="SHELL", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> ExitCode:
-    """Print a script that completes commands, for bash, zsh or fish.
+    """Print a script that completes commands.
 
     \b
       bash:  source <(upgradeplan completion bash)

@@ -32,10 +32,10 @@ _SHOWN = 3
 )
 @output_option
 def images(given: Given, against: str | None, output: str) -> ExitCode:
-    """List the images that the manifests use, one a line.
+    """List the images that the manifests use.
 
-    With --against only those that the list lacks, with the objects that use them: in an air gap they would have to be
-    brought to the nodes by other means.
+    One a line. With --against only those that the list lacks, with the objects that use them: in an air gap they would
+    have to be brought to the nodes by other means.
     """
     from renderer.layout.index import pending_of
 

@@ -1,0 +1,532 @@
+"""The command line: what commands print and how they end. What is told of bad input is pinned in `test_errors.py`.
+
+Commands run in this process, as `main` runs them; only what happens to a whole process has one of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tomllib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+import yaml
+from jsonschema import Draft202012Validator
+from rendering import EXAMPLES, ROOT, render_example
+
+from renderer.cli.answer import wants_json
+from renderer.cli.commands import COMMANDS, program
+from renderer.cli.completion import kubectl_candidates
+from renderer.cli.images import normal
+from renderer.cli.program import COMPLETE_VARIABLE, run
+from renderer.cli.render import layouts, render
+
+THREE_NODE = str(ROOT / "examples" / "three-node")
+OVERLAY = str(ROOT / "examples" / "pre-check-overlay" / "templates")
+PLAN = "hvst-upgrade-864fh"
+OLDER = {"harvester": "v1.7.0", "os": "Harvester v1.7.0", "kubernetes": "v1.34.1+rke2r1"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    status: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+Shell = Callable[..., Ended]
+
+
+@pytest.fixture
+def shell(capsys: pytest.CaptureFixture[str]) -> Shell:
+    """Runs a command by its words."""
+
+    def command(*words: str, name: str = "upgradeplan") -> Ended:
+        status = run([name, *words])
+        shown = capsys.readouterr()
+        return Ended(status=status, out=shown.out, err=shown.err)
+
+    return command
+
+
+# ------------------------------------------------------------------------------------------------------------- help
+
+
+def test_the_list_of_commands_shows_every_command_and_nothing_goes_to_stderr(shell: Shell) -> None:
+    ended = shell("--help")
+    assert (ended.status, ended.err) == (0, "")
+    assert [name for name, row in COMMANDS.items() if f"  {name} " in ended.out and row.help in ended.out] == [
+        *COMMANDS
+    ]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_says_of_itself_what_the_list_says(name: str, shell: Shell) -> None:
+    context = click.Context(program)
+    command = program.get_command(context, name)
+    assert command is not None
+    assert command.help is not None
+    assert shell(name, "--help").status == 0
+    assert command.help.splitlines()[0] == COMMANDS[name].help
+
+
+def test_the_help_of_render_names_every_layout() -> None:
+    option = next(parameter for parameter in render.params if parameter.name == "layout")
+    assert isinstance(option, click.Option)
+    assert [layout for layout in layouts() if layout in str(option.help)] == layouts()
+
+
+def test_without_a_command_help_is_an_answer_to_a_mistake(shell: Shell) -> None:
+    ended = shell()
+    assert (ended.status, ended.out) == (2, "")
+    assert "Commands:" in ended.err
+
+
+def test_as_a_plug_in_of_kubectl_it_goes_by_that_name(shell: Shell) -> None:
+    assert shell("render", "--help", name="/usr/bin/kubectl-upgradeplan").out.startswith(
+        "Usage: kubectl upgradeplan render"
+    )
+    assert "`kubectl upgradeplan render --help`" in shell("render", "--nope", name="kubectl-upgradeplan").err
+
+
+def test_the_installed_programs_are_there() -> None:
+    scripts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["scripts"]
+    assert set(scripts) >= {"upgradeplan", "kubectl-upgradeplan", "kubectl_complete-upgradeplan"}
+    for target in scripts.values():
+        module, _, name = target.partition(":")
+        assert callable(getattr(import_module(module), name))
+
+
+def test_the_version_is_the_projects(shell: Shell) -> None:
+    wanted = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    assert shell("version").out == shell("--version").out == f"upgradeplan {wanted}\n"
+    assert shell("version", "-o", "json").json == {"version": wanted}
+
+
+# -------------------------------------------------------------------------------------------------------------- JSON
+
+ANSWERS: dict[str, tuple[str, Sequence[str]]] = {
+    "render": ("render", ("render", THREE_NODE)),
+    "render of a part": ("render", ("render", THREE_NODE, "--phase", "NodeUpgrade", "--node", "charlie-1-tink-system")),
+    "render into a folder": ("render", ("render", THREE_NODE, "--output-dir", "out")),
+    "render and check": ("render", ("render", THREE_NODE, "--output-dir", "out", "--check")),
+    "validate": ("validate", ("validate", THREE_NODE)),
+    "validate a plan alone": ("validate", ("validate", f"{THREE_NODE}/upgradeplan.yaml")),
+    "validate nothing": ("validate", ("validate", "nothing")),
+    "phases": ("phases", ("phases",)),
+    "phases of a plan": ("phases", ("phases", THREE_NODE)),
+    "phases of a plan alone": ("phases", ("phases", f"{THREE_NODE}/upgradeplan.yaml")),
+    "context": ("phases", ("phases", "NodeUpgrade", "--context")),
+    "context of a plan": ("phases", ("phases", "NodeUpgrade", THREE_NODE, "--context")),
+    "images": ("images", ("images", THREE_NODE)),
+    "images against": ("images", ("images", THREE_NODE, "--against", "list.txt")),
+    "compare": ("compare", ("compare", THREE_NODE, "--to-release", "release.yaml")),
+    "compare templates": ("compare", ("compare", THREE_NODE, "--to-templates", OVERLAY)),
+    "version": ("version", ("version",)),
+    "problems": ("problems", ("render", "nothing")),
+    "usage": ("problems", ("rendr",)),
+}
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_json_has_the_form_that_its_schema_says(
+    name: str, shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("list.txt").write_text("busybox\n", encoding="utf-8")
+    Path("release.yaml").write_text(yaml.safe_dump(OLDER), encoding="utf-8")
+    schema, words = ANSWERS[name]
+    ended = shell(*words, "-o", "json")
+    _validator(schema).validate(ended.json)
+    if ended.status:
+        assert ended.err == ""
+
+
+def test_every_refusal_of_validate_is_also_a_list_of_problems(shell: Shell) -> None:
+    _validator("problems").validate(shell("validate", "nothing", "-o", "json").json)
+
+
+def _validator(schema: str) -> Draft202012Validator:
+    body = json.loads((ROOT / "schemas" / f"{schema}.json").read_text(encoding="utf-8"))
+    Draft202012Validator.check_schema(body)
+    return Draft202012Validator(body)
+
+
+@pytest.mark.parametrize(
+    ("words", "wanted"),
+    [
+        ("render -o json", True),
+        ("render --output json", True),
+        ("render --output=json", True),
+        ("render -ojson", True),
+        ("render -o text json", False),
+        ("json -o", False),
+    ],
+)
+def test_json_is_asked_for_in_four_ways(words: str, wanted: bool) -> None:
+    assert wants_json(words.split()) is wanted
+
+
+# ------------------------------------------------------------------------------------------------------------ render
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_stdout_has_every_manifest_in_the_order_of_the_steps_each_with_its_place(example: str, shell: Shell) -> None:
+    overlay = ROOT / "examples" / example / "templates"
+    options = ["--templates", str(overlay)] if overlay.is_dir() else []
+    ended = shell("render", str(ROOT / "examples" / example), *options)
+    plan = render_example(example).plan
+    wanted = list(plan.manifests())
+    assert ended.status == 0
+    assert [line for line in ended.out.splitlines() if line.startswith("# Source: ")] == [
+        f"# Source: {plan.plan}/{manifest.file}" for manifest in wanted
+    ]
+    assert list(yaml.load_all(ended.out, yaml.BaseLoader)) == [
+        yaml.load(yaml.safe_dump(manifest.body), yaml.BaseLoader) for manifest in wanted
+    ]
+
+
+def test_a_part_is_what_its_names_say(shell: Shell) -> None:
+    def folders(*options: str) -> set[str]:
+        return {path.split("/")[0] for path in shell("render", THREE_NODE, *options, "-o", "json").json["files"]}
+
+    assert folders("--phase", "RepoCreate", "--phase", "ImageCleanup") == {"30-repo-create", "80-image-cleanup"}
+    assert folders("--through", "RepoCreate") == {"20-iso-download", "30-repo-create"}
+    files = shell("render", THREE_NODE, "--node", "charlie-2-tink-system", "-o", "json").json["files"]
+    assert {path.split("/")[:3][-1] for path in files} == {"charlie-2-tink-system"}
+
+
+def test_the_digest_of_a_part_is_that_of_the_whole(shell: Shell) -> None:
+    whole = shell("render", THREE_NODE, "-o", "json").json["index"]["digest"]
+    assert shell("render", THREE_NODE, "--phase", "RepoCreate", "-o", "json").json["index"]["digest"] == whole
+
+
+def test_a_folder_is_written_found_up_to_date_found_stale_and_mended(shell: Shell, tmp_path: Path) -> None:
+    command = ("render", THREE_NODE, "--output-dir", str(tmp_path))
+    assert "32 files (32 new, 0 changed, 0 removed)" in shell(*command).out
+    assert shell(*command, "--check").status == 0
+    folder = tmp_path / PLAN
+    (folder / "30-repo-create" / "service.yaml").write_text("kind: Service\n", encoding="utf-8")
+    (folder / "80-image-cleanup" / "plan.yaml").unlink()
+    (folder / "notes.txt").write_text("mine\n", encoding="utf-8")
+    checked = shell(*command, "--check")
+    assert checked.status == 1
+    assert "  missing  80-image-cleanup/plan.yaml\n  changed  30-repo-create/service.yaml\n" in checked.out
+    mended = shell(*command)
+    assert "32 files (1 new, 1 changed, 0 removed)\nleft alone: 1 files" in mended.out
+    assert shell(*command, "--check").status == 0
+
+
+def test_the_next_command_that_is_named_is_the_one_to_run(shell: Shell, tmp_path: Path) -> None:
+    folder = tmp_path / "a folder"
+    said = shell("render", THREE_NODE, "--output-dir", str(folder), name="kubectl-upgradeplan").out
+    assert f"`kubectl upgradeplan render {THREE_NODE} --output-dir '{folder}' --check`" in said
+    (folder / PLAN / "index.yaml").unlink()
+    (folder / PLAN / "index.yaml").write_text("kind: RenderedPlan\nfiles: []\n", encoding="utf-8")
+    said = shell("render", THREE_NODE, "--output-dir", str(folder), "--check").out
+    assert said.endswith(f"next: `upgradeplan render {THREE_NODE} --output-dir '{folder}'` renders it anew\n")
+
+
+def test_through_a_phase_the_folder_holds_the_phases_up_to_it_and_the_whole_comes_back(
+    shell: Shell, tmp_path: Path
+) -> None:
+    command = ("render", THREE_NODE, "--output-dir", str(tmp_path))
+    shell(*command)
+    shell(*command, "--through", "RepoCreate")
+    assert _folders(tmp_path / PLAN) == ["20-iso-download", "30-repo-create"]
+    shell(*command)
+    assert shell(*command, "--check").status == 0
+
+
+def test_kustomize_lists_what_may_be_applied_from_outside(shell: Shell, tmp_path: Path) -> None:
+    assert shell("render", THREE_NODE, "--output-dir", str(tmp_path), "--format", "kustomize").status == 0
+    listed = yaml.safe_load((tmp_path / PLAN / "30-repo-create" / "kustomization.yaml").read_text(encoding="utf-8"))
+    assert listed["resources"] == ["deployment.yaml", "service.yaml"]
+
+
+def test_a_retry_gives_one_shot_objects_new_names(shell: Shell) -> None:
+    def jobs(*options: str) -> set[str]:
+        documents = yaml.safe_load_all(shell("render", THREE_NODE, *options).out)
+        return {document["metadata"]["name"] for document in documents if document["kind"] == "Job"}
+
+    assert len(jobs()) == len(jobs("--retry", "1"))
+    assert jobs() & jobs("--retry", "1") == set()
+
+
+def test_inputs_may_come_from_standard_input(shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    with (Path(THREE_NODE) / "upgradeplan.yaml").open(encoding="utf-8") as stream:
+        monkeypatch.setattr("sys.stdin", stream)
+        ended = shell("validate", "-")
+    assert ended.status == 0
+    assert ended.out.startswith(f"{PLAN} is valid: 8 phases, ")
+
+
+def _folders(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir() if path.is_dir())
+
+
+# --------------------------------------------------------------------------------------- validate, phases and context
+
+
+def test_force_skips_the_version_guard_and_nothing_else(shell: Shell, tmp_path: Path) -> None:
+    release, plan = tmp_path / "release.yaml", tmp_path / "plan.yaml"
+    release.write_text(yaml.safe_dump(OLDER), encoding="utf-8")
+    body = yaml.safe_load((Path(THREE_NODE) / "upgradeplan.yaml").read_text(encoding="utf-8"))
+    body["spec"]["force"] = True
+    plan.write_text(yaml.safe_dump(body), encoding="utf-8")
+    refused = shell("validate", THREE_NODE, "--release", str(release), "-o", "json")
+    assert (refused.status, refused.json["problems"][0]["reason"]) == (1, "VersionNotEligible")
+    assert refused.json["problems"][0]["message"] == "downgrading is prohibited"
+    assert shell("validate", THREE_NODE, "--release", str(release), "--plan", str(plan)).status == 0
+
+
+def test_what_is_pending_is_said_with_its_remedy_and_is_no_error(shell: Shell) -> None:
+    ended = shell("validate", f"{THREE_NODE}/upgradeplan.yaml")
+    assert ended.status == 0
+    assert "pending: releaseMetadata; give the release's harvester-release.yaml with --release\n" in ended.out
+
+
+def test_a_template_that_no_plan_reaches_is_looked_at_too(shell: Shell, tmp_path: Path) -> None:
+    """The phase is pending, so nothing of it is rendered."""
+    shutil.copytree(ROOT / "templates" / "80-image-cleanup", tmp_path / "80-image-cleanup")
+    (tmp_path / "80-image-cleanup" / "plan.yaml.j2").write_text("{{ oops }\n", encoding="utf-8")
+    ended = shell("validate", f"{THREE_NODE}/upgradeplan.yaml", "--templates", str(tmp_path))
+    assert ended.status == 2
+    assert "80-image-cleanup/plan.yaml.j2:1: unexpected '}'" in ended.err
+
+
+def test_phases_are_listed_as_declared_and_as_this_plan_has_them(shell: Shell) -> None:
+    declared = shell("phases").out
+    assert "50  ImagePreload      ImagePreloading     ImagePreloaded     careful " in declared
+    assert "Preload waits for: what plan.yaml.j2 renders is ready" in declared
+    of_plan = shell("phases", THREE_NODE, "NodeUpgrade").out
+    assert "SingleNode is skipped: with several nodes Rancher sets the pace" in of_plan
+    assert "50  " not in of_plan
+    assert "70  NodeUpgrade" in of_plan
+
+
+def test_a_phase_of_an_overlay_stands_in_its_place(shell: Shell) -> None:
+    names = [phase["name"] for phase in shell("phases", "--templates", OVERLAY, "-o", "json").json["phases"]]
+    assert names[:3] == ["Initialize", "PreCheck", "ISODownload"]
+
+
+@pytest.mark.parametrize("phase", [phase.phase.name for phase in render_example("three-node").plan.phases])
+def test_every_name_function_and_filter_of_a_template_is_explained(phase: str, shell: Shell) -> None:
+    """With and without inputs the same names, but for what only inputs have."""
+    bare = shell("phases", phase, "--context", "-o", "json").json
+    full = shell("phases", phase, THREE_NODE, "--context", "-o", "json").json
+    assert {item["name"] for item in bare["names"]} - {item["name"] for item in full["names"]} == set()
+    assert bare["functions"] == full["functions"]
+    assert {"name", "oneShotName", "fail"} <= {item["name"] for item in bare["functions"]}
+    assert {"quote", "default"} <= set(bare["filters"])
+
+
+def test_the_context_says_types_without_inputs_and_values_with_them(shell: Shell) -> None:
+    def names(*words: str) -> dict[str, Any]:
+        model = shell("phases", "NodeUpgrade", *words, "--context", "-o", "json").json
+        return {item["name"]: item for item in model["names"]}
+
+    bare, full = names(), names(THREE_NODE)
+    assert bare["plan.spec.force"]["type"] == "boolean"
+    assert "value" not in bare["release.harvester"]
+    assert bare["values.isoImportRetries"]["value"] == 3
+    assert full["release.harvester"]["value"] == "v1.8.0-rc1"
+    assert full["cluster.nodes[0].name"]["value"] == "charlie-1-tink-system"
+    assert "value" not in full["captured.bootID"]
+
+
+def test_the_context_is_there_for_whoever_mends_a_template(shell: Shell, tmp_path: Path) -> None:
+    """The rendering fails, so the context must not need it."""
+    shutil.copytree(ROOT / "templates" / "30-repo-create", tmp_path / "30-repo-create")
+    (tmp_path / "30-repo-create" / "service.yaml.j2").write_text("{{ oops }}\n", encoding="utf-8")
+    assert shell("render", THREE_NODE, "--templates", str(tmp_path)).status == 2
+    assert shell("phases", "RepoCreate", THREE_NODE, "--templates", str(tmp_path), "--context").status == 0
+
+
+# ----------------------------------------------------------------------------------------------- images and compare
+
+
+@pytest.mark.parametrize(
+    ("image", "wanted"),
+    [
+        ("docker.io/rancher/rke2:v1", "rancher/rke2:v1"),
+        ("index.docker.io/library/busybox", "busybox:latest"),
+        ("docker.io/library/busybox:1", "busybox:1"),
+        ("library/busybox:1", "busybox:1"),
+        ("registry.example.com/library/busybox:1", "registry.example.com/library/busybox:1"),
+        ("registry.example.com:5000/a/b", "registry.example.com:5000/a/b:latest"),
+        ("rancher/a@sha256:0", "rancher/a@sha256:0"),
+    ],
+)
+def test_an_image_has_one_spelling(image: str, wanted: str) -> None:
+    assert normal(image) == wanted
+
+
+def test_images_are_listed_and_found_in_a_list_whatever_its_spelling(shell: Shell, tmp_path: Path) -> None:
+    image = "rancher/harvester-upgrade-toolkit:main-head"
+    assert shell("images", THREE_NODE).out == f"{image}\n"
+    listed = tmp_path / "list.txt"
+    listed.write_text(f"# the release's\n\n  docker.io/{image}\r\n", encoding="utf-8")
+    ended = shell("images", THREE_NODE, "--against", str(listed))
+    assert (ended.status, ended.out) == (0, "missing: none of 1 images\n")
+
+
+def test_what_is_pending_may_bring_more_images_and_is_not_mixed_with_them(shell: Shell) -> None:
+    ended = shell("images", f"{THREE_NODE}/upgradeplan.yaml")
+    assert "pending" not in ended.out
+    assert "pending: releaseMetadata" in ended.err
+
+
+def test_the_same_release_makes_no_difference_and_another_does(shell: Shell, tmp_path: Path) -> None:
+    same = shell("compare", THREE_NODE, "--to-release", f"{THREE_NODE}/harvester-release.yaml")
+    assert (same.status, same.out) == (0, "no difference: both do the same with 31 manifests\n")
+    other = tmp_path / "release.yaml"
+    text = (Path(THREE_NODE) / "harvester-release.yaml").read_text(encoding="utf-8")
+    other.write_text(text.replace("v1.35.2", "v1.35.4"), encoding="utf-8")
+    ended = shell("compare", THREE_NODE, "--to-release", str(other))
+    assert ended.status == 1
+    assert ended.out.splitlines()[:2] == [
+        "OPERATION  OBJECT                     PHASE        FIELDS",
+        "changed    Cluster fleet-local/local  NodeUpgrade  spec.kubernetesVersion",
+    ]
+    assert "-  kubernetesVersion: v1.35.2+rke2r1\n+  kubernetesVersion: v1.35.4+rke2r1\n" in ended.out
+
+
+def test_the_status_of_a_plan_belongs_to_one_release_and_does_not_count(shell: Shell, tmp_path: Path) -> None:
+    """It holds the release that was read during the run, and that wins over the one that is given."""
+    plan, other = tmp_path / "plan.yaml", tmp_path / "release.yaml"
+    body = yaml.safe_load((Path(THREE_NODE) / "upgradeplan.yaml").read_text(encoding="utf-8"))
+    text = (Path(THREE_NODE) / "harvester-release.yaml").read_text(encoding="utf-8")
+    body["status"] = {"releaseMetadata": {key: str(value) for key, value in yaml.safe_load(text).items()}}
+    plan.write_text(yaml.safe_dump(body), encoding="utf-8")
+    other.write_text(text.replace("v1.35.2", "v1.35.4"), encoding="utf-8")
+    assert shell("compare", THREE_NODE, "--plan", str(plan), "--to-release", str(other)).status == 1
+
+
+def test_what_is_the_same_for_every_node_is_shown_once(shell: Shell, tmp_path: Path) -> None:
+    other = tmp_path / "release.yaml"
+    text = (Path(THREE_NODE) / "harvester-release.yaml").read_text(encoding="utf-8")
+    other.write_text(text.replace("Harvester v1.8.0-rc1", "Harvester v1.8.0"), encoding="utf-8")
+    out = shell("compare", THREE_NODE, "--to-release", str(other)).out
+    assert "Node charlie-1-tink-system (and 2 more nodes)" in out
+    assert "charlie-2" not in out
+
+
+# ----------------------------------------------------------------------------- completion, other people's commands
+
+
+@pytest.mark.parametrize(
+    ("words", "wanted"),
+    [
+        (["ren"], [f"render\t{COMMANDS['render'].help}", ":4"]),
+        (["render", ""], [":0"]),
+        (["render", "--phase", "Node"], ["NodeUpgrade", ":4"]),
+        (["render", "--templates", OVERLAY, "--through", "Pre"], ["PreCheck", ":4"]),
+        (["render", "--format", "k"], ["kustomize", ":4"]),
+        (["render", "--output-dir", ""], [":16"]),
+        (["completion", "z"], ["zsh", ":4"]),
+    ],
+)
+def test_kubectl_gets_candidates_and_what_to_add_to_them(words: list[str], wanted: list[str]) -> None:
+    """The last line is a directive of kubectl's: 4 no files, 0 files as well, 16 folders only."""
+    assert kubectl_candidates(words).splitlines() == wanted
+
+
+@pytest.mark.parametrize("name", ["bash", "zsh", "fish"])
+def test_a_shell_gets_a_script_that_asks_this_program(name: str, shell: Shell) -> None:
+    ended = shell("completion", name)
+    assert ended.status == 0
+    assert f"{COMPLETE_VARIABLE}={name}_complete" in ended.out
+
+
+def test_the_script_is_answered(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(COMPLETE_VARIABLE, "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", "upgradeplan ren")
+    monkeypatch.setenv("COMP_CWORD", "1")
+    ended = shell()
+    assert (ended.status, ended.out) == (0, "plain,render\n")
+
+
+@pytest.fixture
+def extension(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A package that is installed beside ours and brings commands."""
+    info = tmp_path / "others-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: others\nVersion: 1.0\n", encoding="utf-8")
+    (info / "entry_points.txt").write_text("[upgradeplan.commands]\nothers = others_table:TABLE\n", encoding="utf-8")
+    (tmp_path / "others_table.py").write_text(
+        "from renderer.cli.commands import Row\n"
+        "TABLE = {\n"
+        "    'greet': Row(target='others_commands:greet', help='Say hello.'),\n"
+        "    'fall': Row(target='others_commands:fall', help='Fall over.'),\n"
+        "    'render': Row(target='others_commands:greet', help='Take the place of render.'),\n"
+        "    'away': Row(target='others_nowhere:away', help='Is listed and not imported.'),\n"
+        "}\n",
+        encoding="utf-8",
+    )
+    (tmp_path / "others_commands.py").write_text(
+        "import click\n"
+        "@click.command\n"
+        "def greet():\n"
+        "    click.echo('hello')\n"
+        "@click.command\n"
+        "@click.argument('words', nargs=-1)\n"
+        "def fall(words):\n"
+        "    raise ZeroDivisionError('of course')\n",
+        encoding="utf-8",
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    commands = import_module("renderer.cli.commands")
+    commands._extensions.cache_clear()
+    monkeypatch.setattr(commands, "_extensions", commands._extensions.__wrapped__)
+
+
+@pytest.mark.usefixtures("extension")
+def test_commands_of_other_packages_are_listed_found_and_never_in_the_place_of_ours(shell: Shell) -> None:
+    listed = shell("--help").out
+    assert "greet       Say hello." in listed
+    assert "away        Is listed and not imported." in listed
+    assert "Take the place" not in listed
+    assert shell("greet").out == "hello\n"
+    assert shell("render", "--help").out.startswith("Usage: upgradeplan render [OPTIONS] [FILE|FOLDER]...")
+    assert kubectl_candidates(["gre"]).splitlines() == ["greet\tSay hello.", ":4"]
+
+
+@pytest.mark.usefixtures("extension")
+def test_a_bug_shows_a_traceback_and_leaves_a_log_without_secrets(
+    shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(logs))
+    ended = shell("fall", "https://me:secret@example.com/a?token=secret")
+    (log,) = logs.iterdir()
+    assert (ended.status, ended.out) == (4, "")
+    assert ended.err.startswith("Traceback (most recent call last):\n")
+    assert ended.err.splitlines()[-2:] == [
+        f"this is a bug in {shell('version').out.strip()}, not in your files: ZeroDivisionError",
+        f"    remedy: report it with the file {log}; leave out of it what must stay secret",
+    ]
+    written = log.read_text(encoding="utf-8")
+    assert "\n$ upgradeplan fall https://example.com/a\nTraceback" in written
+    assert "ZeroDivisionError: of course" in written
+    assert "secret" not in written
+
+
+@pytest.mark.usefixtures("extension")
+def test_a_log_that_cannot_be_kept_is_no_second_bug(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", os.devnull)
+    ended = shell("fall")
+    assert ended.status == 4
+    assert "report it with the lines above (no file could be written)" in ended.err
