@@ -94,7 +94,7 @@ def test_what_is_named_takes_the_place_of_what_was_found() -> None:
     found = documents("found", PLAN % "found", RELEASE % "v1", NODE % "found", KUBELET % ("a", 80), KUBELET % ("b", 80))
     inputs, problems = tell_apart(
         found,
-        plan=documents("plan", PLAN % "named"),
+        plan=documents("plan", PLAN % "named", KUBELET % ("a", 70)),
         release=documents("release", RELEASE % "v2"),
         cluster=documents("cluster", NODE % "named", KUBELET % ("a", 90)),
     )
