@@ -297,6 +297,12 @@ def test_what_is_pending_is_said_with_its_remedy_and_is_no_error(shell: Shell) -
     assert "pending: releaseMetadata; give the release's harvester-release.yaml with --release\n" in ended.out
 
 
+def test_what_is_pending_is_not_mixed_with_manifests(shell: Shell) -> None:
+    ended = shell("render", f"{THREE_NODE}/upgradeplan.yaml")
+    assert {document["kind"] for document in yaml.safe_load_all(ended.out)} >= {"KubeVirt", "Job"}
+    assert ended.err.startswith("pending: imageLists; ")
+
+
 def test_a_template_that_no_plan_reaches_is_looked_at_too(shell: Shell, tmp_path: Path) -> None:
     """The phase is pending, so nothing of it is rendered."""
     shutil.copytree(ROOT / "templates" / "80-image-cleanup", tmp_path / "80-image-cleanup")

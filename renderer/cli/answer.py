@@ -13,11 +13,14 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from itertools import pairwise
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
 from renderer.errors import Problem, Problems
+
+if TYPE_CHECKING:
+    from renderer.model.rendered import RenderedPlan
 
 Model = dict[str, Any]
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
@@ -46,8 +49,15 @@ def say(lines: Iterable[str], stream: TextIO | None = None, *, end: str = "\n") 
     (stream or sys.stdout).write("".join(f"{line}{end}" for line in lines))
 
 
+def pending_models(plan: RenderedPlan) -> list[Model]:
+    """What has not been given anywhere in the plan, and how to give it."""
+    from renderer.layout.index import pending_of
+
+    return [{"input": name, "remedy": remedy} for name, remedy in pending_of(plan).items()]
+
+
 def pending_lines(pending: Iterable[Mapping[str, str]]) -> Iterator[str]:
-    """What has not been given, and how to give it."""
+    """The same in words."""
     yield from (f"pending: {item['input']}; {item['remedy']}" for item in pending)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from renderer.cli.answer import Model, answer, output_option, pending_lines, say
+from renderer.cli.answer import Model, answer, output_option, pending_lines, pending_models, say
 from renderer.cli.given import FILE, Given, input_options, rendering_of
 from renderer.errors import ExitCode, Problems, problem
 
@@ -37,14 +37,12 @@ def images(given: Given, against: str | None, output: str) -> ExitCode:
     One a line. With --against only those that the list lacks, with the objects that use them: in an air gap they would
     have to be brought to the nodes by other means.
     """
-    from renderer.layout.index import pending_of
-
     listed = None if against is None else _list(Path(against))
     plan = rendering_of(given).plan
     users = _users(plan)
     model: Model = {
         "images": [{"image": image, "usedBy": users[image]} for image in plan.images],
-        "pending": [{"input": name, "remedy": remedy} for name, remedy in pending_of(plan).items()],
+        "pending": pending_models(plan),
     }
     if listed is not None:
         missing = [image for image in plan.images if not _has(listed, image)]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from renderer.cli.answer import Model, again, answer, output_option, pending_lines, say
+from renderer.cli.answer import Model, again, answer, output_option, pending_lines, pending_models, say
 from renderer.cli.given import FOLDER, Given, Rendering, catalog_of, input_options, rendering_of
 from renderer.errors import ExitCode, Problems
 
@@ -89,15 +90,17 @@ def render(
     FILES and FOLDERS hold the UpgradePlan, the release and the cluster's objects; they are told apart by what they
     are, and `-` is standard input. What is missing is said; the rest is rendered.
 
-    On stdout stand the manifests in the order in which they are applied. With --output-dir they become files, with an
-    index.yaml that explains them; files of an earlier render that are not wanted any more are removed, and no others.
+    On stdout stand the manifests in the order in which they are applied, on stderr what is pending. With --output-dir
+    they become files, with an index.yaml that explains them; files of an earlier render that are not wanted any more
+    are removed, and no others.
+
     A folder is always a whole rendering, so --phase and --node are for stdout only; --through leaves the later phases
     out of the folder.
     """
-    _refuse_a_part(output_dir, check, names, node)
-    rendering = rendering_of(given)
     from renderer.layout.select import select
 
+    _refuse_a_part(output_dir, check, names, node)
+    rendering = rendering_of(given)
     plan = select(rendering.plan, phases=names, through=through, node=node)
     if output_dir is not None:
         return _tree(rendering, plan, layout, Path(output_dir), check=check, output=output)
@@ -105,6 +108,7 @@ def render(
         answer(_whole(rendering, plan, layout), output, lambda _: ())
     else:
         say(_documents(plan), end="")
+        say(pending_lines(pending_models(plan)), sys.stderr)
     return ExitCode.YES
 
 
@@ -134,7 +138,6 @@ def _documents(plan: RenderedPlan) -> Iterator[str]:
 
 def _tree(rendering: Rendering, plan: RenderedPlan, layout: str, parent: Path, *, check: bool, output: str) -> ExitCode:
     from renderer.files.tree import check_tree, write_tree
-    from renderer.layout.index import pending_of
     from renderer.layout.trees import tree_of
 
     folder = parent / plan.plan
@@ -148,7 +151,7 @@ def _tree(rendering: Rendering, plan: RenderedPlan, layout: str, parent: Path, *
         "files": len(files),
         "written": not check,
         "changes": {name: list(getattr(done, name)) for name in ("missing", "changed", "stale", "foreign")},
-        "pending": [{"input": name, "remedy": remedy} for name, remedy in pending_of(plan).items()],
+        "pending": pending_models(plan),
     }
     answer(model, output, _checked if check else _written)
     return ExitCode.NO if check and done else ExitCode.YES

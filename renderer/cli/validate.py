@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from renderer.cli.answer import Model, answer, output_option, pending_lines, problem_models
+from renderer.cli.answer import Model, answer, output_option, pending_lines, pending_models, problem_models
 from renderer.cli.given import Given, Rendering, input_options, rendering_of
 from renderer.errors import ExitCode, Problem, Problems
 
@@ -36,8 +36,6 @@ def validate(given: Given, output: str) -> ExitCode:
 
 
 def _model(given: Given) -> Model:
-    from renderer.layout.index import pending_of
-
     rendering = rendering_of(given)
     _refuse(rendering)
     plan = rendering.plan
@@ -48,7 +46,7 @@ def _model(given: Given) -> Model:
         "digest": plan.digest,
         "phases": len(plan.phases),
         "manifests": sum(1 for _ in plan.manifests()),
-        "pending": [{"input": name, "remedy": remedy} for name, remedy in pending_of(plan).items()],
+        "pending": pending_models(plan),
     }
 
 
