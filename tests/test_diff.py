@@ -345,6 +345,18 @@ def test_walk(case: tuple[Body, Body, list[Any]]) -> None:
     assert walked(before, after) == expected
 
 
+QUANTITIES = (
+    "1000n=1u 1000u=1m 1000m=1 1000=1k 1000k=1M 1000M=1G 1000G=1T 1000T=1P 1000P=1E 1024=1Ki 1024Ki=1Mi .5=500m"
+)
+
+
+@pytest.mark.parametrize("pair", [*QUANTITIES.split(), "1024Pi=1Ei", "1e3=1k", "1E3=1k", "+1=1", "12.50=12500m"])
+def test_quantities(pair: str) -> None:
+    left, right = (containers({"name": "a", "resources": {"limits": {"x": text}}}) for text in pair.split("="))
+    assert walked(left, right) == []
+    assert walked(left, containers({"name": "a", "resources": {"limits": {"x": "7"}}})) != []
+
+
 def test_nothing_is_unmet_that_a_server_filled_in() -> None:
     live = containers(
         {"name": "a", "image": "x", "ports": [{"containerPort": 80, "protocol": "TCP"}]}, {"name": "side"}
