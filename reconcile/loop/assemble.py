@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 from reconcile.cluster.protocol import Cluster
 from reconcile.diff.schemas import Schemas
@@ -26,7 +27,8 @@ from renderer.model.ref import Ref
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ingredients:
     """`clock` is monotonic, `now` has a time zone. `lease_namespace` is empty where nobody else can run. `read` reads
-    the repository's documents; by the API server's proxy if it is not given."""
+    the repository's documents; by the API server's proxy if it is not given. `known` is what a facts document says of
+    kubelets and certificates: they are not asked then."""
 
     cluster: Cluster
     workshop: Workshop
@@ -40,6 +42,7 @@ class Ingredients:
     lease_namespace: str = ""
     read: Read | None = None
     on_round: Callable[[Round], None] | None = None
+    known: Mapping[str, Any] = field(default_factory=dict)
 
 
 def assemble_manager(given: Ingredients) -> Manager:
@@ -62,7 +65,7 @@ def assemble_manager(given: Ingredients) -> Manager:
         source=source,
         rendering=Rendering(given.workshop.catalog, given.workshop.templates, given.workshop.spec_fields),
         schemas=given.schemas,
-        readings=Readings(given.cluster, kinds, given.now, given.dial),
+        readings=Readings(given.cluster, kinds, given.now, given.dial, given.known),
         read=given.read or through_the_proxy(given.cluster, kinds),
         now=given.now,
         attended=attention.attended,

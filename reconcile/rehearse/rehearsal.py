@@ -128,7 +128,7 @@ def stage(
         now=clock.now,
         attended=attention.attended,
     )
-    world = World.of(cluster.client(), kinds, _settings(inputs), script=script, away=client.faults.away)
+    world = World.of(cluster.client(), kinds, settings_of(inputs), script=script, away=client.faults.away)
     for (kind, subresource), reader in world.readers.items():
         cluster.backends.serve_read(kind, subresource, reader)
     ref = Ref(api_version=API_VERSION, kind="UpgradePlan", name=str(plan["metadata"]["name"]))
@@ -161,7 +161,8 @@ class _Company:
         return min((due for player in self._players if (due := player.next_due()) is not None), default=None)
 
 
-def _settings(inputs: Inputs) -> Settings:
+def settings_of(inputs: Inputs) -> Settings:
+    """What the played world has to know of the inputs. Raises `Problems` where there is no release."""
     if inputs.release is None:
         raise problem(
             "MissingInput",
