@@ -14,6 +14,9 @@ from renderer.model.ref import Body, Ref, ref_of
 NAMESPACES = ("cattle-system", "fleet-local", "harvester-system", "longhorn-system")
 """Those that every Harvester cluster has, whether a user's objects stand in them or not."""
 
+ACCOUNTS = (("harvester-system", "harvester"), ("cattle-system", "system-upgrade-controller"))
+"""Service accounts that every Harvester cluster has; without them a real server makes no pod for our Jobs."""
+
 _SERVER_SIDE = (
     "uid",
     "resourceVersion",
@@ -39,6 +42,9 @@ def seed(cluster: Cluster, objects: Iterable[Body], kinds: Kinds) -> tuple[Ref, 
     known = [body for body in bodies if kinds.find(str(body["apiVersion"]), str(body["kind"]))]
     for name in sorted({*NAMESPACES, *(ref_of(body).namespace for body in known)} - {""}):
         _create(cluster, kinds, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    for namespace, name in ACCOUNTS:
+        metadata = {"name": name, "namespace": namespace}
+        _create(cluster, kinds, {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata})
     for body in known:
         made = _create(cluster, kinds, _bare(body))
         if made is not None:

@@ -1,0 +1,63 @@
+"""Drives a world by itself, in a thread, with a clock that runs faster than the one on the wall: for a real server."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from threading import Event, Thread
+
+from controlplane.cluster import ControlPlane
+
+from reconcile.actors.stage import EndPod
+from reconcile.actors.world import World
+from renderer.model.ref import Ref
+
+PAUSE = 0.05
+
+
+class SpedUpClock:
+    """`speed` seconds pass for each one on the wall, from now on."""
+
+    def __init__(self, speed: float) -> None:
+        self._speed = speed
+        self._start = datetime.now(UTC)
+        self._zero = time.monotonic()
+
+    def now(self) -> datetime:
+        return self._start + timedelta(seconds=(time.monotonic() - self._zero) * self._speed)
+
+
+@contextmanager
+def driven(world: World, clock: SpedUpClock) -> Iterator[None]:
+    """Within, the world goes on by itself. What it raised is raised at the end of the block."""
+    stop, raised = Event(), list[BaseException]()
+
+    def drive() -> None:
+        try:
+            while not stop.is_set():
+                if not world.step(clock.now()):
+                    stop.wait(PAUSE)
+        except BaseException as error:
+            raised.append(error)
+
+    thread = Thread(target=drive, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+        if raised:
+            raise raised[0]
+
+
+def kubelet_of(plane: ControlPlane) -> EndPod:
+    """Deletes pods at once, as a kubelet does when their containers have ended."""
+
+    def end_pod(ref: Ref) -> None:
+        path = f"/api/v1/namespaces/{ref.namespace}/pods/{ref.name}"
+        plane.api.send("DELETE", path, {"gracePeriodSeconds": 0})
+
+    return end_pod
