@@ -91,10 +91,9 @@ def site(plane: ControlPlane, example: str, **wishes: list[str]) -> Iterator[Sit
         yield Site(admin=admin, loop=loop, name=str(plan["metadata"]["name"]), world=world)
 
 
-def _end_pod(plane: ControlPlane) -> Callable[[Body], None]:
-    def end(pod: Body) -> None:
-        metadata = pod["metadata"]
-        path = f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}"
+def _end_pod(plane: ControlPlane) -> Callable[[Ref], None]:
+    def end(pod: Ref) -> None:
+        path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}"
         plane.api.send("DELETE", path, {"gracePeriodSeconds": 0})
 
     return end

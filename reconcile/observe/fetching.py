@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from reconcile.cluster.errors import Away, BackendFailed, ClusterError
@@ -57,8 +57,8 @@ def _fetch(fetch: Fetch, read: Read) -> Any:
     try:
         content = read(fetch)
     except BackendFailed as error:
-        why = f"fetch {_url(fetch)}: {error.problem.message}"
-        return Unfetched(why=why, absent=error.status == _NOT_FOUND and fetch.absent is not None)
+        absent = error.status == _NOT_FOUND and _is_proven_absent(fetch, read)
+        return Unfetched(why=f"fetch {_url(fetch)}: {error.problem.message}", absent=absent)
     except Away:
         raise
     except ClusterError as error:
@@ -67,6 +67,18 @@ def _fetch(fetch: Fetch, read: Read) -> Any:
         return _READERS[fetch.read_as](content.decode(), fetch)
     except (ValueError, Problems) as error:
         return Unfetched(why=f"{_url(fetch)}: {str(error).partition(chr(10))[0]}")
+
+
+def _is_proven_absent(fetch: Fetch, read: Read) -> bool:
+    """Whether the repository itself said so: it is up, since it has what it always has."""
+    if fetch.absent is None:
+        return False
+    try:
+        return bool(read(replace(fetch, path=fetch.absent.proven_by)))
+    except Away:
+        raise
+    except ClusterError:
+        return False
 
 
 def _release(text: str, fetch: Fetch) -> dict[str, Any]:

@@ -228,8 +228,12 @@ def _fetch(name: str, raw: Raw) -> Fetch:
         read_as=FetchAs(raw["as"]),
         required=tuple(raw.get("required", ())),
         non_empty=raw.get("nonEmpty", False),
-        absent=Absence(because=absent["because"], event=_event(absent.get("event"))) if absent else None,
+        absent=_absence(absent) if absent else None,
     )
+
+
+def _absence(raw: Raw) -> Absence:
+    return Absence(because=raw["because"], proven_by=raw["provenBy"], event=_event(raw.get("event")))
 
 
 def _seed(raw: Raw | None) -> Seed | None:

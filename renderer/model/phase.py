@@ -130,9 +130,13 @@ class FetchAs(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Absence:
-    """The fetched document is not there (HTTP 404): the rest of the phase is skipped."""
+    """The fetched document is not there (HTTP 404): the rest of the phase is skipped.
+
+    `proven_by` is a path of the same Service that must be readable then: one without endpoints answers 404 as well.
+    """
 
     because: str
+    proven_by: str
     event: Event | None = None
 
 
