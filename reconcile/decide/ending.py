@@ -56,8 +56,8 @@ def _undo(draft: Draft, steps: list[RenderedStep], occasion: Occasion) -> bool:
 
 
 def _is_given_up(draft: Draft, waits: list[Wait], item: RenderedStep, occasion: Occasion) -> bool:
-    """A plan that is being deleted is not held for ever by something that takes too long."""
-    if occasion is not Occasion.ABORT or not waits or not all(wait.slow for wait in waits):
+    """A plan that has failed, or is being deleted, is not held for ever by something that takes too long."""
+    if occasion is Occasion.SUCCESS or not waits or not all(wait.slow for wait in waits):
         return False
     draft.event("Warning", "UndoGivenUp", f"{item.id} is left undone: {waits[0].text}")
     return True

@@ -31,7 +31,7 @@ def decide(world: World) -> Decision:
         _abort(draft)
     elif is_over(before):
         _after_the_end(draft)
-    elif world.blocker is not None and not before.phase:
+    elif world.blocker is not None:
         _blocked(draft, world.blocker)
     elif before.phase == FAILED:
         _finish_failed(draft)

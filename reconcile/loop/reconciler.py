@@ -177,7 +177,7 @@ class _PlanRound:
             look=snapshot,
             now=parts.now(),
             attended=parts.attended,
-            blocker=self._blocker(status),
+            blocker=None if is_over(status) else self._blocker(),
             fetched=frozenset(self.memory.fetched),
             unfetched=missing,
             passes=self.memory.passes,
@@ -190,9 +190,7 @@ class _PlanRound:
     def _is_deleted(self) -> bool:
         return bool(self.plan["metadata"].get("deletionTimestamp"))
 
-    def _blocker(self, status: PlanStatus) -> str | None:
-        if status.phase:
-            return None
+    def _blocker(self) -> str | None:
         plans, upgrades = self.parts.source.list(_PLANS), self.parts.source.list(_UPGRADES)
         if isinstance(plans, Unseen) or isinstance(upgrades, Unseen):
             return "another upgrade that could not be looked for"

@@ -7,7 +7,6 @@ from datetime import datetime
 from typing import Any
 
 from reconcile.decide.decision import Wait
-from reconcile.decide.plan import TERMINAL
 from reconcile.loop.reconciler import Round
 from reconcile.status.plan import PlanStatus, status_of
 from reconcile.status.times import time_of, time_text
@@ -31,9 +30,7 @@ def progress_of(done: Round, now: datetime) -> Model:
         "message": (status.condition("Progressing") or {}).get("message", ""),
         "deleting": bool((plan.get("metadata") or {}).get("deletionTimestamp")),
         "phases": [_phase(phase, status) for phase in (done.rendered.phases if done.rendered else ())],
-        "nodes": [
-            _node(node, status) for node in (done.rendered.nodes if done.rendered else sorted(status.node_states))
-        ],
+        "nodes": [_node(node, status) for node in nodes],
         "waits": waits,
         "problems": list(done.problems),
         "borrowed": [_loan(loan.to_status()) for loan in status.loans if loan.returned is None],
@@ -108,7 +105,7 @@ def _loan(item: Mapping[str, Any]) -> Model:
 def _next(done: Round, status: PlanStatus) -> str:
     """The command that helps now."""
     if status.phase == "Succeeded":
-        return f"upgradeplan report {done.name}"
+        return ""
     if status.phase == "Failed":
         return f"upgradeplan explain {done.name}"
     held = sorted(node for node, entry in status.node_states.items() if entry.get("state") == "UpgradePaused")
@@ -136,7 +133,7 @@ def progress_lines(model: Model) -> Iterator[str]:
         yield f"  on loan: {loan['object']} {loan['path']}, goes back to {loan['goesBackTo']!r}"
     for problem in model["problems"]:
         yield f"  problem: {problem}"
-    if model["phase"] not in TERMINAL or model["phase"] == "Failed":
+    if model["next"]:
         yield f"  next: {model['next']}"
 
 
