@@ -193,7 +193,7 @@ class _PlanRound:
     def _blocker(self) -> str | None:
         plans, upgrades = self.parts.source.list(_PLANS), self.parts.source.list(_UPGRADES)
         if isinstance(plans, Unseen) or isinstance(upgrades, Unseen):
-            return "another upgrade that could not be looked for"
+            return None if self.status.phase else "another upgrade that could not be looked for"
         return blocker_of(self.plan, plans, upgrades)
 
     def _fetch(self, rendered: RenderedPlan, status: PlanStatus) -> Mapping[str, Unfetched] | None:
