@@ -1,0 +1,124 @@
+"""Journeys pin the loop: what was decided, round by round, as text that a reviewer can read.
+
+A file of `tests/journeys` is one journey. Its head says which example is played, what goes wrong (`fail: ...`, as
+`rehearse` takes it) and what the operator does on the way (`at ImagePreloading: delete`); below the rule stands what came
+of it. A round that changed nothing since the last one is left out. `pytest --snapshot-update` writes the files anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from theatre import START, theatre
+
+from reconcile.actors.invariants import violations
+from reconcile.loop.logs import described
+from reconcile.loop.reconciler import Round
+from reconcile.rehearse.rehearsal import Theatre
+from renderer.model.ref import Ref
+
+FILES = sorted((Path(__file__).parent / "journeys").glob("*.txt"))
+RULE = "-" * 40
+PLAN = "management.harvesterhci.io/v1beta1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Head:
+    """`wishes` are what goes wrong, by option; `edits` what the operator does when the plan is first in a phase."""
+
+    example: str
+    wishes: Mapping[str, list[str]] = field(default_factory=dict)
+    edits: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def of(cls, text: str) -> Head:
+        said = [line.partition(": ") for line in text.splitlines()]
+        wishes: dict[str, list[str]] = {}
+        for word, _, value in said:
+            if word in ("fail", "stall", "slow", "repeat", "away"):
+                wishes.setdefault(word, []).append(value)
+        edits = tuple((word.removeprefix("at "), value) for word, _, value in said if word.startswith("at "))
+        return cls(example=next(value for word, _, value in said if word == "play"), wishes=wishes, edits=edits)
+
+
+class Scribe:
+    """Writes a round down where it differs from the one before, and edits the plan where the head says so."""
+
+    def __init__(self, head: Head, scene: Theatre) -> None:
+        self.lines: list[str] = []
+        self._scene = scene
+        self._edits = list(head.edits)
+        self._phase = ""
+        self._nodes: Mapping[str, Mapping[str, Any]] = {}
+        self._waits: tuple[str, ...] = ()
+
+    def __call__(self, done: Round) -> None:
+        told = list(self._told(done))
+        if told:
+            seconds = int((self._scene.clock.now() - START).total_seconds())
+            moment = f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+            self.lines += [f"{moment} {self._phase or '(no phase)'}", *(f"    {line}" for line in told)]
+        self._edit()
+
+    def _told(self, done: Round) -> Iterator[str]:
+        yield from (f"problem: {text}" for text in done.problems)
+        if done.plan is None:
+            yield "the plan is gone"
+        if done.decision is None:
+            return
+        status, waits = done.decision.status, tuple(wait.text for wait in done.decision.waits)
+        if status.phase != self._phase:
+            yield f"enters {status.phase}"
+        yield from (f"does {described(result.action)}" for result in done.results)
+        for node, entry in sorted(status.node_states.items()):
+            if entry != self._nodes.get(node):
+                yield f"node {node} is {' '.join(map(str, entry.values()))}"
+        yield from (f"tells {event.type} {event.reason}: {event.message}" for event in done.decision.events)
+        yield from (f"waits: {text}" for text in waits if text not in self._waits)
+        self._phase, self._nodes, self._waits = status.phase, status.node_states, waits
+
+    def _edit(self) -> None:
+        while self._edits and self._edits[0][0] == self._phase:
+            _, edit = self._edits.pop(0)
+            self.lines.append(f"operator: {edit}")
+            assert edit == "delete"
+            kind = self._scene.parts.kinds.row(PLAN, "UpgradePlan").kind
+            plan = Ref(api_version=PLAN, kind="UpgradePlan", name=self._scene.name)
+            self._scene.cluster.client().delete(kind, plan)
+
+
+def end_of(scene: Theatre, plan: Mapping[str, Any] | None) -> Iterator[str]:
+    yield "at the end"
+    status = (plan or {}).get("status") or {}
+    for condition in status.get("conditions") or ():
+        text = f"{condition['type']}={condition['status']} {condition['reason']} {condition['message']}"
+        yield f"    {text.rstrip()}"
+    for loan in status.get("borrowed") or ():
+        fate = "given back" if loan.get("returned") else "not given back"
+        yield f"    {loan['kind']} {loan['name']} {loan['path']}: {fate}"
+    yield from (f"    VIOLATED: {text}" for text in violations(scene.ledger.facts))
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_journey(file: Path, request: pytest.FixtureRequest) -> None:
+    head, _, pinned = file.read_text(encoding="utf-8").partition(f"{RULE}\n")
+    plot = Head.of(head)
+    scene = theatre(plot.example, **plot.wishes)
+    scribe = Scribe(plot, scene)
+    played = scene.play(scribe)
+    journey = "\n".join([*scribe.lines, *end_of(scene, played.plan), ""])
+    if request.config.getoption("update_snapshots", default=False):
+        file.write_text(f"{head}{RULE}\n{journey}", encoding="utf-8")
+        pinned = journey
+    assert journey.splitlines() == pinned.splitlines()
+    assert not violations(scene.ledger.facts)
+
+
+def test_every_journey_is_told() -> None:
+    """The four that the design asks for at least, and each with a head of its own."""
+    heads = [file.read_text(encoding="utf-8").partition(f"{RULE}\n")[0] for file in FILES]
+    assert len(set(heads)) == len(heads) >= 5
