@@ -83,11 +83,15 @@ def _amounts_to_the_same(before: Any, after: Any, place: Place) -> bool:
 
 def _unequal(before: Any, after: Any, place: Place, path: Steps) -> Iterator[FieldChange]:
     old, new = _by_keys(before, place), _by_keys(after, place)
+    if old is None or new is None:
+        yield FieldChange(path=path, before=before, after=after)
+        return
     found: list[FieldChange] = []
-    if old is not None and new is not None:
-        for item in dict.fromkeys((*old, *new)):
-            found += changes(old.get(item, ABSENT), new.get(item, ABSENT), place.item(), (*path, _item(item)))
-    yield from found or (FieldChange(path=path, before=before, after=after),)
+    for item in dict.fromkeys((*old, *new)):
+        found += changes(old.get(item, ABSENT), new.get(item, ABSENT), place.item(), (*path, _item(item)))
+    yield from found
+    if not found and list(old) != list(new):  # nothing but the order
+        yield FieldChange(path=path, before=before, after=after)
 
 
 def _item(keys: str) -> Item:
