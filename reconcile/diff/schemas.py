@@ -39,11 +39,7 @@ class Place:
     @property
     def keys(self) -> tuple[str, ...]:
         """What tells a list's items apart; none for an atomic list and for a set."""
-        if self.schema.get("x-kubernetes-list-type") == "map":
-            return tuple(self.schema.get("x-kubernetes-list-map-keys") or ())
-        merges = str(self.schema.get("x-kubernetes-patch-strategy") or "").startswith("merge")
-        key = self.schema.get("x-kubernetes-patch-merge-key")
-        return (key,) if merges and key and "x-kubernetes-list-type" not in self.schema else ()
+        return tuple(self.schema.get("x-kubernetes-list-map-keys") or ())
 
     @property
     def is_set(self) -> bool:
