@@ -1,8 +1,8 @@
 """Journeys pin the loop: what was decided, round by round, as text that a reviewer can read.
 
 A file of `tests/journeys` is one journey. Its head says which example is played, what goes wrong (`fail: ...`, as
-`rehearse` takes it) and what the operator does on the way (`at ImagePreloading: delete`); below the rule stands what came
-of it. A round that changed nothing since the last one is left out. `pytest --snapshot-update` writes the files anew.
+`rehearse` takes it) and what the operator does on the way (`at ImagePreloading: delete`); below the rule stands what
+came of it. A round that changed nothing since the last one is left out. `pytest --snapshot-update` writes them anew.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from theatre import START, theatre
 from reconcile.actors.invariants import violations
 from reconcile.loop.logs import described
 from reconcile.loop.reconciler import Round
+from reconcile.rehearsal.client import no_hook
 from reconcile.rehearse.rehearsal import Theatre
 from renderer.model.ref import Ref
 
@@ -107,7 +108,7 @@ def end_of(scene: Theatre, plan: Mapping[str, Any] | None) -> Iterator[str]:
 def test_journey(file: Path, request: pytest.FixtureRequest) -> None:
     head, _, pinned = file.read_text(encoding="utf-8").partition(f"{RULE}\n")
     plot = Head.of(head)
-    scene = theatre(plot.example, **plot.wishes)
+    scene = theatre(plot.example, on_write=no_hook, **plot.wishes)
     scribe = Scribe(plot, scene)
     played = scene.play(scribe)
     journey = "\n".join([*scribe.lines, *end_of(scene, played.plan), ""])
