@@ -1,0 +1,72 @@
+"""`facts`: collects what rendering and probes need from a live cluster into a folder, without secrets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from reconcile.cli.connect import Target, cluster_options
+from renderer.cli.answer import say
+from renderer.cli.given import FOLDER
+from renderer.errors import ExitCode, problem
+
+if TYPE_CHECKING:
+    from reconcile.loop.parts import Parts
+    from reconcile.observe.collect import Collected
+    from renderer.model.ref import Body
+
+
+@click.command
+@click.option("--output-dir", type=FOLDER, metavar="FOLDER", default="facts", show_default=True, help="Written anew.")
+@click.option("--plan", "name", metavar="NAME", help="The live plan; the one that has not ended if left out.")
+@cluster_options
+def facts(output_dir: str, name: str | None, target: Target) -> ExitCode:
+    """Collect what rendering needs from a live cluster.
+
+    The folder serves as `--cluster` for every other command. Data of Secrets is never read into it, of certificates
+    just when they end; passwords in other objects are marked. Look through it before you pass it on.
+    """
+    import sys
+
+    from reconcile.cli.parts import parts_of
+    from reconcile.observe.collect import NAMES, collect
+    from renderer.files.flat import write_flat
+
+    parts = parts_of(target)
+    collected = collect(parts.source, parts.readings, _plan(parts, name))
+    files = as_files(collected)
+    write_flat(Path(output_dir), files, NAMES)
+    say([f"warning: {text}" for text in collected.unread], sys.stderr)
+    count = sum(len(bodies) for bodies in collected.files.values())
+    say([f"{count} objects in {output_dir}", f"next: upgradeplan render {output_dir} --release FILE"])
+    return ExitCode.YES
+
+
+def as_files(collected: Collected) -> dict[str, str]:
+    """Each file's text: a List, as `kubectl get -o yaml` prints one, and the facts document."""
+    from reconcile.observe.collect import FACTS
+    from renderer.yaml_door import dump
+
+    files = {
+        name: dump({"apiVersion": "v1", "kind": "List", "items": list(bodies)})
+        for name, bodies in collected.files.items()
+    }
+    return {**files, **({FACTS: dump({"facts": collected.facts})} if collected.facts else {})}
+
+
+def _plan(parts: Parts, name: str | None) -> Body | None:
+    """None where the cluster has none yet, and none was named."""
+    from reconcile.cli.parts import plan_named
+    from reconcile.loop.reconciler import API_VERSION
+    from reconcile.probes.look import Group, Unseen
+    from renderer.model.ref import Ref
+
+    if name is None and parts.source.list(Group(api_version=API_VERSION, kind="UpgradePlan")) == ():
+        return None
+    wanted = plan_named(parts, name)
+    found = parts.source.get(Ref(api_version=API_VERSION, kind="UpgradePlan", name=wanted))
+    if found is None or isinstance(found, Unseen):
+        raise problem("NoSuchPlan", f"there is no UpgradePlan {wanted}")
+    return found

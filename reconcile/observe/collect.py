@@ -1,0 +1,189 @@
+"""Collects what rendering and probes need to know of a live cluster, without anything that is secret.
+
+Of a Secret just its metadata and type are kept, of a certificate just its end. Fields in which people keep passwords
+are marked, whatever kind they stand in. The same cluster gives the same answer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from reconcile.observe.facts import MACHINE_PLAN_FIELDS, MACHINE_PLANS
+from reconcile.observe.readings import Readings
+from reconcile.observe.snapshot import Snapshot, take
+from reconcile.observe.source import Source
+from reconcile.probes.look import CertificateReading, Group, KubeletReading, Reading, Unseen
+from renderer.errors import ExitCode, Problem, Problems
+from renderer.model.ref import Body, Ref, ref_of
+
+REDACTED = "REDACTED"
+
+_HARVESTER = "harvesterhci.io/v1beta1"
+_LONGHORN = "longhorn.io/v1beta2"
+_NODES = Group(api_version="v1", kind="Node")
+_API_SERVERS = Group(
+    api_version="discovery.k8s.io/v1",
+    kind="EndpointSlice",
+    namespace="default",
+    labels=(("kubernetes.io/service-name", "kubernetes"),),
+)
+
+_FILES: Mapping[str, tuple[Group | Ref, ...]] = {
+    "nodes.yaml": (_NODES,),
+    "rancher.yaml": (
+        Ref(api_version="provisioning.cattle.io/v1", kind="Cluster", namespace="fleet-local", name="local"),
+        Ref(api_version="cluster.x-k8s.io/v1beta1", kind="Cluster", namespace="fleet-local", name="local"),
+        Group(api_version="cluster.x-k8s.io/v1beta1", kind="Machine", namespace="fleet-local"),
+        MACHINE_PLANS,
+        Group(api_version="management.cattle.io/v3", kind="ManagedChart", namespace="fleet-local"),
+    ),
+    "settings.yaml": (
+        Ref(api_version=_HARVESTER, kind="Setting", name="server-version"),
+        Group(api_version=_LONGHORN, kind="Setting", namespace="longhorn-system"),
+    ),
+    "versions.yaml": (Group(api_version=_HARVESTER, kind="Version", namespace="harvester-system"),),
+    "components.yaml": (
+        Group(api_version="kubevirt.io/v1", kind="KubeVirt", namespace="harvester-system"),
+        Group(api_version=_HARVESTER, kind="Addon"),
+        _API_SERVERS,
+        Ref(api_version="storage.k8s.io/v1", kind="StorageClass", name="longhorn-static"),
+        Group(api_version=_LONGHORN, kind="Volume", namespace="longhorn-system"),
+    ),
+    "vms.yaml": (
+        Group(api_version="kubevirt.io/v1", kind="VirtualMachine"),
+        Group(api_version="kubevirt.io/v1", kind="VirtualMachineInstance"),
+    ),
+}
+"""File to what stands in it. A Longhorn setting holds names of Secrets, never their content."""
+
+FACTS, PLAN = "facts.yaml", "upgradeplan.yaml"
+NAMES = (*_FILES, PLAN, FACTS)
+"""Every file that a collection may have."""
+
+_SECRET_NAMES = re.compile(r"pass(word|wd|phrase)|token|secret|credential|private_?key|api_?key", re.IGNORECASE)
+_JUST_NAMED = re.compile(r"(name|ref|namespace)s?$", re.IGNORECASE)
+_SECRET_FIELDS = {
+    "userData",
+    "userDataBase64",
+    "networkData",
+    "networkDataBase64",
+    "valuesContent",
+    "agentEnvVars",
+}
+_FOREIGN = {"kubectl.kubernetes.io/last-applied-configuration", "rke2.io/node-args", "rke2.io/node-env"}
+"""Annotations that repeat whole objects or command lines."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Collected:
+    """`files` has the bodies of each file, `facts` the facts document; `unread` says which readings nobody gave."""
+
+    files: Mapping[str, tuple[Body, ...]]
+    facts: Mapping[str, Any]
+    unread: tuple[str, ...] = ()
+
+
+def collect(source: Source, readings: Readings, plan: Body | None) -> Collected:
+    """Raises `Problems` with everything that could not be read: half a cluster must not pass for a whole one."""
+    refused: list[Problem] = []
+    wanted = {**_FILES, **({PLAN: (ref_of(plan),)} if plan else {})}
+    found = {file: _sorted(_read(source, file, items, refused)) for file, items in wanted.items()}
+    if refused:
+        raise Problems(refused, ExitCode.CLUSTER)
+    snapshot = take((_NODES, _API_SERVERS, Reading.KUBELET, Reading.CERTIFICATES), source, readings)
+    return Collected(
+        files={file: tuple(redacted(body) for body in bodies) for file, bodies in found.items() if bodies},
+        facts=_facts(snapshot),
+        unread=tuple(_unread(snapshot)),
+    )
+
+
+def redacted(body: Body) -> Body:
+    """The object without secrets, and without what only a server has use for."""
+    if ref_of(body).kind == "Secret":
+        body = {key: body[key] for key in ("apiVersion", "kind", "metadata", "type") if key in body}
+    metadata = {key: value for key, value in (body.get("metadata") or {}).items() if key != "managedFields"}
+    if annotations := metadata.get("annotations"):
+        metadata["annotations"] = {key: value for key, value in annotations.items() if key not in _FOREIGN}
+    rest = {key: _hidden(value) for key, value in body.items() if key not in ("metadata", "status")}
+    return {**rest, "metadata": metadata, **_status(body)}
+
+
+def _read(source: Source, file: str, wanted: Iterable[Group | Ref], refused: list[Problem]) -> Iterator[Body]:
+    for item in wanted:
+        answer = source.get(item) if isinstance(item, Ref) else source.list(item, _selector(item))
+        if isinstance(answer, Unseen):
+            what = str(item) if isinstance(item, Ref) else f"{item.kind} objects"
+            refused.append(Problem(reason="Unreadable", message=f"{what} cannot be read: {answer.why}", remedy=_MAY))
+        elif isinstance(answer, tuple):
+            yield from ({"apiVersion": item.api_version, "kind": item.kind, **body} for body in answer)
+        elif answer is not None:
+            yield answer
+
+
+_MAY = "collect with an account that may read it"
+
+
+def _selector(group: Group) -> str:
+    return MACHINE_PLAN_FIELDS if group == MACHINE_PLANS else ""
+
+
+def _sorted(bodies: Iterable[Body]) -> tuple[Body, ...]:
+    return tuple(sorted(bodies, key=ref_of))
+
+
+def _status(body: Body) -> dict[str, Any]:
+    """A Node's list of images is most of it, and nobody asks for it."""
+    status = body.get("status")
+    if not isinstance(status, Mapping):
+        return {"status": status} if "status" in body else {}
+    return {"status": {key: value for key, value in status.items() if (body["kind"], key) != ("Node", "images")}}
+
+
+def _hidden(value: Any, name: str = "") -> Any:
+    if name in _SECRET_FIELDS or (_SECRET_NAMES.search(name) and not _JUST_NAMED.search(name)):
+        return _marked(value)
+    if isinstance(value, Mapping):
+        return {key: _hidden(item, key) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_hidden(item) for item in value]
+    return value
+
+
+def _marked(value: Any) -> Any:
+    """Every text in it is marked; its form stays."""
+    if isinstance(value, Mapping):
+        return {key: _marked(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_marked(item) for item in value]
+    return REDACTED if isinstance(value, str) and value else value
+
+
+def _facts(snapshot: Snapshot) -> dict[str, Any]:
+    kubelets = {name: _disk(item) for name, item in snapshot.kubelets.items() if isinstance(item, KubeletReading)}
+    ends = {
+        address: {"notAfter": item.not_after.strftime("%Y-%m-%dT%H:%M:%SZ")}
+        for address, item in snapshot.certificates.items()
+        if isinstance(item, CertificateReading) and item.not_after is not None
+    }
+    sections = {"kubelet": kubelets, "certificates": ends}
+    return {name: dict(sorted(entries.items())) for name, entries in sections.items() if entries}
+
+
+def _disk(reading: KubeletReading) -> dict[str, Any]:
+    figures: dict[str, Any] = {}
+    if reading.image_gc_high_threshold_percent is not None:
+        figures["imageGCHighThresholdPercent"] = reading.image_gc_high_threshold_percent
+    if reading.capacity_bytes is not None and reading.used_bytes is not None:
+        figures["fs"] = {"capacityBytes": reading.capacity_bytes, "usedBytes": reading.used_bytes}
+    return figures
+
+
+def _unread(snapshot: Snapshot) -> Iterator[str]:
+    for what, readings in (("kubelet of", snapshot.kubelets), ("certificate at", snapshot.certificates)):
+        for name, reading in sorted(readings.items()):
+            if isinstance(reading, Unseen):
+                yield f"{what} {name}: {reading.why}"

@@ -1,0 +1,57 @@
+"""Writes a folder of a few files whose names are known beforehand, so that each file is there wholly or not at all.
+
+A folder that holds anything else is not ours and is refused: nothing of somebody else's is ever replaced or removed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from renderer.errors import Problem, Problems, problem
+from renderer.files.operations import Disk, FileOperations
+
+_STAGED = ".upgradeplan-new-"
+
+
+def write_flat(
+    folder: Path, files: Mapping[str, str], known: Iterable[str], operations: FileOperations | None = None
+) -> None:
+    """`known` are all names that an earlier write may have left; those that are not in `files` are removed.
+
+    All files are staged before the first is replaced. Raises `Problems`.
+    """
+    disk = operations or Disk()
+    names = {*known, *files}
+    try:
+        _refuse_foreign(folder, names)
+        for missing in reversed([place for place in (folder, *folder.parents) if not place.exists()]):
+            disk.make_folder(missing)
+        for name, text in files.items():
+            disk.write(folder / f"{_STAGED}{name}", text.encode())
+        for name in sorted(names - set(files)):
+            if (folder / name).exists():
+                disk.remove(folder / name)
+        for name in files:
+            disk.replace(folder / f"{_STAGED}{name}", folder / name)
+    except OSError as error:
+        message = f"cannot be written: {error.strerror or error}"
+        remedy = "make room or correct its permissions, and collect again"
+        raise problem("CannotWrite", message, file=error.filename or str(folder), remedy=remedy) from error
+
+
+def _refuse_foreign(folder: Path, names: set[str]) -> None:
+    if folder.is_symlink() or not folder.exists():
+        if folder.is_symlink():
+            raise Problems([_in_the_way(folder, "is a symbolic link, and nothing is written through one")])
+        return
+    found = sorted(path for path in folder.iterdir() if path.name.removeprefix(_STAGED) not in names)
+    links = sorted(path for path in folder.iterdir() if path.is_symlink() or path.is_dir())
+    foreign = [_in_the_way(path, "is not from an earlier collection") for path in dict.fromkeys((*found, *links))]
+    if foreign:
+        raise Problems(foreign)
+
+
+def _in_the_way(path: Path, message: str) -> Problem:
+    remedy = "move it away, or choose another --output-dir"
+    return Problem(reason="ForeignFile", message=message, file=str(path), remedy=remedy)

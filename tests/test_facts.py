@@ -1,0 +1,215 @@
+"""Collecting facts: what a cluster is rendered from comes out whole, and no secret comes out at all."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from controlplane.cluster import ControlPlane
+from theatre import ROOT, START, inputs_of, theatre, workshop
+
+from reconcile.actors.seeding import seed
+from reconcile.cli.facts import as_files
+from reconcile.cluster.client import connect
+from reconcile.cluster.kubeconfig import find_access
+from reconcile.cluster.protocol import Cluster
+from reconcile.loop.reconciler import API_VERSION
+from reconcile.observe.collect import NAMES, REDACTED, Collected, collect, redacted
+from reconcile.observe.readings import Readings
+from reconcile.observe.source import DirectSource
+from reconcile.probes.look import Group, Unseen
+from reconcile.rehearsal.clock import SimulatedClock
+from reconcile.rehearsal.cluster import EmbeddedCluster
+from renderer.cli.program import run
+from renderer.errors import Problems
+from renderer.files.flat import write_flat
+from renderer.model.ref import Body, Ref
+
+EXAMPLE = ROOT / "examples" / "three-node"
+KINDS = workshop().catalog.kinds
+PASSWORD = "hunter2-correct-horse"
+
+
+def nobody(address: str, port: int) -> datetime | None:
+    raise OSError("nobody answers")
+
+
+def collected_from(cluster: Cluster, plan: Body | None = None) -> Collected:
+    source = DirectSource(cluster, KINDS)
+    known = {"kubelet": inputs_of("three-node").facts["kubelet"], "certificates": CERTIFICATES}
+    return collect(source, Readings(cluster, KINDS, lambda: START, nobody, known), plan)
+
+
+CERTIFICATES = inputs_of("three-node").facts["certificates"]
+
+
+def embedded() -> EmbeddedCluster:
+    cluster = EmbeddedCluster(SimulatedClock(START))
+    cluster.seed(source.body for source in inputs_of("three-node").objects)
+    return cluster
+
+
+def rendered(capsys: pytest.CaptureFixture[str], out: Path, *cluster: str) -> dict[str, bytes]:
+    words = ["render", str(EXAMPLE), "--output-dir", str(out), *cluster]
+    assert run(["upgradeplan", *words]) == 0, capsys.readouterr().err
+    return {path.relative_to(out).as_posix(): path.read_bytes() for path in out.rglob("*") if path.is_file()}
+
+
+def assert_same_rendering(collected: Collected, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "facts"
+    write_flat(folder, as_files(collected), NAMES)
+    wanted = rendered(capsys, tmp_path / "wanted")
+    assert wanted
+    assert rendered(capsys, tmp_path / "found", "--cluster", str(folder)) == wanted
+
+
+def test_rendering_from_what_was_collected_is_rendering_from_the_example(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert_same_rendering(collected_from(embedded().client()), tmp_path, capsys)
+
+
+def test_the_live_plan_is_collected_with_the_rest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    scene = theatre("three-node")
+    scene.reconciler.round(scene.name)
+    plan = scene.parts.source.get(Ref(api_version=API_VERSION, kind="UpgradePlan", name=scene.name))
+    assert isinstance(plan, dict)
+    folder = tmp_path / "facts"
+    write_flat(folder, as_files(collected_from(scene.client, plan)), NAMES)
+    assert run(["upgradeplan", "render", str(folder), "--output-dir", str(tmp_path / "out")]) == 0
+    assert (tmp_path / "out" / scene.name / "index.yaml").exists()
+
+
+@pytest.mark.controlplane
+def test_on_a_real_control_plane(
+    wiped_control_plane: ControlPlane, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    access = find_access({}, kubeconfig=str(wiped_control_plane.kubeconfig))
+    admin = connect(access, environ={}, now=lambda: datetime.now(UTC))
+    seed(admin, [source.body for source in inputs_of("three-node").objects], KINDS)
+    assert_same_rendering(collected_from(admin), tmp_path, capsys)
+
+
+def test_the_same_cluster_gives_the_same_bytes() -> None:
+    cluster = embedded()
+    assert as_files(collected_from(cluster.client())) == as_files(collected_from(cluster.client()))
+
+
+def test_a_rehearsal_plays_on_what_was_collected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "facts"
+    write_flat(folder, as_files(collected_from(embedded().client())), NAMES)
+    assert run(["upgradeplan", "rehearse", str(EXAMPLE), "--cluster", str(folder), "-q", "-o", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["succeeded"]
+
+
+SECRETIVE: list[Body] = [
+    {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {
+            "name": "custom-1-machine-plan",
+            "namespace": "fleet-local",
+            "annotations": {"kubectl.kubernetes.io/last-applied-configuration": PASSWORD},
+        },
+        "type": "rke.cattle.io/machine-plan",
+        "data": {"plan": PASSWORD},
+        "stringData": {"plan": PASSWORD},
+    },
+    {
+        "apiVersion": "kubevirt.io/v1",
+        "kind": "VirtualMachine",
+        "metadata": {"name": "vm", "namespace": "default"},
+        "spec": {"template": {"spec": {"volumes": [{"cloudInitNoCloud": {"userData": PASSWORD}}]}}},
+    },
+    {
+        "apiVersion": "harvesterhci.io/v1beta1",
+        "kind": "Addon",
+        "metadata": {"name": "monitoring", "namespace": "default"},
+        "spec": {"valuesContent": f"adminPassword: {PASSWORD}"},
+    },
+    {
+        "apiVersion": "management.cattle.io/v3",
+        "kind": "ManagedChart",
+        "metadata": {"name": "harvester", "namespace": "fleet-local"},
+        "spec": {"values": {"grafana": {"adminPassword": PASSWORD, "existingSecretName": "grafana"}}},
+    },
+    {
+        "apiVersion": "provisioning.cattle.io/v1",
+        "kind": "Cluster",
+        "metadata": {"name": "local", "namespace": "fleet-local"},
+        "spec": {"agentEnvVars": [{"name": "HTTP_PROXY", "value": PASSWORD}]},
+    },
+]
+
+
+@pytest.mark.parametrize("body", SECRETIVE, ids=lambda body: str(body["kind"]))
+def test_no_secret_is_collected(body: Body) -> None:
+    cluster = EmbeddedCluster(SimulatedClock(START))
+    cluster.seed([body])
+    files = as_files(collected_from(cluster.client()))
+    assert body["metadata"]["name"] in "".join(files.values())
+    assert PASSWORD not in "".join(files.values())
+
+
+def test_names_of_secrets_stay_and_so_does_what_is_no_text() -> None:
+    body = {
+        "apiVersion": "a/v1",
+        "kind": "K",
+        "metadata": {"name": "n"},
+        "spec": {"dataSecretName": "x", "secretRef": {"name": "y"}, "tokens": [PASSWORD, 5], "automountToken": True},
+    }
+    assert redacted(body)["spec"] == {
+        "dataSecretName": "x",
+        "secretRef": {"name": "y"},
+        "tokens": [REDACTED, 5],
+        "automountToken": True,
+    }
+
+
+def test_what_may_not_be_read_is_all_said_at_once() -> None:
+    class Blind(DirectSource):
+        def list(self, group: Group, fields: str = "") -> tuple[Body, ...] | Unseen:
+            return Unseen(why="forbidden") if group.kind in ("Machine", "Addon") else super().list(group, fields)
+
+    client = embedded().client()
+    with pytest.raises(Problems) as refused:
+        collect(Blind(client, KINDS), Readings(client, KINDS, lambda: START, nobody), None)
+    assert [item.message for item in refused.value.problems] == [
+        "Machine objects cannot be read: forbidden",
+        "Addon objects cannot be read: forbidden",
+    ]
+
+
+def test_readings_that_nobody_gives_are_named() -> None:
+    client = embedded().client()
+    collected = collect(DirectSource(client, KINDS), Readings(client, KINDS, lambda: START, nobody), None)
+    assert collected.facts == {}
+    assert "certificate at 192.0.2.11: nobody answers" in collected.unread
+    assert any(text.startswith("kubelet of charlie-1-tink-system: ") for text in collected.unread)
+
+
+def test_a_folder_with_anything_else_in_it_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    (tmp_path / "nodes.yaml").write_text("old")
+    with pytest.raises(Problems, match=r"notes\.txt: is not from an earlier collection"):
+        write_flat(tmp_path, {"nodes.yaml": "new"}, NAMES)
+    assert (tmp_path / "nodes.yaml").read_text() == "old"
+
+
+def test_a_file_that_is_a_link_is_refused(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.write_text("mine")
+    folder = tmp_path / "facts"
+    folder.mkdir()
+    (folder / "nodes.yaml").symlink_to(outside)
+    with pytest.raises(Problems):
+        write_flat(folder, {"nodes.yaml": "new"}, NAMES)
+    assert outside.read_text() == "mine"
+
+
+def test_what_is_not_wanted_any_more_goes(tmp_path: Path) -> None:
+    write_flat(tmp_path / "a" / "b", {"nodes.yaml": "1", "vms.yaml": "1"}, NAMES)
+    write_flat(tmp_path / "a" / "b", {"nodes.yaml": "2"}, NAMES)
+    assert [(path.name, path.read_text()) for path in (tmp_path / "a" / "b").iterdir()] == [("nodes.yaml", "2")]
