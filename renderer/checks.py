@@ -38,8 +38,6 @@ def manifest_problems(manifest: Manifest, row: KindRow | None) -> list[Problem]:
         return [_unknown_kind(manifest)]
     checks = _BORROWED if manifest.borrowed else _OWNED
     found = [*(finding for check in checks for finding in check(manifest.body)), *_served(manifest.body, row)]
-    if not manifest.borrowed:
-        found += _images(manifest)
     return [
         Problem(
             reason="InvalidManifest",
@@ -67,6 +65,23 @@ def plan_problems(manifests: Iterable[Manifest], kinds: Kinds) -> list[Problem]:
     """What is wrong between manifests: one identity rendered twice, a Service that finds no pod."""
     owned = [manifest for manifest in manifests if not manifest.borrowed]
     return [*_identities(owned), *_selectors(owned, kinds)]
+
+
+def image_problems(manifests: Iterable[Manifest]) -> Iterator[Problem]:
+    """Each image that is none, once, however many objects run it."""
+    users: dict[str, list[Manifest]] = {}
+    for manifest in manifests:
+        for image in () if manifest.borrowed else manifest.images:
+            users.setdefault(image, []).append(manifest)
+    for image, (first, *others) in users.items():
+        if not _IMAGE.fullmatch(image):
+            also = f"; {len(others)} more objects use it" if others else ""
+            yield Problem(
+                reason="InvalidManifest",
+                file=first.template,
+                message=f"{first.ref}: {image!r} is no image reference{also}",
+                remedy="correct spec.upgrade or the upgrade-toolkit-image annotation",
+            )
 
 
 def images_of(body: Body, row: KindRow | None) -> tuple[str, ...]:
@@ -176,12 +191,6 @@ def _served(body: Body, row: KindRow) -> Iterator[Finding]:
         yield ("metadata", "namespace"), "is missing", "name the namespace"
     if not row.kind.namespaced and namespace is not ABSENT:
         yield ("metadata", "namespace"), f"a {row.kind.kind} has no namespace", "remove it"
-
-
-def _images(manifest: Manifest) -> Iterator[Finding]:
-    for image in manifest.images:
-        if not _IMAGE.fullmatch(image):
-            yield (), f"{image!r} is no image reference", "correct spec.upgrade or the upgrade-toolkit-image annotation"
 
 
 def _containers(spec: Any) -> Iterator[Mapping[str, Any]]:

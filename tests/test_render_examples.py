@@ -23,7 +23,7 @@ from renderer.yaml_door import parse
 
 
 class WholeTree(SingleFileSnapshotExtension):
-    """One file for all files of a rendering: `tests/__snapshots__/test_render_examples/test_pinned[<scenario>].yaml`."""
+    """One file for all of a rendering: `__snapshots__/test_render_examples/test_pinned[<scenario>].yaml`."""
 
     file_extension = "yaml"
     _write_mode = WriteMode.TEXT

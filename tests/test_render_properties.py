@@ -78,7 +78,8 @@ HOSTILE = (
 """Text that would be structure, or a template, or an escape, if it were not quoted."""
 
 texts = st.one_of(st.sampled_from(RETYPED), st.sampled_from(HOSTILE), st.text(max_size=12))
-tags = st.one_of(st.from_regex(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,20}", fullmatch=True), st.sampled_from(RETYPED))
+tag_texts = st.from_regex(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,20}", fullmatch=True)
+tags = st.one_of(tag_texts, tag_texts, st.sampled_from(RETYPED))
 names = st.from_regex(r"[a-z0-9]([-a-z0-9]{0,20}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,8}[a-z0-9])?)?", fullmatch=True)
 node_names = st.one_of(
     names, st.sampled_from(("1", "0x10", "1e3", "5319e7", "no", "y", "null", "n.1", "a" * 63, "1.10"))
@@ -93,9 +94,8 @@ images = st.one_of(
 def plans(draw: st.DrawFn, text: st.SearchStrategy[str] = texts) -> Json:
     """A plan with whatever a user can write into it."""
     optional: Mapping[str, st.SearchStrategy[Any]] = {
-        "version": text,
         "image": text,
-        "upgrade": st.one_of(tags, text),
+        "upgrade": st.one_of(tags, tags, tags, text),
         "force": st.booleans(),
         "restoreVM": st.booleans(),
         "imagePreloadOption": st.fixed_dictionaries({}, optional={"concurrency": st.integers(-3, 5)}),
@@ -103,10 +103,11 @@ def plans(draw: st.DrawFn, text: st.SearchStrategy[str] = texts) -> Json:
             {}, optional={"pauseNodes": st.lists(st.one_of(node_names, text), max_size=2, unique=True)}
         ),
     }
-    spec = draw(st.fixed_dictionaries({}, optional=optional)) or {"version": "v1.8.0"}
-    keys = ("upgrade-toolkit-image", "skip-garbage-collection-threshold-check", "min-certs-expiration-in-day", "own")
-    annotations = draw(st.dictionaries(st.sampled_from([f"{PREFIX}{key}" for key in keys]), images, max_size=3))
-    return plan(draw(plan_names), annotations=annotations, **spec)
+    spec = draw(st.fixed_dictionaries({"version": text}, optional=optional))
+    annotations = {"upgrade-toolkit-image": images} | dict.fromkeys(("min-certs-expiration-in-day", "own"), texts)
+    drawn = draw(st.fixed_dictionaries({}, optional=annotations))
+    annotated = {f"{PREFIX}{key}": value for key, value in drawn.items()}
+    return plan(draw(plan_names), annotations=annotated, **spec)
 
 
 @st.composite

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, MutableMapping
 from typing import Any
 
 from renderer.catalog.load import Catalog, Declared
-from renderer.checks import plan_problems
+from renderer.checks import image_problems, plan_problems
 from renderer.context.build import context_of
 from renderer.context.facts import Facts
 from renderer.digest import digest_of
@@ -35,7 +35,7 @@ def render(
     renderer = StepRenderer(catalog.kinds, templates, context, known, problems, common, made)
     phases = tuple(_phase(renderer, declared) for declared in catalog.phases)
     manifests = [manifest for phase in phases for manifest in phase.manifests()]
-    found = problems or plan_problems(manifests, catalog.kinds)
+    found = [*problems, *image_problems(manifests)] or plan_problems(manifests, catalog.kinds)
     if found:
         raise Problems(found)
     plan = str(facts.plan["metadata"]["name"])
