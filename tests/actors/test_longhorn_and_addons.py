@@ -62,10 +62,8 @@ def test_a_changed_setting_is_applied() -> None:
 def test_an_addon_follows_its_switch_after_a_while() -> None:
     play = Play("paused-node")
     (addon,) = [each for each in play.all(ADDON) if each["metadata"]["name"] == "descheduler"]
-    for enabled, on_the_way, there in (
-        (False, "AddonDisabling", "AddonDisabled"),
-        (True, "AddonEnabling", "AddonDeploySuccessful"),
-    ):
+    off, on = (False, "AddonDisabling", "AddonDisabled"), (True, "AddonEnabling", "AddonDeploySuccessful")
+    for enabled, on_the_way, there in (off, on, off):
         play.patch(addon, {"spec": {"enabled": enabled}})
         play.settle()
         assert play.again(addon)["status"]["status"] == on_the_way

@@ -66,6 +66,27 @@ def test_names_are_only_added_when_the_work_is_done_again() -> None:
     assert listed(play) == {ECHO_3: "media/ingest-1"}
 
 
+def test_a_later_run_adds_to_what_an_earlier_one_wrote_down() -> None:
+    play = Play("paused-node")
+    pre_drain(play, ECHO_3)
+    play.patch(play.get(NODE, ECHO_3), {"spec": {"taints": None}})
+    here = {"kubernetes.io/hostname": ECHO_3}
+    spare = play.get(VM, "spare-1", "media")
+    play.patch(spare, {"spec": {"runStrategy": "Always", "template": {"spec": {"nodeSelector": here}}}})
+    assert play.run(until=lambda: host(play, "spare-1") == ECHO_3)
+    (manifest,) = play.rendered.manifests(f"NodeUpgrade/PreDrain/{ECHO_3}")
+    job = play.create({**manifest.body, "metadata": {**manifest.body["metadata"], "name": "again"}})
+    assert play.run(until=lambda: condition(play.again(job), "Complete"))
+    assert listed(play) == {ECHO_3: "media/ingest-1,media/spare-1"}
+
+
+def test_what_is_tied_does_not_move_from_a_cordoned_node() -> None:
+    play = Play("paused-node")
+    play.patch(play.get(NODE, ECHO_2), {"spec": {"unschedulable": True}})
+    play.run()
+    assert (host(play, "transcoder-1"), play.all(MIGRATION)) == (ECHO_2, ())
+
+
 def test_the_lists_of_several_nodes_stand_side_by_side() -> None:
     play = Play("paused-node")
     for node in (ECHO_2, ECHO_3):
