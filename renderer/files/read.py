@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from renderer.errors import Problem, Problems, problem
-from renderer.files.text import documents_of, form_of, text_of
+from renderer.files.text import ZIP, documents_of, form_of, text_of
 from renderer.yaml_door import Document
 
 STDIN = "<stdin>"
@@ -85,6 +85,23 @@ def is_folder(path: Path) -> bool:
         return False
 
 
+def bundle_root(folder: Path) -> Path | None:
+    """Of an unpacked support bundle, the folder in which its `yamls` stands: this one, or the only one below it."""
+    try:
+        if not folder.is_dir():
+            return None
+        if _has_yamls(folder):
+            return folder
+        below = [entry for entry in folder.iterdir() if entry.is_dir() and not entry.is_symlink()]
+        return below[0] if len(below) == 1 and _has_yamls(below[0]) else None
+    except OSError:
+        return None
+
+
+def _has_yamls(folder: Path) -> bool:
+    return (folder / "yamls" / "cluster").is_dir() or (folder / "yamls" / "namespaced").is_dir()
+
+
 def _expanded(argument: str, problems: list[Problem]) -> Iterator[str]:
     if argument == "-":
         yield STDIN
@@ -92,7 +109,7 @@ def _expanded(argument: str, problems: list[Problem]) -> Iterator[str]:
         remedy = "fetch it and name the file; only --release takes an address"
         message = "an address is not read here"
         problems.append(Problem(reason="NotFound", message=message, file=argument, remedy=remedy))
-    elif is_folder(Path(argument)):
+    elif is_folder(Path(argument)) and not bundle_root(Path(argument)):
         yield from _members(Path(argument), problems)
     else:
         yield argument
@@ -117,11 +134,25 @@ def _members(folder: Path, problems: list[Problem]) -> Iterator[str]:
 
 
 def _read_one(name: str, stdin: BinaryIO | None, reading: Reading) -> None:
+    if name != STDIN and bundle_root(Path(name)):
+        _add_bundle(Path(name), reading)
+        return
     try:
         data = _from_stdin(stdin) if name == STDIN else read_bytes(Path(name))
+        if name != STDIN and form_of(data) is ZIP:
+            _add_bundle(Path(name), reading)
+            return
         reading.documents += documents_of(text_of(data, name), name)
     except Problems as error:
         reading.problems += error.problems
+
+
+def _add_bundle(path: Path, reading: Reading) -> None:
+    from renderer.files.bundle import read_bundle  # dear, and seldom needed
+
+    bundle = read_bundle(path)
+    reading.documents += bundle.documents
+    reading.problems += bundle.problems
 
 
 def _from_stdin(stdin: BinaryIO | None) -> bytes:

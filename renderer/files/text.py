@@ -34,9 +34,10 @@ class Form:
 
 
 ISO = Form(name="an ISO image", offset=32769, magic=b"CD001", remedy="name it with --release")
+ZIP = Form(name="a zip archive", magic=b"PK\x03\x04", remedy="name its file, or unpack it and name the folder")
 FORMS = (
     ISO,
-    Form(name="a zip archive", magic=b"PK\x03\x04", remedy="unpack it and name the folder"),
+    ZIP,
     Form(name="compressed with gzip", magic=b"\x1f\x8b", remedy="unpack it first"),
     Form(name="compressed with zstd", magic=b"\x28\xb5\x2f\xfd", remedy="unpack it first"),
     Form(name="UTF-16 text", magic=b"\xff\xfe", remedy="save it as UTF-8"),

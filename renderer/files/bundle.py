@@ -1,0 +1,187 @@
+"""Reads a Harvester support bundle, zipped or unpacked, as the cluster's objects.
+
+Layout (rancher/support-bundle-kit): `yamls/cluster/...` and `yamls/namespaced/<namespace>/...`, below them a group and
+version in one of several spellings, and a list of objects in a file named after the kind's plural. Only the files of
+kinds that are needed are opened, whatever else a bundle holds; nothing is ever unpacked to disk.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import zipfile
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any, BinaryIO
+
+from renderer.errors import Problem, Problems, problem
+from renderer.files.read import LARGEST, Reading, bundle_root, unreadable
+from renderer.files.text import documents_of, text_of
+from renderer.yaml_door import Document
+
+YAMLS = "yamls"
+MOST_FILES = 200_000
+MOST_BYTES = 512 * 2**20
+"""Of all files that are opened, unpacked."""
+
+_KINDS = {
+    ("", "Node"): "nodes",
+    ("", "Secret"): "secrets",
+    ("harvesterhci.io", "Setting"): "settings",
+    ("harvesterhci.io", "Version"): "versions",
+    ("harvesterhci.io", "Addon"): "addons",
+    ("longhorn.io", "Setting"): "settings",
+    ("longhorn.io", "Volume"): "volumes",
+    ("cluster.x-k8s.io", "Machine"): "machines",
+    ("cluster.x-k8s.io", "Cluster"): "clusters",
+    ("provisioning.cattle.io", "Cluster"): "clusters",
+    ("management.cattle.io", "ManagedChart"): "managedcharts",
+    ("kubevirt.io", "KubeVirt"): "kubevirts",
+    ("kubevirt.io", "VirtualMachine"): "virtualmachines",
+    ("kubevirt.io", "VirtualMachineInstance"): "virtualmachineinstances",
+    ("discovery.k8s.io", "EndpointSlice"): "endpointslices",
+    ("storage.k8s.io", "StorageClass"): "storageclasses",
+}
+"""(group, kind) to plural: what rendering and checks look at. Anything else would only cost time."""
+
+_FILES = {f"{plural}{ending}" for plural in _KINDS.values() for ending in (".yaml", ".yml", ".json")}
+_AGAIN = "make the bundle anew, or unpack it, look at it and name its folder"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Member:
+    """One file of a bundle: `name` is its path as the bundle has it."""
+
+    name: str
+    size: int
+    open: Callable[[], BinaryIO]
+
+
+def read_bundle(path: Path) -> Reading:
+    """The documents of kinds that are needed, in the order of their paths, and everything that is wrong."""
+    if root := bundle_root(path):
+        return _read(str(root), _in_folder(root), "/")
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return _read(str(path), _in_zip(archive, str(path)), ":/")
+    except OSError as error:
+        return Reading(problems=[unreadable(str(path), error)])
+    except Problems as error:
+        return Reading(problems=list(error.problems))
+    except (zipfile.BadZipFile, NotImplementedError) as error:
+        return Reading(problems=[_wrong("InvalidBundle", f"cannot be read as a zip archive: {error}", str(path))])
+
+
+def _read(bundle: str, members: Iterable[_Member], joint: str) -> Reading:
+    reading = Reading()
+    opened = 0
+    for member in sorted(members, key=lambda member: member.name):
+        file = f"{bundle}{joint}{member.name}"
+        try:
+            data = _content(member, file)
+            opened += len(data)
+            if opened > MOST_BYTES:
+                raise _too_large(f"the files that are needed are larger than {MOST_BYTES // 2**20} MiB", bundle)
+            reading.documents += _documents(data, file)
+        except Problems as error:
+            reading.problems += error.problems
+        if opened > MOST_BYTES:
+            break
+    if not reading.documents and not reading.problems:
+        message = f"holds no objects below {YAMLS}, so it is no support bundle"
+        reading.problems.append(_wrong("InvalidBundle", message, bundle))
+    return reading
+
+
+def _content(member: _Member, file: str) -> bytes:
+    """Never more than the limit is unpacked, whatever size the archive says."""
+    if member.size > LARGEST:
+        raise _too_large(f"is larger than {LARGEST // 2**20} MiB", file)
+    try:
+        with member.open() as stream:
+            data = stream.read(LARGEST + 1)
+    except (OSError, RuntimeError, zipfile.BadZipFile, EOFError) as error:
+        raise problem("Unreadable", f"cannot be read: {error}", file=file, remedy=_AGAIN) from error
+    except Exception as error:  # a damaged archive ends in any error that a decompressor can have
+        raise problem("InvalidBundle", f"cannot be unpacked: {error}", file=file, remedy=_AGAIN) from error
+    if len(data) > LARGEST:
+        raise _too_large(f"is larger than {LARGEST // 2**20} MiB", file)
+    return data
+
+
+def _documents(data: bytes, file: str) -> Iterator[Document]:
+    text = text_of(data, file)
+    if text.strip():
+        yield from (document for document in documents_of(text, file) if _is_needed(document.value))
+
+
+def _is_needed(value: Any) -> bool:
+    """By the first item of a list: a file of a bundle holds one kind. What is no object is told apart elsewhere."""
+    if not isinstance(value, dict):
+        return value is not None
+    items = value.get("items")
+    first = items[0] if isinstance(items, list) and items and isinstance(items[0], dict) else {}
+    kind = first.get("kind") or str(value.get("kind", "")).removesuffix("List")
+    group = str(first.get("apiVersion") or value.get("apiVersion") or "").rpartition("/")[0]
+    return (group, kind) in _KINDS
+
+
+# ------------------------------------------------------------------------------------------------------ where it is
+
+
+def _in_folder(root: Path) -> Iterator[_Member]:
+    """Links are not followed: an unpacked archive may point anywhere."""
+    for folder, _, names in os.walk(root / YAMLS, followlinks=False):
+        for path in (Path(folder, name) for name in names if name in _FILES):
+            if stat.S_ISREG((found := path.lstat()).st_mode):
+                yield _Member(name=path.relative_to(root).as_posix(), size=found.st_size, open=_opener(path))
+
+
+def _opener(path: Path) -> Callable[[], BinaryIO]:
+    return lambda: path.open("rb")
+
+
+def _in_zip(archive: zipfile.ZipFile, bundle: str) -> Iterator[_Member]:
+    entries = archive.infolist()
+    if len(entries) > MOST_FILES:
+        raise _too_large(f"holds {len(entries)} files, and no more than {MOST_FILES} are looked at", bundle)
+    problems = list(_bad_names(entries, bundle))
+    if problems:
+        raise Problems(problems)
+    for entry in entries:
+        if _is_wanted(entry):
+            yield _Member(name=entry.filename, size=entry.file_size, open=_unpacker(archive, entry))
+
+
+def _unpacker(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Callable[[], Any]:
+    return lambda: archive.open(entry)
+
+
+def _bad_names(entries: Iterable[zipfile.ZipInfo], bundle: str) -> Iterator[Problem]:
+    """Names that lead out of the archive, or that stand there twice: no tool that makes bundles writes them."""
+    seen: set[str] = set()
+    for entry in entries:
+        name = entry.filename
+        parts = name.replace("\\", "/").split("/")
+        if "\\" in entry.orig_filename or ".." in parts or name.startswith("/") or ":" in parts[0]:
+            yield _wrong("InvalidBundle", f"holds {entry.orig_filename!r}, which leads out of the archive", bundle)
+        elif name in seen:
+            yield _wrong("InvalidBundle", f"holds {name!r} twice", bundle)
+        elif entry.flag_bits & 1 and _is_wanted(entry):
+            yield _wrong("InvalidBundle", f"{name} is encrypted", bundle)
+        seen.add(name)
+
+
+def _is_wanted(entry: zipfile.ZipInfo) -> bool:
+    parts = PurePosixPath(entry.filename).parts
+    mode = entry.external_attr >> 16
+    return not stat.S_ISLNK(mode) and bool(parts) and parts[-1] in _FILES and YAMLS in parts[:2]
+
+
+def _too_large(message: str, file: str) -> Problems:
+    return problem("TooLarge", message, file=file, remedy="name the files that are needed one by one")
+
+
+def _wrong(reason: str, message: str, file: str) -> Problem:
+    return Problem(reason=reason, message=message, file=file, remedy=_AGAIN)

@@ -1,0 +1,204 @@
+"""Support bundles as the cluster's objects: zips that the test makes, well and badly made."""
+
+from __future__ import annotations
+
+import stat
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+import yaml
+from theatre import ROOT, inputs_of
+
+from renderer.cli.program import run
+from renderer.errors import Problems
+from renderer.files import bundle
+from renderer.files.inputs import read_inputs
+from renderer.model.ref import Body, ref_of
+
+EXAMPLE = ROOT / "examples" / "three-node"
+PLURALS = {
+    "Node": "nodes",
+    "Secret": "secrets",
+    "Machine": "machines",
+    "Setting": "settings",
+    "Version": "versions",
+    "Cluster": "clusters",
+    "ManagedChart": "managedcharts",
+    "KubeVirt": "kubevirts",
+    "Addon": "addons",
+    "EndpointSlice": "endpointslices",
+    "StorageClass": "storageclasses",
+    "VirtualMachine": "virtualmachines",
+    "VirtualMachineInstance": "virtualmachineinstances",
+    "Volume": "volumes",
+    "Bundle": "bundles",
+}
+NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1"}}
+NODES = "yamls/cluster/kubernetes/nodes.yaml"
+
+
+def listed(*bodies: Body) -> str:
+    return yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": [dict(body) for body in bodies]})
+
+
+def example_files() -> dict[str, str]:
+    """The three-node example as support-bundle-kit lays it out."""
+    places: dict[str, list[Body]] = {}
+    for source in inputs_of("three-node").objects:
+        ref = ref_of(source.body)
+        if ref.kind in PLURALS:
+            scope = f"namespaced/{ref.namespace}" if ref.namespace else "cluster"
+            group = "kubernetes" if ref.api_version == "v1" else ref.api_version
+            places.setdefault(f"yamls/{scope}/{group}/{PLURALS[ref.kind]}.yaml", []).append(source.body)
+    return {name: listed(*bodies) for name, bodies in places.items()}
+
+
+def zipped(path: Path, files: Mapping[str, str | bytes], root: str = "supportbundle_1/") -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in files.items():
+            archive.writestr(f"{root}{name}", text)
+    return path
+
+
+def unpacked(folder: Path, files: Mapping[str, str]) -> Path:
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+    return folder
+
+
+def names(path: Path) -> list[str]:
+    return [str(ref_of(source.body)) for source in read_inputs(cluster=[str(path)]).objects]
+
+
+def refused(path: Path) -> str:
+    with pytest.raises(Problems) as error:
+        read_inputs(cluster=[str(path)])
+    return str(error.value)
+
+
+def rendered(out: Path, *cluster: str) -> dict[str, bytes]:
+    assert run(["upgradeplan", "render", str(EXAMPLE), "--output-dir", str(out), *cluster]) == 0
+    return {path.relative_to(out).as_posix(): path.read_bytes() for path in out.rglob("*") if path.is_file()}
+
+
+def test_rendering_from_a_bundle_is_rendering_from_the_objects(tmp_path: Path) -> None:
+    noise = {
+        "logs/kube-system/etcd.log": "{{{",
+        "yamls/namespaced/default/kubernetes/pods.yaml": "a: [",
+        "nodes.zip": "",
+    }
+    path = zipped(tmp_path / "bundle.zip", {**example_files(), **noise})
+    assert rendered(tmp_path / "found", "--cluster", str(path)) == rendered(tmp_path / "wanted")
+
+
+@pytest.mark.parametrize("below", ["", "supportbundle_1"])
+def test_an_unpacked_bundle_is_read_alike(below: str, tmp_path: Path) -> None:
+    unpacked(tmp_path / below, {**example_files(), "metadata.yaml": "projectName: Harvester"})
+    assert names(tmp_path) == names(zipped(tmp_path / "b.zip", example_files()))
+    assert "Node charlie-1-tink-system" in names(tmp_path)
+    assert not [name for name in names(tmp_path) if name.startswith("Bundle ")]
+
+
+def test_a_typed_list_and_the_old_folders_are_read(tmp_path: Path) -> None:
+    text = yaml.safe_dump({"apiVersion": "v1", "kind": "NodeList", "items": [{"metadata": {"name": "node-1"}}]})
+    settings = {"apiVersion": "harvesterhci.io/v1beta1", "kind": "Setting", "metadata": {"name": "server-version"}}
+    files = {NODES: text, "yamls/cluster/harvester/settings.yaml": listed(settings)}
+    assert names(zipped(tmp_path / "b.zip", files, root="")) == ["Setting server-version", "Node node-1"]
+
+
+def test_empty_files_and_empty_lists_are_no_problem(tmp_path: Path) -> None:
+    files = {NODES: listed(NODE), "yamls/cluster/a/settings.yaml": "", "yamls/cluster/b/volumes.yaml": listed()}
+    assert names(zipped(tmp_path / "b.zip", files)) == ["Node node-1"]
+
+
+def test_a_damaged_file_is_told_by_its_place_and_line(tmp_path: Path) -> None:
+    path = zipped(tmp_path / "b.zip", {NODES: "kind: [", "yamls/cluster/a/settings.yaml": b"\xff"})
+    text = refused(path)
+    assert f"{path}:/supportbundle_1/{NODES}:" in text
+    assert f"{path}:/supportbundle_1/yamls/cluster/a/settings.yaml" in text
+
+
+@pytest.mark.parametrize("name", ["../../nodes.yaml", "/yamls/nodes.yaml", "a\\..\\nodes.yaml", "C:/yamls/nodes.yaml"])
+def test_a_path_that_leads_out_is_refused(name: str, tmp_path: Path) -> None:
+    path = zipped(tmp_path / "b.zip", {NODES: listed(NODE)})
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr(zipfile.ZipInfo(name), listed(NODE))
+    assert "leads out of the archive" in refused(path)
+
+
+def test_a_file_that_stands_there_twice_is_refused(tmp_path: Path) -> None:
+    path = zipped(tmp_path / "b.zip", {NODES: listed(NODE)})
+    with pytest.warns(UserWarning, match="Duplicate name"), zipfile.ZipFile(path, "a") as archive:
+        archive.writestr(f"supportbundle_1/{NODES}", listed(NODE))
+    assert "twice" in refused(path)
+
+
+def test_a_bomb_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bundle, "LARGEST", 2**20)
+    assert "is larger than 1 MiB" in refused(zipped(tmp_path / "b.zip", {NODES: b" " * (2**20 + 1)}))
+
+
+def test_a_bomb_that_lies_about_its_size_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The size in the directory is set to 10; the bytes are a mebibyte and more."""
+    path = zipped(tmp_path / "b.zip", {NODES: b"#" * (2**20 + 1)})
+    data = bytearray(path.read_bytes())
+    for magic, offset in ((b"PK\x01\x02", 24), (b"PK\x03\x04", 22)):
+        at = data.index(magic)
+        data[at + offset : at + offset + 4] = (10).to_bytes(4, "little")
+    path.write_bytes(bytes(data))
+    monkeypatch.setattr(bundle, "LARGEST", 2**20)
+    text = refused(path)
+    assert "cannot be read" in text or "is larger" in text
+
+
+def test_many_files_that_are_large_together_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bundle, "MOST_BYTES", 1000)
+    files = {f"yamls/namespaced/n{i}/v1/secrets.yaml": "#" * 400 for i in range(9)}
+    files[NODES] = listed(NODE)
+    assert "files that are needed are larger" in refused(zipped(tmp_path / "b.zip", files))
+
+
+def test_more_files_than_any_bundle_has_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bundle, "MOST_FILES", 2)
+    assert "holds 3 files" in refused(zipped(tmp_path / "b.zip", {NODES: listed(NODE), "a": "", "b": ""}))
+
+
+@pytest.mark.parametrize("cut", [1, 100])
+def test_a_zip_that_was_cut_off_is_refused(cut: int, tmp_path: Path) -> None:
+    path = zipped(tmp_path / "b.zip", {NODES: listed(NODE)})
+    path.write_bytes(path.read_bytes()[:-cut])
+    assert "cannot be read as a zip archive" in refused(path)
+
+
+def test_damaged_bytes_are_refused(tmp_path: Path) -> None:
+    path = zipped(tmp_path / "b.zip", {NODES: listed(NODE)})
+    data = bytearray(path.read_bytes())
+    data[90] ^= 0xFF
+    path.write_bytes(bytes(data))
+    assert "supportbundle_1/yamls/cluster/kubernetes/nodes.yaml: cannot be " in refused(path)
+
+
+def test_a_zip_of_something_else_is_refused(tmp_path: Path) -> None:
+    assert "so it is no support bundle" in refused(zipped(tmp_path / "b.zip", {"readme.txt": "hello"}))
+
+
+def test_links_are_not_followed(tmp_path: Path) -> None:
+    folder = unpacked(tmp_path / "b", {NODES: listed(NODE)})
+    outside = tmp_path / "outside.yaml"
+    outside.write_text("kind: [")
+    (folder / "yamls" / "cluster" / "settings.yaml").symlink_to(outside)
+    path = zipped(tmp_path / "b.zip", {NODES: listed(NODE)})
+    with zipfile.ZipFile(path, "a") as archive:
+        link = zipfile.ZipInfo("supportbundle_1/yamls/cluster/settings.yaml")
+        link.external_attr = (stat.S_IFLNK | 0o777) << 16
+        archive.writestr(link, str(outside))
+    assert names(folder) == names(path) == ["Node node-1"]
+
+
+def test_a_plan_in_a_bundle_is_not_the_plan(tmp_path: Path) -> None:
+    plan = yaml.safe_load((EXAMPLE / "upgradeplan.yaml").read_text(encoding="utf-8"))
+    files = {NODES: listed(NODE), "yamls/cluster/management.harvesterhci.io/v1beta1/upgradeplans.yaml": listed(plan)}
+    assert read_inputs(cluster=[str(zipped(tmp_path / "b.zip", files))]).plan is None
