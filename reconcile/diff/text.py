@@ -16,7 +16,6 @@ from renderer.yaml_door import dump
 
 _HEADINGS = ("OP", "OBJECT", "FIELDS", "WAITS FOR")
 _GAP = "  "
-_QUIET = (Operation.UNCHANGED, Operation.SKIP)
 
 
 def table(diff: Diff) -> str:
@@ -77,7 +76,7 @@ def _why_untried(step: Untried) -> Iterator[str]:
 def _details(entry: Entry) -> Iterator[str]:
     said = list(_said(entry))
     shown = list(_unified(entry))
-    if (entry.operation in _QUIET and not said) or not (said or shown):
+    if not (said or shown):
         return
     yield f"{entry.operation} {entry.ref} ({entry.template})"
     yield from (f"    {line}" for line in said)
