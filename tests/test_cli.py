@@ -24,13 +24,16 @@ from rendering import EXAMPLES, ROOT, render_example
 from renderer.cli.answer import wants_json
 from renderer.cli.commands import COMMANDS, program
 from renderer.cli.completion import kubectl_candidates
-from renderer.cli.images import normal
+from renderer.cli.images import is_listed, normal
 from renderer.cli.program import COMPLETE_VARIABLE, run
 from renderer.cli.render import layouts, render
 
 THREE_NODE = str(ROOT / "examples" / "three-node")
 OVERLAY = str(ROOT / "examples" / "pre-check-overlay" / "templates")
 PLAN = "hvst-upgrade-864fh"
+PHASES = [
+    yaml.safe_load(file.read_text(encoding="utf-8"))["name"] for file in sorted(ROOT.glob("templates/*/phase.yaml"))
+]
 OLDER = {"harvester": "v1.7.0", "os": "Harvester v1.7.0", "kubernetes": "v1.34.1+rke2r1"}
 
 
@@ -327,7 +330,7 @@ def test_a_phase_of_an_overlay_stands_in_its_place(shell: Shell) -> None:
     assert names[:3] == ["Initialize", "PreCheck", "ISODownload"]
 
 
-@pytest.mark.parametrize("phase", [phase.phase.name for phase in render_example("three-node").plan.phases])
+@pytest.mark.parametrize("phase", PHASES)
 def test_every_name_function_and_filter_of_a_template_is_explained(phase: str, shell: Shell) -> None:
     """With and without inputs the same names, but for what only inputs have."""
     bare = shell("phases", phase, "--context", "-o", "json").json
@@ -377,6 +380,13 @@ def test_the_context_is_there_for_whoever_mends_a_template(shell: Shell, tmp_pat
 )
 def test_an_image_has_one_spelling(image: str, wanted: str) -> None:
     assert normal(image) == wanted
+
+
+def test_a_digest_beside_a_tag_is_no_other_image() -> None:
+    listed = frozenset({"rancher/a:v1", "rancher/b@sha256:1"})
+    assert is_listed(listed, "rancher/a:v1@sha256:0")
+    assert is_listed(listed, "docker.io/rancher/b@sha256:1")
+    assert not is_listed(listed, "rancher/b@sha256:2")
 
 
 def test_images_are_listed_and_found_in_a_list_whatever_its_spelling(shell: Shell, tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ def images(given: Given, against: str | None, output: str) -> ExitCode:
         "pending": pending_models(plan),
     }
     if listed is not None:
-        missing = [image for image in plan.images if not _has(listed, image)]
+        missing = [image for image in plan.images if not is_listed(listed, image)]
         model |= {"against": str(against), "missing": missing}
     answer(model, output, _text if listed is None else _missing_text)
     if output == "text":
@@ -83,7 +83,7 @@ def _some(users: Sequence[str]) -> str:
     return ", ".join(users[:_SHOWN]) + more
 
 
-def _has(listed: frozenset[str], image: str) -> bool:
+def is_listed(listed: frozenset[str], image: str) -> bool:
     """A list knows tags; a digest beside the tag says which build, and no list has it."""
     whole = normal(image)
     return whole in listed or normal(whole.partition("@")[0]) in listed
