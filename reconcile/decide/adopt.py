@@ -41,6 +41,8 @@ def _was_done(status: PlanStatus, phase: RenderedPhase, item: RenderedStep) -> b
         return True
     if item.step.position is Position.LEAVE:
         return False
+    if any(capture.record and status.field(capture.record) is not None for capture in item.step.captures):
+        return True  # what it captured stands in the API's status: `provisionGeneration` says that it was written
     if item.step.node is None:
         return _nodes_have_begun(status, phase)
     return item in _done_on_node(status, [s for s in phase.steps if s.step.node == item.step.node])

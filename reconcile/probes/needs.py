@@ -67,7 +67,7 @@ def _objects(looked: _Looked) -> tuple[Need, ...]:
 
 def _predicate(predicate: Predicate, looked: _Looked, scope: Scope) -> Iterator[Need]:
     if isinstance(predicate, Rule):
-        yield from rule_named(predicate.name).needs(looked)
+        yield from rule_named(predicate.name).needs(looked, dict(predicate.arguments))
     if isinstance(predicate, Builtin) and looked is not None:
         ready = own_rule(scope.kinds, looked.api_version, looked.kind)
         for part in (*ready.all, *ready.fails):

@@ -75,6 +75,13 @@ class PlanStatus:
     def condition(self, kind: str) -> Mapping[str, Any] | None:
         return find_condition(self.conditions, kind)
 
+    def field(self, path: str) -> Any:
+        """A field of the API that has no attribute of its own, by its dotted path; None where it is not there."""
+        found: Any = self.rest
+        for name in path.split("."):
+            found = found.get(name) if isinstance(found, Mapping) else None
+        return found
+
     def _is_folded(self, key: StepKey) -> bool:
         phase, step, node = key
         return node is not None and step in self.done.get((phase, node), {})

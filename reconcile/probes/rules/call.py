@@ -56,14 +56,15 @@ class Call:
         return "" if value is None else str(value)
 
 
-NeedsOf = Callable[[Ref | EveryTarget | None], tuple[Need, ...]]
-"""What a rule reads beyond the object that it is about; it is given what the probe targets, None for the cluster."""
+NeedsOf = Callable[[Ref | EveryTarget | None, Mapping[str, Any]], tuple[Need, ...]]
+"""What a rule reads beyond the object that it is about; it is given what the probe targets (None for the cluster) and
+its arguments."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedRule:
     judge: Callable[[Call], Verdict]
-    needs: NeedsOf = lambda target: ()
+    needs: NeedsOf = lambda target, arguments: ()
 
 
 def parse_bool(text: str) -> bool | None:

@@ -5,8 +5,9 @@ An address that does not answer is unknown, and asked again; only a certificate 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 from reconcile.probes.look import Group, Need, Reading, Unseen
 from reconcile.probes.rules.call import Call, parse_integer
@@ -41,7 +42,7 @@ def expiry(call: Call) -> Verdict:
     return _earliest(addresses, days, call)
 
 
-def needs(target: Ref | EveryTarget | None) -> tuple[Need, ...]:
+def needs(target: Ref | EveryTarget | None, arguments: Mapping[str, Any]) -> tuple[Need, ...]:
     return (_API_SERVERS, Reading.CERTIFICATES)
 
 

@@ -5,6 +5,9 @@ What a kubelet does not tell is unknown, and asked again; only a measured disk t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from reconcile.probes.look import Group, KubeletReading, Need, Reading, Unseen
 from reconcile.probes.rules.call import Call, parse_bool
 from reconcile.probes.verdict import Verdict, failed, passed, together, unknown, waiting
@@ -33,8 +36,9 @@ def headroom(call: Call) -> Verdict:
     return verdict
 
 
-def needs(target: Ref | EveryTarget | None) -> tuple[Need, ...]:
-    return (_NODES, Reading.KUBELET)
+def needs(target: Ref | EveryTarget | None, arguments: Mapping[str, Any]) -> tuple[Need, ...]:
+    """Nothing where the check is skipped: then no node is contacted (behaviour spec AC-46)."""
+    return () if parse_bool(str(arguments.get("skip") or "")) else (_NODES, Reading.KUBELET)
 
 
 def _node(node: Ref, call: Call) -> Verdict:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from reconcile import objects
 from reconcile.probes.look import Group, Need, Unseen
@@ -25,7 +26,7 @@ def has_ready_endpoint(call: Call) -> Verdict:
     return passed(says) if any(endpoints) else waiting(f"{says}, wanted at least 1")
 
 
-def needs(target: Ref | EveryTarget | None) -> tuple[Need, ...]:
+def needs(target: Ref | EveryTarget | None, arguments: Mapping[str, Any]) -> tuple[Need, ...]:
     match target:
         case Ref():
             return (_slices(target.namespace, target.name),)
