@@ -12,6 +12,9 @@ from typing import Any
 
 from renderer.model.ref import Body
 
+PLAN_LABEL = "management.harvesterhci.io/upgrade-plan"
+"""Names the plan on every object that it owns."""
+
 _STATUS_OF_ANOTHER = {("management.cattle.io", "ManagedChart")}
 """Kinds whose status is a copy of another object's, so that its observedGeneration is not about their own generation:
 Rancher copies the whole status of a chart's Bundle into the ManagedChart."""

@@ -7,11 +7,18 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+_SHORT = 12
+
 
 def digest_of(value: Any) -> str:
     """`sha256:` and the hash of the value's canonical JSON (sorted keys, no blanks)."""
     text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=_mapping)
     return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
+
+
+def short_digest(digest: str) -> str:
+    """`sha256:` left out, the first twelve digits kept."""
+    return digest.rpartition(":")[2][:_SHORT]
 
 
 def _mapping(value: Any) -> Any:

@@ -14,8 +14,9 @@ from pathlib import PurePath
 from typing import Any
 
 from renderer.errors import Problem, problem
+from renderer.model.path import Path, path_name
 from renderer.model.ref import Body, Ref, ref_of
-from renderer.yaml_door import Document, Path, field_name
+from renderer.yaml_door import Document
 
 PLAN_API_VERSION = "management.harvesterhci.io/v1beta1"
 PLAN_KIND = "UpgradePlan"
@@ -57,7 +58,7 @@ class Source:
             message=message,
             file=self.file,
             line=self.line_of(path),
-            field=field_name(path) or None,
+            field=path_name(path) or None,
             remedy=remedy,
         )
 

@@ -13,11 +13,12 @@ from functools import lru_cache
 from typing import Any, Protocol
 
 from renderer.errors import Problem
+from renderer.model.path import Path, path_name
 from renderer.resources import packaged
 from renderer.schema_fit import fits, is_known, map_key, regex, repeated
 from renderer.schema_messages import explain
 from renderer.structural_schema import Schema, from_definition
-from renderer.yaml_door import Document, Path, field_name, parse
+from renderer.yaml_door import Document, parse
 
 _OTHER_FILE = re.compile(r'"\$ref":\s*"([\w-]+\.json)#')
 
@@ -54,7 +55,7 @@ def explained(source: Located, schema: Schema) -> list[Problem]:
             message=finding.message,
             file=source.file,
             line=source.line_of(finding.path),
-            field=field_name(finding.path) or None,
+            field=path_name(finding.path) or None,
             remedy=finding.remedy,
         )
         for finding in findings

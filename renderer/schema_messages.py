@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from renderer.model.path import Path
 from renderer.schema_fit import map_key, repeated
 from renderer.structural_schema import TIME
-from renderer.yaml_door import Path
 
 
 class SchemaError(Protocol):

@@ -18,8 +18,7 @@ from typing import Any
 import yaml
 
 from renderer.errors import Problem, Problems, problem
-
-Path = tuple[str | int, ...]
+from renderer.model.path import Path
 
 _MAX_NODES = 2_000_000  # an alias bomb is refused long before memory is short
 _MAX_DEPTH = 100  # the deepest CRD of the field has 40; whoever walks a value may recurse
@@ -92,19 +91,6 @@ def parse(text: str, file: str) -> tuple[Document, ...]:
         raise problem("InvalidYAML", f"cannot be read as YAML: {error}", file=file, remedy=remedy) from error
     documents = (_document(node, file) for node in nodes)
     return tuple(document for document in documents if document.value is not None)
-
-
-def field_name(path: Path) -> str:
-    """A path as people write it: `spec.nodes[2].name`, `metadata.labels["a/b"]`."""
-    text = ""
-    for step in path:
-        if isinstance(step, int):
-            text += f"[{step}]"
-        elif re.fullmatch(r"[A-Za-z_][A-Za-z0-9_-]*", step):
-            text += f".{step}" if text else step
-        else:
-            text += f'["{step}"]'
-    return text
 
 
 def dump(value: Any) -> str:

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
 from renderer.errors import Problems
-from renderer.yaml_door import Document, dump, field_name, parse, walk
+from renderer.model.path import path_name
+from renderer.yaml_door import Document, dump, parse, walk
 
 # What sigs.k8s.io/yaml 1.6 answers, with which the API server and kubectl read; run side by side when this was written.
 GO_SCALARS: list[tuple[str, Any]] = [
@@ -163,9 +164,9 @@ def test_documents_know_their_lines_and_empty_ones_are_left_out() -> None:
 
 
 def test_a_path_is_written_as_people_write_it() -> None:
-    assert field_name(("spec", "nodes", 2, "name")) == "spec.nodes[2].name"
-    assert field_name(("metadata", "labels", "a/b.c")) == 'metadata.labels["a/b.c"]'
-    assert field_name(()) == ""
+    assert path_name(("spec", "nodes", 2, "name")) == "spec.nodes[2].name"
+    assert path_name(("metadata", "labels", "a/b.c")) == 'metadata.labels["a/b.c"]'
+    assert path_name(()) == ""
 
 
 def test_walk_gives_every_scalar_with_its_path() -> None:

@@ -21,6 +21,7 @@ from reconcile.diff.schemas import Schemas
 from reconcile.diff.walk import unmet
 from reconcile.objects import deletion_timestamp
 from renderer.catalog.kinds import Kinds
+from renderer.digest import short_digest
 from renderer.errors import Problem
 from renderer.model.path import path_name
 from renderer.model.phase import Owned
@@ -117,11 +118,6 @@ class Writer:
 
     def _kind(self, ref: Ref) -> Kind:
         return self.kinds.row(ref.api_version, ref.kind).kind
-
-
-def short_digest(digest: str) -> str:
-    """A digest as the step's record has it: the first 12 hexadecimal digits."""
-    return digest.removeprefix("sha256:")[:12]
 
 
 def _why_not(plan: Plan, manifest: Manifest, live: Body | None, recorded: str | None) -> Applied | None:

@@ -6,12 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from reconcile.objects import label
+from reconcile.objects import PLAN_LABEL, label
 from renderer.errors import Problem
 from renderer.model.ref import Body, ref_of
 from renderer.model.rendered import Manifest
-
-PLAN_LABEL = "management.harvesterhci.io/upgrade-plan"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,7 @@ from reconcile.decide.draft import Draft
 from reconcile.decide.giving import give_back, give_orphans_back, orphaned
 from reconcile.decide.phase import all_steps
 from reconcile.decide.step import Progress, advance, key_of
+from reconcile.objects import PLAN_LABEL
 from reconcile.probes.look import Group, Unseen
 from reconcile.status.plan import PlanStatus
 from renderer.model.path import ABSENT, look_up
@@ -21,7 +22,6 @@ from renderer.model.ref import Body, Ref, ref_of
 from renderer.model.rendered import RenderedStep
 
 FINALIZER = "management.harvesterhci.io/upgradeplan-cleanup"
-PLAN_LABEL = "management.harvesterhci.io/upgrade-plan"
 
 
 def end(draft: Draft, occasion: Occasion) -> bool:

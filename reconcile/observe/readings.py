@@ -7,25 +7,21 @@ vouched for. Answers are kept for a moment: a disk does not fill within a round.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from reconcile.cluster.errors import Away, ClusterError
 from reconcile.cluster.protocol import Cluster
-from reconcile.probes.look import CertificateReading, Group, KubeletReading, Unseen
+from reconcile.probes.look import CertificateReading, KubeletReading, Unseen
 from renderer.catalog.kinds import Kinds
 from renderer.model.path import ABSENT, look_up
-from renderer.model.ref import Ref, ref_of
-
-if TYPE_CHECKING:
-    from reconcile.observe.snapshot import Snapshot
+from renderer.model.ref import Body, Ref, ref_of
 
 _FRESH = timedelta(seconds=60)
 _AT_ONCE = 8
-_API_SERVERS = ("discovery.k8s.io/v1", "EndpointSlice", "default")
 
 Dial = Callable[[str, int], datetime | None]
 """(address, port) -> when the first presented certificate ends. Raises `OSError` where nobody answers."""
@@ -49,26 +45,20 @@ class Readings:
         self._known = known or {}
         self._kept: dict[tuple[str, str], tuple[datetime, Any]] = {}
 
-    def kubelets(self, snapshot: Snapshot) -> dict[str, KubeletReading | Unseen]:
-        """One for each Node that the snapshot lists."""
-        nodes = snapshot.list(Group(api_version="v1", kind="Node"))
-        if isinstance(nodes, Unseen):
-            return {}
+    def kubelets(self, nodes: Iterable[Body]) -> dict[str, KubeletReading | Unseen]:
+        """One for each Node."""
         refs = [ref_of(node) for node in nodes]
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             readings = list(pool.map(self._kubelet, refs))
         return {ref.name: reading for ref, reading in zip(refs, readings, strict=True)}
 
-    def certificates(self, snapshot: Snapshot) -> dict[str, CertificateReading | Unseen]:
-        """One for each address of the API servers."""
+    def certificates(self, slices: Iterable[Body]) -> dict[str, CertificateReading | Unseen]:
+        """One for each address of the EndpointSlices, which are those of the API servers."""
         found: dict[str, CertificateReading | Unseen] = {}
-        for group, slices in snapshot.groups.items():
-            if (group.api_version, group.kind, group.namespace) != _API_SERVERS or isinstance(slices, Unseen):
-                continue
-            for item in slices:
-                port = next((p["port"] for p in item.get("ports") or () if p.get("port")), 6443)
-                for endpoint in item.get("endpoints") or ():
-                    found |= {address: self._certificate(address, port) for address in endpoint.get("addresses") or ()}
+        for item in slices:
+            port = next((p["port"] for p in item.get("ports") or () if p.get("port")), 6443)
+            for endpoint in item.get("endpoints") or ():
+                found |= {address: self._certificate(address, port) for address in endpoint.get("addresses") or ()}
         return found
 
     def _kubelet(self, node: Ref) -> KubeletReading | Unseen:

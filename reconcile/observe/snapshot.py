@@ -9,6 +9,13 @@ from reconcile.observe.source import Source
 from reconcile.probes.look import CertificateReading, Group, KubeletReading, Need, Reading, Unseen
 from renderer.model.ref import Body, Ref, ref_of
 
+_NODES = Group(api_version="v1", kind="Node")
+_API_SERVERS = Group(
+    api_version="discovery.k8s.io/v1",
+    kind="EndpointSlice",
+    namespace="default",
+    labels=(("kubernetes.io/service-name", "kubernetes"),),
+)
 _UNASKED = Unseen(why="it was not read")
 
 
@@ -54,10 +61,14 @@ def take(needs: Iterable[Need], source: Source, readings: Readings) -> Snapshot:
         if snapshot.get(ref) is _UNASKED:
             snapshot.objects[ref] = source.get(ref)
     if Reading.KUBELET in wanted:
-        snapshot.kubelets = readings.kubelets(snapshot)
+        snapshot.kubelets = readings.kubelets(_known(snapshot.list(_NODES)))
     if Reading.CERTIFICATES in wanted:
-        snapshot.certificates = readings.certificates(snapshot)
+        snapshot.certificates = readings.certificates(_known(snapshot.list(_API_SERVERS)))
     return snapshot
+
+
+def _known(found: tuple[Body, ...] | Unseen) -> tuple[Body, ...]:
+    return () if isinstance(found, Unseen) else found
 
 
 def _covers(group: Group, ref: Ref) -> bool:

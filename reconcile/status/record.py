@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Any
 
 from reconcile.status.times import time_of, time_text
+from renderer.digest import short_digest
 from renderer.model.ref import Ref
 from renderer.model.rendered import Manifest
 
@@ -26,7 +27,6 @@ class StepState(StrEnum):
 
 
 _ENDED = (StepState.COMPLETED, StepState.SKIPPED)
-_SHORT_DIGEST = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,11 +63,6 @@ class StepRecord:
 
     def ending(self, state: StepState, now: datetime, message: str = "") -> StepRecord:
         return replace(self, state=state, ended=now, message=message)
-
-
-def short_digest(digest: str) -> str:
-    """`sha256:` left out, the first twelve digits kept."""
-    return digest.rpartition(":")[2][:_SHORT_DIGEST]
 
 
 def record_from(raw: Mapping[str, Any]) -> StepRecord:
