@@ -5,11 +5,24 @@ What can be wrong with an overlay is told as a problem that names the file, and 
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from rendering import ROOT, inputs_of_example, overlaid, render, render_example, render_made, templates, three_nodes
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rendering import (
+    ROOT,
+    inputs_of_example,
+    overlaid,
+    plan,
+    render,
+    render_example,
+    render_made,
+    templates,
+    three_nodes,
+)
 
 from renderer.assemble import assemble
 from renderer.catalog.load import load_catalog
@@ -17,7 +30,7 @@ from renderer.errors import Problems
 from renderer.files.templates import read_templates
 from renderer.layout.select import select
 from renderer.schema_door import document_problems
-from renderer.yaml_door import parse
+from renderer.yaml_door import dump, parse
 
 OVERLAY = ROOT / "examples" / "pre-check-overlay" / "templates"
 CASES = ROOT / "tests" / "overlay"
@@ -84,11 +97,11 @@ def test_the_index_explains_the_phase() -> None:
 
 
 def test_the_phase_can_be_asked_for_alone_and_up_to() -> None:
-    plan = render_example("pre-check-overlay").plan
-    assert [phase.phase.name for phase in select(plan, phases=["PreCheck"]).phases] == ["PreCheck"]
-    assert [phase.phase.name for phase in select(plan, through="PreCheck").phases] == ["Initialize", "PreCheck"]
+    whole = render_example("pre-check-overlay").plan
+    assert [phase.phase.name for phase in select(whole, phases=["PreCheck"]).phases] == ["PreCheck"]
+    assert [phase.phase.name for phase in select(whole, through="PreCheck").phases] == ["Initialize", "PreCheck"]
     with pytest.raises(Problems, match="no phase 'PreChek'; did you mean 'PreCheck'"):
-        select(plan, phases=["PreChek"])
+        select(whole, phases=["PreChek"])
 
 
 def test_the_phase_tells_the_loop_all_that_it_needs() -> None:
@@ -189,3 +202,54 @@ def test_what_is_borrowed_must_be_one_object_and_a_field() -> None:
     for text, expected in ((node, "borrows no field"), (f"{node}\n---\n{node}", "borrows of 2 objects")):
         with pytest.raises(Problems, match=expected):
             render_made(*three_nodes(), tree=overlaid({"90-wait/phase.yaml": borrowed, "90-wait/a.yaml.j2": text}))
+
+
+# ------------------------------------------------------------------------------------- manifests of any form whatsoever
+
+KEYS = (
+    "name",
+    "labels",
+    "annotations",
+    "spec",
+    "template",
+    "containers",
+    "image",
+    "selector",
+    "matchLabels",
+    "metadata",
+)
+VALUES = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(-5, 5), st.text(max_size=4), st.sampled_from(["a", "v1", "Job"])),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=4),
+    max_leaves=12,
+)
+OBJECTS = st.fixed_dictionaries(
+    {},
+    optional={
+        "apiVersion": st.sampled_from(["v1", "batch/v1", "apps/v1", "upgrade.cattle.io/v1", "x/y"]),
+        "kind": st.sampled_from(
+            ["Job", "Service", "Pod", "Deployment", "Plan", "Secret", "ConfigMap", "Other", "NodeList"]
+        ),
+        "metadata": st.one_of(VALUES, st.just({"name": "a", "namespace": "ns"})),
+        "spec": VALUES,
+        "status": VALUES,
+        "data": VALUES,
+    },
+)
+
+
+@settings(deadline=None, max_examples=60, derandomize=True)
+@given(body=OBJECTS, borrowed=st.booleans())
+def test_a_manifest_of_any_form_is_rendered_or_refused(body: dict[str, Any], borrowed: bool) -> None:
+    """Never another exception: whoever wrote the template is told what is wrong with it."""
+    step = {"borrowed": [{"file": "a.yaml.j2", "return": "never"}]} if borrowed else {"owned": ["a.yaml.j2"]}
+    phase = f"{PHASE}{dump({'steps': [{'name': 'Do', 'noGate': 'none', **step}]})}"
+    text = "{% raw %}" + json.dumps(body) + "{% endraw %}"
+    files = {"90-wait/phase.yaml": phase, "90-wait/a.yaml.j2": text}
+    try:
+        render_made(plan(), tree=overlaid(files)).files()
+    except Problems as refused:
+        told = [str(problem) for problem in refused.problems]
+    else:
+        told = []
+    assert all(text.startswith("overlay/90-wait/") for text in told)

@@ -103,7 +103,7 @@ def plans(draw: st.DrawFn, text: st.SearchStrategy[str] = texts) -> Json:
             {}, optional={"pauseNodes": st.lists(st.one_of(node_names, text), max_size=2, unique=True)}
         ),
     }
-    spec = draw(st.fixed_dictionaries({"version": text}, optional=optional))
+    spec: dict[str, Any] = draw(st.fixed_dictionaries({"version": text}, optional=optional))
     annotations = {"upgrade-toolkit-image": images} | dict.fromkeys(("min-certs-expiration-in-day", "own"), texts)
     drawn = draw(st.fixed_dictionaries({}, optional=annotations))
     annotated = {f"{PREFIX}{key}": value for key, value in drawn.items()}
@@ -300,6 +300,61 @@ def test_what_looks_like_a_number_stays_text_in_names_and_tags(
 )
 def test_a_plan_of_another_form_is_refused(given_plan: Json, cluster: tuple[Json, ...], key: str, value: str) -> None:
     assert rendered(({**given_plan, key: value}, *cluster)) is None
+
+
+values = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(-5, 5), st.floats(allow_nan=False, allow_infinity=False), texts),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=4), inner, max_size=2),
+    max_leaves=4,
+)
+
+
+@st.composite
+def broken(draw: st.DrawFn) -> list[Any]:
+    """A whole set of inputs, in which one or two values are taken out or are of another form."""
+    recorded = {
+        "nodeUpgradeStatuses": {"n1": {"state": "ImagePreloaded"}},
+        "version": {"isoURL": "u"},
+        "singleNode": "n1",
+    }
+    status = draw(
+        st.sampled_from([{}, recorded, recorded | {"releaseMetadata": release(), "previousVersion": "v1.7.1"}])
+    )
+    given_plan = plan(version="v1.8.0", upgrade="dev", restoreVM=True, annotations={"a": "b"}, status=status)
+    lists = image_lists(["a/b:v1"], ["a/b:v2"])
+    given = (
+        given_plan,
+        release(),
+        version(),
+        server_version(),
+        node("n1"),
+        machine("m1", "n1"),
+        machine_plan("p1", "m1"),
+    )
+    documents: list[Any] = json.loads(json.dumps([*given, lists]))
+    for _ in range(draw(st.integers(1, 2))):
+        holder, key = draw(st.sampled_from(list(places(documents))))
+        if draw(st.booleans()):
+            holder[key] = draw(values)
+        else:
+            del holder[key]
+    return documents
+
+
+def places(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Every value of a tree, by what holds it and its key there; but for whole documents, the last first."""
+    items = list(value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ())
+    for key, item in reversed(items):
+        yield from places(item)
+        if isinstance(value, dict):
+            yield value, key
+
+
+@settings(BOUNDED, max_examples=150)
+@given(documents=broken())
+def test_inputs_of_any_form_are_rendered_or_refused(documents: list[Any]) -> None:
+    """What kubectl printed may have been edited, or come from another version of an API."""
+    rendered(documents)
 
 
 def test_the_lists_of_hostile_text_hold_what_they_should() -> None:
