@@ -11,6 +11,7 @@ COMMANDS: Mapping[str, Row] = {
     "diff": Row(target="reconcile.cli.diff:diff", help="Say what each phase would change on the live cluster."),
     "apply": Row(target="reconcile.cli.apply:apply", help="Carry a plan, or one phase of it, through from here."),
     "status": Row(target="reconcile.cli.status:status", help="Say how far a plan has come and what it waits for."),
+    "explain": Row(target="reconcile.cli.explain:explain", help="Say why a plan waits, and what to do."),
     "facts": Row(target="reconcile.cli.facts:facts", help="Collect what rendering needs from a live cluster."),
     "pause": Row(target="reconcile.cli.steer:pause", help="Hold a node before its upgrade."),
     "resume": Row(target="reconcile.cli.steer:resume", help="Let a held node go on."),

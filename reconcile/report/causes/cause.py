@@ -1,0 +1,104 @@
+"""What a search for causes sees, and what it finds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from reconcile.decide.decision import Wait
+from reconcile.objects import label
+from reconcile.probes.look import Group
+from renderer.model.path import look_up
+from renderer.model.ref import Body, Ref, ref_of
+
+PLAN_LABEL = "management.harvesterhci.io/upgrade-plan"
+_UNDER_WAY = ("PreDraining", "PreDrained", "PostDraining", "WaitingReboot", "SingleNodeUpgrading")
+
+NODES = Group(api_version="v1", kind="Node")
+PODS = Group(api_version="v1", kind="Pod")
+BUDGETS = Group(api_version="policy/v1", kind="PodDisruptionBudget")
+VIRTUAL_MACHINES = Group(api_version="kubevirt.io/v1", kind="VirtualMachineInstance")
+MIGRATIONS = Group(api_version="kubevirt.io/v1", kind="VirtualMachineInstanceMigration")
+VOLUMES = Group(api_version="longhorn.io/v1beta2", kind="Volume", namespace="longhorn-system")
+ENGINES = Group(api_version="longhorn.io/v1beta2", kind="Engine", namespace="longhorn-system")
+MACHINES = Group(api_version="cluster.x-k8s.io/v1beta1", kind="Machine", namespace="fleet-local")
+CLUSTERS = Group(api_version="cluster.x-k8s.io/v1beta1", kind="Cluster", namespace="fleet-local")
+MACHINE_PLANS = Group(api_version="v1", kind="Secret", namespace="fleet-local")
+IMAGES = Group(api_version="harvesterhci.io/v1beta1", kind="VirtualMachineImage", namespace="harvester-system")
+JOBS = Group(api_version="batch/v1", kind="Job")
+NODE_PLANS = Group(api_version="upgrade.cattle.io/v1", kind="Plan", namespace="cattle-system")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cause:
+    """`object` is what blocks, `what` how, `since` when it began (empty where nobody says), `remedy` the command, or
+    the sentence, that helps."""
+
+    object: str
+    what: str
+    remedy: str
+    node: str = ""
+    since: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sight:
+    """`groups` holds what could be read; a group that could not be is absent and finds nothing."""
+
+    plan: str
+    waits: tuple[Wait, ...]
+    states: Mapping[str, str]
+    now: datetime
+    groups: Mapping[Group, tuple[Body, ...]] = field(default_factory=dict)
+
+    def all(self, group: Group) -> tuple[Body, ...]:
+        return self.groups.get(group, ())
+
+    def named(self, kind: str) -> set[Ref]:
+        """Objects of a kind that something waits for."""
+        return {ref for wait in self.waits for ref in wait.refs if ref.kind == kind}
+
+    def ours(self, group: Group) -> Iterator[Body]:
+        """Objects that the plan made, or that it waits for."""
+        waited = self.named(group.kind)
+        for body in self.all(group):
+            if label(body, PLAN_LABEL) == self.plan or ref_of(body) in waited:
+                yield body
+
+    @property
+    def busy(self) -> tuple[str, ...]:
+        """Nodes whose upgrade is under way: those that are cordoned while the plan waits for them, and by state."""
+        waited = {wait.node for wait in self.waits if wait.node}
+        cordoned = {ref_of(n).name for n in self.all(NODES) if look_up(n, ("spec", "unschedulable")) is True}
+        moving = {node for node, state in self.states.items() if state in _UNDER_WAY}
+        return tuple(sorted(moving | (cordoned & waited)))
+
+    def since(self, node: str) -> str:
+        """Since when the node is waited for."""
+        times = [wait.since for wait in self.waits if wait.node == node and wait.since]
+        return f"{min(times):%Y-%m-%dT%H:%M:%SZ}" if times else ""
+
+
+def mapping(value: Any, *path: str | int) -> Mapping[str, Any]:
+    """What stands at the path, if it is a mapping; else an empty one."""
+    found = look_up(value, path)
+    return found if isinstance(found, Mapping) else {}
+
+
+def entries(value: Any, *path: str | int) -> tuple[Mapping[str, Any], ...]:
+    """The mappings of a list at the path."""
+    found = look_up(value, path)
+    return tuple(i for i in found if isinstance(i, Mapping)) if isinstance(found, (list, tuple)) else ()
+
+
+def text(value: Any, *path: str | int) -> str:
+    """The scalar at the path as text; empty where there is none."""
+    found = look_up(value, path)
+    return str(found) if isinstance(found, (str, int, float)) else ""
+
+
+def condition_of(body: Body, kind: str) -> Mapping[str, Any]:
+    """A condition with its times; empty where it is not there."""
+    return next((item for item in entries(body, "status", "conditions") if item.get("type") == kind), {})

@@ -1,0 +1,74 @@
+"""What keeps Longhorn from letting a node go: volumes with one replica, degraded ones, those that are being rebuilt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from reconcile.report.causes.cause import ENGINES, VOLUMES, Cause, Sight, condition_of, mapping, text
+from renderer.model.path import look_up
+from renderer.model.ref import Body, ref_of
+
+_TROUBLE = ("degraded", "faulted")
+
+
+def volumes(sight: Sight) -> Iterator[Cause]:
+    """While a node is under way: every volume in trouble, and those in use there that have one replica."""
+    if not sight.busy and not sight.named("Volume"):
+        return
+    rebuilding = {text(engine, "spec", "volumeName"): _progress(engine) for engine in sight.all(ENGINES)}
+    for volume in sight.all(VOLUMES):
+        name, node = ref_of(volume).name, text(volume, "status", "currentNodeID")
+        if progress := rebuilding.get(name):
+            yield _rebuilding(volume, progress, node)
+        elif text(volume, "status", "robustness") in _TROUBLE:
+            yield _in_trouble(volume, node)
+        elif look_up(volume, ("spec", "numberOfReplicas")) == 1 and node in sight.busy:
+            yield _single(sight, volume, node)
+
+
+def _progress(engine: Body) -> str:
+    """Of the replicas that are being rebuilt, how far they are; empty if none is."""
+    found: Mapping[str, object] = mapping(engine, "status", "rebuildStatus")
+    running = [item for item in found.values() if text(item, "state") == "in_progress" or text(item, "isRebuilding")]
+    return ", ".join(f"{text(item, 'progress') or 0}%" for item in running)
+
+
+def _workload(volume: Body) -> str:
+    status = mapping(volume, "status", "kubernetesStatus")
+    claim = text(status, "pvcName")
+    return f" (PersistentVolumeClaim {text(status, 'namespace')}/{claim})" if claim else ""
+
+
+def _rebuilding(volume: Body, progress: str, node: str) -> Cause:
+    return Cause(
+        object=str(ref_of(volume)),
+        what=f"a replica is being rebuilt, {progress}{_workload(volume)}",
+        node=node,
+        remedy=f"wait; it goes on by itself: kubectl get engines.longhorn.io -n longhorn-system "
+        f"-l longhornvolume={ref_of(volume).name} -o yaml",
+    )
+
+
+def _in_trouble(volume: Body, node: str) -> Cause:
+    condition = condition_of(volume, "Scheduled")
+    why = f": {condition.get('message')}" if condition.get("status") == "False" and condition.get("message") else ""
+    name = ref_of(volume).name
+    return Cause(
+        object=str(ref_of(volume)),
+        what=f"is {text(volume, 'status', 'robustness')}{_workload(volume)}{why}",
+        node=node,
+        since=text(volume, "status", "lastDegradedAt"),
+        remedy="make room for its replicas, or bring back the node that has them: "
+        f"kubectl get replicas.longhorn.io -n longhorn-system -l longhornvolume={name}",
+    )
+
+
+def _single(sight: Sight, volume: Body, node: str) -> Cause:
+    return Cause(
+        object=str(ref_of(volume)),
+        what=f"has one replica only{_workload(volume)}, and is in use on {node}",
+        node=node,
+        since=sight.since(node),
+        remedy="stop what uses it, or give it another replica: kubectl patch volumes.longhorn.io -n longhorn-system "
+        f"{ref_of(volume).name} --type merge " + """-p '{"spec":{"numberOfReplicas":2}}'""",
+    )

@@ -1,0 +1,140 @@
+"""What keeps work from getting done: images that are being imported, pods that do not start or were killed, nodes that
+the system-upgrade-controller has lost track of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
+from typing import Any
+
+from reconcile.objects import label
+from reconcile.report.causes.cause import (
+    IMAGES,
+    JOBS,
+    NODE_PLANS,
+    PLAN_LABEL,
+    PODS,
+    Cause,
+    Sight,
+    condition_of,
+    entries,
+    text,
+)
+from renderer.model.path import look_up
+from renderer.model.ref import Body, ref_of
+
+_STUCK = timedelta(minutes=30)
+_KILLED = 137
+_OUT_OF_MEMORY = "OOMKilled"
+_NOT_YET = ("ContainerCreating", "PodInitializing")
+_IMPORTER = "importer"
+
+
+def images(sight: Sight) -> Iterator[Cause]:
+    """Image imports that are under way, or fail again and again."""
+    for image in sight.ours(IMAGES):
+        imported = condition_of(image, "Imported")
+        if imported.get("status") == "True":
+            continue
+        progress = text(image, "status", "progress") or "0"
+        messages = [str(c["message"]) for c in entries(image, "status", "conditions") if c.get("message")]
+        failed = text(image, "status", "failed")
+        tried = f", failed {failed} times" if failed not in ("", "0") else ""
+        ref = ref_of(image)
+        yield Cause(
+            object=str(ref),
+            what=f"is imported to {progress}%{tried}" + (f": {messages[-1]}" if messages else ""),
+            since=text(imported, "lastUpdateTime") or text(image, "metadata", "creationTimestamp"),
+            remedy="see that its URL can be reached: "
+            f"kubectl get virtualmachineimage -n {ref.namespace} {ref.name} -o yaml",
+        )
+
+
+def pods(sight: Sight) -> Iterator[Cause]:
+    """Pods of the plan's Jobs and Deployments, and importers of its images: why they do not run, or did not live."""
+    jobs = {(ref_of(job).namespace, ref_of(job).name) for job in sight.ours(JOBS)}
+    for pod in sight.all(PODS):
+        if _is_ours(pod, sight, jobs) and (found := _trouble(pod)):
+            what, remedy = found
+            ref = ref_of(pod)
+            yield Cause(
+                object=str(ref),
+                what=what,
+                node=text(pod, "spec", "nodeName"),
+                since=text(pod, "metadata", "creationTimestamp"),
+                remedy=remedy or f"kubectl describe pod -n {ref.namespace} {ref.name}",
+            )
+
+
+def stuck_plans(sight: Sight) -> Iterator[Cause]:
+    """A Plan that still applies to a node for which no Job is at work: the controller has missed its end."""
+    waiting = {ref: w.since for w in sight.waits for ref in w.refs if ref.kind == "Plan" and w.since}
+    for plan in sight.ours(NODE_PLANS):
+        ref, applying = ref_of(plan), look_up(plan, ("status", "applying"))
+        since = waiting.get(ref)
+        names = [str(name) for name in applying] if isinstance(applying, (list, tuple)) else []
+        lost = [name for name in names if not _has_job(sight, ref.name, name)]
+        if lost and since and sight.now - since > _STUCK:
+            yield Cause(
+                object=str(ref),
+                what=f"applies to {', '.join(lost)}, where no Job of it is at work",
+                node=lost[0],
+                since=f"{since:%Y-%m-%dT%H:%M:%SZ}",
+                remedy="kubectl rollout restart deployment -n cattle-system system-upgrade-controller",
+            )
+
+
+def _has_job(sight: Sight, plan: str, node: str) -> bool:
+    return any(
+        label(job, "upgrade.cattle.io/plan") == plan
+        and label(job, "upgrade.cattle.io/node") == node
+        and text(job, "status", "active") not in ("", "0")
+        for job in sight.all(JOBS)
+    )
+
+
+def _is_ours(pod: Body, sight: Sight, jobs: set[tuple[str, str]]) -> bool:
+    namespace = ref_of(pod).namespace
+    job = label(pod, "batch.kubernetes.io/job-name") or label(pod, "job-name")
+    node_plans = {ref_of(plan).name for plan in sight.ours(NODE_PLANS)}
+    importing = label(pod, "cdi.kubevirt.io") == _IMPORTER and any(sight.named("VirtualMachineImage"))
+    return (
+        label(pod, PLAN_LABEL) == sight.plan
+        or (namespace, job) in jobs
+        or label(pod, "upgrade.cattle.io/plan") in node_plans
+        or importing
+    )
+
+
+def _trouble(pod: Body) -> tuple[str, str] | None:
+    """What is wrong, and what helps; empty where only a look at the pod does. None for a pod that is well."""
+    scheduled = condition_of(pod, "PodScheduled")
+    if scheduled.get("status") == "False":
+        return f"cannot be scheduled: {scheduled.get('message') or scheduled.get('reason') or 'no reason given'}", ""
+    for container in (*entries(pod, "status", "initContainerStatuses"), *entries(pod, "status", "containerStatuses")):
+        if found := _container(pod, container):
+            return found
+    return None
+
+
+def _container(pod: Body, container: Mapping[str, Any]) -> tuple[str, str] | None:
+    name = text(container, "name")
+    ended = [look_up(container, (when, "terminated")) for when in ("state", "lastState")]
+    for state in (state for state in ended if isinstance(state, Mapping)):
+        if state.get("exitCode") == _KILLED or state.get("reason") == _OUT_OF_MEMORY:
+            return f"container {name} was killed with exit code {_KILLED}: out of memory", _more_memory(pod)
+    waiting = look_up(container, ("state", "waiting"))
+    if isinstance(waiting, Mapping) and waiting.get("reason") not in (None, *_NOT_YET):
+        message = f": {waiting['message']}" if waiting.get("message") else ""
+        image = f" (image {text(container, 'image')})" if "Image" in str(waiting["reason"]) else ""
+        return f"container {name} waits, {waiting['reason']}{image}{message}", ""
+    return None
+
+
+def _more_memory(pod: Body) -> str:
+    if label(pod, "cdi.kubevirt.io") != _IMPORTER:
+        return ""
+    return (
+        "raise the value cdi.spec.config.podResourceRequirements.limits.memory to 4G: "
+        "kubectl edit managedchart -n fleet-local harvester"
+    )

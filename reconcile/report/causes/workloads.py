@@ -1,0 +1,113 @@
+"""What keeps a node from being emptied: PodDisruptionBudgets that let nothing go, virtual machines that cannot move."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from reconcile.report.causes.cause import (
+    BUDGETS,
+    MIGRATIONS,
+    PODS,
+    VIRTUAL_MACHINES,
+    Cause,
+    Sight,
+    condition_of,
+    entries,
+    mapping,
+    text,
+)
+from renderer.model.path import look_up
+from renderer.model.ref import Body, ref_of
+
+_OVER = ("Succeeded", "Failed")
+
+
+def budgets(sight: Sight) -> Iterator[Cause]:
+    """One for each PodDisruptionBudget that protects a pod on a node under way and allows no disruption."""
+    for pod in (pod for pod in sight.all(PODS) if _holds_a_node(pod, sight)):
+        for budget in sight.all(BUDGETS):
+            if look_up(budget, ("status", "disruptionsAllowed")) == 0 and _protects(budget, pod):
+                yield _budget(sight, budget, pod)
+
+
+def machines(sight: Sight) -> Iterator[Cause]:
+    """Virtual machines on nodes under way that cannot be migrated, or whose migration has failed or does not begin."""
+    for machine in sight.all(VIRTUAL_MACHINES):
+        node = text(machine, "status", "nodeName")
+        if node in sight.busy and text(machine, "status", "phase") not in _OVER:
+            yield from _machine(sight, machine, node)
+
+
+def _holds_a_node(pod: Body, sight: Sight) -> bool:
+    owners = entries(pod, "metadata", "ownerReferences")
+    stays = any(owner.get("kind") == "DaemonSet" for owner in owners)
+    return text(pod, "spec", "nodeName") in sight.busy and text(pod, "status", "phase") not in _OVER and not stays
+
+
+def _protects(budget: Body, pod: Body) -> bool:
+    """The selector as policy/v1 reads it: an empty one takes every pod, none takes none."""
+    selector = look_up(budget, ("spec", "selector"))
+    if ref_of(budget).namespace != ref_of(pod).namespace or not isinstance(selector, Mapping):
+        return False
+    labels = mapping(pod, "metadata", "labels")
+    alike = all(labels.get(key) == value for key, value in mapping(selector, "matchLabels").items())
+    return alike and all(_meets(labels, rule) for rule in entries(selector, "matchExpressions"))
+
+
+def _meets(labels: Mapping[str, Any], rule: Mapping[str, Any]) -> bool:
+    value, values = labels.get(rule.get("key", "")), rule.get("values") or ()
+    return {
+        "In": value in values,
+        "NotIn": value not in values,
+        "Exists": value is not None,
+        "DoesNotExist": value is None,
+    }.get(str(rule.get("operator")), False)
+
+
+def _budget(sight: Sight, budget: Body, pod: Body) -> Cause:
+    ref, node = ref_of(budget), text(pod, "spec", "nodeName")
+    healthy, wanted = text(budget, "status", "currentHealthy") or "0", text(budget, "status", "desiredHealthy") or "?"
+    remedy = f"make more of its pods healthy: kubectl describe poddisruptionbudget -n {ref.namespace} {ref.name}"
+    if ref.namespace == "longhorn-system" and "instance-manager" in ref.name:
+        remedy = (
+            "see that its engines are stopped and their volumes healthy, then: "
+            f"kubectl delete poddisruptionbudget -n {ref.namespace} {ref.name}"
+        )
+    return Cause(
+        object=str(ref),
+        what=f"allows no disruption of {ref_of(pod)}: {healthy} healthy, {wanted} wanted",
+        node=node,
+        since=text(condition_of(budget, "DisruptionAllowed"), "lastTransitionTime") or sight.since(node),
+        remedy=remedy,
+    )
+
+
+def _machine(sight: Sight, machine: Body, node: str) -> Iterator[Cause]:
+    ref = ref_of(machine)
+    name = f"VirtualMachine {ref.namespace}/{ref.name}"
+    halt = (
+        f"stop it: kubectl patch virtualmachine -n {ref.namespace} {ref.name} --type merge "
+        """-p '{"spec":{"runStrategy":"Halted"}}'"""
+    )
+    movable = condition_of(machine, "LiveMigratable")
+    if movable.get("status") == "False":
+        why = movable.get("message") or movable.get("reason") or "KubeVirt does not say why"
+        since = text(movable, "lastTransitionTime") or sight.since(node)
+        yield Cause(object=name, what=f"cannot be migrated: {why}", node=node, since=since, remedy=halt)
+        return
+    for migration in sight.all(MIGRATIONS):
+        if ref_of(migration).namespace == ref.namespace and text(migration, "spec", "vmiName") == ref.name:
+            yield from _migration(migration, name, node, halt)
+
+
+def _migration(migration: Body, machine: str, node: str, halt: str) -> Iterator[Cause]:
+    phase = text(migration, "status", "phase") or "Pending"
+    if phase == "Succeeded":
+        return
+    why = text(migration, "status", "migrationState", "failureReason") or next(
+        (str(item["message"]) for item in entries(migration, "status", "conditions") if item.get("message")), ""
+    )
+    said = f"migration {ref_of(migration).name} is {phase}" + (f": {why}" if why else "")
+    since = text(migration, "metadata", "creationTimestamp")
+    yield Cause(object=machine, what=said, node=node, since=since, remedy=f"free room on another node, or {halt}")

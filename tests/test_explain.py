@@ -1,0 +1,150 @@
+"""Why a plan waits: each cause by a case file, and whole explanations of rehearsals that stand still."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from jsonschema import Draft202012Validator
+from theatre import ROOT, theatre
+
+from reconcile.cluster.errors import Away
+from reconcile.decide.decision import Wait
+from reconcile.loop.drive import Drive
+from reconcile.probes.look import Group, Unseen
+from reconcile.rehearse.rehearsal import Theatre
+from reconcile.report.causes.cause import Sight
+from reconcile.report.explain import GROUPS, absence_of, causes_of, explanation_lines, explanation_of
+from reconcile.status.times import time_of
+from renderer.model.ref import Body, Ref
+
+CASES = sorted((Path(__file__).parent / "explain_cases").glob("*.yaml"))
+NOW = datetime(2026, 1, 1, 1, 0, tzinfo=UTC)
+API = {"Job": "batch/v1", "Plan": "upgrade.cattle.io/v1", "VirtualMachineImage": "harvesterhci.io/v1beta1"}
+
+
+def validate(model: dict[str, Any]) -> None:
+    schema = json.loads((ROOT / "schemas" / "explain.json").read_text(encoding="utf-8"))
+    Draft202012Validator(schema).validate(model)
+
+
+def ref_from(text: str) -> Ref:
+    kind, _, where = text.partition(" ")
+    namespace, _, name = where.rpartition("/")
+    return Ref(api_version=API[kind], kind=kind, namespace=namespace, name=name)
+
+
+def wait_from(raw: dict[str, Any]) -> Wait:
+    return Wait(
+        text=raw["text"],
+        step=raw["step"],
+        node=raw.get("node"),
+        since=time_of(raw["since"]) if "since" in raw else None,
+        refs=tuple(ref_from(text) for text in raw.get("refs", ())),
+    )
+
+
+def sight_from(case: dict[str, Any]) -> Sight:
+    def of(group: Group) -> tuple[Body, ...]:
+        found = [b for b in case["objects"] if (b["apiVersion"], b["kind"]) == (group.api_version, group.kind)]
+        return tuple(b for b in found if group.namespace in ("", b["metadata"].get("namespace")))
+
+    return Sight(
+        plan="up",
+        waits=tuple(wait_from(raw) for raw in case["waits"]),
+        states=case.get("states", {}),
+        now=NOW,
+        groups={group: of(group) for group in GROUPS},
+    )
+
+
+@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
+def test_a_cause_is_found_and_said(path: Path) -> None:
+    case = yaml.safe_load(path.read_text(encoding="utf-8"))
+    causes = causes_of(sight_from(case))
+    model = {**absence_of("up", "", NOW), "causes": [item(cause) for cause in causes]}
+    lines = [line.removeprefix("  ") for line in explanation_lines(model)]
+    assert [line for line in lines if line.startswith(("because", "  do"))] == case["causes"]
+
+
+def item(cause: Any) -> dict[str, str]:
+    return {name: getattr(cause, name) for name in ("object", "node", "what", "since", "remedy")}
+
+
+def played(scene: Theatre, hours: float) -> None:
+    """The rehearsal, up to a moment."""
+    drive = Drive(
+        scene.reconciler,
+        scene.world,
+        scene.clock,
+        scene.attention,
+        settle=scene.cluster.collect,
+        on_round=lambda done: None,
+    )
+    drive.run(scene.name, timedelta(hours=hours))
+
+
+def explained(scene: Theatre) -> dict[str, Any]:
+    return explanation_of(scene.reconciler.look(scene.name), scene.parts.source, scene.clock.now())
+
+
+def test_an_image_that_does_not_arrive_is_the_cause() -> None:
+    scene = theatre("three-node", stall=["image-import"])
+    played(scene, 2)
+    model = explained(scene)
+    validate(model)
+    assert [cause["object"].partition(" ")[0] for cause in model["causes"]] == ["VirtualMachineImage"]
+    assert model["next"] == model["causes"][0]["remedy"]
+
+
+def test_a_machine_that_waits_while_a_drain_stalls() -> None:
+    scene = theatre("three-node", stall=["pre-drain on charlie-1-tink-system"])
+    played(scene, 6)
+    model = explained(scene)
+    validate(model)
+    assert {cause["what"] for cause in model["causes"] if cause["object"].startswith("Machine ")} == {
+        "Rancher is busy with charlie-1-tink-system"
+    }
+
+
+def test_a_failed_plan_says_so() -> None:
+    scene = theatre("three-node", fail=["pre-drain on charlie-1-tink-system"])
+    played(scene, 24)
+    model = explained(scene)
+    validate(model)
+    assert model["failed"]
+    assert model["phase"] == "Failed"
+
+
+def test_what_may_not_be_read_is_said_and_the_rest_is_explained() -> None:
+    scene = theatre("three-node", stall=["image-import"])
+    played(scene, 2)
+
+    class Blind:
+        def get(self, ref: Ref) -> Body | Unseen | None:
+            return scene.parts.source.get(ref)
+
+        def list(self, group: Group, fields: str = "") -> tuple[Body, ...] | Unseen:
+            return Unseen(why="forbidden") if group.kind == "Pod" else scene.parts.source.list(group, fields)
+
+        def note(self, body: Body) -> None:
+            raise AssertionError("explain writes nothing")
+
+    model = explanation_of(scene.reconciler.look(scene.name), Blind(), scene.clock.now())
+    assert model["unread"] == ["Pod objects: forbidden"]
+    assert model["causes"]
+
+
+def test_explaining_writes_nothing_and_an_absent_server_has_its_own_words() -> None:
+    scene = theatre("three-node", stall=["image-import"])
+    played(scene, 2)
+    before = [body["metadata"]["resourceVersion"] for body in scene.cluster.store.everything()]
+    explained(scene)
+    assert [body["metadata"]["resourceVersion"] for body in scene.cluster.store.everything()] == before
+    model = absence_of("up", Away("connection refused").problem.message, NOW)
+    validate(model)
+    assert "connection refused" in "\n".join(explanation_lines(model))

@@ -1,0 +1,55 @@
+"""What `status` and `rehearse` tell machines has the form that their schemas say, at every stage of an upgrade."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+from theatre import ROOT, theatre
+
+from reconcile.rehearse.report import report_of
+from reconcile.report.progress import progress_lines, progress_of
+
+ENDS = {
+    "succeeds": ("three-node", {}),
+    "fails": ("three-node", {"fail": ["pre-drain on charlie-2-tink-system"]}),
+    "stalls": ("three-node", {"stall": ["image-import"]}),
+    "one node": ("single-node", {}),
+    "held": ("paused-node", {}),
+}
+
+
+def validator(name: str) -> Draft202012Validator:
+    body = json.loads((ROOT / "schemas" / f"{name}.json").read_text(encoding="utf-8"))
+    Draft202012Validator.check_schema(body)
+    return Draft202012Validator(body)
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_every_stage_of_an_upgrade_and_its_report_fit_their_schemas(name: str) -> None:
+    example, wishes = ENDS[name]
+    scene = theatre(example, **wishes)
+    seen: set[str] = set()
+
+    def look(done: Any) -> None:
+        model = progress_of(done, scene.clock.now())
+        if (stage := json.dumps([model["phase"], model["nodes"]])) not in seen:
+            validator("status").validate(json.loads(json.dumps(model)))
+            assert list(progress_lines(model))
+            seen.add(stage)
+
+    rehearsed = scene.play(look, limit=timedelta(hours=12))
+    report = json.loads(json.dumps(report_of(rehearsed, scene.name)))
+    validator("rehearse").validate(report)
+    assert len(seen) > 2
+    assert report["succeeded"] is (name not in ("fails", "stalls"))
+    assert bool(report["waits"]) is (name == "stalls")
+
+
+@pytest.mark.parametrize("name", ["status", "explain", "rehearse"])
+def test_a_schema_refuses_what_it_does_not_know(name: str) -> None:
+    assert not validator(name).is_valid({})
+    assert validator(name).schema["additionalProperties"] is False
