@@ -419,6 +419,10 @@ def test_an_item_at_the_head_is_one_change() -> None:
     assert explanation(["a", "b", "c"], ["x", "a", "b", "c"]) == [("a[0]", ABSENT, "x")]
 
 
+def test_a_single_item_is_explained() -> None:
+    assert explanation([{"v": 1}], [{"v": 2}]) == [("a[0].v", 1, 2)]
+
+
 def test_items_are_explained_in_their_order() -> None:
     before = [{"n": index, "v": 1} for index in range(12)]
     after = [{"n": index, "v": 2 if index in (2, 10) else 1} for index in range(12)]
