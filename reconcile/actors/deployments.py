@@ -14,7 +14,6 @@ from reconcile.actors.scene import (
     conditions,
     has_condition,
     is_deleted,
-    is_owned_by,
     labels_of,
     mark,
     owner_reference,
@@ -36,16 +35,13 @@ class DeploymentController:
         self._made = 0
 
     def step(self, now: datetime) -> bool:
+        pods: list[Body] = []
         for deployment in self._stage.all(DEPLOYMENT):
             if self._is_ours(deployment):
                 self._control(deployment, now)
-        for replica_set in self._stage.all(REPLICA_SET):
-            if not is_deleted(replica_set) and any(
-                owner["uid"] in self._ours for owner in replica_set["metadata"].get("ownerReferences") or ()
-            ):
-                self._replicate(replica_set)
+                pods += self._pods_of(deployment)
         for service in self._stage.all(SERVICE):
-            self._publish(service)
+            self._publish(service, pods)
         return self._stage.worked()
 
     def next_due(self) -> datetime | None:
@@ -58,34 +54,23 @@ class DeploymentController:
         return uid in self._ours and not is_deleted(deployment)
 
     def _control(self, deployment: Body, now: datetime) -> None:
-        template = json.dumps(deployment["spec"]["template"], sort_keys=True)
-        wanted = _replica_set(deployment, mark(str(deployment["metadata"]["uid"]), template))
-        namespace = deployment["metadata"]["namespace"]
-        current = self._stage.create(wanted) if self._absent(wanted) else self._found(wanted)
-        self._stage.change(current, {"spec": {"replicas": deployment["spec"]["replicas"]}})
-        for other in self._stage.all(REPLICA_SET, namespace):
-            if is_owned_by(other, deployment) and other["metadata"]["name"] != current["metadata"]["name"]:
-                self._stage.change(other, {"spec": {"replicas": 0}})
-        everyone = [
-            pod
-            for each in self._stage.all(REPLICA_SET, namespace)
-            if is_owned_by(each, deployment)
-            for pod in self._pods(each)
-        ]
+        wanted = _replica_set(deployment)
+        metadata = wanted["metadata"]
+        current = self._stage.find(REPLICA_SET, metadata["name"], metadata["namespace"]) or self._stage.create(wanted)
+        for each in self._stage.owned(REPLICA_SET, deployment):
+            is_current = each["metadata"]["name"] == current["metadata"]["name"]
+            scaled = self._stage.change(
+                each, {"spec": {"replicas": deployment["spec"]["replicas"] if is_current else 0}}
+            )
+            self._replicate(scaled)
+        everyone = self._pods_of(deployment)
         self._stage.tell(deployment, _deployment_status(deployment, self._pods(current), everyone, now))
 
-    def _absent(self, replica_set: Body) -> bool:
-        metadata = replica_set["metadata"]
-        return self._stage.find(REPLICA_SET, metadata["name"], metadata["namespace"]) is None
-
-    def _found(self, replica_set: Body) -> Body:
-        metadata = replica_set["metadata"]
-        found = self._stage.find(REPLICA_SET, metadata["name"], metadata["namespace"])
-        return replica_set if found is None else found
+    def _pods_of(self, deployment: Body) -> list[Body]:
+        return [pod for each in self._stage.owned(REPLICA_SET, deployment) for pod in self._pods(each)]
 
     def _pods(self, replica_set: Body) -> list[Body]:
-        pods = self._stage.all(POD, replica_set["metadata"]["namespace"])
-        return [pod for pod in pods if is_owned_by(pod, replica_set) and not is_deleted(pod)]
+        return [pod for pod in self._stage.owned(POD, replica_set) if not is_deleted(pod)]
 
     def _replicate(self, replica_set: Body) -> None:
         pods, wanted = self._pods(replica_set), int(replica_set["spec"]["replicas"])
@@ -106,13 +91,15 @@ class DeploymentController:
             },
         )
 
-    def _publish(self, service: Body) -> None:
-        """A slice for every Service that selects one of the pods here."""
+    def _publish(self, service: Body, ours: Sequence[Body]) -> None:
+        """A slice for every Service that selects one of our pods."""
         metadata, selector = service["metadata"], service["spec"].get("selector")
         pods = [
             pod
-            for pod in self._stage.all(POD, metadata["namespace"])
-            if selector and selects({"matchLabels": selector}, labels_of(pod)) and status_of(pod).get("podIP")
+            for pod in ours
+            if pod["metadata"]["namespace"] == metadata["namespace"]
+            and selects({"matchLabels": selector} if selector else None, labels_of(pod))
+            and status_of(pod).get("podIP")
         ]
         name = f"{metadata['name']}-{mark(str(metadata['uid']))}"
         found = self._stage.find(ENDPOINT_SLICE, name, metadata["namespace"])
@@ -122,8 +109,10 @@ class DeploymentController:
             self._stage.change(found, {"endpoints": [_endpoint(pod) for pod in pods] or None})
 
 
-def _replica_set(deployment: Body, hash_: str) -> Body:
+def _replica_set(deployment: Body) -> Body:
+    """Named after the template, so that another template has another one."""
     spec, metadata = deployment["spec"], deployment["metadata"]
+    hash_ = mark(str(metadata["uid"]), json.dumps(spec["template"], sort_keys=True))
     labels = {**(spec["template"]["metadata"].get("labels") or {}), _HASH: hash_}
     template = {**spec["template"], "metadata": {**spec["template"]["metadata"], "labels": labels}}
     selector = {**spec["selector"], "matchLabels": {**(spec["selector"].get("matchLabels") or {}), _HASH: hash_}}

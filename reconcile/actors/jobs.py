@@ -11,7 +11,6 @@ from reconcile.actors.scene import (
     conditions,
     has_condition,
     is_deleted,
-    is_owned_by,
     mark,
     owner_reference,
     status_of,
@@ -48,8 +47,7 @@ class JobController:
         return uid in self._begun and not over and not is_deleted(job)
 
     def _control(self, job: Body, now: datetime) -> None:
-        pods = [pod for pod in self._stage.all(POD, job["metadata"]["namespace"]) if is_owned_by(pod, job)]
-        phases = [status_of(pod).get("phase") for pod in pods]
+        phases = [status_of(pod).get("phase") for pod in self._stage.owned(POD, job)]
         succeeded, failed = phases.count("Succeeded"), phases.count("Failed")
         active = len(phases) - succeeded - failed
         spec = job["spec"]

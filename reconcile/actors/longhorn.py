@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 
 from reconcile.actors.ledger import What
@@ -27,9 +28,11 @@ class Longhorn:
         self._timers.begin(now)
         nodes = [node for node in self._stage.all(NODE) if not is_witness(node)]
         away = {str(node["metadata"]["name"]) for node in nodes if not is_ready(node)}
+        replicas = self._replicas()
         for volume in self._stage.all(VOLUME, NAMESPACE):
             if status_of(volume).get("state") == "attached" and int(volume["spec"].get("numberOfReplicas") or 1) > 1:
-                self._look_after(volume, away, now)
+                hosts = replicas.get(str(volume["metadata"]["name"]), away)  # not known where: everywhere
+                self._look_after(volume, bool(hosts & away), now)
         for setting in self._stage.all(LONGHORN_SETTING, NAMESPACE):
             self._stage.tell(setting, {"applied": True})
         return self._stage.worked()
@@ -37,9 +40,9 @@ class Longhorn:
     def next_due(self) -> datetime | None:
         return self._timers.next_due()
 
-    def _look_after(self, volume: Body, away: set[str], now: datetime) -> None:
+    def _look_after(self, volume: Body, misses: bool, now: datetime) -> None:
         name, robustness = str(volume["metadata"]["name"]), status_of(volume).get("robustness")
-        if self._misses(volume, away):
+        if misses:
             self._timers.forget(name)
             if robustness == "healthy":
                 self._stage.tell(volume, {"robustness": "degraded"})
@@ -51,8 +54,9 @@ class Longhorn:
             self._stage.tell(volume, {"robustness": "healthy"})
             self._scene.ledger.add(now, What.VOLUME_REBUILT, name)
 
-    def _misses(self, volume: Body, away: set[str]) -> bool:
-        """Whether a replica stands on a node that is away; where replicas are not known, they are everywhere."""
-        name = volume["metadata"]["name"]
-        replicas = [each for each in self._stage.all(REPLICA, NAMESPACE) if each["spec"].get("volumeName") == name]
-        return bool(away) if not replicas else any(each["spec"].get("nodeID") in away for each in replicas)
+    def _replicas(self) -> Mapping[str, set[str]]:
+        """The nodes with a replica, by volume."""
+        found: dict[str, set[str]] = {}
+        for replica in self._stage.all(REPLICA, NAMESPACE):
+            found.setdefault(str(replica["spec"].get("volumeName")), set()).add(str(replica["spec"].get("nodeID")))
+        return found

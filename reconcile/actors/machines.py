@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
@@ -53,11 +54,7 @@ class Machines:
 
     def on(self, node: str) -> list[Body]:
         """The instances that run on the node."""
-        return [
-            each
-            for each in self._stage.all(VMI)
-            if status_of(each).get("nodeName") == node and status_of(each).get("phase") not in _OVER
-        ]
+        return [each for each in self._stage.all(VMI) if status_of(each).get("nodeName") == node and _runs(each)]
 
     def move(self, instance: Body, now: datetime, why: str) -> bool:
         """Migrates the instance to another node now; whether there was one."""
@@ -95,7 +92,7 @@ class Machines:
     def _follow(self, machine: Body, now: datetime) -> None:
         metadata = machine["metadata"]
         instance = self._stage.find(VMI, metadata["name"], metadata["namespace"])
-        runs = instance is not None and status_of(instance).get("phase") not in _OVER
+        runs = instance is not None and _runs(instance)
         requests = status_of(machine).get("stateChangeRequests") or ()
         action = requests[0]["action"] if requests else ""
         strategy = _strategy(machine)
@@ -199,9 +196,9 @@ class Machines:
             for node in self._stage.all(NODE)
             if can_host(node, spec) and labels_of(node).get(_SCHEDULABLE, "true") == "true"
         ]
-        return min(
-            (name for name in names if name != besides), key=lambda name: (len(self.on(name)), name), default=None
-        )
+        load = Counter(status_of(each).get("nodeName") for each in self._stage.all(VMI) if _runs(each))
+        others = [name for name in names if name != besides]
+        return min(others, key=lambda name: (load[name], name), default=None)
 
     def _again(self, body: Body) -> Body:
         metadata = body["metadata"]
@@ -224,6 +221,10 @@ class Machines:
             if (used := status_of(volume).get("kubernetesStatus") or {}).get("namespace") == metadata["namespace"]
             and any(each.get("workloadName") == metadata["name"] for each in used.get("workloadsStatus") or ())
         ]
+
+
+def _runs(instance: Body) -> bool:
+    return status_of(instance).get("phase") not in _OVER
 
 
 def name_of(body: Body) -> str:

@@ -9,8 +9,8 @@ from typing import Any
 
 from reconcile.actors.ledger import What
 from reconcile.actors.placement import can_host, is_ready
-from reconcile.actors.scene import Scene, conditions, has_condition, is_deleted, is_owned_by, status_of
-from reconcile.actors.stage import CLAIM, JOB, NODE, POD, REPLICA_SET, time_text
+from reconcile.actors.scene import Scene, conditions, has_condition, is_deleted, status_of
+from reconcile.actors.stage import CLAIM, JOB, NODE, POD, REPLICA_SET, KindName, time_text
 from reconcile.actors.tasks import Task, Work, Works, task_of
 from reconcile.actors.timers import Timers
 from renderer.model.ref import Body
@@ -29,6 +29,7 @@ class Pods:
         self._timers = Timers()
         self._tries: Counter[tuple[str, str, str]] = Counter()
         self._tried: dict[str, int] = {}
+        self._addresses = 0
         self._owed: list[tuple[Work, Task]] = []
 
     def step(self, now: datetime) -> bool:
@@ -60,17 +61,20 @@ class Pods:
 
     def _place(self, pod: Body) -> None:
         """The node that fits and runs the fewest of the same owner's pods, then by name."""
-        owners = _owner_uids(pod)
-        if not owners:
+        owner = self._job(pod) or self._replica_set(pod)
+        if owner is None:
             return
-        hosts = Counter(
-            other["spec"].get("nodeName")
-            for other in self._stage.all(POD, pod["metadata"]["namespace"])
-            if not is_deleted(other) and _owner_uids(other) == owners
-        )
-        names = [str(node["metadata"]["name"]) for node in self._stage.all(NODE) if can_host(node, pod["spec"])]
+        others = [other for other in self._stage.owned(POD, owner) if not is_deleted(other)]
+        hosts = Counter(other["spec"].get("nodeName") for other in others)
+        names = [str(node["metadata"]["name"]) for node in self._candidates(pod) if can_host(node, pod["spec"])]
         if names:
             self._stage.bind(pod, min(names, key=lambda name: (hosts[name], name)))
+
+    def _candidates(self, pod: Body) -> Sequence[Body]:
+        """One node where the Job is for one, else all: who has many does not look at each for each."""
+        job = self._job(pod)
+        node = self._stage.find(NODE, task_of(job, pod).node) if job else None
+        return (node,) if node else self._stage.all(NODE)
 
     # ------------------------------------------------------------------------------------------------------ running
 
@@ -79,13 +83,13 @@ class Pods:
         if node is None or not is_ready(node) or not self._has_claims(pod):
             return
         job = self._job(pod)
-        if job is None and not self._is_replica(pod):
+        if job is None and self._replica_set(pod) is None:
             return
         usual = self._scene.settings.pod_start
         lasts = usual if job else self._scene.script.lasts(REPO_ACT, usual, str(node["metadata"]["name"]))
         if not self._timers.passed((pod["metadata"]["uid"], "start"), lasts):
             return
-        self._stage.tell(pod, _running(pod, now, self._address(pod)))
+        self._stage.tell(pod, _running(pod, now, self._address()))
         if job is not None:
             self._begin(pod, task_of(job, pod), now)
 
@@ -102,7 +106,7 @@ class Pods:
         job = self._job(pod)
         if job is not None:
             self._work(pod, task_of(job, pod), now)
-        elif self._is_replica(pod):
+        elif self._replica_set(pod) is not None:
             self._follow_node(pod, now)
 
     def _work(self, pod: Body, task: Task, now: datetime) -> None:
@@ -148,10 +152,17 @@ class Pods:
     # ------------------------------------------------------------------------------------------------------- looking
 
     def _job(self, pod: Body) -> Body | None:
-        return _owner(pod, self._stage.all(JOB, pod["metadata"]["namespace"]))
+        return self._owner(pod, JOB)
 
-    def _is_replica(self, pod: Body) -> bool:
-        return _owner(pod, self._stage.all(REPLICA_SET, pod["metadata"]["namespace"])) is not None
+    def _replica_set(self, pod: Body) -> Body | None:
+        return self._owner(pod, REPLICA_SET)
+
+    def _owner(self, pod: Body, kind: KindName) -> Body | None:
+        for owner in pod["metadata"].get("ownerReferences") or ():
+            found = self._stage.find(kind, owner["name"], pod["metadata"]["namespace"])
+            if found is not None and found["metadata"]["uid"] == owner["uid"]:
+                return found
+        return None
 
     def _has_claims(self, pod: Body) -> bool:
         sources = (volume.get("persistentVolumeClaim") for volume in pod["spec"].get("volumes") or ())
@@ -159,24 +170,13 @@ class Pods:
         claims = [self._stage.find(CLAIM, name, pod["metadata"]["namespace"]) for name in names]
         return all(claim is not None and status_of(claim).get("phase") == "Bound" for claim in claims)
 
-    def _address(self, pod: Body) -> str:
-        taken = {status_of(other).get("podIP") for other in self._stage.all(POD)}
-        number = int(str(pod["metadata"]["uid"])[:6], 16) % 64000
-        while (address := f"10.52.{number // 250}.{number % 250 + 2}") in taken:
-            number = (number + 1) % 64000
-        return address
+    def _address(self) -> str:
+        self._addresses += 1
+        return f"10.52.{self._addresses // 250}.{self._addresses % 250 + 2}"
 
 
 def _job_name(task: Task) -> str:
     return f"Job {task.job['metadata']['name']} {task.job['metadata']['uid']}"
-
-
-def _owner_uids(pod: Body) -> list[str]:
-    return [str(each["uid"]) for each in pod["metadata"].get("ownerReferences") or ()]
-
-
-def _owner(pod: Body, candidates: Sequence[Body]) -> Body | None:
-    return next((each for each in candidates if is_owned_by(pod, each)), None)
 
 
 def _readiness(pod: Body, now: datetime, *, ready: bool) -> list[Any]:

@@ -6,11 +6,11 @@ actor and no time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from reconcile.cluster.errors import AlreadyExists, NoSuchKind, NotFound
+from reconcile.cluster.errors import AlreadyExists, Away, NoSuchKind, NotFound
 from reconcile.cluster.protocol import Cluster, Selection
 from renderer.catalog.kinds import Kinds
 from renderer.model.ref import Body, Kind, Ref, ref_of
@@ -52,7 +52,27 @@ _OF_THE_SERVER = ("uid", "resourceVersion", "creationTimestamp", "generation", "
 EndPod = Callable[[Ref], None]
 """Deletes a pod at once (grace period 0), as its kubelet does when the containers have ended."""
 
-_Objects = dict[tuple[str, str], Body]
+_Key = tuple[str, str]
+
+
+class _Shelf:
+    """The objects of one kind, by namespace and name, and by the uids of their owners."""
+
+    def __init__(self, bodies: Iterable[Body]) -> None:
+        self.objects: dict[_Key, Body] = {}
+        self.owned: dict[str, dict[_Key, Body]] = {}
+        for body in bodies:
+            self.put(body)
+
+    def put(self, body: Body) -> None:
+        self.objects[_key(body)] = body
+        for uid in _owners(body):
+            self.owned.setdefault(uid, {})[_key(body)] = body
+
+    def drop(self, body: Body) -> None:
+        self.objects.pop(_key(body), None)
+        for uid in _owners(body):
+            self.owned.get(uid, {}).pop(_key(body), None)
 
 
 class Stage:
@@ -65,7 +85,7 @@ class Stage:
         self._kinds = kinds
         self._end_pod = end_pod
         self._manager = "harvester"
-        self._at_hand: dict[KindName, _Objects] = {}
+        self._at_hand: dict[KindName, _Shelf] = {}
         self._writes = 0
 
     def by(self, manager: str) -> Stage:
@@ -86,20 +106,28 @@ class Stage:
     # ------------------------------------------------------------------------------------------------------- reading
 
     def all(self, kind: KindName, namespace: str = "") -> tuple[Body, ...]:
-        """Ordered by namespace and name; none where the cluster does not serve the kind."""
-        objects = self._objects(kind)
+        """As the server lists them, what was made since then last; none where the cluster does not serve the kind."""
+        objects = self._shelf(kind).objects
         return tuple(body for key, body in objects.items() if namespace in ("", key[0]))
 
     def find(self, kind: KindName, name: str, namespace: str = "") -> Body | None:
-        return self._objects(kind).get((namespace, name))
+        return self._shelf(kind).objects.get((namespace, name))
+
+    def owned(self, kind: KindName, owner: Body) -> tuple[Body, ...]:
+        """The objects of the kind that the owner owns."""
+        return tuple(self._shelf(kind).owned.get(str(owner["metadata"]["uid"]), {}).values())
 
     # ------------------------------------------------------------------------------------------------------- writing
 
     def create(self, body: Body) -> Body:
         """The object as it is now, whether it was there already or not."""
         ref = ref_of(body)
+
+        def send() -> Body:
+            return self._cluster.create(self._kind(ref), body, field_manager=self._manager).body
+
         try:
-            made = self._cluster.create(self._kind(ref), body, field_manager=self._manager).body
+            made = self._sent(ref, send, lambda found: found is not None)
         except AlreadyExists:
             return self._cluster.get(self._kind(ref), ref).body
         return self._written(made)
@@ -115,12 +143,18 @@ class Stage:
 
     def remove(self, body: Body) -> None:
         ref = ref_of(body)
+
+        def send() -> Body:
+            return self._cluster.delete(self._kind(ref), ref, uid=str(body["metadata"].get("uid") or "")).body
+
         try:
-            self._cluster.delete(self._kind(ref), ref, uid=str(body["metadata"].get("uid") or ""))
+            left = self._sent(ref, send, lambda found: not found or "deletionTimestamp" in found["metadata"])
         except NotFound:
-            return
-        finally:
-            self._at_hand.pop((ref.api_version, ref.kind), None)
+            left = {}
+        shelf = self._shelf((ref.api_version, ref.kind))
+        shelf.drop(body)
+        if left:
+            shelf.put(left)
         self._writes += 1
 
     def bind(self, pod: Body, node: str) -> None:
@@ -163,9 +197,9 @@ class Stage:
     def _kind(self, ref: Ref) -> Kind:
         return self._kinds.row(ref.api_version, ref.kind).kind
 
-    def _objects(self, kind: KindName) -> _Objects:
+    def _shelf(self, kind: KindName) -> _Shelf:
         if kind not in self._at_hand:
-            self._at_hand[kind] = {_key(body): body for body in self._listed(kind)}
+            self._at_hand[kind] = _Shelf(self._listed(kind))
         return self._at_hand[kind]
 
     def _listed(self, kind: KindName) -> tuple[Body, ...]:
@@ -180,16 +214,31 @@ class Stage:
     def _patch(self, body: Body, patch: Body, subresource: str) -> Body:
         if merged(body, patch) == body:
             return body
-        ref = ref_of(body)
-        return self._written(
-            self._cluster.patch(self._kind(ref), ref, patch, subresource=subresource, field_manager=self._manager).body
-        )
+        ref, manager = ref_of(body), self._manager
+
+        def send() -> Body:
+            return self._cluster.patch(self._kind(ref), ref, patch, subresource=subresource, field_manager=manager).body
+
+        return self._written(self._sent(ref, send, lambda found: found is not None and merged(found, patch) == found))
+
+    def _sent(self, ref: Ref, send: Callable[[], Body], is_done: Callable[[Body | None], bool]) -> Body:
+        """An answer can be lost: then the object itself says whether the write was carried out."""
+        try:
+            return send()
+        except Away:
+            try:
+                found: Body | None = self._cluster.get(self._kind(ref), ref).body
+            except NotFound:
+                found = None
+            if not is_done(found):
+                raise
+            return found or {}
 
     def _written(self, body: Body) -> Body:
         """A write that the server found to change nothing is none."""
-        objects, key = self._objects((str(body["apiVersion"]), str(body["kind"]))), _key(body)
-        self._writes += _version(objects.get(key)) != _version(body)
-        objects[key] = body
+        shelf = self._shelf((str(body["apiVersion"]), str(body["kind"])))
+        self._writes += _version(shelf.objects.get(_key(body))) != _version(body)
+        shelf.put(body)
         return body
 
 
@@ -215,5 +264,9 @@ def _version(body: Body | None) -> str:
     return str(body["metadata"].get("resourceVersion")) if body else ""
 
 
-def _key(body: Body) -> tuple[str, str]:
+def _owners(body: Body) -> list[str]:
+    return [str(owner["uid"]) for owner in body["metadata"].get("ownerReferences") or ()]
+
+
+def _key(body: Body) -> _Key:
     return str(body["metadata"].get("namespace") or ""), str(body["metadata"]["name"])
