@@ -35,6 +35,13 @@ def run(draft: Draft, phase: RenderedPhase, position: Position) -> Progress:
     return Progress.DONE
 
 
+def repeat(draft: Draft, phase: RenderedPhase) -> Progress:
+    """Steps of a completed phase that are asked for anew: Rancher's last request may come late (AC-86)."""
+    steps = [item for item in phase.steps if item.step.repeat and draft.status.has_begun(key_of(item))]
+    reached = [advance(draft, item) for item in steps]
+    return Progress.BUSY if Progress.BUSY in reached else Progress.DONE
+
+
 def _in_order(draft: Draft, items: Iterable[RenderedStep]) -> Progress:
     for item in items:
         progress = advance(draft, item)

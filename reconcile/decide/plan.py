@@ -9,7 +9,7 @@ from reconcile.decide.adopt import adopt
 from reconcile.decide.decision import Apply, Decision, Wait
 from reconcile.decide.draft import Draft
 from reconcile.decide.ending import end, set_finalizer
-from reconcile.decide.phase import run
+from reconcile.decide.phase import repeat, run
 from reconcile.decide.step import Progress, key_of
 from reconcile.decide.world import World
 from reconcile.status.plan import PlanStatus, status_of
@@ -86,7 +86,8 @@ def _during(draft: Draft, phase: RenderedPhase) -> None:
 
 def _after(draft: Draft, place: int) -> None:
     phase = draft.world.rendered.phases[place]
-    progress = run(draft, phase, Position.LEAVE)
+    asked = repeat(draft, phase)
+    progress = run(draft, phase, Position.LEAVE) if asked is Progress.DONE else asked
     if progress is Progress.FAILED:
         _fail(draft, phase)
     elif progress is Progress.DONE and place + 1 == len(draft.world.rendered.phases):

@@ -1,0 +1,469 @@
+"""The behaviour spec's acceptance cases of the node upgrade, the hand-shake with Rancher, cleanup, and our own fixes.
+
+Each test is named after its case. Where we differ on purpose (DESIGN, "Deliberate differences"), ours is asserted and
+the test says so.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from loop_world import (
+    NEW_OS,
+    POST,
+    POST_HOOK,
+    PRE,
+    PRE_HOOK,
+    PREFIX,
+    STRATEGY,
+    Small,
+    cluster,
+    descheduler,
+    facts,
+    longhorn,
+    node,
+    upgrading,
+    world,
+)
+from rendering import plan
+from theatre import theatre
+
+from reconcile.decide.plan import FAILED, SUCCEEDED
+from reconcile.rehearsal.client import no_hook
+from reconcile.rehearsal.faults import Fault, Trouble
+
+PRE_JOB, POST_JOB = "up-node-upgrade-pre-drain-n1", "up-node-upgrade-post-drain-n1"
+SINGLE_JOB = "up-node-upgrade-single-node-upgrade-n1"
+
+
+def local(found: Small) -> Any:
+    return found.get("provisioning.cattle.io/v1", "Cluster", "local", "fleet-local")["spec"]
+
+
+def setting(found: Small) -> str:
+    value: str = found.get("longhorn.io/v1beta2", "Setting", "replica-replenishment-wait-interval", "longhorn-system")[
+        "value"
+    ]
+    return value
+
+
+def provisioned(*, paused: tuple[str, ...] = (), **more: Any) -> Small:
+    """Two nodes at the start of a node upgrade of our own, that Rancher has been told of."""
+    spec: dict[str, Any] = {"version": "v1.8.0", **more}
+    if paused:
+        spec["nodeUpgradeOption"] = {"pauseNodes": list(paused)}
+    found = upgrading("n1", "n2", states={}, **spec)
+    found.set_status(currentPhase="ClusterUpgraded")
+    found.rounds()
+    found.end_plan("up-skip-manifest-apply")
+    found.rounds()
+    assert found.phase == "NodeUpgrading"
+    return found
+
+
+def drained() -> Small:
+    """Node n1 has been drained and Rancher has been answered."""
+    found = provisioned()
+    found.ask("n1", PRE, "first")
+    found.rounds()
+    found.end_job(PRE_JOB)
+    found.rounds()
+    return found
+
+
+def rebooting() -> Small:
+    found = drained()
+    found.ask("n1", POST, "second")
+    found.rounds()
+    found.end_job(POST_JOB)
+    found.rounds()
+    return found
+
+
+def alone(**more: Any) -> Small:
+    found = upgrading("n1", states={}, **more)
+    found.set_status(currentPhase="ClusterUpgraded", singleNode="n1")
+    found.rounds()
+    return found
+
+
+# ---------------------------------------------------------------------------------------------- Jobs, and their nodes
+
+
+def test_ac_67_our_jobs_are_never_suspended() -> None:
+    """Ours differs: a pause holds what has not started, so there is nothing to suspend."""
+    found = provisioned(paused=("n1",))
+    found.ask("n1", PRE, "x")
+    found.rounds()
+    assert found.jobs() == []
+    assert [body["spec"].get("suspend") for body in drained().all("Job")] == [False]  # as the server defaults it
+
+
+@pytest.mark.parametrize(("paused", "held"), [((), False), (("n2",), False), (("n1",), True)])
+def test_ac_68_76_only_a_listed_node_is_held(paused: tuple[str, ...], held: bool) -> None:
+    found = provisioned(paused=paused)
+    found.ask("n1", PRE, "x")
+    found.rounds()
+    assert (found.jobs() == []) == held
+    assert found.state("n1") == ("UpgradePaused" if held else "PreDraining")
+    if held:
+        assert found.status["nodeUpgradeStatuses"]["n1"]["reason"] == "AdministrativelyPaused"
+        assert found.condition("Progressing")["message"] == "node upgrade paused: n1"
+
+
+def test_ac_69_70_82_the_answer_is_what_rancher_wrote() -> None:
+    found = drained()
+    assert found.state("n1") == "PreDrained"
+    assert found.annotation("n1", PRE_HOOK) == "first"
+    assert found.annotation("n2", PRE_HOOK) is None
+
+
+@pytest.mark.parametrize("state", ["PostDraining", "WaitingReboot"])
+def test_ac_73_a_node_does_not_go_back(state: str) -> None:
+    found = provisioned()
+    found.ask("n1", PRE, "first")
+    found.rounds()
+    found.set_status(nodeUpgradeStatuses={"n1": {"state": state}})
+    found.end_job(PRE_JOB)
+    found.rounds()
+    assert found.state("n1") == state
+
+
+def test_ac_72_75_a_failed_pre_drain_ends_the_plan_and_keeps_the_hooks() -> None:
+    found = provisioned()
+    found.ask("n1", PRE, "first")
+    found.rounds()
+    found.end_job(PRE_JOB, failed=True, message="it would not drain")
+    found.rounds()
+    assert (found.phase, found.state("n1")) == (FAILED, "PreDrainFailed")
+    assert found.condition("Progressing")["message"] == "node n1 upgrade failed: it would not drain"
+    assert found.jobs() == [PRE_JOB]
+    assert found.annotation("n1", PRE_HOOK) is None
+
+
+def test_ac_74_the_single_nodes_job() -> None:
+    found, failing = alone(), alone()
+    assert found.state("n1") == "SingleNodeUpgrading"
+    found.end_job(SINGLE_JOB)
+    found.rounds()
+    assert found.state("n1") == "WaitingReboot"
+    annotations = found.get("v1", "Node", "n1")["metadata"]["annotations"]
+    assert annotations[f"{PREFIX}pendingOSImage"] == NEW_OS
+    failing.end_job(SINGLE_JOB, failed=True, message="no")
+    failing.rounds()
+    assert (failing.phase, failing.state("n1")) == (FAILED, "SingleNodeUpgradeFailed")
+
+
+# ------------------------------------------------------------------------------------------------------ the hand-shake
+
+
+@pytest.mark.parametrize("phase", ["ClusterUpgrading", "MetadataPopulating", "CleanedUp"])
+def test_ac_79_no_job_outside_the_node_upgrade(phase: str) -> None:
+    found = upgrading("n1", "n2", states={})
+    found.set_status(currentPhase=phase)
+    found.ask("n1", PRE, "x")
+    found.rounds()
+    assert not [name for name in found.jobs() if "drain" in name]
+
+
+def test_ac_80_a_single_node_has_no_drain() -> None:
+    found = alone()
+    found.ask("n1", PRE, "x")
+    found.rounds()
+    assert found.jobs() == [SINGLE_JOB]
+
+
+def test_ac_81_83_post_drain_comes_after_the_answer() -> None:
+    found = drained()
+    assert found.jobs() == [PRE_JOB]
+    found.ask("n1", POST, "second")
+    found.rounds()
+    assert found.jobs() == [POST_JOB, PRE_JOB]
+    assert found.state("n1") == "PostDraining"
+
+
+def test_ac_84_85_a_node_that_waits_for_its_reboot_is_not_acknowledged() -> None:
+    found = rebooting()
+    assert found.state("n1") == "WaitingReboot"
+    assert found.annotation("n1", POST_HOOK) is None
+    found.reboot("n1")
+    found.rounds()
+    assert found.state("n1") == "PostDrained"
+    assert found.annotation("n1", POST_HOOK) == "second"
+    assert f"{PREFIX}pendingOSImage" not in found.get("v1", "Node", "n1")["metadata"].get("annotations", {})
+
+
+def test_ac_86_the_last_acknowledgement_is_repeated_after_the_last_node() -> None:
+    """Rancher asks once more while the plan is in NodeUpgraded: it is answered, or nothing would ever go on."""
+    found = upgrading(states={"n1": "PostDrained", "n2": "PostDrained"})
+    found.ask("n1", POST, "asked-late")
+    found.rounds()
+    found.ask("n2", POST, "asked-later")
+    found.rounds()
+    assert (found.annotation("n1", POST_HOOK), found.annotation("n2", POST_HOOK)) == ("asked-late", "asked-later")
+
+
+def test_ac_87_another_value_is_answered_and_the_job_is_not_repeated() -> None:
+    found = drained()
+    found.ask("n1", PRE, "first, again")
+    found.rounds()
+    assert found.annotation("n1", PRE_HOOK) == "first, again"
+    assert found.jobs() == [PRE_JOB]
+
+
+# ----------------------------------------------------------------------------------------------------- the node upgrade
+
+
+def test_ac_88_a_cluster_that_was_told_is_not_told_again() -> None:
+    found = upgrading(states={"n1": "ImagePreloaded", "n2": "ImagePreloaded"})
+    found.set_status(provisionGeneration=5)
+    found.rounds()
+    assert local(found) == cluster()["spec"]
+    found.ask("n1", PRE, "x")
+    found.rounds()
+    assert found.jobs() == [PRE_JOB]
+
+
+@pytest.mark.parametrize(("before", "after"), [(5, 6), (None, 1)])
+def test_ac_89_90_the_generation_goes_up_by_one(before: int | None, after: int) -> None:
+    same = cluster(before, kubernetes="v1.35.2+rke2r1")
+    found = provisioned(more=[same])
+    assert local(found)["rkeConfig"]["provisionGeneration"] == found.status["provisionGeneration"] == after
+    found.restart()
+    found.rounds()
+    assert local(found)["rkeConfig"]["provisionGeneration"] == after
+
+
+def test_ac_91_92_93_all_nodes_end_the_phase() -> None:
+    found = upgrading(states={"n1": "PostDrained", "n2": "PostDrained"})
+    found.until(lambda done: found.phase == "NodeUpgraded")
+    other = upgrading(states={"n1": "PostDrained", "n2": "PreDraining"})
+    other.rounds()
+    assert other.phase == "NodeUpgrading"
+
+
+def test_ac_94_a_failure_goes_before_a_pause() -> None:
+    found = provisioned(paused=("n2",))
+    found.ask("n1", PRE, "a")
+    found.ask("n2", PRE, "b")
+    found.rounds()
+    found.end_job(PRE_JOB, failed=True, message="no")
+    found.rounds()
+    assert found.phase == FAILED
+    assert found.condition("Progressing")["message"] == "node n1 upgrade failed: no"
+
+
+def test_ac_95_96_rancher_takes_the_last_acknowledgement() -> None:
+    """Ours differs: it is a wait that says for which Secret, and no error."""
+    found = upgrading(states={"n1": "PostDrained", "n2": "PostDrained"})
+    found.ask("n2", POST, "x")
+    found.rounds()
+    assert found.phase == "NodeUpgraded"
+    assert found.condition("Progressing")["message"] == "waiting for Rancher to complete node upgrades"
+    assert found.condition("Degraded")["status"] == "False"
+    found.ask("n2", POST, None)
+    found.rounds()
+    assert found.phase == "CleaningUp"
+
+
+# ----------------------------------------------------------------------------------------------------------- cleanup
+
+
+def to_the_end(found: Small) -> None:
+    """From wherever it is in or after the node upgrade; everybody else does at once what is asked of them."""
+    for _ in range(20):
+        if found.rounds().over:
+            return
+        for item in found.all("Plan"):
+            found.end_plan(item["metadata"]["name"])
+    raise AssertionError(found.phase)
+
+
+def cleaned_up(**more: Any) -> Small:
+    found = upgrading("n1", "n2", states={"n1": "PostDrained", "n2": "PostDrained"}, **more)
+    found.set_status(currentPhase="CleanedUp")
+    return found
+
+
+def test_ac_97_cleanup_of_nothing() -> None:
+    found = world("n1", "n2", without=("KubeVirt", "ManagedChart", "Cluster"))
+    found.set_status(currentPhase="CleanedUp", previousVersion="v1.7.1")
+    to_the_end(found)
+    assert found.phase == SUCCEEDED
+
+
+def job(name: str, plan_name: str, job_type: str) -> dict[str, Any]:
+    labels = {
+        f"{PREFIX}upgrade-plan": plan_name,
+        f"{PREFIX}upgrade-component": "node-upgrade",
+        f"{PREFIX}job-type": job_type,
+    }
+    pod = {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}
+    metadata = {"name": name, "namespace": "harvester-system", "labels": labels}
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": {"template": {"spec": pod}}}
+
+
+def test_ac_98_99_104_only_what_is_ours_goes() -> None:
+    found = cleaned_up()
+    kept = ["other-pre-drain", "up-node-upgrade-restore-vm-n1"]
+    found.create(job(kept[0], "other", "pre-drain"))
+    found.create(job(kept[1], "up", "restore-vm"))
+    found.create(job(PRE_JOB, "up", "pre-drain"))
+    found.create(job(POST_JOB, "up", "post-drain"))
+    to_the_end(found)
+    assert found.jobs() == kept
+
+
+def test_ac_100_a_strategy_that_we_did_not_set_stays() -> None:
+    found = cleaned_up()
+    to_the_end(found)
+    assert local(found)["rkeConfig"]["upgradeStrategy"] == STRATEGY
+
+
+def test_ac_101_102_only_our_annotation_leaves_the_node() -> None:
+    found = rebooting()
+    body = found.get("v1", "Node", "n1")
+    found.patch(body, {"metadata": {"annotations": {"else": "kept"}}})
+    found.reboot("n1")
+    found.rounds()
+    assert found.get("v1", "Node", "n1")["metadata"]["annotations"] == {"else": "kept"}
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_ac_103_the_descheduler_is_as_it_was(enabled: bool) -> None:
+    found = provisioned(more=[descheduler(enabled=enabled)])
+    addon = ("harvesterhci.io/v1beta1", "Addon", "descheduler", "kube-system")
+    assert found.get(*addon)["spec"]["enabled"] is False
+    found.delete_plan()
+    _abort(found)
+    assert found.get(*addon)["spec"]["enabled"] is enabled
+
+
+def _abort(found: Small) -> None:
+    for _ in range(10):
+        if found.rounds().over:
+            return
+        for item in found.all("Plan"):
+            found.end_plan(item["metadata"]["name"])
+    raise AssertionError("it is not over")
+
+
+# ------------------------------------------------------------------------------------------------------- our own fixes
+
+
+def test_fx_1_longhorns_wait_is_never_lowered() -> None:
+    assert setting(provisioned(more=[longhorn("3600")])) == "3600"
+    assert setting(provisioned(more=[longhorn("600")])) == "1800"
+
+
+def test_fx_2_a_plan_that_fails_early_touches_no_kubevirt() -> None:
+    found = world("n1", more=[facts({"n1": 140})])
+    before = found.get("kubevirt.io/v1", "KubeVirt", "kubevirt", "harvester-system")
+    found.rounds()
+    assert found.phase == FAILED
+    assert found.get("kubevirt.io/v1", "KubeVirt", "kubevirt", "harvester-system") == before
+    assert not [w for w in found.scene.client.log.writes if w.kind in ("KubeVirt", "ManagedChart", "Setting")]
+
+
+def test_fx_3_a_conflict_behind_the_record_keeps_the_first_original() -> None:
+    found = upgrading("n1", "n2", states={})
+    found.set_status(currentPhase="ClusterUpgraded")
+    found.scene.client.faults.add(Fault(trouble=Trouble.CONFLICT, verb="patch", kind="Setting", count=2))
+    for _ in range(4):
+        found.round()
+        found.restart()
+    assert setting(found) == "1800"
+    (loan,) = [item for item in found.status["borrowed"] if item["kind"] == "Setting"]
+    assert loan["value"] == "600"
+
+
+def test_fx_4_after_a_failed_node_the_hooks_stay_until_the_plan_is_deleted() -> None:
+    found = provisioned()
+    found.ask("n1", PRE, "x")
+    found.rounds()
+    found.end_job(PRE_JOB, failed=True)
+    to_the_end(found)
+    assert local(found)["rkeConfig"]["upgradeStrategy"] != STRATEGY
+    assert found.plan["metadata"]["finalizers"] == [f"{PREFIX}upgradeplan-cleanup"]
+    found.delete_plan()
+    _abort(found)
+    assert local(found)["rkeConfig"]["upgradeStrategy"] == STRATEGY
+
+
+def test_fx_5_a_pause_does_not_touch_what_runs() -> None:
+    found = alone()
+    (before,) = found.all("Job")
+    found.patch(found.plan, {"spec": {"nodeUpgradeOption": {"pauseNodes": ["n1"]}}})
+    found.rounds()
+    assert found.all("Job") == [before]
+    assert found.state("n1") == "SingleNodeUpgrading"
+
+
+def test_fx_6_of_two_plans_one_goes_on_and_the_other_after_it() -> None:
+    """Made in the same second, so by name: `rival` goes before `up`."""
+    found = world()
+    found.create(plan("rival"))
+    for _ in range(4):
+        found.round()
+        found.scene.reconciler.round("rival")
+    rival = found.get("management.harvesterhci.io/v1beta1", "UpgradePlan", "rival")
+    assert (found.phase, rival["status"]["currentPhase"]) == ("", "ISODownloading")
+    moment = rival["metadata"]["creationTimestamp"]
+    ended = {"type": "Progressing", "status": "False", "reason": "Failed", "message": "", "lastTransitionTime": moment}
+    found.patch(rival, {"status": {"currentPhase": "Failed", "conditions": [ended]}}, "status")
+    found.until(lambda done: found.phase == "ISODownloading")
+    assert found.condition("Available")["status"] == "True"
+
+
+def test_fx_7_a_failing_image_cleanup_is_a_warning() -> None:
+    scene = theatre("three-node", on_write=no_hook, fail=["image-cleanup"])
+    played = scene.play(lambda done: None)
+    assert played.succeeded
+    told = [
+        event for done in scene.rounds if done.decision for event in done.decision.events if event.type == "Warning"
+    ]
+    assert [event.reason for event in told] == ["StepWarning"]
+    assert "image-cleanup plan job(s) failed" in told[0].message
+
+
+def test_fx_8_an_unreachable_kubelet_is_asked_again() -> None:
+    found = world("n1")
+    found.scene.client.faults.add(Fault(trouble=Trouble.FAILED, verb="read", kind="Node", count=100))
+    done = found.rounds()
+    assert found.phase == "Initialized"
+    assert done.decision
+    assert done.decision.waits[0].unknown
+    assert done.recheck
+    found.scene.client.faults.clear()
+    found.rounds()
+    assert found.phase == "ISODownloading"
+
+
+def test_fx_9_the_same_os_needs_a_new_boot() -> None:
+    found = upgrading("n1", "n2", states={"n2": "PostDrained"}, more=[node("n1", os=NEW_OS)])
+    found.set_status(provisionGeneration=5)
+    found.ask("n1", PRE, "a")
+    found.rounds()
+    found.end_job(PRE_JOB)
+    found.rounds()
+    found.ask("n1", POST, "b")
+    found.rounds()
+    found.end_job(POST_JOB)
+    found.rounds()
+    assert (found.state("n1"), found.annotation("n1", POST_HOOK)) == ("WaitingReboot", None)
+    found.reboot("n1")
+    found.rounds()
+    assert (found.state("n1"), found.annotation("n1", POST_HOOK)) == ("PostDrained", "b")
+
+
+def test_fx_10_a_round_that_finds_nothing_new_writes_nothing() -> None:
+    found = provisioned()
+    found.ask("n1", PRE, "a")
+    found.rounds()
+    writes, before = len(found.scene.client.log.writes), found.plan
+    for _ in range(5):
+        found.scene.clock.advance(60)
+        found.round()
+    assert len(found.scene.client.log.writes) == writes
+    assert found.plan == before
