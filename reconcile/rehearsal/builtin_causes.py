@@ -6,7 +6,7 @@ Source: k8s.io/kubernetes 1.35, pkg/apis/*/validation; the rules that a mistake 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from typing import Any
 
 from reconcile.cluster.errors import Cause
@@ -45,11 +45,26 @@ def _selection_causes(body: Body) -> Iterator[Cause]:
 def _pod_causes(path: str, spec: Mapping[str, Any]) -> Iterator[Cause]:
     if not spec.get("containers"):
         yield _required(f"{path}.containers", "")
+    volumes = {volume["name"] for volume in spec.get("volumes") or ()}
+    names: set[str] = set()
     for group in ("initContainers", "containers"):
         for index, container in enumerate(spec.get(group) or ()):
-            for name in ("name", "image"):
-                if not container.get(name):
-                    yield _required(f"{path}.{group}[{index}].{name}", "")
+            yield from _container_causes(f"{path}.{group}[{index}]", container, volumes, names)
+
+
+def _container_causes(path: str, container: Mapping[str, Any], volumes: Set[str], names: set[str]) -> Iterator[Cause]:
+    """`names` are those of the containers before it, this one is added."""
+    for field in ("name", "image"):
+        if not container.get(field):
+            yield _required(f"{path}.{field}", "")
+    name = container.get("name", "")
+    if name in names:
+        yield Cause(field=f"{path}.name", message=f'Duplicate value: "{name}"', reason="FieldValueDuplicate")
+    names.add(name)
+    for index, mount in enumerate(container.get("volumeMounts") or ()):
+        if mount["name"] not in volumes:
+            field = f"{path}.volumeMounts[{index}].name"
+            yield Cause(field=field, message=f'Not found: "{mount["name"]}"', reason="FieldValueNotFound")
 
 
 def bare_pod_causes(body: Body) -> Iterator[Cause]:

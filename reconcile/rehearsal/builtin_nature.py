@@ -56,6 +56,9 @@ class BuiltinNature:
     def read(self, body: Body) -> dict[str, Any]:
         return self._types.read(self._definition, body)
 
+    def merged(self, body: Body) -> dict[str, Any]:
+        return self.read(body)
+
     def stored(self, body: Body) -> dict[str, Any]:
         return self._types.read(self._definition, body, empty_is_null=True)
 

@@ -15,6 +15,7 @@ from reconcile.rehearsal.backends import Backends
 from reconcile.rehearsal.client import EmbeddedClient, Hook, no_hook
 from reconcile.rehearsal.clock import Clock, rfc3339
 from reconcile.rehearsal.collector import Collector
+from reconcile.rehearsal.custom_nature import CustomNature
 from reconcile.rehearsal.deletion import Deletions
 from reconcile.rehearsal.registry import DEFINITION, Registry
 from reconcile.rehearsal.schema_files import packaged_definitions
@@ -68,6 +69,16 @@ class EmbeddedCluster:
         """Forgets history, as etcd does after some minutes: to a watch from before now it is gone."""
         with self.store.lock:
             self.store.compact()
+
+    @property
+    def unchecked_rules(self) -> tuple[str, ...]:
+        """The rules of definitions that need more of CEL than we have, and so are not run; each with its kind."""
+        return tuple(
+            f"{served.kind}: {text}"
+            for served in self.registry
+            if isinstance(served.nature, CustomNature)
+            for text in served.nature.unchecked
+        )
 
     def wake(self) -> None:
         """Lets open watches look at the clock and at their faults again."""

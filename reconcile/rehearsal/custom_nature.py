@@ -13,7 +13,7 @@ from reconcile.rehearsal.field_set import FieldSet
 from reconcile.rehearsal.kinds import STATUS, counted, replaced
 from reconcile.rehearsal.metadata_rules import invalid_metadata
 from reconcile.rehearsal.shape import OBJECT_META, PRESERVE, Schema
-from reconcile.rehearsal.structural import defaulted, invalid, pruned, unknown_fields
+from reconcile.rehearsal.structural import defaulted, denulled, invalid, pruned, unknown_fields
 from reconcile.rehearsal.walk import same
 from renderer.model.ref import Body, Kind
 
@@ -55,8 +55,10 @@ class CustomNature:
 
     def read(self, body: Body) -> dict[str, Any]:
         """Metadata is read as every object's is; the rest is pruned and defaulted by the schema."""
-        kept = body if self._relaxed else pruned(self._schema, body)
-        made: dict[str, Any] = defaulted(self._schema, kept)
+        return self.merged(denulled(self._schema, body if self._relaxed else pruned(self._schema, body)))
+
+    def merged(self, body: Body) -> dict[str, Any]:
+        made: dict[str, Any] = defaulted(self._schema, body)
         return {**made, "metadata": self._types.read(OBJECT_META, body.get("metadata") or {})}
 
     def stored(self, body: Body) -> dict[str, Any]:

@@ -34,6 +34,10 @@ class Nature(Protocol):
         """The object as the server understands it, defaults included."""
         ...
 
+    def merged(self, body: Body) -> dict[str, Any]:
+        """What an apply has merged, with its defaults: of a custom resource nothing is dropped any more."""
+        ...
+
     def stored(self, body: Body) -> dict[str, Any]:
         """The object as it comes back from the store: read once more, and what the store does not keep apart is one."""
         ...

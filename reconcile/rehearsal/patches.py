@@ -1,4 +1,7 @@
-"""JSON merge patch (RFC 7386) and JSON patch (RFC 6902). Pure: the body that goes in is not changed."""
+"""JSON merge patch (RFC 7386) and JSON patch (RFC 6902). Pure: the body that goes in is not changed.
+
+As in the API server, a `replace` of a name that is not there sets it.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,6 @@ def _applied(target: Any, operation: Mapping[str, Any]) -> Any:
     if name == "remove":
         return _edited(target, path, _removed)
     if name == "replace":
-        _at(target, path)
         return _edited(target, path, _setter(operation.get("value"), replaces=True))
     if name == "add":
         return _edited(target, path, _setter(operation.get("value"), replaces=False))
@@ -98,6 +100,6 @@ def _setter(value: Any, *, replaces: bool) -> Callable[[Any, str], Any]:
 
 def _placed(items: list[Any], step: str, value: Any, *, replaces: bool) -> list[Any]:
     index = len(items) if step == "-" else int(step)
-    if index > len(items):
+    if index + replaces > len(items):
         raise PatchFailed(f"index {step} is out of bounds")
     return [*items[:index], value, *items[index + replaces :]]

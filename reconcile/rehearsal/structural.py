@@ -38,8 +38,20 @@ def pruned(schema: Schema, body: Any) -> Any:
     return _prune(schema, body, _META)
 
 
+def denulled(schema: Schema, value: Any) -> Any:
+    """The value without nulls where null is not allowed and no default would take its place."""
+    if isinstance(value, dict):
+        return {
+            name: denulled(below, item) if (below := _below(schema, name)) is not None else item
+            for name, item in value.items()
+            if not (item is None and _never_null(_below(schema, name)))
+        }
+    items = schema.get("items")
+    return [denulled(items, item) for item in value] if isinstance(value, list) and items else value
+
+
 def defaulted(schema: Schema, value: Any) -> Any:
-    """The value with the schema's defaults in it, and without nulls at declared fields that may not be null."""
+    """The value with the schema's defaults in it, also in place of a null that is not allowed."""
     if isinstance(value, dict):
         return _defaulted_map(schema, value)
     items = schema.get("items")
@@ -51,7 +63,7 @@ def defaulted(schema: Schema, value: Any) -> Any:
 def invalid(schema: Schema, value: Any, path: str = "") -> Iterator[Cause]:
     """Everything that the schema's own words refuse, as a 422 lists it."""
     if value is None:
-        if not schema.get("nullable") and not schema.get(PRESERVE) and schema.get("type"):
+        if not schema.get("nullable") and schema.get("type"):
             yield _cause(
                 path, f'Invalid value: "null": {path} in body must be of type {schema["type"]}: "null"', "Type"
             )
@@ -154,9 +166,9 @@ def _kept(schema: Schema, name: str, item: Any, meta: tuple[str, ...]) -> Any:
 
 
 def _defaulted_map(schema: Schema, value: dict[str, Any]) -> dict[str, Any]:
-    out = {name: item for name, item in value.items() if not (item is None and _never_null(_below(schema, name)))}
+    out = dict(value)
     for name, member in (schema.get("properties") or {}).items():
-        if name not in out and "default" in member:
+        if "default" in member and (name not in out or (out[name] is None and not member.get("nullable"))):
             out[name] = member["default"]
     for name, item in out.items():
         below = _below(schema, name)
@@ -166,7 +178,7 @@ def _defaulted_map(schema: Schema, value: dict[str, Any]) -> dict[str, Any]:
 
 
 def _never_null(schema: Schema | None) -> bool:
-    return schema is not None and not schema.get("nullable")
+    return schema is not None and not schema.get("nullable") and "default" not in schema
 
 
 def _required(names: list[str], value: Any, path: str) -> Iterator[Cause]:

@@ -25,7 +25,7 @@ from reconcile.cluster.errors import (
 )
 from reconcile.rehearsal.clock import Clock, rfc3339
 from reconcile.rehearsal.field_set import path_text
-from reconcile.rehearsal.kinds import ServedKind
+from reconcile.rehearsal.kinds import Origin, ServedKind
 from reconcile.rehearsal.managed_fields import (
     Writer,
     after_apply,
@@ -142,7 +142,7 @@ class Writes:
             raise Invalid(ref_of(body), f"failed to merge: {error}") from error
         except ApplyConflict as conflict:
             raise _held(ref_of(body), conflict) from conflict
-        return self._read(served, merged)
+        return with_claims(served.nature.merged(without(merged)), claims_of(merged))
 
     def _check_config(self, served: ServedKind, body: Body, live: Body | None) -> None:
         ref = ref_of(body)
@@ -167,8 +167,14 @@ class Writes:
             raise Invalid(ref_of(body), f"strict decoding error: {message}", named)
 
     def _read(self, served: ServedKind, body: Body) -> dict[str, Any]:
-        """The object as the server reads it; claims are not the kind's to read."""
-        return with_claims(served.nature.read(without(body)), claims_of(body))
+        """The object as the server reads it; claims are not the kind's to read.
+
+        Of a custom resource an empty list of claims is none, so it does not reset them.
+        """
+        claims = claims_of(body)
+        if served.origin is not Origin.BUILTIN:
+            claims = claims or None
+        return with_claims(served.nature.read(without(body)), claims)
 
     def _stored(self, served: ServedKind, body: Body) -> dict[str, Any]:
         return with_claims(served.nature.stored(without(body)), claims_of(body))

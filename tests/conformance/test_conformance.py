@@ -9,6 +9,7 @@ import yaml
 from controlplane.cluster import ControlPlane
 
 from conformance.case import Case, cases
+from conformance.random_case import random_case
 from conformance.record import as_text
 from conformance.run import run
 from conformance.stages import EmbeddedStage, RealStage
@@ -31,6 +32,13 @@ def test_embedded(case: Case) -> None:
 @pytest.mark.controlplane
 def test_real(case: Case, real_stage: RealStage) -> None:
     assert as_text(run(case, real_stage)) == as_text(answers(case))
+
+
+@pytest.mark.parametrize("number", range(18))
+@pytest.mark.controlplane
+def test_both_stages_agree_on_random_writes(number: int, real_stage: RealStage) -> None:
+    case = random_case(number)
+    assert as_text(run(case, EmbeddedStage())) == as_text(run(case, real_stage))
 
 
 def test_there_are_enough_cases() -> None:
