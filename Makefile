@@ -19,12 +19,14 @@ install = $(if $(UV),$(UV) pip install -q --python $(BIN)/python $(1) ||) \
 help: ## say what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F '|' '{printf "make %-22s%s\n", $$1, $$2}'
 
-demo: $(READY) ## set everything up and render the upgrade of a three-node cluster
+demo: $(READY) ## set everything up, render the upgrade of a three-node cluster and rehearse it
 	$(BIN)/upgradeplan render examples/three-node --output-dir $(DEMO)
 	@echo
 	find $(DEMO) -type f | sort
 	@echo
 	head -24 $(DEMO)/*/index.yaml
+	@echo
+	$(BIN)/upgradeplan rehearse examples/three-node
 
 test: check $(READY) ## set everything up, then lint, types and all tests
 	@$(BIN)/python -m pytest
