@@ -685,6 +685,26 @@ def test_a_dry_run_changes_nothing(stage: Stage) -> None:
     assert stage.get(config_map()) is None
 
 
+def test_a_dry_run_of_giving_back_changes_nothing(stage: Stage) -> None:
+    manifest = borrowed(setting("1800"), **{"return": "always"})
+    stage.create(setting("600"))
+    _, loans = stage.take(manifest)
+    live = stage.there(setting())
+    plan = plan_return(manifest.body, spec_of(manifest), live, loans, Occasion.SUCCESS)
+    stage.requests()
+
+    applied = replace(stage.writer, dry_run=True).give_back(manifest.ref, live, plan.patch, last=True)
+
+    assert applied.outcome is Outcome.RETURNED
+    assert (applied.body or {})["value"] == "600"
+    assert stage.requests() == (0, 1)
+    assert stage.there(setting()) == live
+
+
+def test_a_record_holds_the_head_of_a_digest() -> None:
+    assert short_digest("sha256:0123456789abcdef") == short_digest("0123456789ab") == "0123456789ab"
+
+
 def test_the_garbage_collector_takes_what_a_gone_plan_owned(stage: Stage) -> None:
     stage.own(owned(config_map()))
     plan = KINDS.row(stage.plan.api_version, stage.plan.kind).kind

@@ -196,12 +196,12 @@ def _is_of(loan: Loan, step: RenderedStep, ref: Ref) -> bool:
 
 def _goes_back(body: Body, spec: Borrowed, originals: Iterable[Original]) -> Iterator[GoesBack]:
     for original in originals:
-        union = spec.union is not None and spec.union.path[: len(original.path)] == original.path
+        shared = spec.union.path if spec.union and spec.union.path[: len(original.path)] == original.path else None
         yield GoesBack(
-            path=spec.union.path if spec.union and union else original.path,
+            path=shared or original.path,
             value=original.value,
             occasions=tuple(map(str, occasions_of(body, spec, original))),
-            only_ours=union,
+            only_ours=shared is not None,
         )
 
 
