@@ -13,7 +13,7 @@ from theatre import ROOT, theatre
 from reconcile.rehearse.report import report_of
 from reconcile.report.progress import progress_lines, progress_of
 
-ENDS = {
+ENDS: dict[str, tuple[str, dict[str, Any]]] = {
     "succeeds": ("three-node", {}),
     "fails": ("three-node", {"fail": ["pre-drain on charlie-2-tink-system"]}),
     "stalls": ("three-node", {"stall": ["image-import"]}),
@@ -52,4 +52,5 @@ def test_every_stage_of_an_upgrade_and_its_report_fit_their_schemas(name: str) -
 @pytest.mark.parametrize("name", ["status", "explain", "rehearse"])
 def test_a_schema_refuses_what_it_does_not_know(name: str) -> None:
     assert not validator(name).is_valid({})
-    assert validator(name).schema["additionalProperties"] is False
+    body: Any = validator(name).schema
+    assert body["additionalProperties"] is False

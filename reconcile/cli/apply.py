@@ -12,7 +12,9 @@ import click
 
 from reconcile.cli.connect import Target, cluster_options, connect_to, dial, wall_clock, workshop_of
 from reconcile.cli.diff import inputs_of
+from reconcile.cli.journal import journal_at
 from renderer.cli.answer import say
+from renderer.cli.given import FILE
 from renderer.errors import ExitCode, problem
 
 if TYPE_CHECKING:
@@ -29,9 +31,16 @@ if TYPE_CHECKING:
 @click.option("--release", type=click.Path(), metavar="FILE|URL|ISO", help="As for render.")
 @click.option("--phase", metavar="NAME", help="Just this phase, once: apply it and wait for its gates.")
 @click.option("--yes", is_flag=True, help="Do not ask whether this is the cluster.")
+@click.option("--journal", type=FILE, metavar="FILE", help="Write every decision there, for `explain --replay`.")
 @cluster_options
 def apply(
-    files: tuple[str, ...], name: str | None, release: str | None, phase: str | None, yes: bool, target: Target
+    files: tuple[str, ...],
+    name: str | None,
+    release: str | None,
+    phase: str | None,
+    yes: bool,
+    journal: str | None,
+    target: Target,
 ) -> ExitCode:
     """Carry a plan through its phases from here, with live progress.
 
@@ -46,7 +55,7 @@ def apply(
 
         return apply_phase(target, inputs, name, phase)
     plan = name or _created(connection.cluster, inputs, target)
-    return _drive(connection, target, plan)
+    return _drive(connection, target, plan, journal)
 
 
 def _confirm(connection: Connection, yes: bool) -> None:
@@ -79,7 +88,7 @@ def _created(cluster: Cluster, inputs: Inputs | None, target: Target) -> str:
     return ref.name
 
 
-def _drive(connection: Connection, target: Target, plan: str) -> ExitCode:
+def _drive(connection: Connection, target: Target, plan: str, journal: str | None) -> ExitCode:
     from reconcile.act.schemas import packaged_schemas
     from reconcile.loop.assemble import Ingredients, assemble_manager
 
@@ -107,6 +116,7 @@ def _drive(connection: Connection, target: Target, plan: str) -> ExitCode:
             identity=f"apply-{random.getrandbits(64):x}",
             lease_namespace="harvester-system",
             on_round=on_round,
+            journal=journal_at(journal),
         )
     )
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -1,24 +1,30 @@
-"""`explain`: why a plan waits, in the words of what blocks it."""
+"""`explain`: why a plan waits, in the words of what blocks it, or where a journal's decisions would differ today."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import click
 
 from reconcile.cli.connect import Target, cluster_options, wall_clock
 from renderer.cli.answer import answer, output_option
+from renderer.cli.given import FILE
 from renderer.errors import ExitCode
 
 
 @click.command
 @click.argument("name", required=False, metavar="[PLAN]")
+@click.option("--replay", type=FILE, metavar="JOURNAL", help="Decide again what `run --journal` has written down.")
 @cluster_options
 @output_option
-def explain(name: str | None, target: Target, output: str) -> ExitCode:
+def explain(name: str | None, replay: str | None, target: Target, output: str) -> ExitCode:
     """Say why a plan waits, and what to do.
 
     Looks at what blocks: disruption budgets, virtual machines, volumes, machines that wait for their turn, image
-    imports, pods. Exit 1: the plan has failed; 3: the cluster is away.
+    imports, pods. Exit 1: the plan has failed, or a replayed decision differs; 3: the cluster is away.
     """
+    if replay is not None:
+        return _replay(Path(replay), name, target, output)
     from reconcile.cli.parts import parts_of, plan_named
     from reconcile.cluster.errors import Away
     from reconcile.loop.reconciler import Reconciler
@@ -33,3 +39,17 @@ def explain(name: str | None, target: Target, output: str) -> ExitCode:
         return ExitCode.CLUSTER
     answer(model, output, explanation_lines)
     return ExitCode.NO if model["failed"] else ExitCode.YES
+
+
+def _replay(path: Path, name: str | None, target: Target, output: str) -> ExitCode:
+    """Needs templates, and no cluster."""
+    from reconcile.cli.connect import workshop_of
+    from reconcile.loop.rendering import Rendering
+    from reconcile.loop.replay import replay
+    from reconcile.report.replay import replay_lines, replay_of
+
+    workshop = workshop_of(target.templates)
+    rendering = Rendering(workshop.catalog, workshop.templates, workshop.spec_fields)
+    model = replay_of(str(path), replay(path, rendering, name))
+    answer(model, output, replay_lines)
+    return ExitCode.YES if model["same"] else ExitCode.NO

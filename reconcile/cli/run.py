@@ -14,6 +14,8 @@ from uuid import uuid4
 import click
 
 from reconcile.cli.connect import Target, cluster_options, connect_to, dial, wall_clock, workshop_of
+from reconcile.cli.journal import journal_at
+from renderer.cli.given import FILE
 from renderer.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -33,7 +35,10 @@ if TYPE_CHECKING:
     default=lambda: "text" if sys.stderr.isatty() else "json",
     help="Text on a terminal, else JSON.",
 )
-def run(target: Target, namespace: str, health_address: str, leader_elect: bool, log_format: str) -> ExitCode:
+@click.option("--journal", type=FILE, metavar="FILE", help="Write every decision there, for `explain --replay`.")
+def run(
+    target: Target, namespace: str, health_address: str, leader_elect: bool, log_format: str, journal: str | None
+) -> ExitCode:
     """Run the loop: what the in-cluster Deployment does.
 
     Watches UpgradePlans and carries the oldest one through its phases. Ends on SIGTERM or Ctrl-C, after the write that
@@ -41,7 +46,7 @@ def run(target: Target, namespace: str, health_address: str, leader_elect: bool,
     """
     from reconcile.loop.health import HealthServer
 
-    manager = _manager(target, namespace if leader_elect else "", log_format)
+    manager = _manager(target, namespace if leader_elect else "", log_format, journal)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: manager.stop())
     health = HealthServer(health_address, lambda: manager.ready) if health_address else None
@@ -55,7 +60,7 @@ def run(target: Target, namespace: str, health_address: str, leader_elect: bool,
     return ExitCode.YES
 
 
-def _manager(target: Target, lease_namespace: str, log_format: str) -> Manager:
+def _manager(target: Target, lease_namespace: str, log_format: str, journal: str | None) -> Manager:
     from reconcile.act.schemas import packaged_schemas
     from reconcile.loop.assemble import Ingredients, assemble_manager
     from reconcile.loop.logs import json_lines, text_lines
@@ -74,6 +79,7 @@ def _manager(target: Target, lease_namespace: str, log_format: str) -> Manager:
             tell=lines(sys.stderr, wall_clock),
             identity=f"{socket.gethostname()}_{uuid4()}",
             lease_namespace=lease_namespace,
+            journal=journal_at(journal),
         )
     )
 

@@ -10,6 +10,7 @@ from typing import Any
 from reconcile.cluster.protocol import Cluster
 from reconcile.diff.schemas import Schemas
 from reconcile.loop.attention import Attention
+from reconcile.loop.journal import Entry, keep_nothing
 from reconcile.loop.lease import Election, Guarded
 from reconcile.loop.logs import RoundLog, Tell
 from reconcile.loop.manager import Manager, Running
@@ -43,6 +44,7 @@ class Ingredients:
     read: Read | None = None
     on_round: Callable[[Round], None] | None = None
     known: Mapping[str, Any] = field(default_factory=dict)
+    journal: Callable[[Entry], None] = keep_nothing
 
 
 def assemble_manager(given: Ingredients) -> Manager:
@@ -72,7 +74,7 @@ def assemble_manager(given: Ingredients) -> Manager:
     )
     log = RoundLog(given.tell)
     running = Running(
-        reconciler=Reconciler(parts),
+        reconciler=Reconciler(parts, given.journal),
         source=source,
         queue=WorkQueue(given.clock, given.random),
         attention=attention,

@@ -6,7 +6,7 @@ nothing. The round itself keeps nothing but how often gates passed, what was fet
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -23,6 +23,7 @@ from reconcile.decide.step import key_of
 from reconcile.decide.world import Unfetched, World
 from reconcile.loop.carry import Carrier, Result
 from reconcile.loop.contest import blocker_of
+from reconcile.loop.journal import Attended, Entry, Seen, keep_nothing
 from reconcile.loop.parts import Parts
 from reconcile.loop.sealing import approved_of, digests
 from reconcile.observe.facts import gather
@@ -78,8 +79,9 @@ class Round:
 class Reconciler:
     """Runs rounds. One plan at a time may be in a round; the caller sees to that."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: Parts, journal: Callable[[Entry], None] = keep_nothing) -> None:
         self._parts = parts
+        self._journal = journal
         self._memory: dict[str, Memory] = {}
 
     @property
@@ -98,7 +100,7 @@ class Reconciler:
         if isinstance(plan, Unseen):
             return Round(name=name, problems=(plan.why,), recheck=10.0)
         memory = self._memory.setdefault(name, Memory())
-        done = _PlanRound(self._parts, memory, plan).run()
+        done = _PlanRound(self._parts, memory, plan).run(self._journal)
         memory.over = done.over and not done.again
         return done
 
@@ -121,19 +123,22 @@ class _PlanRound:
         self.name = str(plan["metadata"]["name"])
         self.kinds = parts.kinds
 
-    def run(self) -> Round:
+    def run(self, journal: Callable[[Entry], None]) -> Round:
         try:
-            world, snapshot = self._observe()
+            seen = self._observe()
         except Problems as error:
             if isinstance(error, ClusterError):
                 raise
             return self._unrendered(error)
-        decision = decide(world)
+        world, decision = seen.world, decide(seen.world)
         self.memory.passes = decision.passes
-        written = self._write_status(decision.status)
-        if not written:
-            return Round(name=self.name, plan=self.plan, again=True)
-        results = self._act(decision, snapshot)
+        results: list[Result] = []
+        try:
+            if not self._write_status(decision.status):
+                return Round(name=self.name, plan=self.plan, again=True)
+            self._act(decision, seen.snapshot, results)
+        finally:
+            journal(Entry(seen=seen, decision=decision, results=tuple(results)))
         after = self._record(decision, results, world)
         self._tell(decision, results, world.rendered)
         self.memory.errors = tuple(r.problem for r in results if r.problem and not r.stale)
@@ -150,7 +155,7 @@ class _PlanRound:
 
     def look(self) -> Round:
         try:
-            world, _ = self._observe()
+            world = self._observe().world
         except Problems as error:
             if isinstance(error, ClusterError):
                 raise
@@ -159,24 +164,26 @@ class _PlanRound:
 
     # ----------------------------------------------------------------------------------------------------- observing
 
-    def _observe(self) -> tuple[World, Snapshot]:
+    def _observe(self) -> Seen:
         parts, status = self.parts, self.status
         objects = () if is_over(status) and not self._is_deleted() else gather(parts.source, self.plan)
-        rendered = parts.rendering.of(self.plan, status, objects, self.memory.fetched)
+        fetched = dict(self.memory.fetched)
+        rendered = parts.rendering.of(self.plan, status, objects, fetched)
         missing = self._fetch(rendered, status)
         if missing is None:  # something was read: render with it
-            rendered = parts.rendering.of(self.plan, status, objects, self.memory.fetched)
+            fetched = dict(self.memory.fetched)
+            rendered = parts.rendering.of(self.plan, status, objects, fetched)
             missing = {}
         scope = Scope(kinds=self.kinds, now=parts.now())
         snapshot = take(needs_of(self.plan, status, rendered, self.kinds, scope), parts.source, parts.readings)
-        approved = approved_of(self.plan)
+        approved, attended = approved_of(self.plan), Attended(parts.attended)
         world = World(
             plan=self.plan,
             rendered=rendered,
             kinds=self.kinds,
             look=snapshot,
             now=parts.now(),
-            attended=parts.attended,
+            attended=attended,
             blocker=None if is_over(status) else self._blocker(),
             fetched=frozenset(self.memory.fetched),
             unfetched=missing,
@@ -185,7 +192,7 @@ class _PlanRound:
             approved=approved,
             sealed=digests(parts.rendering.sealed(self.plan, objects, self.memory.fetched)).phases if approved else {},
         )
-        return world, snapshot
+        return Seen(world=world, snapshot=snapshot, objects=tuple(objects), fetched=fetched, attended=attended)
 
     def _is_deleted(self) -> bool:
         return bool(self.plan["metadata"].get("deletionTimestamp"))
@@ -236,12 +243,14 @@ class _PlanRound:
         self.parts.source.note(self.plan)
         return True
 
-    def _act(self, decision: Decision, snapshot: Snapshot) -> list[Result]:
+    def _act(self, decision: Decision, snapshot: Snapshot, results: list[Result]) -> None:
+        """Adds a result for each action, as far as it gets."""
         writer = Writer(
             cluster=self.parts.cluster, kinds=self.kinds, schemas=self.parts.schemas, plan=Plan.of(self.plan)
         )
         carrier = Carrier(self.parts, writer, self.plan, snapshot, decision.status.loans)
-        return [carrier.carry_out(action) for action in decision.actions]
+        for action in decision.actions:
+            results.append(carrier.carry_out(action))
 
     def _record(self, decision: Decision, results: list[Result], world: World) -> PlanStatus:
         after = recorded(decision.status, decision, results, world.rendered, self.parts.now())

@@ -1,0 +1,24 @@
+"""The journal that `--journal` names, and what is told of one that cannot be written."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from renderer.cli.answer import say
+
+if TYPE_CHECKING:
+    from reconcile.loop.journal import Entry
+
+
+def journal_at(file: str | None) -> Callable[[Entry], None]:
+    """Keeps nothing where no file is named."""
+    from reconcile.loop.journal import Journal, keep_nothing
+
+    return Journal(Path(file), _warn) if file else keep_nothing
+
+
+def _warn(text: str) -> None:
+    say([f"warning: {text}"], sys.stderr)

@@ -1,0 +1,227 @@
+"""Writes down what each round saw, decided and did, so that the decision can be made again: one JSON line a round.
+
+A body is written once a file and meant by its digest after that. Secrets are left out of bodies. The file is bounded:
+at its limit it becomes FILE.1 and a new one begins. A journal that cannot be written never holds up an upgrade.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from reconcile.decide.decision import Action, Apply, Borrow, Decision
+from reconcile.decide.world import World
+from reconcile.loop.carry import Result
+from reconcile.observe.collect import redacted
+from reconcile.observe.snapshot import Snapshot
+from reconcile.probes.look import Unseen
+from reconcile.status.plan import status_body
+from renderer.digest import digest_of
+from renderer.model.path import ABSENT
+from renderer.model.ref import Body, Ref
+
+LIMIT = 64 * 2**20
+FORMAT = 1
+
+Line = dict[str, Any]
+
+
+class Attended:
+    """Remembers what was asked of a clock that leaves outages out."""
+
+    def __init__(self, attended: Callable[[datetime], float]) -> None:
+        self._attended = attended
+        self.asked: dict[datetime, float] = {}
+
+    def __call__(self, since: datetime) -> float:
+        self.asked[since] = self._attended(since)
+        return self.asked[since]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """`objects` and `fetched` are what the rendering was made from, `world` what the decision is made from; `snapshot`
+    and `attended` are what the world looks at."""
+
+    world: World
+    snapshot: Snapshot
+    objects: tuple[Body, ...]
+    fetched: Mapping[str, Any]
+    attended: Attended
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One round. `results` is empty where the cluster went away while it was carried out."""
+
+    seen: Seen
+    decision: Decision
+    results: tuple[Result, ...] = ()
+
+
+def keep_nothing(entry: Entry) -> None:
+    """Where no journal is asked for."""
+
+
+class Journal:
+    """Appends to a file. `failed` is told once why it cannot be written; then nothing more is."""
+
+    def __init__(self, path: Path, failed: Callable[[str], None], limit: int = LIMIT) -> None:
+        self._path = path
+        self._failed = failed
+        self._limit = limit
+        self._known: set[str] = set()
+        self._waits: dict[str, list[str]] = {}
+        self._begun = False
+        self._broken = False
+
+    def __call__(self, entry: Entry) -> None:
+        """Writes a round that decided something, or that waits for something else than the one before."""
+        if self._broken or not self._is_news(entry):
+            return
+        try:
+            self._append(entry)
+        except (OSError, TypeError, ValueError) as error:
+            self._broken = True
+            self._failed(f"the journal {self._path} cannot be written: {error}")
+
+    def _is_news(self, entry: Entry) -> bool:
+        plan, decision = str(entry.seen.world.plan["metadata"]["name"]), entry.decision
+        waits = [wait.text for wait in decision.waits]
+        changed = self._waits.get(plan) != waits
+        self._waits[plan] = waits
+        before = entry.seen.world.plan.get("status") or {}
+        return changed or bool(decision.actions or decision.events) or status_body(decision.status) != before
+
+    def _append(self, entry: Entry) -> None:
+        if self._path.exists() and self._path.stat().st_size >= self._limit:
+            self._path.replace(self._path.with_name(f"{self._path.name}.1"))
+            self._known.clear()
+        line, bodies = line_of(entry)
+        line["bodies"] = {digest: body for digest, body in bodies.items() if digest not in self._known}
+        text = json.dumps(line, ensure_ascii=False, separators=(",", ":"), default=dict)
+        with self._path.open("a", encoding="utf-8") as stream:
+            stream.write(f"{self._gap()}{text}\n")
+        self._known |= set(bodies)
+
+    def _gap(self) -> str:
+        """A line that an earlier process could not finish is ended first."""
+        first, self._begun = not self._begun, True
+        if not first or not self._path.exists() or not self._path.stat().st_size:
+            return ""
+        with self._path.open("rb") as stream:
+            stream.seek(-1, 2)
+            return "" if stream.read(1) == b"\n" else "\n"
+
+
+def line_of(entry: Entry) -> tuple[Line, dict[str, Any]]:
+    """The line, and the bodies that it means by their digests."""
+    bodies: dict[str, Any] = {}
+
+    def keep(value: Any) -> str:
+        digest = digest_of(value)
+        bodies[digest] = value
+        return digest
+
+    def kept(body: Body | Unseen | None) -> Any:
+        if isinstance(body, Unseen):
+            return {"unseen": body.why}
+        return None if body is None else keep(without_secrets(body))
+
+    seen, world = entry.seen, entry.seen.world
+    line = {
+        "format": FORMAT,
+        "time": world.now.isoformat(),
+        "plan": keep(_plain_plan(world.plan)),
+        "facts": [kept(body) for body in seen.objects],
+        "fetched": {name: keep(value) for name, value in seen.fetched.items()},
+        "read": _snapshot(seen.snapshot, kept),
+        "memory": {
+            "passes": [[step, place, count] for (step, place), count in world.passes.items()],
+            "fetched": sorted(world.fetched),
+            "unfetched": {name: [item.why, item.absent] for name, item in world.unfetched.items()},
+            "errors": list(world.errors),
+            "attended": {since.isoformat(): seconds for since, seconds in seen.attended.asked.items()},
+            "sealed": dict(world.sealed),
+        },
+        "blocker": world.blocker,
+        "decision": decision_body(entry.decision),
+        "results": [{"action": _name(r.action), "problem": r.problem, "created": r.created} for r in entry.results],
+    }
+    return line, bodies
+
+
+def decision_body(decision: Decision) -> Line:
+    """A decision as plain data, by which two of them are compared."""
+    body = {
+        "status": status_body(decision.status),
+        "actions": [_action(action) for action in decision.actions],
+        "events": [[event.type, event.reason, event.message] for event in decision.events],
+        "waits": [_plain(wait) for wait in decision.waits],
+        "recheck": decision.recheck,
+        "again": decision.again,
+        "passes": sorted([step, place, count] for (step, place), count in decision.passes.items()),
+    }
+    plain: Line = json.loads(json.dumps(body, default=dict))
+    return plain
+
+
+def without_secrets(body: Body) -> Body:
+    """What is written of an object."""
+    return redacted(body)
+
+
+def _plain_plan(plan: Body) -> Body:
+    metadata = {key: value for key, value in plan["metadata"].items() if key != "managedFields"}
+    return {**plan, "metadata": metadata}
+
+
+def _snapshot(snapshot: Snapshot, kept: Callable[[Body | Unseen | None], Any]) -> Line:
+    return {
+        "objects": [[_ref(ref), kept(body)] for ref, body in snapshot.objects.items()],
+        "groups": [[_plain(group), _items(found, kept)] for group, found in snapshot.groups.items()],
+        "kubelets": {node: _reading(reading) for node, reading in snapshot.kubelets.items()},
+        "certificates": {address: _reading(reading) for address, reading in snapshot.certificates.items()},
+    }
+
+
+def _items(found: Iterable[Body] | Unseen, kept: Callable[[Body | Unseen | None], Any]) -> Any:
+    return {"unseen": found.why} if isinstance(found, Unseen) else [kept(body) for body in found]
+
+
+def _reading(reading: Any) -> Any:
+    return {"unseen": reading.why} if isinstance(reading, Unseen) else _plain(reading)
+
+
+def _action(action: Action) -> Line:
+    """What is done, and to which object; of a manifest just its digest."""
+    if isinstance(action, (Apply, Borrow)):
+        digest = digest_of(without_secrets(action.manifest.body))
+        patch = {"patch": _plain(action.patch)} if isinstance(action, Borrow) else {}
+        return {"action": _name(action), "step": _plain(action.step), "digest": digest, **patch}
+    return {"action": _name(action), **{field.name: _plain(getattr(action, field.name)) for field in fields(action)}}
+
+
+def _name(action: Action) -> str:
+    ref = action.manifest.ref if isinstance(action, (Apply, Borrow)) else getattr(action, "ref", "")
+    return f"{type(action).__name__} {ref}".strip()
+
+
+def _ref(ref: Ref) -> list[str]:
+    return [ref.api_version, ref.kind, ref.namespace, ref.name]
+
+
+def _plain(value: Any) -> Any:
+    if value is ABSENT:
+        return {"absent": True}
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else value

@@ -1,0 +1,178 @@
+"""The journal: a whole rehearsal's decisions are made again from it, alike; it is bounded, and holds no secret."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+from theatre import ROOT, theatre, workshop
+
+from reconcile.loop.drive import Drive
+from reconcile.loop.journal import Entry, Journal
+from reconcile.loop.reconciler import Reconciler
+from reconcile.loop.rendering import Rendering
+from reconcile.loop.replay import Replayed, replay
+from reconcile.rehearse.rehearsal import Theatre
+from renderer.cli.program import run
+from renderer.errors import Problems
+from renderer.model.ref import ref_of
+
+
+def rendering() -> Rendering:
+    shop = workshop()
+    return Rendering(shop.catalog, shop.templates, shop.spec_fields)
+
+
+def quiet(text: str) -> None:
+    raise AssertionError(text)
+
+
+def play(scene: Theatre, keep: Callable[[Entry], None], hours: float = 48) -> None:
+    drive = Drive(
+        Reconciler(scene.parts, keep),
+        scene.world,
+        scene.clock,
+        scene.attention,
+        settle=scene.cluster.collect,
+        on_round=lambda done: None,
+    )
+    drive.run(scene.name, timedelta(hours=hours))
+
+
+def lines_of(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def replayed(path: Path) -> list[Replayed]:
+    return list(replay(path, rendering()))
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The journal of a three-node upgrade to its end."""
+    path = tmp_path_factory.mktemp("journal") / "journal.jsonl"
+    play(theatre("three-node"), Journal(path, quiet))
+    return path
+
+
+def test_every_decision_of_a_whole_upgrade_is_made_again_alike(whole: Path) -> None:
+    found = replayed(whole)
+    assert len(found) > 50
+    assert [(line.line, line.problem, line.differs) for line in found if line.problem or line.differs] == []
+    lines = lines_of(whole)
+    assert lines[-1]["decision"]["status"]["currentPhase"] == "Succeeded"
+    assert any(line["results"] for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("example", "wishes"),
+    [
+        ("single-node", {}),
+        ("paused-node", {}),
+        ("three-node", {"fail": ["pre-drain on charlie-2-tink-system"]}),
+        ("three-node", {"away": ["5m at pre-drain"]}),
+    ],
+)
+def test_other_upgrades_are_made_again_alike(example: str, wishes: dict[str, Any], tmp_path: Path) -> None:
+    path = tmp_path / "j"
+    play(theatre(example, **wishes), Journal(path, quiet))
+    found = replayed(path)
+    assert len(found) > 10
+    assert [(line.line, line.problem, line.differs) for line in found if line.problem or line.differs] == []
+
+
+def test_a_body_is_written_once(whole: Path) -> None:
+    written = [digest for line in lines_of(whole) for digest in line["bodies"]]
+    assert len(written) == len(set(written))
+
+
+def changed(path: Path, edit: Callable[[dict[str, Any]], None], number: int = -1) -> Path:
+    lines = lines_of(path)
+    edit(lines[number])
+    copy = path.with_name("changed")
+    copy.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+    return copy
+
+
+def test_a_decision_that_comes_out_otherwise_is_shown(whole: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = changed(whole, lambda line: line["decision"]["status"].update(currentPhase="Elsewhere"))
+    differing = [line for line in replayed(path) if line.differs]
+    assert [line.line for line in differing] == [len(lines_of(whole))]
+    assert run(["upgradeplan", "explain", "--replay", str(path)]) == 1
+    out = capsys.readouterr().out
+    assert 'status.currentPhase: was "Elsewhere"' in out
+    assert "1 differ" in out
+
+
+def test_the_command_says_yes_and_has_the_form_of_its_schema(whole: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    schema = json.loads((ROOT / "schemas" / "replay.json").read_text(encoding="utf-8"))
+    for path, status in ((whole, 0), (changed(whole, lambda line: line.update(format=9)), 1)):
+        assert run(["upgradeplan", "explain", "--replay", str(path), "-o", "json"]) == status
+        model = json.loads(capsys.readouterr().out)
+        Draft202012Validator(schema).validate(model)
+        assert model["same"] is (status == 0)
+
+
+def test_lines_that_were_cut_off_are_named_and_the_rest_is_replayed(tmp_path: Path) -> None:
+    path = tmp_path / "j"
+    play(theatre("three-node"), Journal(path, quiet), hours=0.2)
+    whole = len(replayed(path))
+    path.write_text(path.read_text(encoding="utf-8") + '{"format":1,"bod', encoding="utf-8")
+    scene = theatre("three-node")
+    play(scene, Journal(path, quiet), hours=0.2)
+    found = replayed(path)
+    assert [line.line for line in found if line.problem] == [whole + 1]
+    assert len(found) == 2 * whole + 1
+    assert not any(line.differs for line in found)
+
+
+def test_the_journal_is_bounded_and_each_file_stands_for_itself(tmp_path: Path) -> None:
+    path = tmp_path / "j"
+    play(theatre("three-node"), Journal(path, quiet, limit=400_000))
+    old = tmp_path / "j.1"
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["j", "j.1"]
+    for file in (path, old):
+        assert file.stat().st_size < 800_000
+        assert [line.problem or line.differs for line in replayed(file) if line.problem or line.differs] == []
+
+
+def test_no_secret_is_written(tmp_path: Path) -> None:
+    scene = theatre("three-node")
+    secret = next(b for b in scene.cluster.store.everything() if b["kind"] == "Secret")
+    kind = scene.parts.kinds.row("v1", "Secret").kind
+    scene.cluster.client().patch(kind, ref_of(secret), {"data": {"plan": "aHVudGVyMg=="}})
+    path = tmp_path / "j"
+    play(scene, Journal(path, quiet), hours=1)
+    text = path.read_text(encoding="utf-8")
+    assert str(secret["metadata"]["name"]) in text
+    assert "aHVudGVyMg==" not in text
+    assert "stringData" not in text
+
+
+def test_a_journal_that_cannot_be_written_is_told_once_and_holds_nothing_up(tmp_path: Path) -> None:
+    told: list[str] = []
+    scene = theatre("three-node")
+    play(scene, Journal(tmp_path / "no" / "such" / "folder", told.append), hours=0.5)
+    assert len(told) == 1
+    assert "No such file" in told[0]
+    assert scene.reconciler.look(scene.name).plan["status"]["currentPhase"]  # type: ignore[index]
+
+
+def test_rounds_that_decide_nothing_new_are_not_written(tmp_path: Path) -> None:
+    path = tmp_path / "j"
+    scene = theatre("three-node", stall=["image-import"])
+    keep = Journal(path, quiet)
+    play(scene, keep, hours=1)
+    before = len(lines_of(path))
+    play(scene, keep, hours=1)
+    assert len(lines_of(path)) <= before + 2
+
+
+def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(Problems, match="cannot be read"):
+        replayed(tmp_path / "nothing")
