@@ -55,7 +55,7 @@ class Hosts:
         return self._timers.next_due()
 
     def order_reboot(self, node: str, os_image: str) -> None:
-        """The node reboots into this OS in a moment; its kubelet is up until then."""
+        """The node reboots in a moment, into this OS or, if empty, its own; its kubelet is up until then."""
         self._ordered[node] += 1
         self._reboots[node] = Reboot(number=self._ordered[node], os_image=os_image)
 
@@ -102,7 +102,7 @@ class Hosts:
         name = str(node["metadata"]["name"])
         info = status_of(node).get("nodeInfo") or {}
         failed = self._scene.script.fails(ACT, name, reboot.number - 1)
-        os_image = info.get("osImage", "") if failed else reboot.os_image
+        os_image = info.get("osImage", "") if failed or not reboot.os_image else reboot.os_image
         boot_id = str(uuid.uuid5(uuid.NAMESPACE_OID, f"{node['metadata']['uid']} {reboot.number}"))
         ready = {
             "type": "Ready",

@@ -60,11 +60,20 @@ class _Shelf:
 
     def __init__(self, bodies: Iterable[Body]) -> None:
         self.objects: dict[_Key, Body] = {}
+        self._is_sorted = True
         self.owned: dict[str, dict[_Key, Body]] = {}
         for body in bodies:
             self.put(body)
 
+    def sorted(self) -> Mapping[_Key, Body]:
+        """The objects by namespace and name, also those that came one by one."""
+        if not self._is_sorted:
+            self.objects = {key: self.objects[key] for key in sorted(self.objects)}
+            self._is_sorted = True
+        return self.objects
+
     def put(self, body: Body) -> None:
+        self._is_sorted = self._is_sorted and _key(body) in self.objects
         self.objects[_key(body)] = body
         for uid in _owners(body):
             self.owned.setdefault(uid, {})[_key(body)] = body
@@ -106,8 +115,8 @@ class Stage:
     # ------------------------------------------------------------------------------------------------------- reading
 
     def all(self, kind: KindName, namespace: str = "") -> tuple[Body, ...]:
-        """As the server lists them, what was made since then last; none where the cluster does not serve the kind."""
-        objects = self._shelf(kind).objects
+        """Ordered by namespace and name; none where the cluster does not serve the kind."""
+        objects = self._shelf(kind).sorted()
         return tuple(body for key, body in objects.items() if namespace in ("", key[0]))
 
     def find(self, kind: KindName, name: str, namespace: str = "") -> Body | None:
@@ -115,7 +124,8 @@ class Stage:
 
     def owned(self, kind: KindName, owner: Body) -> tuple[Body, ...]:
         """The objects of the kind that the owner owns."""
-        return tuple(self._shelf(kind).owned.get(str(owner["metadata"]["uid"]), {}).values())
+        found = self._shelf(kind).owned.get(str(owner["metadata"]["uid"]), {})
+        return tuple(found[key] for key in sorted(found))
 
     # ------------------------------------------------------------------------------------------------------- writing
 

@@ -32,6 +32,11 @@ Reader = Callable[[Ref, str, Mapping[str, str]], bytes]
 _SOON = timedelta(seconds=1)
 
 
+def unknown() -> object:
+    """Nobody can say whether the cluster has changed: each answer is another one."""
+    return object()
+
+
 def nobody(seconds: float) -> None:
     """Is told of outages where there is no API server to take away."""
 
@@ -39,12 +44,17 @@ def nobody(seconds: float) -> None:
 class World:
     """Harvester's world on one cluster. Not to be stepped from two threads."""
 
-    def __init__(self, scene: Scene, repo: Repo, hosts: Hosts, actors: tuple[Actor, ...]) -> None:
+    def __init__(
+        self, scene: Scene, repo: Repo, hosts: Hosts, actors: tuple[Actor, ...], version: Callable[[], object]
+    ) -> None:
         self.ledger = scene.ledger
         self.repo = repo
         self.hosts = hosts
         self._scene = scene
         self._actors = actors
+        self._version = version
+        self._seen = version()
+        self._rested: datetime | None = None
         self._again: datetime | None = None
 
     @classmethod
@@ -58,12 +68,14 @@ class World:
         away: Callable[[float], None] = nobody,
         end_pod: EndPod | None = None,
         real: bool = False,
+        version: Callable[[], object] = unknown,
     ) -> World:
         """A world that begins now, with the cluster as it is.
 
         `real`: Kubernetes' own controllers are at work, so only what they wait for is played. `away` is called with the
         seconds of an outage and has to make the API server unreachable for others; `end_pod` deletes a pod with grace
-        period 0, without which deleted pods stay on a real server.
+        period 0, without which deleted pods stay on a real server. `version` answers another value whenever the cluster
+        has changed; with it nothing is read while nothing happens. Only for a cluster that nobody writes to meanwhile.
         """
         ledger = Ledger()
         stage = Stage(cluster, kinds, end_pod=end_pod, real=real)
@@ -76,7 +88,7 @@ class World:
         controllers: tuple[Actor, ...] = () if real else (DeploymentController(scene), JobController(scene))
         actors: tuple[Actor, ...] = (ImageImport(scene), UpgradeController(scene), *controllers, pods, hosts)
         others: tuple[Actor, ...] = (Rancher(scene), machines, kubevirt, Longhorn(scene), Addons(scene), repo)
-        return cls(scene, repo, hosts, actors + others)
+        return cls(scene, repo, hosts, actors + others, version)
 
     @property
     def readers(self) -> Mapping[tuple[str, str], Reader]:
@@ -85,13 +97,27 @@ class World:
 
     def step(self, now: datetime) -> bool:
         """Lets everybody act once; whether anything was done. While the API server is away nobody can."""
-        self._again = None
         if self._scene.outage.is_on(now):
             self._again = self._scene.outage.until
             return False
-        self._scene.stage.refresh()
-        worked = [self._step(actor, now) for actor in self._actors]
-        return any(worked)
+        if self._version() != self._seen:
+            self._scene.stage.refresh()
+        elif self._rested is not None and not self._is_due(now):
+            return False
+        self._again = None
+        worked = any([self._step(actor, now) for actor in self._actors])  # noqa: C419 everybody acts
+        self._seen = self._version()
+        self._rested = None if worked else now
+        return worked
+
+    def _is_due(self, now: datetime) -> bool:
+        due = self.next_due()
+        return due is not None and due <= now
+
+    def reboot(self, node: str, os_image: str = "") -> None:
+        """Lets a node reboot out of turn, as if somebody had pulled its plug; into another OS if one is named."""
+        self.hosts.order_reboot(node, os_image)
+        self._rested = None
 
     def next_due(self) -> datetime | None:
         """When there will be something to do even if nobody else does anything; None if never."""

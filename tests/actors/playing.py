@@ -160,6 +160,7 @@ class Play(Hand):
             self.settings,
             script=script or Script(cues=cues),
             away=self.outages.append,
+            version=lambda: self.embedded.store.version,
         )
         for (kind, subresource), reader in self.world.readers.items():
             self.embedded.backends.serve_read(kind, subresource, reader)

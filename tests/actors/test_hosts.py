@@ -19,7 +19,7 @@ POST_DRAIN = f"NodeUpgrade/PostDrain/{NODE_1}"
 
 def rebooting(*cues: Any, os_image: str = NEW) -> Play:
     play = Play("three-node", *cues)
-    play.world.hosts.order_reboot(NODE_1, os_image)
+    play.world.reboot(NODE_1, os_image)
     return play
 
 
@@ -65,6 +65,13 @@ def test_with_the_same_os_only_the_boot_id_tells_of_it() -> None:
     assert play.boot_id(NODE_1) != boot
 
 
+def test_a_node_whose_plug_was_pulled_comes_up_as_it_was() -> None:
+    play = rebooting(os_image="")
+    boot = play.boot_id(NODE_1)
+    play.run()
+    assert (os_of(play), play.boot_id(NODE_1) == boot) == (OLD, False)
+
+
 def test_one_that_fails_comes_up_with_the_old_os() -> None:
     play = rebooting(cue("fail", "reboot", NODE_1))
     boot = play.boot_id(NODE_1)
@@ -93,7 +100,7 @@ def test_two_reboots_give_two_boot_ids() -> None:
     for _ in range(2):
         play.run()
         ids.add(play.boot_id(NODE_1))
-        play.world.hosts.order_reboot(NODE_1, NEW)
+        play.world.reboot(NODE_1, NEW)
     assert len(ids) == 3
 
 

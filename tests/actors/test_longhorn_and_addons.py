@@ -18,7 +18,7 @@ def robustness(play: Play) -> list[str]:
 
 def test_volumes_are_degraded_while_a_node_is_away_and_for_as_long_as_a_rebuild_takes() -> None:
     play = Play()
-    play.world.hosts.order_reboot(NODE_1, "Harvester v9")
+    play.world.reboot(NODE_1, "Harvester v9")
     play.wait(seconds=10)
     assert robustness(play) == ["degraded"] * 3
     play.wait(seconds=300 + 119)
@@ -33,7 +33,7 @@ def test_only_volumes_with_a_replica_there_are_touched_where_replicas_are_known(
     volumes = [volume["metadata"]["name"] for volume in play.all(VOLUME)]
     for name, node in zip(volumes, (NODE_1, "charlie-2-tink-system", "charlie-3-tink-system"), strict=True):
         play.create(replica(name, node))
-    play.world.hosts.order_reboot(NODE_1, "Harvester v9")
+    play.world.reboot(NODE_1, "Harvester v9")
     play.wait(seconds=60)
     assert robustness(play) == ["degraded", "healthy", "healthy"]
 
@@ -46,7 +46,7 @@ def replica(volume: str, node: str) -> Any:
 
 def test_a_rebuild_can_stall() -> None:
     play = Play("three-node", cue("stall", "volume-rebuild"))
-    play.world.hosts.order_reboot(NODE_1, "Harvester v9")
+    play.world.reboot(NODE_1, "Harvester v9")
     play.run()
     assert robustness(play) == ["degraded"] * 3
 

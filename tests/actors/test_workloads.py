@@ -78,7 +78,7 @@ def test_all_goes_with_the_deployment() -> None:
 def test_pods_are_not_ready_while_their_node_is_away() -> None:
     play = Play()
     deployment = with_repo(play)
-    play.world.hosts.order_reboot("charlie-1-tink-system", "Harvester v9")
+    play.world.reboot("charlie-1-tink-system", "Harvester v9")
     play.wait(seconds=60)
     assert sorted(ready_endpoints(play)) == [False, True]
     assert condition(play.again(deployment), "Available") == "False MinimumReplicasUnavailable"
