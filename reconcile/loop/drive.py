@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Protocol
 
-from reconcile.cluster.errors import Away, Throttled
+from reconcile.cluster.errors import Away, ClusterError, Throttled
 from reconcile.loop.attention import Attention
 from reconcile.loop.reconciler import Reconciler, Round
 
@@ -100,11 +100,13 @@ class Drive:
         raise AssertionError("the loop and the world go round without time passing")
 
     def _round(self, name: str) -> Round | None:
-        """None while the API server is away."""
+        """None while the API server is away, or where it refused what a round cannot go without."""
         try:
             done = self._reconciler.round(name)
         except (Away, Throttled):
             self._attention.lost()
+            return None
+        except ClusterError:
             return None
         self._attention.found()
         self._on_round(done)

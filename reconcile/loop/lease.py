@@ -64,8 +64,7 @@ class Election:
             held = self._attempt()
         except ClusterError:
             return self.leads()
-        if held:
-            self._held_until = started + RENEW_WITHIN
+        self._held_until = started + RENEW_WITHIN if held else float("-inf")
         return held
 
     def release(self) -> None:

@@ -1,0 +1,161 @@
+"""The plan's status: read back as written, patched by the smallest patch, and small enough for a thousand nodes."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rendering import render_made, three_nodes
+
+from reconcile.status.conditions import Condition, with_condition
+from reconcile.status.patch import merge_patch
+from reconcile.status.plan import PlanStatus, status_body, status_of
+from reconcile.status.record import OwnedObject, StepRecord, StepState
+from renderer.model.ref import Ref
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+LIMIT = 512 * 1024
+
+moments = st.integers(0, 10**6).map(lambda seconds: NOW + timedelta(seconds=seconds))
+words = st.text("abcDEF-/.~ é", min_size=1, max_size=8)
+names = st.from_regex(r"[a-z]([-a-z0-9.]{0,8}[a-z0-9])?", fullmatch=True)
+steps = st.from_regex(r"[A-Z][A-Za-z]{0,8}", fullmatch=True)
+refs = st.builds(Ref, api_version=st.just("batch/v1"), kind=st.just("Job"), namespace=names, name=names)
+objects = st.builds(OwnedObject, ref=refs, digest=st.from_regex(r"[0-9a-f]{12}", fullmatch=True))
+records = st.builds(
+    StepRecord,
+    state=st.sampled_from(StepState),
+    started=moments,
+    ended=st.none() | moments,
+    message=st.just("") | words,
+    objects=st.lists(objects, max_size=2).map(tuple),
+    captured=st.dictionaries(steps, words | st.integers(0, 9), max_size=2),
+)
+places = st.tuples(steps, st.none() | names)
+statuses = st.builds(
+    PlanStatus,
+    phase=steps,
+    node_states=st.dictionaries(names, st.fixed_dictionaries({"state": steps}), max_size=3),
+    records=st.dictionaries(places, st.dictionaries(steps, records, min_size=1, max_size=2), max_size=3),
+    done=st.dictionaries(st.tuples(steps, names), st.dictionaries(steps, words, min_size=1), max_size=3),
+    skipped=st.dictionaries(steps, words, max_size=2),
+    rest=st.dictionaries(st.sampled_from(["previousVersion", "ofAnotherVersion"]), words, max_size=2),
+)
+values = st.recursive(
+    st.booleans() | st.integers(0, 3) | words | st.lists(st.integers(0, 2), max_size=2),
+    lambda inner: st.dictionaries(st.sampled_from("abcd"), inner, max_size=3),
+    max_leaves=8,
+)
+bodies = st.dictionaries(st.sampled_from("abcd"), values, max_size=4)
+
+
+@given(statuses)
+@settings(max_examples=60, deadline=None)
+def test_a_status_is_read_as_it_was_written(status: PlanStatus) -> None:
+    body = status_body(status)
+    assert status_of({"status": json.loads(json.dumps(body))}) == status
+    assert status_body(status_of({"status": body})) == body
+
+
+def test_fields_of_another_version_are_kept() -> None:
+    body = {"currentPhase": "X", "later": {"a": [1, None]}, "nodeUpgradeStatuses": {"n": {"state": "New", "extra": 1}}}
+    assert status_body(status_of({"status": body})) == body
+
+
+def test_no_status_is_an_empty_one() -> None:
+    assert status_of({}) == PlanStatus()
+    assert status_body(PlanStatus()) == {}
+
+
+def merged(target: Any, patch: Any) -> Any:
+    """RFC 7386, section 2, word for word."""
+    if not isinstance(patch, dict):
+        return patch
+    result = dict(target) if isinstance(target, dict) else {}
+    for key, value in patch.items():
+        if value is None:
+            result.pop(key, None)
+        else:
+            result[key] = merged(result.get(key), value)
+    return result
+
+
+@given(bodies, bodies)
+@settings(max_examples=150, deadline=None)
+def test_a_patch_makes_one_body_of_the_other(old: dict[str, Any], new: dict[str, Any]) -> None:
+    patch = merge_patch(copy.deepcopy(old), copy.deepcopy(new))
+    assert merged(old, patch) == new
+    assert (patch == {}) == (old == new)
+
+
+@given(bodies, bodies)
+@settings(max_examples=60, deadline=None)
+def test_a_patch_says_nothing_that_is_so_already(old: dict[str, Any], new: dict[str, Any]) -> None:
+    for key in merge_patch(old, new):
+        assert old.get(key) != new.get(key) or (key in old) != (key in new)
+
+
+def test_a_node_that_only_moves_forward() -> None:
+    status = PlanStatus().with_node("n", "PostDraining")
+    assert status.with_node("n", "PreDrained") is status
+    assert status.with_node("n", "WaitingReboot").node_states["n"] == {"state": "WaitingReboot"}
+    failed = status.with_node("n", "PostDrainFailed", "Why", "because")
+    assert failed.node_states["n"] == {"state": "PostDrainFailed", "reason": "Why", "message": "because"}
+
+
+def test_a_conditions_time_moves_with_its_status_and_only_then() -> None:
+    said = Condition(type="Ready", status="False", reason="A", message="m")
+    first = with_condition((), said, now=NOW, generation=1)
+    later = NOW + timedelta(hours=1)
+    assert with_condition(first, said, now=later, generation=1) == first
+    other = with_condition(first, Condition(type="Ready", status="False", reason="B"), now=later, generation=1)
+    assert (other[0]["reason"], other[0]["lastTransitionTime"]) == ("B", first[0]["lastTransitionTime"])
+    turned = with_condition(first, Condition(type="Ready", status="True", reason="C"), now=later, generation=1)
+    assert turned[0]["lastTransitionTime"] == "2026-01-01T01:00:00Z"
+
+
+def test_what_is_folded_is_still_over() -> None:
+    done, skipped = StepRecord(state=StepState.COMPLETED, started=NOW, ended=NOW), StepState.SKIPPED
+    status = PlanStatus().with_record(("P", "A", "n"), done)
+    status = status.with_record(("P", "B", "n"), StepRecord(state=skipped, started=NOW, ended=NOW)).fold("P", "n")
+    assert not status.records
+    assert [status.is_over(("P", step, "n")) for step in "ABC"] == [True, True, False]
+    assert [status.has_completed(("P", step, "n")) for step in "ABC"] == [True, False, False]
+    assert status_of({"status": status_body(status)}) == status
+
+
+def thousand(count: int, *, in_flight: int) -> PlanStatus:
+    """Every node through every step that fans out; all but some are done. Step names are those of the real phases."""
+    plan = render_made(*three_nodes(version="v1.8.0", restoreVM=True)).plan
+    fanned = [
+        (phase.phase.name, item.step.name) for phase in plan.phases for item in phase.steps if item.step.node == "n1"
+    ]
+    status = PlanStatus(phase="NodeUpgrading")
+    records: dict[Any, Mapping[str, StepRecord]] = {}
+    nodes = [f"worker-{number:04}.rack-12.dc-1.example" for number in range(count)]
+    for node in nodes:
+        made = OwnedObject(
+            ref=Ref(api_version="batch/v1", kind="Job", namespace="harvester-system", name="x" * 63), digest="0" * 12
+        )
+        record = StepRecord(state=StepState.COMPLETED, started=NOW, ended=NOW + timedelta(hours=1), objects=(made,))
+        for phase, step in fanned:
+            records[phase, node] = {**records.get((phase, node), {}), step: record}
+    states = {node: {"state": "PostDrained"} for node in nodes}
+    status = PlanStatus(phase="NodeUpgrading", records=records, node_states=states)
+    for phase, node in list(records)[in_flight:]:
+        status = status.fold(phase, node)
+    return status
+
+
+@pytest.mark.parametrize("in_flight", [1, 50])
+def test_a_thousand_nodes_fit(in_flight: int) -> None:
+    """etcd refuses more than 1.5 MB; the plan may take a third of it (DESIGN, "Budgets")."""
+    body = status_body(thousand(1000, in_flight=in_flight))
+    assert len(body["steps"]["NodeUpgrade"]["done"]) == 1000 - in_flight
+    assert len(json.dumps(body, separators=(",", ":")).encode()) <= LIMIT
