@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconcile.borrow import claim
@@ -106,6 +106,7 @@ SCALARS = st.none() | st.booleans() | st.integers(-3, 3) | st.sampled_from(["", 
 LISTS = st.lists(st.one_of(SCALARS, st.dictionaries(KEYS, SCALARS, max_size=2)), max_size=3)
 TREES = st.recursive(SCALARS | LISTS, lambda below: st.dictionaries(KEYS, below, max_size=3), max_leaves=8)
 SPECS = st.dictionaries(KEYS, TREES, max_size=4)
+SAME_EACH_TIME = settings(derandomize=True, deadline=None)  # the machine may be busy
 
 
 def thing(spec: Any) -> dict[str, Any]:
@@ -113,6 +114,7 @@ def thing(spec: Any) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Thing", "metadata": metadata, "spec": spec}
 
 
+@SAME_EACH_TIME
 @given(wanted=SPECS, there=SPECS)
 def test_what_is_taken_is_given_back_exactly(wanted: Any, there: Any) -> None:
     """Whatever the shapes, the object is in the end what it was, null, empty and absent told apart."""
@@ -128,6 +130,7 @@ def test_what_is_taken_is_given_back_exactly(wanted: Any, there: Any) -> None:
     assert plan.settled == loans
 
 
+@SAME_EACH_TIME
 @given(wanted=SPECS, there=SPECS)
 def test_what_is_taken_is_what_the_manifest_says(wanted: Any, there: Any) -> None:
     spec, live = borrowed({"return": "never"}), with_version(thing(there))
@@ -141,6 +144,7 @@ def test_what_is_taken_is_what_the_manifest_says(wanted: Any, there: Any) -> Non
         assert after(live, taken.patch) != live
 
 
+@SAME_EACH_TIME
 @given(wanted=SPECS, there=SPECS, theirs=st.dictionaries(st.sampled_from("xyz"), TREES, min_size=1, max_size=2))
 def test_what_others_add_meanwhile_stays(wanted: Any, there: Any, theirs: Any) -> None:
     """Fields that neither we nor the object had, everywhere in it."""
