@@ -73,7 +73,9 @@ class Round:
     @property
     def over(self) -> bool:
         """The plan is gone, or has ended for good."""
-        return self.plan is None or (self.decision is not None and is_over(self.decision.status))
+        if self.plan is None:
+            return not self.problems  # one that could not be read is not gone
+        return self.decision is not None and is_over(self.decision.status)
 
 
 class Reconciler:
