@@ -9,17 +9,24 @@ from typing import Any
 
 import pytest
 import yaml
+from controlplane.cluster import ControlPlane
 from jsonschema import Draft202012Validator
-from theatre import ROOT, theatre
+from theatre import ROOT, inputs_of, theatre, workshop
 
+from reconcile.actors.seeding import seed
+from reconcile.cluster.client import connect
 from reconcile.cluster.errors import Away
+from reconcile.cluster.kubeconfig import find_access
 from reconcile.decide.decision import Wait
 from reconcile.loop.drive import Drive
+from reconcile.loop.reconciler import API_VERSION
 from reconcile.probes.look import Group, Unseen
 from reconcile.rehearse.rehearsal import Theatre
 from reconcile.report.causes.cause import Sight
 from reconcile.report.explain import GROUPS, absence_of, causes_of, explanation_lines, explanation_of
 from reconcile.status.times import time_of
+from renderer.cli.program import run
+from renderer.documents import plan_of
 from renderer.model.ref import Body, Ref
 
 CASES = sorted((Path(__file__).parent / "explain_cases").glob("*.yaml"))
@@ -118,6 +125,10 @@ def test_a_failed_plan_says_so() -> None:
     validate(model)
     assert model["failed"]
     assert model["phase"] == "Failed"
+    [cause] = [cause for cause in model["causes"] if cause["object"].startswith("Job ")]
+    assert cause["what"].startswith("has failed: ")
+    assert cause["node"] == "charlie-1-tink-system"
+    assert model["next"].startswith("read what it said: kubectl logs -n harvester-system job/")
 
 
 def test_what_may_not_be_read_is_said_and_the_rest_is_explained() -> None:
@@ -148,3 +159,56 @@ def test_explaining_writes_nothing_and_an_absent_server_has_its_own_words() -> N
     model = absence_of("up", Away("connection refused").problem.message, NOW)
     validate(model)
     assert "connection refused" in "\n".join(explanation_lines(model))
+
+
+KUBECONFIG = """
+apiVersion: v1
+kind: Config
+current-context: dead
+contexts: [{name: dead, context: {cluster: dead, user: nobody}}]
+clusters: [{name: dead, cluster: {server: "https://127.0.0.1:1"}}]
+users: [{name: nobody, user: {token: none}}]
+"""
+
+
+def test_the_command_explains_that_the_cluster_is_away(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "kubeconfig"
+    path.write_text(KUBECONFIG, encoding="utf-8")
+    assert run(["upgradeplan", "explain", "up", "--kubeconfig", str(path), "-o", "json"]) == 3
+    model = json.loads(capsys.readouterr().out)
+    validate(model)
+    assert [cause["object"] for cause in model["causes"]] == ["API server"]
+    assert model["next"] == "upgradeplan explain up"
+
+
+@pytest.mark.controlplane
+def test_the_commands_on_a_real_control_plane(
+    wiped_control_plane: ControlPlane, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = ["--kubeconfig", str(wiped_control_plane.kubeconfig)]
+    admin = connect(find_access({}, kubeconfig=target[1]), environ={}, now=lambda: datetime.now(UTC))
+    inputs = inputs_of("three-node")
+    kinds = workshop().catalog.kinds
+    bodies = [source.body for source in inputs.objects]
+    seed(admin, [body for body in bodies if body["kind"] != "EndpointSlice"], kinds)  # nobody is dialled there
+    plan = {key: value for key, value in plan_of(inputs).body.items() if key != "status"}
+    admin.create(kinds.row(API_VERSION, "UpgradePlan").kind, plan, field_manager="kubectl")
+    for name in ("explain", "status"):
+        assert run(["upgradeplan", name, *target, "-o", "json"]) == 0
+        model = json.loads(capsys.readouterr().out)
+        assert model["plan"] == plan["metadata"]["name"]
+        assert model["phase"] == ""
+    folder = tmp_path / "facts"
+    assert run(["upgradeplan", "facts", *target, "--output-dir", str(folder)]) == 0
+    told = capsys.readouterr()
+    assert "warning: kubelet of charlie-1-tink-system: " in told.err
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "components.yaml",
+        "nodes.yaml",
+        "rancher.yaml",
+        "settings.yaml",
+        "upgradeplan.yaml",
+        "versions.yaml",
+        "vms.yaml",
+    ]
+    assert run(["upgradeplan", "validate", str(folder)]) == 0

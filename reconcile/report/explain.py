@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 
-from reconcile.decide.decision import Wait
+from reconcile.decide.plan import FAILED
 from reconcile.loop.reconciler import Round
 from reconcile.observe.facts import MACHINE_PLAN_FIELDS
 from reconcile.observe.source import Source
@@ -42,6 +42,7 @@ SEARCHES: tuple[Callable[[Sight], Iterator[Cause]], ...] = (
     workloads.machines,
     storage.volumes,
     work.images,
+    work.failed_jobs,
     work.pods,
     work.stuck_plans,
     turns.unpicked,
@@ -52,13 +53,12 @@ SEARCHES: tuple[Callable[[Sight], Iterator[Cause]], ...] = (
 def explanation_of(done: Round, source: Source, now: datetime) -> Model:
     """Looks around and searches. Raises `Away` and its like; what could not be read is listed as unread."""
     sight, unread = _look(done, source, now)
-    waits = sight.waits
-    causes = causes_of(sight) if waits else ()
+    causes = causes_of(sight)
     progress = progress_of(done, now)
     kept = ("plan", "phase", "message", "waits", "problems", "at")
     return {
         **{key: progress[key] for key in kept},
-        "failed": progress["phase"] == "Failed",
+        "failed": progress["phase"] == FAILED,
         "causes": [_model(cause) for cause in causes],
         "unread": list(unread),
         "next": _next(progress, causes),
@@ -110,7 +110,8 @@ def explanation_lines(model: Model) -> Iterator[str]:
 def _look(done: Round, source: Source, now: datetime) -> tuple[Sight, tuple[str, ...]]:
     status = status_of(done.plan or {})
     waits = done.decision.waits if done.decision else ()
-    found = {group: source.list(group, _selector(group)) for group in _needed(waits)}
+    wanted = GROUPS if waits or status.phase == FAILED else ()  # nothing is read where nothing is waited for
+    found = {group: source.list(group, _selector(group)) for group in wanted}
     sight = Sight(
         plan=done.name,
         waits=tuple(waits),
@@ -120,11 +121,6 @@ def _look(done: Round, source: Source, now: datetime) -> tuple[Sight, tuple[str,
     )
     unread = tuple(f"{group.kind} objects: {item.why}" for group, item in found.items() if isinstance(item, Unseen))
     return sight, unread
-
-
-def _needed(waits: Iterable[Wait]) -> tuple[Group, ...]:
-    """Nothing is read where nothing is waited for."""
-    return GROUPS if any(True for _ in waits) else ()
 
 
 def _selector(group: Group) -> str:
@@ -147,6 +143,6 @@ def _model(cause: Cause) -> Model:
 
 
 def _next(progress: Model, causes: tuple[Cause, ...]) -> str:
-    if progress["phase"] == "Failed":
+    if progress["phase"] == FAILED and not causes:
         return f"kubectl describe upgradeplan {progress['plan']}"
     return causes[0].remedy if causes else f"upgradeplan status {progress['plan']} --watch"

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import Any
 
-from reconcile.objects import label
+from reconcile.objects import label, node_name
 from reconcile.report.causes.cause import (
     IMAGES,
     JOBS,
@@ -63,6 +63,20 @@ def pods(sight: Sight) -> Iterator[Cause]:
                 node=text(pod, "spec", "nodeName"),
                 since=text(pod, "metadata", "creationTimestamp"),
                 remedy=remedy or f"kubectl describe pod -n {ref.namespace} {ref.name}",
+            )
+
+
+def failed_jobs(sight: Sight) -> Iterator[Cause]:
+    """Jobs of the plan that have failed, kept as evidence with their logs."""
+    for job in sight.ours(JOBS):
+        failed, ref = condition_of(job, "Failed"), ref_of(job)
+        if failed.get("status") == "True":
+            yield Cause(
+                object=str(ref),
+                what=f"has failed: {failed.get('message') or failed.get('reason') or 'no reason given'}",
+                node=node_name(job),
+                since=text(failed, "lastTransitionTime"),
+                remedy=f"read what it said: kubectl logs -n {ref.namespace} job/{ref.name} --all-containers",
             )
 
 
