@@ -1,0 +1,101 @@
+"""`decide` is pure: it changes nothing that it is given, says the same twice, and needs no memory of the loop's."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from loop_world import PRE, Small, upgrading, world
+
+import reconcile.loop.reconciler as loop
+from reconcile.decide.decision import Decision, SetFinalizer
+from reconcile.decide.plan import decide
+from reconcile.decide.world import World
+from reconcile.rehearsal.faults import Fault, Trouble
+
+
+@pytest.fixture
+def worlds(monkeypatch: pytest.MonkeyPatch) -> list[World]:
+    """Every world that a decision is made of from now on."""
+    seen: list[World] = []
+
+    def watched(given: World) -> Decision:
+        seen.append(given)
+        return decide(given)
+
+    monkeypatch.setattr(loop, "decide", watched)
+    return seen
+
+
+def draining() -> Small:
+    found = upgrading(states={"n1": "ImagePreloaded", "n2": "PostDrained"})
+    found.ask("n1", PRE, "x")
+    found.rounds()
+    return found
+
+
+def test_it_changes_nothing_and_says_the_same_twice(worlds: list[World]) -> None:
+    draining()
+    assert len(worlds) >= 3
+    for given in worlds:
+        plan, passes = copy.deepcopy(given.plan), dict(given.passes)
+        first, second = decide(given), decide(given)
+        assert first == second
+        assert (given.plan, given.passes) == (plan, passes)
+        assert repr(first) == repr(second)
+
+
+def test_a_round_without_news_decides_nothing(worlds: list[World]) -> None:
+    draining()
+    last = decide(worlds[-1])
+    assert (last.actions, last.events, last.again) == ((), (), False)
+    assert last.waits
+
+
+def test_a_wait_that_takes_too_long_is_said_and_is_no_failure(worlds: list[World]) -> None:
+    draining()
+    late = replace(worlds[-1], now=worlds[-1].now + timedelta(hours=2), attended=lambda since: 7200.0)
+    found = decide(late)
+    degraded: Any = found.status.condition("Degraded")
+    assert (degraded["status"], degraded["reason"]) == ("True", "WaitingLong")
+    assert "pre-drain-n1" in degraded["message"]
+    assert found.status.phase == "NodeUpgrading"
+
+
+def test_time_that_the_server_was_away_does_not_count(worlds: list[World]) -> None:
+    draining()
+    late = replace(worlds[-1], now=worlds[-1].now + timedelta(hours=2), attended=lambda since: 60.0)
+    degraded: Any = decide(late).status.condition("Degraded")
+    assert degraded["status"] == "False"
+
+
+def test_errors_of_the_last_round_are_said(worlds: list[World]) -> None:
+    draining()
+    degraded: Any = decide(replace(worlds[-1], errors=("it was refused",))).status.condition("Degraded")
+    assert (degraded["reason"], degraded["message"]) == ("ReconcileError", "it was refused")
+
+
+def test_a_rendering_that_nobody_approved_is_not_entered(worlds: list[World]) -> None:
+    """The digest that was approved is not what would run now: the phase is not entered, and both are named."""
+    found = world()
+    found.rounds()
+    given = next(item for item in worlds if not (item.plan.get("status") or {}).get("currentPhase"))
+    refused = decide(replace(given, approved={"Initialize": "sha256:a"}, sealed={"Initialize": "sha256:b"}))
+    assert refused.status.phase == ""
+    assert "sha256:a" in refused.waits[0].text
+    assert "sha256:b" in refused.waits[0].text
+    agreed = decide(replace(given, approved={"Initialize": "sha256:a"}, sealed={"Initialize": "sha256:a"}))
+    assert agreed.status.phase == "Initializing"
+    assert agreed.actions == (SetFinalizer(present=True),)
+
+
+def test_a_plan_that_could_not_be_read_is_not_gone() -> None:
+    found = world()
+    found.scene.client.faults.add(Fault(trouble=Trouble.FAILED, verb="get", kind="UpgradePlan"))
+    done = found.round()
+    assert done.problems
+    assert not done.over
+    assert done.recheck
