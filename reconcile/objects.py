@@ -12,6 +12,9 @@ from typing import Any
 
 from renderer.model.ref import Body
 
+FIELD_MANAGER = "upgradeplan"
+"""The field manager of everything that we write."""
+
 PLAN_LABEL = "management.harvesterhci.io/upgrade-plan"
 """Names the plan on every object that it owns."""
 

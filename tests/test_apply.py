@@ -27,7 +27,8 @@ from reconcile.borrow.take import Taking, plan_take
 from reconcile.cluster.client import connect
 from reconcile.cluster.errors import AlreadyExists, Away, Conflict, NotFound
 from reconcile.cluster.kubeconfig import find_access
-from reconcile.cluster.protocol import FIELD_MANAGER, Cluster
+from reconcile.cluster.protocol import Cluster
+from reconcile.objects import FIELD_MANAGER
 from reconcile.rehearsal.access import Rbac
 from reconcile.rehearsal.clock import SimulatedClock
 from reconcile.rehearsal.cluster import EmbeddedCluster

@@ -20,7 +20,7 @@ from reconcile.borrow.fields import Patch, fields_of, patch_of, standing
 from reconcile.borrow.give_back import ReturnPlan, plan_return
 from reconcile.borrow.loan import Loan, Original, on_loan, path_of, pointer, record, settle
 from reconcile.borrow.take import TakePlan, Taking, plan_take
-from reconcile.cluster.protocol import FIELD_MANAGER
+from reconcile.objects import FIELD_MANAGER
 from reconcile.rehearsal.patches import json_patched, merge_patched
 from renderer.catalog.declare import step_from
 from renderer.documents import PLAN_API_VERSION, Source, without_lines

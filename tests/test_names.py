@@ -1,4 +1,4 @@
-"""Names are those of the existing manager, whose rule is wrangler's SafeConcatName, so that a plan finds its objects."""
+"""Names are those of the existing manager, whose rule is wrangler's SafeConcatName: a plan finds its objects by them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Support for tests of the loop: an example as a theatre, its end as plain data, a loop that is killed and restarted."""
+"""Support for tests of the loop: an example as a theatre, its end as plain data, a loop killed and begun anew."""
 
 from __future__ import annotations
 

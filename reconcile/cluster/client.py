@@ -16,7 +16,6 @@ from reconcile.cluster.kubeconfig import Access
 from reconcile.cluster.paths import collection_path, object_path, require_complete
 from reconcile.cluster.permission import Permission
 from reconcile.cluster.protocol import (
-    FIELD_MANAGER,
     Answer,
     Cluster,
     EventType,
@@ -27,6 +26,7 @@ from reconcile.cluster.protocol import (
     WatchEvent,
 )
 from reconcile.cluster.refusal import Call, refusal, refusal_of_event
+from reconcile.objects import FIELD_MANAGER
 from renderer.model.ref import Body, Kind, Ref, ref_of
 
 _PAGE = 500

@@ -12,10 +12,8 @@ from enum import StrEnum
 from typing import Protocol
 
 from reconcile.cluster.permission import Permission
+from reconcile.objects import FIELD_MANAGER
 from renderer.model.ref import Body, Kind, Ref
-
-FIELD_MANAGER = "upgradeplan"
-"""The field manager of everything that we write, unless a call names another."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from reconcile.decide.decision import Remove, RemoveTrace, SetFinalizer, Wait
 from reconcile.decide.draft import Draft
-from reconcile.decide.giving import give_back, give_orphans_back, orphaned
+from reconcile.decide.giving import give_back, give_orphans_back, orphaned, release
 from reconcile.decide.phase import all_steps
 from reconcile.decide.step import Progress, advance, key_of
 from reconcile.objects import PLAN_LABEL
@@ -33,7 +33,8 @@ def end(draft: Draft, occasion: Occasion) -> bool:
     settled.append(give_orphans_back(draft, orphaned(draft, steps), occasion))
     if occasion is Occasion.FAILURE:
         return all(settled)
-    return all([*settled, _remove(draft, steps, occasion), _remove_traces(draft, steps)])
+    released = all(settled) and release(draft, steps)
+    return all([released, _remove(draft, steps, occasion), _remove_traces(draft, steps)])
 
 
 def set_finalizer(draft: Draft, *, present: bool) -> None:

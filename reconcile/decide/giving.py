@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from reconcile.borrow.claim import release_of
 from reconcile.borrow.give_back import plan_return
-from reconcile.borrow.loan import Loan
+from reconcile.borrow.loan import Loan, on_loan
 from reconcile.decide.decision import GiveBack, Wait
 from reconcile.decide.draft import Draft
+from reconcile.objects import FIELD_MANAGER
 from reconcile.probes.look import Unseen
 from renderer.model.phase import Borrowed, Occasion
 from renderer.model.ref import Body, Ref
@@ -48,6 +50,22 @@ def give_orphans_back(draft: Draft, loans: Iterable[Loan], occasion: Occasion) -
         mine = [loan for loan in found if loan.ref == ref]
         settled = _give(draft, ref, mine, {}, _unknown(occasion), occasion) and settled
     return settled
+
+
+def release(draft: Draft, steps: Iterable[RenderedStep]) -> bool:
+    """Takes our claim off objects on which nothing is on loan any more: fields that are never given back leave one.
+    Returns whether none is left."""
+    refs = dict.fromkeys(manifest.ref for item in steps for manifest in item.manifests if manifest.borrowed)
+    claimed = [ref for ref in refs if _has_claim(draft, ref)]
+    draft.actions += [GiveBack(ref=ref, patch=None, settled=()) for ref in claimed]
+    return not claimed
+
+
+def _has_claim(draft: Draft, ref: Ref) -> bool:
+    live = draft.world.look.get(ref)
+    if live is None or isinstance(live, Unseen) or on_loan(draft.status.loans, ref):
+        return False
+    return bool(release_of(live, FIELD_MANAGER))
 
 
 def _give(draft: Draft, ref: Ref, loans: list[Loan], body: Body, spec: Borrowed, occasion: Occasion) -> bool:

@@ -13,7 +13,8 @@ from typing import Any
 
 from reconcile.cluster.errors import AlreadyExists, Away, ClusterError, Conflict, NotFound
 from reconcile.cluster.permission import Permission
-from reconcile.cluster.protocol import FIELD_MANAGER, Answer, Cluster, Listing, Propagation, Selection, Verdict, Window
+from reconcile.cluster.protocol import Answer, Cluster, Listing, Propagation, Selection, Verdict, Window
+from reconcile.objects import FIELD_MANAGER
 from renderer.model.ref import Body, Kind, Ref
 
 LEASE = Kind(api_version="coordination.k8s.io/v1", kind="Lease", plural="leases", namespaced=True)
