@@ -190,6 +190,8 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
     outside = tmp_path / "outside.yaml"
     outside.write_text("kind: [")
     (folder / "yamls" / "cluster" / "settings.yaml").symlink_to(outside)
+    unpacked(tmp_path / "elsewhere", {"volumes.yaml": listed({**NODE, "metadata": {"name": "node-2"}})})
+    (folder / "yamls" / "cluster" / "linked").symlink_to(tmp_path / "elsewhere")
     path = zipped(tmp_path / "b.zip", {NODES: listed(NODE)})
     with zipfile.ZipFile(path, "a") as archive:
         link = zipfile.ZipInfo("supportbundle_1/yamls/cluster/settings.yaml")

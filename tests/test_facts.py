@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,6 +31,7 @@ from renderer.model.ref import Body, Ref
 EXAMPLE = ROOT / "examples" / "three-node"
 KINDS = workshop().catalog.kinds
 PASSWORD = "hunter2-correct-horse"
+ENCODED = base64.b64encode(PASSWORD.encode()).decode()
 
 
 def nobody(address: str, port: int) -> datetime | None:
@@ -114,8 +116,8 @@ SECRETIVE: list[Body] = [
             "annotations": {"kubectl.kubernetes.io/last-applied-configuration": PASSWORD},
         },
         "type": "rke.cattle.io/machine-plan",
-        "data": {"plan": PASSWORD},
-        "stringData": {"plan": PASSWORD},
+        "data": {"plan": ENCODED},
+        "stringData": {"probes": PASSWORD},
     },
     {
         "apiVersion": "kubevirt.io/v1",
@@ -151,6 +153,7 @@ def test_no_secret_is_collected(body: Body) -> None:
     files = as_files(collected_from(cluster.client()))
     assert body["metadata"]["name"] in "".join(files.values())
     assert PASSWORD not in "".join(files.values())
+    assert ENCODED not in "".join(files.values())
 
 
 def test_names_of_secrets_stay_and_so_does_what_is_no_text() -> None:

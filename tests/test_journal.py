@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
-from theatre import ROOT, theatre, workshop
+from theatre import ROOT, START, theatre, workshop
 
+from reconcile.decide.world import Unfetched
 from reconcile.loop.drive import Drive
-from reconcile.loop.journal import Entry, Journal
+from reconcile.loop.journal import Entry, Journal, line_of
 from reconcile.loop.reconciler import Reconciler
 from reconcile.loop.rendering import Rendering
-from reconcile.loop.replay import Replayed, replay
+from reconcile.loop.replay import Replayed, replay, world_from
+from reconcile.probes.look import CertificateReading, Group, KubeletReading, Unseen
 from reconcile.rehearse.rehearsal import Theatre
 from renderer.cli.program import run
 from renderer.errors import Problems
-from renderer.model.ref import ref_of
+from renderer.model.ref import Ref, ref_of
 
 
 def rendering() -> Rendering:
@@ -84,6 +87,35 @@ def test_other_upgrades_are_made_again_alike(example: str, wishes: dict[str, Any
     found = replayed(path)
     assert len(found) > 10
     assert [(line.line, line.problem, line.differs) for line in found if line.problem or line.differs] == []
+
+
+def test_all_that_a_decision_sees_is_read_back() -> None:
+    entries: list[Entry] = []
+    play(theatre("three-node"), entries.append, hours=0.2)
+    last = entries[-1]
+    group = Group(api_version="v1", kind="Node", labels=(("a", "b"),))
+    last.seen.snapshot.groups[group] = Unseen(why="forbidden")
+    last.seen.snapshot.objects[Ref(api_version="v1", kind="Node", name="gone")] = None
+    last.seen.snapshot.kubelets["a"] = KubeletReading(capacity_bytes=5, used_bytes=None)
+    last.seen.snapshot.certificates["b"] = CertificateReading(not_after=START)
+    last.seen.attended.asked[START] = 7.5
+    world = replace(
+        last.seen.world,
+        passes={("A/B", 1): 2},
+        unfetched={"list": Unfetched(why="404", absent=True)},
+        errors=("refused",),
+        blocker="another",
+        sealed={"A": "sha256:1"},
+    )
+    line, bodies = line_of(replace(last, seen=replace(last.seen, world=world)))
+    back = world_from(json.loads(json.dumps(line)), json.loads(json.dumps(bodies)), rendering())
+    for name in ("now", "passes", "unfetched", "errors", "blocker", "sealed", "fetched", "approved", "rendered"):
+        assert getattr(back, name) == getattr(world, name), name
+    assert back.look.list(group) == Unseen(why="forbidden")
+    assert back.look.get(Ref(api_version="v1", kind="Node", name="gone")) is None
+    assert back.look.kubelet("a") == KubeletReading(capacity_bytes=5, used_bytes=None)
+    assert back.look.certificate("b") == CertificateReading(not_after=START)
+    assert back.attended(START) == 7.5
 
 
 def test_a_body_is_written_once(whole: Path) -> None:

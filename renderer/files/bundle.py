@@ -54,7 +54,6 @@ class _Member:
     """One file of a bundle: `name` is its path as the bundle has it."""
 
     name: str
-    size: int
     open: Callable[[], BinaryIO]
 
 
@@ -96,8 +95,6 @@ def _read(bundle: str, members: Iterable[_Member], joint: str) -> Reading:
 
 def _content(member: _Member, file: str) -> bytes:
     """Never more than the limit is unpacked, whatever size the archive says."""
-    if member.size > LARGEST:
-        raise _too_large(f"is larger than {LARGEST // 2**20} MiB", file)
     try:
         with member.open() as stream:
             data = stream.read(LARGEST + 1)
@@ -134,8 +131,8 @@ def _in_folder(root: Path) -> Iterator[_Member]:
     """Links are not followed: an unpacked archive may point anywhere."""
     for folder, _, names in os.walk(root / YAMLS, followlinks=False):
         for path in (Path(folder, name) for name in names if name in _FILES):
-            if stat.S_ISREG((found := path.lstat()).st_mode):
-                yield _Member(name=path.relative_to(root).as_posix(), size=found.st_size, open=_opener(path))
+            if stat.S_ISREG(path.lstat().st_mode):
+                yield _Member(name=path.relative_to(root).as_posix(), open=_opener(path))
 
 
 def _opener(path: Path) -> Callable[[], BinaryIO]:
@@ -151,7 +148,7 @@ def _in_zip(archive: zipfile.ZipFile, bundle: str) -> Iterator[_Member]:
         raise Problems(problems)
     for entry in entries:
         if _is_wanted(entry):
-            yield _Member(name=entry.filename, size=entry.file_size, open=_unpacker(archive, entry))
+            yield _Member(name=entry.filename, open=_unpacker(archive, entry))
 
 
 def _unpacker(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Callable[[], Any]:
