@@ -145,6 +145,34 @@ def test_a_phase_may_have_no_step_and_take_a_packaged_input() -> None:
     assert not list(rendered.plan.phases[0].manifests())
 
 
+def test_a_value_that_is_captured_is_marked_and_kept_from_agents() -> None:
+    step = """steps:
+- name: Do
+  capture: {boot: {object: {apiVersion: v1, kind: Node, name: n1}, path: status.nodeInfo.bootID}}
+  owned: [thing.yaml.j2]
+"""
+    thing = f"{CONFIG_MAP}data: {{boot: {{{{ captured.boot | quote }}}}}}\n"
+    files = {"90-wait/phase.yaml": f"{PHASE}{step}", "90-wait/thing.yaml.j2": thing}
+    rendered = render_made(*three_nodes(), tree=overlaid(files))
+    (manifest,) = rendered.manifests("Wait/Do")
+    assert manifest.file == "90-wait/loop-only/thing.yaml"
+    assert manifest.body["data"] == {"boot": "<known at run time: boot>"}
+    assert manifest.run_time == (("data", "boot"),)
+    assert rendered.files()[manifest.file].startswith(
+        "# For the upgrade loop alone: it holds values that are known at run"
+    )
+    assert not any("90-wait" in path for path in rendered.files("kustomize") if path.endswith("kustomization.yaml"))
+
+
+def test_what_goes_wrong_in_a_template_is_told_by_its_line() -> None:
+    files = {
+        "90-wait/phase.yaml": f"{PHASE}{STEP}",
+        "90-wait/a.yaml.j2": f"{CONFIG_MAP}data:\n  a: {{{{ plan.spce | quote }}}}",
+    }
+    with pytest.raises(Problems, match=r"^overlay/90-wait/a.yaml.j2:5: plan has no 'spce'; did you mean 'spec'\?"):
+        render_made(*three_nodes(), tree=overlaid(files))
+
+
 def test_a_new_kind_needs_a_row_and_no_more() -> None:
     owned = "steps:\n- name: Do\n  owned: [thing.yaml.j2]\n"
     thing = CONFIG_MAP.replace("v1\nkind: ConfigMap", "example.com/v1\nkind: Thing")
