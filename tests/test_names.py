@@ -1,4 +1,4 @@
-"""Names are those of the existing manager, whose rule is wrangler's SafeConcatName: a plan finds its objects by them."""
+"""Names are those of the existing manager, by the rule of wrangler's SafeConcatName: plans find objects by them."""
 
 from __future__ import annotations
 
