@@ -4,24 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
-from typing import TYPE_CHECKING
 
 from reconcile.cluster.errors import Away, Forbidden, Invalid, NoSuchKind, NotFound
 from reconcile.cluster.paths import require_complete
 from reconcile.cluster.permission import Permission, permission
-from reconcile.cluster.protocol import FIELD_MANAGER, Answer, Listing, Propagation, Selection, Verdict
+from reconcile.cluster.protocol import Answer, Listing, Propagation, Selection, Verdict
+from reconcile.objects import FIELD_MANAGER
 from reconcile.rehearsal.access import Access
 from reconcile.rehearsal.deletion import Deletion
 from reconcile.rehearsal.faults import Faults, Trouble
 from reconcile.rehearsal.kinds import STATUS, Origin, ServedKind
 from reconcile.rehearsal.requests import Request, RequestLog
 from reconcile.rehearsal.selectors import BadSelector, Test, field_test, label_test
+from reconcile.rehearsal.server import Server
 from reconcile.rehearsal.watching import EmbeddedWindow, Watched, require_history
 from reconcile.rehearsal.writes import Write
 from renderer.model.ref import Body, Kind, Ref, ref_of
-
-if TYPE_CHECKING:
-    from reconcile.rehearsal.cluster import EmbeddedCluster
 
 _PAGE = 500
 _REVIEW = Kind(
@@ -50,20 +48,20 @@ def no_hook(request: Request, moment: Moment) -> None:
 class EmbeddedClient:
     """One client of the cluster; see `protocol.Cluster` for what each call means."""
 
-    def __init__(self, cluster: EmbeddedCluster, *, access: Access, on_write: Hook) -> None:
-        self._cluster = cluster
+    def __init__(self, server: Server, *, access: Access, on_write: Hook) -> None:
+        self._server = server
         self._access = access
         self._on_write = on_write
-        self.faults = Faults(cluster.clock, cluster.wake)
+        self.faults = Faults(server.clock, server.wake)
         self.log = RequestLog()
 
     def get(self, kind: Kind, ref: Ref) -> Answer:
         require_complete(kind, ref)
         self._meet("get", kind, ref)
         self._permit("get", kind, ref)
-        self._cluster.registry.served(kind)
-        with self._cluster.store.lock:
-            found = self._cluster.store.find(ref)
+        self._server.registry.served(kind)
+        with self._server.store.lock:
+            found = self._server.store.find(ref)
         if found is None:
             raise NotFound(ref)
         return Answer(body=found)
@@ -72,7 +70,7 @@ class EmbeddedClient:
         kind = selection.kind
         self._enter("list", selection)
         test = self._test(selection)
-        store = self._cluster.store
+        store = self._server.store
         with store.lock:
             items = tuple(body for body in store.all_of(kind, selection.namespace) if test(body))
             version = str(store.version)
@@ -81,7 +79,7 @@ class EmbeddedClient:
         return Listing(items=items, resource_version=version)
 
     def watch(self, selection: Selection, *, resource_version: str, window: int) -> EmbeddedWindow:
-        kind, store = selection.kind, self._cluster.store
+        kind, store = selection.kind, self._server.store
         met = self._enter("watch", selection)
         test, version = self._test(selection), int(resource_version or 0)
         with store.lock:
@@ -89,7 +87,7 @@ class EmbeddedClient:
                 require_history(store, kind, version)
             watched = Watched(kind=kind, test=test, version=version, seconds=window, cut_short=met is Trouble.CUT)
             cuts = self.faults.cuts
-            return EmbeddedWindow(store, self._cluster.clock, watched, lambda: self.faults.cuts != cuts)
+            return EmbeddedWindow(store, self._server.clock, watched, lambda: self.faults.cuts != cuts)
 
     def apply(
         self, kind: Kind, body: Body, *, force: bool = False, dry_run: bool = False, field_manager: str = FIELD_MANAGER
@@ -99,11 +97,11 @@ class EmbeddedClient:
 
         def act() -> Body:
             self._permit("patch", kind, ref)
-            served = self._cluster.registry.served(kind)
-            with self._cluster.store.lock:
-                if self._cluster.store.find(ref) is None:
+            served = self._server.registry.served(kind)
+            with self._server.store.lock:
+                if self._server.store.find(ref) is None:
                     self._permit("create", kind, ref)
-                return self._cluster.writes.apply(served, body, write)
+                return self._server.writes.apply(served, body, write)
 
         return self._write("apply", kind, ref, write, act)
 
@@ -120,7 +118,7 @@ class EmbeddedClient:
         write = Write(manager=field_manager, dry_run=dry_run, subresource=subresource)
 
         def act() -> Body:
-            return self._cluster.writes.patch(self._patched(kind, ref, subresource), ref, patch, write)
+            return self._server.writes.patch(self._patched(kind, ref, subresource), ref, patch, write)
 
         return self._write("patch", kind, ref, write, act)
 
@@ -136,7 +134,7 @@ class EmbeddedClient:
         write = Write(manager=field_manager, dry_run=dry_run)
 
         def act() -> Body:
-            return self._cluster.writes.json_patch(self._patched(kind, ref, ""), ref, operations, write)
+            return self._server.writes.json_patch(self._patched(kind, ref, ""), ref, operations, write)
 
         return self._write("patch", kind, ref, write, act)
 
@@ -146,7 +144,7 @@ class EmbeddedClient:
 
         def act() -> Body:
             self._permit("create", kind, ref)
-            return self._cluster.writes.create(self._cluster.registry.served(kind), body, write)
+            return self._server.writes.create(self._server.registry.served(kind), body, write)
 
         return self._write("create", kind, ref, write, act)
 
@@ -164,18 +162,18 @@ class EmbeddedClient:
 
         def act() -> Body:
             self._permit("delete", kind, ref)
-            self._cluster.registry.served(kind)
-            return self._cluster.deletions.delete(ref, deletion)
+            self._server.registry.served(kind)
+            return self._server.deletions.delete(ref, deletion)
 
         return self._write("delete", kind, ref, Write(manager="", dry_run=dry_run), act)
 
     def put(self, kind: Kind, ref: Ref, subresource: str, body: Body | None = None) -> Answer:
         def act() -> Body:
             self._permit("update", kind, ref, subresource)
-            served = self._cluster.registry.find(kind.api_version, kind.kind)
+            served = self._server.registry.find(kind.api_version, kind.kind)
             if served and served.origin is not Origin.BUILTIN:
                 raise NotFound(ref)
-            return self._cluster.backends.put(kind, ref, subresource, body or {})
+            return self._server.backends.put(kind, ref, subresource, body or {})
 
         return self._write("put", kind, ref, Write(manager="", subresource=subresource), act)
 
@@ -183,7 +181,7 @@ class EmbeddedClient:
         require_complete(kind, ref)
         self._meet("read", kind, ref, subresource)
         self._permit("get", kind, ref, subresource)
-        return self._cluster.backends.read(ref, subresource, query or {})
+        return self._server.backends.read(ref, subresource, query or {})
 
     def review(self, permission: Permission) -> Verdict:
         self._meet("review", _REVIEW, Ref(api_version=_REVIEW.api_version, kind=_REVIEW.kind, name=""))
@@ -208,12 +206,12 @@ class EmbeddedClient:
         ref = _collection(selection)
         met = self._meet(verb, selection.kind, ref)
         self._permit(verb, selection.kind, ref)
-        self._cluster.registry.served(selection.kind)
+        self._server.registry.served(selection.kind)
         return met
 
     def _patched(self, kind: Kind, ref: Ref, subresource: str) -> ServedKind:
         self._permit("patch", kind, ref, subresource)
-        served = self._cluster.registry.served(kind)
+        served = self._server.registry.served(kind)
         if subresource and not (subresource == STATUS and served.status):
             # of a custom kind the server says that the object is not there
             raise NoSuchKind(kind, subresource) if served.origin is Origin.BUILTIN else NotFound(ref)
@@ -227,7 +225,7 @@ class EmbeddedClient:
     ) -> Request:
         return self.log.add(
             Request(
-                number=0,
+                number=self.log.number(),
                 verb=verb,
                 kind=kind.kind,
                 namespace=ref.namespace,
@@ -235,7 +233,7 @@ class EmbeddedClient:
                 subresource=subresource,
                 field_manager=manager,
                 dry_run=dry_run,
-                time=self._cluster.clock.now(),
+                time=self._server.clock.now(),
             )
         )
 
@@ -246,7 +244,7 @@ class EmbeddedClient:
 
     def _test(self, selection: Selection) -> Test:
         """What the selection selects. Raises Invalid for a selector that the server would refuse."""
-        served = self._cluster.registry.served(selection.kind)
+        served = self._server.registry.served(selection.kind)
         try:
             labels, fields = label_test(selection.labels), field_test(served.kind, selection.fields, served.selectable)
         except BadSelector as error:

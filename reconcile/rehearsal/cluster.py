@@ -19,6 +19,7 @@ from reconcile.rehearsal.custom_nature import CustomNature
 from reconcile.rehearsal.deletion import Deletions
 from reconcile.rehearsal.registry import DEFINITION, Registry
 from reconcile.rehearsal.schema_files import packaged_definitions
+from reconcile.rehearsal.server import Server
 from reconcile.rehearsal.store import Change, Store, key_of
 from reconcile.rehearsal.writes import Writes
 from renderer.model.ref import Body
@@ -40,7 +41,15 @@ class EmbeddedCluster:
         machines = kubevirt.VirtualMachines(self.store, self.writes)
         self.backends.serve_put("VirtualMachine", "start", machines.start)
         self.backends.serve_put("VirtualMachine", "stop", machines.stop)
-        clock.listen(self.wake)
+        self._server = Server(
+            clock=clock,
+            store=self.store,
+            registry=self.registry,
+            writes=self.writes,
+            deletions=self.deletions,
+            backends=self.backends,
+        )
+        clock.listen(self._server.wake)
         self.seed(map(seeding.namespace, _NAMESPACES))
         self.seed(packaged_definitions() if definitions is None else definitions)
 
@@ -59,7 +68,7 @@ class EmbeddedCluster:
 
     def client(self, *, access: Access | None = None, on_write: Hook = no_hook) -> EmbeddedClient:
         """A client with its own permissions, faults and request log; `on_write` is told before and after each write."""
-        return EmbeddedClient(self, access=access or Everything(), on_write=on_write)
+        return EmbeddedClient(self._server, access=access or Everything(), on_write=on_write)
 
     def collect(self) -> int:
         """Lets the garbage collector and the namespace controller work until they are done; how much they did."""
@@ -79,11 +88,6 @@ class EmbeddedCluster:
             if isinstance(served.nature, CustomNature)
             for text in served.nature.unchecked
         )
-
-    def wake(self) -> None:
-        """Lets open watches look at the clock and at their faults again."""
-        with self.store.changed:
-            self.store.changed.notify_all()
 
     def _live(self, body: Body) -> dict[str, Any]:
         served = seeding.served_for(self.registry, body)

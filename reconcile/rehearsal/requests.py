@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from threading import Lock
 
@@ -42,13 +42,16 @@ class RequestLog:
         self._numbers = 0
         self._lock = Lock()
 
-    def add(self, request: Request) -> Request:
-        """Gives the request its number, from 1, and keeps it."""
+    def number(self) -> int:
+        """The number of the next request, from 1."""
         with self._lock:
             self._numbers += 1
-            numbered = replace(request, number=self._numbers)
-            self._requests.append(numbered)
-        return numbered
+            return self._numbers
+
+    def add(self, request: Request) -> Request:
+        with self._lock:
+            self._requests.append(request)
+        return request
 
     @property
     def requests(self) -> tuple[Request, ...]:

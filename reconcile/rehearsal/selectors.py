@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any
 
 from renderer.model.ref import Body, Kind
@@ -48,12 +49,14 @@ class BadSelector(ValueError):
     """The text is no selector, or names a field by which this kind cannot be selected."""
 
 
+@lru_cache(maxsize=1024)
 def label_test(selector: str) -> Test:
     """Raises BadSelector."""
     tests = [_label(part.strip()) for part in _SPLIT.split(selector) if part.strip()]
     return lambda body: all(test((body.get("metadata") or {}).get("labels") or {}) for test in tests)
 
 
+@lru_cache(maxsize=1024)
 def field_test(kind: Kind, selector: str, selectable: tuple[str, ...] = ()) -> Test:
     """`selectable` are the fields that a CRD declares. Raises BadSelector."""
     tests = [_field(kind, part.strip(), selectable) for part in selector.split(",") if part.strip()]

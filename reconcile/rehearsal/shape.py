@@ -8,7 +8,7 @@ k8s.io/kube-openapi, package schemaconv. This room only reads schemas; it never 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal
 
@@ -41,10 +41,16 @@ class MapShape:
     atomic: bool
     fields: Mapping[str, Callable[[], Shape]]
     other: Callable[[], Shape] | None
+    _made: dict[str, Shape | None] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def at(self, name: str) -> Shape | None:
-        make = self.fields.get(name, self.other)
-        return make() if make else None
+        """The same each time; made when it is first asked for."""
+        if name not in self.fields:
+            name = ""
+        if name not in self._made:
+            make = self.fields.get(name, self.other)
+            self._made[name] = make() if make else None
+        return self._made[name]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
