@@ -1,0 +1,215 @@
+"""Two loops on one cluster: one writes at a time, whatever happens to the one that does, and the end is the same."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+from theatre import START, final_objects, jobs_started, play_through_kills, settle, theatre, workshop
+
+from reconcile.actors.invariants import violations
+from reconcile.cluster.errors import Away
+from reconcile.loop.lease import LEASE, NAME, Election, Guarded
+from reconcile.loop.reconciler import Reconciler
+from reconcile.loop.rendering import Rendering
+from reconcile.observe.source import DirectSource
+from reconcile.rehearsal.client import Moment, no_hook
+from reconcile.rehearsal.requests import Request
+from reconcile.rehearse.rehearsal import Theatre
+from renderer.model.ref import Ref
+
+EXAMPLE, NAMESPACE = "single-node", "harvester-system"
+REF = Ref(api_version=LEASE.api_version, kind=LEASE.kind, namespace=NAMESPACE, name=NAME)
+TICK = 8.0
+TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ( \d+s)?")
+
+
+@dataclass
+class Loop:
+    """One of the two. `writes` has who held the lease at each write but those of the lease itself."""
+
+    identity: str
+    scene: Theatre
+    hook: Callable[[Loop, Request], None] = lambda loop, request: None
+    writes: list[str] = field(default_factory=list)
+    paused: bool = False
+    over: bool = False
+    looked: float = float("-inf")
+    election: Election = field(init=False)
+    reconciler: Reconciler = field(init=False)
+
+    def __post_init__(self) -> None:
+        scene, shop = self.scene, workshop()
+        client = scene.cluster.client(on_write=self._wrote)
+        self.election = Election(client, NAMESPACE, self.identity, clock=self.clock, now=scene.clock.now)
+        parts = replace(
+            scene.parts,
+            cluster=Guarded(client, self.election.leads),
+            source=DirectSource(client, scene.parts.kinds),
+            rendering=Rendering(shop.catalog, shop.templates, shop.spec_fields),
+        )
+        self.reconciler = Reconciler(parts)
+
+    def clock(self) -> float:
+        return (self.scene.clock.now() - START).total_seconds()
+
+    def turn(self, *, moved: bool) -> bool:
+        """Renews, and has a round if it leads and there may be something to do; whether there is more at once."""
+        if self.paused or not self.election.attempt() or not (moved or self.clock() - self.looked > 60):
+            return False
+        self.looked = self.clock()
+        try:
+            done = self.reconciler.round(self.scene.name)
+        except Away:
+            return False
+        self.over = done.over
+        if done.again:
+            self.looked = float("-inf")
+        return done.again
+
+    def _wrote(self, request: Request, moment: Moment) -> None:
+        if request.kind == "Lease" or moment is not Moment.BEFORE:
+            return
+        self.writes.append(holder(self.scene))
+        self.hook(self, request)
+
+
+def holder(scene: Theatre) -> str:
+    lease = scene.cluster.store.find(REF)
+    assert lease is not None
+    return str(lease["spec"].get("holderIdentity") or "")
+
+
+def tick(scene: Theatre, loops: tuple[Loop, ...]) -> None:
+    """Everybody until nobody has anything to do at this moment, then some seconds later."""
+    for _ in range(100):
+        moved = scene.world.step(scene.clock.now())
+        scene.cluster.collect()
+        again = [loop.turn(moved=moved) for loop in loops]
+        if not (moved or any(again)):
+            break
+    scene.clock.advance(TICK)
+
+
+def play(scene: Theatre, *loops: Loop) -> None:
+    for _ in range(4000):
+        tick(scene, loops)
+        if any(loop.over for loop in loops):
+            settle(scene)
+            return
+    raise AssertionError("it does not end")
+
+
+def end_of(scene: Theatre) -> dict[str, Any]:
+    assert not violations(scene.ledger.facts)
+    assert [job for job, count in Counter(jobs_started(scene)).items() if count > 1] == []
+    return {"objects": timeless(final_objects(scene)), "jobs": sorted(jobs_started(scene))}
+
+
+def timeless(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: timeless(item) for key, item in value.items() if key != "lastUpdateTime"}
+    if isinstance(value, list):
+        return [timeless(item) for item in value]
+    return TIME.sub("then", value) if isinstance(value, str) else value
+
+
+@pytest.fixture(scope="module")
+def alone() -> dict[str, Any]:
+    scene = theatre(EXAMPLE, on_write=no_hook)
+    play_through_kills(scene)
+    return end_of(scene)
+
+
+def test_one_of_two_does_all_the_work(alone: dict[str, Any]) -> None:
+    scene = theatre(EXAMPLE, on_write=no_hook)
+    first, second = Loop("first", scene), Loop("second", scene)
+    play(scene, first, second)
+    assert set(first.writes) == {"first"}
+    assert second.writes == []
+    assert end_of(scene) == alone
+
+
+@pytest.mark.parametrize("write", [9, 40])
+def test_a_leader_that_is_paused_in_mid_write(write: int, alone: dict[str, Any]) -> None:
+    """Its write had left when it was paused, and arrives a minute late: after that it writes nothing any more."""
+    scene = theatre(EXAMPLE, on_write=no_hook)
+    second = Loop("second", scene)
+    late: list[int] = []
+
+    def pause(loop: Loop, request: Request) -> None:
+        if len(loop.writes) == write:
+            loop.paused = True
+            for _ in range(8):
+                tick(scene, (second,))
+            late.append(len(second.writes))
+            loop.paused = False
+
+    first = Loop("first", scene, pause)
+    play(scene, first, second)
+    assert late
+    assert late[0] > 0
+    assert len(first.writes) == write
+    assert set(first.writes) == {"first"}
+    assert set(second.writes) == {"second"}
+    assert end_of(scene) == alone
+
+
+def test_a_leader_that_is_cut_off_stops_by_itself() -> None:
+    scene = theatre(EXAMPLE, on_write=no_hook)
+    first = Loop("first", scene)
+    assert first.election.attempt()
+    assert first.election.leads()
+    scene.clock.advance(11)
+    assert not first.election.leads()
+    with pytest.raises(Away):
+        first.reconciler.round(scene.name)
+    assert first.writes == []
+
+
+def test_a_stolen_lease_is_not_used_any_more() -> None:
+    """Somebody wrote another holder into it: the loop stops as soon as it has seen that, not when its time is up."""
+    scene = theatre(EXAMPLE, on_write=no_hook)
+    first = Loop("first", scene)
+    for _ in range(3):
+        tick(scene, (first,))
+    before = len(first.writes)
+    thief = {"spec": {"holderIdentity": "thief", "leaseDurationSeconds": 15}}
+    scene.cluster.client().patch(LEASE, REF, thief)
+    assert first.election.attempt() is False
+    assert not first.election.leads()
+    tick(scene, (first,))
+    assert len(first.writes) == before
+    for _ in range(5):  # the thief never renews: after its time the lease is free again
+        tick(scene, (first,))
+    assert first.election.leads()
+
+
+def test_a_lease_that_was_given_up_is_free_at_once() -> None:
+    scene = theatre(EXAMPLE, on_write=no_hook)
+    first, second = Loop("first", scene), Loop("second", scene)
+    tick(scene, (first, second))
+    first.election.release()
+    assert (first.election.leads(), holder(scene)) == (False, "")
+    assert second.election.attempt()
+    assert holder(scene) == "second"
+
+
+def test_the_lease_changes_hands_again_and_again(alone: dict[str, Any]) -> None:
+    scene = theatre(EXAMPLE, on_write=no_hook)
+    loops = [Loop("first", scene), Loop("second", scene)]
+    for number in range(4000):
+        if number % 40 == 39:
+            for loop in loops:
+                loop.election.release()
+            loops.reverse()
+        tick(scene, tuple(loops))
+        if any(loop.over for loop in loops):
+            break
+    settle(scene)
+    assert all(set(loop.writes) == {loop.identity} for loop in loops)
+    assert end_of(scene) == alone
