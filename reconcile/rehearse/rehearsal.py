@@ -128,7 +128,14 @@ def stage(
         now=clock.now,
         attended=attention.attended,
     )
-    world = World.of(cluster.client(), kinds, settings_of(inputs), script=script, away=client.faults.away)
+    world = World.of(
+        cluster.client(),
+        kinds,
+        settings_of(inputs),
+        script=script,
+        away=client.faults.away,
+        version=lambda: cluster.store.version,
+    )
     for (kind, subresource), reader in world.readers.items():
         cluster.backends.serve_read(kind, subresource, reader)
     ref = Ref(api_version=API_VERSION, kind="UpgradePlan", name=str(plan["metadata"]["name"]))
