@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from rendering import EXAMPLES, Rendered, overlaid, release, render_example, render_made, three_nodes
 
@@ -153,6 +153,7 @@ VALUES = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(left=VALUES, right=VALUES)
 def test_every_path_that_is_named_leads_to_a_difference_and_only_equals_have_none(left: Any, right: Any) -> None:
     paths = list(differing(left, right))

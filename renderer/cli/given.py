@@ -76,7 +76,7 @@ _OPTIONS = (
         type=FILE,
         metavar="FILE|FOLDER",
         multiple=True,
-        help="The cluster's objects, as `kubectl get -o yaml` prints them; they win over those among FILES.",
+        help="The cluster's objects, as `kubectl get -o yaml` prints them, or a support bundle; they win over FILES.",
     ),
     click.option(
         "--templates",
