@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from expected import NAMED_PLAN, POD_NAME, RUN_TIME, TOLERATIONS, TOOLKIT, job, labels, multi, node_plan, same, single
-from rendering import PREFIX, machine, machine_plan, node, plan, release, render_made, server_version, version
+from rendering import PREFIX, machine, machine_plan, node, nodes, plan, release, render_made, server_version, version
 
 from renderer.model.phase import Occasion, Owned, Position
 
@@ -238,6 +238,38 @@ def test_a_node_waits_for_the_release_s_operating_system_after_a_new_boot() -> N
     assert (boot_id.path, boot_id.operand.name) == (("status", "nodeInfo", "bootID"), "bootID")  # type: ignore[union-attr]
     assert (ready.type, ready.status) == ("Ready", "True")  # type: ignore[union-attr]
     assert {occasion for occasion, _ in manifest.spec.returns} == set(Occasion)  # type: ignore[union-attr]
+
+
+def test_the_nodes_are_those_that_are_there() -> None:
+    """MUST-FIX 18: one that joins takes part, and one that leaves is not waited for."""
+    states = {name: {"state": "ImagePreloaded"} for name in ("n1", "n2", "gone")}
+    given = plan(status={"previousVersion": "v1.7.1", "nodeUpgradeStatuses": states})
+    rendered = render_made(given, release(), version(), *nodes("n1", "n2", "new"))
+    drained = [step.step.node for step in rendered.steps() if step.step.name == "PreDrain"]
+    assert drained == ["n1", "n2", "new"]
+    unknown = render_made(plan(upgrade="dev", version="v1.8.0", status=given["status"]), release(), version())
+    assert [s.step.node for s in unknown.steps() if s.step.name == "PreDrain"] == ["gone", "n1", "n2"], (
+        "nobody was asked"
+    )
+
+
+def test_a_node_that_joins_a_single_node_s_upgrade_is_left_alone() -> None:
+    """Both would be down at the same time; what the run has recorded stays true."""
+    given = plan(status={"previousVersion": "v1.7.1", "singleNode": "n1"}, version="v1.8.0")
+    rendered = render_made(given, release(), version(), *nodes("n1", "n2"))
+    assert rendered.body("NodeUpgrade/SingleNode/n1")
+    assert rendered.step("NodeUpgrade/Reboot/n1").skipped is None
+    for step in ("SingleNode", "Reboot"):
+        reason = "the node joined after the upgrade of a single node had begun"
+        assert rendered.step(f"NodeUpgrade/{step}/n2").skipped == reason
+    assert rendered.step("NodeUpgrade/PreDrain/n2").skipped == "there is no other node to drain to"
+
+
+def test_a_cluster_that_shrinks_to_one_node_goes_on_with_rancher() -> None:
+    given = plan(status={"previousVersion": "v1.7.1", "nodeUpgradeStatuses": {"n2": {"state": "PostDrained"}}})
+    rendered = render_made(given, release(), version(), *nodes("n1"))
+    assert rendered.step("NodeUpgrade/PreDrain/n1").skipped is None
+    assert rendered.step("NodeUpgrade/SingleNode/n1").skipped
 
 
 def test_only_what_has_not_started_is_held() -> None:
