@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rendering import (
+    PREFIX,
     ROOT,
     inputs_of_example,
     overlaid,
@@ -171,6 +172,18 @@ def test_what_goes_wrong_in_a_template_is_told_by_its_line() -> None:
     }
     with pytest.raises(Problems, match=r"^overlay/90-wait/a.yaml.j2:5: plan has no 'spce'; did you mean 'spec'\?"):
         render_made(*three_nodes(), tree=overlaid(files))
+
+
+def test_a_path_that_a_plan_fills_in_wrongly_is_told() -> None:
+    field = """{path: "data['{{ annotation('own') }}']", exists: true}"""
+    probe = f"{{object: {{apiVersion: v1, kind: Node, name: a}}, all: [{{field: {field}}}]}}"
+    phase = f"{PHASE}steps:\n- name: Do\n  gates:\n  - probe: {probe}\n"
+    tree = overlaid({"90-wait/phase.yaml": phase})
+    found = render_made(*three_nodes(given_plan=plan(annotations={f"{PREFIX}own": "a.b/c"})), tree=tree)
+    assert found.step("Wait/Do").step.gates[0].probe.all[0].path == ("data", "a.b/c")  # type: ignore[union-attr]
+    told = r"^overlay/90-wait/phase.yaml: step Do: path .* cannot be read from "
+    with pytest.raises(Problems, match=told):
+        render_made(*three_nodes(given_plan=plan(annotations={f"{PREFIX}own": "a']..b"})), tree=tree)
 
 
 def test_a_new_kind_needs_a_row_and_no_more() -> None:

@@ -85,9 +85,9 @@ class StepRenderer:
         """An idle step with its text filled in if what is missing allows it: it may have run, and be taken back."""
         try:
             filled = self._filled({key: value for key, value in raw.items() if key != "undo"}, context, declared)
+            return replace(self._declared(filled, bare, declared), node=bare.node, undo=bare.undo)
         except Problems:
             return bare
-        return replace(step_from(filled, bare.position), node=bare.node, undo=bare.undo)
 
     def shape(self, declared: Declared, step: Step, raw: Raw) -> Step:
         """A step that fans out, filled in for no node in particular."""
