@@ -70,7 +70,7 @@ def test_a_list_counts_as_its_items_and_namespaces_are_made(cluster: EmbeddedClu
 
 
 def test_a_kind_that_nobody_defined_is_served_open(cluster: EmbeddedCluster) -> None:
-    kind = Kind(api_version="ceph.rook.io/v1", kind="CephCluster", plural="cephclusters", namespaced=True)
+    kind = Kind(api_version="ceph.rook.io/v1", kind="CephCluster", plural="another-plural", namespaced=True)
     client = cluster.client()
     with pytest.raises(NoSuchKind):
         client.list(Selection(kind=kind))

@@ -20,7 +20,7 @@ from reconcile.rehearsal import cel
 from reconcile.rehearsal.builtin_rules import RULES
 from reconcile.rehearsal.clock import SimulatedClock
 from reconcile.rehearsal.cluster import EmbeddedCluster
-from reconcile.rehearsal.field_set import field, from_fields_v1, key, member, path_text, to_fields_v1
+from reconcile.rehearsal.field_set import field, from_fields_v1, key, member, order, path_text, to_fields_v1
 from reconcile.rehearsal.kinds import Origin
 from reconcile.rehearsal.quantity import canonical
 from reconcile.rehearsal.schema_files import builtin_schemas
@@ -59,6 +59,22 @@ def test_every_claim_of_the_real_server_reads_and_writes_back() -> None:
 )
 def test_paths_are_written_as_conflicts_write_them(path: tuple[str, ...], text: str) -> None:
     assert path_text(path) == text
+
+
+def test_paths_are_ordered_as_the_server_orders_them() -> None:
+    """Fields before keys before values; numbers by size, not by their text."""
+    wanted = [
+        (field("a"),),
+        (field("a"), field("b")),
+        (field("b"),),
+        (key({"name": "x", "port": 9}),),
+        (key({"name": "x", "port": 10}),),
+        (key({"name": "y"}),),
+        (member(9),),
+        (member(10),),
+        (member("1"),),
+    ]
+    assert sorted(wanted[::-1], key=order) == wanted
 
 
 names = st.sampled_from("abcd")
@@ -167,6 +183,8 @@ def test_rules_that_are_not_run_are_named() -> None:
         ("1e3", "1e3"),
         ("12e1", "120"),
         ("0", "0"),
+        ("0Ki", "0"),
+        ("512Ki", "512Ki"),
         ("100n", "100n"),
         ("-1k", "-1k"),
         ("not a quantity", "not a quantity"),
