@@ -14,19 +14,18 @@ _WITNESS = "node-role.harvesterhci.io/witness"
 
 
 def nodes_of(facts: Facts, plan: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Managed nodes, and those that the run has recorded and that are still there; by name. Who has left the cluster is
-    not waited for (behaviour spec 7, 18)."""
+    """Managed nodes, and those that the run has recorded and that are still there; by name (behaviour spec 7, 18)."""
     live = {meta(item, "name"): item for item in every(facts, "v1", "Node")}
     managed = {name for name, node in live.items() if label(node, _MANAGED) == "true"}
     recorded = set(status(facts, "nodeUpgradeStatuses") or {})
-    there = recorded & live.keys() if live else recorded
     if live:
         recorded &= set(live)  # a node that has left the cluster is nobody's to wait for
     paused = set(plan["spec"]["nodeUpgradeOption"]["pauseNodes"] or ())
     machines = _machines(facts)
     plans = _machine_plans(facts)
     return [
-        _node(name, live.get(name, {}), name in paused, machines.get(name), plans) for name in sorted(managed | there)
+        _node(name, live.get(name, {}), name in paused, machines.get(name), plans)
+        for name in sorted(managed | recorded)
     ]
 
 
