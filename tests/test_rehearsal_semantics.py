@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 import yaml
 from cel_expr_python import cel as reference
-from conformance.case import ANSWERS
-from conformance.run import definitions
+from conformance.case import ANSWERS, definitions
 from controlplane.cluster import ControlPlane
 from hypothesis import given, settings
 from hypothesis import strategies as st

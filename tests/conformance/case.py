@@ -15,6 +15,7 @@ from renderer.model.ref import Kind, Ref
 
 CASES = Path(__file__).with_name("cases")
 ANSWERS = Path(__file__).with_name("answers")
+DEFINITIONS = Path(__file__).with_name("definitions")
 NAMESPACE = "case-ns"
 """What stands in a case for the namespace, and in the names of cluster-scoped objects; each run has its own."""
 
@@ -58,6 +59,12 @@ def cases() -> Iterator[Case]:
     for file in sorted(CASES.glob("*.yaml")):
         text = file.read_text(encoding="utf-8")
         yield Case(name=file.stem, about=yaml.safe_load(text)["about"], text=text)
+
+
+def definitions() -> tuple[Mapping[str, Any], ...]:
+    """The CustomResourceDefinitions of the cases' own kinds."""
+    files = sorted(DEFINITIONS.glob("*.yaml"))
+    return tuple(body for file in files for body in yaml.safe_load_all(file.read_text(encoding="utf-8")))
 
 
 def verb_of(step: Mapping[str, Any]) -> str:

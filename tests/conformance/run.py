@@ -6,9 +6,7 @@ import itertools
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import yaml
-
-from conformance.case import CASES, Case, KindWords, verb_of
+from conformance.case import Case, KindWords, verb_of
 from conformance.facts import Facts
 from conformance.stages import Stage
 from reconcile.cluster.errors import ClusterError, NotFound
@@ -21,16 +19,11 @@ Step = Mapping[str, Any]
 
 def run(case: Case, stage: Stage) -> list[Any]:
     """The facts of each step, in order."""
-    namespace = stage.begin(definitions())
+    namespace = stage.begin()
     try:
         return _Run(stage, namespace).all(case.in_namespace(namespace))
     finally:
         stage.end(namespace)
-
-
-def definitions() -> tuple[Body, ...]:
-    """The CustomResourceDefinitions of the cases' own kinds."""
-    return tuple(yaml.safe_load_all((CASES.parent / "definitions.yaml").read_text(encoding="utf-8")))
 
 
 class _Run:

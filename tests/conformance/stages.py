@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import Protocol
 
-from controlplane import waiting
+from controlplane import crds, waiting
 from controlplane.cluster import ControlPlane
 
+from conformance.case import DEFINITIONS, definitions
 from reconcile.cluster.client import connect
 from reconcile.cluster.kubeconfig import find_access
 from reconcile.cluster.protocol import Cluster
@@ -28,8 +29,8 @@ class Stage(Protocol):
     patience: int
     """The window of a watch in seconds."""
 
-    def begin(self, definitions: Iterable[Mapping[str, Any]]) -> str:
-        """A new namespace, and the cases' own kinds."""
+    def begin(self) -> str:
+        """A new namespace, on a cluster that serves the cases' own kinds."""
         ...
 
     def client(self, account: str, namespace: str) -> Cluster:
@@ -48,10 +49,10 @@ class EmbeddedStage:
 
     patience = 0
 
-    def begin(self, definitions: Iterable[Mapping[str, Any]]) -> str:
+    def begin(self) -> str:
         self._clock = SimulatedClock(START)
         self._cluster = EmbeddedCluster(self._clock)
-        self._cluster.seed((*definitions, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": EMBEDDED}}))
+        self._cluster.seed((*definitions(), {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": EMBEDDED}}))
         return EMBEDDED
 
     def client(self, account: str, namespace: str) -> Cluster:
@@ -79,11 +80,9 @@ class RealStage:
         self._plane = plane
         self._numbers = itertools.count(1)
         self._admin = self._connect(os.fspath(plane.kubeconfig))
+        crds.install(plane.api, DEFINITIONS)
 
-    def begin(self, definitions: Iterable[Mapping[str, Any]]) -> str:
-        for body in definitions:
-            self._plane.api.create_if_absent("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", body)
-            self.settle(str(body["metadata"]["name"]), lambda body=body: self._serves(body))
+    def begin(self) -> str:
         name = f"case-{os.getpid()}-{next(self._numbers)}"
         self._plane.api.create_if_absent("/api/v1/namespaces", {"metadata": {"name": name}})
         return name
@@ -97,11 +96,7 @@ class RealStage:
         waiting.until(what, done, 60.0)
 
     def end(self, namespace: str) -> None:
-        self._plane.kubectl("delete", "namespace", namespace, "--wait=false", "--ignore-not-found")
+        self._plane.api.delete(f"/api/v1/namespaces/{namespace}")
 
     def _connect(self, kubeconfig: str) -> Cluster:
         return connect(find_access({}, kubeconfig=kubeconfig), environ={}, now=lambda: datetime.now(UTC))
-
-    def _serves(self, body: Mapping[str, Any]) -> bool:
-        found = self._plane.kubectl("get", body["spec"]["names"]["plural"], "--all-namespaces", check=False)
-        return found.returncode == 0

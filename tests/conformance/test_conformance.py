@@ -18,7 +18,7 @@ CASES = tuple(cases())
 each_case = pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def real_stage(control_plane: ControlPlane) -> RealStage:
     return RealStage(control_plane)
 
