@@ -7,10 +7,8 @@ macro; a bare one is an error, so that no input can become YAML structure.
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
-import traceback
 from collections import deque
 from collections.abc import Callable, Mapping, MutableMapping
 from types import TracebackType
@@ -130,7 +128,9 @@ class _Explained:
             return self._templates.shown(self._path), None
         if isinstance(error, TemplateSyntaxError):
             return self._templates.shown(error.name or self._path), error.lineno
-        frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename.startswith(_FILE_MARK)]
+        from traceback import extract_tb  # only where something is wrong, as with difflib below
+
+        frames = [f for f in extract_tb(error.__traceback__) if f.filename.startswith(_FILE_MARK)]
         if frames:
             return self._templates.shown(frames[-1].filename.removeprefix(_FILE_MARK)), frames[-1].lineno
         return self._templates.shown(self._path), None
@@ -156,7 +156,7 @@ def _explained(error: Exception) -> tuple[str, str, str]:
 _SEE = "correct it; `upgradeplan phases NAME --context` lists what a template may see"
 _FILE_MARK = "template:"
 # What a YAML double-quoted scalar may hold as it is; everything else becomes a \u escape.
-_ESCAPED = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]")
+_ESCAPED = "[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]"
 
 
 def quote(value: Any) -> Printable:
@@ -164,7 +164,9 @@ def quote(value: Any) -> Printable:
     if isinstance(value, Printable):
         raise Raised("quotes what is quoted already; remove one `| quote`")
     text = json.dumps(_plain(value), ensure_ascii=False, sort_keys=False, allow_nan=False)
-    return Printable(_ESCAPED.sub(lambda match: f"\\u{ord(match.group()):04x}", text))
+    if not text.isprintable():
+        text = re.sub(_ESCAPED, lambda match: f"\\u{ord(match.group()):04x}", text)
+    return Printable(text)
 
 
 def _plain(value: Any) -> Any:
@@ -235,7 +237,9 @@ class _Undefined(StrictUndefined):
             return self._undefined_hint
         if not isinstance(holder, Mapping):
             return f"'{wanted}' is not known here"
-        close = difflib.get_close_matches(wanted, list(holder), n=1)
+        from difflib import get_close_matches
+
+        close = get_close_matches(wanted, list(holder), n=1)
         hint = f"; did you mean '{close[0]}'?" if close else ""
         return f"{getattr(holder, 'name', 'the mapping')} has no '{wanted}'{hint}"
 

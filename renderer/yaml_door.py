@@ -164,7 +164,7 @@ class _Builder:
 
     def _build_scalar(self, node: yaml.ScalarNode) -> Any:
         text: str = node.value
-        if "\0" in text or (not text.isascii() and _SURROGATE.search(text)):
+        if "\0" in text or (not text.isascii() and re.search(_SURROGATE, text)):
             raise self._refuse(node, "text holds a character that cannot be written as UTF-8", "remove the character")
         if node.tag == _PLAIN:
             value = self._scalar(text)
@@ -242,8 +242,8 @@ _WORDS: dict[str, Any] = {
 }
 _GO_INT = re.compile(r"([-+]?)(0[xX][0-9a-fA-F]+|0[bB][01]+|0[oO]?[0-7]+|0|[1-9][0-9]*)")
 _GO_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
-_SURROGATE = re.compile("[\ud800-\udfff]")
-_DIGIT_GROUPS = re.compile(r"(?<=[0-9])_(?=[0-9])")
+_SURROGATE = "[\ud800-\udfff]"  # like the others that are seldom met, compiled when it is first needed
+_DIGIT_GROUPS = r"(?<=[0-9])_(?=[0-9])"
 _BASES = {"x": 16, "b": 2, "o": 8}
 
 
@@ -256,7 +256,7 @@ def _go_scalar(text: str) -> Any:
     if text in _WORDS:
         return _WORDS[text]
     if text[0] == ".":
-        plain = _DIGIT_GROUPS.sub("", text)
+        plain = re.sub(_DIGIT_GROUPS, "", text)
         return float(plain) if _GO_FLOAT.fullmatch(plain) else text
     if text[0] not in "+-0123456789":
         return text
@@ -283,9 +283,9 @@ _RETYPED = re.compile(
     r"|y|n|yes|no|on|off|true|false|null|nil|none|~|=|<<|",
     re.IGNORECASE,
 )
-_FOLDED = re.compile("[\u0085\u2028\u2029\ufeff]")
-_BLOCK = re.compile(r"[\t\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd]*")
-_TRAILING = re.compile(r"[ \t](\n|$)")
+_FOLDED = "[\u0085\u2028\u2029\ufeff]"
+_BLOCK = r"[\t\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd]*"
+_TRAILING = r"[ \t](\n|$)"
 
 
 class _Dumper(yaml.CSafeDumper):
@@ -318,12 +318,12 @@ def _resolved(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _style(text: str) -> str | None:
-    if _RETYPED.fullmatch(text) or _FOLDED.search(text):
+    if _RETYPED.fullmatch(text) or (not text.isascii() and re.search(_FOLDED, text)):
         return '"'
     if "\n" not in text:
         return None
-    plain = _BLOCK.fullmatch(text) and not _TRAILING.search(text) and text.strip("\n") and text[0] not in " \n\t"
-    return "|" if plain else '"'
+    plain = text.strip("\n") and text[0] not in " \n\t" and not re.search(_TRAILING, text)
+    return "|" if plain and re.fullmatch(_BLOCK, text) else '"'
 
 
 def _represent_text(dumper: _Dumper, text: str) -> yaml.Node:

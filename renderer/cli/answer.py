@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from renderer.model.rendered import RenderedPlan
 
 Model = dict[str, Any]
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_CONTROL = r"[\x00-\x1f\x7f-\x9f\u2028\u2029]"
 
 output_option = click.option(
     "-o",
@@ -101,7 +101,9 @@ def table(rows: Iterable[Sequence[str]]) -> list[str]:
 
 def plain(text: str) -> str:
     """Text on one line: a control character as its escape."""
-    return _CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
+    if text.isprintable():
+        return text
+    return re.sub(_CONTROL, lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
 def painted(text: str, colour: str) -> str:
