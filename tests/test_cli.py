@@ -325,6 +325,13 @@ def test_phases_are_listed_as_declared_and_as_this_plan_has_them(shell: Shell) -
     assert "70  NodeUpgrade" in of_plan
 
 
+def test_a_phase_that_is_pending_says_what_is_missing(shell: Shell) -> None:
+    lines = shell("phases", f"{THREE_NODE}/upgradeplan.yaml", "NodeUpgrade").out.splitlines()
+    assert lines[2:] == [
+        "      pending: nodes; give the cluster's Node objects, as `kubectl get nodes -o yaml` prints them"
+    ]
+
+
 def test_a_phase_of_an_overlay_stands_in_its_place(shell: Shell) -> None:
     names = [phase["name"] for phase in shell("phases", "--templates", OVERLAY, "-o", "json").json["phases"]]
     assert names[:3] == ["Initialize", "PreCheck", "ISODownload"]
