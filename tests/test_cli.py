@@ -20,6 +20,7 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 from rendering import EXAMPLES, ROOT, render_example
+from test_files_release import image
 
 from renderer.cli.answer import wants_json
 from renderer.cli.commands import COMMANDS, program
@@ -30,6 +31,7 @@ from renderer.cli.render import layouts, render
 
 THREE_NODE = str(ROOT / "examples" / "three-node")
 OVERLAY = str(ROOT / "examples" / "pre-check-overlay" / "templates")
+RELEASE_FILE = "harvester-release.yaml"
 PLAN = "hvst-upgrade-864fh"
 PHASES = [
     yaml.safe_load(file.read_text(encoding="utf-8"))["name"] for file in sorted(ROOT.glob("templates/*/phase.yaml"))
@@ -403,6 +405,21 @@ def test_images_are_listed_and_found_in_a_list_whatever_its_spelling(shell: Shel
     listed.write_text(f"# the release's\n\n  docker.io/{image}\r\n", encoding="utf-8")
     ended = shell("images", THREE_NODE, "--against", str(listed))
     assert (ended.status, ended.out) == (0, "missing: none of 1 images\n")
+
+
+def test_an_iso_image_brings_its_own_list(shell: Shell, tmp_path: Path) -> None:
+    def against(name: str, images: bytes | None) -> Ended:
+        files = {RELEASE_FILE: Path(THREE_NODE, RELEASE_FILE).read_bytes()}
+        if images is not None:
+            files["bundle/harvester/images-lists-archive/current/image_list_all.txt"] = images
+        iso = image(tmp_path / name, files, rock_ridge=True)
+        return shell("images", THREE_NODE, "--against", str(iso))
+
+    assert against("whole.iso", b"docker.io/rancher/harvester-upgrade-toolkit:main-head\n").status == 0
+    assert against("poor.iso", b"rancher/other:v1\n").status == 1
+    without = against("without.iso", None)
+    assert (without.status, without.out) == (2, "")
+    assert "without.iso: holds no image list" in without.err
 
 
 def test_what_is_pending_may_bring_more_images_and_is_not_mixed_with_them(shell: Shell) -> None:
