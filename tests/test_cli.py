@@ -22,12 +22,14 @@ from jsonschema import Draft202012Validator
 from rendering import EXAMPLES, ROOT, render_example
 from test_files_release import image
 
+from renderer.catalog.rules import RULES
 from renderer.cli.answer import wants_json
 from renderer.cli.commands import COMMANDS, program
 from renderer.cli.completion import kubectl_candidates
 from renderer.cli.images import is_listed, normal
 from renderer.cli.program import COMPLETE_VARIABLE, run
 from renderer.cli.render import layouts, render
+from renderer.render.refusals import DECIDED
 
 THREE_NODE = str(ROOT / "examples" / "three-node")
 OVERLAY = str(ROOT / "examples" / "pre-check-overlay" / "templates")
@@ -294,6 +296,10 @@ def test_force_skips_the_version_guard_and_nothing_else(shell: Shell, tmp_path: 
     assert (refused.status, refused.json["problems"][0]["reason"]) == (1, "VersionNotEligible")
     assert refused.json["problems"][0]["message"] == "downgrading is prohibited"
     assert shell("validate", THREE_NODE, "--release", str(release), "--plan", str(plan)).status == 0
+
+
+def test_every_rule_that_its_arguments_decide_is_decided_here() -> None:
+    assert {name for name, rule in RULES.items() if rule.render_time} == set(DECIDED)
 
 
 def test_what_is_pending_is_said_with_its_remedy_and_is_no_error(shell: Shell) -> None:
