@@ -8,11 +8,13 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+from bench.live import bench_live
 from bench.rendering import bench_rendering
 from bench.table import Line, as_text
 
 BENCHES: Mapping[str, Callable[[Path], Iterator[Line]]] = {
     "rendering": bench_rendering,
+    "live": bench_live,
 }
 
 

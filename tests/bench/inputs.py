@@ -13,7 +13,8 @@ from typing import Any
 
 import yaml
 
-EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "three-node"
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLE = ROOT / "examples" / "three-node"
 AS_THEY_ARE = ("upgradeplan.yaml", "harvester-release.yaml", "version.yaml", "settings.yaml", "components.yaml")
 OF_ONE_NODE = {"Node", "Machine"}
 MACHINE_PLAN = "rke.cattle.io/machine-plan"

@@ -18,10 +18,11 @@ ONCE = Path(__file__).parent / "once.py"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """`before` is run before each run and is not measured."""
+    """`before` is run before each run and is not measured; `codes` are the exit statuses that count as done."""
 
     argv: tuple[str, ...]
     before: Callable[[], None] | None = None
+    codes: tuple[int, ...] = (0,)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +60,7 @@ def _sample(command: Command, environment: Mapping[str, str]) -> Sample:
     measuring = [sys.executable, "-I", "-S", str(ONCE), *command.argv]
     done = subprocess.run(measuring, env={**os.environ, **environment}, capture_output=True, text=True, check=True)
     answer = json.loads(done.stdout)
-    if answer["code"] != 0:
+    if answer["code"] not in command.codes:
         raise SystemExit(f"{' '.join(command.argv)} ended with {answer['code']}:\n{done.stderr}")
     return Sample(**answer["taken"])
 

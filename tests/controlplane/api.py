@@ -77,7 +77,7 @@ class Api:
             self._connection.request(method, path, content, headers)
             answer = self._connection.getresponse()
             return answer.status, _parsed(answer.read())
-        except ConnectionError:
+        except (ConnectionError, ssl.SSLEOFError):
             self._connection.close()
             if not was_open:
                 raise

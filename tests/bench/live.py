@@ -1,0 +1,263 @@
+"""On a real control plane: `diff` and `apply` beside kubectl's, a rehearsal, and the loop as a process of its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any
+
+from controlplane import binaries, build, cluster
+from controlplane.api import ApiError
+from controlplane.cluster import ControlPlane
+from controlplane.waiting import until
+
+from bench.inputs import EXAMPLE, ROOT, write_inputs
+from bench.measure import Command, Figures, side_by_side
+from bench.table import Budget, Line
+from reconcile.actors.seeding import seed
+from reconcile.cluster.client import connect
+from reconcile.cluster.kubeconfig import find_access
+from renderer.assemble import open_workshop
+from renderer.documents import plan_of
+from renderer.files.inputs import read_inputs
+from renderer.files.templates import read_templates
+
+UPGRADEPLAN = str(Path(sys.executable).parent / "upgradeplan")
+ACCOUNT = ("harvester-system", "upgradeplan")
+USER = f"system:serviceaccount:{ACCOUNT[0]}:{ACCOUNT[1]}"
+PLANS = "/apis/management.harvesterhci.io/v1beta1/upgradeplans"
+IMAGES = "/apis/harvesterhci.io/v1beta1/namespaces/harvester-system/virtualmachineimages"
+MANY = 1000
+QUIET_SECONDS = 20.0
+
+
+def bench_live(work: Path) -> Iterator[Line]:
+    yield from _rehearsal(work)
+    with cluster.running(binaries.built() or build.build(_say), ROOT / "schemas" / "crds", _say) as plane:
+        yield from _commands(plane, work)
+        yield from _reaction(plane, work)
+        plane.wipe()
+        yield from _many_nodes(plane, work)
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def _rehearsal(work: Path) -> Iterator[Line]:
+    rehearse = Command(argv=(UPGRADEPLAN, "rehearse", "--quiet", str(EXAMPLE)))
+    figures = side_by_side({"rehearse": rehearse}, 5, {"XDG_CACHE_HOME": str(work / "cache")})["rehearse"]
+    yield _line("rehearse, 3 nodes", figures, budgets=(Budget(text="3 s", held=figures.seconds <= 3),))
+
+
+def _commands(plane: ControlPlane, work: Path) -> Iterator[Line]:
+    """`diff` of the whole upgrade, and ISODownload applied for the first time and once more, its import played."""
+    _seed(plane, EXAMPLE)
+    tree = work / "tree"
+    subprocess.run([UPGRADEPLAN, "render", str(EXAMPLE), "--output-dir", str(tree)], check=True, capture_output=True)
+    plane.api.create(PLANS, _plan(EXAMPLE))
+    folders = sorted(folder for folder in next(tree.iterdir()).iterdir() if any(folder.glob("*.yaml")))
+    kubectl = (os.fspath(plane.kubectl_path), f"--kubeconfig={plane.kubeconfig}")
+    ours = ("--kubeconfig", str(plane.kubeconfig), str(EXAMPLE))
+    image = next(str(folder) for folder in folders if "iso-download" in folder.name)
+    apply = (UPGRADEPLAN, "apply", "--phase", "ISODownload", "--yes", *ours)
+
+    def forget() -> None:
+        for item in plane.api.get(IMAGES)["items"]:
+            plane.api.delete(f"{IMAGES}/{item['metadata']['name']}")
+
+    with _imports(plane):
+        figures = side_by_side(
+            {
+                "diff, 3 nodes": Command(argv=(UPGRADEPLAN, "diff", *ours), codes=(0, 1)),
+                "kubectl diff --server-side, 3 nodes": Command(
+                    argv=(
+                        *kubectl,
+                        "diff",
+                        "--server-side",
+                        *(part for folder in folders for part in ("-f", str(folder))),
+                    ),
+                    codes=(0, 1),
+                ),
+                "apply --phase, 1 object, new": Command(argv=apply, before=forget),
+                "apply --phase, 1 object, nothing to do": Command(argv=apply),
+                "kubectl apply --server-side, 1 object": Command(
+                    argv=(*kubectl, "apply", "--server-side", "-f", image)
+                ),
+            },
+            7,
+            {"XDG_CACHE_HOME": str(work / "cache")},
+        )
+    plane.api.delete(f"{PLANS}/{_plan(EXAMPLE)['metadata']['name']}")
+    peers = {"diff": "kubectl diff --server-side, 3 nodes", "apply": "kubectl apply --server-side, 1 object"}
+    for name, taken in figures.items():
+        peer = peers.get(name.split()[0])
+        yield _line(name, taken, ratio=taken.seconds / figures[peer].seconds if peer else None)
+
+
+def _reaction(plane: ControlPlane, work: Path) -> Iterator[Line]:
+    """From a plan's creation to the loop's first write to it, as another client sees it."""
+    plan = _plan(EXAMPLE)
+    path = f"{PLANS}/{plan['metadata']['name']}"
+    taken = []
+    with _loop(plane, work):
+        for _ in range(15):
+            until("the last plan is gone", lambda: _absent(plane, path))
+            time.sleep(0.5)
+            start = time.perf_counter()
+            made = plane.api.create(PLANS, plan)["metadata"]["resourceVersion"]
+            while plane.api.get(path)["metadata"]["resourceVersion"] == made:
+                time.sleep(0.002)
+            taken.append(time.perf_counter() - start)
+            plane.api.delete(path)
+        until("the last plan is gone", lambda: _absent(plane, path))
+    held = statistics.median(taken) <= 0.1
+    yield Line(
+        what="loop: from a new plan to the first write",
+        seconds=statistics.median(taken),
+        quickest=min(taken),
+        slowest=max(taken),
+        budgets=(Budget(text="100 ms", held=held),),
+    )
+
+
+def _many_nodes(plane: ControlPlane, work: Path) -> Iterator[Line]:
+    """The loop with 1,000 nodes: until it waits for the image import, and then with nothing happening."""
+    inputs = write_inputs(MANY, work / "many")
+    _say(f"seeding {MANY:,} nodes")
+    _seed(plane, inputs)
+    plan = _plan(inputs)
+    path = f"{PLANS}/{plan['metadata']['name']}"
+    with _loop(plane, work) as pid:
+        start = time.perf_counter()
+        plane.api.create(PLANS, plan)
+        until(
+            "the image is wanted", lambda: plane.api.get(path).get("status", {}).get("phase") == "ISODownloading", 120
+        )
+        until("the image is there", lambda: plane.api.get(IMAGES)["items"])
+        begun = time.perf_counter() - start
+        time.sleep(QUIET_SECONDS)
+        mark, cpu = plane.audit_mark(), _cpu(pid)
+        time.sleep(QUIET_SECONDS)
+        calls = [event for event in plane.audit(since=mark, user=USER) if event.verb != "watch"]
+        calls = [event for event in calls if event.resource != "leases"]
+        idle, peak = _cpu(pid) - cpu, _peak_mib(pid)
+    yield Line(
+        what=f"loop: {MANY:,} nodes, from a new plan to its first wait; memory at its largest",
+        seconds=begun,
+        quickest=begun,
+        slowest=begun,
+        cpu=cpu,
+        mib=peak,
+        budgets=(Budget(text="128 MiB", held=peak <= 128),),
+    )
+    yield Line(
+        what=f"loop: {MANY:,} nodes, {QUIET_SECONDS:.0f} s in which nothing happens",
+        seconds=QUIET_SECONDS,
+        quickest=QUIET_SECONDS,
+        slowest=QUIET_SECONDS,
+        cpu=idle,
+        budgets=(Budget(text=f"no call but watches and the lease: {len(calls)}", held=not calls),),
+    )
+
+
+def _line(what: str, taken: Figures, *, ratio: float | None = None, budgets: tuple[Budget, ...] = ()) -> Line:
+    return Line(
+        what=what,
+        seconds=taken.seconds,
+        quickest=taken.quickest,
+        slowest=taken.slowest,
+        cpu=taken.cpu,
+        mib=taken.mib,
+        ratio=ratio,
+        budgets=budgets,
+    )
+
+
+def _seed(plane: ControlPlane, inputs: Path) -> None:
+    """The cluster's objects, and the loop's account with its rights; without the addresses that certificates are
+    looked up at, since nothing answers there."""
+    kinds = open_workshop(read_templates()).catalog.kinds
+    admin = connect(find_access({}, kubeconfig=str(plane.kubeconfig)), environ={}, now=lambda: datetime.now(UTC))
+    bodies = [source.body for source in read_inputs([str(inputs)]).objects]
+    seed(admin, [body for body in bodies if body["kind"] != "EndpointSlice"], kinds)
+    plane.kubectl("apply", "-f", str(ROOT / "templates" / "install" / "rbac.yaml"))
+
+
+def _plan(inputs: Path) -> dict[str, Any]:
+    return {key: value for key, value in plan_of(read_inputs([str(inputs)])).body.items() if key != "status"}
+
+
+@contextmanager
+def _imports(plane: ControlPlane) -> Iterator[None]:
+    """Every image counts as imported as soon as it is there."""
+    stop = Event()
+    done = {"type": "Imported", "status": "True", "lastUpdateTime": "2026-01-01T00:00:00Z"}
+    status = {"progress": 100, "conditions": [done]}
+
+    def work() -> None:
+        while not stop.wait(0.05):
+            for item in plane.api.get(IMAGES)["items"]:
+                if not item.get("status"):
+                    with suppress(ApiError):  # it is gone again
+                        plane.api.patch(f"{IMAGES}/{item['metadata']['name']}", {"status": status})
+
+    thread = Thread(target=work, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join(timeout=10)
+
+
+@contextmanager
+def _loop(plane: ControlPlane, work: Path) -> Iterator[int]:
+    """`upgradeplan run` under its own account, leading; answers its process id."""
+    kubeconfig = plane.service_account_kubeconfig(*ACCOUNT)
+    log = work / "loop.log"
+    argv = [UPGRADEPLAN, "run", "--kubeconfig", str(kubeconfig), "--namespace", ACCOUNT[0]]
+    leases = f"/apis/coordination.k8s.io/v1/namespaces/{ACCOUNT[0]}/leases"
+    with log.open("wb") as out, subprocess.Popen([*argv, "--health-address", ""], stdout=out, stderr=out) as process:
+        try:
+            until(
+                "the loop leads", lambda: any(i["spec"].get("holderIdentity") for i in plane.api.get(leases)["items"])
+            )
+            time.sleep(1)
+            yield process.pid
+        except BaseException:
+            _say(log.read_text())
+            raise
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait(timeout=30)
+
+
+def _absent(plane: ControlPlane, path: str) -> bool:
+    try:
+        plane.api.get(path)
+    except ApiError as error:
+        if error.code != 404:
+            raise
+        return True
+    return False
+
+
+def _cpu(pid: int) -> float:
+    """Seconds of processor time so far."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _peak_mib(pid: int) -> float:
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:")) / 1024
