@@ -6,7 +6,7 @@ Rancher has been told of the new version.
 
 from __future__ import annotations
 
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from loop_world import POST, POST_HOOK, PRE, PRE_HOOK, STRATEGY, Small, node, upgrading
@@ -126,8 +126,9 @@ class Upgrade(RuleBasedStateMachine):
     def a_job_is_deleted_by_hand(self, number: int) -> None:
         jobs = self.found.all("Job")
         if jobs:
-            job = jobs[number % len(jobs)]
-            self.found.scene.cluster.store.remove(job)
+            store = self.found.scene.cluster.store
+            with store.changed:
+                store.remove(jobs[number % len(jobs)])
 
     @rule()
     def a_second_plan(self) -> None:
@@ -217,6 +218,7 @@ Upgrade.TestCase.settings = settings(
     stateful_step_count=40,
     deadline=None,
     derandomize=True,
+    phases=[Phase.explicit, Phase.generate],  # a failure is told at once; shrinking one takes minutes
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
 TestUpgrade = Upgrade.TestCase
