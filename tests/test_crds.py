@@ -233,10 +233,10 @@ def test_rules_on_the_api_server(control_plane: ControlPlane, case: Json) -> Non
 
 
 @each_good
-def test_the_api_server_keeps_all_of_good_objects(control_plane: ControlPlane, file: Path) -> None:
+def test_the_api_server_keeps_all_of_good_objects(wiped_control_plane: ControlPlane, file: Path) -> None:
     for body in documents(file):
-        with served.created(control_plane.api, body, "fieldValidation=Strict") as (one, live):
-            live = served.put_status(control_plane.api, one, live, body, "fieldValidation=Strict")
+        with served.created(wiped_control_plane.api, body, "fieldValidation=Strict") as (one, live):
+            live = served.put_status(wiped_control_plane.api, one, live, body, "fieldValidation=Strict")
         assert served.lost(body, live, body["metadata"]["name"]) == []
 
 

@@ -65,7 +65,7 @@ def _event(raw: dict[str, Any]) -> AuditEvent:
         audit_id=raw["auditID"],
         verb=raw["verb"],
         uri=raw["requestURI"],
-        user=raw.get("impersonatedUser", raw["user"])["username"],
+        user=raw.get("impersonatedUser", raw["user"]).get("username", ""),
         user_agent=raw.get("userAgent", ""),
         group=ref.get("apiGroup", ""),
         resource=ref.get("resource", ""),
