@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import signal
 import statistics
@@ -36,6 +37,7 @@ ACCOUNT = ("harvester-system", "upgradeplan")
 USER = f"system:serviceaccount:{ACCOUNT[0]}:{ACCOUNT[1]}"
 PLANS = "/apis/management.harvesterhci.io/v1beta1/upgradeplans"
 IMAGES = "/apis/harvesterhci.io/v1beta1/namespaces/harvester-system/virtualmachineimages"
+SKIP_DISK_CHECK = "management.harvesterhci.io/skip-garbage-collection-threshold-check"
 MANY = 1000
 QUIET_SECONDS = 20.0
 
@@ -184,17 +186,21 @@ def _line(what: str, taken: Figures, *, ratio: float | None = None, budgets: tup
 
 
 def _seed(plane: ControlPlane, inputs: Path) -> None:
-    """The cluster's objects, and the loop's account with its rights; without the addresses that certificates are
-    looked up at, since nothing answers there."""
+    """The cluster's objects, and the loop's account with its rights; without addresses, since nothing answers there."""
     kinds = open_workshop(read_templates()).catalog.kinds
     admin = connect(find_access({}, kubeconfig=str(plane.kubeconfig)), environ={}, now=lambda: datetime.now(UTC))
-    bodies = [source.body for source in read_inputs([str(inputs)]).objects]
+    bodies = [copy.deepcopy(source.body) for source in read_inputs([str(inputs)]).objects]
+    for body in bodies:
+        if body["kind"] == "Node":
+            body.get("status", {}).pop("addresses", None)
     seed(admin, [body for body in bodies if body["kind"] != "EndpointSlice"], kinds)
     plane.kubectl("apply", "-f", str(ROOT / "templates" / "install" / "rbac.yaml"))
 
 
 def _plan(inputs: Path) -> dict[str, Any]:
-    return {key: value for key, value in plan_of(read_inputs([str(inputs)])).body.items() if key != "status"}
+    """The inputs' plan, which does not ask the kubelets, since there are none."""
+    plan = {key: value for key, value in plan_of(read_inputs([str(inputs)])).body.items() if key != "status"}
+    return {**plan, "metadata": {**plan["metadata"], "annotations": {SKIP_DISK_CHECK: "true"}}}
 
 
 @contextmanager
