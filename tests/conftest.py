@@ -31,6 +31,13 @@ def wiped_control_plane(control_plane: cluster.ControlPlane) -> cluster.ControlP
     return control_plane
 
 
+@pytest.fixture(scope="module")
+def clean_control_plane(control_plane: cluster.ControlPlane) -> cluster.ControlPlane:
+    """Wiped once for the module, for those who ask it many times in one test."""
+    control_plane.wipe()
+    return control_plane
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Whoever asks for the fixture has the marker."""

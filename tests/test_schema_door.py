@@ -149,9 +149,9 @@ PLANS = st.fixed_dictionaries({"spec": like(PARTS["spec"])}, optional={"status":
 
 @settings(max_examples=150, deadline=None, derandomize=True)
 @given(parts=PLANS)
-def test_the_api_server_and_we_refuse_the_same_plans(control_plane: ControlPlane, parts: dict[str, Any]) -> None:
+def test_the_api_server_and_we_refuse_the_same_plans(clean_control_plane: ControlPlane, parts: dict[str, Any]) -> None:
     source = plan(without_nulls(parts, load(PLAN)))
-    refused = list(served.refusals(control_plane.api, plan(parts).body))
+    refused = list(served.refusals(clean_control_plane.api, plan(parts).body))
     assert bool(problems(source, PLAN)) == bool(refused), refused
 
 
