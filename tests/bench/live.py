@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event, Thread
@@ -44,11 +44,15 @@ QUIET_SECONDS = 20.0
 
 def bench_live(work: Path) -> Iterator[Line]:
     yield from _rehearsal(work)
-    with cluster.running(binaries.built() or build.build(_say), ROOT / "schemas" / "crds", _say) as plane:
+    with _plane() as plane:
         yield from _commands(plane, work)
         yield from _reaction(plane, work)
-        plane.wipe()
+    with _plane() as plane:
         yield from _many_nodes(plane, work)
+
+
+def _plane() -> AbstractContextManager[ControlPlane]:
+    return cluster.running(binaries.built() or build.build(_say), ROOT / "schemas" / "crds", _say)
 
 
 def _say(text: str) -> None:
