@@ -145,6 +145,10 @@ class _Watch:
             return tuple(merged.values())
 
     def note(self, ref: Ref, body: Body) -> None:
+        """What has lost its last finalizer is gone with that write; its deletion may have been told already."""
+        metadata = body["metadata"]
+        if metadata.get("deletionTimestamp") and not metadata.get("finalizers"):
+            return
         with self._lock:
             self._written[ref] = body
 
