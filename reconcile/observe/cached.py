@@ -96,6 +96,7 @@ class _Watch:
     def __init__(self, cluster: Cluster, selection: Selection, changed: Callable[[Ref], None], stopped: Event) -> None:
         self._lock = Lock()
         self._written: dict[Ref, Body] = {}
+        self._brought = 0
         self._stopped = stopped
         self._told = changed
         self._in_step = Event()
@@ -145,12 +146,10 @@ class _Watch:
             return tuple(merged.values())
 
     def note(self, ref: Ref, body: Body) -> None:
-        """What has lost its last finalizer is gone with that write; its deletion may have been told already."""
-        metadata = body["metadata"]
-        if metadata.get("deletionTimestamp") and not metadata.get("finalizers"):
-            return
+        """An answer may come after the watch has told of it and of what came later, be it the object's end."""
         with self._lock:
-            self._written[ref] = body
+            if _version(body) > self._brought:
+                self._written[ref] = body
 
     def _run(self) -> None:
         while not self._stopped.is_set():
@@ -162,6 +161,7 @@ class _Watch:
     def _deliver(self, event: WatchEvent) -> None:
         ref = ref_of(event.body)
         with self._lock:
+            self._brought = max(self._brought, _version(event.body))
             written = self._written.get(ref)
             if written is not None and _version(event.body) >= _version(written):
                 del self._written[ref]

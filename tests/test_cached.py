@@ -1,0 +1,71 @@
+"""The copies that watches keep, and what we have written ourselves before them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import pytest
+from controlplane.waiting import until
+from theatre import workshop
+
+from reconcile.observe.cached import CachedSource
+from reconcile.rehearsal.client import EmbeddedClient
+from reconcile.rehearsal.clock import SimulatedClock
+from reconcile.rehearsal.cluster import EmbeddedCluster
+from renderer.model.ref import Body, ref_of
+
+KINDS = workshop().catalog.kinds
+JOB = KINDS.row("batch/v1", "Job").kind
+CONTAINER = {"name": "one", "image": "one"}
+BODY: Body = {
+    "apiVersion": "batch/v1",
+    "kind": "Job",
+    "metadata": {"name": "one", "namespace": "harvester-system"},
+    "spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [CONTAINER]}}},
+}
+REF = ref_of(BODY)
+
+
+@pytest.fixture
+def client() -> EmbeddedClient:
+    cluster = EmbeddedCluster(SimulatedClock(datetime(2026, 1, 1, tzinfo=UTC)))
+    cluster.seed([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "harvester-system"}}])
+    return cluster.client()
+
+
+@pytest.fixture
+def source(client: EmbeddedClient) -> Iterator[CachedSource]:
+    """Its watch has its first list, with nothing in it."""
+    source = CachedSource(client, KINDS, lambda ref: None)
+    assert source.get(REF) is None
+    yield source
+    source.stop()
+
+
+def test_what_the_watch_has_brought_is_there(client: EmbeddedClient, source: CachedSource) -> None:
+    written = client.create(JOB, BODY).body
+    until("the watch brings it", lambda: source.get(REF) == written)
+
+
+def test_an_answer_stands_before_the_copy(source: CachedSource) -> None:
+    written = {**BODY, "metadata": {**BODY["metadata"], "resourceVersion": "999999"}}
+    source.note(written)
+    assert source.get(REF) == written
+
+
+def test_an_answer_that_comes_after_the_objects_end_is_not_kept(client: EmbeddedClient, source: CachedSource) -> None:
+    written = client.create(JOB, BODY).body
+    until("the watch brings it", lambda: source.get(REF) is not None)
+    client.delete(JOB, REF)
+    until("the watch tells its end", lambda: source.get(REF) is None)
+    source.note(written)
+    assert source.get(REF) is None
+
+
+def test_an_answer_that_is_older_than_the_copy_is_not_kept(client: EmbeddedClient, source: CachedSource) -> None:
+    first = client.create(JOB, BODY).body
+    second = client.patch(JOB, REF, {"metadata": {"labels": {"a": "b"}}}).body
+    until("the watch brings it", lambda: source.get(REF) == second)
+    source.note(first)
+    assert source.get(REF) == second
