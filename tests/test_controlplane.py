@@ -168,6 +168,10 @@ def test_wiping_removes_what_came_since_the_start(wiped_control_plane: ControlPl
     stuck = {"metadata": {"name": "stuck", "finalizers": ["example.org/nobody"]}}
     api.create("/api/v1/namespaces/harvester-system/configmaps", stuck)
     api.create("/api/v1/nodes", {"metadata": {"name": "node-2"}})
+    addons = "/apis/harvesterhci.io/v1beta1/namespaces/kube-system/addons"
+    chart = {"enabled": False, "repo": "r", "chart": "c", "version": "1", "valuesContent": ""}
+    addon = {"apiVersion": "harvesterhci.io/v1beta1", "kind": "Addon", "metadata": {"name": "left"}, "spec": chart}
+    api.create(addons, addon)
     api.create("/api/v1/namespaces", {"metadata": {"name": "wiped"}})
     api.create("/api/v1/namespaces/wiped/configmaps", stuck)
     before = api.get("/api/v1/namespaces/harvester-system")["metadata"]["uid"]
@@ -176,6 +180,7 @@ def test_wiping_removes_what_came_since_the_start(wiped_control_plane: ControlPl
 
     assert found(api, "/api/v1/namespaces/harvester-system/configmaps/stuck") is None
     assert found(api, "/api/v1/nodes/node-2") is None
+    assert found(api, f"{addons}/left") is None
     assert found(api, "/api/v1/namespaces/wiped") is None
     assert api.get("/api/v1/namespaces/harvester-system")["metadata"]["uid"] == before
 

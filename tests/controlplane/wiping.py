@@ -1,6 +1,7 @@
 """Takes a cluster back to an earlier inventory: what came since is deleted, finalizers or not.
 
-Changes to objects that were there before, and objects of the control plane's own namespaces, are left alone.
+Changes to objects that were there before are left alone, and so are objects of built-in kinds in the control plane's
+own namespaces.
 """
 
 from __future__ import annotations
@@ -19,11 +20,12 @@ AT_ONCE = {"propagationPolicy": "Background", "gracePeriodSeconds": 0}  # no kub
 
 def inventory(api: Api) -> Mapping[str, str]:
     """Path of every object, by its uid."""
+    custom = _custom(api)
     return {
         item["metadata"]["uid"]: _path(collection, item["metadata"])
         for collection in _collections(api)
         for item in _items(api, collection)
-        if item["metadata"].get("namespace") not in OWN_NAMESPACES
+        if item["metadata"].get("namespace") not in OWN_NAMESPACES or _kind(collection) in custom
     }
 
 
@@ -67,6 +69,18 @@ def _collections(api: Api) -> Iterator[str]:
             for resource in version.get("resources", ()):
                 if {"list", "delete"} <= set(resource["verbs"]) and resource["resource"] not in FOLLOWERS:
                     yield f"{base}/{resource['resource']}"
+
+
+def _custom(api: Api) -> frozenset[str]:
+    """Plural and group of every kind that the control plane has no objects of, since a definition brought it."""
+    definitions = api.get("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", accept=METADATA)["items"]
+    return frozenset(definition["metadata"]["name"] for definition in definitions or ())
+
+
+def _kind(collection: str) -> str:
+    """Plural and group, as a definition of it is called: `/apis/GROUP/VERSION/PLURAL`."""
+    base, _, plural = collection.rpartition("/")
+    return f"{plural}.{base.rpartition('/')[0].rpartition('/')[2]}"
 
 
 def _items(api: Api, collection: str) -> list[dict[str, Any]]:
