@@ -93,24 +93,37 @@ def test_text_is_utf_8_whatever_the_locale(tmp_path: Path) -> None:
 
 
 def test_colour_is_for_terminals_that_want_it() -> None:
-    assert "\x1b[32m+" in _on_a_terminal(TERM="xterm", NO_COLOR="")
-    assert "\x1b[" not in _on_a_terminal(TERM="xterm", NO_COLOR="1")
-    assert "\x1b[" not in _on_a_terminal(TERM="dumb", NO_COLOR="")
+    for term, unwanted, coloured in (("xterm", "", True), ("xterm", "1", False), ("dumb", "", False)):
+        status, text = _on_a_terminal("compare", THREE_NODE, "--to-templates", OVERLAY, TERM=term, NO_COLOR=unwanted)
+        assert (status, "\x1b[" in text) == (1, coloured)
 
 
-def _on_a_terminal(**environment: str) -> str:
+def test_progress_is_one_view_on_a_terminal_and_lines_elsewhere() -> None:
+    """A rehearsal shows some dozen scenes; the last one stays and the report follows it."""
+    status, text = _on_a_terminal("rehearse", THREE_NODE, TERM="xterm", COLUMNS="200", LINES="60")
+    last = text.rpartition("\x1b[2K")[2]
+    assert status == 0
+    assert text.count("\x1b[2K") > 100  # a line of the view before is wiped
+    assert last.count("NodeUpgrade ") == 1
+    assert "node charlie-1-tink-system: ImageCleaned" in last
+    for plain in (_on_a_terminal("rehearse", THREE_NODE, TERM="dumb")[1], _piped("rehearse", THREE_NODE)):
+        assert "\x1b" not in plain
+        assert len([line for line in plain.splitlines() if line.lstrip()[:1].isdigit() and "NodeUpgrading" in line]) > 5
+
+
+def _piped(*words: str) -> str:
+    return subprocess.run([*PROGRAM, *words], stderr=subprocess.PIPE, cwd=ROOT, text=True, check=True).stderr
+
+
+def _on_a_terminal(*words: str, **environment: str) -> tuple[int, str]:
     ours, theirs = pty.openpty()
     with subprocess.Popen(
-        [*PROGRAM, "compare", THREE_NODE, "--to-templates", OVERLAY],
-        stdout=theirs,
-        cwd=ROOT,
-        env={**os.environ, **environment},
+        [*PROGRAM, *words], stdout=theirs, stderr=theirs, cwd=ROOT, env={**os.environ, **environment}
     ) as process:
         os.close(theirs)
         text = b"".join(iter(lambda: _read(ours), b""))
     os.close(ours)
-    assert process.returncode == 1
-    return text.decode("utf-8")
+    return process.returncode, text.decode("utf-8")
 
 
 def _read(terminal: int) -> bytes:

@@ -13,6 +13,7 @@ import click
 from reconcile.cli.connect import Target, cluster_options, connect_to, dial, wall_clock, workshop_of
 from reconcile.cli.diff import inputs_of
 from reconcile.cli.journal import journal_at
+from reconcile.cli.screen import Screen
 from renderer.cli.answer import say
 from renderer.cli.given import FILE
 from renderer.errors import ExitCode, problem
@@ -93,12 +94,11 @@ def _drive(connection: Connection, target: Target, plan: str, journal: str | Non
     from reconcile.loop.assemble import Ingredients, assemble_manager
 
     ended: list[str] = []
-    view = _View(plan)
 
     def on_round(done: Round) -> None:
         if done.name != plan:
             return
-        view.show(done)
+        _show(done, screen)
         if done.over:
             ended.append(done.decision.status.phase if done.decision else "")
             manager.stop()
@@ -121,7 +121,8 @@ def _drive(connection: Connection, target: Target, plan: str, journal: str | Non
     )
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: manager.stop())
-    manager.run()
+    with Screen(sys.stdout) as screen:
+        manager.run()
     if not ended:
         say([f"stopped; `upgradeplan apply --plan {plan}` goes on from where it is"])
         return ExitCode.NO
@@ -133,23 +134,12 @@ def _silent(what: str, fields: object) -> None:
     """The view says it."""
 
 
-class _View:
-    """A line for whatever is new: phase, node, wait."""
+def _show(done: Round, screen: Screen) -> None:
+    """A tree on a terminal; elsewhere a line for whatever is new: phase, node, wait."""
+    from reconcile.report.progress import progress_lines, progress_of, wait_lines
 
-    def __init__(self, plan: str) -> None:
-        self._plan = plan
-        self._shown: tuple[str, ...] = ()
-
-    def show(self, done: Round) -> None:
-        from reconcile.report.progress import progress_of, wait_lines
-
-        if done.decision is None:
-            say([f"problem: {text}" for text in done.problems], sys.stderr)
-            return
-        model = progress_of(done, wall_clock())
-        states = tuple(f"{node['name']}={node['state']}" for node in model["nodes"] if node["state"])
-        lines = (" ".join((done.decision.status.phase, *states)), *wait_lines(model))
-        if lines != self._shown:
-            say([f"{wall_clock():%H:%M:%S} {lines[0]}", *lines[1:]])
-            sys.stdout.flush()
-        self._shown = lines
+    model = progress_of(done, wall_clock())
+    states = (f"{node['name']}={node['state']}" for node in model["nodes"] if node["state"])
+    news = [" ".join((model["phase"], *states)), *wait_lines(model)] if done.decision else []
+    problems = [f"problem: {text}" for text in done.problems]
+    screen.show(list(progress_lines(model)), [*news, *problems], f"{wall_clock():%H:%M:%S} ")

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import sys
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from reconcile.cli.connect import Target, wall_clock
 from reconcile.cli.live import Live, live_of
-from renderer.cli.answer import say
+from reconcile.cli.screen import Screen
 from renderer.errors import ExitCode, Problems, problem
 
 if TYPE_CHECKING:
+    from reconcile.act.applied import Applied
     from reconcile.probes.verdict import Verdict
     from renderer.documents import Inputs
-    from renderer.model.rendered import RenderedPhase, RenderedStep
+    from renderer.model.rendered import Manifest, RenderedPhase, RenderedStep
 
-_EVERY = 2.0
+_EVERY = 1.0
 
 
 def apply_phase(target: Target, inputs: Inputs | None, name: str | None, phase_name: str) -> ExitCode:
@@ -25,18 +28,33 @@ def apply_phase(target: Target, inputs: Inputs | None, name: str | None, phase_n
     if not live.exists:
         raise problem("NoSuchPlan", f"UpgradePlan {live.rendered.plan} is not in the cluster", remedy="create it first")
     _must_be_whole(phase)
-    applied: list[str] = []
-    try:
-        for step in phase.steps:
-            if step.skipped is None:
-                applied += _write(live, step)
-                if not _wait(live, step):
-                    return ExitCode.NO
-    except KeyboardInterrupt:
-        say([f"stopped; applied so far: {', '.join(applied) or 'nothing'}; run the same command again to go on"])
-        return ExitCode.NO
-    say([f"{phase_name}: done"])
-    return ExitCode.YES
+    steps = [step for step in phase.steps if step.skipped is None]
+    with Screen(sys.stdout) as screen:
+        course = _Course(screen)
+        try:
+            opened = all(_write(live, step, course) and _wait(live, step, course) for step in steps)
+        except KeyboardInterrupt:
+            done = ", ".join(course.applied) or "nothing"
+            course.tell(f"stopped; applied so far: {done}; run the same command again to go on")
+            return ExitCode.NO
+        course.tell(f"{phase_name}: {'done' if opened else 'failed'}")
+    return ExitCode.YES if opened else ExitCode.NO
+
+
+class _Course:
+    """What has been done so far, and is said of it."""
+
+    def __init__(self, screen: Screen) -> None:
+        self.applied: list[str] = []
+        self._said: list[str] = []
+        self._screen = screen
+
+    def tell(self, *lines: str) -> None:
+        self._said += lines
+        self._screen.show(self._said, lines)
+
+    def waits(self, lines: Sequence[str], seconds: float) -> None:
+        self._screen.show([*self._said, *lines, f"  for {seconds:.0f} s"], lines, f"{wall_clock():%H:%M:%S} ")
 
 
 def _must_be_whole(phase: RenderedPhase) -> None:
@@ -50,45 +68,46 @@ def _must_be_whole(phase: RenderedPhase) -> None:
         raise problem("LoopOnly", message, remedy="leave --phase out: `upgradeplan apply` runs the whole plan")
 
 
-def _write(live: Live, step: RenderedStep) -> list[str]:
+def _write(live: Live, step: RenderedStep, course: _Course) -> bool:
+    """Always true: what cannot be written is raised."""
+    for manifest in step.manifests:
+        applied = _applied(live, manifest)
+        if isinstance(applied, str):
+            course.tell(f"{manifest.ref}: {applied}")
+            continue
+        if applied.problem is not None:
+            raise Problems([applied.problem], ExitCode.CLUSTER)
+        course.tell(f"{manifest.ref}: {applied.outcome}", *(f"warning: {text}" for text in applied.warnings))
+        course.applied.append(str(manifest.ref))
+    return True
+
+
+def _applied(live: Live, manifest: Manifest) -> Applied | str:
+    """What came of one manifest, or why nothing is to be written."""
     from reconcile.borrow.take import plan_take
     from reconcile.probes.look import Unseen
     from renderer.model.phase import Borrowed
 
-    writer = live.writer()
-    done: list[str] = []
-    for manifest in step.manifests:
-        body = live.parts.source.get(manifest.ref)
-        if isinstance(body, Unseen):
-            raise problem("Unreadable", f"{manifest.ref} cannot be read: {body.why}")
-        if isinstance(manifest.spec, Borrowed):
-            plan = plan_take(manifest.body, manifest.spec, body)
-            if plan.patch is None:
-                say([f"{manifest.ref}: {plan.because}"])
-                continue
-            applied = writer.take(manifest, plan.patch)
-        else:
-            applied = writer.own(manifest, body)
-        if applied.problem is not None:
-            raise Problems([applied.problem], ExitCode.CLUSTER)
-        say([f"{manifest.ref}: {applied.outcome}", *(f"warning: {text}" for text in applied.warnings)])
-        done.append(str(manifest.ref))
-    return done
+    body = live.parts.source.get(manifest.ref)
+    if isinstance(body, Unseen):
+        raise problem("Unreadable", f"{manifest.ref} cannot be read: {body.why}")
+    if not isinstance(manifest.spec, Borrowed):
+        return live.writer().own(manifest, body)
+    taking = plan_take(manifest.body, manifest.spec, body)
+    return taking.because if taking.patch is None else live.writer().take(manifest, taking.patch)
 
 
-def _wait(live: Live, step: RenderedStep) -> bool:
+def _wait(live: Live, step: RenderedStep, course: _Course) -> bool:
     """Whether the gates have opened; False where one has failed."""
-    shown = ""
+    began = time.monotonic()
     while True:
         verdicts = _verdicts(live, step)
-        said = "; ".join(verdict.reason for verdict in verdicts if not verdict.passed)
-        if said and said != shown:
-            say([f"{wall_clock():%H:%M:%S} {step.id} waits: {said}"])
-        shown = said
-        if any(verdict.outcome == "failed" for verdict in verdicts):
-            return False
         if all(verdict.passed for verdict in verdicts):
             return True
+        reasons = dict.fromkeys(verdict.reason for verdict in verdicts if not verdict.passed)
+        course.waits([f"{step.id} waits: {reason}" for reason in reasons], time.monotonic() - began)
+        if any(verdict.outcome == "failed" for verdict in verdicts):
+            return False
         time.sleep(_EVERY)
 
 

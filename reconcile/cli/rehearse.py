@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from renderer.cli.answer import answer, output_option, say
+from reconcile.cli.screen import Screen
+from renderer.cli.answer import answer, output_option
 from renderer.cli.given import Given, input_options, read
 from renderer.errors import ExitCode, problem
 from renderer.model.ref import Body, ref_of
@@ -17,7 +18,7 @@ from renderer.model.ref import Body, ref_of
 if TYPE_CHECKING:
     from reconcile.actors.cues import Cast
     from reconcile.loop.reconciler import Round
-    from reconcile.rehearse.rehearsal import Theatre
+    from reconcile.rehearse.rehearsal import Rehearsed, Theatre
     from renderer.documents import Inputs
 
 _START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -64,36 +65,48 @@ def rehearse(
         raise problem("InvalidDuration", f"--resume-after: {resume_after!r} is no duration", remedy="write 10m or 2h")
     wishes = Wishes(fail=fail, stall=stall, slow=slow, repeat=repeat, away=away)
     theatre = stage(inputs, workshop, start=_START, script=script_of(wishes, _cast(inputs)), resume_after=pause)
-    rehearsed = theatre.play(_silent if quiet or output == "json" else _live(theatre))
+    rehearsed = _played(theatre, quiet or output == "json")
     code.save()
     answer(report_of(rehearsed, theatre.name), output, report_lines)
     return ExitCode.YES if rehearsed.succeeded else ExitCode.NO
+
+
+def _played(theatre: Theatre, quiet: bool) -> Rehearsed:
+    if quiet:
+        return theatre.play(_silent)
+    with Screen(sys.stderr) as screen:
+        return theatre.play(_live(theatre, screen))
 
 
 def _silent(done: Round) -> None:
     """Says nothing."""
 
 
-def _live(theatre: Theatre) -> Callable[[Round], None]:
-    """A line for each change of phase, node or wait, with the simulated time."""
-    shown: list[tuple[object, ...]] = []
+def _live(theatre: Theatre, screen: Screen) -> Callable[[Round], None]:
+    """The whole upgrade on a terminal; elsewhere a line for each change of phase or node, with the simulated time."""
+    from reconcile.report.progress import progress_lines, progress_of
+
+    last: object = None
 
     def tell(done: Round) -> None:
+        nonlocal last
         if done.decision is None:
             return
         status = done.decision.status
         nodes = tuple((node, entry.get("state")) for node, entry in sorted(status.node_states.items()))
-        waits = tuple(dict.fromkeys(f"{wait.node or wait.step}: {wait.text}" for wait in done.decision.waits))
-        scene = (status.phase, nodes)
-        if shown and shown[-1] == scene:
+        if (status.phase, nodes) == last:
             return
-        shown.append(scene)
-        span = str(theatre.clock.now() - _START).partition(".")[0]
+        last = (status.phase, nodes)
+        waits = dict.fromkeys(f"{wait.node or wait.step}: {wait.text}" for wait in done.decision.waits)
         states = " ".join(f"{node}={state}" for node, state in nodes)
-        lines = [f"{span:>8}  {status.phase:20} {states}".rstrip()]
-        say([*lines, *(f"{'':10}waits: {wait}" for wait in waits[:3])], sys.stderr)
+        news = [f"{status.phase:20} {states}".rstrip(), *(f"{'':10}waits: {wait}" for wait in [*waits][:3])]
+        screen.show(list(progress_lines(progress_of(done, theatre.clock.now()))), news, f"{_span(theatre):>8}  ")
 
     return tell
+
+
+def _span(theatre: Theatre) -> str:
+    return str(theatre.clock.now() - _START).partition(".")[0]
 
 
 def _cast(inputs: Inputs) -> Cast:

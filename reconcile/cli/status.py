@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 import click
 
 from reconcile.cli.connect import Target, cluster_options, wall_clock
-from renderer.cli.answer import answer, output_option, say
+from reconcile.cli.screen import Screen
+from renderer.cli.answer import answer, output_option
 from renderer.errors import ExitCode
+
+if TYPE_CHECKING:
+    from reconcile.report.progress import Model
 
 _EVERY = 2.0
 
@@ -31,16 +37,35 @@ def status(name: str | None, target: Target, watch: bool, output: str) -> ExitCo
     parts = parts_of(target)
     plan = plan_named(parts, name)
     reconciler = Reconciler(parts)
-    shown: list[str] = []
-    while True:
-        model = progress_of(reconciler.look(plan), wall_clock())
-        lines = list(progress_lines(model))
-        if not watch or lines != shown:
-            if shown and output == "text":
-                say([""])
-            answer(model, output, lambda _, now=lines: now)  # type: ignore[misc]
+    models = _changes(lambda: progress_of(reconciler.look(plan), wall_clock()), watch)
+    if watch and output == "text":
+        model = _watched(models)
+    else:
+        for model in models:
+            answer(model, output, progress_lines)
             sys.stdout.flush()
-        shown = lines
+    return ExitCode.NO if model["phase"] == "Failed" else ExitCode.YES
+
+
+def _changes(look: Callable[[], Model], watch: bool) -> Iterator[Model]:
+    """What there is to see now; with `watch` again whenever something but the time is new, until the plan has ended."""
+    shown: Model = {}
+    while True:
+        model = look()
+        if {**model, "at": ""} != shown:
+            yield model
+        shown = {**model, "at": ""}
         if not watch or model["phase"] in ("Succeeded", "Failed"):
-            return ExitCode.NO if model["phase"] == "Failed" else ExitCode.YES
+            return
         time.sleep(_EVERY)
+
+
+def _watched(models: Iterator[Model]) -> Model:
+    """Shows each, on a terminal in the place of the one before it; answers the last."""
+    from reconcile.report.progress import progress_lines
+
+    with Screen(sys.stdout) as screen:
+        for model in models:
+            lines = list(progress_lines(model))
+            screen.show(lines, [*lines, ""])
+    return model

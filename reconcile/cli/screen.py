@@ -1,0 +1,56 @@
+"""Progress while work is long: one view, rewritten in place, on a terminal; a line for whatever is new without one.
+
+What is shown comes from files and from the cluster, so it is made plain first: it cannot steer the terminal.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Self, TextIO
+
+from renderer.cli.answer import plain, say
+
+if TYPE_CHECKING:
+    from rich.live import Live
+
+
+class Screen:
+    """Open as a context; the last view stays when it closes. What is said with `say` stands above the view."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._live: Live | None = None
+        self._news: tuple[str, ...] = ()
+
+    def __enter__(self) -> Self:
+        if self._stream.isatty() and os.environ.get("TERM") != "dumb":
+            self._live = _live_on(self._stream)
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def show(self, view: Sequence[str], news: Sequence[str], at: str = "") -> None:
+        """`view` is all there is to see now, for a terminal. `news` is written elsewhere unless it was the last; `at`,
+        the time, is put before its first line and makes no news."""
+        if self._live is not None:
+            from rich.text import Text
+
+            self._live.update(Text("\n".join(map(plain, view))), refresh=True)
+        elif news and tuple(news) != self._news:
+            say([f"{at}{plain(news[0])}", *map(plain, news[1:])], self._stream)
+            self._stream.flush()
+        self._news = tuple(news)
+
+
+def _live_on(stream: TextIO) -> Live:
+    from rich.console import Console
+    from rich.live import Live
+
+    return Live(console=Console(file=stream, markup=False, highlight=False, emoji=False), auto_refresh=False)
