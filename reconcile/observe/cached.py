@@ -19,6 +19,7 @@ from reconcile.observe.facts import MACHINE_PLAN_FIELDS
 from reconcile.probes.look import Group, Unseen
 from renderer.catalog.kinds import Kinds
 from renderer.model.ref import Body, Ref, ref_of
+from renderer.model.sharing import shared
 
 _FIRST_SYNC = 20.0
 """Seconds that a first question waits for its watch; then it could not be looked at."""
@@ -97,6 +98,7 @@ class _Watch:
         self._lock = Lock()
         self._written: dict[Ref, Body] = {}
         self._brought = 0
+        self._last: Body = {}
         self._stopped = stopped
         self._told = changed
         self._in_step = Event()
@@ -106,7 +108,7 @@ class _Watch:
             self._deliver,
             clock=time.monotonic,
             random=random.random,
-            trim=_trimmed,
+            trim=self._slim,
         )
         self._thread = Thread(target=self._run, name=f"watch {selection}", daemon=True)
 
@@ -150,6 +152,11 @@ class _Watch:
         with self._lock:
             if _version(body) > self._brought:
                 self._written[ref] = body
+
+    def _slim(self, body: Body) -> Body:
+        """Of one kind and namespace, objects are alike."""
+        self._last = shared(_trimmed(body), self._last)
+        return self._last
 
     def _run(self) -> None:
         while not self._stopped.is_set():
