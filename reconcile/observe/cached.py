@@ -133,7 +133,11 @@ class _Watch:
         return Unseen(why=problem.problem.message) if problem is not None else None
 
     def find(self, ref: Ref) -> Body | None:
-        return next((body for body in self.all() if ref_of(body) == ref), None)
+        with self._lock:
+            copied, written = self._copy.find(ref), self._written.get(ref)
+        if copied is None or written is None:
+            return copied or written
+        return copied if _version(copied) >= _version(written) else written
 
     def all(self) -> tuple[Body, ...]:
         with self._lock:
