@@ -123,9 +123,11 @@ def _is_object(schema: Schema, path: str) -> bool:
 
 
 def _below(schema: Schema, name: str) -> Schema | None:
-    properties: Mapping[str, Schema] = schema.get("properties") or {}
+    declared: Schema | None = (schema.get("properties") or {}).get(name)
+    if declared is not None:
+        return declared
     additional = schema.get("additionalProperties")
-    return properties.get(name, additional if isinstance(additional, Mapping) else None)
+    return additional if isinstance(additional, Mapping) else None
 
 
 def _declares(schema: Schema, name: str) -> bool:
