@@ -199,6 +199,7 @@ def _after_the_end(draft: Draft) -> None:
 
 
 def _abort(draft: Draft) -> None:
+    draft.status = adopt(draft.status, draft.world.rendered, draft.now)
     if end(draft, Occasion.ABORT):
         set_finalizer(draft, present=False)
 
