@@ -106,10 +106,22 @@ def test_all_that_a_decision_sees_is_read_back() -> None:
         errors=("refused",),
         blocker="another",
         sealed={"A": "sha256:1"},
+        unapproved={"A": ("Job a/b spec",)},
     )
     line, bodies = line_of(replace(last, seen=replace(last.seen, world=world)))
     back = world_from(json.loads(json.dumps(line)), json.loads(json.dumps(bodies)), rendering())
-    for name in ("now", "passes", "unfetched", "errors", "blocker", "sealed", "fetched", "approved", "rendered"):
+    for name in (
+        "now",
+        "passes",
+        "unfetched",
+        "errors",
+        "blocker",
+        "sealed",
+        "unapproved",
+        "fetched",
+        "approved",
+        "rendered",
+    ):
         assert getattr(back, name) == getattr(world, name), name
     assert back.look.list(group) == Unseen(why="forbidden")
     assert back.look.get(Ref(api_version="v1", kind="Node", name="gone")) is None
