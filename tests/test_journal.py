@@ -162,6 +162,14 @@ def test_the_command_says_yes_and_has_the_form_of_its_schema(whole: Path, capsys
         assert model["same"] is (status == 0)
 
 
+def test_a_rehearsal_writes_one_as_well(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(tmp_path / "rehearsal.jsonl")
+    assert run(["upgradeplan", "rehearse", "--quiet", "--journal", path, str(ROOT / "examples" / "single-node")]) == 0
+    capsys.readouterr()
+    assert run(["upgradeplan", "explain", "--replay", path]) == 0
+    assert "decisions made again, 0 differ" in capsys.readouterr().out
+
+
 def test_lines_that_were_cut_off_are_named_and_the_rest_is_replayed(tmp_path: Path) -> None:
     path = tmp_path / "j"
     play(theatre("three-node"), Journal(path, quiet), hours=0.2)
