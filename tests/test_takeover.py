@@ -10,7 +10,7 @@ from loop_world import METADATA, NEW_OS, PREFIX, Small, cluster, descheduler, ku
 from rendering import Json, plan
 
 from reconcile.decide.ending import FINALIZER
-from reconcile.decide.plan import SUCCEEDED
+from reconcile.decide.plan import FAILED, SUCCEEDED
 
 POINTER = "/spec/workloadUpdateStrategy/workloadUpdateMethods"
 ANNOTATIONS = {f"{PREFIX}replica-replenishment-wait-interval": "450", f"{PREFIX}descheduler-was-enabled": "true"}
@@ -135,3 +135,13 @@ def test_packaged_charts_are_let_go_again_although_another_manager_had_stopped_t
     to_its_end(found)
     assert "Initialize" not in str(found.status["steps"])
     assert found.status["steps"]["NodeUpgrade"]["records"]["UnskipManifests"]["state"] == "Completed"
+
+
+@pytest.mark.parametrize("state", ["PreDrainFailed", "PostDrainFailed"])
+def test_a_node_that_had_failed_fails_the_plan(state: str) -> None:
+    """AC-94. The other manager may have gone between the node's state and the plan's."""
+    found = taken_over("ImagePreloaded", os="Harvester v1.7.1")
+    found.set_status(nodeUpgradeStatuses={"n1": {"state": state, "message": "it had no room"}})
+    found.round()
+    assert (found.phase, found.condition("Progressing")["message"]) == (FAILED, "it had no room")
+    assert found.state("n1") == state

@@ -21,6 +21,7 @@ from renderer.model.phase import Borrowed, Position
 from renderer.model.rendered import RenderedPhase, RenderedPlan, RenderedStep
 
 _ADOPTED = "done before this manager took over"
+_FAILED = "failed before this manager took over"
 
 
 def adopt(status: PlanStatus, rendered: RenderedPlan, now: datetime) -> PlanStatus:
@@ -36,6 +37,10 @@ def adopt(status: PlanStatus, rendered: RenderedPlan, now: datetime) -> PlanStat
     now_done = [item for item in phase.steps if _was_done(status, phase, item)]
     long_done = [item for earlier in rendered.phases[:place] for item in earlier.steps if _counts(item)]
     record = StepRecord(state=StepState.COMPLETED, started=now, ended=now, message=_ADOPTED)
+    for item in (item for item in phase.steps if _has_failed(status, item)):
+        said = status.node_states[str(item.step.node)].get("message") or _FAILED
+        failed = StepRecord(state=StepState.FAILED, started=now, ended=now, message=said)
+        status = status.with_record(key_of(item), failed)
     for item in (*(item for item in long_done if item.undo), *now_done):
         status = status.with_record(key_of(item), record)
     inherited = [loan for item in (*long_done, *now_done) for loan in _inherited(item, time_text(now))]
@@ -47,6 +52,16 @@ def _inherited(item: RenderedStep, taken: str) -> Iterator[Loan]:
         for found in manifest.spec.inherits if isinstance(manifest.spec, Borrowed) else ():
             original = Original(path=found.path, value=found.value)
             yield Loan(phase=item.phase, step=loan_step(item), ref=manifest.ref, original=original, taken=taken)
+
+
+def _has_failed(status: PlanStatus, item: RenderedStep) -> bool:
+    states = item.step.node_states
+    failed = states.failed if states and _counts(item) else None
+    return failed is not None and failed == _state(status, item)
+
+
+def _state(status: PlanStatus, item: RenderedStep) -> str | None:
+    return (status.node_states.get(str(item.step.node)) or {}).get("state")
 
 
 def _counts(item: RenderedStep) -> bool:
@@ -77,7 +92,9 @@ def _nodes_have_begun(status: PlanStatus, phase: RenderedPhase) -> bool:
 
 def _done_on_node(status: PlanStatus, steps: Sequence[RenderedStep]) -> Sequence[RenderedStep]:
     """The node's steps up to the one that completes with its state, and the answers right behind that."""
-    state = (status.node_states.get(str(steps[0].step.node)) or {}).get("state") if steps else None
+    state = _state(status, steps[0]) if steps else None
+    if failed := [place for place, item in enumerate(steps) if _has_failed(status, item)]:
+        return steps[: failed[0]]
     ends = [i for i, item in enumerate(steps) if item.step.node_states and item.step.node_states.completed == state]
     if not state or not ends:
         return ()

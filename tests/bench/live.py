@@ -78,10 +78,10 @@ def _rehearsal(work: Path) -> Iterator[Line]:
 
 def _commands(plane: ControlPlane, work: Path) -> Iterator[Line]:
     """`diff` of the whole upgrade, and ISODownload applied for the first time and once more, its import played."""
-    _seed(plane, EXAMPLE)
+    seed_cluster(plane, EXAMPLE)
     tree = work / "tree"
     subprocess.run([UPGRADEPLAN, "render", str(EXAMPLE), "--output-dir", str(tree)], check=True, capture_output=True)
-    plane.api.create(PLANS, _plan(EXAMPLE))
+    plane.api.create(PLANS, without_disk_check(EXAMPLE))
     folders = sorted(folder for folder in next(tree.iterdir()).iterdir() if any(folder.glob("*.yaml")))
     kubectl = (os.fspath(plane.kubectl_path), f"--kubeconfig={plane.kubeconfig}")
     ours = ("--kubeconfig", str(plane.kubeconfig), str(EXAMPLE))
@@ -114,7 +114,7 @@ def _commands(plane: ControlPlane, work: Path) -> Iterator[Line]:
             7,
             {"XDG_CACHE_HOME": str(work / "cache")},
         )
-    plane.api.delete(f"{PLANS}/{_plan(EXAMPLE)['metadata']['name']}")
+    plane.api.delete(f"{PLANS}/{without_disk_check(EXAMPLE)['metadata']['name']}")
     peers = {"diff": "kubectl diff --server-side, 3 nodes", "apply": "kubectl apply --server-side, 1 object"}
     for name, taken in figures.items():
         peer = peers.get(name.split()[0].rstrip(","))
@@ -123,7 +123,7 @@ def _commands(plane: ControlPlane, work: Path) -> Iterator[Line]:
 
 def _reaction(plane: ControlPlane, work: Path) -> Iterator[Line]:
     """From a plan's creation to the loop's first write to it, as another client sees it."""
-    plan = _plan(EXAMPLE)
+    plan = without_disk_check(EXAMPLE)
     path = f"{PLANS}/{plan['metadata']['name']}"
     taken = []
     with _loop(plane, work):
@@ -149,7 +149,7 @@ def _reaction(plane: ControlPlane, work: Path) -> Iterator[Line]:
 
 def _largest_plan(plane: ControlPlane) -> Iterator[Line]:
     """As the server has it, with its own record of who set which field."""
-    plan = _plan(EXAMPLE)
+    plan = without_disk_check(EXAMPLE)
     path = f"{PLANS}/{plan['metadata']['name']}"
     plane.api.create(PLANS, plan)
     plane.api.patch(f"{path}/status", {"status": status_body(largest_status(in_flight=50))})
@@ -166,8 +166,8 @@ def _many_nodes(plane: ControlPlane, work: Path) -> Iterator[Line]:
     """
     inputs = write_inputs(MANY, work / "many")
     _say(f"seeding {MANY:,} nodes")
-    _seed(plane, inputs)
-    plan = _plan(inputs)
+    seed_cluster(plane, inputs)
+    plan = without_disk_check(inputs)
     path = f"{PLANS}/{plan['metadata']['name']}"
     plane.api.create(PLANS, plan)
     plane.api.patch(f"{path}/status", {"status": {**BEGUN, "releaseMetadata": _release(inputs)}})
@@ -219,7 +219,7 @@ def _line(what: str, taken: Figures, *, ratio: float | None = None, budgets: tup
     )
 
 
-def _seed(plane: ControlPlane, inputs: Path) -> None:
+def seed_cluster(plane: ControlPlane, inputs: Path) -> None:
     """The cluster's objects, and the loop's account with its rights; without addresses, since nothing answers there."""
     kinds = open_workshop(read_templates()).catalog.kinds
     admin = connect(find_access({}, kubeconfig=str(plane.kubeconfig)), environ={}, now=lambda: datetime.now(UTC))
@@ -231,7 +231,7 @@ def _seed(plane: ControlPlane, inputs: Path) -> None:
     plane.kubectl("apply", "-f", str(ROOT / "templates" / "install" / "rbac.yaml"))
 
 
-def _plan(inputs: Path) -> dict[str, Any]:
+def without_disk_check(inputs: Path) -> dict[str, Any]:
     """The inputs' plan, which does not ask the kubelets, since there are none."""
     plan = {key: value for key, value in plan_of(read_inputs([str(inputs)])).body.items() if key != "status"}
     return {**plan, "metadata": {**plan["metadata"], "annotations": {SKIP_DISK_CHECK: "true"}}}
