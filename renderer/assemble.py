@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, MutableMapping
-from dataclasses import dataclass
 from typing import Any
 
 from renderer.catalog.load import Catalog, load_catalog
 from renderer.catalog.tree import Tree
 from renderer.context.facts import Facts
 from renderer.documents import Inputs, plan_of
+from renderer.frozen import frozen
 from renderer.model.rendered import RenderedPlan
 from renderer.render.plan import render
 from renderer.schema_door import document_problems, load
@@ -18,7 +18,7 @@ from renderer.templating import Templates
 _PLAN_SCHEMA = "crds/upgradeplan.yaml"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Workshop:
     """What a template tree gives: all that rendering needs but a plan and facts."""
 
@@ -27,7 +27,7 @@ class Workshop:
     spec_fields: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Assembly:
     """All that one rendering needs."""
 

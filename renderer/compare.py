@@ -9,12 +9,13 @@ from __future__ import annotations
 import difflib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from enum import StrEnum
 from itertools import count
 from typing import Any
 
 from renderer.catalog.kinds import Kinds
+from renderer.frozen import frozen
 from renderer.layout.index import index_of
 from renderer.model.path import Path, path_name
 from renderer.model.phase import Step
@@ -40,7 +41,7 @@ class Subject(StrEnum):
     MANIFEST = "manifest"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Side:
     """A rendering and the kinds table that it was made with."""
 
@@ -48,7 +49,7 @@ class Side:
     kinds: Kinds
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Difference:
     """`name` is the object, `Phase/Step` or the phase. `fields` are paths, empty where a whole thing came or went;
     `diff` is a unified diff of the YAML, empty where only what YAML does not show differs. `node` is set for what is
@@ -65,7 +66,7 @@ class Difference:
     diff: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class _Thing:
     """Something that can be compared; `place` sorts it among the things of its side."""
 

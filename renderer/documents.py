@@ -8,12 +8,13 @@ document is well-formed is not judged here: `input_rules` does that.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from pathlib import PurePath
 from typing import Any
 
 from renderer.errors import Problem, problem
+from renderer.frozen import frozen
 from renderer.model.path import Path, path_name
 from renderer.model.ref import Body, Ref, ref_of
 from renderer.yaml_door import Document
@@ -26,7 +27,7 @@ _AGENT_FILES = {"kustomization.yaml", "kustomization.yml", "fleet.yaml", "fleet.
 _RELEASE_KEYS = {"harvesterChart", "os", "kubernetes", "rancher", "monitoringChart", "minUpgradableVersion"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Source:
     """One plan, release, facts document or object, and the place where it was read.
 
@@ -63,7 +64,7 @@ class Source:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Inputs:
     """What one run was given. `facts` has the sections `kubelet`, `certificates` and `imageLists` of all documents."""
 
@@ -81,7 +82,7 @@ class _Role(Enum):
     OBJECT = "object of the cluster"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class _Piece:
     role: _Role
     source: Source

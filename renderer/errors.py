@@ -6,8 +6,9 @@ Both halves of the product use these words; nothing here knows what is being ren
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import IntEnum
+
+from renderer.frozen import frozen
 
 
 class ExitCode(IntEnum):
@@ -20,7 +21,7 @@ class ExitCode(IntEnum):
     BUG = 4  # ours
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Problem:
     """One thing that is wrong, where, and how to mend it.
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Protocol
 
 from renderer.errors import Problem
+from renderer.frozen import frozen
 from renderer.model.path import Path, path_name
 from renderer.resources import packaged
 from renderer.schema_fit import fits, is_known, map_key, regex, repeated
@@ -65,10 +65,10 @@ def explained(source: Located, schema: Schema) -> list[Problem]:
 
 def document_problems(document: Document, schema: str) -> list[Problem]:
     """The same for a whole document of ours, by a JSON Schema's name without its ending: `phase`."""
-    return problems(_Whole(document), f"{schema}.json")
+    return problems(_Whole(document=document), f"{schema}.json")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Whole:
     document: Document
 

@@ -7,9 +7,9 @@ bring its own words with `x-message` and `x-remedy` beside the rule.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
+from renderer.frozen import frozen
 from renderer.model.path import Path
 from renderer.schema_fit import map_key, repeated
 from renderer.structural_schema import TIME
@@ -32,7 +32,7 @@ class SchemaError(Protocol):
     def relative_schema_path(self) -> Sequence[str | int]: ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Finding:
     """One thing that is wrong with a value, and its path below that value."""
 

@@ -7,7 +7,8 @@ build. Numbers are compared as numbers; build metadata (`+rke2r1`) takes no part
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from renderer.frozen import frozen
 
 _SEMVER = re.compile(
     r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)"
@@ -16,7 +17,7 @@ _SEMVER = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Version:
     """`stable` is None for a development build; `prerelease` is empty for a release."""
 

@@ -6,10 +6,11 @@ Always one line; pure. What an object looks like now is none of its business.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from renderer.catalog.rules import RULES, Subject
+from renderer.frozen import frozen
 from renderer.model.path import path_name
 from renderer.model.probe import (
     Absent,
@@ -39,7 +40,7 @@ def _no_rule(api_version: str, kind: str) -> tuple[Predicate, ...]:
     return ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Lexicon:
     """What makes the words exact: the refs that each template of the step renders, and a kind's own rule
     (`kinds.row(api_version, kind).ready.all`). Without it a template is called by its file name."""

@@ -11,13 +11,14 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from typing import Any
 
 import yaml
 
 from renderer.errors import Problem, Problems, problem
+from renderer.frozen import frozen
 from renderer.model.path import Path
 
 _MAX_NODES = 2_000_000  # an alias bomb is refused long before memory is short
@@ -43,7 +44,7 @@ class _Loader(yaml.CSafeLoader):
         return None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Document:
     """One YAML document: where it stands and what it says.
 

@@ -21,6 +21,7 @@ from renderer.yaml_door import parse
 
 ROOMS: Mapping[str, Sequence[str]] = {
     "renderer": (
+        "frozen",
         "errors",
         "model names image_names versions digest resources schema_fit structural_schema",
         "yaml_door",

@@ -6,17 +6,17 @@ A table of data (`templates/_kinds/*.yaml`); a kind that is not in it can be nei
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from renderer.catalog.declare import predicate_from
 from renderer.errors import problem
+from renderer.frozen import frozen
 from renderer.model.path import Path, parse_path
 from renderer.model.probe import Predicate
 from renderer.model.ref import Kind
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Ready:
     """The kind's own rule: ready when `all` hold, failed when one of `fails` does."""
 
@@ -24,7 +24,7 @@ class Ready:
     fails: tuple[Predicate, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class KindRow:
     """`image` is for kinds that name an image and its tag apart: the two paths."""
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from renderer.catalog.declare import phase_from
@@ -15,6 +14,7 @@ from renderer.catalog.kinds import KindRow, Kinds, rows_from
 from renderer.catalog.tree import Template, Tree
 from renderer.catalog.verify import verify_phases
 from renderer.errors import Problem, Problems, problem
+from renderer.frozen import frozen
 from renderer.model.phase import Phase
 from renderer.yaml_door import Document, parse
 
@@ -25,7 +25,7 @@ Validate = Callable[[Document, str], list[Problem]]
 """Checks a document against a schema by its name."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Declared:
     """A phase with the document that declares it."""
 
@@ -39,7 +39,7 @@ class Declared:
         return body
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Catalog:
     """What the template tree declares, phases in the order in which they run."""
 

@@ -7,8 +7,9 @@ A table of what each rule is called, what it takes and what it asks for. The loo
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
+
+from renderer.frozen import frozen
 
 
 class Subject(StrEnum):
@@ -18,7 +19,7 @@ class Subject(StrEnum):
     CLUSTER = "cluster"  # it finds its own objects, or needs none
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class RuleSpec:
     """`words` is a predicate that follows the subject (`{name}` stands for an argument); a rule about the cluster
     has no subject, and `words` is the whole sentence.

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from renderer.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Template:
     """One file of the tree. `shown` is the name that errors use; `packaged` ones are proven by the project's tests,
     others are checked each time they are loaded."""

@@ -8,12 +8,13 @@ name that is not in our table, and for `--help`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 import click
+
+from renderer.frozen import frozen
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 EXTENSIONS = "upgradeplan.commands"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Row:
     """`target` is `module:object`; `help` is the line that the list of commands shows."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, MutableMapping
-from dataclasses import dataclass
 from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from renderer.errors import ExitCode, Problem, Problems
+from renderer.frozen import frozen
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from renderer.model.rendered import RenderedPlan
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Given:
     """What the command line says about inputs, unread."""
 
@@ -39,7 +39,7 @@ class Given:
         return bool(self.files or self.plan or self.release or self.cluster)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Rendering:
     """A rendered plan, with what it was made from."""
 

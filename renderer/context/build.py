@@ -6,19 +6,20 @@ What has been recorded in the plan's status wins over what the objects say: a ru
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from renderer.context.facts import Facts, find, status, text_at
 from renderer.context.nodes import nodes_of, single_node_of, unknown_plan
 from renderer.context.scope import Scope, run_time_mark
+from renderer.frozen import frozen
 from renderer.model.ref import Body
 from renderer.names import label_value, safe_concat
 
 PREFIX = "management.harvesterhci.io/"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Context:
     """`names` is what a template sees; `given` the inputs that are there; `marks` the texts that stand for values known
     at run time only."""

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from renderer.frozen import frozen
 from renderer.model.path import look_up
 from renderer.model.ref import Body
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Facts:
     """Everything that rendering starts from. `release` is None while it is not known; `image_lists` likewise.
     `fetched` is what the run has read over HTTP so far, by the name that a step gives it.

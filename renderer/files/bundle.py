@@ -11,13 +11,13 @@ import os
 import stat
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 
 from renderer.errors import Problem, Problems, problem
 from renderer.files.read import LARGEST, Reading, bundle_root, unreadable
 from renderer.files.text import documents_of, text_of
+from renderer.frozen import frozen
 from renderer.yaml_door import Document
 
 YAMLS = "yamls"
@@ -49,7 +49,7 @@ _FILES = {f"{plural}{ending}" for plural in _KINDS.values() for ending in (".yam
 _AGAIN = "make the bundle anew, or unpack it, look at it and name its folder"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class _Member:
     """One file of a bundle: `name` is its path as the bundle has it."""
 

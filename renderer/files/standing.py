@@ -17,6 +17,7 @@ from renderer.documents import INDEX_KIND
 from renderer.errors import Problem, Problems
 from renderer.files.read import unreadable
 from renderer.files.text import text_of
+from renderer.frozen import frozen
 from renderer.yaml_door import parse
 
 INDEX = "index.yaml"
@@ -31,7 +32,7 @@ _LINK = "is a symbolic link, and nothing is written through one"
 _RESTORE = "restore the file from version control, or remove the folder"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class TreeChanges:
     """How a folder differs from a rendering; paths below it, sorted. Foreign files are no difference."""
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from renderer.documents import without_lines
 from renderer.errors import Problems, problem
+from renderer.frozen import frozen
 from renderer.yaml_door import Document, parse
 
 _DEEPEST = 100  # as the YAML door has it
@@ -23,7 +23,7 @@ _DOUBTFUL = re.compile(r"\\u(0000|[dD][89a-fA-F])")
 Read = Callable[[str, str], tuple[Document, ...]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Form:
     """A kind of content that is not UTF-8 text, told by what stands at `offset`."""
 

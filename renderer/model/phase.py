@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Any
 
+from renderer.frozen import frozen
 from renderer.model.path import Path
 from renderer.model.probe import Event, Gate, Probe, Target, Trigger
 
@@ -42,7 +43,7 @@ class WhenAbsent(StrEnum):
     WAIT = "wait"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Condition:
     """An expression of the templates' language and the reason that is recorded where it decides."""
 
@@ -50,7 +51,7 @@ class Condition:
     because: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ProbeCondition:
     """The step runs only if this probe passes when the step's turn comes; else it is skipped with `because`."""
 
@@ -58,7 +59,7 @@ class ProbeCondition:
     because: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Owned:
     """We create it, label it, and clean it up on `cleanup`. `maintained`: kept alive until the plan ends."""
 
@@ -68,7 +69,7 @@ class Owned:
     cleanup: tuple[Occasion, ...] = (Occasion.SUCCESS, Occasion.ABORT)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Union:
     """A list that we add to and take from, entry by entry: `path` is the list, `keys` identify an entry, and within an
     entry the text list at `values` is the set that we add to."""
@@ -78,7 +79,7 @@ class Union:
     values: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Inherited:
     """What stood at `path` before the Harvester Upgrade Manager changed it, as far as its own bookkeeping says, for a
     plan that we take over from it. Counts only if the expression `when` holds; `value` ABSENT: nothing stood there."""
@@ -88,7 +89,7 @@ class Inherited:
     when: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Borrowed:
     """Just the fields that we set on somebody else's object.
 
@@ -107,7 +108,7 @@ class Borrowed:
 ManifestSpec = Owned | Borrowed
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Hold:
     """A step that has not started waits while `when` is true; `state`, `reason` and `message` are the node's meanwhile,
     and `waiting` (followed by the nodes' names) is what the plan says."""
@@ -119,7 +120,7 @@ class Hold:
     waiting: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Capture:
     """A field that is read when the step starts and recorded; `add` is added to a number; `record` names a status field
     that gets the value as well."""
@@ -139,7 +140,7 @@ class FetchAs(StrEnum):
     LINES = "lines"  # one entry a line, blanks dropped
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Absence:
     """The fetched document is not there (HTTP 404): the rest of the phase is skipped.
 
@@ -151,7 +152,7 @@ class Absence:
     event: Event | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Fetch:
     """A document read over HTTP from a Service of the cluster; keys in `required` must not be empty."""
 
@@ -166,7 +167,7 @@ class Fetch:
     absent: Absence | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class NodeStates:
     """States of a node while its step runs, after it passed, after it failed. None leaves the state alone."""
 
@@ -175,7 +176,7 @@ class NodeStates:
     failed: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Seed:
     """Every managed node without a state, or with one of `replaces`, gets `state`."""
 
@@ -183,7 +184,7 @@ class Seed:
     replaces: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Trace:
     """A field that others leave on every object of a kind because of us; removed when the plan is cleaned up."""
 
@@ -192,7 +193,7 @@ class Trace:
     path: Path
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class JobStates:
     """Node states that come from Jobs which somebody else makes: found by labels, the node named by `node_label`."""
 
@@ -202,7 +203,7 @@ class JobStates:
     states: NodeStates
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Step:
     """One step. `for_each` fans it out over nodes; `node` is set once it has been resolved for one."""
 
@@ -232,7 +233,7 @@ class Step:
     undo: Step | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Lane:
     """At most `at_most` nodes are between the first and the last step of a lane; the others wait and say `waiting`."""
 
@@ -241,7 +242,7 @@ class Lane:
     waiting: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Phase:
     """`number` and `folder` come from the folder's name; steps are in the order in which they run. `announce`: events
     say that the phase was entered and completed."""

@@ -6,10 +6,11 @@ Closed and typed; shared by gates, triggers, skips and pre-flight checks. Evalua
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Any
 
+from renderer.frozen import frozen
 from renderer.model.path import Path
 from renderer.model.ref import Ref
 
@@ -27,14 +28,14 @@ class Test(StrEnum):
     DIFFERS_FROM = "differsFrom"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Fixed:
     """A value that stands in the declaration."""
 
     value: Any
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class FieldOf:
     """A value read from the same object; `default` where it is absent."""
 
@@ -42,7 +43,7 @@ class FieldOf:
     default: Any = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Captured:
     """A value that was captured when a step started; known at run time only."""
 
@@ -52,7 +53,7 @@ class Captured:
 Operand = Fixed | FieldOf | Captured
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Condition:
     """`status.conditions` has this type with this status (and reason, where one is given)."""
 
@@ -61,24 +62,24 @@ class Condition:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Field:
     path: Path
     test: Test
     operand: Operand
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Absent:
     """The object does not exist."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Builtin:
     """The kind's own rule, a row of the kinds table."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Rule:
     """A named rule in Python, for what needs arithmetic or several objects."""
 
@@ -89,19 +90,19 @@ class Rule:
 Predicate = Condition | Field | Absent | Builtin | Rule
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ManifestTarget:
     """The objects that a template of the same step renders."""
 
     file: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ObjectTarget:
     ref: Ref
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class EveryTarget:
     """Every object of a kind that matches. Fewer than `at_least` objects pass nothing."""
 
@@ -113,7 +114,7 @@ class EveryTarget:
     at_least: int = 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ClusterTarget:
     """The cluster as a whole: for named rules that find their own objects."""
 
@@ -121,7 +122,7 @@ class ClusterTarget:
 Target = ManifestTarget | ObjectTarget | EveryTarget | ClusterTarget
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Probe:
     """Passes when every predicate of `all` holds on the target; fails when one of `fails` does."""
 
@@ -137,7 +138,7 @@ class Severity(StrEnum):
     WARNING = "warning"  # recorded and said, the plan goes on
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Event:
     """An event on the plan; `type` is Normal or Warning."""
 
@@ -146,7 +147,7 @@ class Event:
     message: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Failure:
     """How a failed gate ends. `message` becomes the Progressing message, `<why>` in it stands for what the object
     itself says; None keeps the probe's words."""
@@ -156,7 +157,7 @@ class Failure:
     event: Event | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Gate:
     """A probe that a step's end waits for. Times are seconds; `timeout` None never fails by time."""
 
@@ -168,7 +169,7 @@ class Gate:
     consecutive: int = 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Trigger:
     """A probe that starts a step. `capture` names the value that the first field predicate saw."""
 

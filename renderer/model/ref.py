@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from renderer.frozen import frozen
 
 Body = Mapping[str, Any]
 """A manifest or an object as JSON-like values; never changed in place."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+@frozen
 class Kind:
     """A kind as the API server serves it: `batch/v1 Job`, plural `jobs`, namespaced."""
 
@@ -31,8 +32,11 @@ class Kind:
     def __str__(self) -> str:
         return f"{self.api_version} {self.kind}"
 
+    def __lt__(self, other: Kind) -> bool:
+        return (self.api_version, self.kind, self.plural) < (other.api_version, other.kind, other.plural)
 
-@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+
+@frozen
 class Ref:
     """One object's identity. `namespace` is empty for cluster-scoped kinds."""
 
@@ -43,6 +47,13 @@ class Ref:
 
     def __str__(self) -> str:
         return f"{self.kind} {self.namespace}/{self.name}" if self.namespace else f"{self.kind} {self.name}"
+
+    def __lt__(self, other: Ref) -> bool:
+        return self._order < other._order
+
+    @property
+    def _order(self) -> tuple[str, ...]:
+        return (self.api_version, self.kind, self.namespace, self.name)
 
 
 def ref_of(body: Body) -> Ref:

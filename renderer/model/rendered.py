@@ -6,15 +6,15 @@ One and the same for a reviewer, a pull agent and the loop.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
+from renderer.frozen import frozen
 from renderer.model.path import Path
 from renderer.model.phase import Borrowed, ManifestSpec, Phase, Step
 from renderer.model.ref import Body, Ref, ref_of
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Manifest:
     """A wanted object, or the fields that are borrowed on somebody else's.
 
@@ -39,7 +39,7 @@ class Manifest:
         return isinstance(self.spec, Borrowed)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Pending:
     """An input that was not given, and how to give it."""
 
@@ -47,7 +47,7 @@ class Pending:
     remedy: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class RenderedStep:
     """A step with its text filled in, for one node where it fans out.
 
@@ -74,7 +74,7 @@ class RenderedStep:
         return "/".join(part for part in parts if part)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class RenderedPhase:
     """`shapes` has each step that fans out, filled in for no node in particular."""
 
@@ -93,7 +93,7 @@ class RenderedPhase:
                 yield from step.undo.manifests
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class RenderedPlan:
     """`plan` is the UpgradePlan's name; `nodes` those that it upgrades; `images` all that any manifest uses, sorted."""
 

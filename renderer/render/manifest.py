@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from renderer.catalog.kinds import Kinds
@@ -12,6 +12,7 @@ from renderer.context.build import Context
 from renderer.context.scope import RUN_TIME
 from renderer.digest import digest_of
 from renderer.errors import Problem, Problems, problem
+from renderer.frozen import frozen
 from renderer.model.path import Path
 from renderer.model.phase import Borrowed, ManifestSpec, Step
 from renderer.model.ref import Body
@@ -26,7 +27,7 @@ LOOP_ONLY = "loop-only"
 LeftOut = tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Made:
     """A manifest and what is wrong with it."""
 
@@ -34,7 +35,7 @@ class Made:
     problems: tuple[Problem, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ManifestRenderer:
     """Renders the manifests of steps of one phase in one context."""
 

@@ -31,7 +31,15 @@ def render(
     problems: list[Problem] = []
     context = context_of(facts)
     common = "" if kept is None else digest_of([context.data, sorted(context.given)])
-    renderer = StepRenderer(catalog.kinds, templates, context, known, problems, common, kept)
+    renderer = StepRenderer(
+        kinds=catalog.kinds,
+        templates=templates,
+        context=context,
+        known=known,
+        problems=problems,
+        common=common,
+        kept=kept,
+    )
     phases = tuple(_phase(renderer, declared) for declared in catalog.phases)
     manifests = [manifest for phase in phases for manifest in phase.manifests()]
     found = [*problems, *image_problems(manifests)] or plan_problems(manifests, catalog.kinds)

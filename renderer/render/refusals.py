@@ -6,10 +6,10 @@ The rules are those of the catalogue that say `render_time`; each has a row here
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from renderer.catalog.rules import RULES
+from renderer.frozen import frozen
 from renderer.model.probe import Rule
 from renderer.model.rendered import RenderedPlan, RenderedStep
 from renderer.versions import refusal
@@ -17,7 +17,7 @@ from renderer.versions import refusal
 Arguments = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Refusal:
     """A gate that cannot pass. `message` is what the plan would fail with, `arguments` what was looked at."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from renderer.catalog.declare import step_from
@@ -15,6 +15,7 @@ from renderer.context.build import Context, for_step
 from renderer.context.scope import SYMBOLIC_NODE
 from renderer.digest import digest_of
 from renderer.errors import Problem, Problems, problem
+from renderer.frozen import frozen
 from renderer.model.phase import Condition, Step
 from renderer.model.probe import Builtin, EveryTarget, Gate, ManifestTarget, ObjectTarget, Probe
 from renderer.model.rendered import Manifest, Pending, RenderedStep
@@ -40,7 +41,7 @@ def missing(context: Context, requires: Sequence[str]) -> tuple[Pending, ...]:
     return tuple(Pending(input=name, remedy=INPUTS.get(name, f"{name} comes from a phase")) for name in names)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StepRenderer:
     """What is the same for all steps of one rendering. Problems go into `problems`, so that one run tells all."""
 
@@ -128,7 +129,9 @@ class StepRenderer:
     def _rendered(self, declared: Declared, bare: Step, raw: Raw, context: Context) -> RenderedStep:
         filled = self._filled({key: value for key, value in raw.items() if key != "undo"}, context, declared)
         step = replace(self._declared(filled, bare, declared), node=bare.node)
-        manifests, left_out = ManifestRenderer(self.kinds, self.templates, declared, context).render(step)
+        manifests, left_out = ManifestRenderer(
+            kinds=self.kinds, templates=self.templates, declared=declared, context=context
+        ).render(step)
         self.problems.extend([problem for manifest in manifests for problem in manifest.problems])
         made = tuple(manifest.manifest for manifest in manifests)
         undo = self._undo(declared, bare, raw, context)
