@@ -1,14 +1,35 @@
-"""What the names of images say: registry, tag and digest come and go, the last part of the path stays."""
+"""What the names of images say. One image has several: registry, `library/` and `latest` may be left out, and a digest
+beside a tag says which build it is.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
 
-def not_needed(previous: Iterable[str], current: Collection[str], retained: Collection[str]) -> list[str]:
+def not_needed(previous: Iterable[str], current: Iterable[str], retained: Collection[str]) -> list[str]:
     """Image references of `previous` that `current` lacks, sorted; one whose last path part is in `retained` stays,
-    whatever its registry, tag or digest (behaviour spec 3.8)."""
-    return sorted(image for image in set(previous) - set(current) if _last_part(image) not in retained)
+    whatever its registry, tag or digest (behaviour spec 3.8). Another spelling of an image that is needed is needed:
+    a runtime would remove the image itself."""
+    needed = {canonical(image) for image in current}
+    return sorted(
+        image for image in set(previous) if canonical(image) not in needed and _last_part(image) not in retained
+    )
+
+
+def canonical(image: str) -> str:
+    """The one long name: `nginx` is `docker.io/library/nginx:latest`, as every runtime reads it
+    (github.com/distribution/reference, "Familiar names"). Of a name with a tag the digest is left out."""
+    name, _, digest = image.partition("@")
+    path, colon, tag = name.rpartition(":")
+    if not colon or "/" in tag:  # a port, or no tag at all
+        path, tag = name, ""
+    registry, slash, rest = path.partition("/")
+    if not slash or not ("." in registry or ":" in registry or registry == "localhost"):
+        registry, rest = "docker.io", path
+    if registry in ("docker.io", "index.docker.io"):
+        registry, rest = "docker.io", rest if "/" in rest else f"library/{rest}"
+    return f"{registry}/{rest}" + (f"@{digest}" if digest and not tag else f":{tag or 'latest'}")
 
 
 def _last_part(image: str) -> str:

@@ -14,11 +14,11 @@ import click
 from renderer.cli.answer import Model, answer, output_option, pending_lines, pending_models, say
 from renderer.cli.given import FILE, Given, input_options, rendering_of
 from renderer.errors import ExitCode, Problems, problem
+from renderer.image_names import canonical
 
 if TYPE_CHECKING:
     from renderer.model.rendered import RenderedPlan
 
-_REGISTRY = re.compile(r"^(?:(?:index\.)?docker\.io/)?(?:library/)?")
 _SHOWN = 3
 
 
@@ -85,14 +85,7 @@ def _some(users: Sequence[str]) -> str:
 
 def is_listed(listed: frozenset[str], image: str) -> bool:
     """A list knows tags; a digest beside the tag says which build, and no list has it."""
-    whole = normal(image)
-    return whole in listed or normal(whole.partition("@")[0]) in listed
-
-
-def normal(image: str) -> str:
-    """One spelling for one image: without Docker's registry, its `library/`, and with the tag that is meant."""
-    name = _REGISTRY.sub("", image)
-    return name if "@" in name or ":" in name.rpartition("/")[2] else f"{name}:latest"
+    return canonical(image) in listed or canonical(image.partition("@")[0]) in listed
 
 
 def _list(path: Path) -> frozenset[str]:
@@ -102,14 +95,14 @@ def _list(path: Path) -> frozenset[str]:
     from renderer.files.text import text_of
 
     if is_iso(path):
-        return frozenset(map(normal, _of_iso(path)))
+        return frozenset(map(canonical, _of_iso(path)))
     lines = enumerate(text_of(read_bytes(path), str(path)).splitlines(), 1)
     entries = {number: line.strip() for number, line in lines if line.strip() and not line.lstrip().startswith("#")}
     if wrong := [number for number, entry in entries.items() if re.search(r"\s", entry)]:
         raise _no_list(path, wrong, entries[wrong[0]])
     if not entries:
         raise problem("EmptyImageList", "holds no image", file=str(path), remedy="write one image a line")
-    return frozenset(map(normal, entries.values()))
+    return frozenset(map(canonical, entries.values()))
 
 
 def _of_iso(path: Path) -> list[str]:

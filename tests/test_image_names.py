@@ -1,0 +1,43 @@
+"""One image has several names, and what one of them needs is not removed under another."""
+
+from __future__ import annotations
+
+import pytest
+
+from renderer.image_names import canonical, not_needed
+
+
+@pytest.mark.parametrize(
+    ("image", "wanted"),
+    [
+        ("docker.io/rancher/rke2:v1", "docker.io/rancher/rke2:v1"),
+        ("rancher/rke2:v1", "docker.io/rancher/rke2:v1"),
+        ("index.docker.io/library/busybox", "docker.io/library/busybox:latest"),
+        ("docker.io/library/busybox:1", "docker.io/library/busybox:1"),
+        ("docker.io/busybox:1", "docker.io/library/busybox:1"),
+        ("library/busybox:1", "docker.io/library/busybox:1"),
+        ("busybox", "docker.io/library/busybox:latest"),
+        ("localhost/a:1", "localhost/a:1"),
+        ("registry:5000/a", "registry:5000/a:latest"),
+        ("registry.example.com/library/busybox:1", "registry.example.com/library/busybox:1"),
+        ("registry.example.com/busybox:1", "registry.example.com/busybox:1"),
+        ("registry.example.com:5000/a/b", "registry.example.com:5000/a/b:latest"),
+        ("rancher/a@sha256:0", "docker.io/rancher/a@sha256:0"),
+        ("rancher/a:v1@sha256:0", "docker.io/rancher/a:v1"),
+    ],
+)
+def test_an_image_has_one_long_name(image: str, wanted: str) -> None:
+    assert canonical(image) == wanted
+    assert canonical(wanted) == wanted
+
+
+def test_an_image_that_is_needed_under_another_name_stays() -> None:
+    previous = ["rancher/a:v1", "docker.io/rancher/b:v1", "busybox:1", "rancher/c:v1@sha256:0", "quay.io/d:v1"]
+    current = ["docker.io/rancher/a:v1", "rancher/b:v1", "docker.io/library/busybox:1", "rancher/c:v1"]
+    assert not_needed(previous, current, ()) == ["quay.io/d:v1"]
+
+
+def test_what_is_removed_is_named_as_the_list_names_it() -> None:
+    assert not_needed(["rancher/a:v1", "rancher/a:v2", "rancher/keep:v1"], ["docker.io/rancher/a:v2"], ("keep",)) == [
+        "rancher/a:v1"
+    ]
