@@ -483,3 +483,23 @@ def test_fx_18_a_node_that_leaves_is_not_waited_for_and_leaves_nothing(reached: 
         found.rounds()
     assert (found.phase, found.state("n2")) == (SUCCEEDED, "PostDrained")
     assert found.jobs() == []
+
+
+def test_a_node_whose_job_was_last_seen_running_is_done_once_its_plan_is() -> None:
+    """Jobs and Plans come by two watches: the Plan's end may be seen before that of its last Job."""
+    found = upgrading("n1", "n2", states={"n1": "PostDrained", "n2": "PostDrained"})
+    found.set_status(currentPhase="CleaningUp")
+    Outsiders(found)
+    found.rounds()
+    running = job("apply-up-image-cleanup-on-n1", "up", "")
+    labels = {
+        f"{PREFIX}upgrade-plan": "up",
+        f"{PREFIX}upgrade-component": "image-cleanup",
+        "upgrade.cattle.io/node": "n1",
+    }
+    found.create({**running, "metadata": {**running["metadata"], "namespace": "cattle-system", "labels": labels}})
+    found.rounds()
+    assert found.state("n1") == "ImageCleaning"
+    found.end_plan("up-image-cleanup")
+    found.rounds()
+    assert (found.state("n1"), found.state("n2")) == ("ImageCleaned", "PostDrained")
