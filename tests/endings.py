@@ -89,8 +89,13 @@ def steady(value: Any) -> Any:
         dropped = (*_VOLATILE, *_TIMES, *_UIDS, *_TIMES_OF_OTHERS)
         return {key: steady(item) for key, item in value.items() if key not in dropped}
     if isinstance(value, (list, tuple)):
-        return [steady(item) for item in value]
+        return sorted((steady(item) for item in value), key=_type_of)
     return _TIME_IN_TEXT.sub("then", value) if isinstance(value, str) else value
+
+
+def _type_of(item: Any) -> str:
+    """Conditions are known by their types, and come in any order; all else keeps its place."""
+    return str(item.get("type", "")) if isinstance(item, dict) and "status" in item else ""
 
 
 def assert_same(found: End, undisturbed: End) -> None:
