@@ -37,7 +37,7 @@ from reconcile.rehearse.rehearsal import settings_of
 from renderer.documents import plan_of
 from renderer.model.ref import Body, Ref
 
-SPEED = 300.0
+SPEED = 1500.0
 PATIENCE = 240.0
 RBAC = ROOT / "templates" / "install" / "rbac.yaml"
 ACCOUNT = ("harvester-system", "upgradeplan")
@@ -85,7 +85,7 @@ def client(kubeconfig: Path) -> Cluster:
 
 
 @contextmanager
-def site(plane: ControlPlane, example: str, *, speed: float = SPEED, **wishes: list[str]) -> Iterator[Site]:
+def site(plane: ControlPlane, example: str, **wishes: list[str]) -> Iterator[Site]:
     """The example in the cluster, the played world at work, the plan created."""
     inputs = inputs_of(example)
     admin = client(plane.kubeconfig)
@@ -99,7 +99,7 @@ def site(plane: ControlPlane, example: str, *, speed: float = SPEED, **wishes: l
     account = plane.service_account_kubeconfig(*ACCOUNT)
     plan = plan_of(inputs).body
     admin.create(PLAN, {key: value for key, value in plan.items() if key != "status"}, field_manager="kubectl")
-    with _at_work(world, speed):
+    with _at_work(world):
         yield Site(admin=admin, kubeconfig=account, name=str(plan["metadata"]["name"]), world=world)
 
 
@@ -113,14 +113,14 @@ def _end_pod(plane: ControlPlane) -> Callable[[Ref], None]:
 
 
 @contextmanager
-def _at_work(world: World, speed: float) -> Iterator[None]:
-    """The world in a thread of its own, its time passing `speed` times as fast."""
+def _at_work(world: World) -> Iterator[None]:
+    """The world in a thread of its own, its time passing SPEED times as fast."""
     stop = Event()
     began, start = time.monotonic(), now()
 
     def work() -> None:
         while not stop.wait(0.1):
-            world.step(start + timedelta(seconds=(time.monotonic() - began) * speed))
+            world.step(start + timedelta(seconds=(time.monotonic() - began) * SPEED))
 
     thread = Thread(target=work, daemon=True)
     thread.start()

@@ -26,7 +26,6 @@ from renderer.model.ref import Ref
 pytestmark = pytest.mark.controlplane
 
 EXAMPLE = "three-node"
-HURRY = 3000.0
 STILL = 2.0
 """Seconds in which nothing has changed."""
 
@@ -61,7 +60,7 @@ def test_killed_at_every_sort_of_write(undisturbed: Run, wiped_control_plane: Co
     the audit log has no Job created twice."""
     sample = Sample()
     mark = wiped_control_plane.audit_mark()
-    with site(wiped_control_plane, EXAMPLE, speed=HURRY) as place:
+    with site(wiped_control_plane, EXAMPLE) as place:
         processes = carried_through_kills(place, EXAMPLE, sample)
         end = _settled_end(place)
     assert sorted(sample.kills) == sorted({_write(event) for event in undisturbed.calls} - {""})
