@@ -7,15 +7,15 @@ cluster; a rehearsal's loop, which asks each time, has a play of its own.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import product
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import count, product
 
 import pytest
 from endings import End, assert_same, end_of
 from theatre import play_through_kills, theatre
 from watched import over_watches
 
-from reconcile.rehearsal.client import Moment
+from reconcile.rehearsal.client import Hook, Moment
 from reconcile.rehearsal.faults import Fault, Trouble
 from reconcile.rehearsal.requests import Request
 from reconcile.rehearse.rehearsal import Theatre
@@ -90,18 +90,34 @@ def test_every_combination_is_met_or_impossible() -> None:
     assert set(IMPOSSIBLE) < set(product(Trouble, VERBS))
 
 
-@pytest.mark.parametrize("every", [7])
-def test_the_server_is_away_for_a_minute_now_and_then(every: int, undisturbed: End) -> None:
-    """At every so many writes, just after they are carried out: their answers are lost as well."""
-    writes = 0
+def every_so_many_writes(every: int, strike: Callable[[], None]) -> Hook:
+    """Strikes just after a write was carried out."""
+    writes = count(1)
 
-    def strike(request: Request, moment: Moment) -> None:
-        nonlocal writes
-        writes += moment is Moment.AFTER
-        if moment is Moment.AFTER and writes % every == 0:
-            scene.client.faults.away(60)
+    def hook(request: Request, moment: Moment) -> None:
+        if moment is Moment.AFTER and next(writes) % every == 0:
+            strike()
 
-    scene = over_watches(theatre(EXAMPLE, on_write=strike))
+    return hook
+
+
+def test_the_server_is_away_for_a_minute_now_and_then(undisturbed: End) -> None:
+    """The answers of those writes are lost as well."""
+    outages: list[float] = []
+
+    def strike() -> None:
+        outages.append(60)
+        scene.client.faults.away(60)
+
+    scene = over_watches(theatre(EXAMPLE, on_write=every_so_many_writes(7, strike)))
     play_through_kills(scene)
-    assert writes > 3 * every
+    assert len(outages) > 10
+    assert_same(end_of(scene, EXAMPLE), undisturbed)
+
+
+def test_the_history_is_compacted_now_and_then(undisturbed: End) -> None:
+    """No watch can go on from where it was: each is told so until it has listed anew."""
+    scene = over_watches(theatre(EXAMPLE, on_write=every_so_many_writes(5, lambda: scene.cluster.compact())))
+    play_through_kills(scene)
+    assert Counter(request.verb for request in scene.client.log.requests)["list"] > 100
     assert_same(end_of(scene, EXAMPLE), undisturbed)
