@@ -42,11 +42,13 @@ class End:
 
 def end_of(scene: Theatre, example: str) -> End:
     """The end of an example's upgrade on the embedded cluster."""
-    return good_end(example, scene.cluster.store.everything(), scene.ledger.facts)
+    return good_end(
+        (source.body for source in inputs_of(example).objects), scene.cluster.store.everything(), scene.ledger.facts
+    )
 
 
-def good_end(example: str, bodies: Iterable[Body], facts: Sequence[Fact]) -> End:
-    """The end of a success: nothing forbidden happened, no work ran twice, all that was borrowed is back."""
+def good_end(before: Iterable[Body], bodies: Iterable[Body], facts: Sequence[Fact]) -> End:
+    """The end of a success: nothing forbidden happened, no work ran twice, what was borrowed is as it was `before`."""
     live = {ref_of(body): body for body in bodies if body["kind"] not in _TRANSIENT}
     plan = next(body for body in live.values() if body["kind"] == "UpgradePlan")
     assert plan["status"]["currentPhase"] == SUCCEEDED
@@ -55,7 +57,7 @@ def good_end(example: str, bodies: Iterable[Body], facts: Sequence[Fact]) -> End
     jobs = [f"{fact.subject} on {fact.node}" for fact in facts if fact.what is What.WORK_STARTED]
     assert jobs
     assert [job for job, count in Counter(jobs).items() if count > 1] == []
-    _all_is_back(example, plan, live)
+    _all_is_back({ref_of(body): body for body in before}, plan, live)
     assert [str(ref) for ref, body in live.items() if _is_claimed(body)] == []
     return End(objects=objects_of(live.values()), jobs=sorted(jobs))
 
@@ -65,9 +67,8 @@ def objects_of(bodies: Iterable[Body]) -> dict[Ref, Any]:
     return {ref_of(body): steady(body) for body in bodies if body["kind"] not in _TRANSIENT}
 
 
-def _all_is_back(example: str, plan: Body, live: Mapping[Ref, Body]) -> None:
+def _all_is_back(before: Mapping[Ref, Body], plan: Body, live: Mapping[Ref, Body]) -> None:
     """Every loan is returned, and the field is what it was before the plan was made."""
-    before = {ref_of(source.body): source.body for source in inputs_of(example).objects}
     loans = [Loan.from_status(item) for item in plan["status"]["borrowed"]]
     assert loans
     for loan in loans:

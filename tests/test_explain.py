@@ -198,6 +198,8 @@ def test_the_commands_on_a_real_control_plane(
         model = json.loads(capsys.readouterr().out)
         assert model["plan"] == plan["metadata"]["name"]
         assert model["phase"] == ""
+    assert run(["upgradeplan", "approve", *target]) == 0
+    assert "phases approved, digest sha256:" in capsys.readouterr().out
     folder = tmp_path / "facts"
     assert run(["upgradeplan", "facts", *target, "--output-dir", str(folder)]) == 0
     told = capsys.readouterr()

@@ -106,10 +106,22 @@ def test_all_that_a_decision_sees_is_read_back() -> None:
         errors=("refused",),
         blocker="another",
         sealed={"A": "sha256:1"},
+        unapproved={"A": ("Job a/b spec",)},
     )
     line, bodies = line_of(replace(last, seen=replace(last.seen, world=world)))
     back = world_from(json.loads(json.dumps(line)), json.loads(json.dumps(bodies)), rendering())
-    for name in ("now", "passes", "unfetched", "errors", "blocker", "sealed", "fetched", "approved", "rendered"):
+    for name in (
+        "now",
+        "passes",
+        "unfetched",
+        "errors",
+        "blocker",
+        "sealed",
+        "unapproved",
+        "fetched",
+        "approved",
+        "rendered",
+    ):
         assert getattr(back, name) == getattr(world, name), name
     assert back.look.list(group) == Unseen(why="forbidden")
     assert back.look.get(Ref(api_version="v1", kind="Node", name="gone")) is None
@@ -148,6 +160,14 @@ def test_the_command_says_yes_and_has_the_form_of_its_schema(whole: Path, capsys
         model = json.loads(capsys.readouterr().out)
         Draft202012Validator(schema).validate(model)
         assert model["same"] is (status == 0)
+
+
+def test_a_rehearsal_writes_one_as_well(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(tmp_path / "rehearsal.jsonl")
+    assert run(["upgradeplan", "rehearse", "--quiet", "--journal", path, str(ROOT / "examples" / "single-node")]) == 0
+    capsys.readouterr()
+    assert run(["upgradeplan", "explain", "--replay", path]) == 0
+    assert "decisions made again, 0 differ" in capsys.readouterr().out
 
 
 def test_lines_that_were_cut_off_are_named_and_the_rest_is_replayed(tmp_path: Path) -> None:

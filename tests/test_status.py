@@ -4,26 +4,20 @@ from __future__ import annotations
 
 import copy
 import json
-from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from bench.largest import LIMIT, NOW, largest_status
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from loop_world import world
-from rendering import render_made, three_nodes
 
 from reconcile.status.conditions import Condition, with_condition
 from reconcile.status.patch import merge_patch
-from reconcile.status.plan import Place, PlanStatus, status_body, status_of
+from reconcile.status.plan import PlanStatus, status_body, status_of
 from reconcile.status.record import OwnedObject, StepRecord, StepState
-from renderer.model.phase import Owned
 from renderer.model.ref import Ref
-from renderer.model.rendered import RenderedStep
-
-NOW = datetime(2026, 1, 1, tzinfo=UTC)
-LIMIT = 512 * 1024
 
 moments = st.integers(0, 10**6).map(lambda seconds: NOW + timedelta(seconds=seconds))
 words = st.text("abcDEF-/.~ é", min_size=1, max_size=8)
@@ -133,36 +127,10 @@ def test_what_is_folded_is_still_over() -> None:
     assert status_of({"status": status_body(status)}) == status
 
 
-def thousand(*, in_flight: int) -> PlanStatus:
-    """A thousand nodes that are through all their steps of the real phases; `in_flight` are not folded yet."""
-    plan = render_made(*three_nodes(version="v1.8.0", restoreVM=True)).plan
-    fanned = [item for phase in plan.phases for item in phase.steps if item.step.node == "n1"]
-    nodes = [f"worker-{number:04}.rack-12.dc-1.example" for number in range(1000)]
-    status = PlanStatus(phase="NodeUpgrading", node_states={node: {"state": "PostDrained"} for node in nodes})
-    records: dict[Place, dict[str, StepRecord]] = {
-        ("NodeUpgrade", node): {item.step.name: ended(item) for item in fanned} for node in nodes
-    }
-    status = replace(status, records=records)
-    for node in nodes[in_flight:]:
-        status = status.fold("NodeUpgrade", node)
-    return status
-
-
-def ended(item: RenderedStep) -> StepRecord:
-    """With a Job whose name is as long as it may be, where the step makes one."""
-    if item.skipped is not None:
-        return StepRecord(state=StepState.SKIPPED, started=NOW, ended=NOW, message=item.skipped)
-    made = OwnedObject(
-        ref=Ref(api_version="batch/v1", kind="Job", namespace="harvester-system", name="x" * 63), digest="0" * 12
-    )
-    owned = (made,) if any(isinstance(spec, Owned) for spec in item.step.manifests) else ()
-    return StepRecord(state=StepState.COMPLETED, started=NOW, ended=NOW + timedelta(hours=1), objects=owned)
-
-
 @pytest.mark.parametrize("in_flight", [1, 50])
 def test_a_thousand_nodes_fit(in_flight: int) -> None:
     """etcd refuses more than 1.5 MB; the plan may take a third of it (DESIGN, "Budgets")."""
-    body = status_body(thousand(in_flight=in_flight))
+    body = status_body(largest_status(in_flight=in_flight))
     assert len(body["steps"]["NodeUpgrade"]["done"]) == 1000 - in_flight
     assert len(json.dumps(body, separators=(",", ":")).encode()) <= LIMIT
 
@@ -170,6 +138,6 @@ def test_a_thousand_nodes_fit(in_flight: int) -> None:
 def test_a_thousand_nodes_fit_with_what_the_server_adds() -> None:
     """The server's own record of who set which field counts as well."""
     found = world("n1")
-    found.set_status(**status_body(thousand(in_flight=1)))
+    found.set_status(**status_body(largest_status(in_flight=1)))
     assert found.plan["metadata"]["managedFields"]
     assert len(json.dumps(found.plan, separators=(",", ":")).encode()) <= LIMIT

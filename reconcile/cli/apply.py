@@ -6,6 +6,7 @@ import random
 import signal
 import sys
 import time
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import click
@@ -95,6 +96,12 @@ def _drive(connection: Connection, target: Target, plan: str, journal: str | Non
 
     ended: list[str] = []
 
+    def tell(what: str, fields: Mapping[str, object]) -> None:
+        """What rounds do not show: that the API server is away or refuses, or that another loop leads."""
+        if "why" in fields:
+            text = f"{what}: {fields['why']}"
+            screen.show([text], [text], f"{wall_clock():%H:%M:%S} ")
+
     def on_round(done: Round) -> None:
         if done.name != plan:
             return
@@ -112,7 +119,7 @@ def _drive(connection: Connection, target: Target, plan: str, journal: str | Non
             clock=time.monotonic,
             random=random.random,
             dial=dial,
-            tell=_silent,
+            tell=tell,
             identity=f"apply-{random.getrandbits(64):x}",
             lease_namespace="harvester-system",
             on_round=on_round,
@@ -128,10 +135,6 @@ def _drive(connection: Connection, target: Target, plan: str, journal: str | Non
         return ExitCode.NO
     say([f"{plan}: {ended[0] or 'gone'}"])
     return ExitCode.YES if ended[0] == "Succeeded" else ExitCode.NO
-
-
-def _silent(what: str, fields: object) -> None:
-    """The view says it."""
 
 
 def _show(done: Round, screen: Screen) -> None:

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from renderer.documents import Inputs
     from renderer.model.rendered import Manifest, RenderedPhase, RenderedStep
 
-_EVERY = 1.0
+_SOON, _SELDOM = 0.2, 2.0
+"""Seconds between two looks: soon after the write, and in the end."""
 
 
 def apply_phase(target: Target, inputs: Inputs | None, name: str | None, phase_name: str) -> ExitCode:
@@ -99,7 +100,7 @@ def _applied(live: Live, manifest: Manifest) -> Applied | str:
 
 def _wait(live: Live, step: RenderedStep, course: _Course) -> bool:
     """Whether the gates have opened; False where one has failed."""
-    began = time.monotonic()
+    began, pause = time.monotonic(), _SOON
     while True:
         verdicts = _verdicts(live, step)
         if all(verdict.passed for verdict in verdicts):
@@ -108,7 +109,8 @@ def _wait(live: Live, step: RenderedStep, course: _Course) -> bool:
         course.waits([f"{step.id} waits: {reason}" for reason in reasons], time.monotonic() - began)
         if any(verdict.outcome == "failed" for verdict in verdicts):
             return False
-        time.sleep(_EVERY)
+        time.sleep(pause)
+        pause = min(pause * 1.5, _SELDOM)
 
 
 def _verdicts(live: Live, step: RenderedStep) -> list[Verdict]:

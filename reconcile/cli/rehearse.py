@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from reconcile.cli.journal import journal_at
 from reconcile.cli.screen import Screen
 from renderer.cli.answer import answer, output_option
-from renderer.cli.given import Given, input_options, read
+from renderer.cli.given import FILE, Given, input_options, read
 from renderer.errors import ExitCode, problem
 from renderer.model.ref import Body, ref_of
 
@@ -33,6 +34,7 @@ _START = datetime(2026, 1, 1, tzinfo=UTC)
 @click.option("--repeat", multiple=True, metavar="ACT [on NAME]", help="It is done again.")
 @click.option("--away", multiple=True, metavar="DURATION [at ACT]", help="The API server is away for so long.")
 @click.option("--resume-after", default="10m", show_default=True, metavar="DURATION", help="A held node goes on then.")
+@click.option("--journal", type=FILE, metavar="FILE", help="Write every decision there, for `explain --replay`.")
 @click.option("--quiet", "-q", is_flag=True, help="No progress, just the report.")
 @output_option
 def rehearse(
@@ -43,6 +45,7 @@ def rehearse(
     repeat: tuple[str, ...],
     away: tuple[str, ...],
     resume_after: str,
+    journal: str | None,
     quiet: bool,
     output: str,
 ) -> ExitCode:
@@ -64,7 +67,14 @@ def rehearse(
     if pause is None:
         raise problem("InvalidDuration", f"--resume-after: {resume_after!r} is no duration", remedy="write 10m or 2h")
     wishes = Wishes(fail=fail, stall=stall, slow=slow, repeat=repeat, away=away)
-    theatre = stage(inputs, workshop, start=_START, script=script_of(wishes, _cast(inputs)), resume_after=pause)
+    theatre = stage(
+        inputs,
+        workshop,
+        start=_START,
+        script=script_of(wishes, _cast(inputs)),
+        resume_after=pause,
+        journal=journal_at(journal),
+    )
     rehearsed = _played(theatre, quiet or output == "json")
     code.save()
     answer(report_of(rehearsed, theatre.name), output, report_lines)

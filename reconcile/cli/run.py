@@ -16,9 +16,10 @@ import click
 from reconcile.cli.connect import Target, cluster_options, connect_to, dial, wall_clock, workshop_of
 from reconcile.cli.journal import journal_at
 from renderer.cli.given import FILE
-from renderer.errors import ExitCode
+from renderer.errors import ExitCode, problem
 
 if TYPE_CHECKING:
+    from reconcile.loop.health import HealthServer
     from reconcile.loop.manager import Manager
 
 
@@ -44,12 +45,10 @@ def run(
     Watches UpgradePlans and carries the oldest one through its phases. Ends on SIGTERM or Ctrl-C, after the write that
     is under way; whoever runs next goes on from the plan's status.
     """
-    from reconcile.loop.health import HealthServer
-
     manager = _manager(target, namespace if leader_elect else "", log_format, journal)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: manager.stop())
-    health = HealthServer(health_address, lambda: manager.ready) if health_address else None
+    health = _health(health_address, manager) if health_address else None
     if health:
         health.start()
     try:
@@ -58,6 +57,17 @@ def run(
         if health:
             health.stop()
     return ExitCode.YES
+
+
+def _health(address: str, manager: Manager) -> HealthServer:
+    from reconcile.loop.health import HealthServer
+
+    try:
+        return HealthServer(address, lambda: manager.ready)
+    except (OSError, ValueError, OverflowError) as error:
+        message = f"--health-address {address}: {getattr(error, 'strerror', None) or error}"
+        remedy = "give HOST:PORT or :PORT with a port that is free, or '' for none"
+        raise problem("InvalidAddress", message, remedy=remedy) from error
 
 
 def _manager(target: Target, lease_namespace: str, log_format: str, journal: str | None) -> Manager:

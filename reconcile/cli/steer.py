@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -44,14 +43,15 @@ def resume(node: str, name: str | None, target: Target) -> ExitCode:
 @cluster_options
 def approve(name: str | None, digest: str | None, target: Target) -> ExitCode:
     """Seal what was reviewed: the loop enters no phase that is rendered otherwise."""
-    from reconcile.loop.sealing import APPROVED, digests_of
+    from reconcile.loop.sealing import digests, rendered_for_review, seal
 
     parts, plan, body = _plan(target, name)
-    sealed = digests_of(parts, body)
+    rendered = rendered_for_review(parts, body)
+    sealed = digests(rendered)
     if digest is not None and digest != sealed.plan:
         message = f"would run with digest {sealed.plan}, not {digest}"
         raise problem("DigestDiffers", message, remedy="render again and review it", exit_code=ExitCode.NO)
-    _patch(parts, body, {"metadata": {"annotations": {APPROVED: json.dumps(dict(sealed.phases))}}})
+    _patch(parts, body, {"metadata": {"annotations": seal(rendered)}})
     say([f"{plan}: {len(sealed.phases)} phases approved, digest {sealed.plan}"])
     say([f"pending, and free to differ: {', '.join(sealed.pending)}"] if sealed.pending else [])
     return ExitCode.YES

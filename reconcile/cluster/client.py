@@ -133,7 +133,7 @@ class Client:
             options["dryRun"] = ["All"]
         request = Request(method="DELETE", path=object_path(kind, ref), body=options)
         answer = self._answer(Call(verb="delete", kind=kind, ref=ref), request)
-        stays = answer.body.get("kind") == kind.kind and answer.body["metadata"].get("deletionTimestamp")
+        stays = answer.body.get("kind") == kind.kind and _stays(answer.body)
         return answer if stays else Answer(body={}, warnings=answer.warnings)
 
     def put(self, kind: Kind, ref: Ref, subresource: str, body: Body | None = None) -> Answer:
@@ -219,6 +219,13 @@ class ClientWindow:
 
     def close(self) -> None:
         self._exchange.close()
+
+
+def _stays(body: Body) -> bool:
+    """Whether something keeps an object that has been deleted. A Pod that goes at once is answered whole as well."""
+    metadata = body["metadata"]
+    kept = metadata.get("finalizers") or (body.get("spec") or {}).get("finalizers")
+    return bool(metadata.get("deletionTimestamp") and (kept or metadata.get("deletionGracePeriodSeconds")))
 
 
 def _json(content: bytes, status: int) -> Any:

@@ -85,6 +85,10 @@ class ListWatch:
         """The copy as it is now."""
         return tuple(self._objects.copy().values())
 
+    def find(self, ref: Ref) -> Body | None:
+        """One object of the copy."""
+        return self._objects.get(ref)
+
     def run(self, sleep: Callable[[float], object]) -> None:
         """Works until `stop`. Give it the `wait` of an Event that is set before `stop`, and it ends promptly."""
         while not self._stopped:

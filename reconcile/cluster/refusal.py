@@ -44,7 +44,7 @@ _GOT = re.compile(r", got &value\..*")
 _ECHO = re.compile(r'^.*is invalid: patch: Invalid value: ".*": ', re.DOTALL)
 _ANONYMOUS = 'User "system:anonymous"'
 _HELD_BY = re.compile(r'conflict with "([^"]*)"')
-_FIXED = re.compile(r"immutable|not be changed|updates to \w+ spec for fields other than")
+_FIXED = re.compile(r"immutable|not be changed|(may not|cannot) change|updates to \w+ spec for fields other than")
 _PASSING = re.compile(r"etcdserver:|deadline exceeded|connection re(fused|set)|i/o timeout|leader changed|dial tcp|EOF")
 
 
@@ -169,8 +169,13 @@ def _invalid(call: Call, status: int, body: Body, message: str) -> ClusterError:
     if not body:
         return ServerFailed(message, status)
     causes = _field_causes(body, message)
-    fixed = any(_FIXED.search(cause.message) for cause in causes) if causes else _FIXED.search(message)
-    return (Immutable if fixed else Invalid)(call.ref, message, causes)
+    return invalid(call.ref, message, causes)
+
+
+def invalid(ref: Ref, message: str, causes: tuple[Cause, ...]) -> Invalid:
+    """Immutable if any of the server's reasons says that a field is fixed; each kind says it in words of its own."""
+    texts = [cause.message for cause in causes] or [message]
+    return (Immutable if any(map(_FIXED.search, texts)) else Invalid)(ref, message, causes)
 
 
 def _field_causes(body: Body, message: str) -> tuple[Cause, ...]:

@@ -127,7 +127,8 @@ def _is_approved(draft: Draft, phase: RenderedPhase) -> bool:
     approved, sealed = draft.world.approved.get(name), draft.world.sealed.get(name)
     if approved is None or sealed is None or approved == sealed:
         return True
-    text = f"phase {name} is rendered with digest {sealed}, but {approved} was approved"
+    named = "; ".join(draft.world.unapproved.get(name, ()))
+    text = f"phase {name} is not what was approved; it differs in {named} (digest {sealed}, approved {approved})"
     draft.waits.append(Wait(text=text, step=name, slow=True))
     return False
 
@@ -199,6 +200,7 @@ def _after_the_end(draft: Draft) -> None:
 
 
 def _abort(draft: Draft) -> None:
+    draft.status = adopt(draft.status, draft.world.rendered, draft.now)
     if end(draft, Occasion.ABORT):
         set_finalizer(draft, present=False)
 
@@ -215,9 +217,10 @@ def _progressing(draft: Draft) -> None:
     if draft.status.phase in TERMINAL:
         return
     held = "; ".join(f"{text}: {', '.join(sorted(nodes))}" for text, nodes in draft.held.items())
-    message = held or draft.progress
-    draft.condition("Progressing", "True", draft.status.phase, message)
-    _kstatus(draft, ready=False, moving=True, stalled=False, reason=draft.status.phase, message=message)
+    message, reason = held or draft.progress, draft.status.phase or "Pending"
+    draft.condition("Progressing", "True", reason, message)
+    waits = "; ".join([*dict.fromkeys(wait.text for wait in draft.waits)][:3])
+    _kstatus(draft, ready=False, moving=True, stalled=False, reason=reason, message=message or waits)
     slow = [wait for wait in draft.waits if wait.slow]
     if draft.world.errors:
         draft.condition("Degraded", "True", "ReconcileError", "; ".join(draft.world.errors[:5]))

@@ -28,7 +28,7 @@ class World:
     `unfetched` has those of steps under way that could not be; `errors` what the last round's writes met.
     `attended(since)` is how many seconds since then count: not those in which the API server was away. `passes` is how
     often in a row each gate had passed before, by step id and place. `approved` has the digests that were approved, by
-    phase, and `sealed` those that a reviewer would see now.
+    phase, and `sealed` those that a reviewer would see now; `unapproved` names what differs where the two do.
     """
 
     plan: Body
@@ -43,4 +43,5 @@ class World:
     passes: Mapping[tuple[str, int], int] = field(default_factory=dict)
     approved: Mapping[str, str] = field(default_factory=dict)
     sealed: Mapping[str, str] = field(default_factory=dict)
+    unapproved: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     errors: tuple[str, ...] = ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from reconcile.decide.plan import is_over
-from reconcile.status.plan import status_of
+from reconcile.status.plan import outline_of
 from renderer.model.path import ABSENT, look_up
 from renderer.model.ref import Body
 
@@ -19,17 +19,17 @@ def blocker_of(plan: Body, plans: Iterable[Body], upgrades: Iterable[Body]) -> s
     A plan that has begun goes before one that has not, then the older, then by name; a built-in Upgrade that runs goes
     before all that have not begun.
     """
-    rivals = [other for other in plans if not is_over(status_of(other)) and not _is_same(other, plan)]
+    rivals = [other for other in plans if not is_over(outline_of(other)) and not _is_same(other, plan)]
     first = min([plan, *rivals], key=_turn)
     if not _is_same(first, plan):
         return str(first["metadata"]["name"])
     running = sorted(str(item["metadata"]["name"]) for item in upgrades if _is_running(item))
-    return running[0] if running and not status_of(plan).phase else None
+    return running[0] if running and not outline_of(plan).phase else None
 
 
 def _turn(plan: Body) -> tuple[bool, str, str]:
     metadata = plan["metadata"]
-    return (not status_of(plan).phase, str(metadata.get("creationTimestamp") or ""), str(metadata["name"]))
+    return (not outline_of(plan).phase, str(metadata.get("creationTimestamp") or ""), str(metadata["name"]))
 
 
 def _is_same(left: Body, right: Body) -> bool:

@@ -25,7 +25,7 @@ from renderer.model.path import ABSENT
 from renderer.model.ref import Body, Ref
 
 LIMIT = 64 * 2**20
-FORMAT = 1
+FORMAT = 2
 
 Line = dict[str, Any]
 
@@ -147,6 +147,7 @@ def line_of(entry: Entry) -> tuple[Line, dict[str, Any]]:
             "errors": list(world.errors),
             "attended": {since.isoformat(): seconds for since, seconds in seen.attended.asked.items()},
             "sealed": dict(world.sealed),
+            "unapproved": {name: list(texts) for name, texts in world.unapproved.items()},
         },
         "blocker": world.blocker,
         "decision": decision_body(entry.decision),

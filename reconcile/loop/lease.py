@@ -53,6 +53,8 @@ class Election:
         self._now = now
         self._held_until = float("-inf")
         self._seen: _Seen | None = None
+        self.why = ""
+        """Why the last attempt did not have the lease; empty if it did."""
 
     def leads(self) -> bool:
         """Whether nobody else can hold the lease now."""
@@ -62,11 +64,12 @@ class Election:
         """Takes or renews the lease if it can be had; whether it is ours. Raises nothing of the cluster's."""
         started = self._clock()
         try:
-            held = self._attempt()
-        except ClusterError:
+            self.why = self._attempt()
+        except ClusterError as error:
+            self.why = error.problem.message
             return self.leads()
-        self._held_until = started + RENEW_WITHIN if held else float("-inf")
-        return held
+        self._held_until = float("-inf") if self.why else started + RENEW_WITHIN
+        return not self.why
 
     def release(self) -> None:
         """Gives the lease up, so that the next one need not wait for it to run out."""
@@ -80,28 +83,29 @@ class Election:
         except ClusterError:
             return
 
-    def _attempt(self) -> bool:
+    def _attempt(self) -> str:
+        """Why it is not ours; empty if it is."""
         try:
             lease = self._cluster.get(LEASE, self._ref).body
         except NotFound:
             return self._create()
         if _holder(lease) not in ("", self._identity) and not self._has_run_out(lease):
-            return False
+            return f"{_holder(lease)} leads"
         try:
             self._write(lease, self._identity, int(DURATION))
         except Conflict:
-            return False
-        return True
+            return "another one was quicker"
+        return ""
 
-    def _create(self) -> bool:
+    def _create(self) -> str:
         metadata = {"name": self._ref.name, "namespace": self._ref.namespace}
         spec = self._spec(self._identity, int(DURATION), 0)
         body = {"apiVersion": LEASE.api_version, "kind": LEASE.kind, "metadata": metadata, "spec": spec}
         try:
             self._cluster.create(LEASE, body)
         except AlreadyExists:
-            return False
-        return True
+            return "another one was quicker"
+        return ""
 
     def _has_run_out(self, lease: Body) -> bool:
         """Whether the claim has stood unchanged for its whole duration, on our clock."""

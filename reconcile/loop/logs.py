@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, TextIO
@@ -54,7 +55,7 @@ class RoundLog:
                 "phase": decision.status.phase,
                 "did": [described(result.action) for result in done.results if not result.problem],
                 "problems": [result.problem for result in done.results if result.problem],
-                "waits": list(waits),
+                "waits": [_times(text, count) for text, count in Counter(waits).items()],
             },
         )
 
@@ -63,6 +64,11 @@ def described(action: object) -> str:
     """An action in a few words: what, and on which object."""
     ref = getattr(action, "ref", None) or getattr(getattr(action, "manifest", None), "ref", "")
     return f"{type(action).__name__} {ref}".strip()
+
+
+def _times(text: str, count: int) -> str:
+    """Many nodes wait for the same."""
+    return text if count == 1 else f"{text} ({count} times)"
 
 
 def _short(value: Any) -> str:

@@ -146,10 +146,11 @@ class Manager:
 
     def _hold_the_lease(self) -> None:
         election = self._running.election
-        led = False
+        said = None
         while election is not None and not self._stopped.is_set():
             election.attempt()
-            if election.leads() != led:
-                led = not led
-                self._running.tell("leading" if led else "standing by", {})
+            state = ("leading", "") if election.leads() else ("standing by", election.why)
+            if state != said:
+                said = state
+                self._running.tell(state[0], {"why": state[1]} if state[1] else {})
             self._stopped.wait(RETRY)

@@ -25,7 +25,7 @@ from reconcile.loop.carry import Carrier, Result
 from reconcile.loop.contest import blocker_of
 from reconcile.loop.journal import Attended, Entry, Seen, keep_nothing
 from reconcile.loop.parts import Parts
-from reconcile.loop.sealing import approved_of, digests
+from reconcile.loop.sealing import approved_of, digests, unapproved
 from reconcile.observe.facts import gather
 from reconcile.observe.fetching import fetch_all
 from reconcile.observe.snapshot import Snapshot, take
@@ -183,6 +183,7 @@ class _PlanRound:
         scope = Scope(kinds=self.kinds, now=parts.now())
         snapshot = take(needs_of(self.plan, status, rendered, self.kinds, scope), parts.source, parts.readings)
         approved, attended = approved_of(self.plan), Attended(parts.attended)
+        review = parts.rendering.sealed(self.plan, objects, self.memory.fetched) if approved else None
         world = World(
             plan=self.plan,
             rendered=rendered,
@@ -196,7 +197,8 @@ class _PlanRound:
             passes=self.memory.passes,
             errors=self.memory.errors,
             approved=approved,
-            sealed=digests(parts.rendering.sealed(self.plan, objects, self.memory.fetched)).phases if approved else {},
+            sealed=digests(review).phases if review else {},
+            unapproved=unapproved(self.plan, review) if review else {},
         )
         return Seen(world=world, snapshot=snapshot, objects=tuple(objects), fetched=fetched, attended=attended)
 

@@ -10,7 +10,8 @@ from renderer.catalog.load import Catalog
 from renderer.context.facts import Facts
 from renderer.digest import digest_of
 from renderer.model.ref import Body
-from renderer.model.rendered import RenderedPlan, RenderedStep
+from renderer.model.rendered import RenderedPlan
+from renderer.render.kept import KeptSteps
 from renderer.render.plan import render
 from renderer.templating import Templates
 
@@ -25,7 +26,7 @@ class Rendering:
         self._templates = templates
         self._spec_fields = spec_fields
         self._last: dict[str, tuple[str, RenderedPlan]] = {}
-        self._made: dict[str, dict[str, tuple[str, RenderedStep]]] = {}
+        self._kept: dict[str, KeptSteps] = {}
 
     def of(self, plan: Body, status: PlanStatus, objects: Sequence[Body], fetched: Mapping[str, Any]) -> RenderedPlan:
         """Raises `Problems`: a template that cannot be rendered from these facts."""
@@ -40,7 +41,7 @@ class Rendering:
     def forget(self, name: str) -> None:
         """The plan is gone."""
         self._last.pop(name, None)
-        self._made.pop(name, None)
+        self._kept.pop(name, None)
 
     def sealed(self, plan: Body, objects: Sequence[Body], fetched: Mapping[str, Any]) -> RenderedPlan:
         """As a reviewer sees it: with marks where values are captured at run time."""
@@ -65,8 +66,8 @@ class Rendering:
         )
         if status is None:
             return render(self.catalog, self._templates, facts)
-        made = self._made.setdefault(str(plan["metadata"]["name"]), {})
-        return render(self.catalog, self._templates, facts, status.captured, made)
+        kept = self._kept.setdefault(str(plan["metadata"]["name"]), KeptSteps())
+        return render(self.catalog, self._templates, facts, status.captured, kept)
 
 
 def _key(plan: Body, status: PlanStatus, objects: Sequence[Body], fetched: Mapping[str, Any]) -> str:

@@ -93,6 +93,7 @@ def world_from(line: Line, bodies: Mapping[str, Any], rendering: Rendering) -> W
         errors=tuple(memory["errors"]),
         approved=approved_of(plan),
         sealed=memory["sealed"],
+        unapproved={name: tuple(texts) for name, texts in memory["unapproved"].items()},
     )
 
 

@@ -1,17 +1,37 @@
-"""Seals: the digest of each phase as a reviewer would see it now, and what was approved."""
+"""Seals: the digest of each phase as a reviewer would see it now, what was approved, and in what the two differ.
+
+With the digests goes a copy of the objects, so that a refusal can name the object and the path. Of objects that each
+node has, the copy holds the first node's: a thousand nodes would not fit into an annotation.
+"""
 
 from __future__ import annotations
 
+import base64
+import binascii
 import json
-from collections.abc import Mapping
+import zlib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
+from typing import Any
 
 from reconcile.loop.parts import Parts
 from reconcile.observe.facts import gather
-from renderer.model.ref import Body
-from renderer.model.rendered import RenderedPlan
+from renderer.compare import differing
+from renderer.model.path import path_name
+from renderer.model.ref import Body, ref_of
+from renderer.model.rendered import Manifest, RenderedPhase, RenderedPlan
 
 APPROVED = "management.harvesterhci.io/approved-digests"
+APPROVED_OBJECTS = "management.harvesterhci.io/approved-objects"
+
+_LARGEST = 8 * 2**20
+"""Bytes; a copy that unpacks to more is none of ours."""
+_TOLD = 5
+"""Differences that are named of one phase."""
+
+Objects = Mapping[str, Mapping[str, Any]]
+"""Phase, then the manifest's file, then its body."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,15 +43,23 @@ class Digests:
     pending: tuple[str, ...]
 
 
-def digests_of(parts: Parts, plan: Body) -> Digests:
-    """Renders the plan from the live cluster, with marks for what is captured at run time. Raises `Problems`."""
-    return digests(parts.rendering.sealed(plan, gather(parts.source, plan), {}))
+def rendered_for_review(parts: Parts, plan: Body) -> RenderedPlan:
+    """The plan rendered from the live cluster, with marks for what is captured at run time. Raises `Problems`."""
+    return parts.rendering.sealed(plan, gather(parts.source, plan), {})
 
 
 def digests(rendered: RenderedPlan) -> Digests:
     whole = {phase.phase.name: phase.digest for phase in rendered.phases if is_whole(phase.phase.name, rendered)}
     names = (phase.phase.name for phase in rendered.phases)
     return Digests(plan=rendered.digest, phases=whole, pending=tuple(name for name in names if name not in whole))
+
+
+def seal(rendered: RenderedPlan) -> dict[str, str]:
+    """The annotations that approve what can be rendered whole."""
+    phases = digests(rendered).phases
+    text = json.dumps(_objects(rendered), sort_keys=True, separators=(",", ":"))
+    packed = base64.b64encode(zlib.compress(text.encode(), 9)).decode()
+    return {APPROVED: json.dumps(dict(phases)), APPROVED_OBJECTS: packed}
 
 
 def is_whole(name: str, rendered: RenderedPlan) -> bool:
@@ -48,3 +76,58 @@ def approved_of(plan: Body) -> Mapping[str, str]:
     except ValueError:
         return {}
     return {str(key): str(value) for key, value in found.items()} if isinstance(found, dict) else {}
+
+
+def unapproved(plan: Body, rendered: RenderedPlan) -> Mapping[str, tuple[str, ...]]:
+    """For each phase that is rendered otherwise than it was approved, the objects and paths in which it differs."""
+    approved, copy = approved_of(plan), _copy_in(plan)
+    now = digests(rendered).phases
+    changed = [name for name, digest in now.items() if name in approved and approved[name] != digest]
+    if not changed:
+        return {}
+    objects = _objects(rendered)
+    return {name: _told(copy.get(name), objects[name]) for name in changed}
+
+
+def _told(before: Any, after: Mapping[str, Any]) -> tuple[str, ...]:
+    if not isinstance(before, Mapping):
+        return ("what cannot be named, since the plan keeps no copy of what was approved",)
+    found = tuple(islice(_differences(before, after), _TOLD))
+    return found or ("no object of the first node, but another node's, or what its steps wait for",)
+
+
+def _differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
+    for file in dict.fromkeys((*before, *after)):
+        if file not in after:
+            yield f"{ref_of(before[file])}, which goes"
+        elif file not in before:
+            yield f"{ref_of(after[file])}, which comes"
+        else:
+            yield from (f"{ref_of(after[file])} {path_name(path)}" for path in differing(before[file], after[file]))
+
+
+def _objects(rendered: RenderedPlan) -> Objects:
+    first = next(iter(rendered.nodes), None)
+    return {
+        phase.phase.name: {manifest.file: manifest.body for manifest in _manifests(phase, first)}
+        for phase in rendered.phases
+        if is_whole(phase.phase.name, rendered)
+    }
+
+
+def _manifests(phase: RenderedPhase, first: str | None) -> Iterator[Manifest]:
+    for step in phase.steps:
+        if step.step.node in (None, first):
+            yield from step.manifests
+            yield from step.undo.manifests if step.undo else ()
+
+
+def _copy_in(plan: Body) -> Objects:
+    """What `seal` has put there; empty for anything else."""
+    text = (plan["metadata"].get("annotations") or {}).get(APPROVED_OBJECTS, "")
+    try:
+        unpacker = zlib.decompressobj()
+        found = json.loads(unpacker.decompress(base64.b64decode(text, validate=True), _LARGEST))
+    except (ValueError, binascii.Error, zlib.error):
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -20,6 +20,7 @@ from reconcile.observe.facts import MACHINE_PLAN_FIELDS
 from reconcile.probes.look import Group, Unseen
 from renderer.catalog.kinds import Kinds
 from renderer.model.ref import Body, Ref, ref_of
+from renderer.model.sharing import shared
 
 _FIRST_SYNC = 20.0
 """Seconds that a first question waits for its watch; then it could not be looked at."""
@@ -125,6 +126,7 @@ class _Watch:
         self._lock = Lock()
         self._written: dict[Ref, Body] = {}
         self._brought = 0
+        self._last: Body = {}
         self._stopped = stopped
         self._told = changed
         self._in_step = Event()
@@ -135,7 +137,7 @@ class _Watch:
             clock=pace.clock,
             random=pace.random,
             window=pace.window,
-            trim=_trimmed,
+            trim=self._slim,
         )
         self._thread = Thread(target=self._run, name=f"watch {selection}", daemon=True)
 
@@ -164,7 +166,11 @@ class _Watch:
         return Unseen(why=problem.problem.message) if problem is not None else None
 
     def find(self, ref: Ref) -> Body | None:
-        return next((body for body in self.all() if ref_of(body) == ref), None)
+        with self._lock:
+            copied, written = self._copy.find(ref), self._written.get(ref)
+        if copied is None or written is None:
+            return copied or written
+        return copied if _version(copied) >= _version(written) else written
 
     def all(self) -> tuple[Body, ...]:
         with self._lock:
@@ -183,6 +189,11 @@ class _Watch:
         with self._lock:
             if _version(body) > self._brought:
                 self._written[ref] = body
+
+    def _slim(self, body: Body) -> Body:
+        """Of one kind and namespace, objects are alike."""
+        self._last = shared(_trimmed(body), self._last)
+        return self._last
 
     def _run(self) -> None:
         while not self._stopped.is_set():

@@ -27,13 +27,14 @@ class Snapshot:
         self.groups: dict[Group, tuple[Body, ...] | Unseen] = {}
         self.kubelets: dict[str, KubeletReading | Unseen] = {}
         self.certificates: dict[str, CertificateReading | Unseen] = {}
+        self._members: dict[Group, dict[Ref, Body]] = {}
 
     def get(self, ref: Ref) -> Body | Unseen | None:
         if ref in self.objects:
             return self.objects[ref]
         for group, found in self.groups.items():
             if _covers(group, ref) and not isinstance(found, Unseen):
-                return next((body for body in found if ref_of(body) == ref), None)
+                return self._by_ref(group, found).get(ref)
         return _UNASKED
 
     def list(self, group: Group) -> tuple[Body, ...] | Unseen:
@@ -43,6 +44,12 @@ class Snapshot:
             if _holds(wider, group):
                 return found if isinstance(found, Unseen) else _within(found, group)
         return _UNASKED
+
+    def _by_ref(self, group: Group, found: tuple[Body, ...]) -> dict[Ref, Body]:
+        """The group's objects; every node of many asks for its own."""
+        if group not in self._members:
+            self._members[group] = {ref_of(body): body for body in found}
+        return self._members[group]
 
     def kubelet(self, node: str) -> KubeletReading | Unseen:
         return self.kubelets.get(node, _UNASKED)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any
 
 Path = tuple[str, ...]
@@ -53,12 +54,12 @@ def without_below(fields: FieldSet, removed: FieldSet) -> FieldSet:
 def to_fields_v1(fields: FieldSet) -> dict[str, Any]:
     """The nested form in which `metadata.managedFields[].fieldsV1` writes a set, in the server's order."""
     root: dict[str, Any] = {}
-    for path in sorted(fields, key=order):
+    for path in fields:
         node = root
         for element in path:
             node = node.setdefault(element, {})
         node["."] = {}
-    return {element: _without_lone_dot(child) for element, child in root.items()}
+    return {element: _without_lone_dot(child) for element, child in sorted(root.items(), key=_first)}
 
 
 def from_fields_v1(nested: Mapping[str, Any]) -> FieldSet:
@@ -117,6 +118,7 @@ def _element_text(element: str) -> str:
     return f"[={text}]" if kind == "v" else f"[{text}]"
 
 
+@lru_cache(maxsize=4096)
 def _element_order(element: str) -> tuple[Any, ...]:
     kind, text = element[0], element[2:]
     if kind == "f":

@@ -6,7 +6,6 @@ known here. Source of the order: k8s.io/apiserver, packages endpoints/handlers a
 
 from __future__ import annotations
 
-import re
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,11 +17,11 @@ from reconcile.cluster.errors import (
     Claim,
     Conflict,
     Denied,
-    Immutable,
     Invalid,
     NotFound,
     ServerFailed,
 )
+from reconcile.cluster.refusal import invalid
 from reconcile.rehearsal.clock import Clock, rfc3339
 from reconcile.rehearsal.field_set import path_text
 from reconcile.rehearsal.kinds import Origin, ServedKind
@@ -43,7 +42,6 @@ from reconcile.rehearsal.store import Store
 from reconcile.rehearsal.walk import ShapeError, check
 from renderer.model.ref import Body, Ref, ref_of
 
-_FIXED = re.compile(r"immutable|not be changed|updates to \w+ spec for fields other than")
 CONTROLLER = "kube-controller-manager"
 
 _NAMESPACE = "v1", "Namespace"
@@ -212,8 +210,7 @@ class Writes:
         if old is not None:
             causes = (*causes, *changed_for_good(old, new))
         if causes:
-            fixed = any(_FIXED.search(cause.message) for cause in causes)
-            raise (Immutable if fixed else Invalid)(ref, "the object is invalid", causes)
+            raise invalid(ref, "the object is invalid", causes)
 
     def _require_namespace(self, ref: Ref) -> None:
         if not ref.namespace:

@@ -17,6 +17,7 @@ from reconcile.decide.plan import SUCCEEDED
 from reconcile.loop.attention import Attention
 from reconcile.loop.drive import Drive, Ending
 from reconcile.loop.drive import World as PlayedWorld
+from reconcile.loop.journal import Entry, keep_nothing
 from reconcile.loop.parts import Parts
 from reconcile.loop.reconciler import API_VERSION, Reconciler, Round
 from reconcile.loop.rendering import Rendering
@@ -104,9 +105,10 @@ def stage(
     script: Script | None = None,
     resume_after: timedelta = timedelta(minutes=10),
     on_write: Hook = no_hook,
+    journal: Callable[[Entry], None] = keep_nothing,
 ) -> Theatre:
     """A theatre with the user's cluster, and the plan created in it as `kubectl create` would. A node that is held is
-    let go on `resume_after` it was first held.
+    let go on `resume_after` it was first held. `journal` takes every round that decides something.
 
     Raises `Problems`: no plan, or no release, without which nobody knows what the nodes become.
     """
@@ -147,7 +149,7 @@ def stage(
         clock=clock,
         world=_Company(world, Operator(cluster.client(), kinds, ref, resume_after)),
         ledger=world.ledger,
-        reconciler=Reconciler(parts),
+        reconciler=Reconciler(parts, journal),
         attention=attention,
         name=ref.name,
         parts=parts,

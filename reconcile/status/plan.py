@@ -157,6 +157,12 @@ def status_of(plan: Mapping[str, Any]) -> PlanStatus:
     )
 
 
+def outline_of(plan: Mapping[str, Any]) -> PlanStatus:
+    """The phase and the conditions alone, which say whether a plan has begun and whether it has ended."""
+    raw = plan.get("status") or {}
+    return PlanStatus(phase=raw.get("currentPhase") or "", conditions=tuple(raw.get("conditions") or ()))
+
+
 def status_body(status: PlanStatus) -> dict[str, Any]:
     """The status as the API has it; the inverse of `status_of`."""
     entries = {

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from renderer.model.path import parse_path
+from renderer.model.path import ABSENT, parse_path
 from renderer.model.phase import (
     Absence,
     Borrowed,
@@ -16,6 +16,7 @@ from renderer.model.phase import (
     Fetch,
     FetchAs,
     Hold,
+    Inherited,
     JobStates,
     Lane,
     ManifestSpec,
@@ -270,7 +271,12 @@ def _borrowed(raw: Raw) -> Borrowed:
         raise_only=raw.get("raiseOnly", False),
         when_absent=WhenAbsent(raw.get("whenAbsent", WhenAbsent.WAIT)),
         union=_union(union) if union else None,
+        inherits=tuple(_inherited(item) for item in raw.get("inherits", ())),
     )
+
+
+def _inherited(raw: Raw) -> Inherited:
+    return Inherited(path=parse_path(raw["path"]), value=raw.get("value", ABSENT), when=raw.get("when"))
 
 
 def _union(raw: Raw) -> Union:

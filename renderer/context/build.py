@@ -46,7 +46,7 @@ def context_of(facts: Facts) -> Context:
     release = _release(facts)
     version = _version(facts)
     tag, repo_tag = _tags(plan, release, previous)
-    image = plan["spec"]["image"] or status(facts, "isoImageID") or safe_concat(_name(plan), "iso")
+    image = plan["spec"]["image"] or _image_in_status(facts) or safe_concat(_name(plan), "iso")
     lists = _image_lists(facts.image_lists or {}) or _image_lists(facts.fetched)
     names = {
         "plan": Scope("plan", plan),
@@ -75,6 +75,11 @@ def context_of(facts: Facts) -> Context:
     }
     marks = frozenset(node["machinePlan"] for node in nodes if node["machinePlan"] == unknown_plan(node["name"]))
     return Context(names=names, given=frozenset(key for key, there in given.items() if there), marks=marks)
+
+
+def _image_in_status(facts: Facts) -> str:
+    """Earlier managers put the namespace before the name; it always was this one for an image of their own."""
+    return str(status(facts, "isoImageID") or "").removeprefix("harvester-system/")
 
 
 def for_step(

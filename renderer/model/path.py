@@ -8,8 +8,12 @@ from typing import Any
 
 Path = tuple[str | int, ...]
 
-ABSENT: Any = type("Absent", (), {"__repr__": lambda self: "absent", "__bool__": lambda self: False})()
-"""What `look_up` answers where nothing stands; distinct from null and from empty."""
+ABSENT: Any = type(
+    "Absent",
+    (),
+    {"__repr__": lambda self: "absent", "__bool__": lambda self: False, "__reduce__": lambda self: "ABSENT"},
+)()
+"""What `look_up` answers where nothing stands; distinct from null and from empty. A copy of it is itself."""
 
 _STEP = re.compile(r"""\.?([A-Za-z_$][A-Za-z0-9_$-]*)|\[(\d+)\]|\[(["'])(.*?)\3\]""")
 

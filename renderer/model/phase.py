@@ -79,6 +79,16 @@ class Union:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Inherited:
+    """What stood at `path` before the Harvester Upgrade Manager changed it, as far as its own bookkeeping says, for a
+    plan that we take over from it. Counts only if the expression `when` holds; `value` ABSENT: nothing stood there."""
+
+    path: Path
+    value: Any
+    when: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Borrowed:
     """Just the fields that we set on somebody else's object.
 
@@ -91,6 +101,7 @@ class Borrowed:
     raise_only: bool = False
     when_absent: WhenAbsent = WhenAbsent.WAIT
     union: Union | None = None
+    inherits: tuple[Inherited, ...] = ()
 
 
 ManifestSpec = Owned | Borrowed

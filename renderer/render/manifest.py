@@ -51,8 +51,15 @@ class ManifestRenderer:
             if spec.when and not self._evaluate(spec.when.expr):
                 left_out.append((spec.file, spec.when.because))
             else:
-                made += self._objects(step, spec)
+                made += self._objects(step, self._inheriting(spec))
         return tuple(made), tuple(left_out)
+
+    def _inheriting(self, spec: ManifestSpec) -> ManifestSpec:
+        """Only with what this plan does inherit."""
+        if not isinstance(spec, Borrowed) or not spec.inherits:
+            return spec
+        held = tuple(item for item in spec.inherits if item.when is None or self._evaluate(item.when))
+        return replace(spec, inherits=held)
 
     def _evaluate(self, expression: str) -> Any:
         return self.templates.evaluate(expression, self.context.names, file=self.declared.document.file)

@@ -5,7 +5,7 @@ A phase or step whose inputs are not all given is pending, not wrong: the rest i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from renderer.catalog.load import Catalog, Declared
@@ -16,23 +16,22 @@ from renderer.digest import digest_of
 from renderer.errors import Problem, Problems
 from renderer.model.phase import Step
 from renderer.model.rendered import RenderedPhase, RenderedPlan, RenderedStep
+from renderer.render.kept import KeptSteps
 from renderer.render.step import Known, StepRenderer, missing, nothing_known
 from renderer.templating import Templates
 
-Made = MutableMapping[str, tuple[str, RenderedStep]]
-
 
 def render(
-    catalog: Catalog, templates: Templates, facts: Facts, known: Known = nothing_known, made: Made | None = None
+    catalog: Catalog, templates: Templates, facts: Facts, known: Known = nothing_known, kept: KeptSteps | None = None
 ) -> RenderedPlan:
-    """`made` keeps steps from one rendering to the next: what has the same inputs is not rendered again.
+    """`kept` has the steps of earlier renderings, and gets those of this one.
 
     Raises `Problems` with everything that is wrong in any phase.
     """
     problems: list[Problem] = []
     context = context_of(facts)
-    common = "" if made is None else digest_of([context.data, sorted(context.given)])
-    renderer = StepRenderer(catalog.kinds, templates, context, known, problems, common, made)
+    common = "" if kept is None else digest_of([context.data, sorted(context.given)])
+    renderer = StepRenderer(catalog.kinds, templates, context, known, problems, common, kept)
     phases = tuple(_phase(renderer, declared) for declared in catalog.phases)
     manifests = [manifest for phase in phases for manifest in phase.manifests()]
     found = [*problems, *image_problems(manifests)] or plan_problems(manifests, catalog.kinds)

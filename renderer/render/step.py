@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,6 +18,7 @@ from renderer.errors import Problem, Problems, problem
 from renderer.model.phase import Condition, Step
 from renderer.model.probe import Builtin, EveryTarget, Gate, ManifestTarget, ObjectTarget, Probe
 from renderer.model.rendered import Manifest, Pending, RenderedStep
+from renderer.render.kept import KeptSteps
 from renderer.render.manifest import ManifestRenderer
 from renderer.templating import Templates
 
@@ -49,23 +50,21 @@ class StepRenderer:
     known: Known
     problems: list[Problem]
     common: str = ""
-    made: MutableMapping[str, tuple[str, RenderedStep]] | None = None
+    kept: KeptSteps | None = None
 
     def step(self, declared: Declared, step: Step, raw: Raw, node: Node) -> RenderedStep:
-        """A step for one node, or for none. With `made`, one whose inputs are those of an earlier rendering is taken
+        """A step for one node, or for none. With `kept`, one whose inputs are those of an earlier rendering is taken
         from there: `common` is the digest of what all steps see."""
-        if self.made is None:
+        if self.kept is None:
             return self._step(declared, step, raw, node)
         name = node["name"] if node else None
         place = f"{declared.phase.name}/{step.name}/{name}"
         key = digest_of([self.common, node, self.known(declared.phase.name, name)])
-        known, rendered = self.made.get(place, ("", None))
-        if rendered is None or known != key:
-            problems = len(self.problems)
-            rendered = self._step(declared, step, raw, node)
-            if len(self.problems) == problems:
-                self.made[place] = (key, rendered)
-        return rendered
+        if found := self.kept.find(place, key):
+            return found
+        problems = len(self.problems)
+        rendered = self._step(declared, step, raw, node)
+        return self.kept.keep(place, key, rendered) if len(self.problems) == problems else rendered
 
     def _step(self, declared: Declared, step: Step, raw: Raw, node: Node) -> RenderedStep:
         bare = replace(step, node=node["name"] if node else None)

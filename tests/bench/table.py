@@ -19,9 +19,9 @@ class Line:
     """One thing measured. Times in seconds, memory in MiB, `ratio` to the peer that the bench names."""
 
     what: str
-    seconds: float
-    quickest: float
-    slowest: float
+    seconds: float | None = None
+    quickest: float | None = None
+    slowest: float | None = None
     cpu: float | None = None
     mib: float | None = None
     ratio: float | None = None
@@ -48,15 +48,15 @@ def _row(line: Line) -> tuple[str, ...]:
         _ms(line.seconds),
         _ms(line.quickest),
         _ms(line.slowest),
-        "" if line.cpu is None else _ms(line.cpu),
+        _ms(line.cpu),
         "" if line.mib is None else f"{line.mib:.1f}",
         "" if line.ratio is None else f"{line.ratio:.2f}",
         "; ".join(f"{budget.text} {'held' if budget.held else 'MISSED'}" for budget in line.budgets),
     )
 
 
-def _ms(seconds: float) -> str:
-    return f"{seconds * 1000:,.1f}"
+def _ms(seconds: float | None) -> str:
+    return "" if seconds is None else f"{seconds * 1000:,.1f}"
 
 
 def _aligned(row: tuple[str, ...], widths: list[int]) -> str:

@@ -218,12 +218,18 @@ def test_warnings_reach_the_caller() -> None:
     assert answer.warnings == ("v1 ComponentStatus is deprecated in v1.19+", 'say "no"', "and no")
 
 
+DELETED = {"name": "a", "deletionTimestamp": "2026-11-28T00:00:00Z"}
+
+
 @pytest.mark.parametrize(
     ("body", "remains"),
     [
         ({"kind": "Status", "status": "Success"}, False),
         ({"kind": "ConfigMap", "metadata": {"name": "a"}}, False),
-        ({"kind": "ConfigMap", "metadata": {"name": "a", "deletionTimestamp": "2026-11-28T00:00:00Z"}}, True),
+        ({"kind": "ConfigMap", "metadata": {**DELETED, "finalizers": ["example.org/hold"]}}, True),
+        ({"kind": "ConfigMap", "metadata": DELETED, "spec": {"finalizers": ["kubernetes"]}}, True),
+        ({"kind": "ConfigMap", "metadata": {**DELETED, "deletionGracePeriodSeconds": 30}}, True),
+        ({"kind": "ConfigMap", "metadata": {**DELETED, "deletionGracePeriodSeconds": 0}}, False),
     ],
 )
 def test_delete_says_whether_the_object_stays_for_now(body: dict[str, Any], remains: bool) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
@@ -139,13 +140,31 @@ def test_delete_of_an_object_with_a_finalizer_leaves_it_for_now(client: Cluster,
         client.get(CONFIG_MAP, a)
 
 
-def test_immutable_field_is_told_apart(client: Cluster, namespace: str) -> None:
-    client.create(DEPLOYMENT, deployment("d", namespace))
-    with pytest.raises(errors.Immutable) as caught:
-        client.patch(
-            DEPLOYMENT, ref(DEPLOYMENT, "d", namespace), {"spec": {"selector": {"matchLabels": {"app": "other"}}}}
-        )
-    assert "spec.selector" in {cause.field for cause in caught.value.causes}
+ROLE_BINDING = Kind(
+    api_version="rbac.authorization.k8s.io/v1", kind="RoleBinding", plural="rolebindings", namespaced=True
+)
+POD = Kind(api_version="v1", kind="Pod", plural="pods", namespaced=True)
+JOB = Kind(api_version="batch/v1", kind="Job", plural="jobs", namespaced=True)
+CONTAINERS = {"containers": [{"name": "main", "image": "i:1"}], "restartPolicy": "Never"}
+ON_THE_HOST = {"hostNetwork": True}
+ROLE_REF = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "one"}
+FIXED: tuple[tuple[Kind, dict[str, Any], dict[str, Any], str], ...] = (
+    (DEPLOYMENT, deployment("d", "x"), {"spec": {"selector": {"matchLabels": {"app": "other"}}}}, "spec.selector"),
+    (POD, {"spec": CONTAINERS}, {"spec": ON_THE_HOST}, "spec"),
+    (JOB, {"spec": {"template": {"spec": CONTAINERS}}}, {"spec": {"template": {"spec": ON_THE_HOST}}}, "spec.template"),
+    (SERVICE, {"spec": {"ports": [{"port": 80}]}}, {"spec": {"clusterIP": "10.0.0.77"}}, "spec.clusterIPs[0]"),
+    (ROLE_BINDING, {"roleRef": ROLE_REF}, {"roleRef": {"name": "other"}}, "roleRef"),
+)
+
+
+def test_a_field_that_is_fixed_is_told_apart(client: Cluster, namespace: str) -> None:
+    """Each kind has words of its own for it."""
+    for kind, made, patch, field in FIXED:
+        metadata = {"name": "fixed", "namespace": namespace}
+        client.create(kind, {**made, "apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata})
+        with pytest.raises(errors.Immutable) as caught:
+            client.patch(kind, ref(kind, "fixed", namespace), patch)
+        assert field in {cause.field for cause in caught.value.causes}, kind
 
 
 def test_namespace_that_is_missing_is_named(client: Cluster) -> None:

@@ -1,0 +1,33 @@
+"""Lets values that are alike hold their equal parts in common: a thousand nodes differ in little but their names.
+
+What is shared must not be changed in place by anybody, as no object's body ever is.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+_NOTHING = object()
+
+
+def shared(value: Any, like: Any) -> Any:
+    """`value`, plain YAML or JSON, with each part that equals the part of `like` at the same place taken from there."""
+    if isinstance(value, dict):
+        return _mapping(value, like if isinstance(like, dict) else {})
+    if isinstance(value, list):
+        return _list(value, like if isinstance(like, list) else [])
+    alike = type(value) is type(like) is not float and value == like  # 0.0 equals -0.0
+    return like if alike else value
+
+
+def _mapping(value: dict[str, Any], like: dict[str, Any]) -> dict[str, Any]:
+    made = {sys.intern(key): shared(item, like.get(key, _NOTHING)) for key, item in value.items()}
+    return like if list(made) == list(like) and all(made[key] is like[key] for key in made) else made
+
+
+def _list(value: list[Any], like: list[Any]) -> list[Any]:
+    padded = like + [_NOTHING] * (len(value) - len(like))
+    made = [shared(item, other) for item, other in zip(value, padded, strict=False)]
+    same = len(made) == len(like) and all(one is other for one, other in zip(made, like, strict=True))
+    return like if same else made

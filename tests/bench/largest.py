@@ -1,0 +1,44 @@
+"""The status of a plan with 1,000 nodes at its largest."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from rendering import render_made, three_nodes
+
+from reconcile.status.plan import Place, PlanStatus
+from reconcile.status.record import OwnedObject, StepRecord, StepState
+from renderer.model.phase import Owned
+from renderer.model.ref import Ref
+from renderer.model.rendered import RenderedStep
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+LIMIT = 512 * 1024
+"""Bytes; etcd refuses more than 1.5 MB, and the plan may take a third of it (DESIGN, "Budgets")."""
+
+
+def largest_status(*, in_flight: int) -> PlanStatus:
+    """A thousand nodes that are through all their steps of the real phases; `in_flight` are not folded yet."""
+    plan = render_made(*three_nodes(version="v1.8.0", restoreVM=True)).plan
+    fanned = [item for phase in plan.phases for item in phase.steps if item.step.node == "n1"]
+    nodes = [f"worker-{number:04}.rack-12.dc-1.example" for number in range(1000)]
+    status = PlanStatus(phase="NodeUpgrading", node_states={node: {"state": "PostDrained"} for node in nodes})
+    records: dict[Place, dict[str, StepRecord]] = {
+        ("NodeUpgrade", node): {item.step.name: _ended(item) for item in fanned} for node in nodes
+    }
+    status = replace(status, records=records)
+    for node in nodes[in_flight:]:
+        status = status.fold("NodeUpgrade", node)
+    return status
+
+
+def _ended(item: RenderedStep) -> StepRecord:
+    """With a Job whose name is as long as it may be, where the step makes one."""
+    if item.skipped is not None:
+        return StepRecord(state=StepState.SKIPPED, started=NOW, ended=NOW, message=item.skipped)
+    made = OwnedObject(
+        ref=Ref(api_version="batch/v1", kind="Job", namespace="harvester-system", name="x" * 63), digest="0" * 12
+    )
+    owned = (made,) if any(isinstance(spec, Owned) for spec in item.step.manifests) else ()
+    return StepRecord(state=StepState.COMPLETED, started=NOW, ended=NOW + timedelta(hours=1), objects=owned)

@@ -1,0 +1,60 @@
+"""What a round costs grows with the number of nodes and no faster, and the log stays short."""
+
+from __future__ import annotations
+
+import cProfile
+import pstats
+from pathlib import Path
+from typing import Any
+
+from bench.inputs import write_inputs
+from theatre import START, Theatre, stage, workshop
+
+from reconcile.loop.logs import RoundLog
+from reconcile.loop.reconciler import API_VERSION
+from renderer.files.inputs import read_inputs
+from renderer.model.ref import Ref
+
+SAID: dict[str, Any] = {
+    "currentPhase": "NodeUpgrading",
+    "previousVersion": "v1.7.1",
+    "isoImageID": "hvst-upgrade-864fh-iso",
+    "provisionGeneration": 1,
+}
+
+
+def at_node_upgrade(nodes: int, work: Path) -> Theatre:
+    """A cluster whose nodes all wait for Rancher; the plan has been begun by another manager."""
+    inputs = read_inputs([str(write_inputs(nodes, work / str(nodes)))])
+    assert inputs.release is not None
+    scene = stage(inputs, workshop(), start=START)
+    kind = scene.parts.kinds.row(API_VERSION, "UpgradePlan").kind
+    ref = Ref(api_version=API_VERSION, kind="UpgradePlan", name=scene.name)
+    status = {**SAID, "releaseMetadata": dict(inputs.release.body)}
+    scene.client.patch(kind, ref, {"status": status}, subresource="status")
+    return scene
+
+
+def calls_of_a_round(nodes: int, work: Path) -> int:
+    scene = at_node_upgrade(nodes, work)
+    for _ in range(3):
+        scene.reconciler.round(scene.name)
+    profile = cProfile.Profile()
+    done = profile.runcall(scene.reconciler.round, scene.name)
+    assert done.decision is not None
+    assert len(done.decision.waits) == nodes
+    assert done.results == ()
+    return int(pstats.Stats(profile).total_calls)  # type: ignore[attr-defined]
+
+
+def test_a_round_of_twice_as_many_nodes_does_at_most_twice_as_much(tmp_path: Path) -> None:
+    few, many = calls_of_a_round(30, tmp_path), calls_of_a_round(60, tmp_path)
+    assert 1.5 < many / few < 2.1
+
+
+def test_what_all_nodes_wait_for_is_logged_once(tmp_path: Path) -> None:
+    said: list[Any] = []
+    scene = at_node_upgrade(5, tmp_path)
+    done = scene.reconciler.round(scene.name)
+    RoundLog(lambda what, fields: said.append(fields["waits"]))(done)
+    assert said == [["Rancher has not asked to drain this node (5 times)"]]

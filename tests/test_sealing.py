@@ -1,0 +1,100 @@
+"""What was approved is what runs: a phase that is rendered otherwise is not entered, and what differs is named."""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bench.inputs import write_inputs
+from loop_world import Small, world
+
+from reconcile.loop.sealing import APPROVED, APPROVED_OBJECTS, rendered_for_review, seal
+from renderer.assemble import assemble
+from renderer.files.inputs import read_inputs
+from renderer.files.templates import read_templates
+
+
+def approved(**spec: Any) -> Small:
+    """A plan as `approve` leaves it, before it has begun."""
+    found = world(**{"version": "v1.8.0", **spec})
+    approve(found)
+    return found
+
+
+def approve(found: Small) -> None:
+    annotations = seal(rendered_for_review(found.scene.parts, found.plan))
+    found.patch(found.plan, {"metadata": {"annotations": annotations}})
+
+
+def refusal(found: Small) -> str:
+    waits = [wait.text for wait in found.rounds().decision.waits]  # type: ignore[union-attr]
+    (text,) = [wait for wait in waits if "approved" in wait]
+    return text
+
+
+def test_a_plan_runs_as_it_was_approved() -> None:
+    found = approved()
+    found.rounds()
+    assert found.phase == "ISODownloading"
+
+
+def test_what_has_changed_since_is_refused_by_object_and_path() -> None:
+    found = approved()
+    found.until(lambda done: found.phase == "Initialized")
+    found.set_status(version={"isoURL": "https://elsewhere.example.com/h.iso"})
+    named = "VirtualMachineImage harvester-system/up-iso spec.url"
+    assert f"phase ISODownload is not what was approved; it differs in {named}" in refusal(found)
+    assert found.phase == "Initialized"
+    assert found.all("VirtualMachineImage") == []
+    approve(found)
+    found.rounds()
+    assert found.phase == "ISODownloading"
+
+
+@pytest.mark.parametrize(
+    ("objects", "named"),
+    [
+        ({}, "VirtualMachineImage harvester-system/up-iso, which comes"),
+        ({"x": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}}}, "ConfigMap x, which goes"),
+    ],
+)
+def test_an_object_that_comes_or_goes_is_named(objects: Any, named: str) -> None:
+    found = approved()
+    copy = base64.b64encode(zlib.compress(json.dumps({"ISODownload": objects}).encode())).decode()
+    digests = json.dumps({"ISODownload": "sha256:0"})
+    found.patch(found.plan, {"metadata": {"annotations": {APPROVED: digests, APPROVED_OBJECTS: copy}}})
+    assert named in refusal(found)
+
+
+def test_the_very_first_phase_is_refused_as_well() -> None:
+    """With `spec.image` no Version is read, so what Initialize waits for is another thing."""
+    found, other = world(), world(image="given")
+    annotations = seal(rendered_for_review(other.scene.parts, other.plan))
+    found.patch(found.plan, {"metadata": {"annotations": annotations}})
+    assert "no object of the first node, but another node's, or what its steps wait for" in refusal(found)
+    assert found.phase == ""
+    assert found.condition("Progressing")["reason"] == "Pending"
+    assert "is not what was approved" in found.condition("Reconciling")["message"]
+
+
+def bomb() -> str:
+    return base64.b64encode(zlib.compress(b" " * 10**8)).decode()
+
+
+@pytest.mark.parametrize("copy", [None, "", "no base64", base64.b64encode(b"no zlib").decode(), bomb()])
+def test_a_copy_that_is_none_of_ours_leaves_the_refusal_as_it_is(copy: str | None) -> None:
+    found = approved()
+    changed = json.dumps({"ISODownload": "sha256:0", "Unheard": "sha256:1"})
+    found.patch(found.plan, {"metadata": {"annotations": {APPROVED: changed, APPROVED_OBJECTS: copy}}})
+    assert "it differs in what cannot be named" in refusal(found)
+
+
+def test_the_copy_is_small(tmp_path: Path) -> None:
+    """An annotation may have 256 KiB in all; what each node has is kept once."""
+    few, many = (read_inputs([str(write_inputs(nodes, tmp_path / str(nodes)))]) for nodes in (3, 40))
+    sizes = [len(seal(assemble(inputs, read_templates()).render())[APPROVED_OBJECTS]) for inputs in (few, many)]
+    assert max(sizes) < 16 * 1024

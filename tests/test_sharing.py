@@ -1,0 +1,59 @@
+"""Values that are alike hold their equal parts in common, and stay what they were."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+from theatre import theatre
+
+from renderer.digest import digest_of
+from renderer.model.sharing import shared
+
+SCALARS = st.none() | st.booleans() | st.integers(0, 2) | st.floats() | st.sampled_from(["", "a", "b", "0", "true"])
+VALUES = st.recursive(
+    SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("abc"), inner, max_size=3)
+)
+
+
+@given(VALUES, VALUES)
+def test_a_value_stays_what_it_is_whatever_it_is_like(value: Any, like: Any) -> None:
+    before = repr(value), repr(like)
+    assert (repr(shared(value, like)), repr(like)) == before  # a repr tells 1 from True and knows the order of keys
+
+
+@given(VALUES.filter(lambda value: "nan" not in repr(value)))
+def test_of_two_equal_values_one_is_kept_but_for_numbers_that_only_look_equal(value: Any) -> None:
+    other = copy.deepcopy(value)
+    assert (shared(other, value) is value) or "." in repr(value) or "inf" in repr(value)
+
+
+def test_equal_parts_are_one_and_others_stand_for_themselves() -> None:
+    first = {"name": "one", "spec": {"containers": [{"image": "x" * 50, "env": [{"name": "NODE", "value": "one"}]}]}}
+    second = {"name": "two", "spec": {"containers": [{"image": "x" * 50, "env": [{"name": "NODE", "value": "one"}]}]}}
+    found = shared(second, first)
+    assert found["name"] == "two"
+    assert found["spec"] is first["spec"]
+
+
+def test_nobody_changes_what_is_shared() -> None:
+    """After a whole upgrade every manifest still is what it was when its digest was made."""
+    last: dict[str, Any] = {}
+    theatre("three-node").play(lambda done: last.update(rendered=done.rendered or last.get("rendered")))
+    manifests = list(last["rendered"].manifests())
+    assert len(manifests) > 25
+    assert [item.file for item in manifests if digest_of(item.body) != item.digest] == []
+    jobs = [item.body for item in manifests if item.template.endswith("pre-drain-job.yaml.j2")]
+    parts = [{id(part) for part in _parts(body)} for body in jobs]
+    assert len(jobs) == 3
+    assert len(parts[0] & parts[1] & parts[2]) > 10
+
+
+def _parts(value: Any) -> Any:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    for part in inner:
+        if isinstance(part, dict | list):
+            yield part
+            yield from _parts(part)
