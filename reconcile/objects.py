@@ -18,6 +18,9 @@ FIELD_MANAGER = "upgradeplan"
 PLAN_LABEL = "management.harvesterhci.io/upgrade-plan"
 """Names the plan on every object that it owns."""
 
+NODE_LABEL = "management.harvesterhci.io/node"
+"""Names the node on an object that was made for one."""
+
 _STATUS_OF_ANOTHER = {("management.cattle.io", "ManagedChart")}
 """Kinds whose status is a copy of another object's, so that its observedGeneration is not about their own generation:
 Rancher copies the whole status of a chart's Bundle into the ManagedChart."""

@@ -6,6 +6,7 @@ the test says so.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -26,6 +27,7 @@ from loop_world import (
     upgrading,
     world,
 )
+from outsiders import Outsiders
 from rendering import plan
 from theatre import theatre
 
@@ -467,3 +469,37 @@ def test_fx_10_a_round_that_finds_nothing_new_writes_nothing() -> None:
         found.round()
     assert len(found.scene.client.log.writes) == writes
     assert found.plan == before
+
+
+@pytest.mark.parametrize("reached", [provisioned, drained, rebooting])
+def test_fx_18_a_node_that_leaves_is_not_waited_for_and_leaves_nothing(reached: Callable[[], Small]) -> None:
+    """Before its turn, drained, and while it reboots. Its Jobs go at the end like those of the others."""
+    found = reached()
+    others = Outsiders(found, succeeded={PRE_JOB, POST_JOB})
+    others.node_leaves("n1", "Node")
+    others.the_rest_goes()
+    for _ in range(20):
+        others.do_their_part()
+        found.rounds()
+    assert (found.phase, found.state("n2")) == (SUCCEEDED, "PostDrained")
+    assert found.jobs() == []
+
+
+def test_a_node_whose_job_was_last_seen_running_is_done_once_its_plan_is() -> None:
+    """Jobs and Plans come by two watches: the Plan's end may be seen before that of its last Job."""
+    found = upgrading("n1", "n2", states={"n1": "PostDrained", "n2": "PostDrained"})
+    found.set_status(currentPhase="CleaningUp")
+    Outsiders(found)
+    found.rounds()
+    running = job("apply-up-image-cleanup-on-n1", "up", "")
+    labels = {
+        f"{PREFIX}upgrade-plan": "up",
+        f"{PREFIX}upgrade-component": "image-cleanup",
+        "upgrade.cattle.io/node": "n1",
+    }
+    found.create({**running, "metadata": {**running["metadata"], "namespace": "cattle-system", "labels": labels}})
+    found.rounds()
+    assert found.state("n1") == "ImageCleaning"
+    found.end_plan("up-image-cleanup")
+    found.rounds()
+    assert (found.state("n1"), found.state("n2")) == ("ImageCleaned", "PostDrained")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from typing import Any
-
 import pytest
-from theatre import Killed, final_objects, jobs_started, play_through_kills, steady, theatre
+from endings import End, assert_same, end_of
+from theatre import Killed, play_through_kills, theatre
 
 from reconcile.rehearsal.client import Moment
 from reconcile.rehearsal.requests import Request
+
+EXAMPLE = "three-node"
 
 
 class Killer:
@@ -34,7 +34,7 @@ class Killer:
 
 
 class Between:
-    """Kills the loop at the first request after each write: the answer was read, and nothing was done about it yet."""
+    """Kills the loop once between every two writes: the answer was read, and nothing was done about it yet."""
 
     def __init__(self) -> None:
         self.wrote = False
@@ -50,39 +50,30 @@ class Between:
 
 
 @pytest.fixture(scope="module")
-def undisturbed() -> dict[str, Any]:
-    scene = theatre("three-node")
+def undisturbed() -> End:
+    scene = theatre(EXAMPLE)
     play_through_kills(scene)
-    return {"objects": final_objects(scene), "jobs": sorted(jobs_started(scene))}
+    return end_of(scene, EXAMPLE)
 
 
 @pytest.mark.parametrize("moment", [Moment.BEFORE, Moment.AFTER])
-def test_killed_at_every_write(moment: Moment, undisturbed: dict[str, Any]) -> None:
+def test_killed_at_every_write(moment: Moment, undisturbed: End) -> None:
     killer = Killer(moment)
-    scene = theatre("three-node", on_write=killer)
+    scene = theatre(EXAMPLE, on_write=killer)
     kills = play_through_kills(scene)
     assert kills == killer.writes > 100
-    _same(scene, undisturbed)
+    assert_same(end_of(scene, EXAMPLE), undisturbed)
 
 
-def test_killed_between_every_two_writes(undisturbed: dict[str, Any]) -> None:
+def test_killed_between_every_two_writes(undisturbed: End) -> None:
     killer = Between()
-    scene = theatre("three-node", on_write=killer)
-    assert play_through_kills(scene) == killer.kills > 50
-    _same(scene, undisturbed)
+    scene = theatre(EXAMPLE, on_write=killer)
+    assert play_through_kills(scene) == killer.kills > 100
+    assert_same(end_of(scene, EXAMPLE), undisturbed)
 
 
 @pytest.mark.parametrize("write", [1, 9, 47, 104])
-def test_killed_once(write: int, undisturbed: dict[str, Any]) -> None:
-    scene = theatre("three-node", on_write=Killer(Moment.AFTER, only=write))
+def test_killed_once(write: int, undisturbed: End) -> None:
+    scene = theatre(EXAMPLE, on_write=Killer(Moment.AFTER, only=write))
     assert play_through_kills(scene) == 1
-    _same(scene, undisturbed)
-
-
-def _same(scene: Any, undisturbed: dict[str, Any]) -> None:
-    assert [job for job, count in Counter(jobs_started(scene)).items() if count > 1] == []
-    assert sorted(jobs_started(scene)) == undisturbed["jobs"]
-    objects = final_objects(scene)
-    assert sorted(objects) == sorted(undisturbed["objects"])
-    for name, body in undisturbed["objects"].items():
-        assert steady(objects[name]) == body, name
+    assert_same(end_of(scene, EXAMPLE), undisturbed)

@@ -1,101 +1,123 @@
 """Every verb meets every trouble during a three-node upgrade, again and again: the end is the same as undisturbed.
 
-One play has one kind of trouble, at every so many requests of each verb.
+One play has one kind of trouble, at every so many requests of each verb. The loop reads from watches, as it does in a
+cluster; a rehearsal's loop, which asks each time, has a play of its own.
 """
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import count, product
 
 import pytest
-from theatre import final_objects, jobs_started, play_through_kills, theatre
+from endings import End, assert_same, end_of
+from theatre import play_through_kills, theatre
+from watched import over_watches
 
-from reconcile.actors.invariants import violations
-from reconcile.rehearsal.client import no_hook
+from reconcile.rehearsal.client import Hook, Moment
 from reconcile.rehearsal.faults import Fault, Trouble
+from reconcile.rehearsal.requests import Request
 from reconcile.rehearse.rehearsal import Theatre
 
-EVERY = {"get": 397, "list": 131, "read": 5, "patch": 11, "apply": 4, "create": 5, "delete": 4}
+EXAMPLE = "three-node"
+
+READS, WRITES = ("watch", "list", "read"), ("patch", "apply", "create", "delete")
+VERBS = (*READS, *WRITES)
+Every = Mapping[str, int]
 """At every so many requests of a verb, so that it strikes in every phase."""
+EVERY: Every = {"watch": 89, "list": 5, "read": 5, "patch": 11, "apply": 4, "create": 5, "delete": 4}
+EVERY_ANEW: Every = {"get": 397, "list": 131}
 
-TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ( \d+s)?")
-"""As it stands in the texts of steps that are over."""
-
-WRITES = ("patch", "apply", "create", "delete")
-CASES = {
-    Trouble.THROTTLED: tuple(EVERY),
-    Trouble.FAILED: tuple(EVERY),
-    Trouble.AWAY: tuple(EVERY),
-    Trouble.HANG: tuple(EVERY),
-    Trouble.CONFLICT: WRITES,
-    Trouble.INVALID: WRITES,
-    Trouble.LOST: WRITES,
-    Trouble.GONE: ("get", "list"),
+IMPOSSIBLE: Mapping[tuple[Trouble, str], str] = {
+    **dict.fromkeys(product([Trouble.CONFLICT], READS), "a read has no precondition"),
+    **dict.fromkeys(product([Trouble.INVALID], READS), "a read has no body"),
+    **dict.fromkeys(product([Trouble.LOST], READS), "nothing was carried out, so it is as AWAY"),
+    **dict.fromkeys(product([Trouble.CUT], VERBS[1:]), "only a watch is a stream"),
+    **dict.fromkeys(product([Trouble.GONE], ("read", *WRITES)), "only a watch asks for history"),
+    (Trouble.GONE, "list"): "the client itself asks anew in one piece, which cannot be too old",
 }
+"""What no server answers, and why."""
+
+SECONDS = {Trouble.OUTAGE: 60.0, Trouble.HANG: 30.0}
 _PLENTY = 40
 
 
-def strikes(trouble: Trouble, verb: str) -> Iterator[Fault]:
+def verbs_that_meet(trouble: Trouble) -> Sequence[str]:
+    return [verb for verb in VERBS if (trouble, verb) not in IMPOSSIBLE]
+
+
+def strikes(trouble: Trouble, verb: str, every: Every) -> Iterator[Fault]:
     """One at every so many requests: those that wait count each request that met none before them."""
     for number in range(1, _PLENTY + 1):
-        yield Fault(trouble=trouble, verb=verb, skip=number * (EVERY[verb] - 1), seconds=7)
+        skip, seconds = number * (every[verb] - 1), SECONDS.get(trouble, 7.0)
+        yield Fault(trouble=trouble, verb=verb, skip=skip, seconds=seconds)
 
 
 @pytest.fixture(scope="module")
-def undisturbed() -> dict[str, Any]:
-    scene = theatre("three-node", on_write=no_hook)
+def undisturbed() -> End:
+    scene = theatre(EXAMPLE)
     play_through_kills(scene)
-    return end_of(scene)
+    return end_of(scene, EXAMPLE)
 
 
-def end_of(scene: Theatre) -> dict[str, Any]:
-    return {"objects": final_objects(scene), "jobs": sorted(jobs_started(scene))}
-
-
-def timeless(value: Any) -> Any:
-    """Without Rancher's own times either: an outage shifts them."""
-    if isinstance(value, dict):
-        return {key: timeless(item) for key, item in value.items() if key != "lastUpdateTime"}
-    if isinstance(value, list):
-        return [timeless(item) for item in value]
-    return TIME.sub("then", value) if isinstance(value, str) else value
-
-
-def same(scene: Theatre, undisturbed: dict[str, Any]) -> None:
-    assert not violations(scene.ledger.facts)
-    assert [job for job, count in Counter(jobs_started(scene)).items() if count > 1] == []
-    found = end_of(scene)
-    assert found["jobs"] == undisturbed["jobs"]
-    assert sorted(found["objects"]) == sorted(undisturbed["objects"])
-    for name, body in undisturbed["objects"].items():
-        assert timeless(found["objects"][name]) == timeless(body), name
-
-
-@pytest.mark.parametrize("trouble", CASES, ids=lambda trouble: trouble.name.lower())
-def test_trouble_on_every_verb(trouble: Trouble, undisturbed: dict[str, Any]) -> None:
-    scene = theatre("three-node", on_write=no_hook)
-    scene.client.faults.add(*(fault for verb in CASES[trouble] for fault in strikes(trouble, verb)))
+def struck(scene: Theatre, troubles: Sequence[tuple[Trouble, str]], every: Every) -> Theatre:
+    """The scene played to its end, with these troubles; each verb has met one of its own."""
+    faults = scene.client.faults
+    faults.add(*(fault for trouble, verb in troubles for fault in strikes(trouble, verb, every)))
     play_through_kills(scene)
-    left = Counter(fault.verb for fault in scene.client.faults.pending)
-    assert [verb for verb in CASES[trouble] if left[verb] == _PLENTY] == [], "these met nothing"
-    scene.client.faults.clear()
-    same(scene, undisturbed)
+    left = Counter((fault.trouble, fault.verb) for fault in faults.pending)
+    assert [each for each in troubles if left[each] == _PLENTY] == [], "these met nothing"
+    faults.clear()
+    return scene
 
 
-@pytest.mark.parametrize("every", [7])
-def test_the_server_is_away_for_a_minute_now_and_then(every: int, undisturbed: dict[str, Any]) -> None:
-    """At every so many writes, just after they are carried out: their answers are lost as well."""
-    struck = Counter[str]()
+@pytest.mark.parametrize("trouble", Trouble, ids=lambda trouble: trouble.name.lower())
+def test_trouble_on_every_verb(trouble: Trouble, undisturbed: End) -> None:
+    scene = struck(over_watches(theatre(EXAMPLE)), [(trouble, verb) for verb in verbs_that_meet(trouble)], EVERY)
+    assert_same(end_of(scene, EXAMPLE), undisturbed)
 
-    def strike(request: Any, moment: Any) -> None:
-        struck[moment.value] += 1
-        if moment.value == "after" and struck["after"] % every == 0:
-            scene.client.faults.away(60)
 
-    scene = theatre("three-node", on_write=strike)
+def test_trouble_where_each_round_asks_anew(undisturbed: End) -> None:
+    troubles = (Trouble.THROTTLED, Trouble.FAILED, Trouble.AWAY, Trouble.HANG, Trouble.OUTAGE)
+    scene = struck(theatre(EXAMPLE), [*product(troubles, EVERY_ANEW), (Trouble.GONE, "list")], EVERY_ANEW)
+    assert_same(end_of(scene, EXAMPLE), undisturbed)
+
+
+def test_every_combination_is_met_or_impossible() -> None:
+    """A trouble that nobody meets would be a play without trouble."""
+    assert [trouble for trouble in Trouble if not verbs_that_meet(trouble)] == []
+    assert set(IMPOSSIBLE) < set(product(Trouble, VERBS))
+
+
+def every_so_many_writes(every: int, strike: Callable[[], None]) -> Hook:
+    """Strikes just after a write was carried out."""
+    writes = count(1)
+
+    def hook(request: Request, moment: Moment) -> None:
+        if moment is Moment.AFTER and next(writes) % every == 0:
+            strike()
+
+    return hook
+
+
+def test_the_server_is_away_for_a_minute_now_and_then(undisturbed: End) -> None:
+    """The answers of those writes are lost as well."""
+    outages: list[float] = []
+
+    def strike() -> None:
+        outages.append(60)
+        scene.client.faults.away(60)
+
+    scene = over_watches(theatre(EXAMPLE, on_write=every_so_many_writes(7, strike)))
     play_through_kills(scene)
-    assert struck["after"] > 3 * every
-    same(scene, undisturbed)
+    assert len(outages) > 10
+    assert_same(end_of(scene, EXAMPLE), undisturbed)
+
+
+def test_the_history_is_compacted_now_and_then(undisturbed: End) -> None:
+    """No watch can go on from where it was: each is told so until it has listed anew."""
+    scene = over_watches(theatre(EXAMPLE, on_write=every_so_many_writes(5, lambda: scene.cluster.compact())))
+    play_through_kills(scene)
+    assert Counter(request.verb for request in scene.client.log.requests)["list"] > 100
+    assert_same(end_of(scene, EXAMPLE), undisturbed)

@@ -1,176 +1,82 @@
 """Whole upgrades on a real API server with real controllers, by the loop under its own service account.
 
-Harvester, Rancher and the nodes are played, quicker than life; Jobs, Deployments and garbage collection are Kubernetes'
-own. The audit log shows that no call was refused and that every permission is used.
+The audit log shows that no call was refused, that every permission is used, and that no Job was made twice.
 """
 
 from __future__ import annotations
 
-import random
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
-from threading import Event, Thread
 from typing import Any
 
 import pytest
 import yaml
-from controlplane.api import ApiError
+from controlplane import waiting
 from controlplane.audit import AuditEvent
 from controlplane.cluster import ControlPlane
-from theatre import ROOT, inputs_of, workshop
+from endings import End, assert_same, good_end, objects_of
+from mortal import Sample, carried_through_kills
+from real_site import KINDS, PLAN, RBAC, USER, Site, carried, now, site
+from theatre import ROOT
 
-from reconcile.act.schemas import packaged_schemas
-from reconcile.actors.cues import Cast, Wishes, script_of
-from reconcile.actors.seeding import seed
-from reconcile.actors.world import World
-from reconcile.cluster.client import Client, connect
-from reconcile.cluster.errors import BackendFailed, NotFound
-from reconcile.cluster.kubeconfig import find_access
-from reconcile.loop.assemble import Ingredients, assemble_manager
-from reconcile.loop.manager import Manager
+from reconcile.cluster.client import Client
+from reconcile.cluster.errors import BackendFailed
 from reconcile.loop.reconciler import API_VERSION, Round
 from reconcile.observe.fetching import through_the_proxy
 from reconcile.observe.readings import Readings
 from reconcile.probes.look import Unseen
-from reconcile.rehearse.rehearsal import settings_of
-from renderer.documents import plan_of
 from renderer.model.phase import Fetch, FetchAs
 from renderer.model.ref import Body, Ref, ref_of
 
 pytestmark = pytest.mark.controlplane
 
-SPEED = 300.0
-PATIENCE = 240.0
-RBAC = ROOT / "templates" / "install" / "rbac.yaml"
-USER = "system:serviceaccount:harvester-system:upgradeplan"
-KINDS = workshop().catalog.kinds
-PLAN = KINDS.row(API_VERSION, "UpgradePlan").kind
+EXAMPLE = "three-node"
+STILL = 2.0
+"""Seconds in which nothing has changed."""
 
 
-def now() -> datetime:
-    return datetime.now(UTC)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """What is left of an upgrade, and what the loop asked the API server for meanwhile."""
+
+    end: End
+    calls: tuple[AuditEvent, ...]
 
 
-@dataclass
-class Site:
-    """A cluster with an example's objects in it, and its plan's name."""
-
-    admin: Client
-    loop: Client
-    name: str
-    world: World
-
-    def plan(self) -> Body | None:
-        try:
-            return self.admin.get(PLAN, Ref(api_version=API_VERSION, kind="UpgradePlan", name=self.name)).body
-        except NotFound:
-            return None
-
-
-def client(kubeconfig: Path) -> Client:
-    return connect(find_access({}, kubeconfig=str(kubeconfig)), environ={}, now=now)
-
-
-@contextmanager
-def site(plane: ControlPlane, example: str, **wishes: list[str]) -> Iterator[Site]:
-    """The example in the cluster, the played world at work, the plan created."""
-    inputs = inputs_of(example)
-    admin = client(plane.kubeconfig)
-    seed(admin, [source.body for source in inputs.objects], KINDS)
-    plane.kubectl("apply", "-f", str(RBAC))
-    nodes = tuple(str(s.body["metadata"]["name"]) for s in inputs.objects if s.body["kind"] == "Node")
-    script = script_of(Wishes(**wishes), Cast(nodes=nodes))
-    world = World.of(
-        client(plane.kubeconfig), KINDS, settings_of(inputs), script=script, end_pod=_end_pod(plane), real=True
-    )
-    loop = client(plane.service_account_kubeconfig("harvester-system", "upgradeplan"))
-    plan = plan_of(inputs).body
-    admin.create(PLAN, {key: value for key, value in plan.items() if key != "status"}, field_manager="kubectl")
-    with _at_work(world):
-        yield Site(admin=admin, loop=loop, name=str(plan["metadata"]["name"]), world=world)
-
-
-def _end_pod(plane: ControlPlane) -> Callable[[Ref], None]:
-    def end(pod: Ref) -> None:
-        path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}"
-        with suppress(ApiError):  # it is gone already
-            plane.api.send("DELETE", path, {"gracePeriodSeconds": 0})
-
-    return end
-
-
-@contextmanager
-def _at_work(world: World) -> Iterator[None]:
-    """The world in a thread of its own, its time passing SPEED times as fast."""
-    stop = Event()
-    began, start = time.monotonic(), now()
-
-    def work() -> None:
-        while not stop.wait(0.1):
-            world.step(start + timedelta(seconds=(time.monotonic() - began) * SPEED))
-
-    thread = Thread(target=work, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        thread.join(timeout=20)
-
-
-def carried(place: Site, example: str, *, watch: Callable[[Round, Manager], None] | None = None) -> list[Round]:
-    """Runs the loop until the plan is over, or for as long as patience lasts."""
-    rounds: list[Round] = []
-
-    def on_round(done: Round) -> None:
-        rounds.append(done)
-        if watch is not None:
-            watch(done, manager)
-        if done.over:
-            manager.stop()
-
-    manager = assemble_manager(
-        Ingredients(
-            cluster=place.loop,
-            workshop=workshop(),
-            schemas=packaged_schemas(),
-            now=now,
-            clock=time.monotonic,
-            random=random.random,
-            dial=lambda address, port: None,
-            tell=lambda what, fields: None,
-            identity="test",
-            lease_namespace="harvester-system",
-            read=lambda fetch: place.world.repo.read(fetch.namespace, fetch.service, fetch.path),
-            on_round=on_round,
-            known=inputs_of(example).facts,
-        )
-    )
-    worker = Thread(target=manager.run, daemon=True)
-    worker.start()
-    worker.join(timeout=PATIENCE)
-    manager.stop()
-    worker.join(timeout=30)
-    assert rounds
-    assert rounds[-1].over, [wait.text for wait in rounds[-1].decision.waits] if rounds[-1].decision else rounds[-1]
-    return rounds
-
-
-def test_three_nodes_and_every_permission(wiped_control_plane: ControlPlane) -> None:
-    mark = wiped_control_plane.audit_mark()
-    with site(wiped_control_plane, "three-node") as place:
+@pytest.fixture(scope="module")
+def undisturbed(control_plane: ControlPlane) -> Run:
+    """Three nodes, as known from the existing manager, with nothing that goes wrong."""
+    control_plane.wipe()
+    mark = control_plane.audit_mark()
+    with site(control_plane, EXAMPLE) as place:
         _ask_through_the_proxies(place)
-        _enable_descheduler(wiped_control_plane)
-        carried(place, "three-node")
-        _ends_as_known(place, "three-node")
-        assert _descheduler_is_enabled(wiped_control_plane)
-    calls = list(wiped_control_plane.audit(since=mark, user=USER))
-    assert [f"{event.verb} {event.uri}" for event in calls if event.code == 403] == []
-    assert unused(calls) == set()
+        before = _enabled_descheduler(control_plane, place)
+        carried(place, EXAMPLE)
+        _ends_as_known(place, EXAMPLE)
+        end = _settled_end(place, before)
+    return Run(end=end, calls=control_plane.audit(since=mark, user=USER))
+
+
+def test_three_nodes_and_every_permission(undisturbed: Run) -> None:
+    assert [f"{event.verb} {event.uri}" for event in undisturbed.calls if event.code == 403] == []
+    assert unused(undisturbed.calls) == set()
+
+
+def test_killed_at_every_sort_of_write(undisturbed: Run, wiped_control_plane: ControlPlane) -> None:
+    """Before or after it is carried out in turn; another process takes the lease over. The end is as undisturbed, and
+    the audit log has no Job created twice."""
+    sample = Sample()
+    mark = wiped_control_plane.audit_mark()
+    with site(wiped_control_plane, EXAMPLE) as place:
+        before = _enabled_descheduler(wiped_control_plane, place)
+        processes = carried_through_kills(place, EXAMPLE, sample)
+        end = _settled_end(place, before)
+    assert sorted(sample.kills) == sorted({_write(event) for event in undisturbed.calls} - {""})
+    assert processes == len(sample.kills) + 1
+    made = [event.name for event in wiped_control_plane.audit(since=mark, user=USER) if _creates_a_job(event)]
+    assert sorted(made) == sorted(event.name for event in undisturbed.calls if _creates_a_job(event))
+    assert_same(end, undisturbed.end)
 
 
 def _ask_through_the_proxies(place: Site) -> None:
@@ -193,12 +99,13 @@ def _ask_through_the_proxies(place: Site) -> None:
     }
     for body in (node, service):
         place.admin.create(KINDS.row("v1", str(body["kind"])).kind, body)
-    found = Readings(place.loop, KINDS, now, lambda address, port: None).kubelets([node])["asked"]
+    loop = Client(place.transport())
+    found = Readings(loop, KINDS, now, lambda address, port: None).kubelets([node])["asked"]
     assert isinstance(found, Unseen)
     assert "address not allowed" in found.why
     fetch = Fetch(name="x", namespace="harvester-system", service="asked", port=80, path="/x", read_as=FetchAs.LINES)
     with pytest.raises(BackendFailed):
-        through_the_proxy(place.loop, KINDS)(fetch)
+        through_the_proxy(loop, KINDS)(fetch)
     for body in (node, service):
         place.admin.delete(KINDS.row("v1", str(body["kind"])).kind, ref_of(body))
 
@@ -206,14 +113,11 @@ def _ask_through_the_proxies(place: Site) -> None:
 _DESCHEDULER = ("-n", "kube-system", "addons.harvesterhci.io", "descheduler")
 
 
-def _enable_descheduler(plane: ControlPlane) -> None:
-    """The example's is off already."""
+def _enabled_descheduler(plane: ControlPlane, place: Site) -> tuple[Body, ...]:
+    """The example's is off already. Answers the cluster as the loop finds it."""
     patch = ("--type", "merge", "-p", '{"spec": {"enabled": true}}')
     plane.kubectl("patch", *_DESCHEDULER, *patch)
-
-
-def _descheduler_is_enabled(plane: ControlPlane) -> bool:
-    return plane.kubectl("get", *_DESCHEDULER, "-o", "jsonpath={.spec.enabled}").stdout == "true"
+    return tuple(place.everything())
 
 
 def test_one_node(wiped_control_plane: ControlPlane) -> None:
@@ -227,7 +131,7 @@ def test_a_paused_node_and_machines_to_restore(wiped_control_plane: ControlPlane
 
     with site(wiped_control_plane, "paused-node") as place:
 
-        def resume(done: Round, manager: Manager) -> None:
+        def resume(done: Round) -> None:
             states = done.decision.status.node_states if done.decision else {}
             held = [node for node, entry in states.items() if entry["state"] == "UpgradePaused"]
             if held and not resumed:
@@ -267,7 +171,7 @@ def test_a_failed_pre_drain_keeps_the_evidence(wiped_control_plane: ControlPlane
 def test_a_deleted_plan_gives_everything_back(wiped_control_plane: ControlPlane) -> None:
     with site(wiped_control_plane, "three-node") as place:
 
-        def delete(done: Round, manager: Manager) -> None:
+        def delete(done: Round) -> None:
             if done.decision and done.decision.status.phase == "ImagePreloading" and place.plan() is not None:
                 plan = place.plan()
                 if plan is not None and not plan["metadata"].get("deletionTimestamp"):
@@ -283,6 +187,33 @@ def test_a_deleted_plan_gives_everything_back(wiped_control_plane: ControlPlane)
         assert owned == ""
 
 
+def _settled_end(place: Site, before: Iterable[Body]) -> End:
+    """Once Kubernetes' own controllers and the played ones have done what the end of the plan has left them to do."""
+    seen: list[tuple[float, dict[Ref, Any]]] = []
+
+    def is_still() -> bool:
+        moment, objects = time.monotonic(), objects_of(place.everything())
+        if not seen or seen[0][1] != objects:
+            seen[:] = [(moment, objects)]
+        return moment - seen[0][0] > STILL
+
+    waiting.until("the end", is_still, seconds=60)
+    return good_end(before, place.everything(), place.world.ledger.facts)
+
+
+def _write(event: AuditEvent) -> str:
+    """As `mortal.sort_of` calls it; empty for what is none."""
+    if event.verb not in ("patch", "delete", "create", "update") or "dryRun" in event.uri:
+        return ""
+    if event.resource in ("events", "leases"):
+        return ""
+    return f"{event.verb.upper()} {event.resource}{event.subresource and '/'}{event.subresource}"
+
+
+def _creates_a_job(event: AuditEvent) -> bool:
+    return event.resource == "jobs" and event.code == 201
+
+
 def _ends_as_known(place: Site, example: str) -> None:
     """As the existing manager's status was at the end of this very upgrade."""
     known = yaml.safe_load((ROOT / "tests" / "data" / "expected-status" / f"{example}.yaml").read_text())
@@ -296,11 +227,12 @@ def _ends_as_known(place: Site, example: str) -> None:
     conditions = {entry["type"]: entry for entry in status["conditions"]}
     for wanted in known.get("conditions", ()):
         assert {key: conditions[wanted["type"]][key] for key in wanted} == wanted
-    assert all(loan.get("returned") for loan in status.get("borrowed", ()))
+    assert status["borrowed"]
+    assert all(loan.get("returned") for loan in status["borrowed"])
     assert not plan["metadata"].get("finalizers")
 
 
-def unused(calls: list[AuditEvent]) -> set[str]:
+def unused(calls: Iterable[AuditEvent]) -> set[str]:
     """The permissions of the rendered rules that no call has used."""
     granted = set()
     for document in yaml.safe_load_all(RBAC.read_text()):

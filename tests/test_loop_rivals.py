@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import pytest
-from theatre import START, final_objects, jobs_started, play_through_kills, settle, theatre, workshop
+from endings import End, assert_same, end_of
+from theatre import START, play_through_kills, settle, theatre, workshop
 
-from reconcile.actors.invariants import violations
 from reconcile.cluster.errors import Away
 from reconcile.loop.lease import LEASE, NAME, Election, Guarded
 from reconcile.loop.reconciler import Reconciler
@@ -25,7 +22,6 @@ from renderer.model.ref import Ref
 EXAMPLE, NAMESPACE = "single-node", "harvester-system"
 REF = Ref(api_version=LEASE.api_version, kind=LEASE.kind, namespace=NAMESPACE, name=NAME)
 TICK = 8.0
-TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ( \d+s)?")
 
 
 @dataclass
@@ -104,38 +100,24 @@ def play(scene: Theatre, *loops: Loop) -> None:
     raise AssertionError("it does not end")
 
 
-def end_of(scene: Theatre) -> dict[str, Any]:
-    assert not violations(scene.ledger.facts)
-    assert [job for job, count in Counter(jobs_started(scene)).items() if count > 1] == []
-    return {"objects": timeless(final_objects(scene)), "jobs": sorted(jobs_started(scene))}
-
-
-def timeless(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: timeless(item) for key, item in value.items() if key != "lastUpdateTime"}
-    if isinstance(value, list):
-        return [timeless(item) for item in value]
-    return TIME.sub("then", value) if isinstance(value, str) else value
-
-
 @pytest.fixture(scope="module")
-def alone() -> dict[str, Any]:
+def alone() -> End:
     scene = theatre(EXAMPLE, on_write=no_hook)
     play_through_kills(scene)
-    return end_of(scene)
+    return end_of(scene, EXAMPLE)
 
 
-def test_one_of_two_does_all_the_work(alone: dict[str, Any]) -> None:
+def test_one_of_two_does_all_the_work(alone: End) -> None:
     scene = theatre(EXAMPLE, on_write=no_hook)
     first, second = Loop("first", scene), Loop("second", scene)
     play(scene, first, second)
     assert set(first.writes) == {"first"}
     assert second.writes == []
-    assert end_of(scene) == alone
+    assert_same(end_of(scene, EXAMPLE), alone)
 
 
 @pytest.mark.parametrize("write", [9, 40])
-def test_a_leader_that_is_paused_in_mid_write(write: int, alone: dict[str, Any]) -> None:
+def test_a_leader_that_is_paused_in_mid_write(write: int, alone: End) -> None:
     """Its write had left when it was paused, and arrives a minute late: after that it writes nothing any more."""
     scene = theatre(EXAMPLE, on_write=no_hook)
     second = Loop("second", scene)
@@ -156,7 +138,7 @@ def test_a_leader_that_is_paused_in_mid_write(write: int, alone: dict[str, Any])
     assert len(first.writes) == write
     assert set(first.writes) == {"first"}
     assert set(second.writes) == {"second"}
-    assert end_of(scene) == alone
+    assert_same(end_of(scene, EXAMPLE), alone)
 
 
 def test_a_leader_that_is_cut_off_stops_by_itself() -> None:
@@ -199,7 +181,7 @@ def test_a_lease_that_was_given_up_is_free_at_once() -> None:
     assert holder(scene) == "second"
 
 
-def test_the_lease_changes_hands_again_and_again(alone: dict[str, Any]) -> None:
+def test_the_lease_changes_hands_again_and_again(alone: End) -> None:
     scene = theatre(EXAMPLE, on_write=no_hook)
     loops = [Loop("first", scene), Loop("second", scene)]
     for number in range(4000):
@@ -212,4 +194,4 @@ def test_the_lease_changes_hands_again_and_again(alone: dict[str, Any]) -> None:
             break
     settle(scene)
     assert all(set(loop.writes) == {loop.identity} for loop in loops)
-    assert end_of(scene) == alone
+    assert_same(end_of(scene, EXAMPLE), alone)

@@ -1,13 +1,11 @@
-"""Support for tests of the loop: an example as a theatre, its end as plain data, a loop killed and begun anew."""
+"""Support for tests of the loop: an example as a theatre, a loop killed and begun anew."""
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from reconcile.actors.cues import Cast, Wishes, script_of
 from reconcile.loop.drive import Drive, Ending
@@ -23,10 +21,6 @@ from renderer.files.templates import read_templates
 
 ROOT = Path(__file__).parent.parent
 START = datetime(2026, 1, 1, tzinfo=UTC)
-
-_VOLATILE = ("uid", "resourceVersion", "creationTimestamp", "managedFields", "generation")
-_UIDS = ("controller-uid", "batch.kubernetes.io/controller-uid")
-_TIMES = ("lastTransitionTime", "phaseTransitionTimestamp", "started", "ended", "taken", "returned", "time")
 
 
 @cache
@@ -91,35 +85,6 @@ def _anew(parts: Parts) -> Parts:
         now=parts.now,
         attended=parts.attended,
     )
-
-
-def final_objects(scene: Theatre) -> dict[str, Any]:
-    """Everything in the cluster at the end but Events, without what differs from run to run (times, uids, versions)."""
-    found = {}
-    for body in scene.cluster.store.everything():
-        if body["kind"] in ("Event", "CustomResourceDefinition", "Lease", "Pod"):  # a Pod is named after its Job's uid
-            continue
-        metadata = body["metadata"]
-        name = f"{body['apiVersion']} {body['kind']} {metadata.get('namespace', '')}/{metadata['name']}"
-        found[name] = steady(copy.deepcopy(dict(body)))
-    return found
-
-
-def steady(value: Any) -> Any:
-    """A value without times and identities."""
-    if isinstance(value, dict):
-        dropped = (*_VOLATILE, *_TIMES, *_UIDS)
-        return {key: steady(item) for key, item in value.items() if key not in dropped}
-    if isinstance(value, (list, tuple)):
-        return [steady(item) for item in value]
-    return value
-
-
-def jobs_started(scene: Theatre) -> list[str]:
-    """Each start of a Job's work, in order: one that stands there twice ran twice."""
-    from reconcile.actors.ledger import What
-
-    return [f"{fact.subject} on {fact.node}" for fact in scene.ledger.of(What.WORK_STARTED)]
 
 
 def after(minutes: float) -> timedelta:

@@ -14,12 +14,13 @@ from reconcile.cluster.errors import Away, ClusterError, Gone, NoSuchKind, Throt
 from reconcile.cluster.protocol import Cluster, EventType, Listing, Selection, WatchEvent, Window
 from renderer.model.ref import Body, Ref, ref_of
 
+WINDOW = 290
+"""Seconds of a watch at the server: below the 5 minutes after which many load balancers cut."""
 FLOOR = 0.2
 """Seconds between two windows at least."""
 CEILING = 30.0
 """Seconds between two attempts at most; a longer Retry-After is honoured."""
 
-_WINDOW = 290  # below the 5 minutes after which many load balancers cut
 _SHORT = 1.0  # a window that ends sooner and brought nothing was no window
 _DOUBLINGS = 5  # 1 s doubled five times is past the ceiling
 
@@ -63,7 +64,7 @@ class ListWatch:
         *,
         clock: Callable[[], float],
         random: Callable[[], float],
-        window: int = _WINDOW,
+        window: int = WINDOW,
         trim: Callable[[Body], Body] = lambda body: body,
     ) -> None:
         self.selection = selection

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from reconcile.decide.decision import Remove, RemoveTrace, SetFinalizer, Wait
 from reconcile.decide.draft import Draft
 from reconcile.decide.giving import give_back, give_orphans_back, orphaned, release
+from reconcile.decide.leavers import made_for_leavers
 from reconcile.decide.phase import all_steps
 from reconcile.decide.step import Progress, advance, key_of
 from reconcile.objects import PLAN_LABEL
@@ -66,19 +67,25 @@ def _is_given_up(draft: Draft, waits: list[Wait], item: RenderedStep, occasion: 
 
 def _remove(draft: Draft, steps: list[RenderedStep], occasion: Occasion) -> bool:
     """Deletes what is ours and still there."""
-    left = False
-    for ref in dict.fromkeys(owned_refs(draft.status, steps, occasion)):
-        live = draft.world.look.get(ref)
-        if isinstance(live, Unseen):
-            draft.waits.append(Wait(text=f"{ref} cannot be looked for: {live.why}", refs=(ref,)))
-            left = True
-        elif live is not None and _is_ours(draft, live):
-            left = True
-            if not look_up(live, ("metadata", "deletionTimestamp")):
-                draft.actions.append(Remove(ref=ref, uid=str(live["metadata"]["uid"])))
-            else:
-                draft.waits.append(Wait(text=f"{ref} is being deleted", refs=(ref,)))
-    return not left
+    live = {ref: draft.world.look.get(ref) for ref in owned_refs(draft.status, steps, occasion)}
+    leavers = made_for_leavers(draft, steps, occasion)
+    live |= {ref_of(body): body for body in leavers or ()}
+    gone = [_remove_one(draft, ref, body) for ref, body in live.items()]
+    return all(gone) and leavers is not None
+
+
+def _remove_one(draft: Draft, ref: Ref, live: Body | Unseen | None) -> bool:
+    """Whether it is gone, or is not ours."""
+    if isinstance(live, Unseen):
+        draft.waits.append(Wait(text=f"{ref} cannot be looked for: {live.why}", refs=(ref,)))
+        return False
+    if live is None or not _is_ours(draft, live):
+        return True
+    if look_up(live, ("metadata", "deletionTimestamp")):
+        draft.waits.append(Wait(text=f"{ref} is being deleted", refs=(ref,)))
+    else:
+        draft.actions.append(Remove(ref=ref, uid=str(live["metadata"]["uid"])))
+    return False
 
 
 def owned_refs(status: PlanStatus, steps: list[RenderedStep], occasion: Occasion) -> Iterator[Ref]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from reconcile.decide.leavers import groups_of_leavers
 from reconcile.decide.phase import all_steps
 from reconcile.decide.plan import FAILED, is_over
 from reconcile.decide.step import job_group, key_of, refs_by_template
@@ -81,6 +82,7 @@ def _of_ending(rendered: RenderedPlan, status: PlanStatus) -> Iterator[Need]:
             yield from (made.ref for made in record.objects)
         for trace in item.step.traces:
             yield Group(api_version=trace.api_version, kind=trace.kind)
+    yield from groups_of_leavers(all_steps(rendered.phases))
     yield from (loan.ref for loan in status.loans)
 
 

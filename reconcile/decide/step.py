@@ -269,6 +269,8 @@ class _Step:
         if message:
             text = next((g.failure.message for g in self.step.gates if g.failure.message), message)
             self.draft.event("Warning", "StepWarning", f"{text} ({message})")
+        else:
+            self._jobs_are_done()
         self.draft.record(self.key, record.ending(StepState.COMPLETED, self.draft.now, message))
         self._node_state("completed")
         give_back(self.draft, self.item, Occasion.COMPLETED)
@@ -288,6 +290,14 @@ class _Step:
             state = getattr(told.states, _job_word(job))
             if node and state:
                 self.draft.status = self.draft.status.with_node(str(node), state, *_job_failure(job))
+
+    def _jobs_are_done(self) -> None:
+        """Their end may be seen later than that of the object that they were made for: two watches bring them."""
+        if (told := self.step.job_states) is None:
+            return
+        for node, entry in self.draft.status.node_states.items():
+            if entry.get("state") == told.states.active and told.states.completed:
+                self.draft.status = self.draft.status.with_node(node, told.states.completed)
 
     # ------------------------------------------------------------------------------------------------------- support
 

@@ -80,8 +80,8 @@ class Carrier:
         kind = self._parts.kinds.row(action.ref.api_version, action.ref.kind).kind
         try:
             self._parts.cluster.delete(kind, action.ref, uid=action.uid)
-        except NotFound:
-            return Result(action=action)
+        except NotFound:  # it is in our copy only
+            return Result(action=action, stale=True)
         return Result(action=action)
 
     def _remove_trace(self, action: RemoveTrace) -> Result:

@@ -93,7 +93,7 @@ class Drive:
             done = self._round(name)
             acted = self._world.step(self._clock.now())
             self._settle()
-            again = done is not None and not done.problems and (done.again or bool(done.results))
+            again = done is not None and not done.problems and done.again
             moved = moved or again or acted
             if not (again or acted) or (done is not None and done.over):
                 return done, moved

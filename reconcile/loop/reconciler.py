@@ -45,6 +45,9 @@ COMPONENT = "upgradeplan-controller"
 _PLANS = Group(api_version=API_VERSION, kind="UpgradePlan")
 _UPGRADES = Group(api_version="harvesterhci.io/v1beta1", kind="Upgrade", namespace="harvester-system")
 
+_BEHIND = 1.0
+"""Seconds to the next round where this one could do nothing since what it saw is not so any more: a watch is late."""
+
 
 @dataclass
 class Memory:
@@ -132,7 +135,7 @@ class _PlanRound:
             if isinstance(error, ClusterError):
                 raise
             return self._unrendered(error)
-        world, decision = seen.world, decide(seen.world)
+        before, world, decision = self.status, seen.world, decide(seen.world)
         self.memory.passes = decision.passes
         results: list[Result] = []
         try:
@@ -144,6 +147,7 @@ class _PlanRound:
         after = self._record(decision, results, world)
         self._tell(decision, results, world.rendered)
         self.memory.errors = tuple(r.problem for r in results if r.problem and not r.stale)
+        behind = after == before and bool(results) and all(result.stale for result in results)
         return Round(
             name=self.name,
             plan=self.plan,
@@ -151,8 +155,8 @@ class _PlanRound:
             results=tuple(results),
             rendered=world.rendered,
             problems=self.memory.errors,
-            again=decision.again and not self.memory.errors,
-            recheck=decision.recheck,
+            again=decision.again and not self.memory.errors and not behind,
+            recheck=_BEHIND if behind else decision.recheck,
         )
 
     def look(self) -> Round:

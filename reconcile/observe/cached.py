@@ -9,10 +9,11 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from threading import Event, Lock, Thread
 
 from reconcile.cluster.errors import Away
-from reconcile.cluster.listwatch import Health, ListWatch
+from reconcile.cluster.listwatch import WINDOW, Health, ListWatch
 from reconcile.cluster.protocol import Cluster, Selection, WatchEvent
 from reconcile.objects import has_labels
 from reconcile.observe.facts import MACHINE_PLAN_FIELDS
@@ -30,10 +31,29 @@ _NARROWED = {("v1", "Secret"): MACHINE_PLAN_FIELDS}
 _Key = tuple[str, str, str]
 
 
+Turn = Callable[[], float]
+"""Lets a watch work once; answers the seconds after which it wants to again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """When watches take their turns. `clock` is monotonic, `random` gives [0, 1), `window` are a watch's seconds at the
+    server. `begin` is given the turns of each watch; without it each has a thread of its own, and the time it needs."""
+
+    clock: Callable[[], float] = time.monotonic
+    random: Callable[[], float] = random.random
+    window: int = WINDOW
+    begin: Callable[[Turn], None] | None = None
+
+
+_THREADS = Pace()
+
+
 class CachedSource:
     """A `Source` over list-watches. `changed` is told of each change, from a watch's thread."""
 
-    def __init__(self, cluster: Cluster, kinds: Kinds, changed: Callable[[Ref], None]) -> None:
+    def __init__(self, cluster: Cluster, kinds: Kinds, changed: Callable[[Ref], None], pace: Pace = _THREADS) -> None:
+        self._pace = pace
         self._cluster = cluster
         self._kinds = kinds
         self._changed = changed
@@ -85,7 +105,7 @@ class CachedSource:
                     namespace=namespace,
                     fields=_NARROWED.get((api_version, kind), ""),
                 )
-                watch = _Watch(self._cluster, selection, self._changed, self._stop)
+                watch = _Watch(self._cluster, selection, self._changed, self._stop, self._pace)
                 self._watches[key] = watch
                 watch.start()
         return watch
@@ -94,7 +114,15 @@ class CachedSource:
 class _Watch:
     """One list-watch in a thread of its own, and our own writes before it."""
 
-    def __init__(self, cluster: Cluster, selection: Selection, changed: Callable[[Ref], None], stopped: Event) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        selection: Selection,
+        changed: Callable[[Ref], None],
+        stopped: Event,
+        pace: Pace,
+    ) -> None:
+        self._pace = pace
         self._lock = Lock()
         self._written: dict[Ref, Body] = {}
         self._brought = 0
@@ -106,8 +134,9 @@ class _Watch:
             cluster,
             selection,
             self._deliver,
-            clock=time.monotonic,
-            random=random.random,
+            clock=pace.clock,
+            random=pace.random,
+            window=pace.window,
             trim=self._slim,
         )
         self._thread = Thread(target=self._run, name=f"watch {selection}", daemon=True)
@@ -117,11 +146,15 @@ class _Watch:
         return self._copy.health
 
     def start(self) -> None:
-        self._thread.start()
+        if self._pace.begin is not None:
+            self._pace.begin(self._turn)
+        else:
+            self._thread.start()
 
     def stop(self) -> None:
         self._copy.stop()
-        self._thread.join(timeout=5)
+        if self._thread.is_alive():
+            self._thread.join(timeout=5)
 
     def ready(self) -> Unseen | None:
         """Waits for the first list. Raises `Away` while the API server is; any other problem is why nothing is seen."""
@@ -164,10 +197,13 @@ class _Watch:
 
     def _run(self) -> None:
         while not self._stopped.is_set():
-            pause = self._copy.cycle()
-            if self.health.synced or not self.health.served or self.health.problem:
-                self._in_step.set()
-            self._stopped.wait(pause)
+            self._stopped.wait(self._turn())
+
+    def _turn(self) -> float:
+        pause = self._copy.cycle()
+        if self.health.synced or not self.health.served or self.health.problem:
+            self._in_step.set()
+        return pause
 
     def _deliver(self, event: WatchEvent) -> None:
         ref = ref_of(event.body)

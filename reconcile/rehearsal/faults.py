@@ -29,6 +29,7 @@ class Trouble(Enum):
     AWAY = 503
     HANG = "hang"  # no answer until the client gives up; `seconds` pass on the clock
     LOST = "lost"  # the request is carried out, the answer does not come
+    OUTAGE = "outage"  # from this request on nothing answers, for `seconds`
     CUT = "cut"  # a watch that is accepted ends in the middle, after what it has to say at once
 
 
@@ -36,7 +37,7 @@ class Trouble(Enum):
 class Fault:
     """`verb`, `kind` and `name` that are empty match any. `skip` requests pass first, then `count` meet the trouble.
 
-    `seconds`: Retry-After of THROTTLED, time-out of HANG.
+    `seconds`: Retry-After of THROTTLED, time-out of HANG, length of OUTAGE.
     """
 
     trouble: Trouble
@@ -107,6 +108,9 @@ class Faults:
         if fault.trouble is Trouble.HANG:
             self._clock.advance(fault.seconds)
             raise Away(f"no answer within {fault.seconds:g} s")
+        if fault.trouble is Trouble.OUTAGE:
+            self.away(fault.seconds)
+            raise Away("connection refused")
         raise _error(fault, kind, ref)
 
     def is_away(self) -> bool:

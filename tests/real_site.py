@@ -1,0 +1,175 @@
+"""Support for whole upgrades on a real API server: an example as a site, and the loop as a process runs it.
+
+Harvester, Rancher and the nodes are played, quicker than life; Jobs, Deployments and garbage collection are Kubernetes'
+own. The loop has its own service account.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any
+
+from controlplane.api import ApiError
+from controlplane.cluster import ControlPlane
+from theatre import ROOT, inputs_of, workshop
+
+from reconcile.act.schemas import packaged_schemas
+from reconcile.actors.cues import Cast, Wishes, script_of
+from reconcile.actors.seeding import seed
+from reconcile.actors.world import World
+from reconcile.cluster.client import Client, connect
+from reconcile.cluster.errors import NoSuchKind, NotFound
+from reconcile.cluster.exchange import Transport
+from reconcile.cluster.kubeconfig import find_access
+from reconcile.cluster.protocol import Cluster, Selection
+from reconcile.cluster.transport import KubernetesTransport
+from reconcile.loop.assemble import Ingredients, assemble_manager
+from reconcile.loop.manager import Manager
+from reconcile.loop.reconciler import API_VERSION, Round
+from reconcile.rehearse.rehearsal import settings_of
+from renderer.documents import plan_of
+from renderer.model.ref import Body, Ref
+
+SPEED = 1500.0
+PATIENCE = 240.0
+RBAC = ROOT / "templates" / "install" / "rbac.yaml"
+ACCOUNT = ("harvester-system", "upgradeplan")
+USER = ":".join(("system:serviceaccount", *ACCOUNT))
+KINDS = workshop().catalog.kinds
+PLAN = KINDS.row(API_VERSION, "UpgradePlan").kind
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass
+class Site:
+    """A cluster with an example's objects in it, and its plan's name. `kubeconfig` is the loop's."""
+
+    admin: Cluster
+    kubeconfig: Path
+    name: str
+    world: World
+
+    def plan(self) -> Body | None:
+        try:
+            return self.admin.get(PLAN, Ref(api_version=API_VERSION, kind="UpgradePlan", name=self.name)).body
+        except NotFound:
+            return None
+
+    def transport(self) -> Transport:
+        """A process's own connections, as the loop's account."""
+        return KubernetesTransport(_access(self.kubeconfig), environ={}, now=now)
+
+    def everything(self) -> Iterator[Body]:
+        """Every object of every kind that the product knows, with apiVersion and kind."""
+        for row in KINDS:
+            with suppress(NoSuchKind):
+                yield from self.admin.list(Selection(kind=row.kind)).items
+
+
+def _access(kubeconfig: Path) -> Any:
+    return find_access({}, kubeconfig=str(kubeconfig))
+
+
+def client(kubeconfig: Path) -> Cluster:
+    return connect(_access(kubeconfig), environ={}, now=now)
+
+
+@contextmanager
+def site(plane: ControlPlane, example: str, **wishes: list[str]) -> Iterator[Site]:
+    """The example in the cluster, the played world at work, the plan created."""
+    inputs = inputs_of(example)
+    admin = client(plane.kubeconfig)
+    seed(admin, [source.body for source in inputs.objects], KINDS)
+    plane.kubectl("apply", "-f", str(RBAC))
+    nodes = tuple(str(s.body["metadata"]["name"]) for s in inputs.objects if s.body["kind"] == "Node")
+    script = script_of(Wishes(**wishes), Cast(nodes=nodes))
+    world = World.of(
+        client(plane.kubeconfig), KINDS, settings_of(inputs), script=script, end_pod=_end_pod(plane), real=True
+    )
+    account = plane.service_account_kubeconfig(*ACCOUNT)
+    plan = plan_of(inputs).body
+    admin.create(PLAN, {key: value for key, value in plan.items() if key != "status"}, field_manager="kubectl")
+    with _at_work(world):
+        yield Site(admin=admin, kubeconfig=account, name=str(plan["metadata"]["name"]), world=world)
+
+
+def _end_pod(plane: ControlPlane) -> Callable[[Ref], None]:
+    def end(pod: Ref) -> None:
+        path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}"
+        with suppress(ApiError):  # it is gone already
+            plane.api.send("DELETE", path, {"gracePeriodSeconds": 0})
+
+    return end
+
+
+@contextmanager
+def _at_work(world: World) -> Iterator[None]:
+    """The world in a thread of its own, its time passing SPEED times as fast."""
+    stop = Event()
+    began, start = time.monotonic(), now()
+
+    def work() -> None:
+        while not stop.wait(0.1):
+            world.step(start + timedelta(seconds=(time.monotonic() - began) * SPEED))
+
+    thread = Thread(target=work, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join(timeout=20)
+
+
+def process(
+    place: Site, example: str, on_round: Callable[[Round], None], *, transport: Transport, identity: str = "test"
+) -> Manager:
+    """The loop as one process runs it."""
+    return assemble_manager(
+        Ingredients(
+            cluster=Client(transport),
+            workshop=workshop(),
+            schemas=packaged_schemas(),
+            now=now,
+            clock=time.monotonic,
+            random=random.random,
+            dial=lambda address, port: None,
+            tell=lambda what, fields: None,
+            identity=identity,
+            lease_namespace=ACCOUNT[0],
+            read=lambda fetch: place.world.repo.read(fetch.namespace, fetch.service, fetch.path),
+            on_round=on_round,
+            known=inputs_of(example).facts,
+        )
+    )
+
+
+def carried(place: Site, example: str, *, watch: Callable[[Round], None] = lambda done: None) -> list[Round]:
+    """Runs the loop until the plan is over, or for as long as patience lasts."""
+    rounds: list[Round] = []
+
+    def on_round(done: Round) -> None:
+        rounds.append(done)
+        watch(done)
+        if done.over:
+            manager.stop()
+
+    manager = process(place, example, on_round, transport=place.transport())
+    worker = Thread(target=manager.run, daemon=True)
+    worker.start()
+    worker.join(timeout=PATIENCE)
+    manager.stop()
+    worker.join(timeout=30)
+    assert rounds
+    assert rounds[-1].over, [wait.text for wait in rounds[-1].decision.waits] if rounds[-1].decision else rounds[-1]
+    return rounds
