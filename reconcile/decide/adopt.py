@@ -13,8 +13,7 @@ from datetime import datetime
 
 from reconcile.borrow.loan import Loan, Original
 from reconcile.decide.giving import loan_step
-from reconcile.decide.step import key_of
-from reconcile.status.plan import PlanStatus
+from reconcile.status.plan import PlanStatus, key_of
 from reconcile.status.record import StepRecord, StepState
 from reconcile.status.times import time_text
 from renderer.model.phase import Borrowed, Position

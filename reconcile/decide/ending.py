@@ -13,10 +13,10 @@ from reconcile.decide.draft import Draft
 from reconcile.decide.giving import give_back, give_orphans_back, orphaned, release
 from reconcile.decide.leavers import made_for_leavers
 from reconcile.decide.phase import all_steps
-from reconcile.decide.step import Progress, advance, key_of
+from reconcile.decide.step import Progress, advance
 from reconcile.objects import PLAN_LABEL
 from reconcile.probes.look import Group, Unseen
-from reconcile.status.plan import PlanStatus
+from reconcile.status.plan import PlanStatus, key_of
 from renderer.model.path import ABSENT, look_up
 from renderer.model.phase import Occasion, Owned, Trace
 from renderer.model.ref import Body, Ref, ref_of

@@ -11,7 +11,8 @@ from itertools import groupby
 
 from reconcile.decide.decision import Wait
 from reconcile.decide.draft import Draft
-from reconcile.decide.step import Admit, Progress, advance, free, key_of
+from reconcile.decide.step import Admit, Progress, advance, free
+from reconcile.status.plan import key_of
 from renderer.model.phase import Position
 from renderer.model.rendered import RenderedPhase, RenderedStep
 

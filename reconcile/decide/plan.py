@@ -10,9 +10,9 @@ from reconcile.decide.decision import Apply, Decision, Wait
 from reconcile.decide.draft import Draft
 from reconcile.decide.ending import end, set_finalizer
 from reconcile.decide.phase import repeat, run
-from reconcile.decide.step import Progress, key_of
+from reconcile.decide.step import Progress
 from reconcile.decide.world import World
-from reconcile.status.plan import PlanStatus, status_of
+from reconcile.status.plan import PlanStatus, key_of, status_of
 from reconcile.status.record import StepState
 from reconcile.status.times import time_text
 from renderer.model.path import look_up

@@ -9,8 +9,8 @@ from datetime import datetime
 from reconcile.borrow.loan import settle
 from reconcile.decide.decision import Action, Apply, Borrow, Decision, GiveBack
 from reconcile.decide.phase import all_steps
-from reconcile.decide.step import applied, key_of
-from reconcile.status.plan import PlanStatus, StepKey
+from reconcile.decide.step import applied
+from reconcile.status.plan import PlanStatus, StepKey, key_of
 from reconcile.status.record import StepState
 from reconcile.status.times import time_text
 from renderer.model.rendered import RenderedPlan

@@ -6,28 +6,27 @@ its writes are decided in the same round, after the status that records the inte
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from enum import StrEnum
 from typing import Any
 
-from reconcile.borrow.loan import record as record_loans
-from reconcile.borrow.take import TakePlan, Taking, plan_take
-from reconcile.decide.decision import Action, Apply, Borrow, Wait
+from reconcile.decide.decision import Wait
 from reconcile.decide.draft import Draft
-from reconcile.decide.giving import give_back, loan_step
-from reconcile.probes.evaluate import evaluate, group_of
+from reconcile.decide.giving import give_back
+from reconcile.decide.node_jobs import jobs_are_done, note_jobs
+from reconcile.decide.writing import writes
+from reconcile.probes.evaluate import evaluate
 from reconcile.probes.gates import gate_verdict
 from reconcile.probes.look import Scope, Unseen
 from reconcile.probes.verdict import Outcome, Verdict
-from reconcile.status.plan import StepKey
+from reconcile.status.plan import key_of
 from reconcile.status.record import OwnedObject, StepRecord, StepState
-from reconcile.status.times import time_text
 from renderer.model.path import ABSENT, look_up
-from renderer.model.phase import Borrowed, Capture, Occasion
-from renderer.model.probe import EveryTarget, Gate, ObjectTarget, Severity
-from renderer.model.ref import Body, Ref
-from renderer.model.rendered import Manifest, RenderedStep
+from renderer.model.phase import Capture, Occasion
+from renderer.model.probe import Gate, ObjectTarget, Severity
+from renderer.model.ref import Ref
+from renderer.model.rendered import RenderedStep
 
 Admit = Callable[[], str | None]
 """Why the step may not begin now, though it could; None where it may."""
@@ -37,10 +36,6 @@ class Progress(StrEnum):
     DONE = "done"
     BUSY = "busy"
     FAILED = "failed"
-
-
-def key_of(item: RenderedStep) -> StepKey:
-    return (item.phase, item.step.name, item.step.node)
 
 
 def free() -> str | None:
@@ -141,9 +136,9 @@ class _Step:
     def _carry_out(self, record: StepRecord) -> Progress:
         if not self._fetched(record):
             return Progress.DONE if self.item.phase in self.draft.status.skipped else Progress.BUSY
-        actions = self._writes(record)
-        if actions is None:
-            return Progress.BUSY
+        actions = writes(self.draft, self.item)
+        if isinstance(actions, str):
+            return self._wait(actions)
         self._seed()
         for path, value in self.item.records:
             self.draft.status = self.draft.status.with_field(path, value)
@@ -172,43 +167,6 @@ class _Step:
             return False
         return True
 
-    def _writes(self, record: StepRecord) -> list[Action] | None:
-        """The writes that are left to do; None where one of them has to wait, since a step is written as a whole."""
-        actions: list[Action] = []
-        for manifest in self.item.manifests:
-            if not isinstance(manifest.spec, Borrowed):
-                actions.append(Apply(manifest=manifest, step=self.key))
-                continue
-            plan = self._taking(manifest, manifest.spec)
-            if plan is None:
-                return None
-            if plan.taking is Taking.TAKE and plan.patch:
-                self._remember(manifest, plan)
-                actions.append(Borrow(manifest=manifest, patch=plan.patch, step=self.key))
-        return actions
-
-    def _taking(self, manifest: Manifest, spec: Borrowed) -> TakePlan | None:
-        live = self.draft.world.look.get(manifest.ref)
-        if isinstance(live, Unseen):
-            self._wait(f"{manifest.ref} cannot be read: {live.why}")
-            return None
-        plan = plan_take(manifest.body, spec, live)
-        if plan.taking is Taking.WAIT:
-            self._wait(plan.because)
-            return None
-        return plan
-
-    def _remember(self, manifest: Manifest, plan: TakePlan) -> None:
-        loans = record_loans(
-            self.draft.status.loans,
-            plan.originals,
-            phase=self.item.phase,
-            step=loan_step(self.item),
-            ref=manifest.ref,
-            taken=time_text(self.draft.now),
-        )
-        self.draft.status = self.draft.status.with_loans(loans)
-
     def _seed(self) -> None:
         """Puts every node of the plan at the start, but those that are past it."""
         if (seed := self.step.seed) is None:
@@ -221,7 +179,7 @@ class _Step:
     # ------------------------------------------------------------------------------------------------------ watching
 
     def _watch(self, record: StepRecord) -> Progress:
-        self._job_states()
+        note_jobs(self.draft, self.item)
         verdicts = [self._gate(index, gate, record) for index, gate in enumerate(self.step.gates)]
         for gate, verdict in zip(self.step.gates, verdicts, strict=True):
             if verdict.outcome is Outcome.FAILED and gate.failure.severity is Severity.TERMINAL:
@@ -270,7 +228,7 @@ class _Step:
             text = next((g.failure.message for g in self.step.gates if g.failure.message), message)
             self.draft.event("Warning", "StepWarning", f"{text} ({message})")
         else:
-            self._jobs_are_done()
+            jobs_are_done(self.draft, self.item)
         self.draft.record(self.key, record.ending(StepState.COMPLETED, self.draft.now, message))
         self._node_state("completed")
         give_back(self.draft, self.item, Occasion.COMPLETED)
@@ -280,24 +238,6 @@ class _Step:
         record = StepRecord(state=StepState.SKIPPED, started=self.draft.now, ended=self.draft.now, message=because)
         self.draft.record(self.key, record)
         return Progress.DONE
-
-    def _job_states(self) -> None:
-        """States of nodes as told by Jobs that somebody else makes for our object."""
-        if (told := self.step.job_states) is None:
-            return
-        for job in jobs_of(self.draft, self.item):
-            node = ((job.get("metadata") or {}).get("labels") or {}).get(told.node_label)
-            state = getattr(told.states, _job_word(job))
-            if node and state:
-                self.draft.status = self.draft.status.with_node(str(node), state, *_job_failure(job))
-
-    def _jobs_are_done(self) -> None:
-        """Their end may be seen later than that of the object that they were made for: two watches bring them."""
-        if (told := self.step.job_states) is None:
-            return
-        for node, entry in self.draft.status.node_states.items():
-            if entry.get("state") == told.states.active and told.states.completed:
-                self.draft.status = self.draft.status.with_node(node, told.states.completed)
 
     # ------------------------------------------------------------------------------------------------------- support
 
@@ -343,32 +283,3 @@ def refs_by_template(item: RenderedStep) -> dict[str, tuple[Ref, ...]]:
     for manifest in item.manifests:
         refs[manifest.spec.file] = (*refs.get(manifest.spec.file, ()), manifest.ref)
     return refs
-
-
-def job_group(item: RenderedStep) -> EveryTarget | None:
-    """The Jobs that tell the states of nodes for this step."""
-    told = item.step.job_states
-    if told is None:
-        return None
-    return EveryTarget(api_version="batch/v1", kind="Job", namespace=told.namespace, labels=told.labels)
-
-
-def jobs_of(draft: Draft, item: RenderedStep) -> Iterator[Body]:
-    target = job_group(item)
-    found = draft.world.look.list(group_of(target)) if target else ()
-    if not isinstance(found, Unseen):
-        yield from found
-
-
-def _job_word(job: Body) -> str:
-    for condition in look_up(job, ("status", "conditions")) or ():
-        if condition.get("status") == "True" and condition.get("type") in ("Complete", "Failed"):
-            return "completed" if condition["type"] == "Complete" else "failed"
-    return "active"
-
-
-def _job_failure(job: Body) -> tuple[str, str]:
-    for condition in look_up(job, ("status", "conditions")) or ():
-        if condition.get("type") == "Failed" and condition.get("status") == "True":
-            return condition.get("reason", ""), condition.get("message", "")
-    return "", ""

@@ -19,7 +19,6 @@ from reconcile.decide.needs import needs_of
 from reconcile.decide.phase import all_steps
 from reconcile.decide.plan import decide, is_over
 from reconcile.decide.results import recorded
-from reconcile.decide.step import key_of
 from reconcile.decide.world import Unfetched, World
 from reconcile.loop.carry import Carrier, Result
 from reconcile.loop.contest import blocker_of
@@ -32,7 +31,7 @@ from reconcile.observe.snapshot import Snapshot, take
 from reconcile.probes.look import Group, Scope, Unseen
 from reconcile.status.conditions import Condition
 from reconcile.status.patch import merge_patch
-from reconcile.status.plan import PlanStatus, status_body, status_of
+from reconcile.status.plan import PlanStatus, key_of, status_body, status_of
 from reconcile.status.record import StepState
 from renderer.errors import Problems
 from renderer.model.phase import Fetch

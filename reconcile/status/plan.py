@@ -15,6 +15,7 @@ from reconcile.status.conditions import Condition, find_condition, with_conditio
 from reconcile.status.nodes import moved
 from reconcile.status.record import StepRecord, StepState, folded, record_body, record_from
 from reconcile.status.times import time_text
+from renderer.model.rendered import RenderedStep
 
 StepKey = tuple[str, str, str | None]
 """(phase, step, node)."""
@@ -137,6 +138,11 @@ class PlanStatus:
         kept = {place: records for place, records in self.records.items() if place != (phase, node)}
         before = self.done.get((phase, node), {})
         return replace(self, records=kept, done={**self.done, (phase, node): {**before, **texts}})
+
+
+def key_of(item: RenderedStep) -> StepKey:
+    """By which the status keeps a step's record."""
+    return (item.phase, item.step.name, item.step.node)
 
 
 def status_of(plan: Mapping[str, Any]) -> PlanStatus:
