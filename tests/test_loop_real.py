@@ -80,8 +80,8 @@ def test_killed_at_every_sort_of_write(undisturbed: Run, wiped_control_plane: Co
 
 
 def _ask_through_the_proxies(place: Site) -> None:
-    """As the loop asks kubelets and the repository. It may, and then the server refuses of itself to go to a loopback
-    address, and to a Service that has no endpoints: it takes no loopback address for one. There are no others here."""
+    """As the loop asks kubelets, and a laptop the repository. They may, and then the server refuses of itself
+    to go to a loopback address, and to a Service without endpoints: it takes no loopback address for one."""
     node = {
         "apiVersion": "v1",
         "kind": "Node",
@@ -99,13 +99,12 @@ def _ask_through_the_proxies(place: Site) -> None:
     }
     for body in (node, service):
         place.admin.create(KINDS.row("v1", str(body["kind"])).kind, body)
-    loop = Client(place.transport())
-    found = Readings(loop, KINDS, now, lambda address, port: None).kubelets([node])["asked"]
+    found = Readings(Client(place.transport()), KINDS, now, lambda address, port: None).kubelets([node])["asked"]
     assert isinstance(found, Unseen)
     assert "address not allowed" in found.why
     fetch = Fetch(name="x", namespace="harvester-system", service="asked", port=80, path="/x", read_as=FetchAs.LINES)
     with pytest.raises(BackendFailed):
-        through_the_proxy(loop, KINDS)(fetch)
+        through_the_proxy(place.admin, KINDS)(fetch)
     for body in (node, service):
         place.admin.delete(KINDS.row("v1", str(body["kind"])).kind, ref_of(body))
 

@@ -119,6 +119,7 @@ def _drive(connection: Connection, target: Target, plan: str, journal: str | Non
             clock=time.monotonic,
             random=random.random,
             dial=dial,
+            read=connection.read,
             tell=tell,
             identity=f"apply-{random.getrandbits(64):x}",
             lease_namespace="harvester-system",

@@ -20,6 +20,7 @@ from renderer.errors import ExitCode
 
 if TYPE_CHECKING:
     from reconcile.cluster.protocol import Cluster
+    from reconcile.observe.fetching import Read
     from renderer.assemble import Workshop
 
 _DIAL_SECONDS = 10.0
@@ -49,11 +50,19 @@ class Target:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Connection:
-    """A cluster, and by which names people know it."""
+    """A cluster, and by which names people know it. `inside`: we are one of its pods."""
 
     cluster: Cluster
     context: str
     server: str
+    inside: bool = False
+
+    @property
+    def read(self) -> Read | None:
+        """How the repository's documents are read from here; None stands for the API server's proxy."""
+        from reconcile.observe.fetching import from_inside
+
+        return from_inside if self.inside else None
 
 
 def cluster_options(command: Command) -> Command:
@@ -75,7 +84,10 @@ def connect_to(target: Target) -> Connection:
 
     access = find_access(os.environ, kubeconfig=target.kubeconfig, context=target.context)
     return Connection(
-        cluster=connect(access, environ=os.environ, now=wall_clock), context=access.context, server=access.server
+        cluster=connect(access, environ=os.environ, now=wall_clock),
+        context=access.context,
+        server=access.server,
+        inside=access.inside,
     )
 
 

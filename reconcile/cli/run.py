@@ -86,6 +86,7 @@ def _manager(target: Target, lease_namespace: str, log_format: str, journal: str
             clock=time.monotonic,
             random=random.random,
             dial=dial,
+            read=connection.read,
             tell=lines(sys.stderr, wall_clock),
             identity=f"{socket.gethostname()}_{uuid4()}",
             lease_namespace=lease_namespace,

@@ -197,14 +197,16 @@ class ServerFailed(ClusterError):
 
 
 class BackendFailed(ClusterError):
-    """What stands behind a proxy subresource (a kubelet, a Service's pods) did not give what was asked for."""
+    """What stands behind a proxy subresource or a Service (a kubelet, pods) did not give what was asked for. Status 0:
+    it did not answer at all."""
 
     def __init__(self, ref: Ref, path: str, status: int, message: str = "") -> None:
         self.ref = ref
         self.path = path
         self.status = status
+        did = f"answered {path} with HTTP {status}" if status else f"did not answer {path}"
         super().__init__(
-            f"{ref} answered {path} with HTTP {status}: {message or 'no text'}",
+            f"{ref} {did}: {message or 'no text'}",
             remedy=f"look at what serves it: `{_kubectl_get(ref, verb='describe')}`",
         )
 

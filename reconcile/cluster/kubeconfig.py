@@ -27,7 +27,7 @@ _FILES_OF_USER = ("client-certificate", "client-key", "tokenFile")
 class Access:
     """Which cluster, and as whom. `cluster` and `user` are kubeconfig's own entries, with absolute paths.
 
-    `namespace` is the context's, or the pod's own; `default` where neither says.
+    `namespace` is the context's, or the pod's own; `default` where neither says. `inside`: we are one of its pods.
     """
 
     context: str
@@ -35,6 +35,7 @@ class Access:
     namespace: str = "default"
     cluster: Body
     user: Body = field(repr=False)
+    inside: bool = False
 
 
 def find_access(
@@ -138,6 +139,7 @@ def _in_cluster(environ: Mapping[str, str], service_account: Path) -> Access:
         namespace=own.read_text(encoding="utf-8").strip() if own.is_file() else "default",
         cluster={"server": server, "certificate-authority": str(service_account / "ca.crt")},
         user={"tokenFile": str(service_account / "token")},
+        inside=True,
     )
 
 

@@ -13,10 +13,8 @@ from typing import Any
 from reconcile.act.apply import Writer
 from reconcile.act.belonging import Plan
 from reconcile.cluster.errors import ClusterError, Conflict, NotFound
-from reconcile.cluster.events import Occurrence, Severity, emit
-from reconcile.decide.decision import Apply, Decision
+from reconcile.decide.decision import Decision
 from reconcile.decide.needs import needs_of
-from reconcile.decide.phase import all_steps
 from reconcile.decide.plan import decide, is_over
 from reconcile.decide.results import recorded
 from reconcile.decide.world import Unfetched, World
@@ -25,6 +23,7 @@ from reconcile.loop.contest import blocker_of
 from reconcile.loop.journal import Attended, Entry, Seen, keep_nothing
 from reconcile.loop.parts import Parts
 from reconcile.loop.sealing import approved_of, digests, unapproved
+from reconcile.loop.telling import pipeline_error, tell, told_of
 from reconcile.observe.facts import gather
 from reconcile.observe.fetching import fetch_all
 from reconcile.observe.snapshot import Snapshot, take
@@ -35,12 +34,10 @@ from reconcile.status.plan import PlanStatus, key_of, status_body, status_of
 from reconcile.status.record import StepState
 from renderer.errors import Problems
 from renderer.model.phase import Fetch
-from renderer.model.probe import Event
 from renderer.model.ref import Body, Ref
 from renderer.model.rendered import RenderedPlan
 
 API_VERSION = "management.harvesterhci.io/v1beta1"
-COMPONENT = "upgradeplan-controller"
 _PLANS = Group(api_version=API_VERSION, kind="UpgradePlan")
 _UPGRADES = Group(api_version="harvesterhci.io/v1beta1", kind="Upgrade", namespace="harvester-system")
 
@@ -144,7 +141,8 @@ class _PlanRound:
         finally:
             journal(Entry(seen=seen, decision=decision, results=tuple(results)))
         after = self._record(decision, results, world)
-        self._tell(decision, results, world.rendered)
+        told = told_of(results, world.rendered, self.memory.errors)
+        tell(self.parts, self.plan, (*decision.events, *told))
         self.memory.errors = tuple(r.problem for r in results if r.problem and not r.stale)
         behind = after == before and bool(results) and all(result.stale for result in results)
         return Round(
@@ -228,7 +226,7 @@ class _PlanRound:
         generation = int(self.plan["metadata"].get("generation") or 0)
         self._write_status(status.with_condition(wanted, self.parts.now(), generation))
         if known.get("message") != message:
-            self._emit(Event(type="Warning", reason="ReconcileError", message=f"Pipeline error: {message}"))
+            tell(self.parts, self.plan, [pipeline_error(message)])
         return Round(name=self.name, plan=self.plan, problems=(message,), recheck=10.0)
 
     # -------------------------------------------------------------------------------------------------------- writing
@@ -264,35 +262,6 @@ class _PlanRound:
         self._write_status(after)
         return after
 
-    # -------------------------------------------------------------------------------------------------------- telling
-
-    def _tell(self, decision: Decision, results: list[Result], rendered: RenderedPlan) -> None:
-        for event in (*decision.events, *_begun(results, rendered), *self._new_errors(results)):
-            self._emit(event)
-
-    def _new_errors(self, results: list[Result]) -> Iterator[Event]:
-        for result in results:
-            if result.problem and not result.stale and result.problem not in self.memory.errors:
-                yield Event(type="Warning", reason="ReconcileError", message=f"Pipeline error: {result.problem}")
-
-    def _emit(self, event: Event) -> None:
-        now = self.parts.now()
-        ref = Ref(api_version=API_VERSION, kind="UpgradePlan", name=self.name)
-        occurrence = Occurrence(
-            regarding=ref,
-            uid=str(self.plan["metadata"]["uid"]),
-            severity=Severity(event.type),
-            reason=event.reason,
-            message=event.message,
-            component=COMPONENT,
-            first=now,
-            last=now,
-        )
-        try:
-            emit(self.parts.cluster, occurrence)
-        except ClusterError:
-            return  # an event is a courtesy; the status says it too
-
 
 def _wanted(rendered: RenderedPlan, status: PlanStatus) -> Iterator[Fetch]:
     """Documents of steps that have begun in the current phase, as long as a step of the phase is not over."""
@@ -303,11 +272,3 @@ def _wanted(rendered: RenderedPlan, status: PlanStatus) -> Iterator[Fetch]:
         record = status.record(key_of(item))
         if record is not None and record.state is not StepState.SKIPPED:
             yield from item.step.fetches
-
-
-def _begun(results: list[Result], rendered: RenderedPlan) -> Iterator[Event]:
-    """What steps say of themselves once an object of theirs was made."""
-    created = {r.action.step for r in results if r.created and isinstance(r.action, Apply)}
-    for item in all_steps(rendered.phases):
-        if key_of(item) in created and item.step.started:
-            yield item.step.started

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from reconcile.cluster.errors import Away, BackendFailed, ClusterError
+from reconcile.cluster.inside import read_service
 from reconcile.cluster.protocol import Cluster
 from reconcile.decide.world import Unfetched
 from renderer.catalog.kinds import Kinds
@@ -30,7 +31,7 @@ class Fetched:
 
 
 def through_the_proxy(cluster: Cluster, kinds: Kinds) -> Read:
-    """Reads by way of the API server, from inside and outside the cluster alike."""
+    """Reads by way of the API server, which is reached from outside of the cluster as well."""
     kind = kinds.row("v1", "Service").kind
 
     def read(fetch: Fetch) -> bytes:
@@ -38,6 +39,12 @@ def through_the_proxy(cluster: Cluster, kinds: Kinds) -> Read:
         return cluster.read(kind, ref, f"proxy{fetch.path}")
 
     return read
+
+
+def from_inside(fetch: Fetch) -> bytes:
+    """Reads by the Service's own address, which only pods know the way to."""
+    service = Ref(api_version="v1", kind="Service", namespace=fetch.namespace, name=fetch.service)
+    return read_service(service, fetch.port, fetch.path)
 
 
 def fetch_all(fetches: Iterable[Fetch], read: Read) -> Fetched:
