@@ -88,6 +88,7 @@ def test_pod_uses_its_service_account(tmp_path: Path, host: str, port: str, serv
         namespace="harvester-system",
         cluster={"server": server, "certificate-authority": str(tmp_path / "ca.crt")},
         user={"tokenFile": str(tmp_path / "token")},
+        inside=True,
     )
 
 
