@@ -19,6 +19,7 @@ import yaml
 
 from renderer.errors import Problem, Problems, problem
 from renderer.frozen import frozen
+from renderer.go_scalars import go_scalar
 from renderer.model.path import Path
 
 _MAX_NODES = 2_000_000  # an alias bomb is refused long before memory is short
@@ -115,7 +116,7 @@ def dump(value: Any) -> str:
 def _document(node: yaml.Node | None, file: str) -> Document:
     if node is None:
         return Document(file=file, line=1, value=None, _node=None)
-    value = _Builder(file, _go_scalar).build(node)
+    value = _Builder(file, go_scalar).build(node)
     return Document(file=file, line=node.start_mark.line + 1, value=value, _node=node)
 
 
@@ -174,7 +175,7 @@ class _Builder:
             return text
         if node.tag not in _TAGS:
             raise self._refuse(node, f"the tag {node.tag!r} is not supported", "remove the tag")
-        value = self._finite(node, _go_scalar(text))
+        value = self._finite(node, go_scalar(text))
         if not isinstance(value, _TYPES[_TAGS[node.tag]]):
             raise self._refuse(node, f"{text!r} does not fit the tag {node.tag!r}", "remove the tag")
         return value
@@ -233,48 +234,11 @@ _TYPES: dict[str, type | tuple[type, ...]] = {
     "map": dict,
     "seq": list,
 }
-_WORDS: dict[str, Any] = {
-    **dict.fromkeys(["y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"], True),
-    **dict.fromkeys(["n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"], False),
-    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
-    **dict.fromkeys((".nan", ".NaN", ".NAN"), math.nan),
-    **dict.fromkeys((f"{s}{w}" for s in ("", "+") for w in (".inf", ".Inf", ".INF")), math.inf),
-    **dict.fromkeys(("-.inf", "-.Inf", "-.INF"), -math.inf),
-}
-_GO_INT = re.compile(r"([-+]?)(0[xX][0-9a-fA-F]+|0[bB][01]+|0[oO]?[0-7]+|0|[1-9][0-9]*)")
-_GO_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 _SURROGATE = "[\ud800-\udfff]"  # like the others that are seldom met, compiled when it is first needed
-_DIGIT_GROUPS = r"(?<=[0-9])_(?=[0-9])"
-_BASES = {"x": 16, "b": 2, "o": 8}
 
 
 def _plain_text(text: str) -> str:
     return text
-
-
-def _go_scalar(text: str) -> Any:
-    """What Go's reader makes of a plain scalar: word, integer, float or text."""
-    if text in _WORDS:
-        return _WORDS[text]
-    if text[0] == ".":
-        plain = re.sub(_DIGIT_GROUPS, "", text)
-        return float(plain) if _GO_FLOAT.fullmatch(plain) else text
-    if text[0] not in "+-0123456789":
-        return text
-    plain = text.replace("_", "")
-    if (match := _GO_INT.fullmatch(plain)) and (value := _go_int(*match.groups())) is not None:
-        return value
-    return float(plain) if _GO_FLOAT.fullmatch(plain) else text
-
-
-def _go_int(sign: str, digits: str) -> int | None:
-    """None where it does not fit; Go then takes decimal digits for a float and anything else for text."""
-    base = _BASES.get(digits[1:2].lower(), 8) if digits[0] == "0" and len(digits) > 1 else 10
-    body = digits[2:] if digits[1:2].lower() in _BASES else digits
-    if len(body.lstrip("0")) > 64:
-        return None
-    value = int(f"{sign}{body}", base)
-    return value if -(2**63) <= value < (2**63 if sign else 2**64) else None
 
 
 # ------------------------------------------------------------------------------------------------------------ writing

@@ -22,8 +22,9 @@ from reconcile.probes.look import CertificateReading, Group, KubeletReading, Nee
 from reconcile.probes.needs import needs, target_needs
 from reconcile.probes.rules.table import RULES
 from reconcile.probes.verdict import Outcome, Verdict, passed, together, waiting
-from renderer.catalog.declare import phase_from, probe_from, ref_from
+from renderer.catalog.declare import phase_from
 from renderer.catalog.kinds import KindRow, Kinds, rows_from
+from renderer.catalog.probes import probe_from, ref_from
 from renderer.catalog.rules import RULES as DECLARED_RULES
 from renderer.catalog.rules import misused
 from renderer.errors import Problems

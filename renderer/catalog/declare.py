@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
-
+from renderer.catalog.probes import Raw, event_from, gate_from, probe_from, target_from, trigger_from
 from renderer.model.path import ABSENT, parse_path
 from renderer.model.phase import (
     Absence,
@@ -32,35 +30,7 @@ from renderer.model.phase import (
     Union,
     WhenAbsent,
 )
-from renderer.model.probe import (
-    Absent,
-    Builtin,
-    Captured,
-    ClusterTarget,
-    Event,
-    EveryTarget,
-    Failure,
-    Field,
-    FieldOf,
-    Fixed,
-    Gate,
-    ManifestTarget,
-    ObjectTarget,
-    Operand,
-    Predicate,
-    Probe,
-    Rule,
-    Severity,
-    Target,
-    Test,
-    Trigger,
-)
-from renderer.model.probe import Condition as ConditionPredicate
-from renderer.model.ref import Ref
 
-Raw = Mapping[str, Any]
-
-_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _RETURNS: dict[str, Raw] = {"always": {"success": "all", "abort": "all", "failure": "all"}, "never": {}}
 
 
@@ -96,7 +66,7 @@ def step_from(raw: Raw, position: Position) -> Step:
         requires=tuple(raw.get("requires", ())),
         skip_when=_conditions(raw),
         skip_unless=_skip_unless(raw.get("skipUnless")),
-        trigger=_trigger(raw.get("trigger")),
+        trigger=trigger_from(raw.get("trigger")),
         repeat=raw.get("repeat", False),
         hold=_hold(raw.get("hold")),
         captures=tuple(_capture(name, item) for name, item in raw.get("capture", {}).items()),
@@ -104,85 +74,17 @@ def step_from(raw: Raw, position: Position) -> Step:
         records=tuple(raw.get("record", {}).items()),
         seed=_seed(raw.get("seed")),
         manifests=_manifests(raw),
-        gates=tuple(_gate(item) for item in raw.get("gates", ())),
+        gates=tuple(gate_from(item) for item in raw.get("gates", ())),
         no_gate=raw.get("noGate"),
         node_states=_node_states(raw.get("nodeStates")),
         job_states=_job_states(raw.get("jobStates")),
-        started=_event(raw.get("started")),
+        started=event_from(raw.get("started")),
         traces=tuple(
             Trace(api_version=item["apiVersion"], kind=item["kind"], path=parse_path(item["path"]))
             for item in raw.get("traces", ())
         ),
         undo=step_from(raw["undo"], position) if "undo" in raw else None,
     )
-
-
-def probe_from(raw: Raw) -> Probe:
-    return Probe(
-        target=_target(raw),
-        all=tuple(predicate_from(item) for item in raw["all"]),
-        fails=tuple(predicate_from(item) for item in raw.get("fails", ())),
-    )
-
-
-def predicate_from(raw: Raw) -> Predicate:
-    (word, body), *_ = raw.items()
-    return _PREDICATES[word](body)
-
-
-def ref_from(raw: Raw) -> Ref:
-    return Ref(api_version=raw["apiVersion"], kind=raw["kind"], namespace=raw.get("namespace", ""), name=raw["name"])
-
-
-def _target(raw: Raw) -> Target:
-    if "manifest" in raw:
-        return ManifestTarget(file=raw["manifest"])
-    if "object" in raw:
-        return ObjectTarget(ref=ref_from(raw["object"]))
-    if "every" in raw:
-        return _every(raw["every"])
-    return ClusterTarget()
-
-
-def _every(raw: Raw) -> EveryTarget:
-    return EveryTarget(
-        api_version=raw["apiVersion"],
-        kind=raw["kind"],
-        namespace=raw.get("namespace", ""),
-        labels=tuple(sorted(raw.get("labels", {}).items())),
-        where=tuple(predicate_from(item) for item in raw.get("where", ())),
-        at_least=raw.get("atLeast", 1),
-    )
-
-
-def _condition_predicate(raw: Raw) -> ConditionPredicate:
-    return ConditionPredicate(type=raw["type"], status=raw["is"], reason=raw.get("reason"))
-
-
-def _field(raw: Raw) -> Field:
-    word = next(key for key in raw if key != "path")
-    return Field(path=parse_path(raw["path"]), test=Test(word), operand=_operand(raw[word]))
-
-
-def _operand(raw: Any) -> Operand:
-    if isinstance(raw, Mapping):
-        if "captured" in raw:
-            return Captured(name=raw["captured"])
-        return FieldOf(path=parse_path(raw["path"]), default=raw.get("default"))
-    return Fixed(value=tuple(raw) if isinstance(raw, list) else raw)
-
-
-def _rule(raw: Raw) -> Rule:
-    return Rule(name=raw["name"], arguments=tuple((key, value) for key, value in raw.items() if key != "name"))
-
-
-_PREDICATES: Mapping[str, Callable[[Any], Predicate]] = {
-    "condition": _condition_predicate,
-    "field": _field,
-    "rule": _rule,
-    "absent": lambda _: Absent(),
-    "builtin": lambda _: Builtin(),
-}
 
 
 def _conditions(raw: Raw) -> tuple[Condition, ...]:
@@ -197,12 +99,6 @@ def _skip_unless(raw: Raw | None) -> ProbeCondition | None:
     return ProbeCondition(probe=probe_from(raw["probe"]), because=raw["because"]) if raw else None
 
 
-def _trigger(raw: Raw | None) -> Trigger | None:
-    if raw is None:
-        return None
-    return Trigger(probe=probe_from(raw["probe"]), capture=raw.get("capture"), waiting=raw.get("waiting"))
-
-
 def _hold(raw: Raw | None) -> Hold | None:
     return Hold(**{key: raw[key] for key in ("when", "state", "reason", "message", "waiting")}) if raw else None
 
@@ -210,7 +106,7 @@ def _hold(raw: Raw | None) -> Hold | None:
 def _capture(name: str, raw: Raw) -> Capture:
     return Capture(
         name=name,
-        target=_target(raw),
+        target=target_from(raw),
         path=parse_path(raw["path"]),
         default=raw.get("default"),
         add=raw.get("add", 0),
@@ -234,7 +130,7 @@ def _fetch(name: str, raw: Raw) -> Fetch:
 
 
 def _absence(raw: Raw) -> Absence:
-    return Absence(because=raw["because"], proven_by=raw["provenBy"], event=_event(raw.get("event")))
+    return Absence(because=raw["because"], proven_by=raw["provenBy"], event=event_from(raw.get("event")))
 
 
 def _seed(raw: Raw | None) -> Seed | None:
@@ -283,29 +179,6 @@ def _union(raw: Raw) -> Union:
     return Union(path=parse_path(raw["path"]), keys=tuple(raw["keys"]), values=raw["values"])
 
 
-def _gate(raw: Raw) -> Gate:
-    return Gate(
-        probe=probe_from(raw["probe"]),
-        waiting=raw.get("waiting"),
-        failure=_failure(raw.get("failure", {})),
-        slow_after=_seconds(raw.get("slowAfter")),
-        timeout=_seconds(raw.get("timeout")),
-        consecutive=raw.get("consecutive", 1),
-    )
-
-
-def _failure(raw: Raw) -> Failure:
-    return Failure(
-        message=raw.get("message"),
-        severity=Severity(raw.get("severity", Severity.TERMINAL)),
-        event=_event(raw.get("event")),
-    )
-
-
-def _event(raw: Raw | None) -> Event | None:
-    return Event(type=raw["type"], reason=raw["reason"], message=raw["message"]) if raw else None
-
-
 def _node_states(raw: Raw | None) -> NodeStates | None:
     if raw is None:
         return None
@@ -325,7 +198,3 @@ def _job_states(raw: Raw | None) -> JobStates | None:
 
 def _pairs(raw: Raw) -> tuple[tuple[str, str], ...]:
     return tuple(sorted(raw.items()))
-
-
-def _seconds(text: str | None) -> int | None:
-    return None if text is None else int(text[:-1]) * _SECONDS[text[-1]]

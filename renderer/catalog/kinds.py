@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from renderer.catalog.declare import predicate_from
+from renderer.catalog.probes import predicate_from
 from renderer.errors import problem
 from renderer.frozen import frozen
 from renderer.model.path import Path, parse_path

@@ -1,0 +1,141 @@
+"""Turns probes, triggers and gates, as `phase.yaml` and the table of kinds write them, into the model.
+
+What stands there has passed its schema.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from renderer.model.path import parse_path
+from renderer.model.probe import (
+    Absent,
+    Builtin,
+    Captured,
+    ClusterTarget,
+    Condition,
+    Event,
+    EveryTarget,
+    Failure,
+    Field,
+    FieldOf,
+    Fixed,
+    Gate,
+    ManifestTarget,
+    ObjectTarget,
+    Operand,
+    Predicate,
+    Probe,
+    Rule,
+    Severity,
+    Target,
+    Test,
+    Trigger,
+)
+from renderer.model.ref import Ref
+
+Raw = Mapping[str, Any]
+
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+
+
+def probe_from(raw: Raw) -> Probe:
+    return Probe(
+        target=target_from(raw),
+        all=tuple(predicate_from(item) for item in raw["all"]),
+        fails=tuple(predicate_from(item) for item in raw.get("fails", ())),
+    )
+
+
+def predicate_from(raw: Raw) -> Predicate:
+    (word, body), *_ = raw.items()
+    return _PREDICATES[word](body)
+
+
+def ref_from(raw: Raw) -> Ref:
+    return Ref(api_version=raw["apiVersion"], kind=raw["kind"], namespace=raw.get("namespace", ""), name=raw["name"])
+
+
+def target_from(raw: Raw) -> Target:
+    if "manifest" in raw:
+        return ManifestTarget(file=raw["manifest"])
+    if "object" in raw:
+        return ObjectTarget(ref=ref_from(raw["object"]))
+    if "every" in raw:
+        return _every(raw["every"])
+    return ClusterTarget()
+
+
+def _every(raw: Raw) -> EveryTarget:
+    return EveryTarget(
+        api_version=raw["apiVersion"],
+        kind=raw["kind"],
+        namespace=raw.get("namespace", ""),
+        labels=tuple(sorted(raw.get("labels", {}).items())),
+        where=tuple(predicate_from(item) for item in raw.get("where", ())),
+        at_least=raw.get("atLeast", 1),
+    )
+
+
+def _condition_predicate(raw: Raw) -> Condition:
+    return Condition(type=raw["type"], status=raw["is"], reason=raw.get("reason"))
+
+
+def _field(raw: Raw) -> Field:
+    word = next(key for key in raw if key != "path")
+    return Field(path=parse_path(raw["path"]), test=Test(word), operand=_operand(raw[word]))
+
+
+def _operand(raw: Any) -> Operand:
+    if isinstance(raw, Mapping):
+        if "captured" in raw:
+            return Captured(name=raw["captured"])
+        return FieldOf(path=parse_path(raw["path"]), default=raw.get("default"))
+    return Fixed(value=tuple(raw) if isinstance(raw, list) else raw)
+
+
+def _rule(raw: Raw) -> Rule:
+    return Rule(name=raw["name"], arguments=tuple((key, value) for key, value in raw.items() if key != "name"))
+
+
+_PREDICATES: Mapping[str, Callable[[Any], Predicate]] = {
+    "condition": _condition_predicate,
+    "field": _field,
+    "rule": _rule,
+    "absent": lambda _: Absent(),
+    "builtin": lambda _: Builtin(),
+}
+
+
+def trigger_from(raw: Raw | None) -> Trigger | None:
+    if raw is None:
+        return None
+    return Trigger(probe=probe_from(raw["probe"]), capture=raw.get("capture"), waiting=raw.get("waiting"))
+
+
+def gate_from(raw: Raw) -> Gate:
+    return Gate(
+        probe=probe_from(raw["probe"]),
+        waiting=raw.get("waiting"),
+        failure=_failure(raw.get("failure", {})),
+        slow_after=_seconds(raw.get("slowAfter")),
+        timeout=_seconds(raw.get("timeout")),
+        consecutive=raw.get("consecutive", 1),
+    )
+
+
+def _failure(raw: Raw) -> Failure:
+    return Failure(
+        message=raw.get("message"),
+        severity=Severity(raw.get("severity", Severity.TERMINAL)),
+        event=event_from(raw.get("event")),
+    )
+
+
+def event_from(raw: Raw | None) -> Event | None:
+    return Event(type=raw["type"], reason=raw["reason"], message=raw["message"]) if raw else None
+
+
+def _seconds(text: str | None) -> int | None:
+    return None if text is None else int(text[:-1]) * _SECONDS[text[-1]]
