@@ -29,11 +29,14 @@ from bench.table import Budget, Line
 from reconcile.actors.seeding import seed
 from reconcile.cluster.client import connect
 from reconcile.cluster.kubeconfig import find_access
+from reconcile.cluster.protocol import Cluster, Selection
+from reconcile.loop.reconciler import API_VERSION
 from reconcile.status.plan import status_body
 from renderer.assemble import open_workshop
 from renderer.documents import plan_of
 from renderer.files.inputs import read_inputs
 from renderer.files.templates import read_templates
+from renderer.model.ref import Kind
 
 UPGRADEPLAN = str(Path(sys.executable).parent / "upgradeplan")
 ACCOUNT = ("harvester-system", "upgradeplan")
@@ -122,18 +125,19 @@ def _commands(plane: ControlPlane, work: Path) -> Iterator[Line]:
 
 
 def _reaction(plane: ControlPlane, work: Path) -> Iterator[Line]:
-    """From a plan's creation to the loop's first write to it, as another client sees it."""
+    """From a plan's creation to the loop's first write to it, as another client's watch brings it."""
     plan = without_disk_check(EXAMPLE)
     path = f"{PLANS}/{plan['metadata']['name']}"
     taken = []
+    watcher = _admin(plane)
+    plans = Selection(kind=Kind(api_version=API_VERSION, kind="UpgradePlan", plural="upgradeplans", namespaced=False))
     with _loop(plane, work):
         for _ in range(15):
             until("the last plan is gone", lambda: _absent(plane, path))
             time.sleep(0.5)
             start = time.perf_counter()
             made = plane.api.create(PLANS, plan)["metadata"]["resourceVersion"]
-            while plane.api.get(path)["metadata"]["resourceVersion"] == made:
-                time.sleep(0.002)
+            next(iter(watcher.watch(plans, resource_version=made, window=30)))
             taken.append(time.perf_counter() - start)
             plane.api.delete(path)
         until("the last plan is gone", lambda: _absent(plane, path))
@@ -222,13 +226,16 @@ def _line(what: str, taken: Figures, *, ratio: float | None = None, budgets: tup
 def seed_cluster(plane: ControlPlane, inputs: Path) -> None:
     """The cluster's objects, and the loop's account with its rights; without addresses, since nothing answers there."""
     kinds = open_workshop(read_templates()).catalog.kinds
-    admin = connect(find_access({}, kubeconfig=str(plane.kubeconfig)), environ={}, now=lambda: datetime.now(UTC))
     bodies = [copy.deepcopy(source.body) for source in read_inputs([str(inputs)]).objects]
     for body in bodies:
         if body["kind"] == "Node":
             body.get("status", {}).pop("addresses", None)
-    seed(admin, [body for body in bodies if body["kind"] != "EndpointSlice"], kinds)
+    seed(_admin(plane), [body for body in bodies if body["kind"] != "EndpointSlice"], kinds)
     plane.kubectl("apply", "-f", str(ROOT / "templates" / "install" / "rbac.yaml"))
+
+
+def _admin(plane: ControlPlane) -> Cluster:
+    return connect(find_access({}, kubeconfig=str(plane.kubeconfig)), environ={}, now=lambda: datetime.now(UTC))
 
 
 def without_disk_check(inputs: Path) -> dict[str, Any]:
