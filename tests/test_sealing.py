@@ -30,6 +30,13 @@ def approve(found: Small) -> None:
     found.patch(found.plan, {"metadata": {"annotations": annotations}})
 
 
+def reapprove(found: Small, digests: dict[str, str | None], copy: str | None) -> None:
+    """As somebody might write it by hand: some digests are others, None is not there."""
+    before = json.loads(found.plan["metadata"]["annotations"][APPROVED])
+    text = json.dumps({name: digest for name, digest in {**before, **digests}.items() if digest is not None})
+    found.patch(found.plan, {"metadata": {"annotations": {APPROVED: text, APPROVED_OBJECTS: copy}}})
+
+
 def refusal(found: Small) -> str:
     waits = [wait.text for wait in found.rounds().decision.waits]  # type: ignore[union-attr]
     (text,) = [wait for wait in waits if "approved" in wait]
@@ -65,8 +72,7 @@ def test_what_has_changed_since_is_refused_by_object_and_path() -> None:
 def test_an_object_that_comes_or_goes_is_named(objects: Any, named: str) -> None:
     found = approved()
     copy = base64.b64encode(zlib.compress(json.dumps({"ISODownload": objects}).encode())).decode()
-    digests = json.dumps({"ISODownload": "sha256:0"})
-    found.patch(found.plan, {"metadata": {"annotations": {APPROVED: digests, APPROVED_OBJECTS: copy}}})
+    reapprove(found, {"ISODownload": "sha256:0"}, copy)
     assert named in refusal(found)
 
 
@@ -81,6 +87,27 @@ def test_the_very_first_phase_is_refused_as_well() -> None:
     assert "is not what was approved" in found.condition("Reconciling")["message"]
 
 
+def test_a_phase_that_is_not_among_the_approved_is_refused() -> None:
+    """Such as one that an overlay brought later."""
+    found = approved()
+    reapprove(found, {"ISODownload": None}, None)
+    assert refusal(found) == "phase ISODownload is not among those that were approved"
+
+
+def test_what_was_pending_is_free_to_go() -> None:
+    found = approved()
+    reapprove(found, {"ISODownload": "pending"}, None)
+    found.rounds()
+    assert found.phase == "ISODownloading"
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "sha256:0"])
+def test_an_approval_that_cannot_be_read_approves_nothing(text: str) -> None:
+    found = world()
+    found.patch(found.plan, {"metadata": {"annotations": {APPROVED: text}}})
+    assert refusal(found) == "phase Initialize is not among those that were approved"
+
+
 def bomb() -> str:
     return base64.b64encode(zlib.compress(b" " * 10**8)).decode()
 
@@ -88,8 +115,7 @@ def bomb() -> str:
 @pytest.mark.parametrize("copy", [None, "", "no base64", base64.b64encode(b"no zlib").decode(), bomb()])
 def test_a_copy_that_is_none_of_ours_leaves_the_refusal_as_it_is(copy: str | None) -> None:
     found = approved()
-    changed = json.dumps({"ISODownload": "sha256:0", "Unheard": "sha256:1"})
-    found.patch(found.plan, {"metadata": {"annotations": {APPROVED: changed, APPROVED_OBJECTS: copy}}})
+    reapprove(found, {"ISODownload": "sha256:0", "Unheard": "sha256:1"}, copy)
     assert "it differs in what cannot be named" in refusal(found)
 
 

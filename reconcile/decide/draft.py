@@ -27,6 +27,13 @@ class Draft:
         self.passes: dict[tuple[str, int], int] = {}
         self.progress = ""
         self.held: dict[str, list[str]] = {}
+        self._progress: dict[str, datetime | None] = {}
+
+    def idle_since(self, phase: str) -> datetime | None:
+        """When a step of the phase last began or ended, on any node; None before the first one."""
+        if phase not in self._progress:
+            self._progress[phase] = self.status.last_progress(phase)
+        return self._progress[phase]
 
     @property
     def now(self) -> datetime:

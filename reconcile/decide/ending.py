@@ -17,6 +17,7 @@ from reconcile.decide.step import Progress, advance
 from reconcile.objects import PLAN_LABEL
 from reconcile.probes.look import Group, Unseen
 from reconcile.status.plan import PlanStatus, key_of
+from reconcile.status.record import StepRecord, StepState
 from renderer.model.path import ABSENT, look_up
 from renderer.model.phase import Occasion, Owned, Trace
 from renderer.model.ref import Body, Ref, ref_of
@@ -61,7 +62,10 @@ def _is_given_up(draft: Draft, waits: list[Wait], item: RenderedStep, occasion: 
     """A plan that has failed, or is being deleted, is not held for ever by something that takes too long."""
     if occasion is Occasion.SUCCESS or not waits or not all(wait.slow for wait in waits):
         return False
-    draft.event("Warning", "UndoGivenUp", f"{item.id} is left undone: {waits[0].text}")
+    message = f"{item.id} is left undone: {waits[0].text}"
+    draft.event("Warning", "UndoGivenUp", message)
+    record = draft.status.record(key_of(item)) or StepRecord(state=StepState.STARTED, started=draft.now)
+    draft.record(key_of(item), record.ending(StepState.SKIPPED, draft.now, message))
     return True
 
 

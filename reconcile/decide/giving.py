@@ -6,11 +6,13 @@ from collections.abc import Iterable
 
 from reconcile.borrow.claim import release_of
 from reconcile.borrow.give_back import plan_return
-from reconcile.borrow.loan import Loan, on_loan
+from reconcile.borrow.loan import Loan, on_loan, settle
 from reconcile.decide.decision import GiveBack, Wait
 from reconcile.decide.draft import Draft
 from reconcile.objects import FIELD_MANAGER
 from reconcile.probes.look import Unseen
+from reconcile.status.times import time_text
+from renderer.model.path import path_name
 from renderer.model.phase import Borrowed, Occasion
 from renderer.model.ref import Body, Ref
 from renderer.model.rendered import RenderedStep
@@ -65,6 +67,8 @@ def _has_claim(draft: Draft, ref: Ref) -> bool:
     live = draft.world.look.get(ref)
     if live is None or isinstance(live, Unseen) or on_loan(draft.status.loans, ref):
         return False
+    if any(item.active and item.loan.ref == ref for item in draft.world.lent):
+        return False
     return bool(release_of(live, FIELD_MANAGER))
 
 
@@ -73,6 +77,7 @@ def _give(draft: Draft, ref: Ref, loans: list[Loan], body: Body, spec: Borrowed,
     if isinstance(live, Unseen):
         draft.waits.append(Wait(text=f"{ref} cannot be read, so nothing is given back yet: {live.why}", refs=(ref,)))
         return False
+    loans = _still_ours(draft, loans)
     plan = plan_return(body, spec, live, loans, occasion)
     if not plan.settled and plan.patch is None:
         return True
@@ -80,6 +85,24 @@ def _give(draft: Draft, ref: Ref, loans: list[Loan], body: Body, spec: Borrowed,
     for text in plan.left:
         draft.event("Normal", "FieldLeft", text)
     return False
+
+
+def _still_ours(draft: Draft, loans: list[Loan]) -> list[Loan]:
+    """Without those that a plan which has not ended has on loan as well: it needs them, and gives them back."""
+    active = [item for item in draft.world.lent if item.active]
+    theirs = {id(loan): item for loan in loans for item in active if _is_same(item.loan, loan)}
+    for item in theirs.values():
+        text = f"{item.loan.ref} {path_name(item.loan.original.path)} stays with {item.plan}, which gives it back"
+        draft.event("Normal", "FieldLeft", text)
+    over = [loan for loan in loans if id(loan) in theirs]
+    draft.status = draft.status.with_loans(settle(draft.status.loans, over, time_text(draft.now)))
+    return [loan for loan in loans if id(loan) not in theirs]
+
+
+def _is_same(left: Loan, right: Loan) -> bool:
+    """Whether two loans are of one field, or one lies within the other."""
+    shorter, longer = sorted((left.original.path, right.original.path), key=len)
+    return left.ref == right.ref and longer[: len(shorter)] == shorter
 
 
 def _open(loans: Iterable[Loan], item: RenderedStep) -> list[Loan]:

@@ -11,7 +11,7 @@ from reconcile.decide.draft import Draft
 from reconcile.decide.ending import end, set_finalizer
 from reconcile.decide.phase import repeat, run
 from reconcile.decide.step import Progress
-from reconcile.decide.world import World
+from reconcile.decide.world import PENDING, World
 from reconcile.status.plan import PlanStatus, key_of, status_of
 from reconcile.status.record import StepState
 from reconcile.status.times import time_text
@@ -31,6 +31,8 @@ def decide(world: World) -> Decision:
         _abort(draft)
     elif is_over(before):
         _after_the_end(draft)
+    elif world.unlooked is not None and not before.phase:
+        draft.waits.append(Wait(text=world.unlooked, unknown=True))
     elif world.blocker is not None:
         _blocked(draft, world.blocker)
     elif before.phase == FAILED:
@@ -121,14 +123,16 @@ def _announce_completed(draft: Draft, phase: RenderedPhase) -> None:
 
 
 def _is_approved(draft: Draft, phase: RenderedPhase) -> bool:
-    """Whether the phase is rendered as it was approved. One that nobody approved, or that cannot be rendered whole
-    yet, is free to go."""
+    """Whether the phase is rendered as it was approved. Without any approval all are free to go; with one, those that
+    it names as pending are."""
     name = phase.phase.name
     approved, sealed = draft.world.approved.get(name), draft.world.sealed.get(name)
-    if approved is None or sealed is None or approved == sealed:
+    if not draft.world.approved or approved in (PENDING, sealed):
         return True
-    named = "; ".join(draft.world.unapproved.get(name, ()))
+    named = "; ".join(draft.world.unapproved.get(name, ())) or "what is pending now"
     text = f"phase {name} is not what was approved; it differs in {named} (digest {sealed}, approved {approved})"
+    if approved is None:
+        text = f"phase {name} is not among those that were approved"
     draft.waits.append(Wait(text=text, step=name, slow=True))
     return False
 
@@ -178,6 +182,7 @@ def _finish(draft: Draft, last: RenderedPhase) -> None:
 
 def _finish_failed(draft: Draft) -> None:
     if not end(draft, Occasion.FAILURE):
+        _is_degraded(draft)
         return
     message = (draft.status.condition("Progressing") or {}).get("message", "")
     _ended(draft, FAILED, message)
@@ -203,6 +208,8 @@ def _abort(draft: Draft) -> None:
     draft.status = adopt(draft.status, draft.world.rendered, draft.now)
     if end(draft, Occasion.ABORT):
         set_finalizer(draft, present=False)
+    else:
+        _is_degraded(draft)
 
 
 def _open_loans(draft: Draft) -> bool:
@@ -221,13 +228,18 @@ def _progressing(draft: Draft) -> None:
     draft.condition("Progressing", "True", reason, message)
     waits = "; ".join([*dict.fromkeys(wait.text for wait in draft.waits)][:3])
     _kstatus(draft, ready=False, moving=True, stalled=False, reason=reason, message=message or waits)
+    if not _is_degraded(draft):
+        draft.condition("Degraded", "False", "ReconcileSuccess")
+
+
+def _is_degraded(draft: Draft) -> bool:
+    """Whether something is wrong or takes too long; then Degraded says it."""
     slow = [wait for wait in draft.waits if wait.slow]
     if draft.world.errors:
         draft.condition("Degraded", "True", "ReconcileError", "; ".join(draft.world.errors[:5]))
     elif slow:
-        draft.condition("Degraded", "True", "WaitingLong", "; ".join(_said(wait) for wait in slow[:5]))
-    else:
-        draft.condition("Degraded", "False", "ReconcileSuccess")
+        draft.condition("Degraded", "True", "WaitingLong", "; ".join(dict.fromkeys(map(_said, slow[:5]))))
+    return bool(draft.world.errors or slow)
 
 
 def _said(wait: Wait) -> str:

@@ -28,6 +28,11 @@ from renderer.model.probe import Gate, ObjectTarget, Severity
 from renderer.model.ref import Ref
 from renderer.model.rendered import RenderedStep
 
+_LONG = 7200.0
+"""Seconds without any progress in a phase, after which a wait that has no limit of its own is said to take long."""
+_LONG_TO_READ = 900.0
+"""Seconds after which a document that could not be read is said to take long."""
+
 Admit = Callable[[], str | None]
 """Why the step may not begin now, though it could; None where it may."""
 
@@ -92,9 +97,9 @@ class _Step:
             hold = self.step.hold
             self.draft.status = self.draft.status.with_node(self.step.node, hold.state, hold.reason, hold.message)
             self.draft.held.setdefault(hold.waiting, []).append(self.step.node)
-            return self._wait(f"{hold.waiting}: {self.step.node}")
+            return self._wait(f"{hold.waiting}: {self.step.node}", patient=True)
         if (full := admit()) is not None:
-            return self._wait(full)
+            return self._wait(full, patient=True)
         for capture in self.step.captures:
             value = self._captured(capture)
             if isinstance(value, Unseen):
@@ -163,7 +168,8 @@ class _Step:
                     self.draft.events.append(fetch.absent.event)
             else:
                 self.draft.progress = missing.why
-                self._wait(missing.why)
+                slow = self.draft.world.attended(record.started) > _LONG_TO_READ
+                self._wait(missing.why, since=record, slow=slow)
             return False
         return True
 
@@ -256,15 +262,25 @@ class _Step:
         )
 
     def _wait(
-        self, text: str, verdict: Verdict | None = None, *, slow: bool = False, since: StepRecord | None = None
+        self,
+        text: str,
+        verdict: Verdict | None = None,
+        *,
+        slow: bool = False,
+        since: StepRecord | None = None,
+        patient: bool = False,
     ) -> Progress:
+        """What has no start of its own waits since anything last moved in the phase, and for long after `_LONG`; unless
+        it is `patient`, since somebody wants it so or it is another node's turn."""
+        start = since.started if since else self.draft.idle_since(self.item.phase)
+        stands = start is not None and not since and self.draft.world.attended(start) > _LONG
         self.draft.waits.append(
             Wait(
                 text=text,
                 step=self.item.id,
                 node=self.step.node,
-                since=since.started if since else None,
-                slow=slow,
+                since=start,
+                slow=slow or (stands and not patient),
                 unknown=verdict is not None and verdict.outcome is Outcome.UNKNOWN,
                 refs=verdict.offenders if verdict else (),
             )

@@ -6,10 +6,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from reconcile.borrow.loan import Loan
 from reconcile.probes.look import Look
 from renderer.catalog.kinds import Kinds
 from renderer.model.ref import Body
 from renderer.model.rendered import RenderedPlan
+
+PENDING = "pending"
+"""Stands for the digest of a phase that could not be rendered whole when the plan was approved."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,8 +25,18 @@ class Unfetched:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Lent:
+    """What another plan has on loan; `active`: it has not ended."""
+
+    plan: str
+    active: bool
+    loan: Loan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class World:
-    """`plan` is the UpgradePlan as it was read; `blocker` the name of another upgrade that goes first, if any.
+    """`plan` is the UpgradePlan as it was read; `blocker` the name of another upgrade that goes first, if any, and
+    `unlooked` why it could not be looked for one. `lent` is what other plans have on loan.
 
     `rendered` was made from this plan and what was captured so far. `fetched` names the documents that were read,
     `unfetched` has those of steps under way that could not be; `errors` what the last round's writes met.
@@ -38,6 +52,8 @@ class World:
     now: datetime
     attended: Callable[[datetime], float]
     blocker: str | None = None
+    unlooked: str | None = None
+    lent: tuple[Lent, ...] = ()
     fetched: frozenset[str] = frozenset()
     unfetched: Mapping[str, Unfetched] = field(default_factory=dict)
     passes: Mapping[tuple[str, int], int] = field(default_factory=dict)

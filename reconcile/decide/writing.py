@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from reconcile.borrow.loan import Original
 from reconcile.borrow.loan import record as record_loans
-from reconcile.borrow.take import TakePlan, Taking, plan_take
+from reconcile.borrow.take import TakePlan, Taking, goes_back, plan_take
 from reconcile.decide.decision import Action, Apply, Borrow
 from reconcile.decide.draft import Draft
 from reconcile.decide.giving import loan_step
 from reconcile.probes.look import Unseen
 from reconcile.status.plan import key_of
 from reconcile.status.times import time_text
+from renderer.model.path import ABSENT, look_up
 from renderer.model.phase import Borrowed
 from renderer.model.rendered import Manifest, RenderedStep
 
@@ -28,16 +32,30 @@ def writes(draft: Draft, item: RenderedStep) -> list[Action] | str:
         plan = plan_take(manifest.body, manifest.spec, live)
         if plan.taking is Taking.WAIT:
             return plan.because
+        inherited = _inherited(draft, manifest, manifest.spec, plan)
+        if plan.taking is not Taking.SKIP and (inherited or plan.originals):
+            _remember(draft, item, manifest, (*inherited, *plan.originals))
         if plan.taking is Taking.TAKE and plan.patch:
-            _remember(draft, item, manifest, plan)
             actions.append(Borrow(manifest=manifest, patch=plan.patch, step=key_of(item)))
     return actions
 
 
-def _remember(draft: Draft, item: RenderedStep, manifest: Manifest, plan: TakePlan) -> None:
+def _inherited(draft: Draft, manifest: Manifest, spec: Borrowed, plan: TakePlan) -> list[Original]:
+    """What stood there before a plan that has failed put there what we want as well: it is ours to give back now."""
+    found = {item.loan.original.path: item.loan.original for item in draft.world.lent if item.loan.ref == manifest.ref}
+    known = {loan.original.path for loan in draft.status.loans if loan.ref == manifest.ref}
+    known |= {original.path for original in plan.originals}
+    return [
+        original
+        for path, original in found.items()
+        if path not in known and goes_back(spec, path) and look_up(manifest.body, path) is not ABSENT
+    ]
+
+
+def _remember(draft: Draft, item: RenderedStep, manifest: Manifest, originals: Sequence[Original]) -> None:
     loans = record_loans(
         draft.status.loans,
-        plan.originals,
+        originals,
         phase=item.phase,
         step=loan_step(item),
         ref=manifest.ref,

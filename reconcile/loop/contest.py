@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from reconcile.decide.plan import is_over
-from reconcile.status.plan import outline_of
+from reconcile.decide.world import Lent
+from reconcile.status.plan import loans_of, outline_of
 from renderer.model.path import ABSENT, look_up
 from renderer.model.ref import Body
 
@@ -25,6 +26,17 @@ def blocker_of(plan: Body, plans: Iterable[Body], upgrades: Iterable[Body]) -> s
         return str(first["metadata"]["name"])
     running = sorted(str(item["metadata"]["name"]) for item in upgrades if _is_running(item))
     return running[0] if running and not outline_of(plan).phase else None
+
+
+def lent_by_others(plan: Body, plans: Iterable[Body]) -> tuple[Lent, ...]:
+    """What other plans have on loan: one that has failed keeps what protects a half-upgraded cluster."""
+    return tuple(
+        Lent(plan=str(other["metadata"]["name"]), active=not is_over(outline_of(other)), loan=loan)
+        for other in plans
+        if not _is_same(other, plan)
+        for loan in loans_of(other)
+        if loan.returned is None
+    )
 
 
 def _turn(plan: Body) -> tuple[bool, str, str]:

@@ -150,6 +150,8 @@ def line_of(entry: Entry) -> tuple[Line, dict[str, Any]]:
             "unapproved": {name: list(texts) for name, texts in world.unapproved.items()},
         },
         "blocker": world.blocker,
+        "unlooked": world.unlooked,
+        "lent": [[item.plan, item.active, item.loan.to_status()] for item in world.lent],
         "decision": decision_body(entry.decision),
         "results": [{"action": _name(r.action), "problem": r.problem, "created": r.created} for r in entry.results],
     }

@@ -1,7 +1,7 @@
 """One round for one plan: read, decide, record the intent, write, record the result, tell.
 
 A crash between any two of these leads to the same end: what was intended is in the status, and writing it again changes
-nothing. The round itself keeps nothing but how often gates passed, what was fetched, and the last errors.
+nothing. The round itself keeps nothing but how often gates passed, what was fetched, events, and the last errors.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from reconcile.decide.decision import Decision
 from reconcile.decide.needs import needs_of
 from reconcile.decide.plan import decide, is_over
 from reconcile.decide.results import recorded
-from reconcile.decide.world import Unfetched, World
+from reconcile.decide.world import Lent, Unfetched, World
 from reconcile.loop.carry import Carrier, Result
-from reconcile.loop.contest import blocker_of
+from reconcile.loop.contest import blocker_of, lent_by_others
 from reconcile.loop.journal import Attended, Entry, Seen, keep_nothing
 from reconcile.loop.parts import Parts
 from reconcile.loop.sealing import approved_of, digests, unapproved
@@ -34,6 +34,7 @@ from reconcile.status.plan import PlanStatus, key_of, status_body, status_of
 from reconcile.status.record import StepState
 from renderer.errors import Problems
 from renderer.model.phase import Fetch
+from renderer.model.probe import Event
 from renderer.model.ref import Body, Ref
 from renderer.model.rendered import RenderedPlan
 
@@ -52,6 +53,7 @@ class Memory:
     passes: dict[tuple[str, int], int] = field(default_factory=dict)
     fetched: dict[str, Any] = field(default_factory=dict)
     errors: tuple[str, ...] = ()
+    untold: tuple[Event, ...] = ()
     over: bool = False
 
 
@@ -137,12 +139,14 @@ class _PlanRound:
         try:
             if not self._write_status(decision.status):
                 return Round(name=self.name, plan=self.plan, again=True)
+            self.memory.untold += decision.events  # told although the API server goes away before this round's end
             self._act(decision, seen.snapshot, results)
         finally:
             journal(Entry(seen=seen, decision=decision, results=tuple(results)))
         after = self._record(decision, results, world)
         told = told_of(results, world.rendered, self.memory.errors)
-        tell(self.parts, self.plan, (*decision.events, *told))
+        tell(self.parts, self.plan, (*self.memory.untold, *told))
+        self.memory.untold = ()
         self.memory.errors = tuple(r.problem for r in results if r.problem and not r.stale)
         behind = after == before and bool(results) and all(result.stale for result in results)
         return Round(
@@ -181,6 +185,7 @@ class _PlanRound:
         snapshot = take(needs_of(self.plan, status, rendered, self.kinds, scope), parts.source, parts.readings)
         approved, attended = approved_of(self.plan), Attended(parts.attended)
         review = parts.rendering.sealed(self.plan, objects, self.memory.fetched) if approved else None
+        blocker, unlooked, lent = self._others(is_over(status))
         world = World(
             plan=self.plan,
             rendered=rendered,
@@ -188,7 +193,9 @@ class _PlanRound:
             look=snapshot,
             now=parts.now(),
             attended=attended,
-            blocker=None if is_over(status) else self._blocker(),
+            blocker=blocker,
+            unlooked=unlooked,
+            lent=lent,
             fetched=frozenset(self.memory.fetched),
             unfetched=missing,
             passes=self.memory.passes,
@@ -202,11 +209,15 @@ class _PlanRound:
     def _is_deleted(self) -> bool:
         return bool(self.plan["metadata"].get("deletionTimestamp"))
 
-    def _blocker(self) -> str | None:
+    def _others(self, over: bool) -> tuple[str | None, str | None, tuple[Lent, ...]]:
+        """Which other upgrade goes first, why it could not be looked for one, and what others have on loan."""
+        if over and not self._is_deleted():
+            return None, None, ()
         plans, upgrades = self.parts.source.list(_PLANS), self.parts.source.list(_UPGRADES)
         if isinstance(plans, Unseen) or isinstance(upgrades, Unseen):
-            return None if self.status.phase else "another upgrade that could not be looked for"
-        return blocker_of(self.plan, plans, upgrades)
+            why = next(found.why for found in (plans, upgrades) if isinstance(found, Unseen))
+            return None, f"other upgrades cannot be looked for: {why}", ()
+        return None if over else blocker_of(self.plan, plans, upgrades), None, lent_by_others(self.plan, plans)
 
     def _fetch(self, rendered: RenderedPlan, status: PlanStatus) -> Mapping[str, Unfetched] | None:
         """Reads what steps under way want; None where something was read."""

@@ -9,8 +9,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from reconcile.borrow.loan import Loan
 from reconcile.decide.plan import decide
-from reconcile.decide.world import Unfetched, World
+from reconcile.decide.world import Lent, Unfetched, World
 from reconcile.loop.journal import FORMAT, Line, decision_body
 from reconcile.loop.rendering import Rendering
 from reconcile.loop.sealing import approved_of
@@ -87,6 +88,8 @@ def world_from(line: Line, bodies: Mapping[str, Any], rendering: Rendering) -> W
         now=now,
         attended=lambda since: told.get(since, (now - since).total_seconds()),
         blocker=line["blocker"],
+        unlooked=line["unlooked"],
+        lent=tuple(Lent(plan=name, active=active, loan=Loan.from_status(item)) for name, active, item in line["lent"]),
         fetched=frozenset(memory["fetched"]),
         unfetched={name: Unfetched(why=why, absent=absent) for name, (why, absent) in memory["unfetched"].items()},
         passes={(step, place): count for step, place, count in memory["passes"]},

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+from reconcile.decide.world import PENDING
 from reconcile.loop.parts import Parts
 from reconcile.observe.facts import gather
 from renderer.compare import differing
@@ -56,10 +57,11 @@ def digests(rendered: RenderedPlan) -> Digests:
 
 def seal(rendered: RenderedPlan) -> dict[str, str]:
     """The annotations that approve what can be rendered whole."""
-    phases = digests(rendered).phases
+    found = digests(rendered)
+    phases = {**found.phases, **dict.fromkeys(found.pending, PENDING)}
     text = json.dumps(_objects(rendered), sort_keys=True, separators=(",", ":"))
     packed = base64.b64encode(zlib.compress(text.encode(), 9)).decode()
-    return {APPROVED: json.dumps(dict(phases)), APPROVED_OBJECTS: packed}
+    return {APPROVED: json.dumps(phases), APPROVED_OBJECTS: packed}
 
 
 def is_whole(name: str, rendered: RenderedPlan) -> bool:
@@ -69,20 +71,23 @@ def is_whole(name: str, rendered: RenderedPlan) -> bool:
 
 
 def approved_of(plan: Body) -> Mapping[str, str]:
-    """The digests that were approved, by phase; none where nobody did, or what is written there is no such thing."""
+    """The digests that were approved, by phase, or `PENDING`; none where nobody did. What cannot be read approves
+    nothing, and names no phase."""
     text = (plan["metadata"].get("annotations") or {}).get(APPROVED, "")
-    try:
-        found = json.loads(text) if text else {}
-    except ValueError:
+    if not text:
         return {}
-    return {str(key): str(value) for key, value in found.items()} if isinstance(found, dict) else {}
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    return {str(key): str(value) for key, value in found.items()} if isinstance(found, dict) else {"": text[:40]}
 
 
 def unapproved(plan: Body, rendered: RenderedPlan) -> Mapping[str, tuple[str, ...]]:
     """For each phase that is rendered otherwise than it was approved, the objects and paths in which it differs."""
     approved, copy = approved_of(plan), _copy_in(plan)
     now = digests(rendered).phases
-    changed = [name for name, digest in now.items() if name in approved and approved[name] != digest]
+    changed = [name for name, digest in now.items() if name in approved and approved[name] not in (digest, PENDING)]
     if not changed:
         return {}
     objects = _objects(rendered)

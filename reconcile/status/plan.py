@@ -14,7 +14,7 @@ from reconcile.borrow.loan import Loan
 from reconcile.status.conditions import Condition, find_condition, with_condition
 from reconcile.status.nodes import moved
 from reconcile.status.record import StepRecord, StepState, folded, record_body, record_from
-from reconcile.status.times import time_text
+from reconcile.status.times import time_of, time_text
 from renderer.model.rendered import RenderedStep
 
 StepKey = tuple[str, str, str | None]
@@ -132,6 +132,13 @@ class PlanStatus:
         history.append({"phase": phase, "phaseTransitionTimestamp": time_text(now)})
         return replace(self, phase=phase, rest={**self.rest, "phaseTransitionTimestamps": history})
 
+    def last_progress(self, phase: str) -> datetime | None:
+        """When a step of the phase last began or ended, on any node."""
+        records = [record.ended or record.started for _, record in self.records_of(phase)]
+        folded = [texts for (name, _), texts in self.done.items() if name == phase]
+        ends = [time_of(text.partition(" ")[0]) for texts in folded for text in texts.values()]
+        return max([*records, *ends], default=None)
+
     def fold(self, phase: str, node: str) -> PlanStatus:
         """The node has ended the phase: its records become short texts, so that a thousand nodes fit."""
         texts = {step: folded(record) for step, record in self.records.get((phase, node), {}).items()}
@@ -167,6 +174,11 @@ def outline_of(plan: Mapping[str, Any]) -> PlanStatus:
     """The phase and the conditions alone, which say whether a plan has begun and whether it has ended."""
     raw = plan.get("status") or {}
     return PlanStatus(phase=raw.get("currentPhase") or "", conditions=tuple(raw.get("conditions") or ()))
+
+
+def loans_of(plan: Mapping[str, Any]) -> tuple[Loan, ...]:
+    """What a plan has borrowed, given back or not."""
+    return tuple(Loan.from_status(item) for item in (plan.get("status") or {}).get("borrowed") or ())
 
 
 def status_body(status: PlanStatus) -> dict[str, Any]:

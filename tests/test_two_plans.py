@@ -1,0 +1,115 @@
+"""A plan that has failed keeps the drain hooks; the next one needs them, and gives back what stood before the first."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from loop_world import PRE, STRATEGY, Small, upgrading, world
+from rendering import plan
+
+from reconcile.decide.plan import FAILED, SUCCEEDED
+from reconcile.loop.reconciler import API_VERSION
+from reconcile.rehearsal.faults import Fault, Trouble
+from renderer.model.ref import Ref
+
+PRE_JOB = "up-node-upgrade-pre-drain-n1"
+
+
+def strategy(found: Small) -> Any:
+    spec = found.get("provisioning.cattle.io/v1", "Cluster", "local", "fleet-local")["spec"]
+    return spec["rkeConfig"].get("upgradeStrategy")
+
+
+def failed_in_the_middle() -> Small:
+    """Plan `up` has failed in its node upgrade; its hooks are on loan."""
+    found = upgrading("n1", "n2", states={})
+    found.set_status(currentPhase="ClusterUpgraded")
+    found.rounds()
+    found.end_plan("up-skip-manifest-apply")
+    found.rounds()
+    found.ask("n1", PRE, "first")
+    found.rounds()
+    found.end_job(PRE_JOB, failed=True)
+    found.rounds()
+    found.end_plan("up-skip-manifest-remove")
+    found.rounds()
+    assert found.phase == FAILED
+    assert strategy(found) != STRATEGY
+    return found
+
+
+def second_under_way(found: Small) -> Small:
+    """Plan `again` in its node upgrade, in the same cluster."""
+    found.create(plan(name="again"))
+    again = Small(scene=replace(found.scene, name="again"))
+    status = {key: found.status[key] for key in ("previousVersion", "releaseMetadata", "version")}
+    again.set_status(**status, currentPhase="ClusterUpgraded")
+    again.rounds()
+    again.end_plan("again-skip-manifest-apply")
+    again.rounds()
+    assert again.phase == "NodeUpgrading"
+    return again
+
+
+def delete_first(found: Small) -> None:
+    kind = found.scene.parts.kinds.row(API_VERSION, "UpgradePlan").kind
+    first = Ref(api_version=API_VERSION, kind="UpgradePlan", name="up")
+    found.scene.cluster.client().delete(kind, first)
+    for _ in range(20):
+        found.scene.reconciler.round("up")
+        found.scene.cluster.collect()
+    assert found.scene.cluster.store.find(first) is None
+
+
+def to_its_end(again: Small) -> None:
+    for _ in range(40):
+        if again.rounds().over:
+            return
+        for item in again.all("Plan"):
+            again.end_plan(item["metadata"]["name"])
+    raise AssertionError(again.phase)
+
+
+def test_the_second_plan_takes_the_loans_over_and_the_first_one_lets_go() -> None:
+    again = second_under_way(failed_in_the_middle())
+    hooks = strategy(again)
+    delete_first(again)
+    assert strategy(again) == hooks  # Rancher still asks before each drain
+    assert "stays with again, which gives it back" in str(again.events())
+    again.set_status(currentPhase="CleanedUp")
+    to_its_end(again)
+    assert again.phase == SUCCEEDED
+    assert strategy(again) == STRATEGY
+
+
+def test_the_second_plan_gives_back_what_stood_before_the_first() -> None:
+    again = second_under_way(failed_in_the_middle())
+    again.set_status(currentPhase="CleanedUp")
+    to_its_end(again)
+    assert strategy(again) == STRATEGY
+    delete_first(again)
+    assert strategy(again) == STRATEGY
+
+
+def test_what_an_operator_has_put_there_in_between_is_what_goes_back() -> None:
+    found = failed_in_the_middle()
+    own = {"controlPlaneConcurrency": "3"}
+    cluster = found.get("provisioning.cattle.io/v1", "Cluster", "local", "fleet-local")
+    found.patch(cluster, {"spec": {"rkeConfig": {"upgradeStrategy": own}}})
+    again = second_under_way(found)
+    again.set_status(currentPhase="CleanedUp")
+    to_its_end(again)
+    assert strategy(again)["controlPlaneConcurrency"] == "3"
+
+
+def test_that_nobody_could_look_for_other_upgrades_is_no_other_upgrade() -> None:
+    found = world()
+    found.scene.client.faults.add(Fault(trouble=Trouble.FAILED, verb="list", kind="Upgrade"))
+    done = found.round()
+    assert done.decision is not None
+    assert [wait.unknown for wait in done.decision.waits] == [True]
+    assert found.events() == []
+    assert found.condition("Available") is None
+    found.rounds()
+    assert found.phase == "ISODownloading"
