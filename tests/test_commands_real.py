@@ -240,9 +240,37 @@ def test_a_node_is_held_and_let_go(site: Site) -> None:
     assert site.run("pause", node).stdout == f"{PLAN}: {node} is held already\n"
     assert site.run("resume", node).stdout == f"{PLAN}: {node} is free to go\n"
     assert site.plan()["spec"]["nodeUpgradeOption"] == {"pauseNodes": []}
+    assert site.run("resume", node).stdout == f"{PLAN}: {node} is not held\n"
+    site.stands(nodeUpgradeStatuses={node: {"state": "PreDraining"}})
+    begun = site.run("pause", node)
+    assert begun.returncode == 1
+    assert f"{node} has begun its upgrade (PreDraining), which is not stopped half-way" in begun.stderr
     unknown = site.run("pause", "charlie-9")
     assert unknown.returncode == 2
     assert "there is no Node charlie-9\n    remedy: choose one of: charlie-1-tink-system, " in unknown.stderr
+
+
+def test_what_a_failed_plan_has_on_loan_is_told_before_it_is_taken_back(site: Site) -> None:
+    cluster = {
+        "apiVersion": "provisioning.cattle.io/v1",
+        "kind": "Cluster",
+        "namespace": "fleet-local",
+        "name": "local",
+    }
+    hooks = {"path": "/spec/rkeConfig/upgradeStrategy", "absent": True, "taken": "2026-01-01T00:00:00Z"}
+    progress = {"type": "Progressing", "status": "False", "reason": "Failed", "message": "it failed"}
+    site.stands(
+        currentPhase="Failed",
+        conditions=[{**progress, "lastTransitionTime": "2026-01-01T00:00:00Z"}],
+        borrowed=[{"phase": "NodeUpgrade", "step": "Provision", **cluster, **hooks}],
+    )
+    asked = site.run("abort", input="n\n")
+    assert asked.returncode == 1
+    assert asked.stdout.startswith(
+        "goes back: Cluster fleet-local/local spec.rkeConfig.upgradeStrategy, to absent\n"
+        "warning: nodes that are not upgraded yet are no longer held: Rancher goes on with them without our hooks\n"
+    )
+    assert "deletionTimestamp" not in site.plan()["metadata"]
 
 
 def test_a_plan_is_taken_back_unless_its_phase_forbids_it(site: Site) -> None:

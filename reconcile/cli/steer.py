@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -72,6 +72,7 @@ def abort(name: str | None, yes: bool, target: Target) -> ExitCode:
         message = f"{plan} is in phase {phase.name}, which cannot be taken back half-way"
         remedy = f"see what it waits for: upgradeplan explain {plan}"
         raise problem("DeletionForbidden", message, remedy=remedy, exit_code=ExitCode.NO)
+    say(_given_back(parts, body))
     if not yes and not click.confirm(f"Take {plan} back?", default=False):
         return ExitCode.NO
     _patch(parts, body, {"metadata": {"annotations": {ALLOW_DELETION: "true"}}})
@@ -86,10 +87,11 @@ def abort(name: str | None, yes: bool, target: Target) -> ExitCode:
 def _set_paused(target: Target, name: str | None, node: str, *, wanted: bool) -> ExitCode:
     parts, plan, body = _plan(target, name)
     _must_be_node(parts, node)
+    _must_be_in_time(plan, body, node)
     before = list(((body.get("spec") or {}).get("nodeUpgradeOption") or {}).get("pauseNodes") or ())
     after = [item for item in before if item != node] + ([node] if wanted else [])
     if after == before or (wanted and node in before):
-        say([f"{plan}: {node} is {'held' if wanted else 'not held'} already"])
+        say([f"{plan}: {node} is held already" if wanted else f"{plan}: {node} is not held"])
         return ExitCode.YES
     _patch(parts, body, {"spec": {"nodeUpgradeOption": {"pauseNodes": after}}})
     say([f"{plan}: {node} is {'held before its upgrade' if wanted else 'free to go'}"])
@@ -103,6 +105,37 @@ def _must_be_node(parts: Parts, node: str) -> None:
     names = [] if isinstance(nodes, Unseen) else sorted(str(item["metadata"]["name"]) for item in nodes)
     if names and node not in names:
         raise problem("NoSuchNode", f"there is no Node {node}", remedy=f"choose one of: {', '.join(names)}")
+
+
+def _must_be_in_time(plan: str, body: Mapping[str, Any], node: str) -> None:
+    """A node whose upgrade has begun is not stopped, nor is a plan that has ended."""
+    from reconcile.decide.plan import is_over
+    from reconcile.status.nodes import is_ahead
+    from reconcile.status.plan import status_of
+
+    status = status_of(body)
+    if is_over(status):
+        raise problem("PlanHasEnded", f"{plan} has ended: {status.phase}", exit_code=ExitCode.NO)
+    state = (status.node_states.get(node) or {}).get("state")
+    if state and is_ahead(state, "UpgradePaused"):
+        message = f"{node} has begun its upgrade ({state}), which is not stopped half-way"
+        raise problem(
+            "NodeHasBegun", message, remedy=f"see how far it is: upgradeplan status {plan}", exit_code=ExitCode.NO
+        )
+
+
+def _given_back(parts: Parts, body: Mapping[str, Any]) -> Iterator[str]:
+    """What the plan has on loan, and what that protects."""
+    from reconcile.status.plan import loans_of
+    from renderer.model.path import ABSENT, path_name
+
+    classes = {declared.phase.name: declared.phase.deletion for declared in parts.rendering.catalog.phases}
+    loans = [loan for loan in loans_of(body) if loan.returned is None]
+    for loan in loans:
+        value = "absent" if loan.original.value is ABSENT else repr(loan.original.value)
+        yield f"goes back: {loan.ref} {path_name(loan.original.path)}, to {value}"
+    if any(classes.get(loan.phase) == "forbidden" for loan in loans):
+        yield "warning: nodes that are not upgraded yet are no longer held: Rancher goes on with them without our hooks"
 
 
 def _plan(target: Target, name: str | None) -> tuple[Parts, str, Mapping[str, Any]]:

@@ -1,0 +1,109 @@
+"""What the loop says while it does not get on: since when, that it takes long, what cannot be finished, once each."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from loop_world import PRE, Small, upgrading, world
+
+from reconcile.cluster.errors import Away
+from reconcile.decide.plan import FAILED, SUCCEEDED
+from reconcile.rehearsal.faults import Fault, Trouble
+
+
+def later(found: Small, **span: float) -> None:
+    found.scene.clock.advance(timedelta(**span).total_seconds())
+
+
+def waiting_for_rancher() -> Small:
+    found = upgrading("n1", "n2", states={})
+    found.set_status(currentPhase="ClusterUpgraded")
+    found.rounds()
+    found.end_plan("up-skip-manifest-apply")
+    found.rounds()
+    return found
+
+
+def test_a_machine_that_rancher_never_picks_is_said_to_take_long() -> None:
+    found = waiting_for_rancher()
+    began = found.scene.clock.now()
+    later(found, hours=1)
+    waits = found.rounds().decision.waits  # type: ignore[union-attr]
+    assert {(wait.since, wait.slow) for wait in waits} == {(began, False)}
+    later(found, hours=2)
+    found.rounds()
+    degraded = found.condition("Degraded")
+    assert (degraded["status"], degraded["reason"]) == ("True", "WaitingLong")
+    assert "Rancher has not asked to drain this node since 2026-01-01T00:00:0" in degraded["message"]
+    found.ask("n1", PRE, "first")
+    found.rounds()
+    assert found.condition("Degraded")["status"] == "False"  # it goes on, and the other node's turn comes later
+
+
+def test_a_node_that_is_held_takes_as_long_as_its_operator_likes() -> None:
+    found = waiting_for_rancher()
+    found.patch(found.plan, {"spec": {"nodeUpgradeOption": {"pauseNodes": ["n1", "n2"]}}})
+    for name in ("n1", "n2"):
+        found.ask(name, PRE, "first")
+    found.rounds()
+    later(found, days=3)
+    found.rounds()
+    assert found.condition("Degraded")["status"] == "False"
+
+
+def test_a_repository_that_does_not_answer_is_said_to_take_long() -> None:
+    found = world()
+    found.set_status(currentPhase="RepoCreated", previousVersion="v1.7.1", isoImageID="up-iso")
+    found.rounds()
+    assert found.phase == "MetadataPopulating"
+    assert found.condition("Degraded")["status"] == "False"
+    later(found, minutes=20)
+    found.rounds()
+    assert found.condition("Degraded")["reason"] == "WaitingLong"
+    assert "harvester-release.yaml" in found.condition("Degraded")["message"]
+
+
+def test_an_ending_that_cannot_be_finished_is_degraded() -> None:
+    found = waiting_for_rancher()
+    found.ask("n1", PRE, "first")
+    found.rounds()
+    found.scene.client.faults.add(Fault(trouble=Trouble.INVALID, verb="patch", kind="Setting", count=1000))
+    found.end_job("up-node-upgrade-pre-drain-n1", failed=True)
+    found.rounds()
+    found.end_plan("up-skip-manifest-remove")
+    for _ in range(3):
+        found.rounds()
+    assert found.phase == FAILED
+    assert found.condition("Degraded")["reason"] == "ReconcileError"
+    assert "Setting longhorn-system/replica-replenishment-wait-interval" in found.condition("Degraded")["message"]
+
+
+def test_what_is_left_undone_is_told_once() -> None:
+    found = waiting_for_rancher()
+    found.delete_plan()
+    found.rounds()
+    later(found, hours=1)
+    for _ in range(4):
+        found.round()
+    told = [reason for reason, _ in found.events() if reason == "UndoGivenUp"]
+    assert told == ["UndoGivenUp"]
+
+
+@pytest.mark.parametrize("away_after", range(4))
+def test_no_event_is_lost_because_the_server_went_away(away_after: int) -> None:
+    found = upgrading("n1", states={"n1": "ImageCleaned"})
+    found.set_status(currentPhase="CleanedUp")
+    found.round()
+    found.scene.client.faults.add(Fault(trouble=Trouble.AWAY, verb="patch", skip=away_after))
+    for _ in range(30):
+        try:
+            done = found.round()
+        except Away:
+            continue
+        for item in found.all("Plan"):
+            found.end_plan(item["metadata"]["name"])
+        if done.over:
+            break
+    assert found.phase == SUCCEEDED
+    assert [reason for reason, _ in found.events() if reason == "UpgradeSucceeded"] == ["UpgradeSucceeded"]
