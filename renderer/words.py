@@ -12,6 +12,7 @@ from typing import Any
 from renderer.catalog.rules import RULES, Subject
 from renderer.frozen import frozen
 from renderer.model.path import path_name
+from renderer.model.phase import Others
 from renderer.model.probe import (
     Absent,
     Builtin,
@@ -68,6 +69,11 @@ def probe_words(probe: Probe, lexicon: Lexicon = _PLAIN) -> str:
     subjects = [target_words(probe.target, lexicon), *[""] * (len(probe.all) - 1)]
     own = _own_rule(probe.target, lexicon)
     return _and(predicate_words(item, subject, own) for item, subject in zip(probe.all, subjects, strict=True))
+
+
+def others_words(others: Others) -> str:
+    """What must hold of every other node before one enters a lane."""
+    return _and(predicate_words(item, "every other Node") for item in others.all)
 
 
 def target_words(target: Target, lexicon: Lexicon = _PLAIN) -> str:

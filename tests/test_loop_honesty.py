@@ -107,3 +107,27 @@ def test_no_event_is_lost_because_the_server_went_away(away_after: int) -> None:
             break
     assert found.phase == SUCCEEDED
     assert [reason for reason, _ in found.events() if reason == "UpgradeSucceeded"] == ["UpgradeSucceeded"]
+
+
+def test_a_node_in_trouble_stops_the_next_one() -> None:
+    """Field rule 15: two nodes that are down at once are more than the volumes bear."""
+    found = waiting_for_rancher()
+    ready(found, "n2", "Unknown")
+    found.ask("n1", PRE, "first")
+    done = found.rounds()
+    assert done.decision is not None
+    assert [wait.text for wait in done.decision.waits if wait.node == "n1"] == [
+        "another node is not ready: Node n2: condition Ready is Unknown, wanted True"
+    ]
+    assert found.jobs() == []
+    later(found, hours=3)
+    found.rounds()
+    assert found.condition("Degraded")["reason"] == "WaitingLong"
+    ready(found, "n2", "True")
+    found.rounds()
+    assert found.jobs() == ["up-node-upgrade-pre-drain-n1"]
+
+
+def ready(found: Small, name: str, status: str) -> None:
+    conditions = [{"type": "Ready", "status": status}]
+    found.patch(found.get("v1", "Node", name), {"status": {"conditions": conditions}}, "status")

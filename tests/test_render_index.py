@@ -84,7 +84,8 @@ def test_what_a_step_waits_for_in_words() -> None:
     restore = step(multi(restoreVM=True), "NodeUpgrade", "RestoreVM")
     assert restore["waitsForNothing"] == "the upgrade goes on while virtual machines start"
     phase = next(entry for entry in index(rendered)["phases"] if entry["name"] == "NodeUpgrade")
-    assert phase["lanes"] == [{"name": "drain", "nodesAtATime": 1}]
+    until = "condition Ready of every other Node is True"
+    assert phase["lanes"] == [{"name": "drain", "nodesAtATime": 1, "waitsUntil": until}]
 
 
 def test_what_becomes_of_a_manifest() -> None:

@@ -19,6 +19,8 @@ from renderer.model.probe import Probe
 from renderer.model.ref import Body
 from renderer.model.rendered import RenderedPhase, RenderedPlan, RenderedStep
 
+_NODES = Group(api_version="v1", kind="Node")
+
 
 def needs_of(plan: Body, status: PlanStatus, rendered: RenderedPlan, kinds: Kinds, scope: Scope) -> tuple[Need, ...]:
     """Each once. An ending looks at everything that the plan may have touched."""
@@ -40,6 +42,8 @@ def _on_the_way(phases: tuple[RenderedPhase, ...], place: int, status: PlanStatu
     for phase in phases[: max(place, 0)]:
         yield from (manifest.ref for manifest in phase.manifests() if _is_maintained(manifest.spec))
     if place >= 0:
+        if any(lane.others for lane in phases[place].phase.lanes):
+            yield _NODES
         yield from _of_steps(phases[place].steps, status, scope)
     if place + 1 < len(phases):
         upcoming = phases[place + 1].steps

@@ -11,9 +11,13 @@ from itertools import groupby
 
 from reconcile.decide.decision import Wait
 from reconcile.decide.draft import Draft
-from reconcile.decide.step import Admit, Progress, advance, free
+from reconcile.decide.step import Admit, Kept, Progress, advance, free
+from reconcile.probes.evaluate import evaluate
+from reconcile.probes.look import Scope
 from reconcile.status.plan import key_of
-from renderer.model.phase import Position
+from renderer.model.phase import Lane, Position
+from renderer.model.probe import ObjectTarget, Probe
+from renderer.model.ref import Ref
 from renderer.model.rendered import RenderedPhase, RenderedStep
 
 
@@ -87,13 +91,28 @@ def _admit(draft: Draft, phase: RenderedPhase, item: RenderedStep, by_node: dict
     if lane is None:
         return free
 
-    def admit() -> str | None:
+    def admit() -> Kept | None:
         inside = [node for node, steps in by_node.items() if _is_inside(draft, lane.name, steps)]
-        if item.step.node in inside or len(inside) < lane.at_most:
+        if item.step.node in inside:
             return None
-        return f"{lane.waiting}: {', '.join(inside)}"
+        if len(inside) >= lane.at_most:
+            return Kept(text=f"{lane.waiting}: {', '.join(inside)}", patient=True)
+        return _others_in_trouble(draft, lane, str(item.step.node))
 
     return admit
+
+
+def _others_in_trouble(draft: Draft, lane: Lane, node: str) -> Kept | None:
+    """A node that is in trouble stops the next one, before both are down."""
+    if lane.others is None:
+        return None
+    scope = Scope(kinds=draft.world.kinds, now=draft.now)
+    reasons: list[str] = []
+    for other in (name for name in draft.nodes if name != node):
+        target = ObjectTarget(ref=Ref(api_version="v1", kind="Node", name=other))
+        verdict = evaluate(Probe(target=target, all=lane.others.all), draft.world.look, scope)
+        reasons += [] if verdict.passed else [verdict.reason]
+    return Kept(text=f"{lane.others.waiting}: {'; '.join(reasons[:3])}", patient=False) if reasons else None
 
 
 def _is_inside(draft: Draft, lane: str, steps: list[RenderedStep]) -> bool:

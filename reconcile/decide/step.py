@@ -7,7 +7,7 @@ its writes are decided in the same round, after the status that records the inte
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -33,8 +33,17 @@ _LONG = 7200.0
 _LONG_TO_READ = 900.0
 """Seconds after which a document that could not be read is said to take long."""
 
-Admit = Callable[[], str | None]
-"""Why the step may not begin now, though it could; None where it may."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """Why a step may not begin now, though it could. `patient`: it is just not its turn."""
+
+    text: str
+    patient: bool
+
+
+Admit = Callable[[], Kept | None]
+"""None where the step may begin."""
 
 
 class Progress(StrEnum):
@@ -43,7 +52,7 @@ class Progress(StrEnum):
     FAILED = "failed"
 
 
-def free() -> str | None:
+def free() -> Kept | None:
     """Nothing keeps the step from beginning."""
     return None
 
@@ -98,8 +107,8 @@ class _Step:
             self.draft.status = self.draft.status.with_node(self.step.node, hold.state, hold.reason, hold.message)
             self.draft.held.setdefault(hold.waiting, []).append(self.step.node)
             return self._wait(f"{hold.waiting}: {self.step.node}", patient=True)
-        if (full := admit()) is not None:
-            return self._wait(full, patient=True)
+        if (kept := admit()) is not None:
+            return self._wait(kept.text, patient=kept.patient)
         for capture in self.step.captures:
             value = self._captured(capture)
             if isinstance(value, Unseen):

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from renderer.catalog.probes import Raw, event_from, gate_from, probe_from, target_from, trigger_from
+from renderer.catalog.probes import Raw, event_from, gate_from, predicate_from, probe_from, target_from, trigger_from
 from renderer.model.path import ABSENT, parse_path
 from renderer.model.phase import (
     Absence,
@@ -20,6 +20,7 @@ from renderer.model.phase import (
     ManifestSpec,
     NodeStates,
     Occasion,
+    Others,
     Owned,
     Phase,
     Position,
@@ -48,11 +49,18 @@ def phase_from(raw: Raw, *, number: int, folder: str) -> Phase:
         requires=tuple(raw.get("requires", ())),
         provides=tuple(raw.get("provides", ())),
         skip_when=_conditions(raw),
-        lanes=tuple(
-            Lane(name=name, at_most=lane["atMost"], waiting=lane["waiting"])
-            for name, lane in raw.get("lanes", {}).items()
-        ),
+        lanes=tuple(_lane(name, lane) for name, lane in raw.get("lanes", {}).items()),
         steps=tuple(step_from(step, position) for position in Position for step in raw.get(position, ())),
+    )
+
+
+def _lane(name: str, raw: Raw) -> Lane:
+    others = raw.get("others")
+    return Lane(
+        name=name,
+        at_most=raw["atMost"],
+        waiting=raw["waiting"],
+        others=Others(all=tuple(map(predicate_from, others["all"])), waiting=others["waiting"]) if others else None,
     )
 
 

@@ -13,11 +13,11 @@ from typing import Any
 
 from renderer.catalog.kinds import Kinds
 from renderer.model.path import path_name
-from renderer.model.phase import Borrowed, ManifestSpec, Occasion, Position, Step, WhenAbsent
+from renderer.model.phase import Borrowed, Lane, ManifestSpec, Occasion, Position, Step, WhenAbsent
 from renderer.model.probe import Predicate, Severity
 from renderer.model.ref import Ref
 from renderer.model.rendered import Manifest, RenderedPhase, RenderedPlan, RenderedStep
-from renderer.words import Lexicon, gate_words, probe_words, trigger_words
+from renderer.words import Lexicon, gate_words, others_words, probe_words, trigger_words
 
 INDEX_KIND = "RenderedPlan"
 
@@ -45,9 +45,14 @@ def _phase(phase: RenderedPhase, kinds: Kinds) -> dict[str, Any]:
         digest=phase.digest,
         skipped=phase.skipped,
         pending=_pending([phase]),
-        lanes=[{"name": lane.name, "nodesAtATime": lane.at_most} for lane in phase.phase.lanes],
+        lanes=[_lane(lane) for lane in phase.phase.lanes],
         steps=[_group(list(steps), phase, kinds) for _, steps in groupby(phase.steps, key=lambda item: item.step.name)],
     )
+
+
+def _lane(lane: Lane) -> dict[str, Any]:
+    waits = {"waitsUntil": others_words(lane.others)} if lane.others else {}
+    return {"name": lane.name, "nodesAtATime": lane.at_most, **waits}
 
 
 def _pending(holders: Sequence[RenderedPhase | RenderedStep]) -> list[dict[str, str]]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from renderer.frozen import frozen
 from renderer.model.path import Path
-from renderer.model.probe import Event, Gate, Probe, Target, Trigger
+from renderer.model.probe import Event, Gate, Predicate, Probe, Target, Trigger
 
 
 class Deletion(StrEnum):
@@ -234,12 +234,21 @@ class Step:
 
 
 @frozen
+class Others:
+    """What must hold of every other node before one enters a lane."""
+
+    all: tuple[Predicate, ...]
+    waiting: str
+
+
+@frozen
 class Lane:
     """At most `at_most` nodes are between the first and the last step of a lane; the others wait and say `waiting`."""
 
     name: str
     at_most: int
     waiting: str
+    others: Others | None = None
 
 
 @frozen
