@@ -194,6 +194,8 @@ def test_ac_14_an_unknown_phase() -> None:
     degraded = found.condition("Degraded")
     assert (degraded["status"], degraded["reason"]) == ("True", "ReconcileError")
     assert degraded["message"] == "unknown phase: Dreaming"
+    found.rounds()
+    assert found.events() == [("ReconcileError", "Pipeline error: unknown phase: Dreaming")]
     assert found.phase == "Dreaming"
 
 

@@ -62,8 +62,11 @@ def _go_on(draft: Draft) -> None:
         return
     place = next((i for i, p in enumerate(phases) if phase in (p.phase.active, p.phase.completed)), None)
     if place is None:
-        draft.condition("Degraded", "True", "ReconcileError", f"unknown phase: {phase}")
-        draft.waits.append(Wait(text=f"unknown phase: {phase}"))
+        message = f"unknown phase: {phase}"
+        if (draft.status.condition("Degraded") or {}).get("message") != message:
+            draft.event("Warning", "ReconcileError", f"Pipeline error: {message}")
+        draft.condition("Degraded", "True", "ReconcileError", message)
+        draft.waits.append(Wait(text=message, slow=True))
         return
     draft.condition("Available", "True", "Executable")
     if phase == phases[place].phase.active:
