@@ -198,6 +198,10 @@ def test_the_commands_on_a_real_control_plane(
         model = json.loads(capsys.readouterr().out)
         assert model["plan"] == plan["metadata"]["name"]
         assert model["phase"] == ""
+        assert model["problems"] == [
+            "nobody has ever held Lease harvester-system/3509939c.harvesterhci.io, "
+            "so nothing goes on; start `upgradeplan run` or `upgradeplan apply`"
+        ]
     assert run(["upgradeplan", "approve", *target]) == 0
     assert "phases approved, digest sha256:" in capsys.readouterr().out
     folder = tmp_path / "facts"

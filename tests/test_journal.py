@@ -162,6 +162,16 @@ def test_the_command_says_yes_and_has_the_form_of_its_schema(whole: Path, capsys
         assert model["same"] is (status == 0)
 
 
+@pytest.mark.parametrize("content", [b"", b"no journal\n", bytes(range(256))])
+def test_a_file_that_is_no_journal_is_bad_input(
+    tmp_path: Path, content: bytes, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "other"
+    path.write_bytes(content)
+    assert run(["upgradeplan", "explain", "--replay", str(path)]) == 2
+    assert capsys.readouterr().err.startswith(f"{path}: holds no decision of such a plan\n")
+
+
 def test_a_rehearsal_writes_one_as_well(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = str(tmp_path / "rehearsal.jsonl")
     assert run(["upgradeplan", "rehearse", "--quiet", "--journal", path, str(ROOT / "examples" / "single-node")]) == 0

@@ -9,7 +9,7 @@ import click
 from reconcile.cli.connect import Target, cluster_options, wall_clock
 from renderer.cli.answer import answer, output_option
 from renderer.cli.given import FILE
-from renderer.errors import ExitCode
+from renderer.errors import ExitCode, problem
 
 
 @click.command
@@ -25,7 +25,7 @@ def explain(name: str | None, replay: str | None, target: Target, output: str) -
     """
     if replay is not None:
         return _replay(Path(replay), name, target, output)
-    from reconcile.cli.parts import parts_of, plan_named
+    from reconcile.cli.parts import nobody_works, parts_of, plan_named
     from reconcile.cluster.errors import Away
     from reconcile.loop.reconciler import Reconciler
     from reconcile.report.explain import absence_of, explanation_lines, explanation_of
@@ -37,6 +37,7 @@ def explain(name: str | None, replay: str | None, target: Target, output: str) -
     except Away as away:
         answer(absence_of(name or "", away.problem.message, wall_clock()), output, explanation_lines)
         return ExitCode.CLUSTER
+    model["problems"] += nobody_works(parts, model["phase"])
     answer(model, output, explanation_lines)
     return ExitCode.NO if model["failed"] else ExitCode.YES
 
@@ -45,11 +46,15 @@ def _replay(path: Path, name: str | None, target: Target, output: str) -> ExitCo
     """Needs templates, and no cluster."""
     from reconcile.cli.connect import workshop_of
     from reconcile.loop.rendering import Rendering
-    from reconcile.loop.replay import replay
+    from reconcile.loop.replay import NO_LINE, replay
     from reconcile.report.replay import replay_lines, replay_of
 
     workshop = workshop_of(target.templates)
     rendering = Rendering(workshop.catalog, workshop.templates, workshop.spec_fields)
-    model = replay_of(str(path), replay(path, rendering, name))
+    found = list(replay(path, rendering, name))
+    if all((line.problem or "").startswith(NO_LINE) for line in found):
+        remedy = "name the file that was given as --journal, and the plan as it stands in it"
+        raise problem("NoJournal", "holds no decision of such a plan", file=str(path), remedy=remedy)
+    model = replay_of(str(path), found)
     answer(model, output, replay_lines)
     return ExitCode.YES if model["same"] else ExitCode.NO

@@ -40,6 +40,15 @@ def parts_on(cluster: Cluster, templates: tuple[str, ...]) -> Parts:
     )
 
 
+def nobody_works(parts: Parts, phase: str) -> list[str]:
+    """Why a plan that has not ended does not go on: no loop runs."""
+    from reconcile.decide.plan import TERMINAL
+    from reconcile.loop.lease import nobody_leads
+
+    text = "" if phase in TERMINAL else nobody_leads(parts.cluster, "harvester-system", wall_clock())
+    return [text] if text else []
+
+
 def plan_named(parts: Parts, name: str | None) -> str:
     """The plan that a command is about: the one named, or the only one that has not ended, or the newest.
 

@@ -30,14 +30,19 @@ def status(name: str | None, target: Target, watch: bool, output: str) -> ExitCo
 
     Exit 0: it goes on or has succeeded; 1: it has failed.
     """
-    from reconcile.cli.parts import parts_of, plan_named
+    from reconcile.cli.parts import nobody_works, parts_of, plan_named
     from reconcile.loop.reconciler import Reconciler
     from reconcile.report.progress import progress_lines, progress_of
 
     parts = parts_of(target)
     plan = plan_named(parts, name)
     reconciler = Reconciler(parts)
-    models = _changes(lambda: progress_of(reconciler.look(plan), wall_clock()), watch)
+
+    def look() -> Model:
+        model = progress_of(reconciler.look(plan), wall_clock())
+        return {**model, "problems": [*model["problems"], *nobody_works(parts, model["phase"])]}
+
+    models = _changes(look, watch)
     if watch and output == "text":
         model = _watched(models)
     else:

@@ -24,6 +24,8 @@ NAME = "3509939c.harvesterhci.io"
 DURATION = 15.0
 RENEW_WITHIN = 10.0
 RETRY = 2.0
+_SILENT = 120.0
+"""Seconds without a renewal after which a holder must be gone, whatever its clock says."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,6 +135,24 @@ class Election:
             "acquireTime": moment,
             "renewTime": moment,
         }
+
+
+def nobody_leads(cluster: Cluster, namespace: str, now: datetime) -> str:
+    """That nobody holds the lease, in words; empty where somebody does, or where it cannot be read."""
+    ref = Ref(api_version=LEASE.api_version, kind=LEASE.kind, namespace=namespace, name=NAME)
+    start = "so nothing goes on; start `upgradeplan run` or `upgradeplan apply`"
+    try:
+        lease = cluster.get(LEASE, ref).body
+    except NotFound:
+        return f"nobody has ever held {ref}, {start}"
+    except ClusterError:
+        return ""
+    holder, renewed = _holder(lease), str((lease.get("spec") or {}).get("renewTime") or "")
+    if not holder:
+        return f"nobody holds {ref}, {start}"
+    if renewed and (now - datetime.fromisoformat(renewed)).total_seconds() > _SILENT:
+        return f"{holder} holds {ref} and has been silent since {renewed}, {start}"
+    return ""
 
 
 def _holder(lease: Body) -> str:

@@ -36,6 +36,9 @@ class Replayed:
     problem: str | None = None
 
 
+NO_LINE = "is no line of a journal"
+
+
 def replay(path: Path, rendering: Rendering, plan: str | None = None) -> Iterator[Replayed]:
     """Each line of the journal in turn, of one plan or of all. Raises `Problems` where the file cannot be read."""
     bodies: dict[str, Any] = {}
@@ -45,7 +48,7 @@ def replay(path: Path, rendering: Rendering, plan: str | None = None) -> Iterato
             bodies |= line.get("bodies", {})
             found = _replayed(number, line, bodies, rendering)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            yield Replayed(line=number, problem=f"is no line of a journal: {error}")
+            yield Replayed(line=number, problem=f"{NO_LINE}: {error}")
             continue
         if plan is None or found.plan == plan:
             yield found
