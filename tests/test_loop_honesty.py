@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from loop_world import PRE, Small, upgrading, world
+from loop_world import PRE, Small, node, upgrading, world
+from rendering import machine, machine_plan
 
 from reconcile.cluster.errors import Away
 from reconcile.decide.plan import FAILED, SUCCEEDED
@@ -131,3 +132,10 @@ def test_a_node_in_trouble_stops_the_next_one() -> None:
 def ready(found: Small, name: str, status: str) -> None:
     conditions = [{"type": "Ready", "status": status}]
     found.patch(found.get("v1", "Node", name), {"status": {"conditions": conditions}}, "status")
+
+
+def test_a_node_that_joins_is_shown_where_the_others_start() -> None:
+    found = waiting_for_rancher()
+    found.scene.cluster.seed([node("n3"), machine("m-n3", "n3"), machine_plan("p-n3", "m-n3")])
+    found.rounds()
+    assert found.state("n3") == "ImagePreloaded"

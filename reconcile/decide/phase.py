@@ -31,6 +31,7 @@ def run(draft: Draft, phase: RenderedPhase, position: Position) -> Progress:
         missing = ", ".join(item.input for item in phase.pending)
         draft.waits.append(Wait(text=f"{missing} is not known yet", step=phase.phase.name))
         return Progress.BUSY
+    _seed_late(draft, phase)
     steps = [item for item in phase.steps if item.step.position is position]
     for fans_out, stretch in groupby(steps, key=lambda item: item.step.node is not None):
         items = list(stretch)
@@ -38,6 +39,14 @@ def run(draft: Draft, phase: RenderedPhase, position: Position) -> Progress:
         if progress is not Progress.DONE or phase.phase.name in draft.status.skipped:
             return progress
     return Progress.DONE
+
+
+def _seed_late(draft: Draft, phase: RenderedPhase) -> None:
+    """A node that has joined since then starts where the others did."""
+    for item in phase.steps:
+        if item.step.seed and draft.status.has_completed(key_of(item)):
+            for node in (name for name in draft.nodes if not draft.status.node_states.get(name)):
+                draft.status = draft.status.reset_node(node, item.step.seed.state)
 
 
 def repeat(draft: Draft, phase: RenderedPhase) -> Progress:
