@@ -178,6 +178,15 @@ class Small:
                 return done
         raise AssertionError("it is never reached")
 
+    def to_its_end(self) -> None:
+        """Everybody else does at once what is asked of them."""
+        for _ in range(40):
+            if self.rounds().over:
+                return
+            for item in self.all("Plan"):
+                self.end_plan(item["metadata"]["name"])
+        raise AssertionError(f"it is not over: {self.phase}")
+
     def restart(self) -> None:
         self.scene.reconciler = Reconciler(self.scene.parts)
 
@@ -292,4 +301,15 @@ def upgrading(*names: str, states: Mapping[str, str], **more: Any) -> Small:
         releaseMetadata=METADATA,
         nodeUpgradeStatuses={name: {"state": state} for name, state in states.items()},
     )
+    return found
+
+
+def waiting_for_rancher(**more: Any) -> Small:
+    """Two nodes at the start of a node upgrade of our own, that Rancher has been told of."""
+    found = upgrading("n1", "n2", states={}, **more)
+    found.set_status(currentPhase="ClusterUpgraded")
+    found.rounds()
+    found.end_plan("up-skip-manifest-apply")
+    found.rounds()
+    assert found.phase == "NodeUpgrading"
     return found

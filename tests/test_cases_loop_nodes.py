@@ -25,6 +25,7 @@ from loop_world import (
     longhorn,
     node,
     upgrading,
+    waiting_for_rancher,
     world,
 )
 from outsiders import Outsiders
@@ -55,13 +56,7 @@ def provisioned(*, paused: tuple[str, ...] = (), **more: Any) -> Small:
     spec: dict[str, Any] = {"version": "v1.8.0", **more}
     if paused:
         spec["nodeUpgradeOption"] = {"pauseNodes": list(paused)}
-    found = upgrading("n1", "n2", states={}, **spec)
-    found.set_status(currentPhase="ClusterUpgraded")
-    found.rounds()
-    found.end_plan("up-skip-manifest-apply")
-    found.rounds()
-    assert found.phase == "NodeUpgrading"
-    return found
+    return waiting_for_rancher(**spec)
 
 
 def drained() -> Small:
@@ -272,16 +267,6 @@ def test_ac_95_96_rancher_takes_the_last_acknowledgement() -> None:
 # ----------------------------------------------------------------------------------------------------------- cleanup
 
 
-def to_the_end(found: Small) -> None:
-    """From wherever it is in or after the node upgrade; everybody else does at once what is asked of them."""
-    for _ in range(20):
-        if found.rounds().over:
-            return
-        for item in found.all("Plan"):
-            found.end_plan(item["metadata"]["name"])
-    raise AssertionError(found.phase)
-
-
 def cleaned_up(**more: Any) -> Small:
     found = upgrading("n1", "n2", states={"n1": "PostDrained", "n2": "PostDrained"}, **more)
     found.set_status(currentPhase="CleanedUp")
@@ -291,7 +276,7 @@ def cleaned_up(**more: Any) -> Small:
 def test_ac_97_cleanup_of_nothing() -> None:
     found = world("n1", "n2", without=("KubeVirt", "ManagedChart", "Cluster"))
     found.set_status(currentPhase="CleanedUp", previousVersion="v1.7.1")
-    to_the_end(found)
+    found.to_its_end()
     assert found.phase == SUCCEEDED
 
 
@@ -313,13 +298,13 @@ def test_ac_98_99_104_only_what_is_ours_goes() -> None:
     found.create(job(kept[1], "up", "restore-vm"))
     found.create(job(PRE_JOB, "up", "pre-drain"))
     found.create(job(POST_JOB, "up", "post-drain"))
-    to_the_end(found)
+    found.to_its_end()
     assert found.jobs() == kept
 
 
 def test_ac_100_a_strategy_that_we_did_not_set_stays() -> None:
     found = cleaned_up()
-    to_the_end(found)
+    found.to_its_end()
     assert local(found)["rkeConfig"]["upgradeStrategy"] == STRATEGY
 
 
@@ -385,7 +370,7 @@ def test_fx_4_after_a_failed_node_the_hooks_stay_until_the_plan_is_deleted() -> 
     found.ask("n1", PRE, "x")
     found.rounds()
     found.end_job(PRE_JOB, failed=True)
-    to_the_end(found)
+    found.to_its_end()
     assert local(found)["rkeConfig"]["upgradeStrategy"] != STRATEGY
     assert found.plan["metadata"]["finalizers"] == [f"{PREFIX}upgradeplan-cleanup"]
     found.delete_plan()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from loop_world import PRE, Small, node, upgrading, world
+from loop_world import PRE, Small, node, upgrading, waiting_for_rancher, world
 from rendering import machine, machine_plan
 
 from reconcile.cluster.errors import Away
@@ -15,15 +15,6 @@ from reconcile.rehearsal.faults import Fault, Trouble
 
 def later(found: Small, **span: float) -> None:
     found.scene.clock.advance(timedelta(**span).total_seconds())
-
-
-def waiting_for_rancher() -> Small:
-    found = upgrading("n1", "n2", states={})
-    found.set_status(currentPhase="ClusterUpgraded")
-    found.rounds()
-    found.end_plan("up-skip-manifest-apply")
-    found.rounds()
-    return found
 
 
 def test_a_machine_that_rancher_never_picks_is_said_to_take_long() -> None:

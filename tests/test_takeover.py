@@ -65,15 +65,6 @@ def taken_over(state: str, phase: str = "NodeUpgrading", annotations: Json = ANN
     return found
 
 
-def to_its_end(found: Small) -> None:
-    for _ in range(15):
-        if found.rounds().over:
-            return
-        for item in found.all("Plan"):
-            found.end_plan(item["metadata"]["name"])
-    raise AssertionError(f"it is not over: {found.phase}")
-
-
 def borrowed(found: Small) -> dict[str, Any]:
     def spec(*where: str) -> Any:
         return found.get(*where)["spec"]
@@ -104,7 +95,7 @@ AS_IT_WAS = {
 
 def test_it_goes_back_when_the_plan_has_succeeded() -> None:
     found = taken_over("ImageCleaned", "CleanedUp")
-    to_its_end(found)
+    found.to_its_end()
     assert found.phase == SUCCEEDED
     assert borrowed(found) == AS_IT_WAS
     assert all(loan["returned"] for loan in found.status["borrowed"])
@@ -116,7 +107,7 @@ def test_it_goes_back_when_the_plan_is_deleted_be_it_before_we_have_looked(round
     for _ in range(rounds_before):
         found.round()
     found.delete_plan()
-    to_its_end(found)
+    found.to_its_end()
     assert found.get("management.harvesterhci.io/v1beta1", "UpgradePlan", "up") is None
     assert borrowed(found) == AS_IT_WAS
 
@@ -126,13 +117,13 @@ def test_without_bookkeeping_nothing_is_guessed() -> None:
     found = taken_over("ImagePreloaded", annotations={}, os="Harvester v1.7.1")
     found.round()
     found.delete_plan()
-    to_its_end(found)
+    found.to_its_end()
     assert borrowed(found) == {**AS_IT_WAS, "wait": "1800", "descheduler": False}
 
 
 def test_packaged_charts_are_let_go_again_although_another_manager_had_stopped_them() -> None:
     found = taken_over("ImageCleaned", "CleanedUp")
-    to_its_end(found)
+    found.to_its_end()
     assert "Initialize" not in str(found.status["steps"])
     assert found.status["steps"]["NodeUpgrade"]["records"]["UnskipManifests"]["state"] == "Completed"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from loop_world import PRE, STRATEGY, Small, upgrading, world
+from loop_world import PRE, STRATEGY, Small, waiting_for_rancher, world
 from rendering import plan
 
 from reconcile.decide.plan import FAILED, SUCCEEDED
@@ -23,11 +23,7 @@ def strategy(found: Small) -> Any:
 
 def failed_in_the_middle() -> Small:
     """Plan `up` has failed in its node upgrade; its hooks are on loan."""
-    found = upgrading("n1", "n2", states={})
-    found.set_status(currentPhase="ClusterUpgraded")
-    found.rounds()
-    found.end_plan("up-skip-manifest-apply")
-    found.rounds()
+    found = waiting_for_rancher()
     found.ask("n1", PRE, "first")
     found.rounds()
     found.end_job(PRE_JOB, failed=True)
@@ -62,15 +58,6 @@ def delete_first(found: Small) -> None:
     assert found.scene.cluster.store.find(first) is None
 
 
-def to_its_end(again: Small) -> None:
-    for _ in range(40):
-        if again.rounds().over:
-            return
-        for item in again.all("Plan"):
-            again.end_plan(item["metadata"]["name"])
-    raise AssertionError(again.phase)
-
-
 def test_the_second_plan_takes_the_loans_over_and_the_first_one_lets_go() -> None:
     again = second_under_way(failed_in_the_middle())
     hooks = strategy(again)
@@ -78,7 +65,7 @@ def test_the_second_plan_takes_the_loans_over_and_the_first_one_lets_go() -> Non
     assert strategy(again) == hooks  # Rancher still asks before each drain
     assert "stays with again, which gives it back" in str(again.events())
     again.set_status(currentPhase="CleanedUp")
-    to_its_end(again)
+    again.to_its_end()
     assert again.phase == SUCCEEDED
     assert strategy(again) == STRATEGY
 
@@ -86,7 +73,7 @@ def test_the_second_plan_takes_the_loans_over_and_the_first_one_lets_go() -> Non
 def test_the_second_plan_gives_back_what_stood_before_the_first() -> None:
     again = second_under_way(failed_in_the_middle())
     again.set_status(currentPhase="CleanedUp")
-    to_its_end(again)
+    again.to_its_end()
     assert strategy(again) == STRATEGY
     delete_first(again)
     assert strategy(again) == STRATEGY
@@ -99,7 +86,7 @@ def test_what_an_operator_has_put_there_in_between_is_what_goes_back() -> None:
     found.patch(cluster, {"spec": {"rkeConfig": {"upgradeStrategy": own}}})
     again = second_under_way(found)
     again.set_status(currentPhase="CleanedUp")
-    to_its_end(again)
+    again.to_its_end()
     assert strategy(again)["controlPlaneConcurrency"] == "3"
 
 
