@@ -130,3 +130,16 @@ def test_a_node_that_joins_is_shown_where_the_others_start() -> None:
     found.scene.cluster.seed([node("n3"), machine("m-n3", "n3"), machine_plan("p-n3", "m-n3")])
     found.rounds()
     assert found.state("n3") == "ImagePreloaded"
+
+
+def test_hooks_that_somebody_has_taken_away_are_missed() -> None:
+    """Field rules 2 and 13: without them Rancher goes on without asking."""
+    found = waiting_for_rancher()
+    assert found.condition("Degraded")["status"] == "False"
+    cluster = found.get("provisioning.cattle.io/v1", "Cluster", "local", "fleet-local")
+    stripped = {"controlPlaneDrainOptions": None, "workerDrainOptions": None}
+    found.patch(cluster, {"spec": {"rkeConfig": {"upgradeStrategy": stripped}}})
+    found.rounds()
+    assert found.condition("Degraded")["reason"] == "WaitingLong"
+    said = "Cluster fleet-local/local spec.rkeConfig.upgradeStrategy.controlPlaneDrainOptions is no longer as this plan"
+    assert said in found.condition("Degraded")["message"]

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from reconcile.borrow.claim import release_of
 from reconcile.borrow.give_back import plan_return
 from reconcile.borrow.loan import Loan, on_loan, settle
 from reconcile.decide.decision import GiveBack, Wait
 from reconcile.decide.draft import Draft
+from reconcile.diff.values import satisfies
 from reconcile.objects import FIELD_MANAGER
 from reconcile.probes.look import Unseen
 from reconcile.status.times import time_text
-from renderer.model.path import path_name
+from renderer.model.path import ABSENT, look_up, path_name
 from renderer.model.phase import Borrowed, Occasion
 from renderer.model.ref import Body, Ref
 from renderer.model.rendered import RenderedStep
@@ -36,6 +37,22 @@ def give_back(draft: Draft, item: RenderedStep, occasion: Occasion) -> bool:
         body = manifest.body if manifest else {}
         settled = _give(draft, ref, [loan for loan in loans if loan.ref == ref], body, spec, occasion) and settled
     return settled
+
+
+def changed_by_others(draft: Draft, steps: Iterable[RenderedStep]) -> Iterator[Wait]:
+    """Fields on loan that are no longer as we have set them: what they were to protect is not protected."""
+    for item in steps:
+        for loan in _open(draft.status.loans, item):
+            manifest = next((found for found in item.manifests if found.ref == loan.ref), None)
+            if manifest is None or not isinstance(manifest.spec, Borrowed):
+                continue
+            live, path = draft.world.look.get(loan.ref), loan.original.path
+            wanted = look_up(manifest.body, path)
+            loose = manifest.spec.union is not None or manifest.spec.raise_only or wanted is ABSENT
+            if loose or live is None or isinstance(live, Unseen) or satisfies(look_up(live, path), wanted):
+                continue
+            text = f"{loan.ref} {path_name(path)} is no longer as this plan has set it: somebody has changed it"
+            yield Wait(text=text, step=item.id, node=item.step.node, slow=True, refs=(loan.ref,))
 
 
 def orphaned(draft: Draft, known: Iterable[RenderedStep]) -> tuple[Loan, ...]:

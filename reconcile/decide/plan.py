@@ -9,6 +9,7 @@ from reconcile.decide.adopt import adopt
 from reconcile.decide.decision import Apply, Decision, Wait
 from reconcile.decide.draft import Draft
 from reconcile.decide.ending import end, set_finalizer
+from reconcile.decide.giving import changed_by_others
 from reconcile.decide.phase import repeat, run
 from reconcile.decide.step import Progress
 from reconcile.decide.world import PENDING, World
@@ -80,6 +81,7 @@ def _during(draft: Draft, phase: RenderedPhase) -> None:
         _progressing(draft)
         return
     _maintain(draft)
+    draft.waits += changed_by_others(draft, phase.steps)
     progress = run(draft, phase, Position.DURING)
     if progress is Progress.FAILED:
         _fail(draft, phase)
