@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from loop_world import PRE, Small, upgrading, world
+from loop_world import PRE, Small, waiting_for_rancher, world
 
 import reconcile.loop.reconciler as loop
 from reconcile.decide.decision import Decision, SetFinalizer
@@ -31,7 +31,7 @@ def worlds(monkeypatch: pytest.MonkeyPatch) -> list[World]:
 
 
 def draining() -> Small:
-    found = upgrading(states={"n1": "ImagePreloaded", "n2": "PostDrained"})
+    found = waiting_for_rancher()
     found.ask("n1", PRE, "x")
     found.rounds()
     return found
