@@ -143,6 +143,7 @@ def test_delete_of_an_object_with_a_finalizer_leaves_it_for_now(client: Cluster,
 ROLE_BINDING = Kind(
     api_version="rbac.authorization.k8s.io/v1", kind="RoleBinding", plural="rolebindings", namespaced=True
 )
+ACCOUNT = Kind(api_version="v1", kind="ServiceAccount", plural="serviceaccounts", namespaced=True)
 POD = Kind(api_version="v1", kind="Pod", plural="pods", namespaced=True)
 JOB = Kind(api_version="batch/v1", kind="Job", plural="jobs", namespaced=True)
 CONTAINERS = {"containers": [{"name": "main", "image": "i:1"}], "restartPolicy": "Never"}
@@ -150,7 +151,7 @@ ON_THE_HOST = {"hostNetwork": True}
 ROLE_REF = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "one"}
 FIXED: tuple[tuple[Kind, dict[str, Any], dict[str, Any], str], ...] = (
     (DEPLOYMENT, deployment("d", "x"), {"spec": {"selector": {"matchLabels": {"app": "other"}}}}, "spec.selector"),
-    (POD, {"spec": CONTAINERS}, {"spec": ON_THE_HOST}, "spec"),
+    (POD, {"spec": {**CONTAINERS, "serviceAccountName": "fixed"}}, {"spec": ON_THE_HOST}, "spec"),
     (JOB, {"spec": {"template": {"spec": CONTAINERS}}}, {"spec": {"template": {"spec": ON_THE_HOST}}}, "spec.template"),
     (SERVICE, {"spec": {"ports": [{"port": 80}]}}, {"spec": {"clusterIP": "10.0.0.77"}}, "spec.clusterIPs[0]"),
     (ROLE_BINDING, {"roleRef": ROLE_REF}, {"roleRef": {"name": "other"}}, "roleRef"),
@@ -159,6 +160,8 @@ FIXED: tuple[tuple[Kind, dict[str, Any], dict[str, Any], str], ...] = (
 
 def test_a_field_that_is_fixed_is_told_apart(client: Cluster, namespace: str) -> None:
     """Each kind has words of its own for it."""
+    account = {"metadata": {"name": "fixed", "namespace": namespace}}  # the default one comes too late for a Pod
+    client.create(ACCOUNT, {"apiVersion": "v1", "kind": "ServiceAccount", **account})
     for kind, made, patch, field in FIXED:
         metadata = {"name": "fixed", "namespace": namespace}
         client.create(kind, {**made, "apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata})
