@@ -14,7 +14,9 @@ import reconcile.loop.reconciler as loop
 from reconcile.decide.decision import Decision, SetFinalizer
 from reconcile.decide.plan import decide
 from reconcile.decide.world import World
+from reconcile.probes.look import Group, Unseen
 from reconcile.rehearsal.faults import Fault, Trouble
+from renderer.model.ref import Body
 
 
 @pytest.fixture
@@ -90,6 +92,32 @@ def test_a_rendering_that_nobody_approved_is_not_entered(worlds: list[World]) ->
     agreed = decide(replace(given, approved={"Initialize": "sha256:a"}, sealed={"Initialize": "sha256:a"}))
     assert agreed.status.phase == "Initializing"
     assert agreed.actions == (SetFinalizer(present=True),)
+
+
+def test_a_plan_goes_only_after_its_traces_could_be_searched_for(worlds: list[World]) -> None:
+    found = draining()
+    found.delete_plan()
+    found.rounds()
+    found.end_plan("up-skip-manifest-remove")
+    assert found.rounds().over
+    last, unseen = worlds[-1], Unseen(why="forbidden")
+    assert gone(decide(last))
+
+    class Blind:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(last.look, name)
+
+        def list(self, group: Group) -> tuple[Body, ...] | Unseen:
+            return unseen if group.kind == "Node" else last.look.list(group)
+
+    blind = decide(replace(last, look=Blind()))
+    assert not gone(blind)
+    mark = 'metadata.labels["plan.upgrade.cattle.io/up-skip-manifest-apply"]'
+    assert f"Node objects cannot be searched for {mark}: forbidden" in [wait.text for wait in blind.waits]
+
+
+def gone(found: Decision) -> bool:
+    return SetFinalizer(present=False) in found.actions
 
 
 def test_a_plan_that_could_not_be_read_is_not_gone() -> None:

@@ -159,6 +159,44 @@ def test_explaining_writes_nothing_and_an_absent_server_has_its_own_words() -> N
     model = absence_of("up", Away("connection refused").problem.message, NOW)
     validate(model)
     assert "connection refused" in "\n".join(explanation_lines(model))
+    unnamed = absence_of("", "connection refused", NOW)
+    heads = [next(explanation_lines(item)) for item in (model, unnamed)]
+    assert heads == [f"{who}: the API server does not say how far it is" for who in ("up", "UpgradePlan")]
+
+
+@pytest.mark.parametrize(
+    ("asked", "marks"),
+    [
+        ({"stall": ["image-import"]}, [" (longer than 1h)"]),
+        ({"stall": ["image-import"], "phase": "Dreaming"}, [" (somebody has to act)"]),
+    ],
+)
+def test_a_wait_says_how_long_it_may_take_or_that_somebody_has_to_act(asked: dict[str, Any], marks: list[str]) -> None:
+    phase = asked.pop("phase", "")
+    scene = theatre("three-node", **asked)
+    played(scene, 4)
+    if phase:
+        set_phase(scene, phase)
+        scene.reconciler.round(scene.name)
+    model = explained(scene)
+    validate(model)
+    waits = [line for line in explanation_lines(model) if line.startswith("  waits for ")]
+    assert [f" ({line.rpartition(' (')[2]}" for line in waits] == marks
+
+
+def set_phase(scene: Theatre, phase: str) -> None:
+    kind = workshop().catalog.kinds.row(API_VERSION, "UpgradePlan").kind
+    ref = Ref(api_version=API_VERSION, kind="UpgradePlan", name=scene.name)
+    scene.cluster.client().patch(kind, ref, {"status": {"currentPhase": phase}}, subresource="status")
+
+
+def test_a_plan_that_has_succeeded_has_nothing_to_do_next() -> None:
+    scene = theatre("three-node")
+    played(scene, 24)
+    model = explained(scene)
+    validate(model)
+    assert (model["phase"], model["next"]) == ("Succeeded", "")
+    assert [*explanation_lines(model)] == [f"{scene.name}: Succeeded: UpgradePlan has completed"]
 
 
 KUBECONFIG = """

@@ -28,6 +28,7 @@ def test_a_machine_that_rancher_never_picks_is_said_to_take_long() -> None:
     degraded = found.condition("Degraded")
     assert (degraded["status"], degraded["reason"]) == ("True", "WaitingLong")
     assert "Rancher has not asked to drain this node since 2026-01-01T00:00:0" in degraded["message"]
+    assert degraded["message"].endswith("Z, longer than 2h")
     found.ask("n1", PRE, "first")
     found.rounds()
     assert found.condition("Degraded")["status"] == "False"  # it goes on, and the other node's turn comes later
@@ -54,6 +55,7 @@ def test_a_repository_that_does_not_answer_is_said_to_take_long() -> None:
     found.rounds()
     assert found.condition("Degraded")["reason"] == "WaitingLong"
     assert "harvester-release.yaml" in found.condition("Degraded")["message"]
+    assert found.condition("Degraded")["message"].endswith(", longer than 15m")
 
 
 def test_an_ending_that_cannot_be_finished_is_degraded() -> None:

@@ -68,15 +68,16 @@ Action = Apply | Borrow | GiveBack | Remove | RemoveTrace | SetFinalizer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wait:
-    """Something that is waited for: which step, on which node, what, since when, and whether it takes too long.
+    """Something that is waited for: which step, on which node, what, and since when.
 
-    `unknown`: it could not be looked at.
+    `slow`: somebody has to act, be it that it takes longer than `limit` seconds. `unknown`: it could not be looked at.
     """
 
     text: str
     step: str = ""
     node: str | None = None
     since: datetime | None = None
+    limit: int | None = None
     slow: bool = False
     unknown: bool = False
     refs: tuple[Ref, ...] = ()

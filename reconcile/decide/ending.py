@@ -18,7 +18,7 @@ from reconcile.objects import PLAN_LABEL
 from reconcile.probes.look import Group, Unseen
 from reconcile.status.plan import PlanStatus, key_of
 from reconcile.status.record import StepRecord, StepState
-from renderer.model.path import ABSENT, look_up
+from renderer.model.path import ABSENT, look_up, path_name
 from renderer.model.phase import Occasion, Owned, Trace
 from renderer.model.ref import Body, Ref, ref_of
 from renderer.model.rendered import RenderedStep
@@ -115,7 +115,9 @@ def _remove_traces(draft: Draft, steps: list[RenderedStep]) -> bool:
 def _remove_trace(draft: Draft, trace: Trace) -> bool:
     found = draft.world.look.list(Group(api_version=trace.api_version, kind=trace.kind))
     if isinstance(found, Unseen):
-        return True  # not worth holding a plan for
+        text = f"{trace.kind} objects cannot be searched for {path_name(trace.path)}: {found.why}"
+        draft.waits.append(Wait(text=text))
+        return False
     bearers = [ref_of(body) for body in found if look_up(body, trace.path) is not ABSENT]
     draft.actions += [RemoveTrace(ref=ref, path=trace.path) for ref in bearers]
     return not bearers

@@ -15,7 +15,7 @@ from reconcile.decide.step import Progress
 from reconcile.decide.world import PENDING, World
 from reconcile.status.plan import PlanStatus, key_of, status_of
 from reconcile.status.record import StepState
-from reconcile.status.times import time_text
+from reconcile.status.times import span_text, time_text
 from renderer.model.path import look_up
 from renderer.model.phase import Occasion, Owned, Position
 from renderer.model.rendered import RenderedPhase
@@ -67,7 +67,8 @@ def _go_on(draft: Draft) -> None:
         if (draft.status.condition("Degraded") or {}).get("message") != message:
             draft.event("Warning", "ReconcileError", f"Pipeline error: {message}")
         draft.condition("Degraded", "True", "ReconcileError", message)
-        draft.waits.append(Wait(text=message, slow=True))
+        remedy = "no template has it; give the templates that the plan was begun with (--templates), or abort the plan"
+        draft.waits.append(Wait(text=f"{message}: {remedy}", slow=True))
         return
     draft.condition("Available", "True", "Executable")
     if phase == phases[place].phase.active:
@@ -249,7 +250,8 @@ def _is_degraded(draft: Draft) -> bool:
 
 def _said(wait: Wait) -> str:
     since = f" since {time_text(wait.since)}" if wait.since else ""
-    return f"{wait.step}: {wait.text}{since}"
+    limit = f", longer than {span_text(wait.limit)}" if wait.limit is not None else ""
+    return f"{wait.step}: {wait.text}{since}{limit}"
 
 
 def _kstatus(draft: Draft, *, ready: bool, moving: bool, stalled: bool, reason: str, message: str) -> None:

@@ -28,9 +28,9 @@ from renderer.model.probe import Gate, ObjectTarget, Severity
 from renderer.model.ref import Ref
 from renderer.model.rendered import RenderedStep
 
-_LONG = 7200.0
+_LONG = 7200
 """Seconds without any progress in a phase, after which a wait that has no limit of its own is said to take long."""
-_LONG_TO_READ = 900.0
+_LONG_TO_READ = 900
 """Seconds after which a document that could not be read is said to take long."""
 
 
@@ -106,9 +106,9 @@ class _Step:
             hold = self.step.hold
             self.draft.status = self.draft.status.with_node(self.step.node, hold.state, hold.reason, hold.message)
             self.draft.held.setdefault(hold.waiting, []).append(self.step.node)
-            return self._wait(f"{hold.waiting}: {self.step.node}", patient=True)
+            return self._wait(f"{hold.waiting}: {self.step.node}", limit=None)
         if (kept := admit()) is not None:
-            return self._wait(kept.text, patient=kept.patient)
+            return self._wait(kept.text, limit=None if kept.patient else _LONG)
         for capture in self.step.captures:
             value = self._captured(capture)
             if isinstance(value, Unseen):
@@ -177,8 +177,7 @@ class _Step:
                     self.draft.events.append(fetch.absent.event)
             else:
                 self.draft.progress = missing.why
-                slow = self.draft.world.attended(record.started) > _LONG_TO_READ
-                self._wait(missing.why, since=record, slow=slow)
+                self._wait(missing.why, since=record, limit=_LONG_TO_READ)
             return False
         return True
 
@@ -214,8 +213,7 @@ class _Step:
             took = self.draft.world.attended(record.started)
             if gate.timeout is not None and took > gate.timeout:
                 return replace(verdict, outcome=Outcome.FAILED, reason=f"{verdict.reason} after {gate.timeout} s")
-            slow = gate.slow_after is not None and took > gate.slow_after
-            self._wait(verdict.reason, verdict, slow=slow, since=record)
+            self._wait(verdict.reason, verdict, since=record, limit=gate.slow_after)
             self.draft.progress = self.draft.progress or gate.waiting or ""
         return verdict
 
@@ -275,21 +273,20 @@ class _Step:
         text: str,
         verdict: Verdict | None = None,
         *,
-        slow: bool = False,
         since: StepRecord | None = None,
-        patient: bool = False,
+        limit: int | None = _LONG,
     ) -> Progress:
-        """What has no start of its own waits since anything last moved in the phase, and for long after `_LONG`; unless
-        it is `patient`, since somebody wants it so or it is another node's turn."""
+        """What has no start of its own waits since anything last moved in the phase. Without a `limit` no wait is long:
+        somebody wants it so, or it is another node's turn."""
         start = since.started if since else self.draft.idle_since(self.item.phase)
-        stands = start is not None and not since and self.draft.world.attended(start) > _LONG
         self.draft.waits.append(
             Wait(
                 text=text,
                 step=self.item.id,
                 node=self.step.node,
                 since=start,
-                slow=slow or (stands and not patient),
+                limit=limit,
+                slow=limit is not None and start is not None and self.draft.world.attended(start) > limit,
                 unknown=verdict is not None and verdict.outcome is Outcome.UNKNOWN,
                 refs=verdict.offenders if verdict else (),
             )

@@ -75,7 +75,7 @@ def absence_of(plan: str, why: str, now: datetime) -> Model:
     return {
         "plan": plan,
         "phase": "",
-        "message": "",
+        "message": "the API server does not say how far it is",
         "waits": [],
         "problems": [],
         "at": time_text(now),
@@ -92,8 +92,8 @@ def causes_of(sight: Sight) -> tuple[Cause, ...]:
 
 
 def explanation_lines(model: Model) -> Iterator[str]:
-    said = f": {model['message']}" if model["message"] else ""
-    yield f"{model['plan']}: {model['phase'] or 'not begun'}{said}"
+    said = [text for text in (model["phase"], model["message"]) if text] or ["not begun"]
+    yield ": ".join([model["plan"] or "UpgradePlan", *said])
     yield from wait_lines(model)
     for cause in model["causes"]:
         since = f" since {cause['since']}" if cause["since"] else ""
@@ -104,7 +104,8 @@ def explanation_lines(model: Model) -> Iterator[str]:
         yield f"  problem: {problem}"
     for text in model["unread"]:
         yield f"  not looked at: {text}"
-    yield f"  next: {model['next']}"
+    if model["next"]:
+        yield f"  next: {model['next']}"
 
 
 def _look(done: Round, source: Source, now: datetime) -> tuple[Sight, tuple[str, ...]]:
@@ -143,6 +144,10 @@ def _model(cause: Cause) -> Model:
 
 
 def _next(progress: Model, causes: tuple[Cause, ...]) -> str:
-    if progress["phase"] == FAILED and not causes:
+    """What `status` says, but where that is to come here."""
+    if causes:
+        return causes[0].remedy
+    if progress["phase"] == FAILED:
         return f"kubectl describe upgradeplan {progress['plan']}"
-    return causes[0].remedy if causes else f"upgradeplan status {progress['plan']} --watch"
+    here = progress["next"] == f"upgradeplan explain {progress['plan']}"
+    return f"upgradeplan status {progress['plan']} --watch" if here else str(progress["next"])

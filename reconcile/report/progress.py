@@ -9,7 +9,7 @@ from typing import Any
 from reconcile.decide.decision import Wait
 from reconcile.loop.reconciler import Round
 from reconcile.status.plan import PlanStatus, status_of
-from reconcile.status.times import time_of, time_text
+from reconcile.status.times import span_text, time_of, time_text
 from renderer.model.rendered import RenderedPhase
 
 Model = dict[str, Any]
@@ -78,6 +78,7 @@ def _wait(wait: Wait, status: PlanStatus) -> Model:
         "node": wait.node or "",
         "text": wait.text,
         "since": time_text(since) if since else "",
+        "limit": wait.limit,
         "slow": wait.slow,
         "unknown": wait.unknown,
         "objects": [str(ref) for ref in wait.refs],
@@ -139,10 +140,15 @@ def progress_lines(model: Model) -> Iterator[str]:
 
 def wait_lines(model: Model) -> Iterator[str]:
     for wait in model["waits"]:
-        marks = " (longer than expected)" if wait["slow"] else " (could not be looked at)" if wait["unknown"] else ""
         since = f" since {wait['since']}" if wait["since"] else ""
         step = f"{wait['step']}: " if wait["step"] else ""
-        yield f"  waits for {step}{wait['text']}{since}{marks}"
+        yield f"  waits for {step}{wait['text']}{since}{_mark(wait)}"
+
+
+def _mark(wait: Mapping[str, Any]) -> str:
+    if wait["slow"]:
+        return f" (longer than {span_text(wait['limit'])})" if wait["limit"] is not None else " (somebody has to act)"
+    return " (could not be looked at)" if wait["unknown"] else ""
 
 
 def _because(node: Mapping[str, str]) -> str:

@@ -11,6 +11,13 @@ def time_text(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime(_FORM)
 
 
+def span_text(seconds: int) -> str:
+    """As a phase declares it: `15m`, `1h30m`."""
+    hours, rest = divmod(seconds, 3600)
+    parts = ((hours, "h"), (rest // 60, "m"), (rest % 60, "s"))
+    return "".join(f"{count}{unit}" for count, unit in parts if count) or "0s"
+
+
 def time_of(text: str) -> datetime:
     """With its time zone. Raises `ValueError`."""
     return datetime.fromisoformat(text)
