@@ -27,6 +27,7 @@ PLAN = "hvst-upgrade-864fh"
 IMAGE = f"VirtualMachineImage harvester-system/{PLAN}-iso"
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/harvester-system/leases/3509939c.harvesterhci.io"
 
+SERVER_VERSION = "/apis/harvesterhci.io/v1beta1/settings/server-version"
 REMOVAL = f"/apis/upgrade.cattle.io/v1/namespaces/cattle-system/plans/{PLAN}-skip-manifest-remove"
 
 pytestmark = pytest.mark.controlplane
@@ -228,6 +229,17 @@ def test_an_address_that_cannot_be_served_is_told(site: Site, address: str) -> N
         done = site.run("run", "--health-address", given)
     assert done.returncode == 2
     assert done.stderr.startswith(f"--health-address {given}: ")
+
+
+def test_a_cluster_that_is_too_old_is_refused_before_anything_is_written(site: Site) -> None:
+    site.plane.api.patch(SERVER_VERSION, {"value": "v1.7.0"})
+    site.plane.api.delete(f"{PLANS}/{PLAN}")
+    for words in (("run", "--health-address", ""), ("apply", str(EXAMPLE), "--yes")):
+        done = site.run(*words)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert done.stderr.startswith("Setting server-version: the cluster runs v1.7.0, and only v1.7.1 and newer ")
+    assert site.plane.api.get(PLANS)["items"] == []
+    assert site.plane.api.get(LEASE.rpartition("/")[0])["items"] == []
 
 
 # ---------------------------------------------------------------------------------------------- what an operator says

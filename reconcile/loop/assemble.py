@@ -79,6 +79,7 @@ def assemble_manager(given: Ingredients) -> Manager:
         queue=WorkQueue(given.clock, given.random),
         attention=attention,
         election=election,
+        oldest=str(given.workshop.catalog.values["oldestServerVersion"]),
         tell=given.tell,
         on_round=_both(log, given.on_round),
     )

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from threading import Event, Thread
-from typing import Any
+from typing import Any, TypeVar
 
 from reconcile.cluster.errors import Away, ClusterError, Throttled
 from reconcile.loop.attention import Attention
 from reconcile.loop.lease import RETRY, Election
 from reconcile.loop.queue import WorkQueue
 from reconcile.loop.reconciler import API_VERSION, Reconciler, Round
+from reconcile.loop.suitable import check_suitable
 from reconcile.observe.cached import CachedSource
 from reconcile.probes.look import Group, Unseen
 from renderer.model.ref import Ref
@@ -23,19 +24,23 @@ from renderer.model.ref import Ref
 _PLANS = Group(api_version=API_VERSION, kind="UpgradePlan")
 _AWAY_PAUSE = 1.0
 
+_Read = TypeVar("_Read")
+
 Tell = Callable[[str, Mapping[str, Any]], None]
 """Writes one log line: what happened, and its fields."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Running:
-    """What a manager is made of. `election` is None where nobody else can run."""
+    """What a manager is made of. `election` is None where nobody else can run. `oldest` is the oldest release that a
+    cluster may run for this program to begin."""
 
     reconciler: Reconciler
     source: CachedSource
     queue: WorkQueue
     attention: Attention
     election: Election | None
+    oldest: str
     tell: Tell
     on_round: Callable[[Round], None]
 
@@ -58,17 +63,12 @@ class Manager:
         return self._stopped.is_set()
 
     def run(self) -> None:
-        """Works in the caller's thread. Returns after `stop`."""
-        elections = Thread(target=self._hold_the_lease, name="lease", daemon=True)
-        elections.start()
+        """Works in the caller's thread until `stop`. Raises `Problems` on a cluster that it is not made for."""
         try:
-            self._work()
+            self._check_cluster()
+            self._stand_for_election()
         finally:
-            self._stopped.set()
             self._running.source.stop()
-            elections.join(timeout=2 * RETRY)
-            if self._running.election:
-                self._running.election.release()
 
     def stop(self) -> None:
         """Asks it to end; may be called from a signal handler."""
@@ -85,6 +85,22 @@ class Manager:
         for name in self._running.reconciler.active:
             self._running.queue.add(name)
 
+    def _check_cluster(self) -> None:
+        unchecked = self._patiently(lambda: check_suitable(self._running.source, self._running.oldest))
+        if unchecked:
+            self._running.tell("not checked", {"why": unchecked})
+
+    def _stand_for_election(self) -> None:
+        elections = Thread(target=self._hold_the_lease, name="lease", daemon=True)
+        elections.start()
+        try:
+            self._work()
+        finally:
+            self._stopped.set()
+            elections.join(timeout=2 * RETRY)
+            if self._running.election:
+                self._running.election.release()
+
     def _work(self) -> None:
         while not self._stopped.is_set() and not self._leads():
             self._stopped.wait(RETRY / 4)
@@ -97,16 +113,23 @@ class Manager:
 
     def _first_plans(self) -> None:
         """Every plan there is; those that come later are brought by the watch."""
+        plans = self._patiently(lambda: self._running.source.list(_PLANS))
+        for plan in () if plans is None or isinstance(plans, Unseen) else plans:
+            self._running.queue.add(str(plan["metadata"]["name"]))
+
+    def _patiently(self, read: Callable[[], _Read]) -> _Read | None:
+        """What is read, however long the API server is away; None once we are to stop."""
+        said = ""
         while not self._stopped.is_set():
             try:
-                plans = self._running.source.list(_PLANS)
-            except ClusterError:
+                return read()
+            except ClusterError as error:
                 self._running.attention.lost()
+                if said != error.problem.message:
+                    said = error.problem.message
+                    self._running.tell("away", {"why": said})
                 self._stopped.wait(_AWAY_PAUSE)
-                continue
-            for plan in () if isinstance(plans, Unseen) else plans:
-                self._running.queue.add(str(plan["metadata"]["name"]))
-            return
+        return None
 
     def _round(self, name: str) -> None:
         running = self._running

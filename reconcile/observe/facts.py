@@ -18,7 +18,7 @@ _GROUPS: tuple[tuple[Group, str], ...] = (
     (Group(api_version="cluster.x-k8s.io/v1beta1", kind="Machine", namespace="fleet-local"), ""),
     (MACHINE_PLANS, MACHINE_PLAN_FIELDS),
 )
-_SERVER_VERSION = Ref(api_version=_HARVESTER, kind="Setting", name="server-version")
+SERVER_VERSION = Ref(api_version=_HARVESTER, kind="Setting", name="server-version")
 
 
 def gather(source: Source, plan: Body) -> tuple[Body, ...]:
@@ -40,9 +40,9 @@ def gather(source: Source, plan: Body) -> tuple[Body, ...]:
 def _refs(spec: Mapping[str, Any]) -> tuple[Ref, ...]:
     version = spec.get("version")
     if not version:
-        return (_SERVER_VERSION,)
+        return (SERVER_VERSION,)
     wanted = Ref(api_version=_HARVESTER, kind="Version", namespace="harvester-system", name=version)
-    return (_SERVER_VERSION, wanted)
+    return (SERVER_VERSION, wanted)
 
 
 def _unread(what: str, unseen: Unseen) -> Problems:

@@ -72,7 +72,8 @@ def _previous(found: Reading, plans: Reading | None, objects: Reading | None) ->
     inputs, _ = tell_apart(found.documents, plan=_documents(plans), cluster=_documents(objects), release=())
     status = inputs.plan.body.get("status") if inputs.plan else None
     recorded = status.get("previousVersion") if isinstance(status, Mapping) else None
-    versions = (recorded, *(source.body.get("value") for source in inputs.objects if _is_server_version(source)))
+    settings = [source.body for source in inputs.objects if _is_server_version(source)]
+    versions = (recorded, *(body.get(key) for body in settings for key in ("value", "default")))
     return next((version for version in versions if version and isinstance(version, str)), None)
 
 
