@@ -90,6 +90,16 @@ def test_what_the_status_has_recorded_wins_over_the_objects() -> None:
     assert rendered.body("NodeUpgrade/Provision")["spec"]["kubernetesVersion"] == "v1.35.9+rke2r1"
 
 
+def test_an_image_that_the_status_names_in_the_older_form_is_the_one_of_that_name() -> None:
+    """AC-40: earlier managers recorded `namespace/name`."""
+    status = {"isoImageID": "harvester-system/older-name", "previousVersion": "v1.7.1"}
+    rendered = render_made(*three_nodes(given_plan=plan(version="v1.8.0", status=status)))
+    gate = rendered.step("ISODownload/Image").step.gates[0]
+    assert str(gate.probe.target.ref) == "VirtualMachineImage harvester-system/older-name"  # type: ignore[union-attr]
+    (volume,) = rendered.body("RepoCreate/Deployment")["spec"]["template"]["spec"]["volumes"]
+    assert volume["persistentVolumeClaim"] == {"claimName": "older-name"}
+
+
 # ------------------------------------------------------------------------------------------------------- 3.3 RepoCreate
 
 
