@@ -59,6 +59,7 @@ def case_25() -> Small:
 
 
 def test_case_25_two_nodes_pre_drain() -> None:
+    """Case 91 of the periphery too: node-a is being drained, Rancher asks for node-b, and node-b gets no Job."""
     found = case_25()
     found.rounds()
     assert found.jobs() == ["hvst-upgrade-pair-node-upgrade-pre-drain-node-a"]

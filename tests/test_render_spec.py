@@ -221,7 +221,7 @@ def test_where_the_release_and_the_image_lists_are_read() -> None:
     archive = "/harvester-iso/bundle/harvester/images-lists-archive"
     assert previous.path == f"{archive}/v1.7.1/image_list_all.txt"
     assert current.path == f"{archive}/current/image_list_all.txt"
-    assert (previous.non_empty, current.non_empty) == (False, True)  # F3: an empty `current` would be everything
+    assert (previous.non_empty, current.non_empty) == (False, True)  # case 88 of the periphery
     for each in (previous, current):
         assert each.absent
         assert each.absent.event
