@@ -35,6 +35,7 @@ from theatre import theatre
 from reconcile.decide.plan import FAILED, SUCCEEDED
 from reconcile.rehearsal.client import no_hook
 from reconcile.rehearsal.faults import Fault, Trouble
+from reconcile.status.nodes import ORDINALS
 
 PRE_JOB, POST_JOB = "up-node-upgrade-pre-drain-n1", "up-node-upgrade-post-drain-n1"
 SINGLE_JOB = "up-node-upgrade-single-node-upgrade-n1"
@@ -181,9 +182,11 @@ def test_ac_81_83_post_drain_comes_after_the_answer() -> None:
 
 
 def test_ac_84_85_a_node_that_waits_for_its_reboot_is_not_acknowledged() -> None:
+    """Case 92 of the periphery, where the OS is another one; where it is the same, FX-9."""
     found = rebooting()
     assert found.state("n1") == "WaitingReboot"
     assert found.annotation("n1", POST_HOOK) is None
+    assert found.get("v1", "Node", "n1")["metadata"]["annotations"] == {f"{PREFIX}pendingOSImage": NEW_OS}
     found.reboot("n1")
     found.rounds()
     assert found.state("n1") == "PostDrained"
@@ -210,6 +213,24 @@ def test_ac_87_another_value_is_answered_and_the_job_is_not_repeated() -> None:
 
 
 # ----------------------------------------------------------------------------------------------------- the node upgrade
+
+ENDED, BROKEN = ("PostDrained", "SingleNodeUpgraded"), ("PreDrainFailed", "PostDrainFailed", "SingleNodeUpgradeFailed")
+ON_THE_WAY = ("ImagePreloading", "ImagePreloaded", "ImagePreloadFailed", "UpgradePaused")
+ON_THE_WAY += ("PreDraining", "SingleNodeUpgrading", "PreDrained", "PostDraining", "WaitingReboot")
+ON_THE_WAY += ("ImageCleaning", "ImageCleaned", "ImageCleanFailed")
+
+
+def test_ac_26_which_states_end_a_nodes_upgrade() -> None:
+    """Seen by where the phase goes when another manager has left its last node so; alone where only a node alone is
+    in that state."""
+    reached: dict[str, set[str]] = {}
+    for state in ORDINALS:
+        only = state.startswith("SingleNode")
+        found = upgrading(states={"n1": state} if only else {"n1": state, "n2": "PostDrained"})
+        found.set_status(singleNode="n1" if only else None)
+        found.rounds()
+        reached.setdefault(found.phase, set()).add(state)
+    assert reached == {"CleaningUp": {*ENDED}, FAILED: {*BROKEN}, "NodeUpgrading": {*ON_THE_WAY}}
 
 
 def test_ac_88_a_cluster_that_was_told_is_not_told_again() -> None:
@@ -428,6 +449,8 @@ def test_fx_8_an_unreachable_kubelet_is_asked_again() -> None:
 
 
 def test_fx_9_the_same_os_needs_a_new_boot() -> None:
+    """Case 92 of the periphery. Ours differs: an OS string that is equal already is no proof, and not answered at
+    once."""
     found = upgrading("n1", "n2", states={"n2": "PostDrained"}, more=[node("n1", os=NEW_OS)])
     found.set_status(provisionGeneration=5)
     found.ask("n1", PRE, "a")

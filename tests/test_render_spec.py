@@ -90,6 +90,16 @@ def test_what_the_status_has_recorded_wins_over_the_objects() -> None:
     assert rendered.body("NodeUpgrade/Provision")["spec"]["kubernetesVersion"] == "v1.35.9+rke2r1"
 
 
+def test_an_image_that_the_status_names_in_the_older_form_is_the_one_of_that_name() -> None:
+    """AC-40: earlier managers recorded `namespace/name`."""
+    status = {"isoImageID": "harvester-system/older-name", "previousVersion": "v1.7.1"}
+    rendered = render_made(*three_nodes(given_plan=plan(version="v1.8.0", status=status)))
+    gate = rendered.step("ISODownload/Image").step.gates[0]
+    assert str(gate.probe.target.ref) == "VirtualMachineImage harvester-system/older-name"  # type: ignore[union-attr]
+    (volume,) = rendered.body("RepoCreate/Deployment")["spec"]["template"]["spec"]["volumes"]
+    assert volume["persistentVolumeClaim"] == {"claimName": "older-name"}
+
+
 # ------------------------------------------------------------------------------------------------------- 3.3 RepoCreate
 
 
@@ -211,7 +221,7 @@ def test_where_the_release_and_the_image_lists_are_read() -> None:
     archive = "/harvester-iso/bundle/harvester/images-lists-archive"
     assert previous.path == f"{archive}/v1.7.1/image_list_all.txt"
     assert current.path == f"{archive}/current/image_list_all.txt"
-    assert (previous.non_empty, current.non_empty) == (False, True)  # F3: an empty `current` would be everything
+    assert (previous.non_empty, current.non_empty) == (False, True)  # case 88 of the periphery
     for each in (previous, current):
         assert each.absent
         assert each.absent.event

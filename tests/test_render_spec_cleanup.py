@@ -60,7 +60,7 @@ def test_the_cleanup_plan() -> None:
     ],
 )
 def test_what_is_purged(previous: list[str], current: list[str], expected: str | None) -> None:
-    """Cases 85 and 88 of the periphery."""
+    """Case 85 of the periphery."""
     assert purged(previous, current) == expected
 
 
