@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
 
 import pytest
 from endings import End, assert_same, end_of
 from theatre import START, play_through_kills, settle, theatre, workshop
 
 from reconcile.cluster.errors import Away
-from reconcile.loop.lease import LEASE, NAME, Election, Guarded
+from reconcile.loop.attention import Attention
+from reconcile.loop.lease import LEASE, NAME, OUTAGES, Election, Guarded
 from reconcile.loop.reconciler import Reconciler
 from reconcile.loop.rendering import Rendering
 from reconcile.observe.source import DirectSource
-from reconcile.rehearsal.client import Moment, no_hook
+from reconcile.rehearsal.client import EmbeddedClient, Moment, no_hook
 from reconcile.rehearsal.requests import Request
 from reconcile.rehearse.rehearsal import Theatre
 from renderer.model.ref import Ref
@@ -35,13 +38,23 @@ class Loop:
     paused: bool = False
     over: bool = False
     looked: float = float("-inf")
+    client: EmbeddedClient = field(init=False)
+    attention: Attention = field(init=False)
     election: Election = field(init=False)
     reconciler: Reconciler = field(init=False)
 
     def __post_init__(self) -> None:
         scene, shop = self.scene, workshop()
-        client = scene.cluster.client(on_write=self._wrote)
-        self.election = Election(client, NAMESPACE, self.identity, clock=self.clock, now=scene.clock.now)
+        client = self.client = scene.cluster.client(on_write=self._wrote)
+        self.attention = Attention(scene.clock.now)
+        self.election = Election(
+            client,
+            NAMESPACE,
+            self.identity,
+            clock=self.clock,
+            now=scene.clock.now,
+            attention=self.attention,
+        )
         parts = replace(
             scene.parts,
             cluster=Guarded(client, self.election.leads),
@@ -179,6 +192,59 @@ def test_a_lease_that_was_given_up_is_free_at_once() -> None:
     assert (first.election.leads(), holder(scene)) == (False, "")
     assert second.election.attempt()
     assert holder(scene) == "second"
+
+
+def test_what_one_leader_has_missed_the_next_one_does_not_count() -> None:
+    """Neither an outage that the first has seen, nor the time in which nobody led."""
+    scene = theatre(EXAMPLE, on_write=no_hook)
+    first, began = Loop("first", scene), scene.clock.now()
+    first.election.attempt()
+    assert OUTAGES not in lease_annotations(scene)
+    client = first.client
+    client.faults.away(600)
+    first.election.attempt()
+    assert first.election.why
+    scene.clock.advance(600)
+    for _ in range(2):  # it is found with the one, and told with the next
+        first.election.attempt()
+    assert attended(first, began) == 0
+    scene.clock.advance(5)
+    first.election.release()  # and then nobody is there for an hour
+    scene.clock.advance(3600)
+    second = Loop("second", scene)
+    assert attended(second, began) == 4205
+    assert second.election.attempt()
+    assert attended(second, began) == 5
+    scene.clock.advance(100)
+    assert attended(second, began) == 105
+    for _ in range(2):
+        second.election.attempt()
+    third = Loop("third", scene)
+    second.election.release()
+    assert third.election.attempt()
+    assert attended(third, began) == 105
+
+
+def test_what_is_no_outage_is_passed_over() -> None:
+    scene = theatre(EXAMPLE, on_write=no_hook)
+    first = Loop("first", scene)
+    tick(scene, (first,))
+    first.election.release()
+    told = "x 2026-01-01T00:00:00/2026-01-02T00:00:00 2027-01-01T00:00:00+00:00/2026-01-01T00:00:00+00:00 a/b/c /"
+    scene.cluster.client().patch(LEASE, REF, {"metadata": {"annotations": {OUTAGES: told}}})
+    second = Loop("second", scene)
+    assert second.election.attempt()
+    assert attended(second, START) == (scene.clock.now() - START).total_seconds()
+
+
+def attended(loop: Loop, since: datetime) -> float:
+    return loop.attention.attended(since)
+
+
+def lease_annotations(scene: Theatre) -> Any:
+    lease = scene.cluster.store.find(REF)
+    assert lease is not None
+    return lease["metadata"].get("annotations") or {}
 
 
 def test_the_lease_changes_hands_again_and_again(alone: End) -> None:

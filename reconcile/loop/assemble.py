@@ -52,10 +52,17 @@ def assemble_manager(given: Ingredients) -> Manager:
     kinds = given.workshop.catalog.kinds
     election = None
     cluster = given.cluster
-    if given.lease_namespace:
-        election = Election(given.cluster, given.lease_namespace, given.identity, clock=given.clock, now=given.now)
-        cluster = Guarded(given.cluster, election.leads)
     attention = Attention(given.now)
+    if given.lease_namespace:
+        election = Election(
+            given.cluster,
+            given.lease_namespace,
+            given.identity,
+            clock=given.clock,
+            now=given.now,
+            attention=attention,
+        )
+        cluster = Guarded(given.cluster, election.leads)
     made: list[Manager] = []
 
     def changed(ref: Ref) -> None:

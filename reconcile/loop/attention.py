@@ -1,12 +1,17 @@
-"""Which time counts: not that in which the API server was away. A cluster that upgrades itself is away now and then."""
+"""Which time counts: not that in which the API server was away, or in which no loop ran. A cluster that upgrades itself
+is away now and then."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 from threading import Lock
 
 _KEPT = timedelta(days=2)
+_REMEMBERED = 50
+"""Outages that are handed on; the oldest ones are forgotten first."""
+
+Outage = tuple[datetime, datetime]
 
 
 class Attention:
@@ -15,7 +20,7 @@ class Attention:
     def __init__(self, now: Callable[[], datetime]) -> None:
         self._now = now
         self._lock = Lock()
-        self._outages: list[tuple[datetime, datetime]] = []
+        self._outages: tuple[Outage, ...] = ()
         self._away_since: datetime | None = None
 
     def lost(self) -> None:
@@ -26,12 +31,22 @@ class Attention:
     def found(self) -> None:
         """It answers (again)."""
         with self._lock:
-            if self._away_since is None:
-                return
-            now = self._now()
-            self._outages = [(start, end) for start, end in self._outages if now - end < _KEPT]
-            self._outages.append((self._away_since, now))
-            self._away_since = None
+            since, self._away_since = self._away_since, None
+        if since is not None:
+            self._add((since, self._now()))
+
+    def missed(self, since: datetime) -> None:
+        """Nobody has looked from then until now."""
+        self._add((since, self._now()))
+
+    def recall(self, text: str) -> None:
+        """Outages that another loop has seen, as it has `told` them. What is no such text is passed over."""
+        self._add(*(outage for part in text.split() if (outage := _outage_of(part)) is not None))
+
+    def told(self) -> str:
+        """The outages for the next loop: intervals of ISO 8601, a space between them."""
+        with self._lock:
+            return " ".join(f"{start.isoformat()}/{end.isoformat()}" for start, end in self._outages)
 
     @property
     def away_since(self) -> datetime | None:
@@ -39,9 +54,35 @@ class Attention:
             return self._away_since
 
     def attended(self, since: datetime) -> float:
-        """Seconds from `since` to now in which the API server was there."""
+        """Seconds from `since` to now in which the API server was there, and somebody looked."""
         with self._lock:
             now = self._now()
-            outages = [*self._outages, *([(self._away_since, now)] if self._away_since else [])]
+            away = ((self._away_since, now),) if self._away_since else ()
+            outages = _merged((*self._outages, *away))
         lost = sum((end - max(start, since)).total_seconds() for start, end in outages if end > since)
         return max(0.0, (now - since).total_seconds() - lost)
+
+    def _add(self, *outages: Outage) -> None:
+        with self._lock:
+            recent = self._now() - _KEPT
+            known = (*self._outages, *(outage for outage in outages if outage[0] < outage[1]))
+            self._outages = _merged(outage for outage in known if outage[1] > recent)[-_REMEMBERED:]
+
+
+def _merged(outages: Iterable[Outage]) -> tuple[Outage, ...]:
+    """In their order, those that overlap as one."""
+    found: list[Outage] = []
+    for start, end in sorted(outages):
+        if found and start <= found[-1][1]:
+            found[-1] = (found[-1][0], max(found[-1][1], end))
+        else:
+            found.append((start, end))
+    return tuple(found)
+
+
+def _outage_of(text: str) -> Outage | None:
+    try:
+        start, end = (datetime.fromisoformat(part) for part in text.split("/"))
+    except ValueError:
+        return None
+    return (start, end) if start.tzinfo and end.tzinfo else None

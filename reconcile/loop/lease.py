@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from reconcile.cluster.errors import AlreadyExists, Away, ClusterError, Conflict, NotFound
 from reconcile.cluster.permission import Permission
 from reconcile.cluster.protocol import Answer, Cluster, Listing, Propagation, Selection, Verdict, Window
+from reconcile.loop.attention import Attention
 from reconcile.objects import FIELD_MANAGER
 from renderer.model.ref import Body, Kind, Ref
 
@@ -24,6 +25,8 @@ NAME = "3509939c.harvesterhci.io"
 DURATION = 15.0
 RENEW_WITHIN = 10.0
 RETRY = 2.0
+OUTAGES = "management.harvesterhci.io/outages"
+"""The Lease's annotation by which one leader tells the next in which time nobody could look."""
 _SILENT = 120.0
 """Seconds without a renewal after which a holder must be gone, whatever its clock says."""
 
@@ -37,7 +40,9 @@ class _Seen:
 
 
 class Election:
-    """One contender, used from one thread; `leads` from any. `clock` is monotonic, `now` is for the Lease's times."""
+    """One contender, used from one thread; `leads` from any. `clock` is monotonic, `now` is for the Lease's times.
+
+    `attention` is told when the API server does not answer, and in which time nobody led."""
 
     def __init__(
         self,
@@ -47,7 +52,9 @@ class Election:
         *,
         clock: Callable[[], float],
         now: Callable[[], datetime],
+        attention: Attention,
     ) -> None:
+        self._attention = attention
         self._cluster = cluster
         self._ref = Ref(api_version=LEASE.api_version, kind=LEASE.kind, namespace=namespace, name=NAME)
         self._identity = identity
@@ -55,6 +62,7 @@ class Election:
         self._now = now
         self._held_until = float("-inf")
         self._seen: _Seen | None = None
+        self._away = False
         self.why = ""
         """Why the last attempt did not have the lease; empty if it did."""
 
@@ -69,7 +77,13 @@ class Election:
             self.why = self._attempt()
         except ClusterError as error:
             self.why = error.problem.message
+            if isinstance(error, Away):
+                self._away = True
+                self._attention.lost()
             return self.leads()
+        if self._away:
+            self._away = False
+            self._attention.found()
         self._held_until = float("-inf") if self.why else started + RENEW_WITHIN
         return not self.why
 
@@ -93,11 +107,21 @@ class Election:
             return self._create()
         if _holder(lease) not in ("", self._identity) and not self._has_run_out(lease):
             return f"{_holder(lease)} leads"
+        self._learn(lease)
         try:
             self._write(lease, self._identity, int(DURATION))
         except Conflict:
             return "another one was quicker"
         return ""
+
+    def _learn(self, lease: Body) -> None:
+        """From one that another loop has written: what it has missed, and when it was last there."""
+        if _holder(lease) == self._identity:
+            return
+        self._attention.recall(str((lease["metadata"].get("annotations") or {}).get(OUTAGES) or ""))
+        renewed = str((lease.get("spec") or {}).get("renewTime") or "")
+        if renewed and self._now() - datetime.fromisoformat(renewed) > timedelta(seconds=DURATION):
+            self._attention.missed(datetime.fromisoformat(renewed))
 
     def _create(self) -> str:
         metadata = {"name": self._ref.name, "namespace": self._ref.namespace}
@@ -120,7 +144,8 @@ class Election:
     def _write(self, lease: Body, holder: str, duration: int) -> None:
         spec = lease.get("spec") or {}
         transitions = int(spec.get("leaseTransitions") or 0) + (_holder(lease) != self._identity)
-        metadata = {"resourceVersion": lease["metadata"]["resourceVersion"]}
+        told = {"annotations": {OUTAGES: self._attention.told() or None}}
+        metadata = {"resourceVersion": lease["metadata"]["resourceVersion"], **told}
         wanted = self._spec(holder, duration, transitions)
         if _holder(lease) == holder and spec.get("acquireTime"):
             wanted["acquireTime"] = spec["acquireTime"]
