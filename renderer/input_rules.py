@@ -75,9 +75,20 @@ def input_problems(inputs: Inputs) -> list[Problem]:
 
 
 def plan_problems(plan: Source) -> list[Problem]:
-    """By the CustomResourceDefinition, as if the plan were created now; and its name."""
-    found = [*schema_problems(plan, PLAN_SCHEMA), *_plan_name_problems(plan)]
+    """By the CustomResourceDefinition, as if the plan were created now; its name, and how it names an image."""
+    found = [*schema_problems(plan, PLAN_SCHEMA), *_plan_name_problems(plan), *_image_problems(plan)]
     return sorted(found, key=lambda problem: problem.line or 0)
+
+
+def unusable_image(plan: Mapping[str, Any]) -> str | None:
+    """Why no image can be found by what the plan names (periphery, case 41); None where one can. A plan that an earlier
+    manager has begun may say `namespace/name`: the image that its status has recorded is meant then."""
+    spec, status = plan.get("spec"), plan.get("status")
+    image = spec.get("image") if isinstance(spec, Mapping) else None
+    recorded = status.get("isoImageID") if isinstance(status, Mapping) else None
+    if not isinstance(image, str) or not image or recorded or _is_object_name(image):
+        return None
+    return f"{image!r} is not a name that a VirtualMachineImage of harvester-system can have"
 
 
 def object_problems(source: Source) -> list[Problem]:
@@ -104,6 +115,11 @@ def _plan_name_problems(plan: Source) -> Iterator[Problem]:
     elif isinstance(name, str) and (message := _plan_name_message(name)):
         remedy = f"write a shorter, plainer name, such as {_plain_name(name)}"
         yield plan.problem("InvalidName", message, ("metadata", "name"), remedy=remedy)
+
+
+def _image_problems(plan: Source) -> Iterator[Problem]:
+    if message := unusable_image(plan.body):
+        yield plan.problem("InvalidName", message, ("spec", "image"), remedy="write the image's metadata.name alone")
 
 
 def _plan_name_message(name: str) -> str | None:

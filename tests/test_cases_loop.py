@@ -277,16 +277,28 @@ def test_ac_38_an_adopted_image_that_is_missing_is_waited_for() -> None:
 
 
 def test_ac_40_an_image_of_another_namespace_is_not_taken() -> None:
-    """The old form, `namespace/name`, is superseded: it names no image, neither there nor here. Case 41 of the
-    periphery wants it refused at admission already; without that the plan waits and says for what."""
+    """The old form, `namespace/name`, is superseded: it names no image, neither there nor here (case 41 of the
+    periphery)."""
     there, here = image("given", "True"), image("given", "True")
     there = {**there, "metadata": {**there["metadata"], "namespace": "default"}}
-    found = world(more=[there, here], image="default/given")
-    done = found.rounds()
-    assert found.phase == "ISODownloading"
-    assert done.decision
-    missing = "VirtualMachineImage harvester-system/default/given does not exist"
-    assert [wait.text for wait in done.decision.waits] == [missing]
+    found = world(more=[there, here])
+    found.create(plan("other", image="default/given"))
+    done = found.scene.reconciler.round("other")
+    message = "spec.image: 'default/given' is not a name that a VirtualMachineImage of harvester-system can have"
+    assert done.problems == (message,)
+    refused = found.get("management.harvesterhci.io/v1beta1", "UpgradePlan", "other")
+    [degraded] = refused["status"]["conditions"]
+    assert (degraded["type"], degraded["message"]) == ("Degraded", message)
+    assert "currentPhase" not in refused["status"]
+
+
+def test_ac_40_the_image_that_an_earlier_manager_has_recorded_is_the_one() -> None:
+    recorded = {"isoImageID": "harvester-system/given"}
+    found = world(more=[image("given", "True")], given=plan(image="harvester-system/given", status=recorded))
+    found.set_status(currentPhase="ISODownloading", previousVersion="v1.7.1", **recorded)
+    found.rounds()
+    assert found.phase == "RepoCreating"
+    assert found.status["isoImageID"] == "harvester-system/given"  # once recorded it stays as it is
 
 
 def repo_creating(desired: int, available: int) -> Small:

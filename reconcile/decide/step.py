@@ -155,7 +155,8 @@ class _Step:
             return self._wait(actions)
         self._seed()
         for path, value in self.item.records:
-            self.draft.status = self.draft.status.with_field(path, value)
+            if self.draft.status.field(path) is None:  # what is recorded once stays
+                self.draft.status = self.draft.status.with_field(path, value)
         if actions:
             self.draft.actions += actions
             return Progress.BUSY

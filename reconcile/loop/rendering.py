@@ -9,6 +9,8 @@ from reconcile.status.plan import PlanStatus
 from renderer.catalog.load import Catalog
 from renderer.context.facts import Facts
 from renderer.digest import digest_of
+from renderer.errors import problem
+from renderer.input_rules import unusable_image
 from renderer.model.ref import Body
 from renderer.model.rendered import RenderedPlan
 from renderer.render.kept import KeptSteps
@@ -64,6 +66,9 @@ class Rendering:
             spec_fields=self._spec_fields,
             retry=_retry(plan),
         )
+        if message := unusable_image(plan):
+            remedy = "spec.image cannot be changed: delete the plan, and create one that has the image's name alone"
+            raise problem("InvalidName", f"spec.image: {message}", remedy=remedy)
         if status is None:
             return render(self.catalog, self._templates, facts)
         kept = self._kept.setdefault(str(plan["metadata"]["name"]), KeptSteps())

@@ -47,7 +47,7 @@ def context_of(facts: Facts) -> Context:
     release = _release(facts)
     version = _version(facts)
     tag, repo_tag = _tags(plan, release, previous)
-    image = plan["spec"]["image"] or _image_in_status(facts) or safe_concat(_name(plan), "iso")
+    image = _image_in_status(facts) or plan["spec"]["image"] or safe_concat(_name(plan), "iso")
     lists = _image_lists(facts.image_lists or {}) or _image_lists(facts.fetched)
     names = {
         "plan": Scope("plan", plan),
