@@ -3,14 +3,32 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from loop_world import METADATA, NEW_OS, PREFIX, Small, cluster, descheduler, kubevirt, longhorn, node, world
+from loop_world import (
+    METADATA,
+    NEW_OS,
+    OLD_OS,
+    POST,
+    POST_HOOK,
+    PRE,
+    PRE_HOOK,
+    PREFIX,
+    Small,
+    cluster,
+    descheduler,
+    kubevirt,
+    longhorn,
+    node,
+    world,
+)
 from rendering import Json, plan
 
 from reconcile.decide.ending import FINALIZER
 from reconcile.decide.plan import FAILED, SUCCEEDED
+from reconcile.loop.reconciler import API_VERSION
 
 POINTER = "/spec/workloadUpdateStrategy/workloadUpdateMethods"
 ANNOTATIONS = {f"{PREFIX}replica-replenishment-wait-interval": "450", f"{PREFIX}descheduler-was-enabled": "true"}
@@ -136,3 +154,182 @@ def test_a_node_that_had_failed_fails_the_plan(state: str) -> None:
     found.round()
     assert (found.phase, found.condition("Progressing")["message"]) == (FAILED, "it had no room")
     assert found.state("n1") == state
+
+
+# ------------------------------------------------------------------------------------------------- nodes on their way
+
+PENDING = f"{PREFIX}pendingOSImage"
+PRE_JOB, POST_JOB = "up-node-upgrade-pre-drain-n1", "up-node-upgrade-post-drain-n1"
+PLAN_LABELS = {f"{PREFIX}upgrade-plan": "up", f"{PREFIX}upgrade-component": "node-upgrade", f"{PREFIX}node": "n1"}
+
+
+def on_the_way(state: str, *, asked: Sequence[str] = (), os: str = OLD_OS, previous: str = "v1.7.1") -> Small:
+    """Rancher has asked, and been answered, for these of its and our annotations."""
+    found = taken_over("ImagePreloaded", os=OLD_OS)
+    found.set_status(nodeUpgradeStatuses={"n1": {"state": state}}, previousVersion=previous)
+    found.reboot("n1", os=os, boot="boot-1")
+    for key in asked:
+        found.ask("n1", key, f"asked {key.removeprefix(PREFIX)[:8]}" if key in (PRE, POST) else answer_to(key))
+    return found
+
+
+def answer_to(key: str) -> str:
+    return {PRE_HOOK: f"asked {PRE[:8]}", POST_HOOK: f"asked {POST[:8]}"}[key]
+
+
+def other_made(found: Small, body: Json) -> None:
+    """The object as the other manager makes it: by an update, and controlled by the plan."""
+    owner = {"apiVersion": API_VERSION, "kind": "UpgradePlan", "name": "up", "uid": found.plan["metadata"]["uid"]}
+    controlled = {**body["metadata"], "ownerReferences": [{**owner, "controller": True, "blockOwnerDeletion": True}]}
+    kind = found.scene.parts.kinds.row(body["apiVersion"], body["kind"]).kind
+    found.scene.cluster.client().create(kind, {**body, "metadata": controlled}, field_manager="manager")
+
+
+def other_job(found: Small, name: str, *, ended: bool = False, **spec: Any) -> None:
+    """With what differs from ours: no backoffLimit of its own, a time to live, another image."""
+    pod = {"restartPolicy": "Never", "containers": [{"name": "apply", "image": "toolkit:other"}]}
+    metadata = {"name": name, "namespace": "harvester-system", "labels": PLAN_LABELS}
+    whole = {"ttlSecondsAfterFinished": 604800, "template": {"spec": pod}, **spec}
+    other_made(found, {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": whole})
+    if ended:
+        found.end_job(name)
+
+
+def images_of(found: Small) -> dict[str, str]:
+    """Name to image: which Jobs are still the other manager's."""
+    return {
+        job["metadata"]["name"]: job["spec"]["template"]["spec"]["containers"][0]["image"] for job in found.all("Job")
+    }
+
+
+def test_a_job_that_runs_is_watched_to_its_end_and_not_made_again() -> None:
+    found = on_the_way("PreDraining", asked=[PRE])
+    other_job(found, PRE_JOB)
+    assert found.rounds().problems == ()
+    assert (found.state("n1"), found.annotation("n1", PRE_HOOK)) == ("PreDraining", None)
+    found.end_job(PRE_JOB)
+    found.rounds()
+    assert (found.state("n1"), found.annotation("n1", PRE_HOOK)) == ("PreDrained", answer_to(PRE_HOOK))
+    assert images_of(found) == {PRE_JOB: "toolkit:other"}
+    assert found.condition("Degraded")["status"] == "False"
+
+
+def test_a_job_that_has_failed_meanwhile_fails_the_plan() -> None:
+    found = on_the_way("PreDraining", asked=[PRE])
+    other_job(found, PRE_JOB)
+    found.end_job(PRE_JOB, failed=True, message="no room")
+    found.rounds()
+    assert found.phase == FAILED
+    assert found.annotation("n1", PRE_HOOK) is None
+
+
+def test_a_node_that_was_held_by_a_suspended_job_goes_on_with_that_job() -> None:
+    """AC-76: the other manager holds a node by suspending its Job."""
+    found = on_the_way("UpgradePaused", asked=[PRE])
+    found.patch(found.plan, {"spec": {"nodeUpgradeOption": {"pauseNodes": ["n1"]}}})
+    other_job(found, PRE_JOB, suspend=True)
+    found.rounds()
+    assert (found.state("n1"), found.all("Job")[0]["spec"]["suspend"]) == ("UpgradePaused", True)
+    found.patch(found.plan, {"spec": {"nodeUpgradeOption": {"pauseNodes": []}}})
+    found.rounds()
+    assert (found.state("n1"), found.all("Job")[0]["spec"]["suspend"]) == ("PreDraining", False)
+    assert images_of(found) == {PRE_JOB: "toolkit:other"}
+
+
+def test_a_node_that_is_paused_late_goes_on() -> None:
+    """FX-5: what had begun before we took over is not held."""
+    found = on_the_way("PreDraining", asked=[PRE])
+    other_job(found, PRE_JOB)
+    found.patch(found.plan, {"spec": {"nodeUpgradeOption": {"pauseNodes": ["n1"]}}})
+    found.end_job(PRE_JOB)
+    found.rounds()
+    assert found.state("n1") == "PreDrained"
+
+
+@pytest.mark.parametrize("os", [OLD_OS, NEW_OS], ids=["before its reboot", "after its reboot"])
+@pytest.mark.parametrize("state", ["PostDraining", "WaitingReboot"])
+def test_a_node_is_acknowledged_once_it_runs_the_new_os(state: str, os: str) -> None:
+    found = on_the_way(state, asked=[PRE, PRE_HOOK, POST], os=os)
+    pending = NEW_OS if state == "WaitingReboot" else None
+    found.patch(found.get("v1", "Node", "n1"), {"metadata": {"annotations": {PENDING: pending}}})
+    other_job(found, PRE_JOB, ended=True)
+    other_job(found, POST_JOB, ended=True)
+    found.rounds()
+    if os == OLD_OS:
+        assert (found.state("n1"), found.annotation("n1", POST_HOOK)) == ("WaitingReboot", None)
+        found.reboot("n1")
+        found.rounds()
+    assert (found.state("n1"), found.annotation("n1", POST_HOOK)) == ("PostDrained", answer_to(POST_HOOK))
+    assert PENDING not in found.get("v1", "Node", "n1")["metadata"].get("annotations", {})
+    assert images_of(found) == {PRE_JOB: "toolkit:other", POST_JOB: "toolkit:other"}
+
+
+@pytest.mark.parametrize("state", ["PostDraining", "WaitingReboot"])
+def test_where_the_os_tells_nothing_a_new_boot_is_waited_for(state: str) -> None:
+    """Of the same release, nobody knows whether the node has been rebooted already: rebooting it does no harm then."""
+    found = on_the_way(state, asked=[PRE, PRE_HOOK, POST], os=NEW_OS, previous="v1.8.0")
+    other_job(found, POST_JOB, ended=True)
+    found.rounds()
+    assert (found.state("n1"), found.annotation("n1", POST_HOOK)) == ("WaitingReboot", None)
+    found.reboot("n1")
+    found.rounds()
+    assert (found.state("n1"), found.annotation("n1", POST_HOOK)) == ("PostDrained", answer_to(POST_HOOK))
+
+
+def test_a_single_node_goes_on() -> None:
+    given = plan(version="v1.8.0")
+    found = world("n1", given=given, more=[node("n1")])
+    found.set_status(
+        currentPhase="NodeUpgrading",
+        previousVersion="v1.7.1",
+        singleNode="n1",
+        version={"isoURL": "https://releases.example.com/h.iso", "isoChecksum": ""},
+        releaseMetadata=METADATA,
+        nodeUpgradeStatuses={"n1": {"state": "SingleNodeUpgrading"}},
+    )
+    other_job(found, "up-node-upgrade-single-node-upgrade-n1")
+    assert found.rounds().problems == ()
+    found.end_job("up-node-upgrade-single-node-upgrade-n1")
+    found.rounds()
+    assert found.state("n1") == "WaitingReboot"
+    found.reboot("n1")
+    found.rounds()
+    assert found.state("n1") == "SingleNodeUpgraded"
+
+
+# ------------------------------------------------------------------------------------------ objects of other phases
+
+
+@pytest.mark.parametrize(
+    ("phase", "kind", "name", "change"),
+    [
+        ("ISODownloading", "VirtualMachineImage", "up-iso", {"retry": 5}),
+        ("RepoCreating", "Deployment", "up-repo", {"replicas": 1}),
+        ("ImagePreloading", "Plan", "up-image-preload", {"concurrency": 7}),
+        ("ClusterUpgrading", "Job", "up-cluster-upgrade", {"backoffLimit": 6}),
+    ],
+)
+def test_what_the_other_manager_has_made_in_a_phase_does_its_work(
+    phase: str, kind: str, name: str, change: Json
+) -> None:
+    ours = taken_over("ImagePreloaded", phase)
+    ours.rounds()
+    [made] = [body for body in ours.all(kind) if body["metadata"]["name"] == name]
+    found = taken_over("ImagePreloaded", phase)
+    metadata = {key: made["metadata"].get(key) for key in ("name", "namespace", "labels")}
+    body = {**{key: made[key] for key in ("apiVersion", "kind")}, "metadata": metadata}
+    other_made(found, {**body, "spec": {**made["spec"], **change}})
+    assert found.rounds().problems == ()
+    [live] = [body for body in found.all(kind) if body["metadata"]["name"] == name]
+    assert {key: live["spec"][key] for key in change} == change
+    assert found.condition("Degraded")["status"] == "False"
+
+
+def test_an_object_of_ours_that_somebody_else_has_changed_is_still_refused() -> None:
+    """Only what we have never applied is taken as it is."""
+    found = taken_over("ImagePreloaded", "RepoCreating")
+    found.rounds()
+    repo = found.get("apps/v1", "Deployment", "up-repo", "harvester-system")
+    found.patch(repo, {"spec": {"replicas": 7}})
+    found.set_status(steps=None)
+    assert "held by 'test'" in "; ".join(found.rounds().problems)

@@ -7,15 +7,15 @@ Whatever the cluster answers about one object is a result; that it is away, or d
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from reconcile.act.applied import REFUSALS, Applied, Outcome, refused
-from reconcile.act.belonging import Plan, is_controlled_by, owned_by, refusal_of
+from reconcile.act.belonging import Plan, is_applied_by_us, is_controlled_by, owned_by, refusal_of
 from reconcile.borrow.claim import release_of
-from reconcile.borrow.fields import Patch
-from reconcile.cluster.errors import Conflict, Invalid
+from reconcile.borrow.fields import Patch, patch_of
+from reconcile.cluster.errors import Conflict, Immutable, Invalid
 from reconcile.cluster.protocol import Answer, Cluster
 from reconcile.diff.schemas import Schemas
 from reconcile.diff.walk import unmet
@@ -23,7 +23,7 @@ from reconcile.objects import deletion_timestamp
 from renderer.catalog.kinds import Kinds
 from renderer.digest import short_digest
 from renderer.errors import Problem
-from renderer.model.path import path_name
+from renderer.model.path import look_up, path_name
 from renderer.model.phase import Owned
 from renderer.model.ref import Body, Kind, Ref
 from renderer.model.rendered import Manifest
@@ -92,10 +92,27 @@ class Writer:
         outcome = Outcome.CHANGED if is_ours else Outcome.ADOPTED
         if known and not self.dry_run:
             return done(outcome, self.cluster.apply(kind, body))
-        answer = self.cluster.apply(kind, body, dry_run=True)
+        try:
+            answer = self.cluster.apply(kind, body, dry_run=True)
+        except (Conflict, Immutable):
+            if not is_ours or is_applied_by_us(live):
+                raise
+            return self._take_over(manifest, live)
         if _is_as_it_was(answer.body, live):
             return done(Outcome.UNCHANGED, answer)
         return done(outcome, answer if self.dry_run else self.cluster.apply(kind, body))
+
+    def _take_over(self, manifest: Manifest, live: Body) -> Applied:
+        """An object that the Harvester Upgrade Manager has made for this very plan does its work as it is."""
+        fields = manifest.spec.take_over if isinstance(manifest.spec, Owned) else ()
+        wanted = {path: look_up(manifest.body, path) for path in fields if look_up(live, path)}
+        answer = Answer(body=live)
+        if wanted:
+            patch = patch_of(wanted, live["metadata"]["resourceVersion"])
+            answer = self._send(self._kind(manifest.ref), manifest.ref, patch)
+        because = f"{manifest.ref} was made for this plan by another manager, and stays as it is"
+        done = _done(manifest.ref, manifest.file, Outcome.ADOPTED, answer)
+        return replace(done, because=because)
 
     def _has_drifted(self, manifest: Manifest, live: Body) -> bool:
         """Only a maintained object is kept as it was applied; any other one runs as it runs."""

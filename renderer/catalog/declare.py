@@ -7,6 +7,7 @@ from renderer.catalog.probes import Raw, event_from, gate_from, predicate_from, 
 from renderer.model.path import ABSENT, parse_path
 from renderer.model.phase import (
     Absence,
+    Assumed,
     Borrowed,
     Capture,
     Condition,
@@ -119,6 +120,7 @@ def _capture(name: str, raw: Raw) -> Capture:
         default=raw.get("default"),
         add=raw.get("add", 0),
         record=raw.get("record"),
+        inherits=Assumed(**raw["inherits"]) if "inherits" in raw else None,
     )
 
 
@@ -157,6 +159,7 @@ def _owned(raw: Raw) -> Owned:
         when=_condition(raw["when"]) if "when" in raw else None,
         maintained=raw.get("maintained", False),
         cleanup=tuple(Occasion(item) for item in cleanup),
+        take_over=tuple(parse_path(path) for path in raw.get("takeOver", ())),
     )
 
 

@@ -61,12 +61,15 @@ class ProbeCondition:
 
 @frozen
 class Owned:
-    """We create it, label it, and clean it up on `cleanup`. `maintained`: kept alive until the plan ends."""
+    """We create it, label it, and clean it up on `cleanup`. `maintained`: kept alive until the plan ends. `take_over`:
+    fields that are made as rendered on an object that the Harvester Upgrade Manager has made for this very plan; all
+    else of that stays as it is."""
 
     file: str
     when: Condition | None = None
     maintained: bool = False
     cleanup: tuple[Occasion, ...] = (Occasion.SUCCESS, Occasion.ABORT)
+    take_over: tuple[Path, ...] = ()
 
 
 @frozen
@@ -121,6 +124,15 @@ class Hold:
 
 
 @frozen
+class Assumed:
+    """What counts as captured where the Harvester Upgrade Manager has begun the step, if the expression `when` is
+    true."""
+
+    value: Any
+    when: str
+
+
+@frozen
 class Capture:
     """A field that is read when the step starts and recorded; `add` is added to a number; `record` names a status field
     that gets the value as well."""
@@ -131,6 +143,7 @@ class Capture:
     default: Any = None
     add: int = 0
     record: str | None = None
+    inherits: Assumed | None = None
 
 
 class FetchAs(StrEnum):

@@ -16,7 +16,7 @@ from renderer.context.scope import SYMBOLIC_NODE
 from renderer.digest import digest_of
 from renderer.errors import Problem, Problems, problem
 from renderer.frozen import frozen
-from renderer.model.phase import Condition, Step
+from renderer.model.phase import Capture, Condition, Step
 from renderer.model.probe import Builtin, EveryTarget, Gate, ManifestTarget, ObjectTarget, Probe
 from renderer.model.rendered import Manifest, Pending, RenderedStep
 from renderer.render.kept import KeptSteps
@@ -126,9 +126,21 @@ class StepRenderer:
                     raise
         return None
 
+    def _inheriting(self, step: Step, context: Context, declared: Declared) -> Step:
+        """Only with what this plan does inherit."""
+        if all(capture.inherits is None for capture in step.captures):
+            return step
+
+        def held(capture: Capture) -> bool:
+            when = capture.inherits.when if capture.inherits else ""
+            return bool(when and self.templates.evaluate(when, context.names, file=declared.document.file))
+
+        captures = tuple(c if held(c) else replace(c, inherits=None) for c in step.captures)
+        return replace(step, captures=captures)
+
     def _rendered(self, declared: Declared, bare: Step, raw: Raw, context: Context) -> RenderedStep:
         filled = self._filled({key: value for key, value in raw.items() if key != "undo"}, context, declared)
-        step = replace(self._declared(filled, bare, declared), node=bare.node)
+        step = self._inheriting(replace(self._declared(filled, bare, declared), node=bare.node), context, declared)
         manifests, left_out = ManifestRenderer(
             kinds=self.kinds, templates=self.templates, declared=declared, context=context
         ).render(step)
