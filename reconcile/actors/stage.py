@@ -7,6 +7,7 @@ actor and no time.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
@@ -208,18 +209,19 @@ class Stage:
         return self._kinds.row(ref.api_version, ref.kind).kind
 
     def _shelf(self, kind: KindName) -> _Shelf:
-        if kind not in self._at_hand:
-            self._at_hand[kind] = _Shelf(self._listed(kind))
-        return self._at_hand[kind]
+        """One for all versions of a kind."""
+        row = self._kinds.find(*kind)
+        name = (row.versions[0], kind[1]) if row else kind
+        if name not in self._at_hand:
+            self._at_hand[name] = _Shelf(self._listed(kind) if row else ())
+        return self._at_hand[name]
 
     def _listed(self, kind: KindName) -> tuple[Body, ...]:
-        row = self._kinds.find(*kind)
-        if row is None:
-            return ()
-        try:
-            return self._cluster.list(Selection(kind=row.kind)).items
-        except NoSuchKind:
-            return ()
+        for served in self._kinds.served_as(*kind):
+            with suppress(NoSuchKind):
+                if items := self._cluster.list(Selection(kind=served)).items:
+                    return items
+        return ()
 
     def _patch(self, body: Body, patch: Body, subresource: str) -> Body:
         if merged(body, patch) == body:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Event, Lock, Thread
 
 from reconcile.cluster.errors import Away
@@ -19,7 +19,7 @@ from reconcile.objects import has_labels
 from reconcile.observe.facts import MACHINE_PLAN_FIELDS
 from reconcile.probes.look import Group, Unseen
 from renderer.catalog.kinds import Kinds
-from renderer.model.ref import Body, Ref, ref_of
+from renderer.model.ref import Body, Kind, Ref, ref_of
 from renderer.model.sharing import shared
 
 _FIRST_SYNC = 20.0
@@ -62,16 +62,22 @@ class CachedSource:
         self._stop = Event()
 
     def get(self, ref: Ref) -> Body | Unseen | None:
-        watch = self._watch(ref.api_version, ref.kind, ref.namespace)
-        found = watch.ready()
-        return found if isinstance(found, Unseen) else watch.find(ref)
+        for kind in self._kinds.served_as(ref.api_version, ref.kind):
+            watch = self._watch(kind, ref.namespace)
+            if unseen := watch.ready():
+                return unseen
+            if found := watch.find(replace(ref, api_version=kind.api_version)):
+                return found
+        return None
 
     def list(self, group: Group, fields: str = "") -> tuple[Body, ...] | Unseen:
-        watch = self._watch(group.api_version, group.kind, group.namespace)
-        found = watch.ready()
-        if isinstance(found, Unseen):
-            return found
-        return tuple(body for body in watch.all() if has_labels(body, group.labels))
+        for kind in self._kinds.served_as(group.api_version, group.kind):
+            watch = self._watch(kind, group.namespace)
+            if unseen := watch.ready():
+                return unseen
+            if found := tuple(body for body in watch.all() if has_labels(body, group.labels)):
+                return found
+        return ()
 
     def note(self, body: Body) -> None:
         ref = ref_of(body)
@@ -94,17 +100,14 @@ class CachedSource:
         for watch in watches:
             watch.stop()
 
-    def _watch(self, api_version: str, kind: str, namespace: str) -> _Watch:
-        key = (api_version, kind, namespace)
+    def _watch(self, kind: Kind, namespace: str) -> _Watch:
+        named = (kind.api_version, kind.kind)
+        key = (*named, namespace)
         with self._lock:
-            wider = self._watches.get((api_version, kind, ""))
+            wider = self._watches.get((*named, ""))
             watch = wider or self._watches.get(key)
             if watch is None:
-                selection = Selection(
-                    kind=self._kinds.row(api_version, kind).kind,
-                    namespace=namespace,
-                    fields=_NARROWED.get((api_version, kind), ""),
-                )
+                selection = Selection(kind=kind, namespace=namespace, fields=_NARROWED.get(named, ""))
                 watch = _Watch(self._cluster, selection, self._changed, self._stop, self._pace)
                 self._watches[key] = watch
                 watch.start()

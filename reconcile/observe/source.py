@@ -3,6 +3,7 @@ says so, and a cluster that is away ends the round."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Protocol
 
 from reconcile.cluster.errors import BackendFailed, Denied, Forbidden, Gone, NoSuchKind, NotFound, ServerFailed
@@ -16,7 +17,8 @@ COULD_NOT_LOOK = (Forbidden, Denied, ServerFailed, Gone, BackendFailed)
 
 
 class Source(Protocol):
-    """Answers with what is there now, or was there a moment ago."""
+    """Answers with what is there now, or was there a moment ago: under the version that is asked for, or under another
+    one of the kind where that has nothing."""
 
     def get(self, ref: Ref) -> Body | Unseen | None:
         """None where the object, or its kind, does not exist."""
@@ -39,27 +41,27 @@ class DirectSource:
         self._kinds = kinds
 
     def get(self, ref: Ref) -> Body | Unseen | None:
-        kind = self._kinds.row(ref.api_version, ref.kind).kind
-        try:
-            return self._cluster.get(kind, ref).body
-        except (NotFound, NoSuchKind):
-            return None
-        except COULD_NOT_LOOK as error:
-            return Unseen(why=error.problem.message)
+        for kind in self._kinds.served_as(ref.api_version, ref.kind):
+            try:
+                return self._cluster.get(kind, replace(ref, api_version=kind.api_version)).body
+            except (NotFound, NoSuchKind):
+                continue
+            except COULD_NOT_LOOK as error:
+                return Unseen(why=error.problem.message)
+        return None
 
     def list(self, group: Group, fields: str = "") -> tuple[Body, ...] | Unseen:
-        try:
-            return self._cluster.list(selection_of(group, self._kinds, fields)).items
-        except NoSuchKind:
-            return ()
-        except COULD_NOT_LOOK as error:
-            return Unseen(why=error.problem.message)
+        labels = ",".join(f"{key}={value}" for key, value in group.labels)
+        for kind in self._kinds.served_as(group.api_version, group.kind):
+            selection = Selection(kind=kind, namespace=group.namespace, labels=labels, fields=fields)
+            try:
+                if items := self._cluster.list(selection).items:
+                    return items
+            except NoSuchKind:
+                continue
+            except COULD_NOT_LOOK as error:
+                return Unseen(why=error.problem.message)
+        return ()
 
     def note(self, body: Body) -> None:
         return None
-
-
-def selection_of(group: Group, kinds: Kinds, fields: str = "") -> Selection:
-    labels = ",".join(f"{key}={value}" for key, value in group.labels)
-    kind = kinds.row(group.api_version, group.kind).kind
-    return Selection(kind=kind, namespace=group.namespace, labels=labels, fields=fields)

@@ -6,6 +6,7 @@ A table of data (`templates/_kinds/*.yaml`); a kind that is not in it can be nei
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from renderer.catalog.probes import predicate_from
@@ -26,9 +27,11 @@ class Ready:
 
 @frozen
 class KindRow:
-    """`image` is for kinds that name an image and its tag apart: the two paths."""
+    """`image` is for kinds that name an image and its tag apart: the two paths. `versions` are all API versions under
+    which a cluster may serve the kind, the one that we write first; there is a row for each."""
 
     kind: Kind
+    versions: tuple[str, ...]
     ready: Ready | None = None
     pod_spec: Path | None = None
     image: tuple[Path, Path] | None = None
@@ -42,6 +45,11 @@ class Kinds:
 
     def __iter__(self) -> Iterator[KindRow]:
         return iter(self._rows.values())
+
+    def served_as(self, api_version: str, kind: str) -> Iterator[Kind]:
+        """The kind under each of its versions. Raises `Problems` for a kind that the table does not have."""
+        for version in self.row(api_version, kind).versions:
+            yield self._rows[version, kind].kind
 
     def find(self, api_version: str, kind: str) -> KindRow | None:
         return self._rows.get((api_version, kind))
@@ -62,14 +70,19 @@ def rows_from(raw: Iterable[Mapping[str, Any]]) -> Iterator[KindRow]:
     """Rows of one `_kinds` file; they have passed `schemas/kinds.json`."""
     for item in raw:
         ready, image = item.get("ready"), item.get("image")
-        yield KindRow(
+        versions = (item["apiVersion"], *item.get("laterVersions", ()))
+        main = KindRow(
             kind=Kind(
                 api_version=item["apiVersion"], kind=item["kind"], plural=item["plural"], namespaced=item["namespaced"]
             ),
+            versions=versions,
             ready=_ready(ready) if ready else None,
             pod_spec=parse_path(item["podSpec"]) if "podSpec" in item else None,
             image=(parse_path(image["path"]), parse_path(image["tag"])) if image else None,
         )
+        yield main
+        for version in versions[1:]:
+            yield replace(main, kind=replace(main.kind, api_version=version))
 
 
 def _ready(raw: Mapping[str, Any]) -> Ready:
