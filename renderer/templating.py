@@ -38,6 +38,11 @@ class Raised(Exception):
     """A template called `fail`, or printed what it must not."""
 
 
+def has_marks(text: str) -> bool:
+    """Whether there is anything to fill in."""
+    return "{{" in text or "{%" in text
+
+
 class Printable(str):
     """Text that may be printed: what `quote` or a macro made. Whatever a template does with it, joining, cutting or
     replacing, gives a plain string again, and that is not printed."""
@@ -64,7 +69,7 @@ class Templates:
 
     def render_string(self, text: str, context: Mapping[str, Any], *, file: str) -> str:
         """A string of a declaration with its marks filled in; text without marks comes back as it is."""
-        if "{{" not in text and "{%" not in text:
+        if not has_marks(text):
             return text
         with _Explained(self, file, text):
             return self._strings.get_template(text).render(context)

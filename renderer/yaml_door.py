@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
 from functools import lru_cache
 from typing import Any
 
 import yaml
+from yaml.cyaml import CEmitter  # type: ignore[attr-defined]
 
 from renderer.errors import Problem, Problems, problem
 from renderer.frozen import frozen
@@ -97,17 +98,11 @@ def parse(text: str, file: str) -> tuple[Document, ...]:
 
 def dump(value: Any) -> str:
     """One document as text. Keys keep their order. Raises `TypeError` for what is no JSON-like value."""
-    return str(
-        yaml.dump(
-            value,
-            Dumper=_Dumper,
-            allow_unicode=True,
-            default_flow_style=False,
-            sort_keys=False,
-            width=2**31 - 1,
-            line_break="\n",
-        )
-    )
+    events = [yaml.StreamStartEvent(), yaml.DocumentStartEvent(explicit=False)]
+    _tell(value, events)
+    events += [yaml.DocumentEndEvent(explicit=False), yaml.StreamEndEvent()]
+    text = yaml.emit(events, Dumper=CEmitter, allow_unicode=True, width=2**31 - 1, line_break="\n")
+    return str(text)
 
 
 # ------------------------------------------------------------------------------------------------------------ reading
@@ -149,13 +144,13 @@ class _Builder:
         self._open: set[int] = set()
 
     def build(self, node: yaml.Node) -> Any:
-        self._count += 1
+        if node.__class__ is yaml.ScalarNode:
+            return self._plain(node) if node.tag == _PLAIN else self._build_scalar(node)
+        self._count += 1 + len(node.value)
         if self._count > _MAX_NODES or id(node) in self._open:
             raise self._refuse(node, "an alias repeats too much or contains itself", "write the value out")
         if len(self._open) > _MAX_DEPTH:
             raise self._refuse(node, f"nested deeper than {_MAX_DEPTH} levels", "make it flatter")
-        if isinstance(node, yaml.ScalarNode):
-            return self._build_scalar(node)
         self._open.add(id(node))
         try:
             if node.tag not in _TAGS:
@@ -164,13 +159,15 @@ class _Builder:
         finally:
             self._open.discard(id(node))
 
+    def _plain(self, node: yaml.ScalarNode) -> Any:
+        """It has no escapes, and so no characters but those that stand in the file."""
+        value = self._scalar(node.value)
+        return self._finite(node, value) if value.__class__ is float else value
+
     def _build_scalar(self, node: yaml.ScalarNode) -> Any:
         text: str = node.value
         if "\0" in text or (not text.isascii() and re.search(_SURROGATE, text)):
             raise self._refuse(node, "text holds a character that cannot be written as UTF-8", "remove the character")
-        if node.tag == _PLAIN:
-            value = self._scalar(text)
-            return self._finite(node, value) if isinstance(value, float) else value
         if node.tag == "!" or _TAGS.get(node.tag) == "str":
             return text
         if node.tag not in _TAGS:
@@ -192,7 +189,9 @@ class _Builder:
             if key_node.tag == _PLAIN and key_node.value == "<<":
                 merged = {**self._merge(value_node), **merged}
                 continue
-            key = self._key(key_node)
+            key = key_node.value
+            if key_node.tag != _PLAIN or self._scalar(key) is not key:  # else it is text without further ado
+                key = self._key(key_node)
             if key in result:
                 raise self._refuse(key_node, f"key {key!r} stands twice in one mapping", "remove one of the two")
             result[key] = self.build(value_node)
@@ -201,7 +200,7 @@ class _Builder:
     def _key(self, node: yaml.Node) -> str:
         if not isinstance(node, yaml.ScalarNode):
             raise self._refuse(node, "a key must be a scalar", "use text as the key")
-        value = self._build_scalar(node)
+        value = self.build(node)
         if isinstance(value, str):
             return value
         if isinstance(value, bool):
@@ -253,35 +252,43 @@ _BLOCK = r"[\t\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd]*"
 _TRAILING = r"[ \t](\n|$)"
 
 
-class _Dumper(yaml.CSafeDumper):
-    """Writes every value out where it stands; a value is known by its exact type."""
-
-    def represent_data(self, data: Any) -> yaml.Node:
-        node: yaml.Node = _REPRESENTERS.get(type(data), _refuse_to_represent)(self, data)
-        return node
-
-    def resolve(self, kind: type[yaml.Node], value: str, implicit: tuple[bool, bool]) -> str:
-        if kind is yaml.ScalarNode:
-            return _resolved(value) if implicit[0] else _TEXT
-        return _SEQUENCE if kind is yaml.SequenceNode else _MAPPING
-
-    def descend_resolver(self, current_node: yaml.Node | None, current_index: Any) -> None:
-        return None
-
-    def ascend_resolver(self) -> None:
-        return None
-
-
 _RESOLVER = yaml.resolver.Resolver()
+_MAPPING_STARTS = yaml.MappingStartEvent(anchor=None, tag=None, implicit=True, flow_style=False)
+_MAPPING_ENDS = yaml.MappingEndEvent()
+_SEQUENCE_STARTS = yaml.SequenceStartEvent(anchor=None, tag=None, implicit=True, flow_style=False)
+_SEQUENCE_ENDS = yaml.SequenceEndEvent()
 
 
-@lru_cache(maxsize=4096)
-def _resolved(text: str) -> str:
-    """What PyYAML takes a plain scalar for; keys and values of manifests repeat a lot."""
-    return str(_RESOLVER.resolve(yaml.ScalarNode, text, (True, False)))  # type: ignore[no-untyped-call]
+def _tell(value: Any, events: list[yaml.Event]) -> None:
+    """Adds the value's events. A value is known by its exact type, and written out wherever it stands."""
+    kind = type(value)
+    if kind is dict:
+        events.append(_MAPPING_STARTS)
+        for key, item in value.items():
+            if type(key) is not str:
+                raise TypeError("a key is no text")
+            events.append(_text(key))
+            _tell(item, events)
+        events.append(_MAPPING_ENDS)
+    elif kind is list or kind is tuple:
+        events.append(_SEQUENCE_STARTS)
+        for item in value:
+            _tell(item, events)
+        events.append(_SEQUENCE_ENDS)
+    else:
+        tell = _SCALARS.get(kind)
+        if tell is None:
+            raise TypeError(f"{kind.__name__} is no JSON-like value")
+        events.append(tell(value))
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=8192)
+def _text(text: str) -> yaml.Event:
+    """Keys and values of manifests repeat a lot."""
+    plain = _RESOLVER.resolve(yaml.ScalarNode, text, (True, False)) == _TEXT  # type: ignore[no-untyped-call]
+    return yaml.ScalarEvent(None, _TEXT, (plain, True), text, style=_style(text))
+
+
 def _style(text: str) -> str | None:
     if _RETYPED.fullmatch(text) or (not text.isascii() and re.search(_FOLDED, text)):
         return '"'
@@ -291,45 +298,27 @@ def _style(text: str) -> str | None:
     return "|" if plain and re.fullmatch(_BLOCK, text) else '"'
 
 
-def _represent_text(dumper: _Dumper, text: str) -> yaml.Node:
-    return yaml.ScalarNode(_TEXT, text, style=_style(text))
+def _plain(text: str) -> yaml.Event:
+    return yaml.ScalarEvent(None, None, (True, False), text)
 
 
-def _represent_float(dumper: _Dumper, value: float) -> yaml.Node:
+def _float(value: float) -> yaml.Event:
     if not math.isfinite(value):
         raise TypeError(f"{value} is not a number that JSON has")
     if value.is_integer() and abs(value) < 1e15:
-        return dumper.represent_int(int(value))
+        return _plain(str(int(value)))
     text = repr(value)
     if "e" in text and "." not in text:
         text = text.replace("e", ".0e")  # a reader by YAML 1.1 wants the point
-    return dumper.represent_scalar("tag:yaml.org,2002:float", text)
+    return _plain(text)
 
 
-def _represent_mapping(dumper: _Dumper, value: Mapping[str, Any]) -> yaml.Node:
-    if not all(isinstance(key, str) for key in value):
-        raise TypeError("a key is no text")
-    entries = [(dumper.represent_data(key), dumper.represent_data(item)) for key, item in value.items()]
-    return yaml.MappingNode(_MAPPING, entries, flow_style=False)
-
-
-def _represent_sequence(dumper: _Dumper, value: Sequence[Any]) -> yaml.Node:
-    return yaml.SequenceNode(_SEQUENCE, [dumper.represent_data(item) for item in value], flow_style=False)
-
-
-def _refuse_to_represent(_: _Dumper, value: Any) -> yaml.Node:
-    raise TypeError(f"{type(value).__name__} is no JSON-like value")
-
-
-_REPRESENTERS: dict[Any, Any] = {
-    str: _represent_text,
-    bool: _Dumper.represent_bool,
-    int: _Dumper.represent_int,
-    float: _represent_float,
-    type(None): _Dumper.represent_none,
-    dict: _represent_mapping,
-    list: _represent_sequence,
-    tuple: _represent_sequence,
+_SCALARS: Mapping[type, Callable[[Any], yaml.Event]] = {
+    str: _text,
+    bool: lambda value: _plain("true" if value else "false"),
+    int: lambda value: _plain(str(value)),
+    float: _float,
+    type(None): lambda value: _plain("null"),
 }
 
 

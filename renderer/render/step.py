@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import Any
 
 from renderer.catalog.declare import step_from
@@ -21,7 +21,7 @@ from renderer.model.probe import Builtin, EveryTarget, Gate, ManifestTarget, Obj
 from renderer.model.rendered import Manifest, Pending, RenderedStep
 from renderer.render.kept import KeptSteps
 from renderer.render.manifest import ManifestRenderer
-from renderer.templating import Templates
+from renderer.templating import Templates, has_marks
 
 Known = Callable[[str, str | None], Mapping[str, Any]]
 """(phase, node) -> the values captured so far by name; nothing is known before a run."""
@@ -52,6 +52,8 @@ class StepRenderer:
     problems: list[Problem]
     common: str = ""
     kept: KeptSteps | None = None
+    fixed: dict[int, bool] = field(default_factory=dict, repr=False, compare=False)
+    """Parts of the catalog's declarations, by identity: whether they have nothing to fill in, as most have not."""
 
     def step(self, declared: Declared, step: Step, raw: Raw, node: Node) -> RenderedStep:
         """A step for one node, or for none. With `kept`, one whose inputs are those of an earlier rendering is taken
@@ -84,7 +86,7 @@ class StepRenderer:
     def _best(self, declared: Declared, bare: Step, raw: Raw, context: Context) -> Step:
         """An idle step with its text filled in if what is missing allows it: it may have run, and be taken back."""
         try:
-            filled = self._filled({key: value for key, value in raw.items() if key != "undo"}, context, declared)
+            filled = {key: self._filled(item, context, declared) for key, item in raw.items() if key != "undo"}
             return replace(self._declared(filled, bare, declared), node=bare.node, undo=bare.undo)
         except Problems:
             return bare
@@ -139,7 +141,7 @@ class StepRenderer:
         return replace(step, captures=captures)
 
     def _rendered(self, declared: Declared, bare: Step, raw: Raw, context: Context) -> RenderedStep:
-        filled = self._filled({key: value for key, value in raw.items() if key != "undo"}, context, declared)
+        filled = {key: self._filled(item, context, declared) for key, item in raw.items() if key != "undo"}
         step = self._inheriting(replace(self._declared(filled, bare, declared), node=bare.node), context, declared)
         manifests, left_out = ManifestRenderer(
             kinds=self.kinds, templates=self.templates, declared=declared, context=context
@@ -187,11 +189,24 @@ class StepRenderer:
     def _filled(self, value: Any, context: Context, declared: Declared) -> Any:
         if isinstance(value, str):
             return self.templates.render_string(value, context.names, file=declared.document.file)
+        if self._is_fixed(value):
+            return value
         if isinstance(value, Mapping):
             return {key: self._filled(item, context, declared) for key, item in value.items()}
         if isinstance(value, list):
             return [self._filled(item, context, declared) for item in value]
         return value
+
+    def _is_fixed(self, value: Any) -> bool:
+        if isinstance(value, str):
+            return not has_marks(value)
+        if not isinstance(value, (Mapping, list)):
+            return True
+        found = self.fixed.get(id(value))
+        if found is None:
+            parts = value.values() if isinstance(value, Mapping) else value
+            found = self.fixed[id(value)] = all(self._is_fixed(part) for part in parts)
+        return found
 
     def _gates(
         self, step: Step, manifests: tuple[Manifest, ...], left_out: set[str], declared: Declared
