@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from threading import Event, Lock, Thread
 
 from reconcile.cluster.errors import Away
@@ -17,6 +17,7 @@ from reconcile.cluster.listwatch import WINDOW, Health, ListWatch
 from reconcile.cluster.protocol import Cluster, Selection, WatchEvent
 from reconcile.objects import has_labels
 from reconcile.observe.facts import MACHINE_PLAN_FIELDS
+from reconcile.observe.source import under
 from reconcile.probes.look import Group, Unseen
 from renderer.catalog.kinds import Kinds
 from renderer.model.ref import Body, Kind, Ref, ref_of
@@ -66,7 +67,7 @@ class CachedSource:
             watch = self._watch(kind, ref.namespace)
             if unseen := watch.ready():
                 return unseen
-            if found := watch.find(replace(ref, api_version=kind.api_version)):
+            if found := watch.find(under(kind, ref)):
                 return found
         return None
 

@@ -10,7 +10,7 @@ from reconcile.cluster.errors import BackendFailed, Denied, Forbidden, Gone, NoS
 from reconcile.cluster.protocol import Cluster, Selection
 from reconcile.probes.look import Group, Unseen
 from renderer.catalog.kinds import Kinds
-from renderer.model.ref import Body, Ref
+from renderer.model.ref import Body, Kind, Ref
 
 COULD_NOT_LOOK = (Forbidden, Denied, ServerFailed, Gone, BackendFailed)
 """Errors about one object or kind; that the cluster is away, or does not know us, is raised."""
@@ -33,6 +33,11 @@ class Source(Protocol):
         ...
 
 
+def under(kind: Kind, ref: Ref) -> Ref:
+    """The object under one version of its kind."""
+    return ref if kind.api_version == ref.api_version else replace(ref, api_version=kind.api_version)
+
+
 class DirectSource:
     """Asks the cluster each time."""
 
@@ -43,7 +48,7 @@ class DirectSource:
     def get(self, ref: Ref) -> Body | Unseen | None:
         for kind in self._kinds.served_as(ref.api_version, ref.kind):
             try:
-                return self._cluster.get(kind, replace(ref, api_version=kind.api_version)).body
+                return self._cluster.get(kind, under(kind, ref)).body
             except (NotFound, NoSuchKind):
                 continue
             except COULD_NOT_LOOK as error:

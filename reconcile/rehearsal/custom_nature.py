@@ -14,7 +14,7 @@ from reconcile.rehearsal.kinds import STATUS, counted, replaced
 from reconcile.rehearsal.metadata_rules import invalid_metadata
 from reconcile.rehearsal.shape import OBJECT_META, PRESERVE, Schema
 from reconcile.rehearsal.structural import defaulted, denulled, invalid, pruned, unknown_fields
-from reconcile.rehearsal.walk import same
+from reconcile.rehearsal.walk import ABSENT, same
 from renderer.model.ref import Body, Kind
 
 OPEN: Schema = {"type": "object", PRESERVE: True}
@@ -76,7 +76,7 @@ class CustomNature:
 
     def invalid(self, new: Body, old: Body | None, subresource: str) -> tuple[Cause, ...]:
         metadata = () if subresource == STATUS else invalid_metadata(self._kind, new)
-        causes = (*metadata, *invalid(self._schema, new))
+        causes = (*metadata, *invalid(self._schema, new, old if old is not None else ABSENT))
         return causes or tuple(self._broken(new, old))
 
     def ignored(self, subresource: str) -> FieldSet:

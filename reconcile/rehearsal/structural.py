@@ -10,6 +10,7 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping
+from itertools import zip_longest
 from typing import Any
 
 from reconcile.cluster.errors import Cause
@@ -65,8 +66,11 @@ def defaulted(schema: Schema, value: Any) -> Any:
     return value
 
 
-def invalid(schema: Schema, value: Any, path: str = "") -> Iterator[Cause]:
-    """Everything that the schema's own words refuse, as a 422 lists it."""
+def invalid(schema: Schema, value: Any, before: Any = ABSENT, path: str = "") -> Iterator[Cause]:
+    """Everything that the schema's own words refuse, as a 422 lists it. What was there `before` the write as it is now
+    is not judged anew (KEP-4008)."""
+    if value is before:
+        return
     if value is None:
         if not schema.get("nullable") and schema.get("type"):
             yield _cause(
@@ -80,7 +84,7 @@ def invalid(schema: Schema, value: Any, path: str = "") -> Iterator[Cause]:
     for word, rule in _WORDS.items():
         if word in schema:
             yield from rule(schema[word], value, path)
-    yield from _children(schema, value, path)
+    yield from _children(schema, value, before, path)
 
 
 def _cause(path: str, message: str, reason: str = "Invalid") -> Cause:
@@ -99,15 +103,17 @@ def _type_fits(schema: Schema, value: Any) -> bool:
     return whole or isinstance(value, wanted)
 
 
-def _children(schema: Schema, value: Any, path: str) -> Iterator[Cause]:
+def _children(schema: Schema, value: Any, before: Any, path: str) -> Iterator[Cause]:
     if isinstance(value, dict):
+        earlier: Any = before if isinstance(before, dict) else {}
         for name, item in value.items():
             below = _below(schema, name)
             if below is not None and not (_is_object(schema, path) and name in _META):
-                yield from invalid(below, item, f"{path}.{name}" if path else name)
+                yield from invalid(below, item, earlier.get(name, ABSENT), f"{path}.{name}" if path else name)
     elif isinstance(value, list) and isinstance(schema.get("items"), Mapping):
-        for index, item in enumerate(value):
-            yield from invalid(schema["items"], item, f"{path}[{index}]")
+        earlier = before if isinstance(before, list) else []
+        for index, (item, old) in enumerate(zip_longest(value, earlier[: len(value)], fillvalue=ABSENT)):
+            yield from invalid(schema["items"], item, old, f"{path}[{index}]")
         yield from _doubled(schema, value, path)
 
 

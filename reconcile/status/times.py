@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import lru_cache
 
 _FORM = "%Y-%m-%dT%H:%M:%SZ"
 
 
+@lru_cache(maxsize=4096)  # a status repeats its times in every round
 def time_text(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime(_FORM)
 
@@ -18,6 +20,7 @@ def span_text(seconds: int) -> str:
     return "".join(f"{count}{unit}" for count, unit in parts if count) or "0s"
 
 
+@lru_cache(maxsize=4096)
 def time_of(text: str) -> datetime:
     """With its time zone. Raises `ValueError`."""
     return datetime.fromisoformat(text)
