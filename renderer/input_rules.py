@@ -12,12 +12,11 @@ from typing import Any
 
 from renderer.documents import Inputs, Source
 from renderer.errors import Problem
-from renderer.model.path import Path
+from renderer.model.path import Path, walk
 from renderer.schema_door import load
 from renderer.schema_door import problems as schema_problems
 from renderer.schema_messages import is_no_text
 from renderer.structural_schema import without_nulls
-from renderer.yaml_door import walk
 
 PLAN_SCHEMA = "crds/upgradeplan.yaml"
 LONGEST_PLAN_NAME = 58

@@ -65,7 +65,7 @@ DOORS: Mapping[str, Sequence[str]] = {
     "pycdlib": ("renderer/files/iso.py",),
     "rich": ("renderer/cli/*", "reconcile/cli/*"),
     "urllib3": ("reconcile/cluster/transport.py",),
-    "yaml": ("renderer/yaml_door.py",),
+    "yaml": ("renderer/yaml_door/*",),
 }
 """Every library that is no part of Python, and the modules that may import it. All but click and rich have one."""
 

@@ -18,9 +18,10 @@ from ruamel.yaml import YAML
 from renderer.documents import Inputs, tell_apart
 from renderer.errors import Problems
 from renderer.files.inputs import read_inputs
+from renderer.model.path import walk
 from renderer.names import NAME_LIMIT
 from renderer.versions import parse_version, refusal
-from renderer.yaml_door import parse, walk
+from renderer.yaml_door import parse
 
 CASES = sorted((ROOT / "tests" / "cases").glob("[0-9]*.yaml"))
 LABEL = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")

@@ -27,7 +27,8 @@ from renderer.cli.answer import wants_json
 from renderer.cli.commands import COMMANDS, program
 from renderer.cli.completion import kubectl_candidates
 from renderer.cli.images import is_listed
-from renderer.cli.program import COMPLETE_VARIABLE, run
+from renderer.cli.names import COMPLETE_VARIABLE
+from renderer.cli.program import run
 from renderer.cli.render import layouts, render
 from renderer.render.refusals import DECIDED
 

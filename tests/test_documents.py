@@ -14,7 +14,8 @@ from renderer.documents import Inputs, Source, plan_of, tell_apart, without_line
 from renderer.errors import ExitCode, Problems
 from renderer.files.inputs import read_inputs
 from renderer.input_rules import input_problems
-from renderer.yaml_door import parse, walk
+from renderer.model.path import walk
+from renderer.yaml_door import parse
 
 CASES = Path(__file__).parent / "data" / "inputs"
 FIELD_CASES = Path(__file__).parent / "cases"

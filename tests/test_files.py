@@ -20,22 +20,22 @@ from hypothesis import strategies as st
 
 from renderer.catalog.tree import Template
 from renderer.errors import Problems
-from renderer.files import read
 from renderer.files.inputs import read_inputs
+from renderer.files.look import Reading
 from renderer.files.read import read_documents
 from renderer.files.templates import read_templates
 from renderer.files.text import documents_of
-from renderer.yaml_door import walk
+from renderer.model.path import walk
 
 ROOT = Path(__file__).parents[1]
 NODE = "apiVersion: v1\nkind: Node\nmetadata: {name: %s}\n"
 
 
-def said(reading: read.Reading) -> list[str]:
+def said(reading: Reading) -> list[str]:
     return [str(problem) for problem in reading.problems]
 
 
-def names(reading: read.Reading) -> list[str]:
+def names(reading: Reading) -> list[str]:
     return [document.value["metadata"]["name"] for document in reading.documents]
 
 

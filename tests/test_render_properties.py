@@ -35,8 +35,9 @@ from renderer.documents import tell_apart, without_lines
 from renderer.errors import Problem, Problems
 from renderer.input_rules import input_problems
 from renderer.layout.trees import INDEX
+from renderer.model.path import walk
 from renderer.names import NAME_LIMIT
-from renderer.yaml_door import dump, parse, walk
+from renderer.yaml_door import dump, parse
 
 BOUNDED = settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")

@@ -12,8 +12,8 @@ from typing import Any
 from expected import RUN_TIME, everything, multi, single
 from rendering import PREFIX, Rendered, plan, render_made, three_nodes
 
+from renderer.model.path import walk
 from renderer.model.phase import Deletion, Occasion, Owned, Position, WhenAbsent
-from renderer.yaml_door import walk
 
 # --------------------------------------------------------------------------- phases as the API has them (1.6, 1.7, 2.5)
 

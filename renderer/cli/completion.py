@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import click
 from click.shell_completion import CompletionItem, ShellComplete, get_completion_class, shell_complete
 
-from renderer.cli.program import COMPLETE_VARIABLE, PROGRAM
+from renderer.cli.names import COMPLETE_VARIABLE, PROGRAM
 from renderer.errors import ExitCode
 
 _NO_FILES = 4

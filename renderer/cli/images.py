@@ -91,7 +91,7 @@ def is_listed(listed: frozenset[str], image: str) -> bool:
 def _list(path: Path) -> frozenset[str]:
     """The images of a list in one spelling. Raises `Problems`."""
     from renderer.files.iso import is_iso
-    from renderer.files.read import read_bytes
+    from renderer.files.look import read_bytes
     from renderer.files.text import text_of
 
     if is_iso(path):

@@ -13,11 +13,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from renderer.cli.names import COMPLETE_VARIABLE, name_of
 from renderer.errors import ExitCode, Problem, Problems
 
-PROGRAM = "upgradeplan"
-KUBECTL_PROGRAM = "kubectl upgradeplan"
-COMPLETE_VARIABLE = "_UPGRADEPLAN_COMPLETE"
 BROKEN_PIPE = 141
 """What shells show for a program whose reader went away (128 + SIGPIPE); `head` is no reason for words."""
 
@@ -33,11 +31,6 @@ def run(argv: Sequence[str]) -> int:
         return _run(argv)
     except Exception as error:
         return _end_on(error, argv)
-
-
-def name_of(program: str) -> str:
-    """What the user calls us: kubectl finds a plug-in by the name of its file."""
-    return KUBECTL_PROGRAM if Path(program).name.startswith("kubectl-") else PROGRAM
 
 
 def _run(argv: Sequence[str]) -> int:

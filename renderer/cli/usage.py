@@ -7,7 +7,7 @@ from difflib import get_close_matches
 
 import click
 
-from renderer.cli.program import name_of
+from renderer.cli.names import name_of
 from renderer.errors import Problem
 
 

@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 
 from renderer.errors import Problem, Problems, problem
-from renderer.files.read import LARGEST, Reading, bundle_root, unreadable
+from renderer.files.look import LARGEST, Reading, bundle_root, unreadable
 from renderer.files.text import documents_of, text_of
 from renderer.frozen import frozen
 from renderer.yaml_door import Document

@@ -10,7 +10,8 @@ from renderer.documents import Inputs, Source, tell_apart
 from renderer.errors import Problems
 from renderer.files.fetch import fetch, shown
 from renderer.files.iso import is_iso, read_iso
-from renderer.files.read import Reading, read_documents
+from renderer.files.look import Reading
+from renderer.files.read import read_documents
 from renderer.files.text import documents_of, text_of
 from renderer.input_rules import as_stored, input_problems
 from renderer.yaml_door import Document

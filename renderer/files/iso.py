@@ -14,7 +14,7 @@ from typing import Any
 
 from renderer.documents import without_lines
 from renderer.errors import Problem, Problems, problem
-from renderer.files.read import unreadable
+from renderer.files.look import unreadable
 from renderer.files.text import ISO, documents_of, text_of
 from renderer.yaml_door import Document
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from renderer.documents import INDEX_KIND
 from renderer.errors import Problem, Problems
-from renderer.files.read import unreadable
+from renderer.files.look import unreadable
 from renderer.files.text import text_of
 from renderer.frozen import frozen
 from renderer.yaml_door import parse

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from renderer.catalog.tree import Template, Tree
 from renderer.errors import Problem, Problems
-from renderer.files.read import is_device, is_folder, read_bytes, unreadable
+from renderer.files.look import is_device, is_folder, read_bytes, unreadable
 from renderer.files.text import text_of
 from renderer.resources import packaged
 

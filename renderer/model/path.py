@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 Path = tuple[str | int, ...]
@@ -60,3 +60,15 @@ def _has(value: Any, step: str | int) -> bool:
     if isinstance(step, str):
         return isinstance(value, Mapping) and step in value
     return isinstance(value, (list, tuple)) and step < len(value)
+
+
+def walk(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
+    """Every scalar of a tree with its path, in order."""
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from walk(item, (*path, key))
+    elif isinstance(value, (list, tuple)):
+        for index, item in enumerate(value):
+            yield from walk(item, (*path, index))
+    else:
+        yield path, value

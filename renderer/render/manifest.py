@@ -13,13 +13,13 @@ from renderer.context.scope import RUN_TIME
 from renderer.digest import digest_of
 from renderer.errors import Problem, Problems, problem
 from renderer.frozen import frozen
-from renderer.model.path import Path
+from renderer.model.path import Path, walk
 from renderer.model.phase import Borrowed, ManifestSpec, Step
 from renderer.model.ref import Body
 from renderer.model.rendered import Manifest
 from renderer.names import label_value
 from renderer.templating import Templates
-from renderer.yaml_door import parse, walk
+from renderer.yaml_door import parse
 
 LOOP_ONLY = "loop-only"
 """Folder of the manifests that only the loop may apply: borrowed, triggered, per node, or with run-time values."""

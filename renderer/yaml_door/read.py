@@ -1,22 +1,18 @@
-"""The one door to PyYAML: text in by Go's scalar rules, text out that no YAML reader can retype.
+"""Text in, by Go's scalar rules: what `kubectl` would read, but duplicate keys, unknown tags, `.inf` and `.nan` are
+refused, and every path knows its line.
 
-Reading: what `kubectl` would read, but duplicate keys, unknown tags, `.inf` and `.nan` are refused, and every path
-knows its line. Writing: one dumper, no aliases, no wrapping, LF. Source of the rules: the API server reads YAML with
-sigs.k8s.io/yaml, whose plain scalars follow Go's strconv; each rule below is a case of the tests. It must not know
-what a document means.
+The API server reads YAML with sigs.k8s.io/yaml, whose plain scalars follow Go's strconv.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from dataclasses import field
-from functools import lru_cache
 from typing import Any
 
 import yaml
-from yaml.cyaml import CEmitter  # type: ignore[attr-defined]
 
 from renderer.errors import Problem, Problems, problem
 from renderer.frozen import frozen
@@ -94,18 +90,6 @@ def parse(text: str, file: str) -> tuple[Document, ...]:
         raise problem("InvalidYAML", f"cannot be read as YAML: {error}", file=file, remedy=remedy) from error
     documents = (_document(node, file) for node in nodes)
     return tuple(document for document in documents if document.value is not None)
-
-
-def dump(value: Any) -> str:
-    """One document as text. Keys keep their order. Raises `TypeError` for what is no JSON-like value."""
-    events = [yaml.StreamStartEvent(), yaml.DocumentStartEvent(explicit=False)]
-    _tell(value, events)
-    events += [yaml.DocumentEndEvent(explicit=False), yaml.StreamEndEvent()]
-    text = yaml.emit(events, Dumper=CEmitter, allow_unicode=True, width=2**31 - 1, line_break="\n")
-    return str(text)
-
-
-# ------------------------------------------------------------------------------------------------------------ reading
 
 
 def _document(node: yaml.Node | None, file: str) -> Document:
@@ -238,97 +222,3 @@ _SURROGATE = "[\ud800-\udfff]"  # like the others that are seldom met, compiled 
 
 def _plain_text(text: str) -> str:
     return text
-
-
-# ------------------------------------------------------------------------------------------------------------ writing
-
-_RETYPED = re.compile(
-    r"[-+]?[._]*[0-9][0-9a-fexobtz_,.:+\- ]*|[-+]?\.?_*e[-+]?[0-9]+|[-+]\.|[-+]?\.?_+|[-+]?\.(inf|nan)"
-    r"|y|n|yes|no|on|off|true|false|null|nil|none|~|=|<<|",
-    re.IGNORECASE,
-)
-_FOLDED = "[\u0085\u2028\u2029\ufeff]"
-_BLOCK = r"[\t\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd]*"
-_TRAILING = r"[ \t](\n|$)"
-
-
-_RESOLVER = yaml.resolver.Resolver()
-_MAPPING_STARTS = yaml.MappingStartEvent(anchor=None, tag=None, implicit=True, flow_style=False)
-_MAPPING_ENDS = yaml.MappingEndEvent()
-_SEQUENCE_STARTS = yaml.SequenceStartEvent(anchor=None, tag=None, implicit=True, flow_style=False)
-_SEQUENCE_ENDS = yaml.SequenceEndEvent()
-
-
-def _tell(value: Any, events: list[yaml.Event]) -> None:
-    """Adds the value's events. A value is known by its exact type, and written out wherever it stands."""
-    kind = type(value)
-    if kind is dict:
-        events.append(_MAPPING_STARTS)
-        for key, item in value.items():
-            if type(key) is not str:
-                raise TypeError("a key is no text")
-            events.append(_text(key))
-            _tell(item, events)
-        events.append(_MAPPING_ENDS)
-    elif kind is list or kind is tuple:
-        events.append(_SEQUENCE_STARTS)
-        for item in value:
-            _tell(item, events)
-        events.append(_SEQUENCE_ENDS)
-    else:
-        tell = _SCALARS.get(kind)
-        if tell is None:
-            raise TypeError(f"{kind.__name__} is no JSON-like value")
-        events.append(tell(value))
-
-
-@lru_cache(maxsize=8192)
-def _text(text: str) -> yaml.Event:
-    """Keys and values of manifests repeat a lot."""
-    plain = _RESOLVER.resolve(yaml.ScalarNode, text, (True, False)) == _TEXT  # type: ignore[no-untyped-call]
-    return yaml.ScalarEvent(None, _TEXT, (plain, True), text, style=_style(text))
-
-
-def _style(text: str) -> str | None:
-    if _RETYPED.fullmatch(text) or (not text.isascii() and re.search(_FOLDED, text)):
-        return '"'
-    if "\n" not in text:
-        return None
-    plain = text.strip("\n") and text[0] not in " \n\t" and not re.search(_TRAILING, text)
-    return "|" if plain and re.fullmatch(_BLOCK, text) else '"'
-
-
-def _plain(text: str) -> yaml.Event:
-    return yaml.ScalarEvent(None, None, (True, False), text)
-
-
-def _float(value: float) -> yaml.Event:
-    if not math.isfinite(value):
-        raise TypeError(f"{value} is not a number that JSON has")
-    if value.is_integer() and abs(value) < 1e15:
-        return _plain(str(int(value)))
-    text = repr(value)
-    if "e" in text and "." not in text:
-        text = text.replace("e", ".0e")  # a reader by YAML 1.1 wants the point
-    return _plain(text)
-
-
-_SCALARS: Mapping[type, Callable[[Any], yaml.Event]] = {
-    str: _text,
-    bool: lambda value: _plain("true" if value else "false"),
-    int: lambda value: _plain(str(value)),
-    float: _float,
-    type(None): lambda value: _plain("null"),
-}
-
-
-def walk(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
-    """Every scalar of a tree with its path, in order."""
-    if isinstance(value, Mapping):
-        for key, item in value.items():
-            yield from walk(item, (*path, key))
-    elif isinstance(value, (list, tuple)):
-        for index, item in enumerate(value):
-            yield from walk(item, (*path, index))
-    else:
-        yield path, value

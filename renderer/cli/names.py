@@ -1,0 +1,15 @@
+"""By which names the program goes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+PROGRAM = "upgradeplan"
+KUBECTL_PROGRAM = "kubectl upgradeplan"
+COMPLETE_VARIABLE = "_UPGRADEPLAN_COMPLETE"
+"""The environment variable by which a shell asks for completions."""
+
+
+def name_of(program: str) -> str:
+    """What the user calls us: kubectl finds a plug-in by the name of its file."""
+    return KUBECTL_PROGRAM if Path(program).name.startswith("kubectl-") else PROGRAM

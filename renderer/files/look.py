@@ -1,0 +1,83 @@
+"""What the operating system shows of one file or folder, and what has been read so far."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+from renderer.errors import Problem, Problems, problem
+from renderer.files.text import form_of
+from renderer.yaml_door import Document
+
+LARGEST = 64 * 2**20
+
+
+@dataclass(slots=True)
+class Reading:
+    """What has been read so far, and what could not be."""
+
+    documents: list[Document] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+
+
+def read_bytes(path: Path) -> bytes:
+    """Raises `Problems` if the file cannot be read or is too large. Of an ISO image only the head is read."""
+    try:
+        with path.open("rb") as stream:
+            return bounded(stream, str(path))
+    except OSError as error:
+        raise Problems([unreadable(str(path), error)]) from error
+
+
+def bounded(stream: BinaryIO, file: str) -> bytes:
+    """All of a stream, or as much as shows that it is no text. Raises `Problems` if it is too large."""
+    data = stream.read(2**16)
+    if form_of(data):
+        return data
+    data += stream.read(LARGEST + 1 - len(data))
+    if len(data) > LARGEST:
+        remedy = "split it, or ask kubectl get only for the kinds that are needed"
+        raise problem("TooLarge", f"is larger than {LARGEST // 2**20} MiB", file=file, remedy=remedy)
+    return data
+
+
+def unreadable(file: str, error: OSError) -> Problem:
+    """A file or folder that the operating system refuses to show."""
+    if isinstance(error, FileNotFoundError):
+        return Problem(reason="NotFound", message="no such file or folder", file=file, remedy="correct the path")
+    message = f"cannot be read: {error.strerror or error}"
+    return Problem(reason="Unreadable", message=message, file=file, remedy=f"look at it with: ls -ld {file}")
+
+
+def is_device(path: Path) -> bool:
+    """A pipe, socket or device: reading one that was met in a folder could wait for ever."""
+    try:
+        return path.exists() and not path.is_file() and not path.is_dir()
+    except OSError:
+        return False
+
+
+def is_folder(path: Path) -> bool:
+    """False also for what cannot be looked at: reading it says why."""
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
+
+
+def bundle_root(folder: Path) -> Path | None:
+    """Of an unpacked support bundle, the folder in which its `yamls` stands: this one, or the only one below it."""
+    try:
+        if not folder.is_dir():
+            return None
+        if _has_yamls(folder):
+            return folder
+        below = [entry for entry in folder.iterdir() if entry.is_dir() and not entry.is_symlink()]
+        return below[0] if len(below) == 1 and _has_yamls(below[0]) else None
+    except OSError:
+        return None
+
+
+def _has_yamls(folder: Path) -> bool:
+    return (folder / "yamls" / "cluster").is_dir() or (folder / "yamls" / "namespaced").is_dir()
