@@ -250,8 +250,7 @@ def test_a_node_that_is_paused_late_goes_on() -> None:
 @pytest.mark.parametrize("state", ["PostDraining", "WaitingReboot"])
 def test_a_node_is_acknowledged_once_it_runs_the_new_os(state: str, os: str) -> None:
     found = on_the_way(state, asked=[PRE, PRE_HOOK, POST], os=os)
-    pending = NEW_OS if state == "WaitingReboot" else None
-    found.patch(found.get("v1", "Node", "n1"), {"metadata": {"annotations": {PENDING: pending}}})
+    found.patch(found.get("v1", "Node", "n1"), {"metadata": {"annotations": {PENDING: NEW_OS}}})
     other_job(found, PRE_JOB, ended=True)
     other_job(found, POST_JOB, ended=True)
     found.rounds()
@@ -295,6 +294,32 @@ def test_a_single_node_goes_on() -> None:
     found.reboot("n1")
     found.rounds()
     assert found.state("n1") == "SingleNodeUpgraded"
+
+
+def test_what_was_borrowed_before_the_phase_was_entered_goes_back_too() -> None:
+    """The other manager had made its preparations, and was gone before it recorded that nodes are upgraded; or it had
+    told Rancher, and not recorded that."""
+    found = taken_over("ImagePreloaded", "ClusterUpgraded", os=OLD_OS)
+    found.set_status(nodeUpgradeStatuses=None, provisionGeneration=None)
+    found.rounds()
+    found.end_plan("up-skip-manifest-apply")
+    found.rounds()
+    assert found.phase == "NodeUpgrading"
+    taken = {loan["path"]: loan.get("value", "absent") for loan in found.status["borrowed"]}
+    assert taken["/value"] == "450"
+    assert taken["/spec/enabled"] is True
+    assert taken["/spec/rkeConfig/upgradeStrategy"] == "absent"
+    found.delete_plan()
+    found.to_its_end()
+    assert borrowed(found) == {**AS_IT_WAS, "generation": 7}
+
+
+def test_what_the_operator_has_raised_meanwhile_stays() -> None:
+    found = taken_over("ImagePreloaded", "ClusterUpgraded", os=OLD_OS)
+    wait = found.get("longhorn.io/v1beta2", "Setting", "replica-replenishment-wait-interval", "longhorn-system")
+    found.patch(wait, {"value": "3600"})
+    found.rounds()
+    assert not [loan for loan in found.status["borrowed"] if loan["path"] == "/value"]
 
 
 # ------------------------------------------------------------------------------------------ objects of other phases

@@ -10,11 +10,13 @@ from reconcile.borrow.take import TakePlan, Taking, goes_back, plan_take
 from reconcile.decide.decision import Action, Apply, Borrow
 from reconcile.decide.draft import Draft
 from reconcile.decide.giving import loan_step
+from reconcile.diff.values import satisfies
 from reconcile.probes.look import Unseen
 from reconcile.status.plan import key_of
 from reconcile.status.times import time_text
-from renderer.model.path import ABSENT, look_up
+from renderer.model.path import ABSENT, Path, look_up
 from renderer.model.phase import Borrowed
+from renderer.model.ref import Body
 from renderer.model.rendered import Manifest, RenderedStep
 
 
@@ -32,7 +34,7 @@ def writes(draft: Draft, item: RenderedStep) -> list[Action] | str:
         plan = plan_take(manifest.body, manifest.spec, live)
         if plan.taking is Taking.WAIT:
             return plan.because
-        inherited = _inherited(draft, manifest, manifest.spec, plan)
+        inherited = [*_lent(draft, manifest, manifest.spec, plan), *_inherited(draft, manifest, manifest.spec, live)]
         if plan.taking is not Taking.SKIP and (inherited or plan.originals):
             _remember(draft, item, manifest, (*inherited, *plan.originals))
         if plan.taking is Taking.TAKE and plan.patch:
@@ -40,7 +42,7 @@ def writes(draft: Draft, item: RenderedStep) -> list[Action] | str:
     return actions
 
 
-def _inherited(draft: Draft, manifest: Manifest, spec: Borrowed, plan: TakePlan) -> list[Original]:
+def _lent(draft: Draft, manifest: Manifest, spec: Borrowed, plan: TakePlan) -> list[Original]:
     """What stood there before a plan that has failed put there what we want as well: it is ours to give back now."""
     found = {item.loan.original.path: item.loan.original for item in draft.world.lent if item.loan.ref == manifest.ref}
     known = {loan.original.path for loan in draft.status.loans if loan.ref == manifest.ref}
@@ -50,6 +52,25 @@ def _inherited(draft: Draft, manifest: Manifest, spec: Borrowed, plan: TakePlan)
         for path, original in found.items()
         if path not in known and goes_back(spec, path) and look_up(manifest.body, path) is not ABSENT
     ]
+
+
+def _inherited(draft: Draft, manifest: Manifest, spec: Borrowed, live: Body | None) -> list[Original]:
+    """What stood there before the Harvester Upgrade Manager put there what we want as well, where something shows that
+    it was that one: it had begun what comes before the phase, and left no word of it but its bookkeeping."""
+    loans = (*draft.status.loans, *(item.loan for item in draft.world.lent))
+    known = [loan.original.path for loan in loans if loan.ref == manifest.ref]
+    return [
+        Original(path=found.path, value=found.value)
+        for found in spec.inherits
+        if found.when is not None
+        and not any(_overlap(path, found.path) for path in known)
+        and satisfies(look_up(live, found.path), look_up(manifest.body, found.path))
+    ]
+
+
+def _overlap(one: Path, other: Path) -> bool:
+    """Whether they are the same, or one lies below the other."""
+    return all(step == other_step for step, other_step in zip(one, other, strict=False))
 
 
 def _remember(draft: Draft, item: RenderedStep, manifest: Manifest, originals: Sequence[Original]) -> None:
