@@ -335,6 +335,36 @@ def test_what_an_agent_has_brought_for_this_plan_is_adopted(stage: Stage) -> Non
     assert stage.own(owned(config_map(labels=labels, a="1"))).outcome is Outcome.UNCHANGED
 
 
+def of_the_other_manager(stage: Stage, image: str = "example/other:1", **spec: Any) -> Body:
+    """The Job as the Harvester Upgrade Manager makes it for this very plan."""
+    body = job(image=image)
+    metadata = {**body["metadata"], "labels": {PLAN_LABEL: "up"}, "ownerReferences": [stage.plan.reference()]}
+    whole = {key: value for key, value in body["spec"].items() if key != "backoffLimit"}
+    return stage.create({**body, "metadata": metadata, "spec": {**whole, **spec}}, manager="manager")
+
+
+@pytest.mark.parametrize("image", ["example/it:1", "example/other:1"])
+def test_what_the_other_manager_has_made_for_this_plan_stays_as_it_is(stage: Stage, image: str) -> None:
+    """Be it that its fields are in conflict with ours, or that a Job's pods may not be changed."""
+    live = of_the_other_manager(stage, image=image)
+    applied = stage.own(owned(job()))
+    assert (applied.outcome, applied.problem) == (Outcome.ADOPTED, None)
+    assert applied.because == "Job apply/it was made for this plan by another manager, and stays as it is"
+    there = stage.there(job())
+    assert there["spec"] == live["spec"]
+    assert FIELD_MANAGER not in {manager for manager, _ in managers(there)}
+
+
+def test_of_what_is_taken_over_only_what_is_declared_changes(stage: Stage) -> None:
+    live = of_the_other_manager(stage, suspend=True)
+    manifest = made(job(), Owned(file="it.yaml.j2", take_over=(("spec", "suspend"),)))
+    assert stage.own(manifest).outcome is Outcome.ADOPTED
+    assert stage.there(job())["spec"] == {**live["spec"], "suspend": False}
+    stage.requests()
+    assert stage.own(manifest).outcome is Outcome.ADOPTED
+    assert stage.requests()[0] == 0
+
+
 def test_a_field_of_another_manager_is_never_forced(stage: Stage) -> None:
     stage.create(config_map(labels={PLAN_LABEL: "up"}, a="theirs"), manager="fleet")
 
