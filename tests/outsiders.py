@@ -60,7 +60,8 @@ class Outsiders:
 
     def __post_init__(self) -> None:
         """The repository stands, as earlier phases have left it."""
-        self.found.create(REPO)
+        if self.found.get("v1", "Service", "up-repo", "harvester-system") is None:
+            self.found.create(REPO)
         self.found.scene.cluster.backends.serve_read("Service", "proxy", _image_list)
 
     # ---------------------------------------------------------------------------------------------- all together

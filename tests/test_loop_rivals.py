@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -235,6 +235,20 @@ def test_what_is_no_outage_is_passed_over() -> None:
     second = Loop("second", scene)
     assert second.election.attempt()
     assert attended(second, START) == (scene.clock.now() - START).total_seconds()
+
+
+def test_an_outage_that_ends_in_the_future_ends_now() -> None:
+    """A clock was ahead, here or where the leader before ran; time must not stand still until then."""
+    now = [START]
+    attention = Attention(lambda: now[0])
+    attention.recall("2025-12-31T00:00:00+00:00/2099-01-01T00:00:00+00:00")
+    attention.lost()
+    now[0] = START + timedelta(days=3650)
+    attention.found()
+    now[0] = START + timedelta(hours=5)
+    before = attention.attended(START)
+    now[0] += timedelta(hours=1)
+    assert (before, attention.attended(START)) == (0, 3600)
 
 
 def attended(loop: Loop, since: datetime) -> float:

@@ -275,17 +275,106 @@ def test_where_the_os_tells_nothing_a_new_boot_is_waited_for(state: str) -> None
     assert (found.state("n1"), found.annotation("n1", POST_HOOK)) == ("PostDrained", answer_to(POST_HOOK))
 
 
-def test_a_single_node_goes_on() -> None:
+def test_a_job_that_runs_shows_that_its_node_has_not_been_rebooted() -> None:
+    """FX-9: the node has the new OS already, as one that was reinstalled has."""
+    found = on_the_way("PostDraining", asked=[PRE, PRE_HOOK, POST], os=NEW_OS)
+    other_job(found, POST_JOB)
+    found.rounds()
+    found.end_job(POST_JOB)
+    found.rounds()
+    assert (found.state("n1"), found.annotation("n1", POST_HOOK)) == ("WaitingReboot", None)
+
+
+def test_a_state_that_lags_behind_the_job_and_the_reboot() -> None:
+    """The other manager was gone when the Job ended, and when the node came back."""
+    found = on_the_way("PreDrained", asked=[PRE, PRE_HOOK, POST], os=NEW_OS)
+    other_job(found, PRE_JOB, ended=True)
+    other_job(found, POST_JOB, ended=True)
+    found.rounds()
+    assert (found.state("n1"), found.annotation("n1", POST_HOOK)) == ("PostDrained", answer_to(POST_HOOK))
+
+
+@pytest.mark.parametrize("previous", ["v1.7.1", "v1.8.0"])
+def test_no_job_is_made_again_for_a_node_that_waits_for_its_reboot(previous: str) -> None:
+    """The state says that its Job has succeeded, be the Job gone."""
+    found = on_the_way("WaitingReboot", asked=[PRE, PRE_HOOK, POST], os=OLD_OS, previous=previous)
+    found.patch(found.get("v1", "Node", "n1"), {"metadata": {"annotations": {PENDING: NEW_OS}}})
+    found.rounds()
+    assert found.jobs() == []
+    found.reboot("n1")
+    found.rounds()
+    assert (found.state("n1"), found.jobs()) == ("PostDrained", [])
+    assert PENDING not in found.get("v1", "Node", "n1")["metadata"].get("annotations", {})
+
+
+def two_nodes(first: str, second: str) -> Small:
+    found = on_the_way(first)
+    found.set_status(nodeUpgradeStatuses={"n1": {"state": first}, "n2": {"state": second}})
+    return found
+
+
+def test_of_two_nodes_that_were_let_in_one_goes_on() -> None:
+    """Field rule 13: one at a time, whatever Rancher has marked and the other manager has begun."""
+    found = two_nodes("PreDrained", "PreDrained")
+    for name in ("n1", "n2"):
+        found.ask(name, PRE, f"asked {name}")
+    done = found.rounds()
+    assert [found.annotation(name, PRE_HOOK) for name in ("n1", "n2")] == ["asked n1", None]
+    assert done.decision
+    assert "another node is being drained or upgraded: n1" in [wait.text for wait in done.decision.waits]
+
+
+def test_of_two_nodes_that_were_let_in_the_one_that_is_further_goes_on() -> None:
+    found = two_nodes("PreDrained", "WaitingReboot")
+    for name in ("n1", "n2"):
+        found.ask(name, PRE, f"asked {name}")
+    found.ask("n2", PRE_HOOK, "asked n2")
+    found.ask("n2", POST, "asked again")
+    found.rounds()
+    assert found.annotation("n1", PRE_HOOK) is None
+    found.reboot("n2")
+    found.rounds()
+    assert [found.annotation("n2", POST_HOOK), found.annotation("n1", PRE_HOOK)] == ["asked again", "asked n1"]
+
+
+def test_an_answer_that_is_owed_comes_before_another_node_is_drained() -> None:
+    found = two_nodes("ImagePreloaded", "PostDrained")
+    found.ask("n1", PRE, "asked n1")
+    for key, value in ((PRE, "asked n2"), (PRE_HOOK, "asked n2"), (POST, "asked again")):
+        found.ask("n2", key, value)
+    found.reboot("n2")
+    found.rounds()
+    assert found.annotation("n2", POST_HOOK) == "asked again"
+
+
+def single(state: str, previous: str = "v1.7.1") -> Small:
     given = plan(version="v1.8.0")
     found = world("n1", given=given, more=[node("n1")])
     found.set_status(
         currentPhase="NodeUpgrading",
-        previousVersion="v1.7.1",
+        previousVersion=previous,
         singleNode="n1",
         version={"isoURL": "https://releases.example.com/h.iso", "isoChecksum": ""},
         releaseMetadata=METADATA,
-        nodeUpgradeStatuses={"n1": {"state": "SingleNodeUpgrading"}},
+        nodeUpgradeStatuses={"n1": {"state": state}},
     )
+    return found
+
+
+@pytest.mark.parametrize("failed", [True, False])
+def test_a_single_node_that_is_paused_late_goes_on(failed: bool) -> None:
+    """FX-5. Of the same release, so that nobody knows which boot it was."""
+    found = single("SingleNodeUpgrading", "v1.8.0")
+    found.patch(found.plan, {"spec": {"nodeUpgradeOption": {"pauseNodes": ["n1"]}}})
+    other_job(found, "up-node-upgrade-single-node-upgrade-n1")
+    found.end_job("up-node-upgrade-single-node-upgrade-n1", failed=failed)
+    found.rounds()
+    wanted = ("Failed", "SingleNodeUpgradeFailed") if failed else ("NodeUpgrading", "WaitingReboot")
+    assert (found.phase, found.state("n1")) == wanted
+
+
+def test_a_single_node_goes_on() -> None:
+    found = single("SingleNodeUpgrading")
     other_job(found, "up-node-upgrade-single-node-upgrade-n1")
     assert found.rounds().problems == ()
     found.end_job("up-node-upgrade-single-node-upgrade-n1")
@@ -312,6 +401,52 @@ def test_what_was_borrowed_before_the_phase_was_entered_goes_back_too() -> None:
     found.delete_plan()
     found.to_its_end()
     assert borrowed(found) == {**AS_IT_WAS, "generation": 7}
+
+
+def test_preparations_go_back_if_the_plan_is_deleted_before_we_have_looked() -> None:
+    found = taken_over("ImagePreloaded", "ClusterUpgraded", os=OLD_OS)
+    found.set_status(nodeUpgradeStatuses=None, provisionGeneration=None)
+    found.delete_plan()
+    found.to_its_end()
+    assert (borrowed(found)["wait"], borrowed(found)["descheduler"]) == ("450", True)
+
+
+def test_a_plan_that_has_failed_before_its_cleanup_gives_back_what_goes_back_then() -> None:
+    """The other manager stays there as long as its cleanup meets errors. How far it had come, its history tells."""
+    found = taken_over("ImagePreloaded", FAILED, os=OLD_OS)
+    moment = "2026-01-01T00:00:00Z"
+    history = [{"phase": phase, "phaseTransitionTimestamp": moment} for phase in ("NodeUpgrading", FAILED)]
+    why = {"type": "Progressing", "status": "True", "reason": FAILED, "message": "node n1 upgrade failed: no room"}
+    found.set_status(
+        phaseTransitionTimestamps=history,
+        conditions=[{**why, "lastTransitionTime": moment}],
+        nodeUpgradeStatuses={"n1": {"state": "PreDrainFailed", "message": "no room"}},
+    )
+    found.rounds()
+    found.end_plan("up-skip-manifest-remove")
+    found.rounds()
+    assert found.condition("Progressing")["status"] == "False"
+    assert borrowed(found)["wait"] == "450"
+    assert borrowed(found)["methods"] == []
+    assert found.plan["metadata"]["finalizers"] == [FINALIZER]
+    found.delete_plan()
+    found.to_its_end()
+    assert borrowed(found) == AS_IT_WAS
+
+
+def test_what_the_other_manager_has_left_on_a_node_goes_with_the_plan() -> None:
+    """MUST-FIX 21: its annotation stays where its patch had failed."""
+    found = taken_over("ImageCleaned", "CleanedUp")
+    found.patch(found.get("v1", "Node", "n1"), {"metadata": {"annotations": {PENDING: NEW_OS}}})
+    found.to_its_end()
+    assert PENDING not in found.get("v1", "Node", "n1")["metadata"].get("annotations", {})
+
+
+def test_the_repository_is_kept_alive_after_a_takeover() -> None:
+    """MUST-FIX 36."""
+    found = taken_over("ImagePreloaded", os=OLD_OS)
+    found.rounds()
+    assert [body["metadata"]["name"] for body in found.all("Deployment")] == ["up-repo"]
 
 
 def test_what_the_operator_has_raised_meanwhile_stays() -> None:

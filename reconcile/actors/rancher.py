@@ -14,7 +14,16 @@ from typing import Any
 from reconcile.actors.ledger import What
 from reconcile.actors.placement import CORDON_TAINT, selects, with_taint, without_taint
 from reconcile.actors.scene import Scene, annotations_of, conditions, has_condition, is_deleted, labels_of, status_of
-from reconcile.actors.stage import DISRUPTION_BUDGET, MACHINE, NODE, POD, PROVISIONING_CLUSTER, SECRET, VMI
+from reconcile.actors.stage import (
+    CAPI_CLUSTER,
+    DISRUPTION_BUDGET,
+    MACHINE,
+    NODE,
+    POD,
+    PROVISIONING_CLUSTER,
+    SECRET,
+    VMI,
+)
 from reconcile.actors.timers import Timers
 from reconcile.actors.turns import At, Turn, drain_options, is_evicted, node_of, rank_of, target_of
 from renderer.model.ref import Body
@@ -66,10 +75,15 @@ class Rancher:
         for turn in tuple(self._turns.values()):
             self._go_on(turn, cluster, now)
         left = [machine for machine in self._machines() if machine["metadata"]["name"] not in self._done]
-        if left:
-            self._pick(left, now)
-        else:
+        if not left:
             self._applied = self._wanted
+        elif not self._is_paused():
+            self._pick(left, now)
+
+    def _is_paused(self) -> bool:
+        """Nobody reconciles the machines of a paused Cluster, however healthy it looks."""
+        cluster = self._stage.find(CAPI_CLUSTER, CLUSTER, NAMESPACE) or {}
+        return bool((cluster.get("spec") or {}).get("paused"))
 
     def _where(self) -> object:
         """What must be looked at again at once when it has changed."""

@@ -9,47 +9,86 @@ has borrowed goes on loan to us, as far as its bookkeeping tells the originals.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from datetime import datetime
-from typing import Any
 
 from reconcile.borrow.loan import Loan, Original
+from reconcile.decide.draft import Draft
 from reconcile.decide.giving import loan_step
+from reconcile.decide.step import captures_of, is_asked_again
+from reconcile.decide.writing import evident, remember
+from reconcile.probes.look import Unseen
 from reconcile.status.plan import PlanStatus, key_of
 from reconcile.status.record import StepRecord, StepState
 from reconcile.status.times import time_text
-from renderer.model.phase import Borrowed, Occasion, Position
-from renderer.model.rendered import RenderedPhase, RenderedPlan, RenderedStep
+from renderer.model.phase import Borrowed, Occasion, Owned, Position
+from renderer.model.rendered import RenderedPhase, RenderedStep
 
 _ADOPTED = "done before this manager took over"
 _FAILED = "failed before this manager took over"
+_FAILED_PLAN = "Failed"
 
 
-def adopt(status: PlanStatus, rendered: RenderedPlan, now: datetime) -> PlanStatus:
-    """`status` with records for what was done already; as it is where there are records, or nothing has begun."""
+def adopt(draft: Draft) -> None:
+    """Records in the draft what was done already; nothing where there are records, or where nothing has begun."""
+    status, phases = draft.status, draft.world.rendered.phases
     if not status.phase or status.records or status.done or status.skipped:
-        return status
-    place = next(
-        (i for i, p in enumerate(rendered.phases) if status.phase in (p.phase.active, p.phase.completed)), None
-    )
+        return
+    reached = _reached(status, phases)
+    place = next((i for i, p in enumerate(phases) if reached in (p.phase.active, p.phase.completed)), None)
     if place is None:
-        return status
-    phase = rendered.phases[place]
-    long_done = [item for earlier in rendered.phases[:place] for item in earlier.steps if _counts(item)]
-    now_done, under_way = _of_phase(status, phase)
-    for item in (item for item in phase.steps if _has_failed(status, item)):
+        return
+    long_done = [item for earlier in phases[:place] for item in earlier.steps if _counts(item)]
+    now_done, under_way = _of_phase(draft, phases[place], reached)
+    for item in (item for item in phases[place].steps if _has_failed(status, item)):
         said = status.node_states[str(item.step.node)].get("message") or _FAILED
-        failed = StepRecord(state=StepState.FAILED, started=now, ended=now, message=said)
-        status = status.with_record(key_of(item), failed)
-    for item in (*(item for item in long_done if item.undo), *now_done):
-        done = StepRecord(state=StepState.COMPLETED, started=now, ended=now, message=_ADOPTED, captured=_assumed(item))
-        status = status.with_record(key_of(item), done)
-    for item in under_way:
-        begun = StepRecord(state=StepState.STARTED, started=now, captured=_assumed(item))
-        status = status.with_record(key_of(item), begun)
-    lasting = (loan for item in (*long_done, *now_done) for loan in _inherited(item, time_text(now), done=True))
-    passing = (loan for item in under_way for loan in _inherited(item, time_text(now)))
-    return replace(status, loans=(*status.loans, *lasting, *passing))
+        draft.record(key_of(item), StepRecord(state=StepState.FAILED, started=draft.now, ended=draft.now, message=said))
+    for item in (*(item for item in long_done if item.undo or _is_maintained(item)), *now_done):
+        draft.record(key_of(item), _done(draft, item))
+    taken = time_text(draft.now)
+    loans = [loan for item in (*long_done, *now_done) for loan in _inherited(item, taken, done=True)]
+    if status.phase == reached:
+        for item in under_way:
+            _go_on_with(draft, item)
+        loans += [loan for item in under_way for loan in _inherited(item, taken)]
+    draft.status = draft.status.with_loans((*draft.status.loans, *loans))
+    _take_over_preparations(draft, phases[place + 1 : place + 2])
+
+
+def _take_over_preparations(draft: Draft, upcoming: Sequence[RenderedPhase]) -> None:
+    """What was borrowed before the next phase was entered: the other manager records that afterwards."""
+    for item in (item for phase in upcoming for item in phase.steps if item.step.position is Position.ENTER):
+        for manifest in item.manifests:
+            live = draft.world.look.get(manifest.ref) if isinstance(manifest.spec, Borrowed) else None
+            if isinstance(manifest.spec, Borrowed) and live is not None and not isinstance(live, Unseen):
+                remember(draft, item, manifest, evident(draft, manifest, manifest.spec, live))
+
+
+def _reached(status: PlanStatus, phases: Sequence[RenderedPhase]) -> str:
+    """The phase value that tells how far the plan has come: of one that has failed, the last one in its history."""
+    known = {value for phase in phases for value in (phase.phase.active, phase.phase.completed)}
+    if status.phase in known:
+        return status.phase
+    history = [entry["phase"] for entry in status.rest.get("phaseTransitionTimestamps") or ()]
+    return next((value for value in reversed(history) if value in known), "") if status.phase == _FAILED_PLAN else ""
+
+
+def _done(draft: Draft, item: RenderedStep) -> StepRecord:
+    """What it has captured still counts for the steps behind it."""
+    read = captures_of(draft, item, done=True) if item.step.node else {}
+    captured = read if isinstance(read, dict) else {}
+    return StepRecord(
+        state=StepState.COMPLETED, started=draft.now, ended=draft.now, message=_ADOPTED, captured=captured
+    )
+
+
+def _go_on_with(draft: Draft, item: RenderedStep) -> None:
+    """It has begun, and is not held any more; what cannot be read now is read when it begins by itself."""
+    read = captures_of(draft, item, done=False)
+    if isinstance(read, dict):
+        draft.record(key_of(item), StepRecord(state=StepState.STARTED, started=draft.now, captured=read))
+
+
+def _is_maintained(item: RenderedStep) -> bool:
+    return any(isinstance(manifest.spec, Owned) and manifest.spec.maintained for manifest in item.manifests)
 
 
 def _inherited(item: RenderedStep, taken: str, *, done: bool = False) -> Iterator[Loan]:
@@ -61,10 +100,6 @@ def _inherited(item: RenderedStep, taken: str, *, done: bool = False) -> Iterato
         for found in spec.inherits:
             original = Original(path=found.path, value=found.value)
             yield Loan(phase=item.phase, step=loan_step(item), ref=manifest.ref, original=original, taken=taken)
-
-
-def _assumed(item: RenderedStep) -> dict[str, Any]:
-    return {capture.name: capture.inherits.value for capture in item.step.captures if capture.inherits}
 
 
 def _has_failed(status: PlanStatus, item: RenderedStep) -> bool:
@@ -81,25 +116,29 @@ def _counts(item: RenderedStep) -> bool:
     return item.skipped is None and not item.pending
 
 
-def _of_phase(status: PlanStatus, phase: RenderedPhase) -> tuple[list[RenderedStep], list[RenderedStep]]:
+def _of_phase(draft: Draft, phase: RenderedPhase, reached: str) -> tuple[list[RenderedStep], list[RenderedStep]]:
     """The steps of the current phase that are done, and those under way."""
     by_node: dict[str, list[RenderedStep]] = {}
     for item in phase.steps:
         if item.step.node and item.step.position is Position.DURING:
             by_node.setdefault(item.step.node, []).append(item)
-    nodes = [_on_node(status, node, steps) for node, steps in by_node.items()]
+    nodes = [_on_node(draft, node, steps) for node, steps in by_node.items()]
     done = {key_of(item) for found, _ in nodes for item in found}
     under_way = [item for _, found in nodes for item in found]
     begun = bool(done or under_way)
     counted = [item for item in phase.steps if _counts(item)]
-    now_done = [item for item in counted if key_of(item) in done or _was_done(status, phase, item, begun)]
+    now_done = [
+        item for item in counted if key_of(item) in done or _was_done(draft.status, phase, item, reached, begun)
+    ]
     over = {key_of(item) for item in now_done}
     return now_done, [item for item in under_way if key_of(item) not in over]
 
 
-def _was_done(status: PlanStatus, phase: RenderedPhase, item: RenderedStep, nodes_have_begun: bool) -> bool:
+def _was_done(
+    status: PlanStatus, phase: RenderedPhase, item: RenderedStep, reached: str, nodes_have_begun: bool
+) -> bool:
     """Whether a step was, as far as the plan as a whole tells."""
-    if status.phase == phase.phase.completed:
+    if reached == phase.phase.completed:
         return item.step.position is not Position.LEAVE
     if item.step.position is not Position.DURING:
         return item.step.position is Position.ENTER
@@ -109,38 +148,29 @@ def _was_done(status: PlanStatus, phase: RenderedPhase, item: RenderedStep, node
 
 
 def _on_node(
-    status: PlanStatus, node: str, steps: Sequence[RenderedStep]
+    draft: Draft, node: str, steps: Sequence[RenderedStep]
 ) -> tuple[Sequence[RenderedStep], Sequence[RenderedStep]]:
     """The node's steps that are done, and the one under way.
 
-    Done are those up to the one that completes with the node's state and the answers right behind that, or those before
-    the one that the state says is active. A step of which nobody knows what it has captured begins anew: what it has
-    made is found, and not made twice.
+    Done are those up to the one that completes with the node's state, with the answers right behind that but those that
+    are still owed; or those before the one that the state says is active.
     """
-    state = _state(status, node)
+    state = _state(draft.status, node)
     for place, item in enumerate(steps):
-        if _has_failed(status, item):
+        if _has_failed(draft.status, item):
             return steps[:place], ()
     for place in reversed(range(len(steps))):
         states = steps[place].step.node_states
         if state is None or states is None or not _counts(steps[place]):
             continue
         if states.completed == state:
-            return steps[: _behind_answers(steps, place + 1)], ()
+            return steps[: _behind_answers(draft, steps, place + 1)], ()
         if states.active == state:
-            return _known(steps, place)
+            return steps[:place], steps[place : place + 1]
     return (), ()
 
 
-def _behind_answers(steps: Sequence[RenderedStep], place: int) -> int:
-    while place < len(steps) and steps[place].step.repeat:
+def _behind_answers(draft: Draft, steps: Sequence[RenderedStep], place: int) -> int:
+    while place < len(steps) and steps[place].step.repeat and not is_asked_again(draft, steps[place]):
         place += 1
     return place
-
-
-def _known(steps: Sequence[RenderedStep], place: int) -> tuple[Sequence[RenderedStep], Sequence[RenderedStep]]:
-    """The steps before the one at `place`, and that one, up to the first that has captured what nobody knows."""
-    for earlier, item in enumerate(steps[: place + 1]):
-        if _counts(item) and any(capture.inherits is None for capture in item.step.captures):
-            return steps[:earlier], ()
-    return steps[:place], steps[place : place + 1]

@@ -102,13 +102,20 @@ def _admit(draft: Draft, phase: RenderedPhase, item: RenderedStep, by_node: dict
 
     def admit() -> Kept | None:
         inside = [node for node, steps in by_node.items() if _is_inside(draft, lane.name, steps)]
-        if item.step.node in inside:
+        first = sorted(inside, key=lambda node: -_how_far(draft, by_node[node]))[: lane.at_most]
+        if item.step.node in first:
             return None
+        if item.step.node in inside:  # another manager had let more of them in
+            return Kept(text=f"{lane.waiting}: {', '.join(first)}", patient=True)
         if len(inside) >= lane.at_most:
             return Kept(text=f"{lane.waiting}: {', '.join(inside)}", patient=True)
         return _others_in_trouble(draft, lane, str(item.step.node))
 
     return admit
+
+
+def _how_far(draft: Draft, steps: list[RenderedStep]) -> int:
+    return sum(draft.status.has_begun(key_of(item)) for item in steps)
 
 
 def _others_in_trouble(draft: Draft, lane: Lane, node: str) -> Kept | None:

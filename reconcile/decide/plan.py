@@ -53,7 +53,7 @@ def is_over(status: PlanStatus) -> bool:
 
 
 def _go_on(draft: Draft) -> None:
-    draft.status = adopt(draft.status, draft.world.rendered, draft.now)
+    adopt(draft)
     phases = draft.world.rendered.phases
     phase = draft.status.phase
     set_finalizer(draft, present=True)
@@ -187,6 +187,7 @@ def _finish(draft: Draft, last: RenderedPhase) -> None:
 
 
 def _finish_failed(draft: Draft) -> None:
+    adopt(draft)
     if not end(draft, Occasion.FAILURE):
         _is_degraded(draft)
         return
@@ -211,7 +212,7 @@ def _after_the_end(draft: Draft) -> None:
 
 
 def _abort(draft: Draft) -> None:
-    draft.status = adopt(draft.status, draft.world.rendered, draft.now)
+    adopt(draft)
     if end(draft, Occasion.ABORT):
         set_finalizer(draft, present=False)
     else:

@@ -73,7 +73,7 @@ class _Step:
         record = self.draft.status.record(self.key)
         if self.draft.status.is_over(self.key):
             give_back(self.draft, self.item, Occasion.COMPLETED)
-            return self._begin(admit) if self._is_asked_again() else Progress.DONE
+            return self._begin(admit) if self.is_asked_again() else Progress.DONE
         if record is None:
             return self._begin(admit)
         if record.failed:
@@ -109,11 +109,10 @@ class _Step:
             return self._wait(f"{hold.waiting}: {self.step.node}", limit=None)
         if (kept := admit()) is not None:
             return self._wait(kept.text, limit=None if kept.patient else _LONG)
-        for capture in self.step.captures:
-            value = self._captured(capture)
-            if isinstance(value, Unseen):
-                return self._wait(f"{capture.name} cannot be read: {value.why}")
-            captured[capture.name] = value
+        read = self.captures()
+        if isinstance(read, str):
+            return self._wait(read)
+        captured |= read
         record = StepRecord(state=StepState.STARTED, started=self.draft.now, captured=captured)
         self.draft.record(self.key, record)
         self._node_state("active")
@@ -121,6 +120,24 @@ class _Step:
             if capture.record:
                 self.draft.status = self.draft.status.with_field(capture.record, captured[capture.name])
         return Progress.BUSY if captured else self._carry_out(record)
+
+    def captures(self, *, done: bool = False) -> dict[str, Any] | str:
+        """What the step captures as it begins, or why that cannot be read. Where another manager has begun it, and it
+        is `done` or its work is, what is there now need not be what was there then."""
+        found: dict[str, Any] = {}
+        for capture in self.step.captures:
+            if capture.inherits is not None and (done or self._has_done_its_work()):
+                found[capture.name] = capture.inherits.value
+                continue
+            value = self._captured(capture)
+            if isinstance(value, Unseen):
+                return f"{capture.name} cannot be read: {value.why}"
+            found[capture.name] = value
+        return found
+
+    def _has_done_its_work(self) -> bool:
+        scope, look = self._scope({}), self.draft.world.look
+        return bool(self.step.gates) and all(evaluate(gate.probe, look, scope).passed for gate in self.step.gates)
 
     def _captured(self, capture: Capture) -> Any:
         ref = self._ref_of(capture)
@@ -139,7 +156,7 @@ class _Step:
             return capture.target.ref
         return next(iter(self._scope({}).manifests.get(getattr(capture.target, "file", ""), ())))
 
-    def _is_asked_again(self) -> bool:
+    def is_asked_again(self) -> bool:
         """Whether a step that repeats is asked for once more, with another value than it has answered."""
         if not self.step.repeat or self.step.trigger is None or self.item.skipped is not None or self.item.pending:
             return False
@@ -293,6 +310,16 @@ class _Step:
             )
         )
         return Progress.BUSY
+
+
+def captures_of(draft: Draft, item: RenderedStep, *, done: bool) -> dict[str, Any] | str:
+    """For a step that another manager has begun; see `_Step.captures`."""
+    return _Step(draft, item).captures(done=done)
+
+
+def is_asked_again(draft: Draft, item: RenderedStep) -> bool:
+    """Whether a step that repeats is asked for, with another value than was answered."""
+    return _Step(draft, item).is_asked_again()
 
 
 def applied(item: RenderedStep, record: StepRecord) -> StepRecord:

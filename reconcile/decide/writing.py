@@ -34,9 +34,9 @@ def writes(draft: Draft, item: RenderedStep) -> list[Action] | str:
         plan = plan_take(manifest.body, manifest.spec, live)
         if plan.taking is Taking.WAIT:
             return plan.because
-        inherited = [*_lent(draft, manifest, manifest.spec, plan), *_inherited(draft, manifest, manifest.spec, live)]
+        inherited = [*_lent(draft, manifest, manifest.spec, plan), *evident(draft, manifest, manifest.spec, live)]
         if plan.taking is not Taking.SKIP and (inherited or plan.originals):
-            _remember(draft, item, manifest, (*inherited, *plan.originals))
+            remember(draft, item, manifest, (*inherited, *plan.originals))
         if plan.taking is Taking.TAKE and plan.patch:
             actions.append(Borrow(manifest=manifest, patch=plan.patch, step=key_of(item)))
     return actions
@@ -54,7 +54,7 @@ def _lent(draft: Draft, manifest: Manifest, spec: Borrowed, plan: TakePlan) -> l
     ]
 
 
-def _inherited(draft: Draft, manifest: Manifest, spec: Borrowed, live: Body | None) -> list[Original]:
+def evident(draft: Draft, manifest: Manifest, spec: Borrowed, live: Body | None) -> list[Original]:
     """What stood there before the Harvester Upgrade Manager put there what we want as well, where something shows that
     it was that one: it had begun what comes before the phase, and left no word of it but its bookkeeping."""
     loans = (*draft.status.loans, *(item.loan for item in draft.world.lent))
@@ -73,7 +73,7 @@ def _overlap(one: Path, other: Path) -> bool:
     return all(step == other_step for step, other_step in zip(one, other, strict=False))
 
 
-def _remember(draft: Draft, item: RenderedStep, manifest: Manifest, originals: Sequence[Original]) -> None:
+def remember(draft: Draft, item: RenderedStep, manifest: Manifest, originals: Sequence[Original]) -> None:
     loans = record_loans(
         draft.status.loans,
         originals,

@@ -3,7 +3,7 @@ is away now and then."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
 from threading import Lock
 
@@ -58,14 +58,16 @@ class Attention:
         with self._lock:
             now = self._now()
             away = ((self._away_since, now),) if self._away_since else ()
+            self._outages = tuple(_past(self._outages, now))
             outages = _merged((*self._outages, *away))
         lost = sum((end - max(start, since)).total_seconds() for start, end in outages if end > since)
         return max(0.0, (now - since).total_seconds() - lost)
 
     def _add(self, *outages: Outage) -> None:
         with self._lock:
-            recent = self._now() - _KEPT
-            known = (*self._outages, *(outage for outage in outages if outage[0] < outage[1]))
+            now = self._now()
+            recent = now - _KEPT
+            known = (outage for outage in _past((*self._outages, *outages), now) if outage[0] < outage[1])
             self._outages = _merged(outage for outage in known if outage[1] > recent)[-_REMEMBERED:]
 
 
@@ -78,6 +80,11 @@ def _merged(outages: Iterable[Outage]) -> tuple[Outage, ...]:
         else:
             found.append((start, end))
     return tuple(found)
+
+
+def _past(outages: Iterable[Outage], now: datetime) -> Iterator[Outage]:
+    """Up to now: a clock that was ahead, here or elsewhere, must not make time stand still."""
+    return ((start, min(end, now)) for start, end in outages if start < now)
 
 
 def _outage_of(text: str) -> Outage | None:

@@ -21,7 +21,7 @@ from renderer.model.path import Path
 
 _MAX_NODES = 2_000_000  # an alias bomb is refused long before memory is short
 _MAX_DEPTH = 100  # the deepest CRD of the field has 40; whoever walks a value may recurse
-_PLAIN = "!plain"
+_PLAIN = "plain"  # this very object marks a scalar; a tag that a file writes itself is another one
 _TEXT, _SEQUENCE, _MAPPING = (f"tag:yaml.org,2002:{name}" for name in ("str", "seq", "map"))
 _TAGS = {f"tag:yaml.org,2002:{name}": name for name in ("str", "int", "float", "bool", "null", "map", "seq")}
 _QUOTE_REMEDY = "put the value in quotes if it is text"
@@ -129,11 +129,11 @@ class _Builder:
 
     def build(self, node: yaml.Node) -> Any:
         if node.__class__ is yaml.ScalarNode:
-            return self._plain(node) if node.tag == _PLAIN else self._build_scalar(node)
-        self._count += 1 + len(node.value)
+            return self._plain(node) if node.tag is _PLAIN else self._build_scalar(node)
+        self._count += len(node.value)
         if self._count > _MAX_NODES or id(node) in self._open:
             raise self._refuse(node, "an alias repeats too much or contains itself", "write the value out")
-        if len(self._open) > _MAX_DEPTH:
+        if len(self._open) + bool(node.value) > _MAX_DEPTH:
             raise self._refuse(node, f"nested deeper than {_MAX_DEPTH} levels", "make it flatter")
         self._open.add(id(node))
         try:
@@ -170,11 +170,11 @@ class _Builder:
         merged: dict[str, Any] = {}
         result: dict[str, Any] = {}
         for key_node, value_node in node.value:
-            if key_node.tag == _PLAIN and key_node.value == "<<":
+            if key_node.tag is _PLAIN and key_node.value == "<<":
                 merged = {**self._merge(value_node), **merged}
                 continue
             key = key_node.value
-            if key_node.tag != _PLAIN or self._scalar(key) is not key:  # else it is text without further ado
+            if key_node.tag is not _PLAIN or self._scalar(key) is not key:  # else it is text without further ado
                 key = self._key(key_node)
             if key in result:
                 raise self._refuse(key_node, f"key {key!r} stands twice in one mapping", "remove one of the two")

@@ -11,7 +11,7 @@ from actors.by_hand import upgrade_node
 from actors.playing import AFTER, BEFORE, FLEET, SYSTEM, Play, condition, cue
 from reconcile.actors.invariants import violations
 from reconcile.actors.ledger import What
-from reconcile.actors.stage import NODE, POD, PROVISIONING_CLUSTER
+from reconcile.actors.stage import CAPI_CLUSTER, NODE, POD, PROVISIONING_CLUSTER
 
 FIRST, SECOND, THIRD = "charlie-1-tink-system", "charlie-2-tink-system", "charlie-3-tink-system"
 NEW, OLD = "v1.35.2+rke2r1", "v1.34.3+rke2r1"
@@ -200,6 +200,19 @@ def test_the_same_version_again_is_still_drained_where_the_generation_rises() ->
     for node in play.all(NODE):
         play.patch(node, {"status": {"nodeInfo": {"kubeletVersion": NEW}}}, "status")
     play.provision()
+    assert play.run(until=lambda: play.asking(BEFORE) == [FIRST])
+
+
+def test_the_machines_of_a_paused_cluster_are_left_alone() -> None:
+    """Case 15 of the field."""
+    play = Play("three-node")
+    paused = play.get(CAPI_CLUSTER, "local", FLEET)
+    play.patch(paused, {"spec": {"paused": True}})
+    play.settle()
+    play.provision()
+    play.run()
+    assert play.asking(BEFORE) == []
+    play.patch(paused, {"spec": {"paused": None}})
     assert play.run(until=lambda: play.asking(BEFORE) == [FIRST])
 
 
