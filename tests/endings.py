@@ -14,9 +14,9 @@ from theatre import inputs_of
 from reconcile.actors.invariants import violations
 from reconcile.actors.ledger import Fact, What
 from reconcile.borrow.loan import Loan
-from reconcile.decide.plan import SUCCEEDED
 from reconcile.objects import FIELD_MANAGER, PLAN_LABEL
 from reconcile.rehearse.rehearsal import Theatre
+from reconcile.status.plan import SUCCEEDED
 from renderer.model.path import look_up
 from renderer.model.ref import Body, Ref, ref_of
 

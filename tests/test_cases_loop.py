@@ -13,10 +13,9 @@ from loop_world import METADATA, PRE, PRE_HOOK, PREFIX, Small, facts, kubevirt, 
 from rendering import ROOT, Json, plan
 from test_cases import documents
 
-from reconcile.decide.plan import FAILED
 from reconcile.loop.contest import blocker_of
 from reconcile.status.nodes import ORDINALS, is_ahead
-from reconcile.status.plan import status_of
+from reconcile.status.plan import FAILED, status_of
 
 PROGRESSING = {
     "type": "Progressing",

@@ -32,10 +32,10 @@ from outsiders import Outsiders
 from rendering import plan
 from theatre import theatre
 
-from reconcile.decide.plan import FAILED, SUCCEEDED
 from reconcile.rehearsal.client import no_hook
 from reconcile.rehearsal.faults import Fault, Trouble
 from reconcile.status.nodes import ORDINALS
+from reconcile.status.plan import FAILED, SUCCEEDED
 
 PRE_JOB, POST_JOB = "up-node-upgrade-pre-drain-n1", "up-node-upgrade-post-drain-n1"
 SINGLE_JOB = "up-node-upgrade-single-node-upgrade-n1"

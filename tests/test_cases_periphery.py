@@ -13,7 +13,7 @@ from loop_world import Small, upgrading, world
 from outsiders import REPO
 
 from reconcile.cluster.errors import BackendFailed
-from reconcile.decide.plan import SUCCEEDED
+from reconcile.status.plan import SUCCEEDED
 from renderer.model.ref import Ref
 
 # ----------------------------------------------------------------------------------------------- the built-in upgrade

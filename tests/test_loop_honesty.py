@@ -9,8 +9,8 @@ from loop_world import PRE, Small, node, upgrading, waiting_for_rancher, world
 from rendering import machine, machine_plan
 
 from reconcile.cluster.errors import Away
-from reconcile.decide.plan import FAILED, SUCCEEDED
 from reconcile.rehearsal.faults import Fault, Trouble
+from reconcile.status.plan import FAILED, SUCCEEDED
 
 
 def later(found: Small, **span: float) -> None:

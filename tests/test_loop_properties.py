@@ -27,12 +27,12 @@ from outsiders import OUT, Outsiders
 from rendering import plan
 
 from reconcile.cluster.errors import ClusterError
-from reconcile.decide.plan import FAILED, SUCCEEDED, is_over
+from reconcile.decide.plan import is_over
 from reconcile.loop.reconciler import API_VERSION
 from reconcile.objects import FIELD_MANAGER, NODE_LABEL, PLAN_LABEL
 from reconcile.rehearsal.faults import Fault, Trouble
 from reconcile.status.nodes import ORDINALS, is_ahead
-from reconcile.status.plan import status_of
+from reconcile.status.plan import FAILED, SUCCEEDED, status_of
 
 EXAMPLES = 24
 NODES, JOINS = ("n1", "n2", "n3"), "n4"

@@ -27,8 +27,8 @@ from loop_world import (
 from rendering import Json, plan
 
 from reconcile.decide.ending import FINALIZER
-from reconcile.decide.plan import FAILED, SUCCEEDED
 from reconcile.loop.reconciler import API_VERSION
+from reconcile.status.plan import FAILED, SUCCEEDED
 
 POINTER = "/spec/workloadUpdateStrategy/workloadUpdateMethods"
 ANNOTATIONS = {f"{PREFIX}replica-replenishment-wait-interval": "450", f"{PREFIX}descheduler-was-enabled": "true"}

@@ -8,9 +8,9 @@ from typing import Any
 from loop_world import PRE, STRATEGY, Small, waiting_for_rancher, world
 from rendering import plan
 
-from reconcile.decide.plan import FAILED, SUCCEEDED
 from reconcile.loop.reconciler import API_VERSION
 from reconcile.rehearsal.faults import Fault, Trouble
+from reconcile.status.plan import FAILED, SUCCEEDED
 from renderer.model.ref import Ref
 
 PRE_JOB = "up-node-upgrade-pre-drain-n1"

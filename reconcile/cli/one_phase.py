@@ -114,7 +114,7 @@ def _wait(live: Live, step: RenderedStep, course: _Course) -> bool:
 
 
 def _verdicts(live: Live, step: RenderedStep) -> list[Verdict]:
-    from reconcile.decide.step import refs_by_template
+    from reconcile.decide.captures import refs_by_template
     from reconcile.observe.snapshot import take
     from reconcile.probes.evaluate import evaluate
     from reconcile.probes.look import Scope

@@ -42,8 +42,8 @@ def parts_on(cluster: Cluster, templates: tuple[str, ...]) -> Parts:
 
 def nobody_works(parts: Parts, phase: str) -> list[str]:
     """Why a plan that has not ended does not go on: no loop runs."""
-    from reconcile.decide.plan import TERMINAL
     from reconcile.loop.lease import nobody_leads
+    from reconcile.status.plan import TERMINAL
 
     text = "" if phase in TERMINAL else nobody_leads(parts.cluster, "harvester-system", wall_clock())
     return [text] if text else []

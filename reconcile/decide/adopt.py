@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from reconcile.borrow.loan import Loan, Original
+from reconcile.decide.captures import is_asked_again, read_captures
 from reconcile.decide.draft import Draft
 from reconcile.decide.giving import loan_step
-from reconcile.decide.step import captures_of, is_asked_again
 from reconcile.decide.writing import evident, remember
 from reconcile.probes.look import Unseen
-from reconcile.status.plan import PlanStatus, key_of
+from reconcile.status.plan import FAILED, PlanStatus, key_of
 from reconcile.status.record import StepRecord, StepState
 from reconcile.status.times import time_text
 from renderer.model.phase import Borrowed, Occasion, Owned, Position
@@ -24,7 +24,6 @@ from renderer.model.rendered import RenderedPhase, RenderedStep
 
 _ADOPTED = "done before this manager took over"
 _FAILED = "failed before this manager took over"
-_FAILED_PLAN = "Failed"
 
 
 def adopt(draft: Draft) -> None:
@@ -57,8 +56,10 @@ def _take_over_preparations(draft: Draft, upcoming: Sequence[RenderedPhase]) -> 
     """What was borrowed before the next phase was entered: the other manager records that afterwards."""
     for item in (item for phase in upcoming for item in phase.steps if item.step.position is Position.ENTER):
         for manifest in item.manifests:
-            live = draft.world.look.get(manifest.ref) if isinstance(manifest.spec, Borrowed) else None
-            if isinstance(manifest.spec, Borrowed) and live is not None and not isinstance(live, Unseen):
+            if not isinstance(manifest.spec, Borrowed):
+                continue
+            live = draft.world.look.get(manifest.ref)
+            if live is not None and not isinstance(live, Unseen):
                 remember(draft, item, manifest, evident(draft, manifest, manifest.spec, live))
 
 
@@ -68,21 +69,20 @@ def _reached(status: PlanStatus, phases: Sequence[RenderedPhase]) -> str:
     if status.phase in known:
         return status.phase
     history = [entry["phase"] for entry in status.rest.get("phaseTransitionTimestamps") or ()]
-    return next((value for value in reversed(history) if value in known), "") if status.phase == _FAILED_PLAN else ""
+    return next((value for value in reversed(history) if value in known), "") if status.phase == FAILED else ""
 
 
 def _done(draft: Draft, item: RenderedStep) -> StepRecord:
     """What it has captured still counts for the steps behind it."""
-    read = captures_of(draft, item, done=True) if item.step.node else {}
+    read = read_captures(draft, item, done=True) if item.step.node else {}
     captured = read if isinstance(read, dict) else {}
-    return StepRecord(
-        state=StepState.COMPLETED, started=draft.now, ended=draft.now, message=_ADOPTED, captured=captured
-    )
+    now = draft.now
+    return StepRecord(state=StepState.COMPLETED, started=now, ended=now, message=_ADOPTED, captured=captured)
 
 
 def _go_on_with(draft: Draft, item: RenderedStep) -> None:
     """It has begun, and is not held any more; what cannot be read now is read when it begins by itself."""
-    read = captures_of(draft, item, done=False)
+    read = read_captures(draft, item, done=False)
     if isinstance(read, dict):
         draft.record(key_of(item), StepRecord(state=StepState.STARTED, started=draft.now, captured=read))
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from reconcile.decide.captures import refs_by_template
 from reconcile.decide.leavers import groups_of_leavers
 from reconcile.decide.node_jobs import job_group
 from reconcile.decide.phase import all_steps
-from reconcile.decide.plan import FAILED, is_over
-from reconcile.decide.step import refs_by_template
+from reconcile.decide.plan import is_over
 from reconcile.probes.evaluate import group_of
 from reconcile.probes.look import Group, Need, Scope
 from reconcile.probes.needs import needs, target_needs
-from reconcile.status.plan import PlanStatus, key_of
+from reconcile.status.plan import FAILED, PlanStatus, key_of
 from renderer.catalog.kinds import Kinds
 from renderer.model.phase import Owned, Position
 from renderer.model.probe import Probe

@@ -13,15 +13,12 @@ from reconcile.decide.giving import changed_by_others
 from reconcile.decide.phase import repeat, run
 from reconcile.decide.step import Progress
 from reconcile.decide.world import PENDING, World
-from reconcile.status.plan import PlanStatus, key_of, status_of
+from reconcile.status.plan import FAILED, SUCCEEDED, TERMINAL, PlanStatus, key_of, status_of
 from reconcile.status.record import StepState
 from reconcile.status.times import span_text, time_text
 from renderer.model.path import look_up
 from renderer.model.phase import Occasion, Owned, Position
 from renderer.model.rendered import RenderedPhase
-
-SUCCEEDED, FAILED = "Succeeded", "Failed"
-TERMINAL = (SUCCEEDED, FAILED)
 
 
 def decide(world: World) -> Decision:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
+from reconcile.decide.captures import is_asked_again, read_captures, scope_of
 from reconcile.decide.decision import Wait
 from reconcile.decide.draft import Draft
 from reconcile.decide.giving import give_back
@@ -18,14 +19,12 @@ from reconcile.decide.node_jobs import jobs_are_done, note_jobs
 from reconcile.decide.writing import writes
 from reconcile.probes.evaluate import evaluate
 from reconcile.probes.gates import gate_verdict
-from reconcile.probes.look import Scope, Unseen
 from reconcile.probes.verdict import Outcome, Verdict
 from reconcile.status.plan import key_of
 from reconcile.status.record import OwnedObject, StepRecord, StepState
-from renderer.model.path import ABSENT, look_up
-from renderer.model.phase import Capture, Occasion
-from renderer.model.probe import Gate, ObjectTarget, Severity
-from renderer.model.ref import Ref
+from renderer.model.path import look_up
+from renderer.model.phase import Occasion
+from renderer.model.probe import Gate, Severity
 from renderer.model.rendered import RenderedStep
 
 _LONG = 7200
@@ -73,7 +72,7 @@ class _Step:
         record = self.draft.status.record(self.key)
         if self.draft.status.is_over(self.key):
             give_back(self.draft, self.item, Occasion.COMPLETED)
-            return self._begin(admit) if self.is_asked_again() else Progress.DONE
+            return self._begin(admit) if is_asked_again(self.draft, self.item) else Progress.DONE
         if record is None:
             return self._begin(admit)
         if record.failed:
@@ -89,12 +88,12 @@ class _Step:
             return self._wait(f"{', '.join(item.input for item in self.item.pending)} is not known yet")
         captured: dict[str, Any] = {}
         if (trigger := self.step.trigger) is not None:
-            verdict = evaluate(trigger.probe, self.draft.world.look, self._scope({}))
+            verdict = evaluate(trigger.probe, self.draft.world.look, scope_of(self.draft, self.item))
             if not verdict.passed:
                 return self._wait(trigger.waiting or verdict.reason, verdict)
             captured |= {trigger.capture: verdict.seen} if trigger.capture else {}
         if (only := self.step.skip_unless) is not None:
-            verdict = evaluate(only.probe, self.draft.world.look, self._scope({}))
+            verdict = evaluate(only.probe, self.draft.world.look, scope_of(self.draft, self.item))
             if verdict.outcome is Outcome.UNKNOWN:
                 return self._wait(verdict.reason, verdict)
             if not verdict.passed:
@@ -109,7 +108,7 @@ class _Step:
             return self._wait(f"{hold.waiting}: {self.step.node}", limit=None)
         if (kept := admit()) is not None:
             return self._wait(kept.text, limit=None if kept.patient else _LONG)
-        read = self.captures()
+        read = read_captures(self.draft, self.item)
         if isinstance(read, str):
             return self._wait(read)
         captured |= read
@@ -120,47 +119,6 @@ class _Step:
             if capture.record:
                 self.draft.status = self.draft.status.with_field(capture.record, captured[capture.name])
         return Progress.BUSY if captured else self._carry_out(record)
-
-    def captures(self, *, done: bool = False) -> dict[str, Any] | str:
-        """What the step captures as it begins, or why that cannot be read. Where another manager has begun it, and it
-        is `done` or its work is, what is there now need not be what was there then."""
-        found: dict[str, Any] = {}
-        for capture in self.step.captures:
-            if capture.inherits is not None and (done or self._has_done_its_work()):
-                found[capture.name] = capture.inherits.value
-                continue
-            value = self._captured(capture)
-            if isinstance(value, Unseen):
-                return f"{capture.name} cannot be read: {value.why}"
-            found[capture.name] = value
-        return found
-
-    def _has_done_its_work(self) -> bool:
-        scope, look = self._scope({}), self.draft.world.look
-        return bool(self.step.gates) and all(evaluate(gate.probe, look, scope).passed for gate in self.step.gates)
-
-    def _captured(self, capture: Capture) -> Any:
-        ref = self._ref_of(capture)
-        body = self.draft.world.look.get(ref)
-        if isinstance(body, Unseen):
-            return body
-        value = ABSENT if body is None else look_up(body, capture.path)
-        if value is ABSENT or value is None:
-            value = capture.default
-        if value is None:
-            return Unseen(why=f"{ref} does not have it")
-        return value + capture.add if isinstance(value, int) and not isinstance(value, bool) else value
-
-    def _ref_of(self, capture: Capture) -> Ref:
-        if isinstance(capture.target, ObjectTarget):
-            return capture.target.ref
-        return next(iter(self._scope({}).manifests.get(getattr(capture.target, "file", ""), ())))
-
-    def is_asked_again(self) -> bool:
-        """Whether a step that repeats is asked for once more, with another value than it has answered."""
-        if not self.step.repeat or self.step.trigger is None or self.item.skipped is not None or self.item.pending:
-            return False
-        return evaluate(self.step.trigger.probe, self.draft.world.look, self._scope({})).passed
 
     # -------------------------------------------------------------------------------------------------- carrying out
 
@@ -222,7 +180,7 @@ class _Step:
         return self._complete(record, [v for v in verdicts if v.outcome is Outcome.FAILED])
 
     def _gate(self, index: int, gate: Gate, record: StepRecord) -> Verdict:
-        seen = evaluate(gate.probe, self.draft.world.look, self._scope(record.captured))
+        seen = evaluate(gate.probe, self.draft.world.look, scope_of(self.draft, self.item, record.captured))
         place = (self.item.id, index)
         counted = gate_verdict(gate, seen, self.draft.world.passes.get(place, 0))
         self.draft.passes[place] = counted.passes
@@ -277,15 +235,6 @@ class _Step:
         if state and self.step.node:
             self.draft.status = self.draft.status.with_node(self.step.node, state, reason, message)
 
-    def _scope(self, captured: Mapping[str, Any]) -> Scope:
-        known = self.draft.status.captured(self.item.phase, self.step.node)
-        return Scope(
-            kinds=self.draft.world.kinds,
-            now=self.draft.now,
-            manifests=refs_by_template(self.item),
-            captured={**known, **captured},
-        )
-
     def _wait(
         self,
         text: str,
@@ -312,24 +261,7 @@ class _Step:
         return Progress.BUSY
 
 
-def captures_of(draft: Draft, item: RenderedStep, *, done: bool) -> dict[str, Any] | str:
-    """For a step that another manager has begun; see `_Step.captures`."""
-    return _Step(draft, item).captures(done=done)
-
-
-def is_asked_again(draft: Draft, item: RenderedStep) -> bool:
-    """Whether a step that repeats is asked for, with another value than was answered."""
-    return _Step(draft, item).is_asked_again()
-
-
 def applied(item: RenderedStep, record: StepRecord) -> StepRecord:
     """The record once all writes of the step are made."""
     objects = tuple(OwnedObject.of(manifest) for manifest in item.manifests if not manifest.borrowed)
     return replace(record, state=StepState.APPLIED, objects=objects)
-
-
-def refs_by_template(item: RenderedStep) -> dict[str, tuple[Ref, ...]]:
-    refs: dict[str, tuple[Ref, ...]] = {}
-    for manifest in item.manifests:
-        refs[manifest.spec.file] = (*refs.get(manifest.spec.file, ()), manifest.ref)
-    return refs

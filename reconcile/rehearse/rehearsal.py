@@ -13,7 +13,6 @@ from reconcile.actors.script import Script
 from reconcile.actors.seeding import NAMESPACES
 from reconcile.actors.settings import Settings
 from reconcile.actors.world import World
-from reconcile.decide.plan import SUCCEEDED
 from reconcile.loop.attention import Attention
 from reconcile.loop.drive import Drive, Ending
 from reconcile.loop.drive import World as PlayedWorld
@@ -29,6 +28,7 @@ from reconcile.rehearsal.clock import SimulatedClock
 from reconcile.rehearsal.cluster import EmbeddedCluster
 from reconcile.rehearsal.seeding import namespace
 from reconcile.rehearse.operator import Operator
+from reconcile.status.plan import SUCCEEDED
 from renderer.assemble import Workshop
 from renderer.documents import Inputs, plan_of
 from renderer.errors import problem

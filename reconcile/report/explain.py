@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 
-from reconcile.decide.plan import FAILED
 from reconcile.loop.reconciler import Round
 from reconcile.observe.facts import MACHINE_PLAN_FIELDS
 from reconcile.observe.source import Source
@@ -14,7 +13,7 @@ from reconcile.report.causes import cause as c
 from reconcile.report.causes import storage, turns, work, workloads
 from reconcile.report.causes.cause import Cause, Sight
 from reconcile.report.progress import Model, progress_of, wait_lines
-from reconcile.status.plan import status_of
+from reconcile.status.plan import FAILED, status_of
 from reconcile.status.times import time_text
 from renderer.model.ref import Body
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from reconcile.decide.decision import Wait
 from reconcile.loop.reconciler import Round
-from reconcile.status.plan import PlanStatus, status_of
+from reconcile.status.plan import FAILED, SUCCEEDED, PlanStatus, status_of
 from reconcile.status.times import span_text, time_of, time_text
 from renderer.model.rendered import RenderedPhase
 
@@ -58,7 +58,7 @@ def _state(phase: RenderedPhase, status: PlanStatus, times: Mapping[str, str]) -
         return "done"
     if phase.phase.active not in times:
         return "to do"
-    return "failed" if status.phase == "Failed" else "running"
+    return "failed" if status.phase == FAILED else "running"
 
 
 def _node(node: str, status: PlanStatus) -> Model:
@@ -105,9 +105,9 @@ def _loan(item: Mapping[str, Any]) -> Model:
 
 def _next(done: Round, status: PlanStatus) -> str:
     """The command that helps now."""
-    if status.phase == "Succeeded":
+    if status.phase == SUCCEEDED:
         return ""
-    if status.phase == "Failed":
+    if status.phase == FAILED:
         return f"upgradeplan explain {done.name}"
     held = sorted(node for node, entry in status.node_states.items() if entry.get("state") == "UpgradePaused")
     if held:

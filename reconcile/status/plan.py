@@ -17,6 +17,10 @@ from reconcile.status.record import StepRecord, StepState, folded, record_body, 
 from reconcile.status.times import time_of, time_text
 from renderer.model.rendered import RenderedStep
 
+SUCCEEDED, FAILED = "Succeeded", "Failed"
+TERMINAL = (SUCCEEDED, FAILED)
+"""The phase values of a plan that has ended."""
+
 StepKey = tuple[str, str, str | None]
 """(phase, step, node)."""
 

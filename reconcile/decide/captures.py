@@ -1,0 +1,80 @@
+"""What a step looks at before it begins: whether it is asked for, and the values that it captures. Decides nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from reconcile.decide.draft import Draft
+from reconcile.probes.evaluate import evaluate
+from reconcile.probes.look import Scope, Unseen
+from renderer.model.path import ABSENT, look_up
+from renderer.model.phase import Capture
+from renderer.model.probe import ObjectTarget
+from renderer.model.ref import Ref
+from renderer.model.rendered import RenderedStep
+
+
+def read_captures(draft: Draft, item: RenderedStep, *, done: bool = False) -> dict[str, Any] | str:
+    """What the step captures as it begins, or why that cannot be read. Where another manager has begun it, and it is
+    `done` or its work is, what is there now need not be what was there then."""
+    found: dict[str, Any] = {}
+    for capture in item.step.captures:
+        if capture.inherits is not None and (done or _has_done_its_work(draft, item)):
+            found[capture.name] = capture.inherits.value
+            continue
+        value = _captured(draft, item, capture)
+        if isinstance(value, Unseen):
+            return f"{capture.name} cannot be read: {value.why}"
+        found[capture.name] = value
+    return found
+
+
+def is_asked_again(draft: Draft, item: RenderedStep) -> bool:
+    """Whether a step that repeats is asked for once more, with another value than it has answered."""
+    step = item.step
+    if not step.repeat or step.trigger is None or item.skipped is not None or item.pending:
+        return False
+    return evaluate(step.trigger.probe, draft.world.look, scope_of(draft, item)).passed
+
+
+def scope_of(draft: Draft, item: RenderedStep, captured: Mapping[str, Any] | None = None) -> Scope:
+    """Within what the step's probes are evaluated; `captured` goes before what the status knows."""
+    known = draft.status.captured(item.phase, item.step.node)
+    return Scope(
+        kinds=draft.world.kinds,
+        now=draft.now,
+        manifests=refs_by_template(item),
+        captured={**known, **(captured or {})},
+    )
+
+
+def refs_by_template(item: RenderedStep) -> dict[str, tuple[Ref, ...]]:
+    refs: dict[str, tuple[Ref, ...]] = {}
+    for manifest in item.manifests:
+        refs[manifest.spec.file] = (*refs.get(manifest.spec.file, ()), manifest.ref)
+    return refs
+
+
+def _has_done_its_work(draft: Draft, item: RenderedStep) -> bool:
+    scope, look = scope_of(draft, item), draft.world.look
+    return bool(item.step.gates) and all(evaluate(gate.probe, look, scope).passed for gate in item.step.gates)
+
+
+def _captured(draft: Draft, item: RenderedStep, capture: Capture) -> Any:
+    ref = _ref_of(item, capture)
+    body = draft.world.look.get(ref)
+    if isinstance(body, Unseen):
+        return body
+    value = ABSENT if body is None else look_up(body, capture.path)
+    if value is ABSENT or value is None:
+        value = capture.default
+    if value is None:
+        return Unseen(why=f"{ref} does not have it")
+    return value + capture.add if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _ref_of(item: RenderedStep, capture: Capture) -> Ref:
+    if isinstance(capture.target, ObjectTarget):
+        return capture.target.ref
+    return next(iter(refs_by_template(item).get(getattr(capture.target, "file", ""), ())))
