@@ -359,7 +359,7 @@ def test_of_what_is_taken_over_only_what_is_declared_changes(stage: Stage) -> No
     live = of_the_other_manager(stage, suspend=True)
     manifest = made(job(), Owned(file="it.yaml.j2", take_over=(("spec", "suspend"),)))
     applied = stage.own(manifest)
-    while applied.outcome is Outcome.STALE:  # the Job's own controller writes its status meanwhile; the loop reads again
+    while applied.outcome is Outcome.STALE:  # its own controller writes meanwhile, and the loop reads again then
         applied = stage.own(manifest)
     assert applied.outcome is Outcome.ADOPTED
     assert stage.there(job())["spec"] == {**live["spec"], "suspend": False}
