@@ -12,8 +12,7 @@ _SHORT = 12
 
 def digest_of(value: Any) -> str:
     """`sha256:` and the hash of the value's canonical JSON (sorted keys, no blanks)."""
-    text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=_mapping)
-    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
+    return f"sha256:{hashlib.sha256(_CANONICAL.encode(value).encode()).hexdigest()}"
 
 
 def short_digest(digest: str) -> str:
@@ -25,3 +24,6 @@ def _mapping(value: Any) -> Any:
     if isinstance(value, Mapping):
         return dict(value)
     raise TypeError(f"{type(value).__name__} has no digest")
+
+
+_CANONICAL = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=_mapping)

@@ -160,6 +160,7 @@ def _explained(error: Exception) -> tuple[str, str, str]:
 
 _SEE = "correct it; `upgradeplan phases NAME --context` lists what a template may see"
 _FILE_MARK = "template:"
+_JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 # What a YAML double-quoted scalar may hold as it is; everything else becomes a \u escape.
 _ESCAPED = "[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]"
 
@@ -168,7 +169,7 @@ def quote(value: Any) -> Printable:
     """A value as JSON text that every YAML reader takes as it is. The only way for text into a manifest."""
     if isinstance(value, Printable):
         raise Raised("quotes what is quoted already; remove one `| quote`")
-    text = json.dumps(_plain(value), ensure_ascii=False, sort_keys=False, allow_nan=False)
+    text = _JSON.encode(_plain(value))
     if not text.isprintable():
         text = re.sub(_ESCAPED, lambda match: f"\\u{ord(match.group()):04x}", text)
     return Printable(text)
@@ -266,6 +267,10 @@ class _Environment(ImmutableSandboxedEnvironment):
         if isinstance(obj, Printable):  # Jinja's `format` would call its result quoted, whatever was put into it
             return self.unsafe_undefined(obj, name)
         return obj[name] if name in obj else self.undefined(obj=obj, name=name)
+
+    def make_globals(self, d: MutableMapping[str, Any] | None) -> MutableMapping[str, Any]:
+        """The same for every template; Jinja's chain of mappings would be copied, slowly, for each rendering."""
+        return self.globals if not d else super().make_globals(d)
 
     def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:
         """What a macro has printed, its caller may print."""

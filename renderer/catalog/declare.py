@@ -3,7 +3,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
 from renderer.catalog.probes import Raw, event_from, gate_from, predicate_from, probe_from, target_from, trigger_from
+from renderer.frozen import frozen
 from renderer.model.path import ABSENT, parse_path
 from renderer.model.phase import (
     Absence,
@@ -32,6 +37,7 @@ from renderer.model.phase import (
     Union,
     WhenAbsent,
 )
+from renderer.model.probe import Gate
 
 _RETURNS: dict[str, Raw] = {"always": {"success": "all", "abort": "all", "failure": "all"}, "never": {}}
 
@@ -49,7 +55,7 @@ def phase_from(raw: Raw, *, number: int, folder: str) -> Phase:
         announce=raw.get("announce", True),
         requires=tuple(raw.get("requires", ())),
         provides=tuple(raw.get("provides", ())),
-        skip_when=_conditions(raw),
+        skip_when=_conditions(raw.get("skipWhen", ())),
         lanes=tuple(_lane(name, lane) for name, lane in raw.get("lanes", {}).items()),
         steps=tuple(step_from(step, position) for position in Position for step in raw.get(position, ())),
     )
@@ -66,38 +72,41 @@ def _lane(name: str, raw: Raw) -> Lane:
 
 
 def step_from(raw: Raw, position: Position) -> Step:
-    return Step(
-        name=raw["name"],
-        position=position,
-        description=raw.get("description", ""),
-        for_each=raw.get("forEach"),
-        lane=raw.get("lane"),
-        requires=tuple(raw.get("requires", ())),
-        skip_when=_conditions(raw),
-        skip_unless=_skip_unless(raw.get("skipUnless")),
-        trigger=trigger_from(raw.get("trigger")),
-        repeat=raw.get("repeat", False),
-        hold=_hold(raw.get("hold")),
-        captures=tuple(_capture(name, item) for name, item in raw.get("capture", {}).items()),
-        fetches=tuple(_fetch(name, item) for name, item in raw.get("fetch", {}).items()),
-        records=tuple(raw.get("record", {}).items()),
-        seed=_seed(raw.get("seed")),
-        manifests=_manifests(raw),
-        gates=tuple(gate_from(item) for item in raw.get("gates", ())),
-        no_gate=raw.get("noGate"),
-        node_states=_node_states(raw.get("nodeStates")),
-        job_states=_job_states(raw.get("jobStates")),
-        started=event_from(raw.get("started")),
-        traces=tuple(
-            Trace(api_version=item["apiVersion"], kind=item["kind"], path=parse_path(item["path"]))
-            for item in raw.get("traces", ())
-        ),
-        undo=step_from(raw["undo"], position) if "undo" in raw else None,
-    )
+    read: dict[str, Any] = {field: part.read(raw) for field, part in _PARTS.items()}
+    undo = step_from(raw["undo"], position) if "undo" in raw else None
+    return Step(position=position, undo=undo, **read)
 
 
-def _conditions(raw: Raw) -> tuple[Condition, ...]:
-    return tuple(_condition(item) for item in raw.get("skipWhen", ()))
+def refilled(step: Step, raw: Raw, filled: Raw) -> Step:
+    """`step`, that `raw` declares, as `filled` declares it: what is the very same in both is not read again.
+
+    Raises `ValueError` where a value was filled in that cannot be read.
+    """
+    changed = {_FIELDS[key] for key, value in filled.items() if value is not raw[key] and key != "undo"}
+    new: dict[str, Any] = {field: _PARTS[field].read(filled) for field in changed}
+    if step.undo and "undo" in filled:
+        new["undo"] = refilled(step.undo, raw["undo"], filled["undo"])
+    return replace(step, **new)
+
+
+@frozen
+class _Part:
+    """How one field of a step is read, and the keys of the declaration that it is read from."""
+
+    keys: tuple[str, ...]
+    read: Callable[[Raw], Any]
+
+
+def _part(key: str, read: Callable[[Any], Any], otherwise: Any = None) -> _Part:
+    return _Part(keys=(key,), read=lambda raw: read(raw.get(key, otherwise)))
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+def _conditions(raws: Sequence[Raw]) -> tuple[Condition, ...]:
+    return tuple(_condition(item) for item in raws)
 
 
 def _condition(raw: Raw) -> Condition:
@@ -112,6 +121,10 @@ def _hold(raw: Raw | None) -> Hold | None:
     return Hold(**{key: raw[key] for key in ("when", "state", "reason", "message", "waiting")}) if raw else None
 
 
+def _captures(raws: Mapping[str, Raw]) -> tuple[Capture, ...]:
+    return tuple(_capture(name, raw) for name, raw in raws.items())
+
+
 def _capture(name: str, raw: Raw) -> Capture:
     return Capture(
         name=name,
@@ -122,6 +135,10 @@ def _capture(name: str, raw: Raw) -> Capture:
         record=raw.get("record"),
         inherits=Assumed(**raw["inherits"]) if "inherits" in raw else None,
     )
+
+
+def _fetches(raws: Mapping[str, Raw]) -> tuple[Fetch, ...]:
+    return tuple(_fetch(name, raw) for name, raw in raws.items())
 
 
 def _fetch(name: str, raw: Raw) -> Fetch:
@@ -141,6 +158,10 @@ def _fetch(name: str, raw: Raw) -> Fetch:
 
 def _absence(raw: Raw) -> Absence:
     return Absence(because=raw["because"], proven_by=raw["provenBy"], event=event_from(raw.get("event")))
+
+
+def _records(raw: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    return tuple(raw.items())
 
 
 def _seed(raw: Raw | None) -> Seed | None:
@@ -190,6 +211,10 @@ def _union(raw: Raw) -> Union:
     return Union(path=parse_path(raw["path"]), keys=tuple(raw["keys"]), values=raw["values"])
 
 
+def _gates(raws: Sequence[Raw]) -> tuple[Gate, ...]:
+    return tuple(map(gate_from, raws))
+
+
 def _node_states(raw: Raw | None) -> NodeStates | None:
     if raw is None:
         return None
@@ -207,5 +232,37 @@ def _job_states(raw: Raw | None) -> JobStates | None:
     )
 
 
+def _traces(raws: Sequence[Raw]) -> tuple[Trace, ...]:
+    return tuple(Trace(api_version=raw["apiVersion"], kind=raw["kind"], path=parse_path(raw["path"])) for raw in raws)
+
+
 def _pairs(raw: Raw) -> tuple[tuple[str, str], ...]:
     return tuple(sorted(raw.items()))
+
+
+_PARTS: Mapping[str, _Part] = {
+    "name": _part("name", _as_it_is),
+    "description": _part("description", _as_it_is, ""),
+    "for_each": _part("forEach", _as_it_is),
+    "lane": _part("lane", _as_it_is),
+    "requires": _part("requires", tuple, ()),
+    "skip_when": _part("skipWhen", _conditions, ()),
+    "skip_unless": _part("skipUnless", _skip_unless),
+    "trigger": _part("trigger", trigger_from),
+    "repeat": _part("repeat", _as_it_is, False),
+    "hold": _part("hold", _hold),
+    "captures": _part("capture", _captures, {}),
+    "fetches": _part("fetch", _fetches, {}),
+    "records": _part("record", _records, {}),
+    "seed": _part("seed", _seed),
+    "manifests": _Part(keys=("owned", "borrowed"), read=_manifests),
+    "gates": _part("gates", _gates, ()),
+    "no_gate": _part("noGate", _as_it_is),
+    "node_states": _part("nodeStates", _node_states),
+    "job_states": _part("jobStates", _job_states),
+    "started": _part("started", event_from),
+    "traces": _part("traces", _traces, ()),
+}
+"""Every field of a step but those that are not declared: its position, its node, and its undo, a step again."""
+
+_FIELDS = {key: field for field, part in _PARTS.items() for key in part.keys}

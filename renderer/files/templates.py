@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from fnmatch import fnmatchcase
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -22,7 +21,8 @@ from renderer.resources import packaged
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
-_LEFT_OUT = (".*", "*~", "#*#", "*.swp", "*.bak", "*.orig", "*.rej", "*.pyc", "__pycache__", "__init__.py")
+_LEFT_OUT = ("__pycache__", "__init__.py")
+_LEFT_OUT_ENDINGS = ("~", ".swp", ".bak", ".orig", ".rej", ".pyc")
 
 
 def read_templates(overlays: Sequence[Path] = ()) -> Tree:
@@ -98,4 +98,5 @@ def _text(path: Path, problems: list[Problem]) -> str | None:
 
 
 def _is_left_out(name: str) -> bool:
-    return any(fnmatchcase(name, pattern) for pattern in _LEFT_OUT)
+    kept_by_editor = name.startswith("#") and name.endswith("#")
+    return name.startswith(".") or name in _LEFT_OUT or name.endswith(_LEFT_OUT_ENDINGS) or kept_by_editor

@@ -58,7 +58,7 @@ def look_up(value: Any, path: Path) -> Any:
 
 def _has(value: Any, step: str | int) -> bool:
     if isinstance(step, str):
-        return isinstance(value, Mapping) and step in value
+        return isinstance(value, (dict, Mapping)) and step in value
     return isinstance(value, (list, tuple)) and step < len(value)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any
 
-from renderer.catalog.declare import step_from
+from renderer.catalog.declare import refilled
 from renderer.catalog.inputs import INPUTS
 from renderer.catalog.kinds import Kinds
 from renderer.catalog.load import Declared
@@ -70,7 +70,7 @@ class StepRenderer:
         return self.kept.keep(place, key, rendered) if len(self.problems) == problems else rendered
 
     def _step(self, declared: Declared, step: Step, raw: Raw, node: Node) -> RenderedStep:
-        bare = replace(step, node=node["name"] if node else None)
+        bare = replace(step, node=node["name"]) if node else step
         context = self._context(declared, node)
         pending = missing(self.context, step.requires)
         try:
@@ -87,7 +87,7 @@ class StepRenderer:
         """An idle step with its text filled in if what is missing allows it: it may have run, and be taken back."""
         try:
             filled = {key: self._filled(item, context, declared) for key, item in raw.items() if key != "undo"}
-            return replace(self._declared(filled, bare, declared), node=bare.node, undo=bare.undo)
+            return self._declared(filled, bare, raw, declared)
         except Problems:
             return bare
 
@@ -95,7 +95,7 @@ class StepRenderer:
         """A step that fans out, filled in for no node in particular."""
         context = self._context(declared, SYMBOLIC_NODE)
         try:
-            return self._declared(self._filled(raw, context, declared), step, declared)
+            return self._declared(self._filled(raw, context, declared), step, raw, declared)
         except Problems as error:
             self.problems.extend(error.problems)
             return step
@@ -142,7 +142,7 @@ class StepRenderer:
 
     def _rendered(self, declared: Declared, bare: Step, raw: Raw, context: Context) -> RenderedStep:
         filled = {key: self._filled(item, context, declared) for key, item in raw.items() if key != "undo"}
-        step = self._inheriting(replace(self._declared(filled, bare, declared), node=bare.node), context, declared)
+        step = self._inheriting(self._declared(filled, bare, raw, declared), context, declared)
         manifests, left_out = ManifestRenderer(
             kinds=self.kinds, templates=self.templates, declared=declared, context=context
         ).render(step)
@@ -165,10 +165,10 @@ class StepRenderer:
             undo=undo,
         )
 
-    def _declared(self, filled: Raw, bare: Step, declared: Declared) -> Step:
+    def _declared(self, filled: Raw, bare: Step, raw: Raw, declared: Declared) -> Step:
         """A step of text that is filled in: what could be read as declared may not be, once a value stands in it."""
         try:
-            return step_from(filled, bare.position)
+            return refilled(bare, raw, filled)
         except ValueError as error:
             message, remedy = f"step {bare.name}: {error}", "correct the value that the plan or the cluster gives"
             raise problem("InvalidDeclaration", message, file=declared.document.file, remedy=remedy) from error
@@ -183,28 +183,26 @@ class StepRenderer:
     def _undo(self, declared: Declared, bare: Step, raw: Raw, context: Context) -> RenderedStep | None:
         if bare.undo is None:
             return None
-        undo = replace(bare.undo, node=bare.node)
+        undo = replace(bare.undo, node=bare.node) if bare.node else bare.undo
         return self._rendered(declared, undo, raw["undo"], replace(context, undoing=True))
 
     def _filled(self, value: Any, context: Context, declared: Declared) -> Any:
-        if isinstance(value, str):
-            return self.templates.render_string(value, context.names, file=declared.document.file)
         if self._is_fixed(value):
             return value
-        if isinstance(value, Mapping):
+        if isinstance(value, str):
+            return self.templates.render_string(value, context.names, file=declared.document.file)
+        if isinstance(value, dict):
             return {key: self._filled(item, context, declared) for key, item in value.items()}
-        if isinstance(value, list):
-            return [self._filled(item, context, declared) for item in value]
-        return value
+        return [self._filled(item, context, declared) for item in value]
 
     def _is_fixed(self, value: Any) -> bool:
         if isinstance(value, str):
             return not has_marks(value)
-        if not isinstance(value, (Mapping, list)):
+        if not isinstance(value, (dict, list)):
             return True
         found = self.fixed.get(id(value))
         if found is None:
-            parts = value.values() if isinstance(value, Mapping) else value
+            parts = value.values() if isinstance(value, dict) else value
             found = self.fixed[id(value)] = all(self._is_fixed(part) for part in parts)
         return found
 

@@ -128,8 +128,10 @@ class _Builder:
         self._open: set[int] = set()
 
     def build(self, node: yaml.Node) -> Any:
+        if node.tag is _PLAIN:
+            return self._plain(node)
         if node.__class__ is yaml.ScalarNode:
-            return self._plain(node) if node.tag is _PLAIN else self._build_scalar(node)
+            return self._build_scalar(node)
         self._count += len(node.value)
         if self._count > _MAX_NODES or id(node) in self._open:
             raise self._refuse(node, "an alias repeats too much or contains itself", "write the value out")
@@ -139,11 +141,11 @@ class _Builder:
         try:
             if node.tag not in _TAGS:
                 raise self._refuse(node, f"the tag {node.tag!r} is not supported", "remove the tag")
-            return self._mapping(node) if isinstance(node, yaml.MappingNode) else [self.build(n) for n in node.value]
+            return self._mapping(node) if node.__class__ is yaml.MappingNode else [self.build(n) for n in node.value]
         finally:
             self._open.discard(id(node))
 
-    def _plain(self, node: yaml.ScalarNode) -> Any:
+    def _plain(self, node: yaml.Node) -> Any:
         """It has no escapes, and so no characters but those that stand in the file."""
         value = self._scalar(node.value)
         return self._finite(node, value) if value.__class__ is float else value
@@ -178,7 +180,7 @@ class _Builder:
                 key = self._key(key_node)
             if key in result:
                 raise self._refuse(key_node, f"key {key!r} stands twice in one mapping", "remove one of the two")
-            result[key] = self.build(value_node)
+            result[key] = self._plain(value_node) if value_node.tag is _PLAIN else self.build(value_node)
         return {**merged, **result} if merged else result
 
     def _key(self, node: yaml.Node) -> str:

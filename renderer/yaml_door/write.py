@@ -12,11 +12,13 @@ import yaml
 from yaml.cyaml import CEmitter  # type: ignore[attr-defined]
 
 _TEXT = "tag:yaml.org,2002:str"
-_RETYPED = re.compile(
-    r"[-+]?[._]*[0-9][0-9a-fexobtz_,.:+\- ]*|[-+]?\.?_*e[-+]?[0-9]+|[-+]\.|[-+]?\.?_+|[-+]?\.(inf|nan)"
-    r"|y|n|yes|no|on|off|true|false|null|nil|none|~|=|<<|",
-    re.IGNORECASE,
-)
+_WORDS = {
+    "", "y", "n", "yes", "no", "on", "off", "true", "false", "null", "nil", "none", "~", "=", "<<",
+    *(f"{sign}.{word}" for sign in ("", "+", "-") for word in ("inf", "nan")),
+}  # fmt: skip
+_LONGEST_WORD = max(map(len, _WORDS))
+_NUMBER_BEGINS = frozenset("+-._0123456789eE")
+_NUMBER = re.compile(r"[-+]?(?:[._]*[0-9][0-9a-fexobtz_,.:+\- ]*|\.?_*e[-+]?[0-9]+|\.?_+)|[-+]\.")
 _FOLDED = "[\u0085\u2028\u2029\ufeff]"
 _BLOCK = r"[\t\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd]*"
 _TRAILING = r"[ \t](\n|$)"
@@ -66,8 +68,15 @@ def _text(text: str) -> yaml.Event:
     return yaml.ScalarEvent(None, _TEXT, (plain, True), text, style=_style(text))
 
 
+def _is_retyped(text: str) -> bool:
+    """Whether some reader would take the text, written plain, for a number, a truth value or nothing."""
+    if text[:1] in _NUMBER_BEGINS and _NUMBER.fullmatch(text.lower()):
+        return True
+    return len(text) <= _LONGEST_WORD and text.lower() in _WORDS
+
+
 def _style(text: str) -> str | None:
-    if _RETYPED.fullmatch(text) or (not text.isascii() and re.search(_FOLDED, text)):
+    if _is_retyped(text) or (not text.isascii() and re.search(_FOLDED, text)):
         return '"'
     if "\n" not in text:
         return None
