@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from theatre import workshop
 from reconcile.loop.suitable import check_suitable
 from reconcile.observe.source import Source
 from reconcile.rehearsal.faults import Fault, Trouble
+from renderer.cli.program import run
 from renderer.errors import ExitCode, Problems
 
 OLDEST = workshop().catalog.values["oldestServerVersion"]
@@ -49,3 +51,11 @@ def test_a_setting_that_cannot_be_read_is_let_through_and_told() -> None:
     found = world()
     found.scene.client.faults.add(Fault(trouble=Trouble.FAILED, verb="get", kind="Setting"))
     assert check_suitable(found.scene.parts.source, OLDEST).startswith("Setting server-version cannot be read: ")
+
+
+def test_a_rehearsal_says_that_the_loop_would_not_begin(capsys: pytest.CaptureFixture[str]) -> None:
+    example = Path(__file__).parent.parent / "examples" / "three-node-v1.6.1"
+    assert run(["upgradeplan", "rehearse", "--quiet", str(example)]) == 1
+    told = capsys.readouterr().out
+    assert "would not begin (Setting server-version: the cluster runs v1.6.0, and only v1.7.1 and newer" in told
+    assert "played all the same, it is in Succeeded after" in told

@@ -20,6 +20,7 @@ from reconcile.loop.journal import Entry, keep_nothing
 from reconcile.loop.parts import Parts
 from reconcile.loop.reconciler import API_VERSION, Reconciler, Round
 from reconcile.loop.rendering import Rendering
+from reconcile.loop.suitable import check_suitable
 from reconcile.observe.fetching import through_the_proxy
 from reconcile.observe.readings import Readings
 from reconcile.observe.source import DirectSource
@@ -31,7 +32,7 @@ from reconcile.rehearse.operator import Operator
 from reconcile.status.plan import SUCCEEDED
 from renderer.assemble import Workshop
 from renderer.documents import Inputs, plan_of
-from renderer.errors import problem
+from renderer.errors import Problems, problem
 from renderer.model.ref import Body, Ref
 
 LIMIT = timedelta(days=7)
@@ -40,7 +41,8 @@ LIMIT = timedelta(days=7)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rehearsed:
-    """How it went: `plan` as it is at the end (None if it is gone), what was seen on the way, and what others did."""
+    """How it went: `plan` as it is at the end (None if it is gone), what was seen on the way, and what others did.
+    `refused` says why the loop would not begin on such a cluster at all; the rehearsal shows then what it kept from."""
 
     ending: Ending
     started: datetime
@@ -49,10 +51,15 @@ class Rehearsed:
     last: Round | None
     ledger: Ledger
     events: tuple[Body, ...] = ()
+    refused: str = ""
 
     @property
     def succeeded(self) -> bool:
-        return self.plan is not None and (self.plan.get("status") or {}).get("currentPhase") == SUCCEEDED
+        return (
+            not self.refused
+            and self.plan is not None
+            and (self.plan.get("status") or {}).get("currentPhase") == SUCCEEDED
+        )
 
 
 @dataclass
@@ -72,6 +79,7 @@ class Theatre:
 
     def play(self, on_round: Callable[[Round], None], limit: timedelta = LIMIT) -> Rehearsed:
         started = self.clock.now()
+        refused = self._refused()
 
         def keep(done: Round) -> None:
             self.rounds.append(done)
@@ -94,7 +102,15 @@ class Theatre:
             plan=plan if isinstance(plan, dict) else None,
             last=self.rounds[-1] if self.rounds else None,
             ledger=self.ledger,
+            refused=refused,
         )
+
+    def _refused(self) -> str:
+        try:
+            check_suitable(self.parts.source, str(self.parts.rendering.catalog.values["oldestServerVersion"]))
+        except Problems as error:
+            return error.problems[0].message
+        return ""
 
 
 def stage(

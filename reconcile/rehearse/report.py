@@ -91,6 +91,8 @@ def _short(value: Any) -> str:
 
 
 def _ending(rehearsed: Rehearsed, status: PlanStatus) -> str:
+    if rehearsed.refused:
+        return f"would not begin ({rehearsed.refused}); played all the same, it is in {status.phase}"
     if rehearsed.succeeded:
         return "would succeed"
     if rehearsed.plan is None:
