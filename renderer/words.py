@@ -72,7 +72,7 @@ def probe_words(probe: Probe, lexicon: Lexicon = _PLAIN) -> str:
 
 
 def others_words(others: Others) -> str:
-    """What must hold of every other node before one enters a lane."""
+    """What must hold of every other node before one begins a step of a lane."""
     return _and(predicate_words(item, "every other Node") for item in others.all)
 
 

@@ -334,7 +334,10 @@ def test_of_two_nodes_that_were_let_in_the_one_that_is_further_goes_on() -> None
     assert found.annotation("n1", PRE_HOOK) is None
     found.reboot("n2")
     found.rounds()
-    assert [found.annotation("n2", POST_HOOK), found.annotation("n1", PRE_HOOK)] == ["asked again", "asked n1"]
+    assert [found.annotation("n2", POST_HOOK), found.annotation("n1", PRE_HOOK)] == ["asked again", None]
+    found.ask("n2", POST, None)
+    found.rounds()
+    assert found.annotation("n1", PRE_HOOK) == "asked n1"
 
 
 def test_an_answer_that_is_owed_comes_before_another_node_is_drained() -> None:

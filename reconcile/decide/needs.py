@@ -75,6 +75,8 @@ def _probes(item: RenderedStep) -> Iterator[Probe]:
     step = item.step
     if step.trigger:
         yield step.trigger.probe
+    if step.keeps_lane:
+        yield step.keeps_lane
     if step.skip_unless:
         yield step.skip_unless.probe
     yield from (gate.probe for gate in step.gates)

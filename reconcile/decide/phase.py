@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
+from reconcile.decide.captures import scope_of
 from reconcile.decide.decision import Wait
 from reconcile.decide.draft import Draft
 from reconcile.decide.step import Admit, Kept, Progress, advance, free
@@ -103,13 +104,12 @@ def _admit(draft: Draft, phase: RenderedPhase, item: RenderedStep, by_node: dict
     def admit() -> Kept | None:
         inside = [node for node, steps in by_node.items() if _is_inside(draft, lane.name, steps)]
         first = sorted(inside, key=lambda node: -_how_far(draft, by_node[node]))[: lane.at_most]
-        if item.step.node in first:
-            return None
-        if item.step.node in inside:  # another manager had let more of them in
-            return Kept(text=f"{lane.waiting}: {', '.join(first)}", patient=True)
-        if len(inside) >= lane.at_most:
-            return Kept(text=f"{lane.waiting}: {', '.join(inside)}", patient=True)
-        return _others_in_trouble(draft, lane, str(item.step.node))
+        if item.step.node not in first:
+            if item.step.node in inside:  # another manager had let more of them in
+                return Kept(text=f"{lane.waiting}: {', '.join(first)}", patient=True)
+            if len(inside) >= lane.at_most:
+                return Kept(text=f"{lane.waiting}: {', '.join(inside)}", patient=True)
+        return None if item.step.despite_others else _others_in_trouble(draft, lane, str(item.step.node))
 
     return admit
 
@@ -119,7 +119,7 @@ def _how_far(draft: Draft, steps: list[RenderedStep]) -> int:
 
 
 def _others_in_trouble(draft: Draft, lane: Lane, node: str) -> Kept | None:
-    """A node that is in trouble stops the next one, before both are down."""
+    """A node that is in trouble stops the next step of another one, before both are down."""
     if lane.others is None:
         return None
     scope = Scope(kinds=draft.world.kinds, now=draft.now)
@@ -132,10 +132,16 @@ def _others_in_trouble(draft: Draft, lane: Lane, node: str) -> Kept | None:
 
 
 def _is_inside(draft: Draft, lane: str, steps: list[RenderedStep]) -> bool:
-    """Whether a node has begun a lane and not ended it."""
-    keys = [key_of(item) for item in steps if item.step.lane == lane and item.skipped is None]
-    begun = [draft.status.has_begun(key) for key in keys]
-    return any(begun) and not all(draft.status.is_over(key) for key in keys)
+    """Whether a node has begun a lane and not ended it, or something keeps its place there."""
+    own = [item for item in steps if item.step.lane == lane and item.skipped is None]
+    if not any(draft.status.has_begun(key_of(item)) for item in own):
+        return False
+    return any(not draft.status.is_over(key_of(item)) or _keeps_lane(draft, item) for item in own)
+
+
+def _keeps_lane(draft: Draft, item: RenderedStep) -> bool:
+    probe = item.step.keeps_lane
+    return probe is not None and evaluate(probe, draft.world.look, scope_of(draft, item)).passed
 
 
 def all_steps(phases: Iterable[RenderedPhase]) -> Iterator[RenderedStep]:

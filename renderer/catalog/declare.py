@@ -37,7 +37,7 @@ from renderer.model.phase import (
     Union,
     WhenAbsent,
 )
-from renderer.model.probe import Gate
+from renderer.model.probe import Gate, Probe
 
 _RETURNS: dict[str, Raw] = {"always": {"success": "all", "abort": "all", "failure": "all"}, "never": {}}
 
@@ -115,6 +115,10 @@ def _condition(raw: Raw) -> Condition:
 
 def _skip_unless(raw: Raw | None) -> ProbeCondition | None:
     return ProbeCondition(probe=probe_from(raw["probe"]), because=raw["because"]) if raw else None
+
+
+def _keeps_lane(raw: Raw | None) -> Probe | None:
+    return probe_from(raw) if raw else None
 
 
 def _hold(raw: Raw | None) -> Hold | None:
@@ -245,6 +249,8 @@ _PARTS: Mapping[str, _Part] = {
     "description": _part("description", _as_it_is, ""),
     "for_each": _part("forEach", _as_it_is),
     "lane": _part("lane", _as_it_is),
+    "despite_others": _part("despiteOthers", _as_it_is, False),
+    "keeps_lane": _part("keepsLane", _keeps_lane),
     "requires": _part("requires", tuple, ()),
     "skip_when": _part("skipWhen", _conditions, ()),
     "skip_unless": _part("skipUnless", _skip_unless),

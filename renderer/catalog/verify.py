@@ -150,6 +150,8 @@ def _probes(step: Step) -> Iterable[Probe]:
     yield from (gate.probe for gate in step.gates)
     if step.trigger:
         yield step.trigger.probe
+    if step.keeps_lane:
+        yield step.keeps_lane
     if step.skip_unless:
         yield step.skip_unless.probe
 

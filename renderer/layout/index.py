@@ -116,6 +116,7 @@ def _work(step: RenderedStep, declared: Step, kinds: Kinds) -> dict[str, Any]:
         mayBeHeld=declared.hold.message if declared.hold else None,
         startsWhen=trigger_words(declared.trigger, lexicon) if declared.trigger else None,
         repeats="whenever it is asked for again with another value" if declared.repeat else None,
+        keepsLaneWhile=probe_words(declared.keeps_lane, lexicon) if declared.keeps_lane else None,
         captures=[item.name for item in declared.captures] + _trigger_capture(declared),
         reads=[f"http://{item.service}.{item.namespace}:{item.port}{item.path}" for item in declared.fetches],
         records=[name for name, _ in declared.records],

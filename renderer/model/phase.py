@@ -218,7 +218,11 @@ class JobStates:
 
 @frozen
 class Step:
-    """One step. `for_each` fans it out over nodes; `node` is set once it has been resolved for one."""
+    """One step. `for_each` fans it out over nodes; `node` is set once it has been resolved for one.
+
+    Trouble on other nodes does not keep a step with `despite_others` from beginning. While `keeps_lane` holds, a node
+    that has gone through its lane counts as being inside.
+    """
 
     name: str
     position: Position
@@ -226,6 +230,8 @@ class Step:
     node: str | None = None
     for_each: str | None = None
     lane: str | None = None
+    despite_others: bool = False
+    keeps_lane: Probe | None = None
     requires: tuple[str, ...] = ()
     skip_when: tuple[Condition, ...] = ()
     skip_unless: ProbeCondition | None = None
@@ -248,7 +254,7 @@ class Step:
 
 @frozen
 class Others:
-    """What must hold of every other node before one enters a lane."""
+    """What must hold of every other node before one begins a step of a lane."""
 
     all: tuple[Predicate, ...]
     waiting: str
