@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from reconcile.decide.draft import Draft
 from reconcile.probes.evaluate import evaluate
 from reconcile.probes.look import Scope, Unseen
+from reconcile.status.plan import key_of
+from reconcile.status.record import StepRecord
 from renderer.model.path import ABSENT, look_up
 from renderer.model.phase import Capture
 from renderer.model.probe import ObjectTarget
@@ -44,16 +46,31 @@ def scope_of(draft: Draft, item: RenderedStep, captured: Mapping[str, Any] | Non
     return Scope(
         kinds=draft.world.kinds,
         now=draft.now,
-        manifests=refs_by_template(item),
+        manifests=refs_by_template(item, draft.status.record(key_of(item))),
         captured={**known, **(captured or {})},
     )
 
 
-def refs_by_template(item: RenderedStep) -> dict[str, tuple[Ref, ...]]:
+def refs_by_template(item: RenderedStep, record: StepRecord | None = None) -> dict[str, tuple[Ref, ...]]:
+    """What each template has made: as recorded, else as it is rendered now."""
+    made = dict(renamed(item, record))
     refs: dict[str, tuple[Ref, ...]] = {}
     for manifest in item.manifests:
-        refs[manifest.spec.file] = (*refs.get(manifest.spec.file, ()), manifest.ref)
+        refs[manifest.spec.file] = (*refs.get(manifest.spec.file, ()), made.get(manifest.ref, manifest.ref))
     return refs
+
+
+def renamed(item: RenderedStep, record: StepRecord | None) -> Iterator[tuple[Ref, Ref]]:
+    """The objects of a step that are called otherwise by now, since the plan asks for another attempt: how, and how
+    they were made."""
+    owned = sorted((manifest.ref for manifest in item.manifests if not manifest.borrowed), key=_by_kind)
+    made = sorted((found.ref for found in record.objects) if record else (), key=_by_kind)
+    if [_by_kind(ref)[:-1] for ref in owned] == [_by_kind(ref)[:-1] for ref in made]:
+        yield from ((now, then) for now, then in zip(owned, made, strict=True) if now != then)
+
+
+def _by_kind(ref: Ref) -> tuple[str, str, str, str]:
+    return ref.api_version, ref.kind, ref.namespace, ref.name
 
 
 def _has_done_its_work(draft: Draft, item: RenderedStep) -> bool:

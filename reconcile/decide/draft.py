@@ -9,8 +9,14 @@ from reconcile.decide.world import World
 from reconcile.status.conditions import Condition
 from reconcile.status.plan import PlanStatus, StepKey
 from reconcile.status.record import StepRecord
+from reconcile.status.times import time_of
 from renderer.model.probe import Event
+from renderer.model.ref import Ref
 
+LONG = 7200
+"""Seconds without any progress after which a wait that has no limit of its own is said to take long."""
+LONG_TO_READ = 900
+"""The same for what could not be read, or does not go."""
 RECHECK = 10.0
 """Seconds until a wait is looked at again although nothing was seen to change: what is not watched moves too."""
 
@@ -27,13 +33,39 @@ class Draft:
         self.passes: dict[tuple[str, int], int] = {}
         self.progress = ""
         self.held: dict[str, list[str]] = {}
-        self._progress: dict[str, datetime | None] = {}
+        self._progress: dict[str, datetime] = {}
 
-    def idle_since(self, phase: str) -> datetime | None:
-        """When a step of the phase last began or ended, on any node; None before the first one."""
+    def idle_since(self, phase: str) -> datetime:
+        """When a step of the phase last began or ended, on any node; before the first one, `since`."""
         if phase not in self._progress:
-            self._progress[phase] = self.status.last_progress(phase)
+            self._progress[phase] = max(self.status.last_progress(phase) or self.since, self.since)
         return self._progress[phase]
+
+    @property
+    def since(self) -> datetime:
+        """When the plan came to where it stands: since then it is being deleted, or in its phase, or there at all."""
+        metadata = self.world.plan.get("metadata") or {}
+        text = metadata.get("deletionTimestamp") or self.status.last_transition() or metadata.get("creationTimestamp")
+        return time_of(text) if text else self.now
+
+    def wait(
+        self,
+        text: str,
+        *,
+        step: str = "",
+        node: str | None = None,
+        since: datetime | None = None,
+        limit: int | None = LONG,
+        unknown: bool = False,
+        refs: tuple[Ref, ...] = (),
+    ) -> bool:
+        """Adds a wait, that lasts since `since` or since the plan came to where it stands; answers whether it takes too
+        long. Without a `limit` none does: somebody wants it so, or it is another one's turn."""
+        start = since or self.since
+        slow = limit is not None and self.world.attended(start) > limit
+        found = Wait(text=text, step=step, node=node, since=start, limit=limit, slow=slow, unknown=unknown, refs=refs)
+        self.waits.append(found)
+        return slow
 
     @property
     def now(self) -> datetime:

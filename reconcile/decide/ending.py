@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reconcile.decide.decision import Remove, RemoveTrace, SetFinalizer, Wait
-from reconcile.decide.draft import Draft
+from reconcile.decide.draft import LONG_TO_READ, Draft
 from reconcile.decide.giving import give_back, give_orphans_back, orphaned, release
-from reconcile.decide.leavers import made_for_leavers
+from reconcile.decide.made_for_nodes import groups_of_nodes, is_for_a_node
 from reconcile.decide.phase import all_steps
 from reconcile.decide.step import Progress, advance
 from reconcile.objects import PLAN_LABEL
@@ -19,7 +19,7 @@ from reconcile.probes.look import Group, Unseen
 from reconcile.status.plan import PlanStatus, key_of
 from reconcile.status.record import StepRecord, StepState
 from renderer.model.path import ABSENT, look_up, path_name
-from renderer.model.phase import Occasion, Owned, Trace
+from renderer.model.phase import Occasion, Owned
 from renderer.model.ref import Body, Ref, ref_of
 from renderer.model.rendered import RenderedStep
 
@@ -36,7 +36,18 @@ def end(draft: Draft, occasion: Occasion) -> bool:
     if occasion is Occasion.FAILURE:
         return all(settled)
     released = all(settled) and release(draft, steps)
-    return all([released, _remove(draft, steps, occasion), _remove_traces(draft, steps)])
+    left = [*_remove(draft, steps, occasion), *_remove_traces(draft, steps)]
+    if occasion is Occasion.ABORT:
+        left = [text for text in left if not _is_let_go(draft, text)]
+    return released and not left
+
+
+def _is_let_go(draft: Draft, text: str) -> bool:
+    """A plan that is being deleted is not kept for ever by one object: what the plan owns is collected after it."""
+    if draft.world.attended(max(draft.since, draft.status.last_end() or draft.since)) <= LONG_TO_READ:
+        return False
+    draft.event("Warning", "CleanupGivenUp", f"left behind: {text}")
+    return True
 
 
 def set_finalizer(draft: Draft, *, present: bool) -> None:
@@ -49,13 +60,30 @@ def set_finalizer(draft: Draft, *, present: bool) -> None:
 def _undo(draft: Draft, steps: list[RenderedStep], occasion: Occasion) -> bool:
     done = True
     for item in steps:
-        if item.undo is None or not draft.status.has_completed(key_of(item)):
+        if item.undo is None:
+            _say_what_is_not_undone(draft, item)
+            continue
+        if not draft.status.has_completed(key_of(item)):
             continue
         waits = len(draft.waits)
         progress = advance(draft, item.undo)
         if progress is Progress.BUSY and not _is_given_up(draft, draft.waits[waits:], item.undo, occasion):
             done = False
     return done
+
+
+def _say_what_is_not_undone(draft: Draft, item: RenderedStep) -> None:
+    """The plan cannot be rendered any more, and so nobody knows how its step is taken back."""
+    undo = item.step.undo
+    if undo is None or not draft.status.has_completed(key_of(item)):
+        return
+    key = (item.phase, undo.name, item.step.node)
+    if draft.status.has_begun(key):
+        return
+    message = f"{item.phase}/{undo.name} is left undone: the plan cannot be rendered any more"
+    draft.event("Warning", "UndoGivenUp", message)
+    skipped = StepRecord(state=StepState.SKIPPED, started=draft.now, ended=draft.now, message=message)
+    draft.record(key, skipped)
 
 
 def _is_given_up(draft: Draft, waits: list[Wait], item: RenderedStep, occasion: Occasion) -> bool:
@@ -69,36 +97,47 @@ def _is_given_up(draft: Draft, waits: list[Wait], item: RenderedStep, occasion: 
     return True
 
 
-def _remove(draft: Draft, steps: list[RenderedStep], occasion: Occasion) -> bool:
-    """Deletes what is ours and still there."""
+def _remove(draft: Draft, steps: list[RenderedStep], occasion: Occasion) -> Iterator[str]:
+    """Deletes what is ours; answers what is still there."""
     live = {ref: draft.world.look.get(ref) for ref in owned_refs(draft.status, steps, occasion)}
-    leavers = made_for_leavers(draft, steps, occasion)
-    live |= {ref_of(body): body for body in leavers or ()}
-    gone = [_remove_one(draft, ref, body) for ref, body in live.items()]
-    return all(gone) and leavers is not None
+    for group in groups_of_nodes(steps, occasion):
+        found = draft.world.look.list(group)
+        if isinstance(found, Unseen):
+            yield _unseen(draft, f"{group.kind} objects made for nodes cannot be looked for: {found.why}")
+        else:
+            live |= {ref_of(body): body for body in found if is_for_a_node(body)}
+    for ref, body in live.items():
+        yield from _remove_one(draft, ref, body)
 
 
-def _remove_one(draft: Draft, ref: Ref, live: Body | Unseen | None) -> bool:
-    """Whether it is gone, or is not ours."""
+def _remove_one(draft: Draft, ref: Ref, live: Body | Unseen | None) -> Iterator[str]:
     if isinstance(live, Unseen):
-        draft.waits.append(Wait(text=f"{ref} cannot be looked for: {live.why}", refs=(ref,)))
-        return False
-    if live is None or not _is_ours(draft, live):
-        return True
-    if look_up(live, ("metadata", "deletionTimestamp")):
-        draft.waits.append(Wait(text=f"{ref} is being deleted", refs=(ref,)))
-    else:
-        draft.actions.append(Remove(ref=ref, uid=str(live["metadata"]["uid"])))
-    return False
+        yield _unseen(draft, f"{ref} cannot be looked for: {live.why}", ref)
+    elif live is not None and _is_ours(draft, live):
+        if look_up(live, ("metadata", "deletionTimestamp")):
+            yield _unseen(draft, _deletion_words(ref, live), ref)
+        else:
+            draft.actions.append(Remove(ref=ref, uid=str(live["metadata"]["uid"])))
+            yield f"{ref} cannot be deleted"
+
+
+def _deletion_words(ref: Ref, live: Body) -> str:
+    finalizers = ", ".join(look_up(live, ("metadata", "finalizers")) or ())
+    return f"{ref} is being deleted" + (f", kept by {finalizers}" if finalizers else "")
+
+
+def _unseen(draft: Draft, text: str, *refs: Ref) -> str:
+    draft.wait(text, limit=LONG_TO_READ, refs=refs)
+    return text
 
 
 def owned_refs(status: PlanStatus, steps: list[RenderedStep], occasion: Occasion) -> Iterator[Ref]:
-    """The objects that go on an occasion: as rendered, or as recorded where a step cannot be rendered any more."""
+    """The objects that go on an occasion: as rendered, and as recorded, be the step rendered otherwise by now."""
     for item in steps:
         specs = {spec.file for spec in item.step.manifests if isinstance(spec, Owned) and occasion in spec.cleanup}
         yield from (manifest.ref for manifest in item.manifests if manifest.spec.file in specs)
         record = status.record(key_of(item))
-        if record is not None and specs and not item.manifests:
+        if record is not None and specs:
             yield from (made.ref for made in record.objects)
 
 
@@ -106,18 +145,13 @@ def _is_ours(draft: Draft, live: Body) -> bool:
     return bool(look_up(live, ("metadata", "labels", PLAN_LABEL)) == draft.world.rendered.plan)
 
 
-def _remove_traces(draft: Draft, steps: list[RenderedStep]) -> bool:
-    traces = dict.fromkeys(trace for item in steps if item.skipped is None for trace in item.step.traces)
-    left = [trace for trace in traces if not _remove_trace(draft, trace)]
-    return not left
-
-
-def _remove_trace(draft: Draft, trace: Trace) -> bool:
-    found = draft.world.look.list(Group(api_version=trace.api_version, kind=trace.kind))
-    if isinstance(found, Unseen):
-        text = f"{trace.kind} objects cannot be searched for {path_name(trace.path)}: {found.why}"
-        draft.waits.append(Wait(text=text))
-        return False
-    bearers = [ref_of(body) for body in found if look_up(body, trace.path) is not ABSENT]
-    draft.actions += [RemoveTrace(ref=ref, path=trace.path) for ref in bearers]
-    return not bearers
+def _remove_traces(draft: Draft, steps: list[RenderedStep]) -> Iterator[str]:
+    for trace in dict.fromkeys(trace for item in steps if item.skipped is None for trace in item.step.traces):
+        found = draft.world.look.list(Group(api_version=trace.api_version, kind=trace.kind))
+        if isinstance(found, Unseen):
+            text = f"{trace.kind} objects cannot be searched for {path_name(trace.path)}: {found.why}"
+            yield _unseen(draft, text)
+            continue
+        bearers = [ref_of(body) for body in found if look_up(body, trace.path) is not ABSENT]
+        draft.actions += [RemoveTrace(ref=ref, path=trace.path) for ref in bearers]
+        yield from (f"{ref} has {path_name(trace.path)}" for ref in bearers)

@@ -8,7 +8,7 @@ from reconcile.borrow.claim import release_of
 from reconcile.borrow.give_back import plan_return
 from reconcile.borrow.loan import Loan, on_loan, settle
 from reconcile.decide.decision import GiveBack, Wait
-from reconcile.decide.draft import Draft
+from reconcile.decide.draft import LONG_TO_READ, Draft
 from reconcile.diff.values import satisfies
 from reconcile.objects import FIELD_MANAGER
 from reconcile.probes.look import Unseen
@@ -92,7 +92,8 @@ def _has_claim(draft: Draft, ref: Ref) -> bool:
 def _give(draft: Draft, ref: Ref, loans: list[Loan], body: Body, spec: Borrowed, occasion: Occasion) -> bool:
     live = draft.world.look.get(ref)
     if isinstance(live, Unseen):
-        draft.waits.append(Wait(text=f"{ref} cannot be read, so nothing is given back yet: {live.why}", refs=(ref,)))
+        text = f"{ref} cannot be read, so nothing is given back yet: {live.why}"
+        draft.wait(text, limit=LONG_TO_READ, unknown=True, refs=(ref,))
         return False
     loans = _still_ours(draft, loans)
     plan = plan_return(body, spec, live, loans, occasion)

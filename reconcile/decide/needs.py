@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from reconcile.decide.captures import refs_by_template
-from reconcile.decide.leavers import groups_of_leavers
+from reconcile.decide.captures import refs_by_template, renamed
+from reconcile.decide.made_for_nodes import groups_of_nodes
 from reconcile.decide.node_jobs import job_group
 from reconcile.decide.phase import all_steps
 from reconcile.decide.plan import is_over
@@ -13,6 +13,7 @@ from reconcile.probes.evaluate import group_of
 from reconcile.probes.look import Group, Need, Scope
 from reconcile.probes.needs import needs, target_needs
 from reconcile.status.plan import FAILED, PlanStatus, key_of
+from reconcile.status.record import StepRecord
 from renderer.catalog.kinds import Kinds
 from renderer.model.phase import Owned, Position
 from renderer.model.probe import Probe
@@ -57,16 +58,17 @@ def _of_steps(steps: Iterable[RenderedStep], status: PlanStatus, scope: Scope) -
         if status.is_over(key_of(item)) and not item.step.repeat:
             yield from (m.ref for m in item.manifests if _is_maintained(m.spec) or m.borrowed)
             continue
-        yield from _of_step(item, scope)
+        yield from _of_step(item, status.record(key_of(item)), scope)
 
 
-def _of_step(item: RenderedStep, scope: Scope) -> Iterator[Need]:
-    within = Scope(kinds=scope.kinds, now=scope.now, manifests=refs_by_template(item))
+def _of_step(item: RenderedStep, record: StepRecord | None, scope: Scope) -> Iterator[Need]:
+    within = Scope(kinds=scope.kinds, now=scope.now, manifests=refs_by_template(item, record))
     for probe in _probes(item):
         yield from needs(probe, within)
     for capture in item.step.captures:
         yield from target_needs(capture.target, within)
     yield from (manifest.ref for manifest in item.manifests)
+    yield from (then for _, then in renamed(item, record))
     if (jobs := job_group(item)) is not None:
         yield group_of(jobs)
 
@@ -89,7 +91,7 @@ def _of_ending(rendered: RenderedPlan, status: PlanStatus) -> Iterator[Need]:
             yield from (made.ref for made in record.objects)
         for trace in item.step.traces:
             yield Group(api_version=trace.api_version, kind=trace.kind)
-    yield from groups_of_leavers(all_steps(rendered.phases))
+    yield from groups_of_nodes(all_steps(rendered.phases))
     yield from (loan.ref for loan in status.loans)
 
 

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from reconcile.decide.captures import scope_of
-from reconcile.decide.decision import Wait
 from reconcile.decide.draft import Draft
 from reconcile.decide.step import Admit, Kept, Progress, advance, free
 from reconcile.probes.evaluate import evaluate
@@ -30,7 +29,7 @@ def run(draft: Draft, phase: RenderedPhase, position: Position) -> Progress:
         return Progress.DONE
     if phase.pending:
         missing = ", ".join(item.input for item in phase.pending)
-        draft.waits.append(Wait(text=f"{missing} is not known yet", step=phase.phase.name))
+        draft.wait(f"{missing} is not known yet", step=phase.phase.name)
         return Progress.BUSY
     _seed_late(draft, phase)
     steps = [item for item in phase.steps if item.step.position is position]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from reconcile.decide.adopt import adopt
 from reconcile.decide.decision import Apply, Decision, Wait
-from reconcile.decide.draft import Draft
+from reconcile.decide.draft import LONG_TO_READ, Draft
 from reconcile.decide.ending import end, set_finalizer
 from reconcile.decide.giving import changed_by_others
 from reconcile.decide.phase import repeat, run
@@ -30,7 +30,8 @@ def decide(world: World) -> Decision:
     elif is_over(before):
         _after_the_end(draft)
     elif world.unlooked is not None and not before.phase:
-        draft.waits.append(Wait(text=world.unlooked, unknown=True))
+        draft.wait(world.unlooked, limit=LONG_TO_READ, unknown=True)
+        _is_degraded(draft)
     elif world.blocker is not None:
         _blocked(draft, world.blocker)
     elif before.phase == FAILED:
@@ -157,7 +158,7 @@ def _blocked(draft: Draft, blocker: str) -> None:
     draft.condition("Available", "False", "ConcurrentUpgradeBlocked", message)
     if not before or before["reason"] != "ConcurrentUpgradeBlocked":
         draft.event("Warning", "ConcurrentUpgradeBlocked", f'Blocked by in-progress upgrade "{blocker}"')
-    draft.waits.append(Wait(text=message))
+    draft.wait(message, limit=None)
 
 
 # ------------------------------------------------------------------------------------------------------- the ends
@@ -212,8 +213,12 @@ def _abort(draft: Draft) -> None:
     adopt(draft)
     if end(draft, Occasion.ABORT):
         set_finalizer(draft, present=False)
-    else:
-        _is_degraded(draft)
+        return
+    waits = "; ".join([*dict.fromkeys(wait.text for wait in draft.waits)][:3])
+    message = f"the plan is being deleted: {waits}" if waits else "the plan is being deleted"
+    draft.condition("Progressing", "True", "Deleting", message)
+    _kstatus(draft, ready=False, moving=True, stalled=False, reason="Deleting", message=message)
+    _is_degraded(draft)
 
 
 def _open_loans(draft: Draft) -> bool:

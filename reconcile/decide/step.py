@@ -11,9 +11,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from reconcile.decide.captures import is_asked_again, read_captures, scope_of
-from reconcile.decide.decision import Wait
-from reconcile.decide.draft import Draft
+from reconcile.decide.captures import is_asked_again, read_captures, renamed, scope_of
+from reconcile.decide.draft import LONG, LONG_TO_READ, Draft
 from reconcile.decide.giving import give_back
 from reconcile.decide.node_jobs import jobs_are_done, note_jobs
 from reconcile.decide.writing import writes
@@ -26,11 +25,6 @@ from renderer.model.path import look_up
 from renderer.model.phase import Occasion
 from renderer.model.probe import Gate, Severity
 from renderer.model.rendered import RenderedStep
-
-_LONG = 7200
-"""Seconds without any progress in a phase, after which a wait that has no limit of its own is said to take long."""
-_LONG_TO_READ = 900
-"""Seconds after which a document that could not be read is said to take long."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +101,7 @@ class _Step:
             self.draft.held.setdefault(hold.waiting, []).append(self.step.node)
             return self._wait(f"{hold.waiting}: {self.step.node}", limit=None)
         if (kept := admit()) is not None:
-            return self._wait(kept.text, limit=None if kept.patient else _LONG)
+            return self._wait(kept.text, limit=None if kept.patient else LONG)
         read = read_captures(self.draft, self.item)
         if isinstance(read, str):
             return self._wait(read)
@@ -153,7 +147,7 @@ class _Step:
                     self.draft.events.append(fetch.absent.event)
             else:
                 self.draft.progress = missing.why
-                self._wait(missing.why, since=record, limit=_LONG_TO_READ)
+                self._wait(missing.why, since=record, limit=LONG_TO_READ)
             return False
         return True
 
@@ -169,6 +163,10 @@ class _Step:
     # ------------------------------------------------------------------------------------------------------ watching
 
     def _watch(self, record: StepRecord) -> Progress:
+        if self._is_to_be_made_again(record):
+            record = replace(record, state=StepState.STARTED, started=self.draft.now, objects=())
+            self.draft.record(self.key, record)
+            return self._carry_out(record)
         note_jobs(self.draft, self.item)
         verdicts = [self._gate(index, gate, record) for index, gate in enumerate(self.step.gates)]
         for gate, verdict in zip(self.step.gates, verdicts, strict=True):
@@ -178,6 +176,15 @@ class _Step:
         if waiting:
             return Progress.BUSY
         return self._complete(record, [v for v in verdicts if v.outcome is Outcome.FAILED])
+
+    def _is_to_be_made_again(self, record: StepRecord) -> bool:
+        """Nothing is created twice by itself: somebody asks for another attempt, by the plan's annotation, and what was
+        made for the last one is gone."""
+        look = self.draft.world.look
+        gone = [(now, then) for now, then in renamed(self.item, record) if look.get(then) is None]
+        for now, then in gone:
+            self.draft.event("Normal", "StepRetried", f"{self.item.id}: {then} is gone, another attempt is {now.name}")
+        return bool(gone)
 
     def _gate(self, index: int, gate: Gate, record: StepRecord) -> Verdict:
         seen = evaluate(gate.probe, self.draft.world.look, scope_of(self.draft, self.item, record.captured))
@@ -241,22 +248,17 @@ class _Step:
         verdict: Verdict | None = None,
         *,
         since: StepRecord | None = None,
-        limit: int | None = _LONG,
+        limit: int | None = LONG,
     ) -> Progress:
-        """What has no start of its own waits since anything last moved in the phase. Without a `limit` no wait is long:
-        somebody wants it so, or it is another node's turn."""
-        start = since.started if since else self.draft.idle_since(self.item.phase)
-        self.draft.waits.append(
-            Wait(
-                text=text,
-                step=self.item.id,
-                node=self.step.node,
-                since=start,
-                limit=limit,
-                slow=limit is not None and start is not None and self.draft.world.attended(start) > limit,
-                unknown=verdict is not None and verdict.outcome is Outcome.UNKNOWN,
-                refs=verdict.offenders if verdict else (),
-            )
+        """What has no start of its own waits since anything last moved in the phase."""
+        self.draft.wait(
+            text,
+            step=self.item.id,
+            node=self.step.node,
+            since=since.started if since else self.draft.idle_since(self.item.phase),
+            limit=limit,
+            unknown=verdict is not None and verdict.outcome is Outcome.UNKNOWN,
+            refs=verdict.offenders if verdict else (),
         )
         return Progress.BUSY
 

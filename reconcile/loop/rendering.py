@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from reconcile.status.plan import PlanStatus
+from reconcile.status.plan import FAILED, PlanStatus
 from renderer.catalog.load import Catalog
 from renderer.context.facts import Facts
 from renderer.digest import digest_of
@@ -31,7 +31,8 @@ class Rendering:
         self._kept: dict[str, KeptSteps] = {}
 
     def of(self, plan: Body, status: PlanStatus, objects: Sequence[Body], fetched: Mapping[str, Any]) -> RenderedPlan:
-        """Raises `Problems`: a template that cannot be rendered from these facts."""
+        """A plan that ends is rendered as far as that goes. Raises `Problems`: a template that cannot be rendered from
+        these facts."""
         name = str(plan["metadata"]["name"])
         key = _key(plan, status, objects, fetched)
         known, rendered = self._last.get(name, ("", None))
@@ -66,13 +67,14 @@ class Rendering:
             spec_fields=self._spec_fields,
             retry=_retry(plan),
         )
-        if message := unusable_image(plan):
+        ends = status is not None and (status.phase == FAILED or bool(plan["metadata"].get("deletionTimestamp")))
+        if (message := unusable_image(plan)) and not ends:
             remedy = "spec.image cannot be changed: delete the plan, and create one that has the image's name alone"
             raise problem("InvalidName", f"spec.image: {message}", remedy=remedy)
         if status is None:
             return render(self.catalog, self._templates, facts)
         kept = self._kept.setdefault(str(plan["metadata"]["name"]), KeptSteps())
-        return render(self.catalog, self._templates, facts, status.captured, kept)
+        return render(self.catalog, self._templates, facts, status.captured, kept, lenient=ends)
 
 
 def _key(plan: Body, status: PlanStatus, objects: Sequence[Body], fetched: Mapping[str, Any]) -> str:
@@ -82,6 +84,7 @@ def _key(plan: Body, status: PlanStatus, objects: Sequence[Body], fetched: Mappi
     return digest_of(
         [
             [metadata["name"], metadata.get("annotations"), metadata.get("labels"), plan.get("spec")],
+            [status.phase == FAILED, metadata.get("deletionTimestamp")],
             [status.rest.get(name) for name in _STATUS],
             sorted(status.node_states),
             captured,

@@ -136,12 +136,23 @@ class PlanStatus:
         history.append({"phase": phase, "phaseTransitionTimestamp": time_text(now)})
         return replace(self, phase=phase, rest={**self.rest, "phaseTransitionTimestamps": history})
 
+    def last_transition(self) -> str | None:
+        """When the phase last changed."""
+        history = self.rest.get("phaseTransitionTimestamps") or ()
+        return str(history[-1]["phaseTransitionTimestamp"]) if history else None
+
     def last_progress(self, phase: str) -> datetime | None:
         """When a step of the phase last began or ended, on any node."""
         records = [record.ended or record.started for _, record in self.records_of(phase)]
         folded = [texts for (name, _), texts in self.done.items() if name == phase]
         ends = [time_of(text.partition(" ")[0]) for texts in folded for text in texts.values()]
         return max([*records, *ends], default=None)
+
+    def last_end(self) -> datetime | None:
+        """When a step last ended, or a loan was last given back."""
+        ended = [record.ended for steps in self.records.values() for record in steps.values() if record.ended]
+        returned = [time_of(loan.returned) for loan in self.loans if loan.returned]
+        return max([*ended, *returned], default=None)
 
     def fold(self, phase: str, node: str) -> PlanStatus:
         """The node has ended the phase: its records become short texts, so that a thousand nodes fit."""

@@ -22,11 +22,18 @@ from renderer.templating import Templates
 
 
 def render(
-    catalog: Catalog, templates: Templates, facts: Facts, known: Known = nothing_known, kept: KeptSteps | None = None
+    catalog: Catalog,
+    templates: Templates,
+    facts: Facts,
+    known: Known = nothing_known,
+    kept: KeptSteps | None = None,
+    *,
+    lenient: bool = False,
 ) -> RenderedPlan:
     """`kept` has the steps of earlier renderings, and gets those of this one.
 
-    Raises `Problems` with everything that is wrong in any phase.
+    Raises `Problems` with everything that is wrong in any phase; if `lenient`, steps that cannot be rendered have no
+    manifests instead: what was done can be taken back all the same.
     """
     problems: list[Problem] = []
     context = context_of(facts)
@@ -43,7 +50,7 @@ def render(
     phases = tuple(_phase(renderer, declared) for declared in catalog.phases)
     manifests = [manifest for phase in phases for manifest in phase.manifests()]
     found = [*problems, *image_problems(manifests)] or plan_problems(manifests, catalog.kinds)
-    if found:
+    if found and not lenient:
         raise Problems(found)
     plan = str(facts.plan["metadata"]["name"])
     return RenderedPlan(

@@ -1,0 +1,189 @@
+"""No wait without an end that somebody hears of, no plan that cannot be got rid of, no step that cannot be tried again
+(field rules 1, 12, 16)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from loop_world import API_VERSION, POST, PRE, Small, waiting_for_rancher, world
+
+from reconcile.rehearsal.faults import Fault, Trouble
+from renderer.model.ref import ref_of
+
+HOUR = 3600
+PRE_JOB = "up-node-upgrade-pre-drain-n1"
+RETRY = "management.harvesterhci.io/retry"
+TOOLKIT = "management.harvesterhci.io/upgrade-toolkit-image"
+
+
+def annotate(found: Small, key: str, value: str) -> None:
+    found.patch(found.plan, {"metadata": {"annotations": {key: value}}})
+
+
+def is_there(found: Small) -> bool:
+    return found.get(API_VERSION, "UpgradePlan", found.name) is not None
+
+
+def downloading() -> Small:
+    found = world()
+    found.rounds()
+    assert found.phase == "ISODownloading"
+    return found
+
+
+def hold_the_image(found: Small) -> Any:
+    [image] = found.all("VirtualMachineImage")
+    found.patch(image, {"metadata": {"finalizers": ["example.com/keep"]}})
+    return image
+
+
+def test_a_plan_that_is_being_deleted_says_what_it_waits_for() -> None:
+    found = downloading()
+    image = hold_the_image(found)
+    found.delete_plan()
+    found.rounds()
+    progressing = found.condition("Progressing")
+    said = f"the plan is being deleted: {ref_of(image)} is being deleted, kept by example.com/keep"
+    assert (progressing["reason"], progressing["message"]) == ("Deleting", said)
+    assert found.condition("Degraded")["status"] == "False"
+
+
+def test_deletion_is_not_blocked_by_one_object() -> None:
+    found = downloading()
+    image = hold_the_image(found)
+    found.delete_plan()
+    found.rounds()
+    found.scene.clock.advance(14 * 60)
+    found.rounds()
+    assert is_there(found)
+    found.scene.clock.advance(2 * 60)
+    found.rounds()
+    assert not is_there(found)
+    [told] = [text for reason, text in found.events() if reason == "CleanupGivenUp"]
+    assert told == f"left behind: {ref_of(image)} is being deleted, kept by example.com/keep"
+
+
+def test_deletion_is_not_blocked_by_what_cannot_be_looked_at() -> None:
+    found = downloading()
+    found.scene.client.faults.add(Fault(trouble=Trouble.FAILED, verb="get", kind="VirtualMachineImage", count=10_000))
+    found.delete_plan()
+    found.rounds()
+    assert is_there(found)
+    found.scene.clock.advance(HOUR)
+    found.rounds()
+    assert not is_there(found)
+
+
+def test_a_loan_keeps_the_plan_whatever_it_takes() -> None:
+    found = waiting_for_rancher(version="v1.8.0")
+    found.scene.client.faults.add(Fault(trouble=Trouble.FAILED, verb="get", kind="Cluster", count=10_000))
+    found.delete_plan()
+    found.rounds()
+    for item in found.all("Plan"):
+        found.end_plan(item["metadata"]["name"])
+    found.rounds()
+    found.scene.clock.advance(5 * HOUR)
+    found.rounds()
+    assert is_there(found)
+    assert "cannot be read, so nothing is given back yet" in found.condition("Degraded")["message"]
+
+
+def test_a_plan_that_cannot_be_rendered_can_be_deleted() -> None:
+    found = waiting_for_rancher(version="v1.8.0")
+    annotate(found, TOOLKIT, "no image/at all")
+    found.rounds()
+    assert found.condition("Degraded")["reason"] == "ReconcileError"
+    found.delete_plan()
+    found.rounds()
+    for item in found.all("Plan"):
+        found.end_plan(item["metadata"]["name"])
+    found.rounds()
+    assert not is_there(found)
+    assert found.all("VirtualMachineImage") == found.all("Deployment") == found.all("Plan") == []
+    setting = found.get("longhorn.io/v1beta2", "Setting", "replica-replenishment-wait-interval", "longhorn-system")
+    assert setting["value"] == "600"
+
+
+def test_a_cluster_of_witnesses_alone_does_not_keep_its_plan() -> None:
+    found = waiting_for_rancher(version="v1.8.0")
+    for name in ("n1", "n2"):
+        labels = {"node-role.harvesterhci.io/witness": "true"}
+        found.patch(found.get("v1", "Node", name), {"metadata": {"labels": labels}})
+    found.delete_plan()
+    found.rounds()
+    for item in found.all("Plan"):
+        found.end_plan(item["metadata"]["name"])
+    found.rounds()
+    assert not is_there(found)
+
+
+def test_what_nobody_knows_how_to_undo_is_told() -> None:
+    found = waiting_for_rancher(version="v1.8.0")
+    found.set_status(releaseMetadata=None)
+    found.delete_plan()
+    found.rounds()
+    assert not is_there(found)
+    [told] = [text for reason, text in found.events() if reason == "UndoGivenUp"]
+    assert told == "NodeUpgrade/UnskipManifests is left undone: the plan cannot be rendered any more"
+    assert found.all("Plan") == []
+
+
+def test_a_job_that_is_gone_is_not_made_again_by_itself_but_when_it_is_asked_for() -> None:
+    found = waiting_for_rancher(version="v1.8.0")
+    found.ask("n1", PRE, "first")
+    found.rounds()
+    [job] = found.all("Job")
+    kind = found.scene.parts.kinds.row("batch/v1", "Job").kind
+    found.scene.cluster.client().delete(kind, ref_of(job))
+    found.rounds()
+    assert found.jobs() == []
+    annotate(found, RETRY, "1")
+    found.rounds()
+    assert found.jobs() == [f"{PRE_JOB}-retry-1"]
+    told = f"NodeUpgrade/PreDrain/n1: Job harvester-system/{PRE_JOB} is gone, another attempt is {PRE_JOB}-retry-1"
+    assert told in [text for reason, text in found.events() if reason == "StepRetried"]
+    found.end_job(f"{PRE_JOB}-retry-1")
+    found.ask("n1", POST, "second")
+    found.rounds()
+    assert found.state("n1") == "PostDraining"
+
+
+def test_asking_for_another_attempt_leaves_what_runs_alone() -> None:
+    found = waiting_for_rancher(version="v1.8.0")
+    found.ask("n1", PRE, "first")
+    found.rounds()
+    annotate(found, RETRY, "1")
+    found.rounds()
+    assert found.jobs() == [PRE_JOB]
+    found.end_job(PRE_JOB)
+    found.rounds()
+    assert found.state("n1") == "PreDrained"
+
+
+def test_what_an_earlier_attempt_has_made_goes_as_well() -> None:
+    found = waiting_for_rancher(version="v1.8.0")
+    found.ask("n1", PRE, "first")
+    found.rounds()
+    found.end_job(PRE_JOB)
+    found.rounds()
+    annotate(found, RETRY, "1")
+    found.ask("n1", POST, "second")
+    found.rounds()
+    assert found.jobs() == ["up-node-upgrade-post-drain-n1-retry-1", PRE_JOB]
+    found.delete_plan()
+    for _ in range(3):
+        found.rounds()
+        for item in found.all("Plan"):
+            found.end_plan(item["metadata"]["name"])
+    assert not is_there(found)
+    assert found.jobs() == []
+
+
+def test_an_input_that_never_comes_is_said_to_take_long() -> None:
+    found = world(without=["Version"])
+    found.rounds()
+    found.scene.clock.advance(3 * HOUR)
+    found.rounds()
+    degraded = found.condition("Degraded")
+    assert (degraded["status"], degraded["reason"]) == ("True", "WaitingLong")
+    assert "version is not known yet" in degraded["message"]
