@@ -13,7 +13,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from theatre import ROOT, START, theatre, workshop
 
-from reconcile.decide.world import Unfetched
+from reconcile.decide.world import Others, Unfetched
 from reconcile.loop.drive import Drive
 from reconcile.loop.journal import Entry, Journal, line_of
 from reconcile.loop.reconciler import Reconciler
@@ -104,7 +104,7 @@ def test_all_that_a_decision_sees_is_read_back() -> None:
         passes={("A/B", 1): 2},
         unfetched={"list": Unfetched(why="404", absent=True)},
         errors=("refused",),
-        blocker="another",
+        others=Others(blocker="another", beside="built-in", unlooked="forbidden"),
         sealed={"A": "sha256:1"},
         unapproved={"A": ("Job a/b spec",)},
     )
@@ -115,7 +115,7 @@ def test_all_that_a_decision_sees_is_read_back() -> None:
         "passes",
         "unfetched",
         "errors",
-        "blocker",
+        "others",
         "sealed",
         "unapproved",
         "fetched",

@@ -100,3 +100,46 @@ def test_that_nobody_could_look_for_other_upgrades_is_no_other_upgrade() -> None
     assert found.condition("Available") is None
     found.rounds()
     assert found.phase == "ISODownloading"
+
+
+def built_in() -> Any:
+    return {
+        "apiVersion": "harvesterhci.io/v1beta1",
+        "kind": "Upgrade",
+        "metadata": {
+            "name": "late",
+            "namespace": "harvester-system",
+            "labels": {"harvesterhci.io/upgradeState": "UpgradingNodes"},
+        },
+        "spec": {"version": "v1.8.0"},
+    }
+
+
+def test_a_built_in_upgrade_that_is_begun_later_keeps_the_plan_before_its_next_phase() -> None:
+    found = world()
+    found.rounds()
+    assert found.phase == "ISODownloading"
+    found.create(built_in())
+    [image] = found.all("VirtualMachineImage")
+    imported = {"type": "Imported", "status": "True"}
+    found.patch(image, {"status": {"conditions": [imported], "progress": 100}})
+    found.rounds()
+    found.rounds()
+    assert found.phase == "ISODownloaded"
+    text = 'the built-in upgrade "late" runs as well'
+    assert found.condition("Degraded")["status"] == "True"
+    assert f"{text}; this plan does not go on to its next phase" in found.condition("Degraded")["message"]
+    assert [told for reason, told in found.events() if reason == "ConcurrentUpgrade"] == [text]
+    [late] = found.all("Upgrade")
+    found.patch(late, {"metadata": {"labels": {"harvesterhci.io/upgradeState": "Failed"}}})
+    found.rounds()
+    assert found.phase == "RepoCreating"
+
+
+def test_a_half_upgraded_cluster_is_not_left_for_a_built_in_upgrade() -> None:
+    found = waiting_for_rancher(version="v1.8.0")
+    found.create(built_in())
+    found.ask("n1", PRE, "first")
+    found.rounds()
+    assert PRE_JOB in found.jobs()
+    assert "this plan goes on, since the cluster is half upgraded" in found.condition("Degraded")["message"]

@@ -84,7 +84,7 @@ def _has_claim(draft: Draft, ref: Ref) -> bool:
     live = draft.world.look.get(ref)
     if live is None or isinstance(live, Unseen) or on_loan(draft.status.loans, ref):
         return False
-    if any(item.active and item.loan.ref == ref for item in draft.world.lent):
+    if any(item.active and item.loan.ref == ref for item in draft.world.others.lent):
         return False
     return bool(release_of(live, FIELD_MANAGER))
 
@@ -107,7 +107,7 @@ def _give(draft: Draft, ref: Ref, loans: list[Loan], body: Body, spec: Borrowed,
 
 def _still_ours(draft: Draft, loans: list[Loan]) -> list[Loan]:
     """Without those that a plan which has not ended has on loan as well: it needs them, and gives them back."""
-    active = [item for item in draft.world.lent if item.active]
+    active = [item for item in draft.world.others.lent if item.active]
     theirs = {id(loan): item for loan in loans for item in active if _is_same(item.loan, loan)}
     for item in theirs.values():
         text = f"{item.loan.ref} {path_name(item.loan.original.path)} stays with {item.plan}, which gives it back"

@@ -17,7 +17,7 @@ from reconcile.status.plan import FAILED, SUCCEEDED, TERMINAL, PlanStatus, key_o
 from reconcile.status.record import StepState
 from reconcile.status.times import span_text, time_text
 from renderer.model.path import look_up
-from renderer.model.phase import Occasion, Owned, Position
+from renderer.model.phase import Deletion, Occasion, Owned, Position
 from renderer.model.rendered import RenderedPhase
 
 
@@ -29,11 +29,11 @@ def decide(world: World) -> Decision:
         _abort(draft)
     elif is_over(before):
         _after_the_end(draft)
-    elif world.unlooked is not None and not before.phase:
-        draft.wait(world.unlooked, limit=LONG_TO_READ, unknown=True)
+    elif world.others.unlooked is not None and not before.phase:
+        draft.wait(world.others.unlooked, limit=LONG_TO_READ, unknown=True)
         _is_degraded(draft)
-    elif world.blocker is not None:
-        _blocked(draft, world.blocker)
+    elif world.others.blocker is not None:
+        _blocked(draft, world.others.blocker)
     elif before.phase == FAILED:
         _finish_failed(draft)
     else:
@@ -69,6 +69,7 @@ def _go_on(draft: Draft) -> None:
         draft.waits.append(Wait(text=f"{message}: {remedy}", slow=True))
         return
     draft.condition("Available", "True", "Executable")
+    _mind_the_other(draft, phases[place])
     if phase == phases[place].phase.active:
         _during(draft, phases[place])
     else:
@@ -100,9 +101,28 @@ def _after(draft: Draft, place: int) -> None:
         _finish(draft, phase)
     else:
         _maintain(draft)
-        if progress is Progress.DONE:
+        if progress is Progress.DONE and not _is_kept(draft, phase):
             _enter_next(draft, place)
         _progressing(draft)
+
+
+def _mind_the_other(draft: Draft, phase: RenderedPhase) -> None:
+    """A built-in Upgrade that was begun although this plan runs: the operator has to say which of the two goes."""
+    if draft.world.others.beside is None:
+        return
+    text = f'the built-in upgrade "{draft.world.others.beside}" runs as well'
+    if _is_kept(draft, phase):
+        remedy = "this plan does not go on to its next phase: delete one of the two"
+    else:
+        remedy = "this plan goes on, since the cluster is half upgraded: delete the built-in one"
+    draft.waits.append(Wait(text=f"{text}; {remedy}", slow=True))
+    if text not in (draft.status.condition("Degraded") or {}).get("message", ""):
+        draft.event("Warning", "ConcurrentUpgrade", text)
+
+
+def _is_kept(draft: Draft, phase: RenderedPhase) -> bool:
+    """Whether the plan may not go on after this phase: as long as it can be deleted without harm."""
+    return draft.world.others.beside is not None and phase.phase.deletion is not Deletion.FORBIDDEN
 
 
 def _enter_next(draft: Draft, place: int) -> None:

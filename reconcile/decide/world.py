@@ -34,9 +34,20 @@ class Lent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Others:
+    """The other upgrades of the cluster: `blocker` goes before this plan, `beside` is a built-in Upgrade that was begun
+    although this plan runs, `unlooked` says why they could not be looked for. `lent` is what other plans have on loan.
+    """
+
+    blocker: str | None = None
+    beside: str | None = None
+    unlooked: str | None = None
+    lent: tuple[Lent, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class World:
-    """`plan` is the UpgradePlan as it was read; `blocker` the name of another upgrade that goes first, if any, and
-    `unlooked` why it could not be looked for one. `lent` is what other plans have on loan.
+    """`plan` is the UpgradePlan as it was read, `others` what is known of other upgrades.
 
     `rendered` was made from this plan and what was captured so far. `fetched` names the documents that were read,
     `unfetched` has those of steps under way that could not be; `errors` what the last round's writes met.
@@ -51,9 +62,7 @@ class World:
     look: Look
     now: datetime
     attended: Callable[[datetime], float]
-    blocker: str | None = None
-    unlooked: str | None = None
-    lent: tuple[Lent, ...] = ()
+    others: Others = Others()
     fetched: frozenset[str] = frozenset()
     unfetched: Mapping[str, Unfetched] = field(default_factory=dict)
     passes: Mapping[tuple[str, int], int] = field(default_factory=dict)

@@ -44,7 +44,8 @@ def writes(draft: Draft, item: RenderedStep) -> list[Action] | str:
 
 def _lent(draft: Draft, manifest: Manifest, spec: Borrowed, plan: TakePlan) -> list[Original]:
     """What stood there before a plan that has failed put there what we want as well: it is ours to give back now."""
-    found = {item.loan.original.path: item.loan.original for item in draft.world.lent if item.loan.ref == manifest.ref}
+    lent = [item.loan for item in draft.world.others.lent if item.loan.ref == manifest.ref]
+    found = {loan.original.path: loan.original for loan in lent}
     known = {loan.original.path for loan in draft.status.loans if loan.ref == manifest.ref}
     known |= {original.path for original in plan.originals}
     return [
@@ -57,7 +58,7 @@ def _lent(draft: Draft, manifest: Manifest, spec: Borrowed, plan: TakePlan) -> l
 def evident(draft: Draft, manifest: Manifest, spec: Borrowed, live: Body | None) -> list[Original]:
     """What stood there before the Harvester Upgrade Manager put there what we want as well, where something shows that
     it was that one: it had begun what comes before the phase, and left no word of it but its bookkeeping."""
-    loans = (*draft.status.loans, *(item.loan for item in draft.world.lent))
+    loans = (*draft.status.loans, *(item.loan for item in draft.world.others.lent))
     known = [loan.original.path for loan in loans if loan.ref == manifest.ref]
     return [
         Original(path=found.path, value=found.value)

@@ -24,8 +24,13 @@ def blocker_of(plan: Body, plans: Iterable[Body], upgrades: Iterable[Body]) -> s
     first = min([plan, *rivals], key=_turn)
     if not _is_same(first, plan):
         return str(first["metadata"]["name"])
-    running = sorted(str(item["metadata"]["name"]) for item in upgrades if _is_running(item))
-    return running[0] if running and not outline_of(plan).phase else None
+    return None if outline_of(plan).phase else _running(upgrades)
+
+
+def beside_of(plan: Body, upgrades: Iterable[Body]) -> str | None:
+    """The name of a built-in Upgrade that somebody has begun although this plan runs."""
+    status = outline_of(plan)
+    return _running(upgrades) if status.phase and not is_over(status) else None
 
 
 def lent_by_others(plan: Body, plans: Iterable[Body]) -> tuple[Lent, ...]:
@@ -46,6 +51,10 @@ def _turn(plan: Body) -> tuple[bool, str, str]:
 
 def _is_same(left: Body, right: Body) -> bool:
     return bool(left["metadata"]["name"] == right["metadata"]["name"])
+
+
+def _running(upgrades: Iterable[Body]) -> str | None:
+    return min((str(item["metadata"]["name"]) for item in upgrades if _is_running(item)), default=None)
 
 
 def _is_running(upgrade: Body) -> bool:

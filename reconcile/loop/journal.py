@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from reconcile.decide.decision import Action, Apply, Borrow, Decision
-from reconcile.decide.world import World
+from reconcile.decide.world import Others, World
 from reconcile.loop.carry import Result
 from reconcile.observe.collect import redacted
 from reconcile.observe.snapshot import Snapshot
@@ -25,7 +25,7 @@ from renderer.model.path import ABSENT
 from renderer.model.ref import Body, Ref
 
 LIMIT = 64 * 2**20
-FORMAT = 2
+FORMAT = 3
 
 Line = dict[str, Any]
 
@@ -149,13 +149,16 @@ def line_of(entry: Entry) -> tuple[Line, dict[str, Any]]:
             "sealed": dict(world.sealed),
             "unapproved": {name: list(texts) for name, texts in world.unapproved.items()},
         },
-        "blocker": world.blocker,
-        "unlooked": world.unlooked,
-        "lent": [[item.plan, item.active, item.loan.to_status()] for item in world.lent],
+        "others": _others(world.others),
         "decision": decision_body(entry.decision),
         "results": [{"action": _name(r.action), "problem": r.problem, "created": r.created} for r in entry.results],
     }
     return line, bodies
+
+
+def _others(others: Others) -> Line:
+    lent = [[item.plan, item.active, item.loan.to_status()] for item in others.lent]
+    return {"blocker": others.blocker, "beside": others.beside, "unlooked": others.unlooked, "lent": lent}
 
 
 def decision_body(decision: Decision) -> Line:

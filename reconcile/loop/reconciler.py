@@ -17,9 +17,9 @@ from reconcile.decide.decision import Decision
 from reconcile.decide.needs import needs_of
 from reconcile.decide.plan import decide, is_over
 from reconcile.decide.results import recorded
-from reconcile.decide.world import Lent, Unfetched, World
+from reconcile.decide.world import Others, Unfetched, World
 from reconcile.loop.carry import Carrier, Result
-from reconcile.loop.contest import blocker_of, lent_by_others
+from reconcile.loop.contest import beside_of, blocker_of, lent_by_others
 from reconcile.loop.journal import Attended, Entry, Seen, keep_nothing
 from reconcile.loop.parts import Parts
 from reconcile.loop.sealing import approved_of, digests, unapproved
@@ -185,7 +185,6 @@ class _PlanRound:
         snapshot = take(needs_of(self.plan, status, rendered, self.kinds, scope), parts.source, parts.readings)
         approved, attended = approved_of(self.plan), Attended(parts.attended)
         review = parts.rendering.sealed(self.plan, objects, self.memory.fetched) if approved else None
-        blocker, unlooked, lent = self._others(is_over(status))
         world = World(
             plan=self.plan,
             rendered=rendered,
@@ -193,9 +192,7 @@ class _PlanRound:
             look=snapshot,
             now=parts.now(),
             attended=attended,
-            blocker=blocker,
-            unlooked=unlooked,
-            lent=lent,
+            others=self._others(is_over(status)),
             fetched=frozenset(self.memory.fetched),
             unfetched=missing,
             passes=self.memory.passes,
@@ -209,15 +206,18 @@ class _PlanRound:
     def _is_deleted(self) -> bool:
         return bool(self.plan["metadata"].get("deletionTimestamp"))
 
-    def _others(self, over: bool) -> tuple[str | None, str | None, tuple[Lent, ...]]:
-        """Which other upgrade goes first, why it could not be looked for one, and what others have on loan."""
+    def _others(self, over: bool) -> Others:
         if over and not self._is_deleted():
-            return None, None, ()
+            return Others()
         plans, upgrades = self.parts.source.list(_PLANS), self.parts.source.list(_UPGRADES)
         if isinstance(plans, Unseen) or isinstance(upgrades, Unseen):
             why = next(found.why for found in (plans, upgrades) if isinstance(found, Unseen))
-            return None, f"other upgrades cannot be looked for: {why}", ()
-        return None if over else blocker_of(self.plan, plans, upgrades), None, lent_by_others(self.plan, plans)
+            return Others(unlooked=f"other upgrades cannot be looked for: {why}")
+        return Others(
+            blocker=None if over else blocker_of(self.plan, plans, upgrades),
+            beside=beside_of(self.plan, upgrades),
+            lent=lent_by_others(self.plan, plans),
+        )
 
     def _fetch(self, rendered: RenderedPlan, status: PlanStatus) -> Mapping[str, Unfetched] | None:
         """Reads what steps under way want; None where something was read."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from reconcile.borrow.loan import Loan
 from reconcile.decide.plan import decide
-from reconcile.decide.world import Lent, Unfetched, World
+from reconcile.decide.world import Lent, Others, Unfetched, World
 from reconcile.loop.journal import FORMAT, Line, decision_body
 from reconcile.loop.rendering import Rendering
 from reconcile.loop.sealing import approved_of
@@ -90,9 +90,7 @@ def world_from(line: Line, bodies: Mapping[str, Any], rendering: Rendering) -> W
         look=_snapshot(line["read"], bodies),
         now=now,
         attended=lambda since: told.get(since, (now - since).total_seconds()),
-        blocker=line["blocker"],
-        unlooked=line["unlooked"],
-        lent=tuple(Lent(plan=name, active=active, loan=Loan.from_status(item)) for name, active, item in line["lent"]),
+        others=_others(line["others"]),
         fetched=frozenset(memory["fetched"]),
         unfetched={name: Unfetched(why=why, absent=absent) for name, (why, absent) in memory["unfetched"].items()},
         passes={(step, place): count for step, place, count in memory["passes"]},
@@ -101,6 +99,11 @@ def world_from(line: Line, bodies: Mapping[str, Any], rendering: Rendering) -> W
         sealed=memory["sealed"],
         unapproved={name: tuple(texts) for name, texts in memory["unapproved"].items()},
     )
+
+
+def _others(kept: Line) -> Others:
+    lent = tuple(Lent(plan=name, active=active, loan=Loan.from_status(item)) for name, active, item in kept["lent"])
+    return Others(blocker=kept["blocker"], beside=kept["beside"], unlooked=kept["unlooked"], lent=lent)
 
 
 def _snapshot(read: Line, bodies: Mapping[str, Any]) -> Snapshot:
