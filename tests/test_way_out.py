@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from loop_world import API_VERSION, POST, PRE, Small, waiting_for_rancher, world
+from loop_world import API_VERSION, METADATA, POST, PRE, Small, waiting_for_rancher, world
 
 from reconcile.rehearsal.faults import Fault, Trouble
 from renderer.model.ref import ref_of
@@ -187,3 +187,56 @@ def test_an_input_that_never_comes_is_said_to_take_long() -> None:
     degraded = found.condition("Degraded")
     assert (degraded["status"], degraded["reason"]) == ("True", "WaitingLong")
     assert "version is not known yet" in degraded["message"]
+
+
+def test_a_failure_says_why() -> None:
+    found = downloading()
+    [image] = found.all("VirtualMachineImage")
+    conditions = [
+        {"type": "RetryLimitExceeded", "status": "True", "message": "retry limit exceeded: 3"},
+        {"type": "Imported", "status": "False", "reason": "ImportFailed", "message": "checksum mismatch"},
+    ]
+    found.patch(image, {"status": {"conditions": conditions, "failed": 4}})
+    found.rounds()
+    assert found.condition("Progressing")["message"] == "ISO image download failed"  # the API's words
+    for kind in ("Degraded", "Stalled"):
+        said = found.condition(kind)["message"]
+        assert said.startswith(f"ISO image download failed: {ref_of(image)}: condition Imported is False")
+        assert "checksum mismatch" in said
+
+
+def test_a_failure_says_on_which_nodes() -> None:
+    names = [f"n{number}" for number in range(1, 8)]
+    found = world(*names)
+    found.set_status(
+        currentPhase="ImagePreloading",
+        previousVersion="v1.7.1",
+        releaseMetadata=METADATA,
+        version={"isoURL": "https://releases.example.com/h.iso", "isoChecksum": ""},
+    )
+    found.rounds()
+    for name in names:
+        labels = {"upgrade-plan": found.name, "upgrade-component": "image-preload"}
+        found.create(job_for(name, {f"management.harvesterhci.io/{key}": value for key, value in labels.items()}))
+        found.end_job(f"preload-{name}", failed=True, message="no space left on device")
+    found.end_plan("up-image-preload", failed=True)
+    found.rounds()
+    assert found.condition("Progressing")["message"] == "image-preload plan job(s) failed"
+    said = found.condition("Degraded")["message"]
+    assert said.startswith("image-preload plan job(s) failed: Plan cattle-system/up-image-preload: ")
+    assert "; n1: no space left on device; n2: " in said
+    assert said.endswith("; and 2 more nodes")
+
+
+def job_for(node: str, labels: dict[str, str]) -> Any:
+    container = {"name": "upgrade", "image": "example.com/image"}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {
+            "name": f"preload-{node}",
+            "namespace": "cattle-system",
+            "labels": {**labels, "upgrade.cattle.io/node": node},
+        },
+        "spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [container]}}},
+    }

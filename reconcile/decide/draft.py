@@ -31,6 +31,7 @@ class Draft:
         self.events: list[Event] = []
         self.waits: list[Wait] = []
         self.passes: dict[tuple[str, int], int] = {}
+        self.failures: list[str] = []
         self.progress = ""
         self.held: dict[str, list[str]] = {}
         self._progress: dict[str, datetime] = {}

@@ -20,6 +20,8 @@ from renderer.model.path import look_up
 from renderer.model.phase import Deletion, Occasion, Owned, Position
 from renderer.model.rendered import RenderedPhase
 
+UPGRADE_FAILED = "UpgradeFailed"
+
 
 def decide(world: World) -> Decision:
     """The one decision. Raises `KeyError` or `ValueError` where the plan's status is none that we can have written."""
@@ -190,6 +192,7 @@ def _fail(draft: Draft, phase: RenderedPhase) -> None:
     texts = [record.message for record in records if record.state is StepState.FAILED]
     draft.enter(FAILED)
     draft.condition("Progressing", "True", FAILED, "; ".join(dict.fromkeys(texts)))
+    draft.condition("Degraded", "True", UPGRADE_FAILED, "; ".join(draft.failures))
 
 
 def _finish(draft: Draft, last: RenderedPhase) -> None:
@@ -210,17 +213,21 @@ def _finish_failed(draft: Draft) -> None:
         _is_degraded(draft)
         return
     message = (draft.status.condition("Progressing") or {}).get("message", "")
-    _ended(draft, FAILED, message)
-    draft.condition("Degraded", "True", "UpgradeFailed", message)
+    degraded = draft.status.condition("Degraded") or {}
+    why = degraded["message"] if degraded.get("reason") == UPGRADE_FAILED else message
+    _ended(draft, FAILED, message, why)
+    draft.condition("Degraded", "True", UPGRADE_FAILED, why)
     draft.event("Warning", "UpgradeFailed", f"Upgrade failed: {message}" if message else "Upgrade failed")
     if not _open_loans(draft):
         set_finalizer(draft, present=False)
 
 
-def _ended(draft: Draft, phase: str, message: str) -> None:
+def _ended(draft: Draft, phase: str, message: str, why: str = "") -> None:
+    """`message` is the API's, `why` says more of it."""
     draft.condition("Available", "False", "Executed", "Entered one of the terminal phases")
     draft.condition("Progressing", "False", phase, message)
-    _kstatus(draft, ready=phase == SUCCEEDED, moving=False, stalled=phase == FAILED, reason=phase, message=message)
+    text = why or message
+    _kstatus(draft, ready=phase == SUCCEEDED, moving=False, stalled=phase == FAILED, reason=phase, message=text)
 
 
 def _after_the_end(draft: Draft) -> None:

@@ -26,6 +26,8 @@ from renderer.model.phase import Occasion
 from renderer.model.probe import Gate, Severity
 from renderer.model.rendered import RenderedStep
 
+_NODES_TOLD = 5
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
@@ -204,10 +206,18 @@ class _Step:
         reason, why = self._own_words(verdict)
         message = (gate.failure.message or verdict.reason).replace("<why>", why)
         self.draft.record(self.key, record.ending(StepState.FAILED, self.draft.now, message))
+        self.draft.failures.append("; ".join([_with(message, why), *self._failed_nodes()]))
         self._node_state("failed", reason, why)
         if gate.failure.event:
             self.draft.events.append(gate.failure.event)
         return Progress.FAILED
+
+    def _failed_nodes(self) -> list[str]:
+        """What the Jobs have said that somebody else made for the step, by node; of many nodes the first."""
+        failed = self.step.job_states.states.failed if self.step.job_states else None
+        entries = {node: entry for node, entry in self.draft.status.node_states.items() if entry["state"] == failed}
+        said = [f"{node}: {entry['message']}" for node, entry in entries.items() if entry.get("message")]
+        return said[:_NODES_TOLD] + [f"and {len(said) - _NODES_TOLD} more nodes"] * (len(said) > _NODES_TOLD)
 
     def _own_words(self, verdict: Verdict) -> tuple[str, str]:
         """Reason and message of the condition by which an object says that it has failed; else the probe's words."""
@@ -261,6 +271,11 @@ class _Step:
             refs=verdict.offenders if verdict else (),
         )
         return Progress.BUSY
+
+
+def _with(message: str, why: str) -> str:
+    """A failure in the API's words, and then why."""
+    return message if not why or why in message else f"{message}: {why}"
 
 
 def applied(item: RenderedStep, record: StepRecord) -> StepRecord:
