@@ -65,7 +65,11 @@ def test_case_25_two_nodes_pre_drain() -> None:
     assert (found.state("node-a"), found.state("node-b")) == ("PreDraining", "ImagePreloaded")
     done = found.round()
     assert done.decision
-    assert "another node is being drained or upgraded: node-a" in [wait.text for wait in done.decision.waits]
+    text = "another node is being drained or upgraded: node-a"
+    assert text in [wait.text for wait in done.decision.waits]
+    assert found.status["nodeUpgradeStatuses"]["node-b"]["message"] == text
+    warnings = [said for reason, said in found.events() if reason == "OutOfTurn"]
+    assert warnings == [f"Node node-b was asked for out of turn: {text}"]
     writes = len(found.scene.client.log.writes)
     found.restart()
     found.rounds()

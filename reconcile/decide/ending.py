@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from reconcile.decide.decision import Remove, RemoveTrace, SetFinalizer, Wait
 from reconcile.decide.draft import LONG_TO_READ, Draft
 from reconcile.decide.giving import give_back, give_orphans_back, orphaned, release
-from reconcile.decide.made_for_nodes import groups_of_nodes, is_for_a_node
+from reconcile.decide.made_for_nodes import groups_of_nodes, node_of
 from reconcile.decide.phase import all_steps
 from reconcile.decide.step import Progress, advance
 from reconcile.objects import PLAN_LABEL
@@ -105,7 +105,7 @@ def _remove(draft: Draft, steps: list[RenderedStep], occasion: Occasion) -> Iter
         if isinstance(found, Unseen):
             yield _unseen(draft, f"{group.kind} objects made for nodes cannot be looked for: {found.why}")
         else:
-            live |= {ref_of(body): body for body in found if is_for_a_node(body)}
+            live |= {ref_of(body): body for body in found if node_of(body)}
     for ref, body in live.items():
         yield from _remove_one(draft, ref, body)
 

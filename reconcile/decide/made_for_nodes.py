@@ -16,9 +16,10 @@ from renderer.model.rendered import Manifest, RenderedStep
 _LABELS = ("metadata", "labels")
 
 
-def is_for_a_node(body: Body) -> bool:
-    """By its label."""
-    return bool(look_up(body, (*_LABELS, NODE_LABEL)))
+def node_of(body: Body) -> str | None:
+    """The node that an object was made for, by its label."""
+    node = look_up(body, (*_LABELS, NODE_LABEL))
+    return str(node) if node else None
 
 
 def groups_of_nodes(steps: Iterable[RenderedStep], occasion: Occasion | None = None) -> tuple[Group, ...]:

@@ -46,6 +46,8 @@ def _on_the_way(phases: tuple[RenderedPhase, ...], place: int, status: PlanStatu
         if any(lane.others for lane in phases[place].phase.lanes):
             yield _NODES
         yield from _of_steps(phases[place].steps, status, scope)
+        if any(item.step.joins for item in phases[place].steps):
+            yield from groups_of_nodes(phases[place].steps)
     if place + 1 < len(phases):
         upcoming = phases[place + 1].steps
         yield from _of_steps((s for s in upcoming if s.step.position is Position.ENTER), status, scope)
@@ -69,6 +71,7 @@ def _of_step(item: RenderedStep, record: StepRecord | None, scope: Scope) -> Ite
         yield from target_needs(capture.target, within)
     yield from (manifest.ref for manifest in item.manifests)
     yield from (then for _, then in renamed(item, record))
+    yield from item.step.joins.by if item.step.joins else ()
     if (jobs := job_group(item)) is not None:
         yield group_of(jobs)
 
@@ -79,6 +82,8 @@ def _probes(item: RenderedStep) -> Iterator[Probe]:
         yield step.trigger.probe
     if step.keeps_lane:
         yield step.keeps_lane
+    if step.joins:
+        yield step.joins.done
     if step.skip_unless:
         yield step.skip_unless.probe
     yield from (gate.probe for gate in step.gates)

@@ -11,6 +11,7 @@ from itertools import groupby
 
 from reconcile.decide.captures import scope_of
 from reconcile.decide.draft import Draft
+from reconcile.decide.joiners import has_nothing_to_do, makes_room
 from reconcile.decide.step import Admit, Kept, Progress, advance, free
 from reconcile.probes.evaluate import evaluate
 from reconcile.probes.look import Scope
@@ -78,6 +79,10 @@ def _nodes(draft: Draft, phase: RenderedPhase, items: Sequence[RenderedStep]) ->
 def _node(
     draft: Draft, phase: RenderedPhase, steps: list[RenderedStep], by_node: dict[str, list[RenderedStep]]
 ) -> Progress:
+    if makes_room(draft, steps):
+        return Progress.BUSY
+    if has_nothing_to_do(draft, steps):
+        return Progress.DONE
     for item in steps:
         progress = advance(draft, item, _admit(draft, phase, item, by_node))
         if progress is not Progress.DONE:
@@ -107,7 +112,7 @@ def _admit(draft: Draft, phase: RenderedPhase, item: RenderedStep, by_node: dict
             if item.step.node in inside:  # another manager had let more of them in
                 return Kept(text=f"{lane.waiting}: {', '.join(first)}", patient=True)
             if len(inside) >= lane.at_most:
-                return Kept(text=f"{lane.waiting}: {', '.join(inside)}", patient=True)
+                return Kept(text=f"{lane.waiting}: {', '.join(inside)}", patient=True, untimely=True)
         return None if item.step.despite_others else _others_in_trouble(draft, lane, str(item.step.node))
 
     return admit

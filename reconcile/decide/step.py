@@ -27,14 +27,17 @@ from renderer.model.probe import Gate, Severity
 from renderer.model.rendered import RenderedStep
 
 _NODES_TOLD = 5
+_OUT_OF_TURN = "OutOfTurn"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
-    """Why a step may not begin now, though it could. `patient`: it is just not its turn."""
+    """Why a step may not begin now, though it could. `patient`: it is just not its turn; `untimely`: it was asked for
+    out of turn."""
 
     text: str
     patient: bool
+    untimely: bool = False
 
 
 Admit = Callable[[], Kept | None]
@@ -103,6 +106,8 @@ class _Step:
             self.draft.held.setdefault(hold.waiting, []).append(self.step.node)
             return self._wait(f"{hold.waiting}: {self.step.node}", limit=None)
         if (kept := admit()) is not None:
+            if kept.untimely and self.step.node:
+                self._warn(self.step.node, kept.text)
             return self._wait(kept.text, limit=None if kept.patient else LONG)
         read = read_captures(self.draft, self.item)
         if isinstance(read, str):
@@ -115,6 +120,15 @@ class _Step:
             if capture.record:
                 self.draft.status = self.draft.status.with_field(capture.record, captured[capture.name])
         return Progress.BUSY if captured else self._carry_out(record)
+
+    def _warn(self, node: str, text: str) -> None:
+        """The node stays where it is, and its entry says why."""
+        entry = self.draft.status.node_states.get(node)
+        if entry is None:
+            return
+        if entry.get("reason") != _OUT_OF_TURN:
+            self.draft.event("Warning", _OUT_OF_TURN, f"Node {node} was asked for out of turn: {text}")
+        self.draft.status = self.draft.status.with_node(node, entry["state"], _OUT_OF_TURN, text)
 
     # -------------------------------------------------------------------------------------------------- carrying out
 

@@ -148,6 +148,21 @@ class PlanStatus:
         ends = [time_of(text.partition(" ")[0]) for texts in folded for text in texts.values()]
         return max([*records, *ends], default=None)
 
+    def without_node(self, phase: str, node: str) -> PlanStatus:
+        """As if nothing had been done for the node in the phase."""
+        return replace(
+            self,
+            records={place: records for place, records in self.records.items() if place != (phase, node)},
+            done={place: texts for place, texts in self.done.items() if place != (phase, node)},
+            node_states={name: entry for name, entry in self.node_states.items() if name != node},
+        )
+
+    def began(self, phase: str, node: str) -> datetime | None:
+        """When the first thing was done for the node in the phase; None before."""
+        records = [record.started for record in self.records.get((phase, node), {}).values()]
+        ends = [time_of(text.partition(" ")[0]) for text in self.done.get((phase, node), {}).values()]
+        return min([*records, *ends], default=None)
+
     def last_end(self) -> datetime | None:
         """When a step last ended, or a loan was last given back."""
         ended = [record.ended for steps in self.records.values() for record in steps.values() if record.ended]

@@ -7,7 +7,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from renderer.catalog.probes import Raw, event_from, gate_from, predicate_from, probe_from, target_from, trigger_from
+from renderer.catalog.probes import (
+    Raw,
+    event_from,
+    gate_from,
+    predicate_from,
+    probe_from,
+    ref_from,
+    target_from,
+    trigger_from,
+)
 from renderer.frozen import frozen
 from renderer.model.path import ABSENT, parse_path
 from renderer.model.phase import (
@@ -22,6 +31,7 @@ from renderer.model.phase import (
     Hold,
     Inherited,
     JobStates,
+    Joins,
     Lane,
     ManifestSpec,
     NodeStates,
@@ -119,6 +129,12 @@ def _skip_unless(raw: Raw | None) -> ProbeCondition | None:
 
 def _keeps_lane(raw: Raw | None) -> Probe | None:
     return probe_from(raw) if raw else None
+
+
+def _joins(raw: Raw | None) -> Joins | None:
+    if raw is None:
+        return None
+    return Joins(by=tuple(map(ref_from, raw["by"])), done=probe_from(raw["done"]), because=raw["because"])
 
 
 def _hold(raw: Raw | None) -> Hold | None:
@@ -255,6 +271,7 @@ _PARTS: Mapping[str, _Part] = {
     "skip_when": _part("skipWhen", _conditions, ()),
     "skip_unless": _part("skipUnless", _skip_unless),
     "trigger": _part("trigger", trigger_from),
+    "joins": _part("joins", _joins),
     "repeat": _part("repeat", _as_it_is, False),
     "hold": _part("hold", _hold),
     "captures": _part("capture", _captures, {}),

@@ -152,6 +152,8 @@ def _probes(step: Step) -> Iterable[Probe]:
         yield step.trigger.probe
     if step.keeps_lane:
         yield step.keeps_lane
+    if step.joins:
+        yield step.joins.done
     if step.skip_unless:
         yield step.skip_unless.probe
 

@@ -116,6 +116,7 @@ def _work(step: RenderedStep, declared: Step, kinds: Kinds) -> dict[str, Any]:
         mayBeHeld=declared.hold.message if declared.hold else None,
         startsWhen=trigger_words(declared.trigger, lexicon) if declared.trigger else None,
         repeats="whenever it is asked for again with another value" if declared.repeat else None,
+        joinedNodes=_joins(declared, lexicon),
         keepsLaneWhile=probe_words(declared.keeps_lane, lexicon) if declared.keeps_lane else None,
         captures=[item.name for item in declared.captures] + _trigger_capture(declared),
         reads=[f"http://{item.service}.{item.namespace}:{item.port}{item.path}" for item in declared.fetches],
@@ -130,6 +131,13 @@ def _work(step: RenderedStep, declared: Step, kinds: Kinds) -> dict[str, Any]:
 
 
 _UNDO = "when the plan ends in any way, if this step was completed"
+
+
+def _joins(step: Step, lexicon: Lexicon) -> str | None:
+    if step.joins is None:
+        return None
+    done = probe_words(step.joins.done, lexicon)
+    return f"nothing is done for a node that joins meanwhile if {done}, unless it is asked for"
 
 
 def _only_if(step: Step, lexicon: Lexicon) -> dict[str, str] | None:

@@ -9,6 +9,7 @@ from typing import Any
 from renderer.frozen import frozen
 from renderer.model.path import Path
 from renderer.model.probe import Event, Gate, Predicate, Probe, Target, Trigger
+from renderer.model.ref import Ref
 
 
 class Deletion(StrEnum):
@@ -207,6 +208,16 @@ class Trace:
 
 
 @frozen
+class Joins:
+    """How a node is known that joined later: everything in `by` is younger than the phase, or than what was done for
+    an earlier node of that name. If `done` passes, nothing is left to do for it unless it is asked for."""
+
+    by: tuple[Ref, ...]
+    done: Probe
+    because: str
+
+
+@frozen
 class JobStates:
     """Node states that come from Jobs which somebody else makes: found by labels, the node named by `node_label`."""
 
@@ -236,6 +247,7 @@ class Step:
     skip_when: tuple[Condition, ...] = ()
     skip_unless: ProbeCondition | None = None
     trigger: Trigger | None = None
+    joins: Joins | None = None
     repeat: bool = False
     hold: Hold | None = None
     captures: tuple[Capture, ...] = ()
