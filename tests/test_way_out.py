@@ -186,7 +186,8 @@ def test_an_input_that_never_comes_is_said_to_take_long() -> None:
     found.rounds()
     degraded = found.condition("Degraded")
     assert (degraded["status"], degraded["reason"]) == ("True", "WaitingLong")
-    assert "version is not known yet" in degraded["message"]
+    said = "version is not known yet: give the Version object that spec.version names, from namespace harvester-system"
+    assert said in degraded["message"]
 
 
 def test_a_failure_says_why() -> None:

@@ -12,7 +12,7 @@ from itertools import groupby
 from reconcile.decide.captures import scope_of
 from reconcile.decide.draft import Draft
 from reconcile.decide.joiners import has_nothing_to_do, makes_room
-from reconcile.decide.step import Admit, Kept, Progress, advance, free
+from reconcile.decide.step import Admit, Kept, Progress, advance, free, unknown_words
 from reconcile.probes.evaluate import evaluate
 from reconcile.probes.look import Scope
 from reconcile.status.plan import key_of
@@ -29,8 +29,7 @@ def run(draft: Draft, phase: RenderedPhase, position: Position) -> Progress:
     if phase.phase.name in draft.status.skipped:
         return Progress.DONE
     if phase.pending:
-        missing = ", ".join(item.input for item in phase.pending)
-        draft.wait(f"{missing} is not known yet", step=phase.phase.name)
+        draft.wait(unknown_words(phase.pending), step=phase.phase.name)
         return Progress.BUSY
     _seed_late(draft, phase)
     steps = [item for item in phase.steps if item.step.position is position]

@@ -6,7 +6,7 @@ its writes are decided in the same round, after the status that records the inte
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
@@ -24,7 +24,7 @@ from reconcile.status.record import OwnedObject, StepRecord, StepState
 from renderer.model.path import look_up
 from renderer.model.phase import Occasion
 from renderer.model.probe import Gate, Severity
-from renderer.model.rendered import RenderedStep
+from renderer.model.rendered import Pending, RenderedStep
 
 _NODES_TOLD = 5
 _OUT_OF_TURN = "OutOfTurn"
@@ -84,7 +84,7 @@ class _Step:
         if self.item.skipped is not None:
             return self._skip(self.item.skipped)
         if self.item.pending:
-            return self._wait(f"{', '.join(item.input for item in self.item.pending)} is not known yet")
+            return self._wait(unknown_words(self.item.pending))
         captured: dict[str, Any] = {}
         if (trigger := self.step.trigger) is not None:
             verdict = evaluate(trigger.probe, self.draft.world.look, scope_of(self.draft, self.item))
@@ -285,6 +285,11 @@ class _Step:
             refs=verdict.offenders if verdict else (),
         )
         return Progress.BUSY
+
+
+def unknown_words(pending: Iterable[Pending]) -> str:
+    """What is missing, and where it comes from."""
+    return "; ".join(f"{item.input} is not known yet: {item.remedy}" for item in pending)
 
 
 def _with(message: str, why: str) -> str:
