@@ -23,7 +23,8 @@ from reconcile.loop.reconciler import API_VERSION
 from reconcile.probes.look import Group, Unseen
 from reconcile.rehearse.rehearsal import Theatre
 from reconcile.report.causes.cause import Sight
-from reconcile.report.explain import GROUPS, absence_of, causes_of, explanation_lines, explanation_of
+from reconcile.report.explain import absence_of, causes_of, explanation_lines, explanation_of
+from reconcile.report.sight import GROUPS
 from reconcile.status.times import time_of
 from renderer.cli.program import run
 from renderer.documents import plan_of
@@ -66,6 +67,8 @@ def sight_from(case: dict[str, Any]) -> Sight:
         states=case.get("states", {}),
         now=NOW,
         groups={group: of(group) for group in GROUPS},
+        nodes=tuple(case.get("nodes", ())),
+        held_up=tuple(case.get("heldUp", ())),
     )
 
 

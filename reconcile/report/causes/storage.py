@@ -44,6 +44,7 @@ def _rebuilding(volume: Body, progress: str, node: str) -> Cause:
         object=str(ref_of(volume)),
         what=f"a replica is being rebuilt, {progress}{_workload(volume)}",
         node=node,
+        patient=True,
         remedy=f"wait; it goes on by itself: kubectl get engines.longhorn.io -n longhorn-system "
         f"-l longhornvolume={ref_of(volume).name} -o yaml",
     )
