@@ -106,6 +106,20 @@ def test_a_node_that_dies_while_it_reboots_is_the_cause() -> None:
     assert model["next"] == BACK.format("n1")
 
 
+def test_the_upgrade_goes_on_without_a_node_that_is_removed() -> None:
+    found = rebooting()
+    lost(found, "n1")
+    for api_version, kind, name, namespace in (
+        ("cluster.x-k8s.io/v1beta1", "Machine", "m-n1", "fleet-local"),
+        ("v1", "Secret", "p-n1", "fleet-local"),
+        ("v1", "Node", "n1", ""),
+    ):
+        remove(found, api_version, kind, name, namespace)
+    carried(found, "n2")
+    assert found.phase == "CleaningUp"
+    assert told(explained(found)) == []
+
+
 def test_the_only_node_is_not_to_be_removed() -> None:
     found = upgrading("n1", states={})
     found.set_status(currentPhase="ClusterUpgraded", singleNode="n1")
