@@ -65,8 +65,8 @@ def remove(found: Small, api_version: str, kind: str, name: str, namespace: str 
     found.scene.cluster.client().delete(found.scene.parts.kinds.row(api_version, kind).kind, ref)
 
 
-def rebooting() -> Small:
-    found = waiting_for_rancher()
+def rebooting(found: Small | None = None) -> Small:
+    found = found or waiting_for_rancher()
     for key, job in ((PRE, PRE_JOB), (POST, POST_JOB)):
         found.ask("n1", key, "asked")
         found.rounds()
@@ -255,6 +255,29 @@ def test_rancher_that_does_not_go_on_with_a_node_is_asked() -> None:
     assert model["next"] == RANCHER
 
 
+def test_rancher_that_does_not_take_a_node_back_is_asked() -> None:
+    found = rebooting()
+    found.ask("n1", PRE, None)
+    found.reboot("n1")
+    found.rounds()
+    found.ask("n2", PRE, "asked")
+    found.rounds()
+    said = f"Machine fleet-local/m-n1 is upgraded, and Rancher has not taken its node back -> {RANCHER}"
+    assert told(explained(found)) == [said]
+
+
+def test_rancher_that_does_not_take_the_last_node_back_is_asked() -> None:
+    found = waiting_for_rancher()
+    carried(found, "n2")
+    rebooting(found)
+    found.ask("n1", PRE, None)
+    found.reboot("n1")
+    later(found, 1)
+    model = explained(found)
+    said = f"Machine fleet-local/m-n1 is upgraded, and Rancher has not taken its node back -> {RANCHER}"
+    assert (found.phase, told(model), model["next"]) == ("NodeUpgraded", [said], RANCHER)
+
+
 def test_what_takes_long_comes_before_a_turn_that_comes() -> None:
     found = waiting_for_rancher()
     found.ask("n2", PRE, "asked")
@@ -293,14 +316,10 @@ def test_an_import_that_failed_gives_its_own_message() -> None:
     ]
 
 
-@pytest.mark.parametrize("deleted", [False, True])
-def test_a_plan_that_cannot_be_rendered_says_what_helps(deleted: bool) -> None:
+def test_a_plan_that_cannot_be_rendered_says_what_helps() -> None:
     found = world()
     found.delete_plan()
-    given = plan(image="No Name")
-    found.create({**given, "metadata": {**given["metadata"], "finalizers": ["example.com/keep"]}})
-    if deleted:
-        found.delete_plan()
+    found.create(plan(image="No Name"))
     found.round()
     model = explained(found)
     remedy = "spec.image cannot be changed: delete the plan, and create one that has the image's name alone"
@@ -323,8 +342,7 @@ def deleted(found: Small) -> dict[str, Any]:
     found.delete_plan()
     for _ in range(5):
         found.round()
-    later_than_any_limit = timedelta(hours=10).total_seconds()
-    found.scene.clock.advance(later_than_any_limit)
+    found.scene.clock.advance(600)
     found.round()
     assert found.get(API_VERSION, "UpgradePlan", "up") is not None
     return explained(found)
@@ -364,6 +382,14 @@ def test_a_deletion_says_what_it_cannot_do(fault: Fault, line: str) -> None:
     [said] = told(model)
     assert said.startswith(line)
     assert "URL" not in said
+
+
+def test_a_deletion_that_cannot_see_the_cluster_says_so_once() -> None:
+    found = world()
+    found.rounds()
+    found.scene.client.faults.add(Fault(trouble=Trouble.FAILED, kind="Node", count=10_000))
+    [said] = told(deleted(found))
+    assert said.startswith("UpgradePlan up cannot be rendered: Node objects cannot be read: ")
 
 
 def test_a_deletion_that_cannot_give_back_says_so() -> None:

@@ -34,6 +34,7 @@ SEARCHES: tuple[Callable[[Sight], Iterator[Cause]], ...] = (
     work.pods,
     work.stuck_plans,
     turns.unanswered,
+    turns.untaken,
     turns.asked_together,
     turns.unpicked,
 )

@@ -10,7 +10,8 @@ from renderer.model.path import look_up
 from renderer.model.ref import ref_of
 
 _TURN = "wait; its turn comes"
-_BEGUN = (*UNDER_WAY, "PostDrained")
+_DONE = "PostDrained"
+_BEGUN = (*UNDER_WAY, _DONE)
 
 
 def held(sight: Sight) -> Iterator[Cause]:
@@ -84,6 +85,23 @@ def unanswered(sight: Sight) -> Iterator[Cause]:
                 node=wait.node,
                 since=sight.since(wait.node),
                 remedy=RANCHER,
+            )
+
+
+def untaken(sight: Sight) -> Iterator[Cause]:
+    """Machines that are upgraded, and that Rancher still asks for while something waits for them."""
+    waited = {wait.node for wait in sight.waits}
+    slow = {ref for wait in sight.waits if wait.slow for ref in wait.refs}
+    plans = machine_plans(sight)
+    for machine in sight.all(MACHINES):
+        node, secret = text(machine, "status", "nodeRef", "name"), plans.get(ref_of(machine).name, {})
+        if sight.states.get(node) == _DONE and node not in waited and is_asked(secret, POST_DRAIN):
+            yield Cause(
+                object=f"Machine fleet-local/{ref_of(machine).name}",
+                what="is upgraded, and Rancher has not taken its node back",
+                node=node,
+                remedy=RANCHER,
+                patient=ref_of(secret) not in slow,
             )
 
 
