@@ -291,6 +291,16 @@ def test_what_takes_long_comes_before_a_turn_that_comes() -> None:
     assert model["next"] == "kubectl describe job.batch -n harvester-system up-node-upgrade-pre-drain-n2"
 
 
+def test_what_could_not_be_looked_at_comes_before_a_turn_that_comes() -> None:
+    found = waiting_for_rancher()
+    found.ask("n2", PRE, "asked")
+    found.rounds()
+    found.scene.client.faults.add(Fault(trouble=Trouble.FAILED, kind="Job", count=10_000))
+    model = explained(found)
+    assert model["next"] == "kubectl describe job.batch -n harvester-system up-node-upgrade-pre-drain-n2"
+    assert [text.partition(":")[0] for text in model["unread"]] == ["Job objects"]
+
+
 def test_case_25_both_are_asked_and_one_waits() -> None:
     found = waiting_for_rancher()
     for name in ("n1", "n2"):
