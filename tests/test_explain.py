@@ -22,8 +22,9 @@ from reconcile.loop.drive import Drive
 from reconcile.loop.reconciler import API_VERSION
 from reconcile.probes.look import Group, Unseen
 from reconcile.rehearse.rehearsal import Theatre
-from reconcile.report.causes.cause import Sight
-from reconcile.report.explain import GROUPS, absence_of, causes_of, explanation_lines, explanation_of
+from reconcile.report.causes.cause import Reboot, Sight
+from reconcile.report.explain import absence_of, causes_of, explanation_lines, explanation_of
+from reconcile.report.sight import GROUPS
 from reconcile.status.times import time_of
 from renderer.cli.program import run
 from renderer.documents import plan_of
@@ -66,6 +67,9 @@ def sight_from(case: dict[str, Any]) -> Sight:
         states=case.get("states", {}),
         now=NOW,
         groups={group: of(group) for group in GROUPS},
+        nodes=tuple(case.get("nodes", ())),
+        held_up=tuple(case.get("heldUp", ())),
+        reboots={node: Reboot(**raw) for node, raw in case.get("reboots", {}).items()},
     )
 
 
@@ -116,6 +120,14 @@ def test_a_machine_that_waits_while_a_drain_stalls() -> None:
     assert {cause["what"] for cause in model["causes"] if cause["object"].startswith("Machine ")} == {
         "Rancher is busy with charlie-1-tink-system"
     }
+
+
+def test_the_readme_shows_what_is_said_of_a_node_that_does_not_come_back() -> None:
+    scene = theatre("three-node", stall=["reboot on charlie-1-tink-system"])
+    played(scene, 5)
+    lines = [*explanation_lines(explained(scene))]
+    first = next(i for i, line in enumerate(lines) if line.startswith("  because "))
+    assert "\n".join(lines[first : first + 2]) in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def test_a_failed_plan_says_so() -> None:

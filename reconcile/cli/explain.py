@@ -20,8 +20,9 @@ from renderer.errors import ExitCode, problem
 def explain(name: str | None, replay: str | None, target: Target, output: str) -> ExitCode:
     """Say why a plan waits, and what to do.
 
-    Looks at what blocks: disruption budgets, virtual machines, volumes, machines that wait for their turn, image
-    imports, pods. Exit 1: the plan has failed, or a replayed decision differs; 3: the cluster is away.
+    Looks at what blocks: nodes that are not ready or do not come back, disruption budgets, virtual machines, volumes,
+    machines that wait for their turn, image imports, pods, what somebody has deleted. Exit 1: the plan has failed, or a
+    replayed decision differs; 3: the cluster is away.
     """
     if replay is not None:
         return _replay(Path(replay), name, target, output)

@@ -10,11 +10,15 @@ from reconcile.probes.evaluate import evaluate
 from reconcile.probes.look import Scope, Unseen
 from reconcile.status.plan import key_of
 from reconcile.status.record import StepRecord
+from renderer.context.nodes import unknown_plan
 from renderer.model.path import ABSENT, look_up
 from renderer.model.phase import Capture
 from renderer.model.probe import ObjectTarget
 from renderer.model.ref import Ref
 from renderer.model.rendered import RenderedStep
+
+NO_MACHINE = "no Machine of fleet-local refers to node"
+"""How a wait begins where Rancher cannot ask for a node."""
 
 
 def read_captures(draft: Draft, item: RenderedStep, *, done: bool = False) -> dict[str, Any] | str:
@@ -30,6 +34,15 @@ def read_captures(draft: Draft, item: RenderedStep, *, done: bool = False) -> di
             return f"{capture.name} cannot be read: {value.why}"
         found[capture.name] = value
     return found
+
+
+def unaddressed(item: RenderedStep) -> str | None:
+    """Why nobody can ask for the step: its node has no machine-plan Secret in which Rancher could. None where it is
+    not so."""
+    target, node = item.step.trigger.probe.target if item.step.trigger else None, item.step.node
+    if node and isinstance(target, ObjectTarget) and target.ref.name == unknown_plan(node):
+        return f"{NO_MACHINE} {node}, or it has no machine-plan Secret"
+    return None
 
 
 def is_asked_again(draft: Draft, item: RenderedStep) -> bool:

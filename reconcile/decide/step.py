@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from reconcile.decide.captures import is_asked_again, read_captures, renamed, scope_of
+from reconcile.decide.captures import is_asked_again, read_captures, renamed, scope_of, unaddressed
 from reconcile.decide.draft import LONG, LONG_TO_READ, Draft
 from reconcile.decide.giving import give_back
 from reconcile.decide.node_jobs import jobs_are_done, note_jobs
@@ -85,6 +85,8 @@ class _Step:
             return self._skip(self.item.skipped)
         if self.item.pending:
             return self._wait(unknown_words(self.item.pending))
+        if (nobody := unaddressed(self.item)) is not None:
+            return self._wait(nobody)
         captured: dict[str, Any] = {}
         if (trigger := self.step.trigger) is not None:
             verdict = evaluate(trigger.probe, self.draft.world.look, scope_of(self.draft, self.item))

@@ -32,7 +32,7 @@ from reconcile.status.conditions import Condition
 from reconcile.status.patch import merge_patch
 from reconcile.status.plan import PlanStatus, key_of, status_body, status_of
 from reconcile.status.record import StepState
-from renderer.errors import Problems
+from renderer.errors import Problem, Problems
 from renderer.model.phase import Fetch
 from renderer.model.probe import Event
 from renderer.model.ref import Body, Ref
@@ -60,7 +60,7 @@ class Memory:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Round:
     """What one round came to. `decision` is None where the plan is gone or could not be rendered; `problems` are what
-    the cluster or a template refused."""
+    the cluster or a template refused, and `unrendered`, where nothing was to be done but look, those of a template."""
 
     name: str
     plan: Body | None = None
@@ -68,6 +68,7 @@ class Round:
     results: tuple[Result, ...] = ()
     rendered: RenderedPlan | None = None
     problems: tuple[str, ...] = ()
+    unrendered: tuple[Problem, ...] = ()
     again: bool = False
     recheck: float | None = None
 
@@ -166,7 +167,8 @@ class _PlanRound:
         except Problems as error:
             if isinstance(error, ClusterError):
                 raise
-            return Round(name=self.name, plan=self.plan, problems=tuple(item.message for item in error.problems))
+            messages = tuple(item.message for item in error.problems)
+            return Round(name=self.name, plan=self.plan, problems=messages, unrendered=error.problems)
         return Round(name=self.name, plan=self.plan, decision=decide(world), rendered=world.rendered)
 
     # ----------------------------------------------------------------------------------------------------- observing

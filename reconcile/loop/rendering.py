@@ -17,6 +17,9 @@ from renderer.render.kept import KeptSteps
 from renderer.render.plan import render
 from renderer.templating import Templates
 
+RETRY = "management.harvesterhci.io/retry"
+"""The annotation by which a plan's steps get other names, and so run again."""
+
 _STATUS = ("previousVersion", "singleNode", "version", "releaseMetadata", "isoImageID")
 
 
@@ -65,7 +68,7 @@ class Rendering:
             fetched=fetched,
             values=self.catalog.values,
             spec_fields=self._spec_fields,
-            retry=_retry(plan),
+            retry=attempt_of(plan),
         )
         ends = status is not None and (status.phase == FAILED or bool(plan["metadata"].get("deletionTimestamp")))
         if (message := unusable_image(plan)) and not ends:
@@ -108,7 +111,7 @@ def _version(item: Body) -> Any:
     return item.get("spec") if item.get("kind") == "Version" else None
 
 
-def _retry(plan: Body) -> int:
+def attempt_of(plan: Body) -> int:
     """Which attempt this is, from the plan's annotation; none is the first."""
-    text = (plan["metadata"].get("annotations") or {}).get("management.harvesterhci.io/retry", "")
-    return int(text) if text.isdigit() else 0
+    text = (plan["metadata"].get("annotations") or {}).get(RETRY, "")
+    return int(text) if text.isdecimal() else 0

@@ -2,41 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import datetime
+from functools import partial
 
 from reconcile.loop.reconciler import Round
-from reconcile.observe.facts import MACHINE_PLAN_FIELDS
 from reconcile.observe.source import Source
-from reconcile.probes.look import Group, Unseen
-from reconcile.report.causes import cause as c
-from reconcile.report.causes import storage, turns, work, workloads
-from reconcile.report.causes.cause import Cause, Sight
+from reconcile.report.causes import leaving, machines, nodes, storage, turns, work, workloads
+from reconcile.report.causes.cause import Cause, Sight, kubectl
 from reconcile.report.progress import Model, progress_of, wait_lines
-from reconcile.status.plan import FAILED, status_of
+from reconcile.report.sight import look_around
+from reconcile.status.plan import FAILED
 from reconcile.status.times import time_text
-from renderer.model.ref import Body
-
-GROUPS: tuple[Group, ...] = (
-    c.NODES,
-    c.PODS,
-    c.BUDGETS,
-    c.VIRTUAL_MACHINES,
-    c.MIGRATIONS,
-    c.VOLUMES,
-    c.ENGINES,
-    c.MACHINES,
-    c.CLUSTERS,
-    c.MACHINE_PLANS,
-    c.IMAGES,
-    c.JOBS,
-    c.NODE_PLANS,
-)
-"""What is looked at beside what the plan itself waits for."""
+from renderer.errors import Problem
 
 SEARCHES: tuple[Callable[[Sight], Iterator[Cause]], ...] = (
     turns.paused_cluster,
     turns.held,
+    work.gone_objects,
+    nodes.unwell,
+    nodes.cordoned,
+    nodes.overdue,
+    machines.nobodys_nodes,
+    machines.nodeless,
     workloads.budgets,
     workloads.machines,
     storage.volumes,
@@ -44,23 +33,30 @@ SEARCHES: tuple[Callable[[Sight], Iterator[Cause]], ...] = (
     work.failed_jobs,
     work.pods,
     work.stuck_plans,
+    turns.unanswered,
+    turns.untaken,
+    turns.asked_together,
     turns.unpicked,
 )
-"""In the order in which people want to read them: what somebody has to act on comes first."""
+"""In the order in which people want to read them; of all that is found, what somebody has to act on comes first."""
+
+SEARCHES_WHILE_LEAVING = (leaving.objects, leaving.refused, work.gone_objects, work.stuck_plans)
+"""Of a plan that is being deleted nothing else matters any more."""
 
 
 def explanation_of(done: Round, source: Source, now: datetime) -> Model:
     """Looks around and searches. Raises `Away` and its like; what could not be read is listed as unread."""
-    sight, unread = _look(done, source, now)
-    causes = causes_of(sight)
+    sight, unread = look_around(done, source, now)
+    causes = (*map(partial(_unrendered, done.name), done.unrendered), *causes_of(sight))
     progress = progress_of(done, now)
-    kept = ("plan", "phase", "message", "waits", "problems", "at")
+    kept = ("plan", "phase", "message", "waits", "at")
     return {
         **{key: progress[key] for key in kept},
+        "problems": [] if done.unrendered else progress["problems"],  # they are causes
         "failed": progress["phase"] == FAILED,
         "causes": [_model(cause) for cause in causes],
         "unread": list(unread),
-        "next": _next(progress, causes),
+        "next": _next(progress, sight, causes),
     }
 
 
@@ -86,8 +82,10 @@ def absence_of(plan: str, why: str, now: datetime) -> Model:
 
 
 def causes_of(sight: Sight) -> tuple[Cause, ...]:
-    """Everything that is found, each thing once."""
-    return tuple(dict.fromkeys(cause for search in SEARCHES for cause in search(sight)))
+    """Everything that is found, each thing once; what goes on by itself comes last."""
+    searches = SEARCHES_WHILE_LEAVING if sight.leaving else SEARCHES
+    found = dict.fromkeys(cause for search in searches for cause in search(sight))
+    return tuple(sorted(found, key=lambda cause: cause.patient))
 
 
 def explanation_lines(model: Model) -> Iterator[str]:
@@ -107,31 +105,6 @@ def explanation_lines(model: Model) -> Iterator[str]:
         yield f"  next: {model['next']}"
 
 
-def _look(done: Round, source: Source, now: datetime) -> tuple[Sight, tuple[str, ...]]:
-    status = status_of(done.plan or {})
-    waits = done.decision.waits if done.decision else ()
-    wanted = GROUPS if waits or status.phase == FAILED else ()  # nothing is read where nothing is waited for
-    found = {group: source.list(group, _selector(group)) for group in wanted}
-    sight = Sight(
-        plan=done.name,
-        waits=tuple(waits),
-        states={node: str(entry.get("state", "")) for node, entry in status.node_states.items()},
-        now=now,
-        groups={group: _typed(group, items) for group, items in found.items() if not isinstance(items, Unseen)},
-    )
-    unread = tuple(f"{group.kind} objects: {item.why}" for group, item in found.items() if isinstance(item, Unseen))
-    return sight, unread
-
-
-def _selector(group: Group) -> str:
-    return MACHINE_PLAN_FIELDS if group == c.MACHINE_PLANS else ""
-
-
-def _typed(group: Group, items: Iterable[Body]) -> tuple[Body, ...]:
-    """Items of a list need not repeat what the list is of."""
-    return tuple({"apiVersion": group.api_version, "kind": group.kind, **body} for body in items)
-
-
 def _model(cause: Cause) -> Model:
     return {
         "object": cause.object,
@@ -142,11 +115,24 @@ def _model(cause: Cause) -> Model:
     }
 
 
-def _next(progress: Model, causes: tuple[Cause, ...]) -> str:
-    """What `status` says, but where that is to come here."""
-    if causes:
+def _unrendered(plan: str, problem: Problem) -> Cause:
+    return Cause(
+        object=f"UpgradePlan {plan}",
+        what=f"cannot be rendered: {replace(problem, remedy=None)}",
+        remedy=problem.remedy or f"kubectl describe upgradeplan {plan}",
+    )
+
+
+def _next(progress: Model, sight: Sight, causes: tuple[Cause, ...]) -> str:
+    """The first cause's remedy, unless that is patience and something takes too long; else what `status` says, but
+    where that is to come here."""
+    patient = {cause.node for cause in causes if cause.patient}
+    slow = [wait for wait in sight.waits if (wait.slow or wait.unknown) and wait.node not in patient]
+    if causes and not (causes[0].patient and slow):
         return causes[0].remedy
-    if progress["phase"] == FAILED:
+    if slow and slow[0].refs:
+        return kubectl("describe", slow[0].refs[0])
+    if progress["phase"] == FAILED or slow:
         return f"kubectl describe upgradeplan {progress['plan']}"
     here = progress["next"] == f"upgradeplan explain {progress['plan']}"
     return f"upgradeplan status {progress['plan']} --watch" if here else str(progress["next"])

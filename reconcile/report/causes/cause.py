@@ -9,12 +9,13 @@ from typing import Any
 
 from reconcile.decide.decision import Wait
 from reconcile.objects import label
-from reconcile.probes.look import Group
+from reconcile.probes.look import Group, Unseen
+from reconcile.status.times import time_text
 from renderer.model.path import look_up
 from renderer.model.ref import Body, Ref, ref_of
 
 PLAN_LABEL = "management.harvesterhci.io/upgrade-plan"
-_UNDER_WAY = ("PreDraining", "PreDrained", "PostDraining", "WaitingReboot", "SingleNodeUpgrading")
+UNDER_WAY = ("PreDraining", "PreDrained", "PostDraining", "WaitingReboot", "SingleNodeUpgrading")
 
 NODES = Group(api_version="v1", kind="Node")
 PODS = Group(api_version="v1", kind="Pod")
@@ -30,28 +31,61 @@ IMAGES = Group(api_version="harvesterhci.io/v1beta1", kind="VirtualMachineImage"
 JOBS = Group(api_version="batch/v1", kind="Job")
 NODE_PLANS = Group(api_version="upgrade.cattle.io/v1", kind="Plan", namespace="cattle-system")
 
+RANCHER = "see what Rancher says: kubectl get clusters.provisioning.cattle.io -n fleet-local local -o yaml"
+"""What helps where Rancher does not ask."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cause:
     """`object` is what blocks, `what` how, `since` when it began (empty where nobody says), `remedy` the command, or
-    the sentence, that helps."""
+    the sentence, that helps. `patient`: it goes on by itself, and nobody has to act."""
 
     object: str
     what: str
     remedy: str
     node: str = ""
     since: str = ""
+    patient: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reboot:
+    """How a node is to come back: with this OS, and another boot than `boot`. `overdue`: it takes too long."""
+
+    os: str
+    boot: str
+    overdue: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leaving:
+    """What a plan that is being deleted waits for, and what the API server said to the last writes if it refused."""
+
+    objects: Mapping[Ref, Body | Unseen | None]
+    refused: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sight:
-    """`groups` holds what could be read; a group that could not be is absent and finds nothing."""
+    """`groups` holds what could be read; a group that could not be is absent and finds nothing.
+
+    `nodes` are those of the upgrade, `reboots` those that are waited for to come back, `held_up` those that wait for
+    others to be well. `gone` are objects that a step under way has made and waits for and that are not there any more,
+    with the time when they were made; `attempt` is which one this is, 0 for the first. `leaving` is None for a plan
+    that is not being deleted.
+    """
 
     plan: str
     waits: tuple[Wait, ...]
     states: Mapping[str, str]
     now: datetime
     groups: Mapping[Group, tuple[Body, ...]] = field(default_factory=dict)
+    nodes: tuple[str, ...] = ()
+    reboots: Mapping[str, Reboot] = field(default_factory=dict)
+    held_up: tuple[str, ...] = ()
+    gone: Mapping[Ref, datetime] = field(default_factory=dict)
+    attempt: int = 0
+    leaving: Leaving | None = None
 
     def all(self, group: Group) -> tuple[Body, ...]:
         return self.groups.get(group, ())
@@ -72,13 +106,18 @@ class Sight:
         """Nodes whose upgrade is under way: those that are cordoned while the plan waits for them, and by state."""
         waited = {wait.node for wait in self.waits if wait.node}
         cordoned = {ref_of(n).name for n in self.all(NODES) if look_up(n, ("spec", "unschedulable")) is True}
-        moving = {node for node, state in self.states.items() if state in _UNDER_WAY}
+        moving = {node for node, state in self.states.items() if state in UNDER_WAY}
         return tuple(sorted(moving | (cordoned & waited)))
 
     def since(self, node: str) -> str:
         """Since when the node is waited for."""
         times = [wait.since for wait in self.waits if wait.node == node and wait.since]
-        return f"{min(times):%Y-%m-%dT%H:%M:%SZ}" if times else ""
+        return time_text(min(times)) if times else ""
+
+    def machine(self, node: str) -> str:
+        """The Machine that the node belongs to; empty where there is none."""
+        refer = (ref_of(m).name for m in self.all(MACHINES) if text(m, "status", "nodeRef", "name") == node)
+        return next(refer, "")
 
 
 def mapping(value: Any, *path: str | int) -> Mapping[str, Any]:
@@ -97,6 +136,13 @@ def text(value: Any, *path: str | int) -> str:
     """The scalar at the path as text; empty where there is none."""
     found = look_up(value, path)
     return str(found) if isinstance(found, (str, int, float)) else ""
+
+
+def kubectl(verb: str, ref: Ref) -> str:
+    """The command about one object, whatever else is called as its kind is."""
+    group = ref.api_version.rpartition("/")[0]
+    kind = ".".join(part for part in (ref.kind.lower(), group) if part)
+    return " ".join(part for part in ("kubectl", verb, kind, ref.namespace and f"-n {ref.namespace}", ref.name) if part)
 
 
 def condition_of(body: Body, kind: str) -> Mapping[str, Any]:

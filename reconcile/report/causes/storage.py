@@ -21,7 +21,7 @@ def volumes(sight: Sight) -> Iterator[Cause]:
         if progress := rebuilding.get(name):
             yield _rebuilding(volume, progress, node)
         elif text(volume, "status", "robustness") in _TROUBLE:
-            yield _in_trouble(volume, node)
+            yield _in_trouble(volume, node, _rebooting(sight))
         elif look_up(volume, ("spec", "numberOfReplicas")) == 1 and node in sight.busy:
             yield _single(sight, volume, node)
 
@@ -44,22 +44,34 @@ def _rebuilding(volume: Body, progress: str, node: str) -> Cause:
         object=str(ref_of(volume)),
         what=f"a replica is being rebuilt, {progress}{_workload(volume)}",
         node=node,
+        patient=True,
         remedy=f"wait; it goes on by itself: kubectl get engines.longhorn.io -n longhorn-system "
         f"-l longhornvolume={ref_of(volume).name} -o yaml",
     )
 
 
-def _in_trouble(volume: Body, node: str) -> Cause:
+def _rebooting(sight: Sight) -> str:
+    """Nodes that reboot, and are not late."""
+    return ", ".join(node for node, reboot in sight.reboots.items() if not reboot.overdue)
+
+
+def _in_trouble(volume: Body, node: str, rebooting: str) -> Cause:
+    """A volume is degraded while a node with one of its replicas reboots; faulted, it has none at all."""
+    robustness = text(volume, "status", "robustness")
+    patient = bool(rebooting) and robustness == "degraded"
     condition = condition_of(volume, "Scheduled")
     why = f": {condition.get('message')}" if condition.get("status") == "False" and condition.get("message") else ""
     name = ref_of(volume).name
     return Cause(
         object=str(ref_of(volume)),
-        what=f"is {text(volume, 'status', 'robustness')}{_workload(volume)}{why}",
+        what=f"is {robustness}{_workload(volume)}{why}",
         node=node,
         since=text(volume, "status", "lastDegradedAt"),
-        remedy="make room for its replicas, or bring back the node that has them: "
+        remedy=f"wait; it has its replica back once {rebooting} has rebooted"
+        if patient
+        else "make room for its replicas, or bring back the node that has them: "
         f"kubectl get replicas.longhorn.io -n longhorn-system -l longhornvolume={name}",
+        patient=patient,
     )
 
 

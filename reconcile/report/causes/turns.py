@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from reconcile.objects import label
-from reconcile.report.causes.cause import CLUSTERS, MACHINE_PLANS, MACHINES, Cause, Sight, mapping, text
+from reconcile.report.causes.cause import CLUSTERS, MACHINE_PLANS, MACHINES, RANCHER, UNDER_WAY, Cause, Sight, text
+from reconcile.report.causes.machines import POST_DRAIN, PRE_DRAIN, is_asked, machine_plans
 from renderer.model.path import look_up
-from renderer.model.ref import Body, ref_of
+from renderer.model.ref import ref_of
 
-_ASKED = "rke.cattle.io/pre-drain"
+_TURN = "wait; its turn comes"
+_DONE = "PostDrained"
+_BEGUN = (*UNDER_WAY, _DONE)
 
 
 def held(sight: Sight) -> Iterator[Cause]:
@@ -39,33 +41,84 @@ def paused_cluster(sight: Sight) -> Iterator[Cause]:
             )
 
 
+def asked_together(sight: Sight) -> Iterator[Cause]:
+    """Several nodes that Rancher asks for at the same time, whatever its concurrency is."""
+    asked = _asked(sight, PRE_DRAIN, POST_DRAIN)
+    waiting = [node for node in _asked(sight, PRE_DRAIN) if sight.states.get(node) not in UNDER_WAY]
+    if len(asked) > 1 and waiting:
+        yield Cause(
+            object="Rancher",
+            what=f"has asked to drain {' and '.join(asked)}, wanted one at a time; "
+            f"{' and '.join(waiting)} {'waits' if len(waiting) == 1 else 'wait'}",
+            node=waiting[0],
+            since=sight.since(waiting[0]),
+            remedy=_TURN,
+            patient=True,
+        )
+
+
 def unpicked(sight: Sight) -> Iterator[Cause]:
     """Machines that wait for Rancher, while it is busy with another one."""
-    busy = sorted({*sight.busy, *(node for node, state in sight.states.items() if state == "UpgradePaused")})
+    held_nodes = (node for node, state in sight.states.items() if state == "UpgradePaused")
+    busy = sorted({*sight.busy, *_asked(sight, PRE_DRAIN, POST_DRAIN), *held_nodes})
     for node, machine in _unpicked(sight).items():
-        others = [name for name in busy if name != node]
-        if others:
-            what, remedy = f"Rancher is busy with {', '.join(others)}", "wait; its turn comes"
-        else:
-            what = "Rancher has not picked it"
-            remedy = "see what Rancher says: kubectl get clusters.provisioning.cattle.io -n fleet-local local -o yaml"
+        others = ", ".join(name for name in busy if name != node)
         yield Cause(
-            object=f"Machine fleet-local/{machine}", what=what, node=node, since=sight.since(node), remedy=remedy
+            object=f"Machine fleet-local/{machine}",
+            what=f"Rancher is busy with {others}" if others else "Rancher has not picked it",
+            node=node,
+            since=sight.since(node),
+            remedy=_TURN if others else RANCHER,
+            patient=bool(others),
         )
+
+
+def unanswered(sight: Sight) -> Iterator[Cause]:
+    """Machines that Rancher has begun with, and does not go on with."""
+    begun = [node for node, state in sight.states.items() if state in _BEGUN]
+    for wait in sight.waits:
+        asks_rancher = any(ref.kind == "Secret" and ref.namespace == MACHINE_PLANS.namespace for ref in wait.refs)
+        if wait.slow and wait.node in begun and asks_rancher:
+            yield Cause(
+                object=f"Machine fleet-local/{sight.machine(wait.node)}",
+                what="Rancher does not go on with it",
+                node=wait.node,
+                since=sight.since(wait.node),
+                remedy=RANCHER,
+            )
+
+
+def untaken(sight: Sight) -> Iterator[Cause]:
+    """Machines that are upgraded, and that Rancher still asks for while something waits for them."""
+    waited = {wait.node for wait in sight.waits}
+    slow = {ref for wait in sight.waits if wait.slow for ref in wait.refs}
+    plans = machine_plans(sight)
+    for machine in sight.all(MACHINES):
+        node, secret = text(machine, "status", "nodeRef", "name"), plans.get(ref_of(machine).name, {})
+        if sight.states.get(node) == _DONE and node not in waited and is_asked(secret, POST_DRAIN):
+            yield Cause(
+                object=f"Machine fleet-local/{ref_of(machine).name}",
+                what="is upgraded, and Rancher has not taken its node back",
+                node=node,
+                remedy=RANCHER,
+                patient=ref_of(secret) not in slow,
+            )
 
 
 def _unpicked(sight: Sight) -> Mapping[str, str]:
     """Node to Machine, of those that are waited for, have not begun, and that nobody has asked to drain."""
-    secrets = {label(s, "rke.cattle.io/machine-name"): s for s in sight.all(MACHINE_PLANS) if _is_machine_plan(s)}
-    waited = {wait.node for wait in sight.waits if wait.node}
-    found = {}
-    for machine in sight.all(MACHINES):
-        name, node = ref_of(machine).name, text(machine, "status", "nodeRef", "name")
-        asked = _ASKED in mapping(secrets.get(name, {}), "metadata", "annotations")
-        if node in waited and node not in sight.busy and not asked and name in secrets:
-            found[node] = name
-    return dict(sorted(found.items()))
+    begun = {*sight.busy, *_asked(sight, PRE_DRAIN), *(n for n, state in sight.states.items() if state in _BEGUN)}
+    return {node: machine for node, machine in _waited(sight).items() if node not in begun}
 
 
-def _is_machine_plan(secret: Body) -> bool:
-    return text(secret, "type") == "rke.cattle.io/machine-plan"
+def _asked(sight: Sight, *annotations: str) -> list[str]:
+    """Nodes that are waited for, and for which Rancher asks by one of these."""
+    plans = machine_plans(sight)
+    return [node for node, machine in _waited(sight).items() if is_asked(plans[machine], *annotations)]
+
+
+def _waited(sight: Sight) -> Mapping[str, str]:
+    """Node to Machine, of those that are waited for and have a machine-plan Secret, by name."""
+    waited, plans = {wait.node for wait in sight.waits if wait.node}, machine_plans(sight)
+    pairs = {text(machine, "status", "nodeRef", "name"): ref_of(machine).name for machine in sight.all(MACHINES)}
+    return {node: machine for node, machine in sorted(pairs.items()) if node in waited and machine in plans}

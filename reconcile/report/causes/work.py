@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import Any
 
+from reconcile.loop.rendering import RETRY
 from reconcile.objects import label, node_name
 from reconcile.report.causes.cause import (
     IMAGES,
@@ -20,6 +21,7 @@ from reconcile.report.causes.cause import (
     entries,
     text,
 )
+from reconcile.status.times import time_text
 from renderer.model.path import look_up
 from renderer.model.ref import Body, ref_of
 
@@ -37,15 +39,16 @@ def images(sight: Sight) -> Iterator[Cause]:
         if imported.get("status") == "True":
             continue
         progress = text(image, "status", "progress") or "0"
-        messages = [str(c["message"]) for c in entries(image, "status", "conditions") if c.get("message")]
+        said = [text(c, "message") for c in (imported, *reversed(entries(image, "status", "conditions")))]
+        message = next((f": {words}" for words in said if words), "")
         failed = text(image, "status", "failed")
         tried = f", failed {failed} times" if failed not in ("", "0") else ""
         ref = ref_of(image)
         yield Cause(
             object=str(ref),
-            what=f"is imported to {progress}%{tried}" + (f": {messages[-1]}" if messages else ""),
+            what=f"is imported to {progress}%{tried}{message}",
             since=text(imported, "lastUpdateTime") or text(image, "metadata", "creationTimestamp"),
-            remedy="see that its URL can be reached: "
+            remedy="see that its URL can be reached, and that its checksum is the file's: "
             f"kubectl get virtualmachineimage -n {ref.namespace} {ref.name} -o yaml",
         )
 
@@ -80,6 +83,19 @@ def failed_jobs(sight: Sight) -> Iterator[Cause]:
             )
 
 
+def gone_objects(sight: Sight) -> Iterator[Cause]:
+    """What a step under way has made and waits for, and somebody has deleted."""
+    for wait in sight.waits:
+        for ref in (ref for ref in wait.refs if ref in sight.gone):
+            yield Cause(
+                object=str(ref),
+                what=f"was made at {time_text(sight.gone[ref])} and is gone; nothing is made twice by itself",
+                node=wait.node or "",
+                remedy="make its step run again, under a new name: "
+                f"kubectl annotate upgradeplan {sight.plan} {RETRY}={sight.attempt + 1} --overwrite",
+            )
+
+
 def stuck_plans(sight: Sight) -> Iterator[Cause]:
     """A Plan that still applies to a node for which no Job is at work: the controller has missed its end."""
     waiting = {ref: w.since for w in sight.waits for ref in w.refs if ref.kind == "Plan" and w.since}
@@ -93,7 +109,7 @@ def stuck_plans(sight: Sight) -> Iterator[Cause]:
                 object=str(ref),
                 what=f"applies to {', '.join(lost)}, where no Job of it is at work",
                 node=lost[0],
-                since=f"{since:%Y-%m-%dT%H:%M:%SZ}",
+                since=time_text(since),
                 remedy="kubectl rollout restart deployment -n cattle-system system-upgrade-controller",
             )
 

@@ -1,0 +1,42 @@
+"""What a plan that is being deleted waits for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reconcile.objects import deletion_timestamp
+from reconcile.probes.look import Unseen
+from reconcile.report.causes.cause import Cause, Sight, kubectl
+from renderer.model.path import look_up
+from renderer.model.ref import Body, Ref
+
+
+def objects(sight: Sight) -> Iterator[Cause]:
+    """Those that cannot be looked for, and those that somebody's finalizer keeps."""
+    for ref, found in (sight.leaving.objects if sight.leaving else {}).items():
+        if isinstance(found, Unseen):
+            remedy = f"see why it cannot be read: {kubectl('get', ref)}"
+            yield Cause(object=str(ref), what=f"cannot be looked for: {found.why}", remedy=remedy)
+        elif found is not None and (since := deletion_timestamp(found)):
+            yield _kept(ref, found, since)
+
+
+def refused(sight: Sight) -> Iterator[Cause]:
+    """What cannot be given back or removed since the API server, or a webhook, does not let us."""
+    if sight.leaving and sight.leaving.refused:
+        yield Cause(
+            object=f"UpgradePlan {sight.plan}",
+            what=f"cannot be taken back: {sight.leaving.refused}",
+            remedy="see who refuses that, and why; it is tried again by itself",
+        )
+
+
+def _kept(ref: Ref, body: Body, since: str) -> Cause:
+    finalizers = look_up(body, ("metadata", "finalizers"))
+    whose = ", ".join(map(str, finalizers)) if isinstance(finalizers, (list, tuple)) else ""
+    return Cause(
+        object=str(ref),
+        what="is being deleted" + (f", and waits for finalizer {whose}" if whose else ""),
+        since=since,
+        remedy=f"see who is to take it off, and why that one does not: {kubectl('describe', ref)}",
+    )

@@ -1,0 +1,115 @@
+"""Nodes that are not well, or do not come back: what they run, what they are to run, and the way out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+from reconcile.report.causes.cause import NODES, Cause, Reboot, Sight, condition_of, text
+from reconcile.status.times import time_of
+from renderer.model.path import look_up
+from renderer.model.ref import Body, ref_of
+
+_STARTS = timedelta(minutes=15)
+"""How long a node that starts anew may take to be Ready."""
+
+_OLD_IMAGE = (
+    "look at its console: it has booted the old image, or cannot read /oem/90_custom.yaml; repair it and reboot it"
+)
+
+
+def unwell(sight: Sight) -> Iterator[Cause]:
+    """While a node is waited for: every node of the upgrade that is not Ready."""
+    if not any(wait.node for wait in sight.waits):
+        return
+    for node in _nodes(sight):
+        condition = condition_of(node, "Ready")
+        if condition.get("status") != "True":
+            name, reboot = ref_of(node).name, sight.reboots.get(ref_of(node).name)
+            patient = _is_expected(sight, text(condition, "lastTransitionTime"), reboot)
+            yield Cause(
+                object=f"Node {name}",
+                what=f"is not ready: {_ready(node)}" + (_wanted(node, reboot) if reboot else _holds_up(sight, name)),
+                node=name,
+                since=text(condition, "lastTransitionTime"),
+                remedy="wait; it may be starting anew" if patient else _reboot(node, reboot) + _lost(sight, name),
+                patient=patient,
+            )
+
+
+def overdue(sight: Sight) -> Iterator[Cause]:
+    """Nodes that are Ready, and are not yet what they were to come back as."""
+    for node in _nodes(sight):
+        name, reboot = ref_of(node).name, sight.reboots.get(ref_of(node).name)
+        if reboot is not None and reboot.overdue and condition_of(node, "Ready").get("status") == "True":
+            what = "has rebooted" if _has_rebooted(node, reboot) else "has not rebooted"
+            yield Cause(
+                object=f"Node {name}",
+                what=what + _wanted(node, reboot),
+                node=name,
+                since=sight.since(name),
+                remedy=_reboot(node, reboot),
+            )
+
+
+def cordoned(sight: Sight) -> Iterator[Cause]:
+    """Nodes that somebody has cordoned while another one waits for all of them to be well."""
+    for node in _nodes(sight):
+        name = ref_of(node).name
+        if (holds_up := _holds_up(sight, name)) and look_up(node, ("spec", "unschedulable")) is True:
+            yield Cause(
+                object=f"Node {name}",
+                what=f"is cordoned{holds_up}",
+                node=name,
+                remedy=f"see who has cordoned it; if nobody needs that any more: kubectl uncordon {name}",
+            )
+
+
+def _nodes(sight: Sight) -> Iterator[Body]:
+    return (node for node in sight.all(NODES) if ref_of(node).name in sight.nodes)
+
+
+def _is_expected(sight: Sight, since: str, reboot: Reboot | None) -> bool:
+    """Whether the node may be down: it reboots, or Kubernetes is being upgraded on it."""
+    if reboot is not None:
+        return not reboot.overdue
+    return bool(since) and sight.now - time_of(since) < _STARTS
+
+
+def _ready(node: Body) -> str:
+    condition = condition_of(node, "Ready")
+    said = ": ".join(part for part in (text(condition, "reason"), text(condition, "message")) if part)
+    return f"Ready is {text(condition, 'status') or 'Unknown'}" + (f" ({said})" if said else "")
+
+
+def _wanted(node: Body, reboot: Reboot) -> str:
+    return f"; it runs {_os(node)}, wanted {reboot.os}, a new boot and Ready"
+
+
+def _holds_up(sight: Sight, node: str) -> str:
+    others = [name for name in sight.held_up if name != node]
+    return f", and holds up {', '.join(others)}" if others else ""
+
+
+def _reboot(node: Body, reboot: Reboot | None) -> str:
+    if reboot is None or not _has_rebooted(node, reboot):
+        upgraded = reboot is not None and _os(node) == reboot.os
+        return "reboot the node" if upgraded else "look at its console and reboot it"
+    return _OLD_IMAGE if _os(node) != reboot.os else "look at its console"
+
+
+def _lost(sight: Sight, node: str) -> str:
+    """Removing a Machine is what Harvester's host page does as well."""
+    if len(sight.nodes) < 2:
+        return ""
+    machine = sight.machine(node)
+    what = f"machines.cluster.x-k8s.io -n fleet-local {machine}" if machine else f"node {node}"
+    return f"; if it is lost for good, remove it, and the upgrade goes on without it: kubectl delete {what}"
+
+
+def _has_rebooted(node: Body, reboot: Reboot) -> bool:
+    return text(node, "status", "nodeInfo", "bootID") != reboot.boot
+
+
+def _os(node: Body) -> str:
+    return text(node, "status", "nodeInfo", "osImage") or "nothing that it says"
