@@ -22,7 +22,6 @@ SEARCHES: tuple[Callable[[Sight], Iterator[Cause]], ...] = (
     turns.held,
     work.gone_objects,
     nodes.unwell,
-    nodes.cordoned,
     nodes.overdue,
     machines.nobodys_nodes,
     machines.nodeless,

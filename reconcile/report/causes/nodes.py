@@ -7,7 +7,6 @@ from datetime import timedelta
 
 from reconcile.report.causes.cause import NODES, Cause, Reboot, Sight, condition_of, text
 from reconcile.status.times import time_of
-from renderer.model.path import look_up
 from renderer.model.ref import Body, ref_of
 
 _STARTS = timedelta(minutes=15)
@@ -49,19 +48,6 @@ def overdue(sight: Sight) -> Iterator[Cause]:
                 node=name,
                 since=sight.since(name),
                 remedy=_reboot(node, reboot),
-            )
-
-
-def cordoned(sight: Sight) -> Iterator[Cause]:
-    """Nodes that somebody has cordoned while another one waits for all of them to be well."""
-    for node in _nodes(sight):
-        name = ref_of(node).name
-        if (holds_up := _holds_up(sight, name)) and look_up(node, ("spec", "unschedulable")) is True:
-            yield Cause(
-                object=f"Node {name}",
-                what=f"is cordoned{holds_up}",
-                node=name,
-                remedy=f"see who has cordoned it; if nobody needs that any more: kubectl uncordon {name}",
             )
 
 
