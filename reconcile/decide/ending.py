@@ -37,7 +37,7 @@ def end(draft: Draft, occasion: Occasion) -> bool:
         return all(settled)
     released = all(settled) and release(draft, steps)
     left = [*_remove(draft, steps, occasion), *_remove_traces(draft, steps)]
-    if occasion is Occasion.ABORT:
+    if occasion is Occasion.ABORT and released:
         left = [text for text in left if not _is_let_go(draft, text)]
     return released and not left
 
@@ -103,7 +103,7 @@ def _remove(draft: Draft, steps: list[RenderedStep], occasion: Occasion) -> Iter
     for group in groups_of_nodes(steps, occasion):
         found = draft.world.look.list(group)
         if isinstance(found, Unseen):
-            yield _unseen(draft, f"{group.kind} objects made for nodes cannot be looked for: {found.why}")
+            yield _left(draft, f"{group.kind} objects made for nodes cannot be looked for: {found.why}")
         else:
             live |= {ref_of(body): body for body in found if node_of(body)}
     for ref, body in live.items():
@@ -112,10 +112,10 @@ def _remove(draft: Draft, steps: list[RenderedStep], occasion: Occasion) -> Iter
 
 def _remove_one(draft: Draft, ref: Ref, live: Body | Unseen | None) -> Iterator[str]:
     if isinstance(live, Unseen):
-        yield _unseen(draft, f"{ref} cannot be looked for: {live.why}", ref)
+        yield _left(draft, f"{ref} cannot be looked for: {live.why}", ref)
     elif live is not None and _is_ours(draft, live):
         if look_up(live, ("metadata", "deletionTimestamp")):
-            yield _unseen(draft, _deletion_words(ref, live), ref)
+            yield _left(draft, _deletion_words(ref, live), ref)
         else:
             draft.actions.append(Remove(ref=ref, uid=str(live["metadata"]["uid"])))
             yield f"{ref} cannot be deleted"
@@ -126,7 +126,7 @@ def _deletion_words(ref: Ref, live: Body) -> str:
     return f"{ref} is being deleted" + (f", kept by {finalizers}" if finalizers else "")
 
 
-def _unseen(draft: Draft, text: str, *refs: Ref) -> str:
+def _left(draft: Draft, text: str, *refs: Ref) -> str:
     draft.wait(text, limit=LONG_TO_READ, refs=refs)
     return text
 
@@ -136,9 +136,10 @@ def owned_refs(status: PlanStatus, steps: list[RenderedStep], occasion: Occasion
     for item in steps:
         specs = {spec.file for spec in item.step.manifests if isinstance(spec, Owned) and occasion in spec.cleanup}
         yield from (manifest.ref for manifest in item.manifests if manifest.spec.file in specs)
+        staying = {manifest.ref for manifest in item.manifests if manifest.spec.file not in specs}
         record = status.record(key_of(item))
         if record is not None and specs:
-            yield from (made.ref for made in record.objects)
+            yield from (made.ref for made in record.objects if made.ref not in staying)
 
 
 def _is_ours(draft: Draft, live: Body) -> bool:
@@ -150,7 +151,7 @@ def _remove_traces(draft: Draft, steps: list[RenderedStep]) -> Iterator[str]:
         found = draft.world.look.list(Group(api_version=trace.api_version, kind=trace.kind))
         if isinstance(found, Unseen):
             text = f"{trace.kind} objects cannot be searched for {path_name(trace.path)}: {found.why}"
-            yield _unseen(draft, text)
+            yield _left(draft, text)
             continue
         bearers = [ref_of(body) for body in found if look_up(body, trace.path) is not ABSENT]
         draft.actions += [RemoveTrace(ref=ref, path=trace.path) for ref in bearers]

@@ -17,6 +17,7 @@ from renderer.model.path import look_up
 from renderer.model.phase import Joins
 from renderer.model.ref import Body, ref_of
 from renderer.model.rendered import RenderedStep
+from renderer.names import label_value
 
 REASON = "JoinedUpgraded"
 
@@ -71,8 +72,8 @@ def _joined(draft: Draft, joins: Joins) -> datetime | None:
 
 
 def _made_for(draft: Draft, steps: Sequence[RenderedStep], node: str) -> list[Body]:
-    groups = [draft.world.look.list(group) for group in groups_of_nodes(steps)]
-    return [body for found in groups if not isinstance(found, Unseen) for body in found if node_of(body) == node]
+    groups, name = [draft.world.look.list(group) for group in groups_of_nodes(steps)], label_value(node)
+    return [body for found in groups if not isinstance(found, Unseen) for body in found if node_of(body) == name]
 
 
 def _made(body: Body) -> datetime:

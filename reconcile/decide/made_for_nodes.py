@@ -17,7 +17,7 @@ _LABELS = ("metadata", "labels")
 
 
 def node_of(body: Body) -> str | None:
-    """The node that an object was made for, by its label."""
+    """The label by which an object says for which node it was made."""
     node = look_up(body, (*_LABELS, NODE_LABEL))
     return str(node) if node else None
 
