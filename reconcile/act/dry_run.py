@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 
 from reconcile.act.applied import REFUSALS, Applied, Outcome, refused
 from reconcile.act.apply import Writer
-from reconcile.act.order import in_order
 from reconcile.act.permissions import missing_permissions, remedy_for
 from reconcile.borrow.fields import fields_of
 from reconcile.borrow.give_back import occasions_of
@@ -58,13 +57,13 @@ class Newcomers:
 def try_phase(
     writer: Writer, phase: RenderedPhase, *, recorded: Mapping[Ref, str] | None = None, loans: Sequence[Loan] = ()
 ) -> tuple[Trial, ...]:
-    """Tries every manifest of the phase's steps, in the order in which they would be applied.
+    """Tries every manifest of the phase's steps, in the order in which they are applied.
 
     `recorded` are the digests and `loans` the loans of the plan's status. Steps that undo run when the plan ends and
     are not tried. Raises Away and its like; whatever concerns one object is in its trial.
     """
     trier = _Trier(replace(writer, dry_run=True), newcomers_of(phase), recorded or {}, loans)
-    return tuple(trier.trial(step, manifest) for step in phase.steps for manifest in in_order(step.manifests))
+    return tuple(trier.trial(step, manifest) for step in phase.steps for manifest in step.manifests)
 
 
 def newcomers_of(phase: RenderedPhase) -> Newcomers:
