@@ -19,7 +19,6 @@ from reconcile.act.applied import Applied, Outcome, without_dumps
 from reconcile.act.apply import Writer, short_digest
 from reconcile.act.belonging import PLAN_LABEL, Plan
 from reconcile.act.dry_run import try_phase
-from reconcile.act.order import in_order
 from reconcile.act.schemas import packaged_schemas
 from reconcile.borrow.give_back import plan_return
 from reconcile.borrow.loan import Loan, on_loan, record, settle
@@ -40,6 +39,7 @@ from renderer.model.path import parse_path
 from renderer.model.phase import Deletion, ManifestSpec, Occasion, Owned, Phase, Position, Step
 from renderer.model.ref import Body, Kind, Ref, ref_of
 from renderer.model.rendered import Manifest, RenderedPhase, RenderedStep
+from renderer.render.order import in_order
 
 ROOT = File(__file__).resolve().parents[1]
 START = datetime(2026, 11, 28, 12, 0, 0, tzinfo=UTC)
@@ -755,7 +755,7 @@ def phase_of(*manifests: Manifest) -> RenderedPhase:
     phase = Phase(
         name="P", number=60, folder="60-p", description="", active="Ping", completed="Ped", deletion=Deletion.FREE
     )
-    step = RenderedStep(phase="P", step=Step(name="S", position=Position.DURING), manifests=manifests)
+    step = RenderedStep(phase="P", step=Step(name="S", position=Position.DURING), manifests=in_order(manifests))
     return RenderedPhase(phase=phase, steps=(step,))
 
 

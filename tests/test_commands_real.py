@@ -1,5 +1,5 @@
-"""The commands that write, as processes of their own on a real API server: one phase, a whole plan, the loop, and what
-an operator says to a plan that runs. Nobody plays Harvester here, so plans stand where a test has put them.
+"""The commands that write, as processes of their own on a real API server: a whole plan, the loop, and what an operator
+says to a plan that runs. Nobody plays Harvester here, so plans stand where a test has put them.
 """
 
 from __future__ import annotations
@@ -7,146 +7,26 @@ from __future__ import annotations
 import json
 import signal
 import socket
-import subprocess
-import sys
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
-from bench.live import BEGUN, IMAGES, PLANS, seed_cluster, without_disk_check
+from bench.live import PLANS
+from commands_site import EXAMPLE, PLAN, Site, seeded
 from controlplane.cluster import ControlPlane
 from controlplane.waiting import until
-from theatre import ROOT, inputs_of
 
-EXAMPLE = ROOT / "examples" / "three-node"
-PLAN = "hvst-upgrade-864fh"
-IMAGE = f"VirtualMachineImage harvester-system/{PLAN}-iso"
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/harvester-system/leases/3509939c.harvesterhci.io"
 
 SERVER_VERSION = "/apis/harvesterhci.io/v1beta1/settings/server-version"
-REMOVAL = f"/apis/upgrade.cattle.io/v1/namespaces/cattle-system/plans/{PLAN}-skip-manifest-remove"
 
 pytestmark = pytest.mark.controlplane
 
 
-class Site:
-    """The three-node cluster with its plan in it, and our program beside it."""
-
-    def __init__(self, plane: ControlPlane) -> None:
-        self.plane = plane
-        self.target = ("--kubeconfig", str(plane.kubeconfig))
-
-    def argv(self, *words: str) -> list[str]:
-        return [sys.executable, "-m", "renderer.cli", *words, *self.target]
-
-    def run(self, *words: str, **more: Any) -> subprocess.CompletedProcess[str]:
-        done = subprocess.run(
-            self.argv(*words), capture_output=True, text=True, cwd=ROOT, check=False, timeout=60, **more
-        )
-        assert "Traceback" not in done.stderr
-        return done
-
-    @contextmanager
-    def started(self, *words: str) -> Iterator[subprocess.Popen[str]]:
-        with subprocess.Popen(
-            self.argv(*words), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT
-        ) as process:
-            try:
-                yield process
-            finally:
-                process.kill()
-
-    def plan(self) -> Any:
-        return self.plane.api.get(f"{PLANS}/{PLAN}")
-
-    def stands(self, **status: Any) -> None:
-        release = inputs_of("three-node").release
-        assert release is not None
-        known = {**BEGUN, "releaseMetadata": dict(release.body), **status}
-        self.plane.api.patch(f"{PLANS}/{PLAN}/status", {"status": known})
-
-    def charts_are_let_go(self) -> None:
-        """What the last step waits for, whose other half was done before we took over."""
-        until("the packaged charts are let go", lambda: self.plane.api.get(REMOVAL.rpartition("/")[0])["items"])
-        said = {"type": "Complete", "status": "True", "lastUpdateTime": "2026-01-01T00:00:00Z"}
-        self.plane.api.patch(f"{REMOVAL}/status", {"status": {"conditions": [said]}})
-
-    def images(self) -> list[str]:
-        return [item["metadata"]["name"] for item in self.plane.api.get(IMAGES)["items"]]
-
-    def import_says(self, kind: str) -> None:
-        said = {"type": kind, "status": "True", "lastUpdateTime": "2026-01-01T00:00:00Z"}
-        self.plane.api.patch(f"{IMAGES}/{PLAN}-iso", {"status": {"progress": 100, "conditions": [said]}})
-
-
 @pytest.fixture
 def site(wiped_control_plane: ControlPlane) -> Site:
-    seed_cluster(wiped_control_plane, EXAMPLE)
-    wiped_control_plane.api.create(PLANS, without_disk_check(EXAMPLE))
-    return Site(wiped_control_plane)
-
-
-# ------------------------------------------------------------------------------------------------------------ one phase
-
-
-def one_phase(*more: str) -> tuple[str, ...]:
-    return ("apply", "--phase", "ISODownload", str(EXAMPLE), *more)
-
-
-def test_nobody_has_confirmed_the_cluster(site: Site) -> None:
-    done = site.run(*one_phase(), stdin=subprocess.DEVNULL)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert f"would write to context test at {site.plane.server}, which nobody has confirmed" in done.stderr
-    assert site.images() == []
-
-
-def test_a_phase_is_applied_waited_for_and_not_applied_twice(site: Site) -> None:
-    with site.started(*one_phase("--yes")) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == f"{IMAGE}: created\n"
-        assert f"ISODownload/Image waits: {IMAGE}: " in process.stdout.readline()
-        site.import_says("Imported")
-        assert process.stdout.read() == "ISODownload: done\n"
-        assert process.wait() == 0
-    again = site.run(*one_phase("--yes"))
-    assert (again.returncode, again.stdout) == (0, f"{IMAGE}: unchanged\nISODownload: done\n")
-
-
-def test_a_gate_that_fails_ends_it(site: Site) -> None:
-    with site.started(*one_phase("--yes")) as process:
-        assert process.stdout is not None
-        process.stdout.readline()
-        site.import_says("RetryLimitExceeded")
-        assert process.stdout.read().endswith("ISODownload: failed\n")
-        assert process.wait() == 1
-
-
-def test_ctrl_c_says_what_was_applied_and_how_to_go_on(site: Site) -> None:
-    with site.started(*one_phase("--yes")) as process:
-        assert process.stdout is not None
-        process.stdout.readline()
-        process.stdout.readline()
-        process.send_signal(signal.SIGINT)
-        assert process.stdout.read() == f"stopped; applied so far: {IMAGE}; run the same command again to go on\n"
-        assert process.wait() == 1
-
-
-def test_a_phase_that_only_the_loop_can_take_is_refused_before_its_first_write(site: Site) -> None:
-    site.stands()
-    done = site.run("apply", "--phase", "NodeUpgrade", str(EXAMPLE), "--yes")
-    assert done.returncode == 2
-    assert "answers to what happens in the cluster, which only the loop can" in done.stderr
-
-
-def test_a_plan_that_is_not_there_is_told(site: Site) -> None:
-    site.plane.api.delete(f"{PLANS}/{PLAN}")
-    done = site.run(*one_phase("--yes"))
-    assert done.returncode == 2
-    assert f"UpgradePlan {PLAN} is not in the cluster\n    remedy: create it first" in done.stderr
+    return seeded(wiped_control_plane)
 
 
 # --------------------------------------------------------------------------------------------------------- a whole plan

@@ -49,6 +49,7 @@ from renderer.model.path import ABSENT, parse_path
 from renderer.model.phase import Deletion, Owned, Phase, Position
 from renderer.model.ref import Body, Ref, ref_of
 from renderer.model.rendered import Manifest, Pending, RenderedPhase, RenderedPlan, RenderedStep
+from renderer.render.order import in_order
 from renderer.schema_door import document_problems
 
 ROOT = File(__file__).resolve().parents[1]
@@ -136,7 +137,7 @@ def step_of(item: Mapping[str, Any]) -> RenderedStep:
         for key in ("owned", "borrowed")
     }
     step = step_from({"name": item["name"], **declared}, Position.DURING)
-    manifests = tuple(
+    manifests = in_order(
         made(raw["manifest"], spec, raw.get("runTime", ())) for raw, spec in zip(raws, step.manifests, strict=True)
     )
     return RenderedStep(

@@ -165,6 +165,67 @@ def test_a_value_that_is_captured_is_marked_and_kept_from_agents() -> None:
     assert not any("90-wait" in path for path in rendered.files("kustomize") if path.endswith("kustomization.yaml"))
 
 
+def test_what_others_stand_in_comes_first_in_files_and_in_what_is_applied() -> None:
+    """Within a step; what is borrowed keeps its order, and two objects of one template stay in one file."""
+    declared = "steps:\n- name: Do\n  owned: [map.yaml.j2, more.yaml.j2]\n  borrowed:\n"
+    declared += "".join(f"  - {{file: {name}.yaml.j2, return: never}}\n" for name in ("node", "space"))
+    documents = {
+        "map": ["Service", "ConfigMap"],
+        "more": ["ServiceAccount", "CustomResourceDefinition", "Namespace"],
+        "node": ["Node"],
+        "space": ["Namespace"],
+    }
+    files = {
+        f"90-wait/{name}.yaml.j2": "---\n".join(dump(of_kind(kind, f"{name}-it")) for kind in kinds)
+        for name, kinds in documents.items()
+    }
+    rendered = render_made(*three_nodes(), tree=overlaid({"90-wait/phase.yaml": f"{PHASE}{declared}", **files}))
+    wanted = [
+        "Namespace more-it",
+        "CustomResourceDefinition mores.example.com",
+        "ServiceAccount harvester-system/more-it",
+    ]
+    wanted += [
+        "ConfigMap harvester-system/map-it",
+        "Service harvester-system/map-it",
+        "Node node-it",
+        "Namespace space-it",
+    ]
+    assert [str(manifest.ref) for manifest in rendered.manifests("Wait/Do")] == wanted
+    (index,) = parse(rendered.files()["index.yaml"], "index.yaml")
+    assert [item["object"] for item in index.value["phases"][-1]["steps"][0]["manifests"]] == wanted
+    kustomization = rendered.files("kustomize")["90-wait/kustomization.yaml"]
+    assert parse(kustomization, "")[0].value["resources"] == ["more.yaml", "map.yaml"]
+    assert [item.value["kind"] for item in parse(rendered.files()["90-wait/map.yaml"], "")] == ["ConfigMap", "Service"]
+
+
+def test_objects_of_another_template_in_between_do_not_part_a_file() -> None:
+    files = {
+        "90-wait/phase.yaml": f"{PHASE}steps:\n- name: Do\n  owned: [map.yaml.j2, more.yaml.j2]\n",
+        "90-wait/map.yaml.j2": "---\n".join(dump(of_kind(kind, "it")) for kind in ("Service", "Namespace")),
+        "90-wait/more.yaml.j2": dump(of_kind("ConfigMap", "more")),
+    }
+    rendered = render_made(*three_nodes(), tree=overlaid(files)).files()
+    assert [item.value["kind"] for item in parse(rendered["90-wait/map.yaml"], "")] == ["Namespace", "Service"]
+
+
+def of_kind(kind: str, name: str) -> dict[str, Any]:
+    metadata: dict[str, Any] = {"name": name, "annotations": {"example.com/it": "x"}}
+    if kind == "CustomResourceDefinition":
+        names = {"kind": "More", "plural": "mores", "singular": "more", "listKind": "MoreList"}
+        schema = {"openAPIV3Schema": {"type": "object"}}
+        version = {"name": "v1", "served": True, "storage": True, "schema": schema}
+        spec = {"group": "example.com", "names": names, "scope": "Cluster", "versions": [version]}
+        return {
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": kind,
+            "metadata": {"name": "mores.example.com"},
+            "spec": spec,
+        }
+    namespace = {} if kind in ("Namespace", "Node") else {"namespace": "harvester-system"}
+    return {"apiVersion": "v1", "kind": kind, "metadata": {**metadata, **namespace}}
+
+
 def test_what_goes_wrong_in_a_template_is_told_by_its_line() -> None:
     files = {
         "90-wait/phase.yaml": f"{PHASE}{STEP}",

@@ -40,6 +40,10 @@ class Outcome(StrEnum):
     REFUSED = "refused"
 
 
+WROTE = (Outcome.CREATED, Outcome.CHANGED, Outcome.ADOPTED, Outcome.TAKEN, Outcome.RETURNED)
+"""Something was written."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Applied:
     """One manifest's result. `body` is the object as the cluster answered, None where nothing was asked of it;

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from reconcile.act.applied import REFUSALS, Applied, Outcome, refused
 from reconcile.act.apply import Writer
-from reconcile.act.order import in_order
+from reconcile.act.belonging import owned_by
 from reconcile.act.permissions import missing_permissions, remedy_for
 from reconcile.borrow.fields import fields_of
 from reconcile.borrow.give_back import occasions_of
@@ -58,13 +58,13 @@ class Newcomers:
 def try_phase(
     writer: Writer, phase: RenderedPhase, *, recorded: Mapping[Ref, str] | None = None, loans: Sequence[Loan] = ()
 ) -> tuple[Trial, ...]:
-    """Tries every manifest of the phase's steps, in the order in which they would be applied.
+    """Tries every manifest of the phase's steps, in the order in which they are applied.
 
     `recorded` are the digests and `loans` the loans of the plan's status. Steps that undo run when the plan ends and
     are not tried. Raises Away and its like; whatever concerns one object is in its trial.
     """
     trier = _Trier(replace(writer, dry_run=True), newcomers_of(phase), recorded or {}, loans)
-    return tuple(trier.trial(step, manifest) for step in phase.steps for manifest in in_order(step.manifests))
+    return tuple(trier.trial(step, manifest) for step in phase.steps for manifest in step.manifests)
 
 
 def newcomers_of(phase: RenderedPhase) -> Newcomers:
@@ -90,7 +90,7 @@ class _Trier:
 
     def trial(self, step: RenderedStep, manifest: Manifest) -> Trial:
         if manifest.run_time and not (manifest.borrowed and any(fields_of(without(manifest.body, manifest.run_time)))):
-            return _pending(step, manifest)
+            return self._pending(step, manifest)
         try:
             live = self._read(manifest.ref)
         except REFUSALS as error:
@@ -142,7 +142,7 @@ class _Trier:
             manifest=manifest,
             operation=operation,
             live=live,
-            after=_after(operation, manifest, applied),
+            after=self._after(operation, manifest, applied),
             because=because,
             problem=problem,
             warnings=applied.warnings,
@@ -155,15 +155,20 @@ class _Trier:
         missing = missing_permissions(self.writer.cluster, kind, manifest)
         return replace(problem, remedy=remedy_for(missing or (error.permission,)))
 
+    def _pending(self, step: RenderedStep, manifest: Manifest) -> Trial:
+        """A manifest that cannot even be tried; one of ours is shown, with what stands for the values."""
+        after = None if manifest.borrowed else owned_by(self.writer.plan, manifest)
+        return Trial(step=step.id, manifest=manifest, operation=Operation.PENDING, after=after)
+
+    def _after(self, operation: Operation, manifest: Manifest, applied: Applied) -> Body | None:
+        """A new object is shown as it is sent; what a server fills in is nobody's wish."""
+        if operation is Operation.CREATE:
+            return owned_by(self.writer.plan, manifest)
+        return applied.body if operation in (Operation.CHANGE, Operation.ADOPT, Operation.BORROW) else None
+
     @staticmethod
     def _refusal(error: ClusterError | None) -> Operation:
         return Operation.CONFLICT if isinstance(error, Conflict) and error.claims else Operation.REFUSED
-
-
-def _pending(step: RenderedStep, manifest: Manifest) -> Trial:
-    """A manifest that cannot even be tried; one of ours is shown, with what stands for the values."""
-    after = None if manifest.borrowed else manifest.body
-    return Trial(step=step.id, manifest=manifest, operation=Operation.PENDING, after=after)
 
 
 def without(body: Body, paths: Iterable[Path]) -> Body:
@@ -171,13 +176,6 @@ def without(body: Body, paths: Iterable[Path]) -> Body:
     for path in paths:
         body = edited(body, path, lambda where, value: ABSENT)
     return body
-
-
-def _after(operation: Operation, manifest: Manifest, applied: Applied) -> Body | None:
-    """A new object is shown as it was rendered; what a server fills in is nobody's wish."""
-    if operation is Operation.CREATE:
-        return manifest.body
-    return applied.body if operation in (Operation.CHANGE, Operation.ADOPT, Operation.BORROW) else None
 
 
 def _standing(taking: Taking, manifest: Manifest, held: Sequence[Original]) -> Operation:

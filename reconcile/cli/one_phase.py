@@ -1,22 +1,30 @@
-"""Applies one phase once and waits for its gates. No status is written: it is for an upgrade that is done by hand."""
+"""Applies one phase once and waits for its gates: for an upgrade that is done by hand.
+
+Of the status only what is borrowed is written, so that the loop or an abort gives it back.
+"""
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
+from reconcile.act.applied import WROTE, Applied
 from reconcile.cli.connect import Target, wall_clock
 from reconcile.cli.live import Live, live_of
+from reconcile.cli.one_step import Stepper
 from reconcile.cli.screen import Screen
+from reconcile.cluster.errors import Away, Throttled
+from reconcile.decide.captures import refs_by_template
+from reconcile.observe.snapshot import take
+from reconcile.probes.evaluate import evaluate
+from reconcile.probes.look import Scope
+from reconcile.probes.needs import needs
+from reconcile.probes.verdict import Outcome
+from renderer.documents import Inputs
 from renderer.errors import ExitCode, Problems, problem
-
-if TYPE_CHECKING:
-    from reconcile.act.applied import Applied
-    from reconcile.probes.verdict import Verdict
-    from renderer.documents import Inputs
-    from renderer.model.rendered import Manifest, RenderedPhase, RenderedStep
+from renderer.model.rendered import RenderedPhase, RenderedStep
 
 _SOON, _SELDOM = 0.2, 2.0
 """Seconds between two looks: soon after the write, and in the end."""
@@ -29,17 +37,26 @@ def apply_phase(target: Target, inputs: Inputs | None, name: str | None, phase_n
     if not live.exists:
         raise problem("NoSuchPlan", f"UpgradePlan {live.rendered.plan} is not in the cluster", remedy="create it first")
     _must_be_whole(phase)
-    steps = [step for step in phase.steps if step.skipped is None]
     with Screen(sys.stdout) as screen:
         course = _Course(screen)
         try:
-            opened = all(_write(live, step, course) and _wait(live, step, course) for step in steps)
-        except KeyboardInterrupt:
+            opened = all(_take(live, phase, step, course) for step in phase.steps if step.skipped is None)
+        except (KeyboardInterrupt, Problems) as error:
             done = ", ".join(course.applied) or "nothing"
             course.tell(f"stopped; applied so far: {done}; run the same command again to go on")
+            if isinstance(error, Problems):
+                raise
             return ExitCode.NO
         course.tell(f"{phase_name}: {'done' if opened else 'failed'}")
     return ExitCode.YES if opened else ExitCode.NO
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Standing:
+    """Why a step does not go on yet, if anything keeps it; `failed`: it never will."""
+
+    waits: Sequence[str] = ()
+    failed: bool = False
 
 
 class _Course:
@@ -54,7 +71,33 @@ class _Course:
         self._said += lines
         self._screen.show(self._said, lines)
 
-    def waits(self, lines: Sequence[str], seconds: float) -> None:
+    def wrote(self, applied: Applied) -> None:
+        """Tells what has come of a manifest."""
+        because = [applied.because] if applied.because else []
+        self.tell(f"{applied.ref}: {applied.outcome}", *because, *(f"warning: {text}" for text in applied.warnings))
+        if applied.outcome in WROTE:
+            self.applied.append(str(applied.ref))
+
+    def until_free(self, step: str, look: Callable[[], _Standing]) -> bool:
+        """Looks until nothing keeps the step any more; False where it has failed.
+
+        An API server that is away is waited for as well: it goes away during its own upgrade.
+        """
+        began, pause = time.monotonic(), _SOON
+        while True:
+            try:
+                standing = look()
+            except (Away, Throttled) as error:
+                standing = _Standing(waits=[error.problem.message])
+            if not standing.waits:
+                return True
+            self._waits([f"{step} waits: {reason}" for reason in standing.waits], time.monotonic() - began)
+            if standing.failed:
+                return False
+            time.sleep(pause)
+            pause = min(pause * 1.5, _SELDOM)
+
+    def _waits(self, lines: Sequence[str], seconds: float) -> None:
         self._screen.show([*self._said, *lines, f"  for {seconds:.0f} s"], lines, f"{wall_clock():%H:%M:%S} ")
 
 
@@ -69,58 +112,20 @@ def _must_be_whole(phase: RenderedPhase) -> None:
         raise problem("LoopOnly", message, remedy="leave --phase out: `upgradeplan apply` runs the whole plan")
 
 
-def _write(live: Live, step: RenderedStep, course: _Course) -> bool:
-    """Always true: what cannot be written is raised."""
-    for manifest in step.manifests:
-        applied = _applied(live, manifest)
-        if isinstance(applied, str):
-            course.tell(f"{manifest.ref}: {applied}")
-            continue
-        if applied.problem is not None:
-            raise Problems([applied.problem], ExitCode.CLUSTER)
-        course.tell(f"{manifest.ref}: {applied.outcome}", *(f"warning: {text}" for text in applied.warnings))
-        course.applied.append(str(manifest.ref))
-    return True
+def _take(live: Live, phase: RenderedPhase, step: RenderedStep, course: _Course) -> bool:
+    """Whether the step's gates have opened, once all that it writes is written."""
+    stepper = Stepper(live, phase, step, course.wrote)
+
+    def write() -> _Standing:
+        return _Standing(waits=stepper.write())
+
+    return course.until_free(step.id, write) and course.until_free(step.id, lambda: _gates(live, step))
 
 
-def _applied(live: Live, manifest: Manifest) -> Applied | str:
-    """What came of one manifest, or why nothing is to be written."""
-    from reconcile.borrow.take import plan_take
-    from reconcile.probes.look import Unseen
-    from renderer.model.phase import Borrowed
-
-    body = live.parts.source.get(manifest.ref)
-    if isinstance(body, Unseen):
-        raise problem("Unreadable", f"{manifest.ref} cannot be read: {body.why}")
-    if not isinstance(manifest.spec, Borrowed):
-        return live.writer().own(manifest, body)
-    taking = plan_take(manifest.body, manifest.spec, body)
-    return taking.because if taking.patch is None else live.writer().take(manifest, taking.patch)
-
-
-def _wait(live: Live, step: RenderedStep, course: _Course) -> bool:
-    """Whether the gates have opened; False where one has failed."""
-    began, pause = time.monotonic(), _SOON
-    while True:
-        verdicts = _verdicts(live, step)
-        if all(verdict.passed for verdict in verdicts):
-            return True
-        reasons = dict.fromkeys(verdict.reason for verdict in verdicts if not verdict.passed)
-        course.waits([f"{step.id} waits: {reason}" for reason in reasons], time.monotonic() - began)
-        if any(verdict.outcome == "failed" for verdict in verdicts):
-            return False
-        time.sleep(pause)
-        pause = min(pause * 1.5, _SELDOM)
-
-
-def _verdicts(live: Live, step: RenderedStep) -> list[Verdict]:
-    from reconcile.decide.captures import refs_by_template
-    from reconcile.observe.snapshot import take
-    from reconcile.probes.evaluate import evaluate
-    from reconcile.probes.look import Scope
-    from reconcile.probes.needs import needs
-
+def _gates(live: Live, step: RenderedStep) -> _Standing:
     scope = Scope(kinds=live.parts.kinds, now=wall_clock(), manifests=refs_by_template(step))
     wanted = [need for gate in step.step.gates for need in needs(gate.probe, scope)]
     snapshot = take(wanted, live.parts.source, live.parts.readings)
-    return [evaluate(gate.probe, snapshot, scope) for gate in step.step.gates]
+    verdicts = [evaluate(gate.probe, snapshot, scope) for gate in step.step.gates]
+    reasons = dict.fromkeys(verdict.reason for verdict in verdicts if not verdict.passed)
+    return _Standing(waits=tuple(reasons), failed=any(verdict.outcome is Outcome.FAILED for verdict in verdicts))

@@ -48,7 +48,9 @@ def adopt(draft: Draft) -> None:
         for item in under_way:
             _go_on_with(draft, item)
         loans += [loan for item in under_way for loan in _inherited(item, taken)]
-    draft.status = draft.status.with_loans((*draft.status.loans, *loans))
+    known = [(loan.ref, loan.original.path) for loan in status.loans]  # recorded when a phase was applied by hand
+    new = [loan for loan in loans if (loan.ref, loan.original.path) not in known]
+    draft.status = draft.status.with_loans((*status.loans, *new))
     _take_over_preparations(draft, phases[place + 1 : place + 2])
 
 

@@ -6,6 +6,7 @@ Equal objects are done at once, others are walked by their schema; only lists th
 from __future__ import annotations
 
 import re
+from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
@@ -101,7 +102,7 @@ class _Builder:
         """What we would have set otherwise, where that is what the refusal is about."""
         if trial.live is None or trial.problem is None or trial.problem.reason not in _ABOUT_FIELDS:
             return
-        live, wanted = self._redactor.pair(trial.live, trial.manifest.body)
+        live, wanted = self._redactor.pair(trial.live, _as_kept(trial.manifest.body))
         for change in unmet(live, wanted, self._schemas.of(wanted)):
             yield Change(field=steps_text(change.path), before=change.before, after=change.after)
 
@@ -117,3 +118,12 @@ class _Builder:
         if paths_for(self._rules.secret, trial.manifest.body):
             message = _REPEATED.sub("", message)
         return replace(trial.problem, message=message)
+
+
+def _as_kept(body: Body) -> Body:
+    """As a server keeps what was sent: the `stringData` of a Secret becomes part of its `data`."""
+    if (body["apiVersion"], body["kind"]) != ("v1", "Secret"):
+        return body
+    encoded = {key: b64encode(str(text).encode()).decode() for key, text in (body.get("stringData") or {}).items()}
+    kept = {key: value for key, value in body.items() if key != "stringData"}
+    return {**kept, "data": {**(body.get("data") or {}), **encoded}} if encoded else body

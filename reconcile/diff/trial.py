@@ -44,7 +44,7 @@ class GoesBack:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
     """`step` is the RenderedStep's id. `live` is the object before, `after` what the dry run answered; of a new object
-    `after` is the manifest itself, since what a server fills in is nobody's wish. `because` explains in words."""
+    `after` is what is sent, since what a server fills in is nobody's wish. `because` explains in words."""
 
     step: str
     manifest: Manifest

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from reconcile.act.applied import Applied
+from reconcile.act.applied import WROTE, Applied
 from reconcile.act.applied import Outcome as Written
 from reconcile.act.apply import Writer
 from reconcile.borrow.loan import Loan, on_loan
@@ -19,8 +19,7 @@ from reconcile.observe.snapshot import Snapshot
 from reconcile.probes.look import Unseen
 from renderer.model.ref import Body, Ref, ref_of
 
-_DONE = (Written.CREATED, Written.CHANGED, Written.ADOPTED, Written.UNCHANGED, Written.TAKEN, Written.RETURNED)
-_WROTE = (Written.CREATED, Written.CHANGED, Written.ADOPTED, Written.TAKEN, Written.RETURNED)
+_DONE = (*WROTE, Written.UNCHANGED)
 _ENDS_THE_ROUND = (Away, Throttled, Unauthorized)
 
 
@@ -103,7 +102,7 @@ class Carrier:
         return Result(action=action)
 
     def _result(self, action: Action, written: Applied) -> Result:
-        if written.body is not None and written.outcome in _WROTE:
+        if written.body is not None and written.outcome in WROTE:
             self._parts.source.note(written.body)
         if written.outcome in _DONE:
             return Result(action=action, created=written.outcome is Written.CREATED)

@@ -5,8 +5,8 @@ Text only, LF, one object a document; the same plan gives the same bytes.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping
-from itertools import groupby
 
 from renderer.catalog.kinds import Kinds
 from renderer.layout.index import index_of
@@ -33,7 +33,11 @@ def manifest_text(manifests: list[Manifest]) -> str:
 
 
 def _plain(plan: RenderedPlan) -> Tree:
-    return {file: manifest_text(list(items)) for file, items in groupby(plan.manifests(), key=lambda item: item.file)}
+    """What one template renders is one file, though objects of other templates may come in between."""
+    files: dict[str, list[Manifest]] = defaultdict(list)
+    for manifest in plan.manifests():
+        files[manifest.file].append(manifest)
+    return {file: manifest_text(manifests) for file, manifests in files.items()}
 
 
 def _kustomize(plan: RenderedPlan) -> Tree:

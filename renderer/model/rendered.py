@@ -49,7 +49,7 @@ class Pending:
 
 @frozen
 class RenderedStep:
-    """A step with its text filled in, for one node where it fans out.
+    """A step with its text filled in, for one node where it fans out; its manifests in the order of their writes.
 
     `skipped` is why it will not run; `pending` what must be given before it can be rendered; `held` whether its hold
     is on; `records` are the status fields that the step sets, known once what it fetches is; `left_out` names the

@@ -21,6 +21,7 @@ from renderer.model.probe import Builtin, EveryTarget, Gate, ManifestTarget, Obj
 from renderer.model.rendered import Manifest, Pending, RenderedStep
 from renderer.render.kept import KeptSteps
 from renderer.render.manifest import ManifestRenderer
+from renderer.render.order import in_order
 from renderer.templating import Templates, has_marks
 
 Known = Callable[[str, str | None], Mapping[str, Any]]
@@ -147,7 +148,7 @@ class StepRenderer:
             kinds=self.kinds, templates=self.templates, declared=declared, context=context
         ).render(step)
         self.problems.extend([problem for manifest in manifests for problem in manifest.problems])
-        made = tuple(manifest.manifest for manifest in manifests)
+        made = in_order(manifest.manifest for manifest in manifests)
         undo = self._undo(declared, bare, raw, context)
         gates = self._gates(step, made, {file for file, _ in left_out}, declared)
         step = replace(step, gates=gates, undo=undo.step if undo else None)

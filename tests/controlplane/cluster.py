@@ -135,6 +135,7 @@ class ControlPlane:
             yield
         finally:
             self._start_api_server()
+            self._wait("every kind", self._serves_every_kind)
 
     @contextmanager
     def hang(self) -> Iterator[None]:
@@ -182,6 +183,13 @@ class ControlPlane:
         try:
             return self._servers.ca_file.exists() and bool(self.api.get("/readyz") == "ok")
         except (ApiError, OSError):
+            return False
+
+    def _serves_every_kind(self) -> bool:
+        """Once the server is ready the storage of custom resources is not, for a moment."""
+        try:
+            return bool(wiping.inventory(self.api))
+        except ApiError:
             return False
 
     def _controllers_work(self) -> bool:

@@ -1,0 +1,25 @@
+"""Writes the status of a plan: what has changed of it, and only onto the plan that was read."""
+
+from __future__ import annotations
+
+from reconcile.cluster.errors import Conflict, NotFound
+from reconcile.cluster.protocol import Cluster
+from reconcile.status.patch import merge_patch
+from reconcile.status.plan import PlanStatus, status_body
+from renderer.catalog.kinds import Kinds
+from renderer.model.ref import Body, ref_of
+
+
+def write_status(cluster: Cluster, kinds: Kinds, plan: Body, before: PlanStatus, status: PlanStatus) -> Body | None:
+    """The plan with that status; None where it has changed, or is gone, since it was read with the status `before`."""
+    if status == before:
+        return plan
+    ref = ref_of(plan)
+    patch = {
+        "metadata": {"resourceVersion": plan["metadata"]["resourceVersion"]},
+        "status": merge_patch(status_body(before), status_body(status)),
+    }
+    try:
+        return cluster.patch(kinds.row(ref.api_version, ref.kind).kind, ref, patch, subresource="status").body
+    except (Conflict, NotFound):
+        return None

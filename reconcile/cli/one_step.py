@@ -1,0 +1,136 @@
+"""The writes of one step that is taken by hand: decided and recorded as the loop does it, tried until each is made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from reconcile.act.applied import Applied, Outcome
+from reconcile.act.dry_run import newcomers_of
+from reconcile.act.status import write_status
+from reconcile.borrow.fields import Patch
+from reconcile.borrow.take import plan_take
+from reconcile.cli.live import Live
+from reconcile.decide.decision import Borrow
+from reconcile.decide.draft import Draft
+from reconcile.decide.ending import set_finalizer
+from reconcile.decide.world import Others, World
+from reconcile.decide.writing import writes
+from reconcile.loop.carry import Carrier
+from reconcile.loop.contest import lent_by_others
+from reconcile.loop.reconciler import API_VERSION
+from reconcile.objects import deletion_timestamp
+from reconcile.observe.snapshot import Snapshot, take
+from reconcile.probes.look import Group, Unseen
+from reconcile.status.plan import status_of
+from renderer.errors import ExitCode, Problems, problem
+from renderer.model.phase import Borrowed
+from renderer.model.ref import Body, Ref, ref_of
+from renderer.model.rendered import Manifest, RenderedPhase, RenderedStep
+
+_T = TypeVar("_T")
+
+_PLANS = Group(api_version=API_VERSION, kind="UpgradePlan")
+_AGAIN = (Outcome.WAITING, Outcome.STALE)
+
+
+class Stepper:
+    """`told` hears of each manifest once, when nothing is left to do about it."""
+
+    def __init__(self, live: Live, phase: RenderedPhase, step: RenderedStep, told: Callable[[Applied], None]) -> None:
+        self._live = live
+        self._step = step
+        self._told = told
+        self._newcomers = newcomers_of(phase)
+        self._done: set[Ref] = set()
+
+    def write(self) -> Sequence[str]:
+        """Makes the writes that can be made now. Says what keeps the rest; nothing once all are made.
+
+        Raises `Problems` for what the cluster refuses, and where nothing can be recorded.
+        """
+        plan, seen = self._plan(), self._seen()
+        draft = self._draft(plan, seen)
+        actions = writes(draft, self._step)
+        kept = actions if isinstance(actions, str) else self._record(draft, plan, seen)
+        if kept:
+            return (kept,)
+        patches = {action.manifest.ref: action.patch for action in actions if isinstance(action, Borrow)}
+        for manifest in self._step.manifests:
+            if manifest.ref not in self._done:
+                applied = self._carry_out(manifest, seen, patches.get(manifest.ref))
+                if kept := self._why_again(applied):
+                    return (kept,)
+                self._done.add(manifest.ref)
+                self._told(applied)
+        return ()
+
+    def _plan(self) -> Body:
+        """As it is now: it may have changed since the last try."""
+        ref = ref_of(self._live.plan)
+        plan = _read(ref, self._live.parts.source.get(ref))
+        if plan is None or deletion_timestamp(plan):
+            what = "is not in the cluster any more" if plan is None else "is being deleted"
+            raise problem("NoSuchPlan", f"{ref} {what}", exit_code=ExitCode.CLUSTER)
+        return plan
+
+    def _seen(self) -> Snapshot:
+        parts = self._live.parts
+        seen = take([manifest.ref for manifest in self._step.manifests], parts.source, parts.readings)
+        for ref, found in seen.objects.items():
+            _read(ref, found)
+        return seen
+
+    def _draft(self, plan: Body, seen: Snapshot) -> Draft:
+        parts = self._live.parts
+        plans = _read(ref_of(plan), parts.source.list(_PLANS))
+        world = World(
+            plan=plan,
+            rendered=self._live.rendered,
+            kinds=parts.kinds,
+            look=seen,
+            now=parts.now(),
+            attended=parts.attended,
+            others=Others(lent=lent_by_others(plan, plans)),
+        )
+        return Draft(world, status_of(plan))
+
+    def _record(self, draft: Draft, plan: Body, seen: Snapshot) -> str | None:
+        """Puts what is borrowed into the plan's status, and holds the plan until that is given back. Says what keeps
+        it from that."""
+        parts = self._live.parts
+        written = write_status(parts.cluster, parts.kinds, plan, status_of(plan), draft.status)
+        if written is None:
+            return f"{ref_of(plan)} has changed since it was read"
+        if not any(loan.returned is None for loan in draft.status.loans):
+            return None
+        draft = Draft(replace(draft.world, plan=written), draft.status)
+        set_finalizer(draft, present=True)
+        carrier = Carrier(parts, self._live.writer(), written, seen, draft.status.loans)
+        return next((result.problem for result in map(carrier.carry_out, draft.actions)), None)
+
+    def _carry_out(self, manifest: Manifest, seen: Snapshot, patch: Patch | None) -> Applied:
+        live = _read(manifest.ref, seen.get(manifest.ref))
+        if not isinstance(manifest.spec, Borrowed):
+            return self._live.writer().own(manifest, live)
+        if patch is not None:
+            return self._live.writer().take(manifest, patch)
+        because = plan_take(manifest.body, manifest.spec, live).because
+        return Applied(ref=manifest.ref, file=manifest.file, outcome=Outcome.UNCHANGED, because=because)
+
+    def _why_again(self, applied: Applied) -> str | None:
+        """None where nothing is left to do about the manifest."""
+        if comes := self._newcomers.bring(applied.error):
+            return f"{applied.ref} cannot be written before {comes} is there"
+        if applied.outcome in _AGAIN:
+            return applied.because
+        if applied.problem is not None:
+            raise Problems([applied.problem], ExitCode.CLUSTER)
+        return None
+
+
+def _read(ref: Ref, found: _T | Unseen) -> _T:
+    if isinstance(found, Unseen):
+        raise problem("Unreadable", f"{ref} cannot be read: {found.why}", exit_code=ExitCode.CLUSTER)
+    return found

@@ -1,0 +1,77 @@
+"""Support for tests of commands as processes of their own on a real API server. Nobody plays Harvester here, so plans
+stand where a test has put them.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from bench.live import BEGUN, IMAGES, PLANS, seed_cluster, without_disk_check
+from controlplane.cluster import ControlPlane
+from controlplane.waiting import until
+from theatre import ROOT, inputs_of
+
+EXAMPLE = ROOT / "examples" / "three-node"
+PLAN = "hvst-upgrade-864fh"
+REMOVAL = f"/apis/upgrade.cattle.io/v1/namespaces/cattle-system/plans/{PLAN}-skip-manifest-remove"
+
+
+def seeded(plane: ControlPlane) -> Site:
+    """The three-node cluster with its plan in it."""
+    seed_cluster(plane, EXAMPLE)
+    plane.api.create(PLANS, without_disk_check(EXAMPLE))
+    return Site(plane)
+
+
+class Site:
+    """The three-node cluster with its plan in it, and our program beside it."""
+
+    def __init__(self, plane: ControlPlane) -> None:
+        self.plane = plane
+        self.target = ("--kubeconfig", str(plane.kubeconfig))
+
+    def argv(self, *words: str) -> list[str]:
+        return [sys.executable, "-m", "renderer.cli", *words, *self.target]
+
+    def run(self, *words: str, **more: Any) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            self.argv(*words), capture_output=True, text=True, cwd=ROOT, check=False, timeout=60, **more
+        )
+        assert "Traceback" not in done.stderr
+        return done
+
+    @contextmanager
+    def started(self, *words: str) -> Iterator[subprocess.Popen[str]]:
+        with subprocess.Popen(
+            self.argv(*words), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT
+        ) as process:
+            try:
+                yield process
+            finally:
+                process.kill()
+
+    def plan(self) -> Any:
+        return self.plane.api.get(f"{PLANS}/{PLAN}")
+
+    def stands(self, **status: Any) -> None:
+        release = inputs_of("three-node").release
+        assert release is not None
+        known = {**BEGUN, "releaseMetadata": dict(release.body), **status}
+        self.plane.api.patch(f"{PLANS}/{PLAN}/status", {"status": known})
+
+    def charts_are_let_go(self) -> None:
+        """What the last step waits for, whose other half was done before we took over."""
+        until("the packaged charts are let go", lambda: self.plane.api.get(REMOVAL.rpartition("/")[0])["items"])
+        said = {"type": "Complete", "status": "True", "lastUpdateTime": "2026-01-01T00:00:00Z"}
+        self.plane.api.patch(f"{REMOVAL}/status", {"status": {"conditions": [said]}})
+
+    def images(self) -> list[str]:
+        return [item["metadata"]["name"] for item in self.plane.api.get(IMAGES)["items"]]
+
+    def import_says(self, kind: str) -> None:
+        said = {"type": kind, "status": "True", "lastUpdateTime": "2026-01-01T00:00:00Z"}
+        self.plane.api.patch(f"{IMAGES}/{PLAN}-iso", {"status": {"progress": 100, "conditions": [said]}})
