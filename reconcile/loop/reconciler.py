@@ -12,7 +12,8 @@ from typing import Any
 
 from reconcile.act.apply import Writer
 from reconcile.act.belonging import Plan
-from reconcile.cluster.errors import ClusterError, Conflict, NotFound
+from reconcile.act.status import write_status
+from reconcile.cluster.errors import ClusterError
 from reconcile.decide.decision import Decision
 from reconcile.decide.needs import needs_of
 from reconcile.decide.plan import decide, is_over
@@ -29,8 +30,7 @@ from reconcile.observe.fetching import fetch_all
 from reconcile.observe.snapshot import Snapshot, take
 from reconcile.probes.look import Group, Scope, Unseen
 from reconcile.status.conditions import Condition
-from reconcile.status.patch import merge_patch
-from reconcile.status.plan import PlanStatus, key_of, status_body, status_of
+from reconcile.status.plan import PlanStatus, key_of, status_of
 from reconcile.status.record import StepState
 from renderer.errors import Problem, Problems
 from renderer.model.phase import Fetch
@@ -246,19 +246,12 @@ class _PlanRound:
 
     def _write_status(self, new: PlanStatus) -> bool:
         """Whether the status is as wanted now; False where the plan has changed since it was read."""
-        if new == self.status:
-            return True
-        patch = merge_patch(status_body(self.status), status_body(new))
-        metadata = self.plan["metadata"]
-        body = {"metadata": {"resourceVersion": metadata["resourceVersion"]}, "status": patch}
-        kind = self.kinds.row(API_VERSION, "UpgradePlan").kind
-        ref = Ref(api_version=API_VERSION, kind="UpgradePlan", name=self.name)
-        try:
-            self.plan = self.parts.cluster.patch(kind, ref, body, subresource="status").body
-        except (Conflict, NotFound):
+        written = write_status(self.parts.cluster, self.kinds, self.plan, self.status, new)
+        if written is None:
             return False
-        self.status = new
-        self.parts.source.note(self.plan)
+        if written is not self.plan:
+            self.parts.source.note(written)
+        self.plan, self.status = written, new
         return True
 
     def _act(self, decision: Decision, snapshot: Snapshot, results: list[Result]) -> None:
