@@ -55,6 +55,16 @@ def test_a_phase_is_applied_waited_for_and_not_applied_twice(site: Site) -> None
     assert (again.returncode, again.stdout) == (0, f"{IMAGE}: unchanged\nISODownload: done\n")
 
 
+def test_what_the_loop_has_done_is_not_done_again(site: Site) -> None:
+    moment = "2026-01-01T00:00:00Z"
+    record = {"state": "Completed", "started": moment, "ended": moment}
+    site.stands(steps={"ISODownload": {"records": {"Image": record}}})
+    done = site.run(*one_phase("--yes"))
+    told = "ISODownload/Image: done already, as the plan's status says\nISODownload: done\n"
+    assert (done.returncode, done.stdout) == (0, told)
+    assert site.images() == []
+
+
 def test_a_gate_that_fails_ends_it(site: Site) -> None:
     with site.started(*one_phase("--yes")) as process:
         assert process.stdout is not None

@@ -22,6 +22,7 @@ from reconcile.probes.evaluate import evaluate
 from reconcile.probes.look import Scope
 from reconcile.probes.needs import needs
 from reconcile.probes.verdict import Outcome
+from reconcile.status.plan import key_of, status_of
 from renderer.documents import Inputs
 from renderer.errors import ExitCode, Problems, problem
 from renderer.model.rendered import RenderedPhase, RenderedStep
@@ -113,7 +114,11 @@ def _must_be_whole(phase: RenderedPhase) -> None:
 
 
 def _take(live: Live, phase: RenderedPhase, step: RenderedStep, course: _Course) -> bool:
-    """Whether the step's gates have opened, once all that it writes is written."""
+    """Whether the step's gates have opened, once all that it writes is written. What the loop has done is not done
+    again: its Job may be gone by now."""
+    if status_of(live.plan).is_over(key_of(step)):
+        course.tell(f"{step.id}: done already, as the plan's status says")
+        return True
     stepper = Stepper(live, phase, step, course.wrote)
 
     def write() -> _Standing:
