@@ -282,6 +282,9 @@ def test_what_a_failed_plan_has_on_loan_is_told_before_it_is_taken_back(site: Si
         "goes back: Cluster fleet-local/local spec.rkeConfig.upgradeStrategy, to absent\n"
         "warning: nodes that are not upgraded yet are no longer held: Rancher goes on with them without our hooks\n"
     )
+    unanswered = site.run("abort", input="")
+    assert unanswered.returncode == 1
+    assert "nothing was changed\nthe input ended before there was an answer\n    remedy: " in unanswered.stderr
     assert "deletionTimestamp" not in site.plan()["metadata"]
 
 

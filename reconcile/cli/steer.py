@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from reconcile.cli.ask import agreed
 from reconcile.cli.connect import Target, cluster_options
 from renderer.cli.answer import say
 from renderer.errors import ExitCode, problem
@@ -73,7 +74,7 @@ def abort(name: str | None, yes: bool, target: Target) -> ExitCode:
         remedy = f"see what it waits for: upgradeplan explain {plan}"
         raise problem("DeletionForbidden", message, remedy=remedy, exit_code=ExitCode.NO)
     say(_given_back(parts, body))
-    if not yes and not click.confirm(f"Take {plan} back?", default=False):
+    if not yes and not agreed(f"Take {plan} back?"):
         return ExitCode.NO
     _patch(parts, body, {"metadata": {"annotations": {ALLOW_DELETION: "true"}}})
     from renderer.model.ref import ref_of
