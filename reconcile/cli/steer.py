@@ -140,16 +140,13 @@ def _given_back(parts: Parts, body: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _plan(target: Target, name: str | None) -> tuple[Parts, str, Mapping[str, Any]]:
-    from reconcile.cli.parts import parts_of, plan_named
-    from reconcile.loop.reconciler import API_VERSION
-    from reconcile.probes.look import Unseen
-    from renderer.model.ref import Ref
+    from reconcile.cli.parts import parts_of, plan_named, plan_there
 
     parts = parts_of(target)
     plan = plan_named(parts, name)
-    body = parts.source.get(Ref(api_version=API_VERSION, kind="UpgradePlan", name=plan))
-    if body is None or isinstance(body, Unseen):
-        raise problem("NoSuchPlan", f"there is no UpgradePlan {plan}")
+    body = plan_there(parts, plan)
+    if body is None:
+        raise problem("NoSuchPlan", f"there is no UpgradePlan {plan}", remedy="it has just gone; look again")
     return parts, plan, body
 
 
