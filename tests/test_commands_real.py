@@ -5,6 +5,7 @@ an operator says to a plan that runs. Nobody plays Harvester here, so plans stan
 from __future__ import annotations
 
 import json
+import re
 import signal
 import socket
 import subprocess
@@ -147,6 +148,32 @@ def test_a_plan_that_is_not_there_is_told(site: Site) -> None:
     done = site.run(*one_phase("--yes"))
     assert done.returncode == 2
     assert f"UpgradePlan {PLAN} is not in the cluster\n    remedy: create it first" in done.stderr
+
+
+# -------------------------------------------------------------------------------------------------- without permission
+
+
+@pytest.mark.parametrize(
+    ("words", "kinds"),
+    [
+        (("diff",), {"upgradeplans", "nodes", "machines", "secrets", "settings"}),
+        (("diff", str(EXAMPLE)), {"upgradeplans", "nodes", "machines", "secrets", "settings", "versions"}),
+        (one_phase("--yes"), {"upgradeplans", "nodes", "machines", "secrets", "settings", "versions"}),
+        (("facts",), {"upgradeplans", "nodes", "secrets", "addons", "kubevirts", "virtualmachines", "volumes"}),
+    ],
+    ids=["diff", "diff with files", "one phase", "facts"],
+)
+def test_whoever_may_read_nothing_is_told_every_rule_at_once(
+    site: Site, words: tuple[str, ...], kinds: set[str], tmp_path: Path
+) -> None:
+    account = site.plane.service_account_kubeconfig("default", "nobody")
+    site.target = ("--kubeconfig", str(account), *(("--output-dir", str(tmp_path)) if words == ("facts",) else ()))
+    done = site.run(*words)
+    assert done.returncode == 3
+    rules = [json.loads(text) for text in re.findall(r"remedy: add to a .*: (\{.*\})", done.stderr)]
+    assert done.stderr.count("cannot be read") == len(rules)
+    assert kinds <= {resource for rule in rules for resource in rule["resources"]}
+    assert list(tmp_path.iterdir()) == []
 
 
 # --------------------------------------------------------------------------------------------------------- a whole plan
