@@ -790,32 +790,79 @@ def test_a_phase_is_tried_as_a_whole_and_nothing_is_changed(stage: Stage) -> Non
     assert stage.there(setting())["value"] == "600"
 
 
-@pytest.mark.parametrize("verbs", [[], ["get"], ["get", "patch"]])
-def test_every_missing_permission_is_named_at_once(stage: Stage, verbs: list[str]) -> None:
-    """The rule in the remedy is the one that is missing."""
+def account_with(stage: Stage, resource: str, verbs: list[str]) -> Cluster:
+    """An account of its own that may do this in the namespace, and nothing else."""
+    name = f"apply-{resource}-{'-'.join(verbs)}".strip("-")
     role = {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "Role",
-        "metadata": {"name": "apply", "namespace": NAMESPACE},
-        "rules": [{"apiGroups": [""], "resources": ["configmaps"], "verbs": verbs}] if verbs else [],
+        "metadata": {"name": name, "namespace": NAMESPACE},
+        "rules": [{"apiGroups": [""], "resources": [resource], "verbs": verbs}] if verbs else [],
     }
-    subject = {"kind": "ServiceAccount", "name": "apply", "namespace": NAMESPACE}
+    subject = {"kind": "ServiceAccount", "name": name, "namespace": NAMESPACE}
     binding = {
         **role,
         "kind": "RoleBinding",
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "apply"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name},
         "subjects": [subject],
     }
     del binding["rules"]
     for body in (role, binding):
         stage.cluster.apply(stage.kind(body), body, force=True)
-    writer = replace(stage.writer, cluster=stage.account("apply"))
-    wanted = [verb for verb in ("get", "create", "patch") if verb not in verbs]
+    return stage.account(name)
+
+
+def rule_for(resource: str, verbs: list[str]) -> str:
+    rule = {"apiGroups": [""], "resources": [resource], "verbs": verbs}
+    return f"add to a Role in namespace {NAMESPACE}: {json.dumps(rule)}"
+
+
+@pytest.mark.parametrize("verbs", [[], ["get"], ["get", "patch"]])
+def test_every_missing_permission_is_named_at_once(stage: Stage, verbs: list[str]) -> None:
+    """The rule in the remedy is the one that is missing."""
+    writer = replace(stage.writer, cluster=account_with(stage, "configmaps", verbs))
+    expected = rule_for("configmaps", [verb for verb in ("get", "create", "patch") if verb not in verbs])
 
     def look() -> Any:
         (trial,) = try_phase(writer, phase_of(owned(config_map())))
         return trial.problem and trial.problem.remedy
 
-    rule = {"apiGroups": [""], "resources": ["configmaps"], "verbs": wanted}
-    expected = f"add to a Role in namespace {NAMESPACE}: {json.dumps(rule)}"
     stage.settle(lambda: look() == expected)
+
+
+def acknowledgement(name: str) -> Manifest:
+    """All that it sets is known at run time only."""
+    metadata = {"name": name, "namespace": NAMESPACE, "annotations": {"hook": "<captured>"}}
+    body = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata}
+    return replace(borrowed(body, **{"return": "never"}), run_time=(parse_path("metadata.annotations.hook"),))
+
+
+@pytest.mark.parametrize(
+    ("verbs", "missing"), [(["get", "list"], ["patch"]), (["list"], ["get", "patch"]), (["get", "patch"], [])]
+)
+def test_what_cannot_be_tried_yet_is_asked_for_permission(stage: Stage, verbs: list[str], missing: list[str]) -> None:
+    writer = replace(stage.writer, cluster=account_with(stage, "secrets", verbs))
+    phase = phase_of(*(acknowledgement(f"plan-{number}") for number in range(6)))
+    expected = {("refused", rule_for("secrets", missing)) if missing else ("pending", None)}
+
+    def look() -> set[tuple[str, str | None]]:
+        trials = try_phase(writer, phase)
+        return {(str(trial.operation), trial.problem and trial.problem.remedy) for trial in trials}
+
+    stage.settle(lambda: look() == expected)
+
+
+def test_permission_for_many_objects_of_a_kind_is_asked_for_once() -> None:
+    stage = embedded()
+    stage.requests()
+    try_phase(stage.writer, phase_of(*(acknowledgement(f"plan-{number}") for number in range(6))))
+    assert stage.requests() == (0, 2)
+
+
+def test_permission_for_a_name_that_is_not_known_yet_is_asked_for_all() -> None:
+    stage = embedded()
+    writer = replace(stage.writer, cluster=account_with(stage, "secrets", []))
+    pending = replace(owned(config_map(name="<captured>")), run_time=(("metadata", "name"),))
+    (trial,) = try_phase(writer, phase_of(pending))
+    assert trial.problem is not None
+    assert "get configmaps in namespace" in trial.problem.message

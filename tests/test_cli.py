@@ -501,6 +501,7 @@ def extension(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "TABLE = {\n"
         "    'greet': Row(target='others_commands:greet', help='Say hello.'),\n"
         "    'fall': Row(target='others_commands:fall', help='Fall over.'),\n"
+        "    'leak': Row(target='others_commands:leak', help='Show a secret.'),\n"
         "    'render': Row(target='others_commands:greet', help='Take the place of render.'),\n"
         "    'away': Row(target='others_nowhere:away', help='Is listed and not imported.'),\n"
         "}\n",
@@ -514,7 +515,11 @@ def extension(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "@click.command\n"
         "@click.argument('words', nargs=-1)\n"
         "def fall(words):\n"
-        "    raise ZeroDivisionError('of course')\n",
+        "    raise ZeroDivisionError('of course')\n"
+        "@click.command\n"
+        "def leak():\n"
+        "    parts = [b'Bearer hunter2\\nhunter2', b'basic aHVudGVyMg==', 'Authorization: Bearer hunter2']\n"
+        "    raise ValueError('; '.join(map(str, parts)))\n",
         encoding="utf-8",
     )
     monkeypatch.syspath_prepend(tmp_path)
@@ -553,6 +558,19 @@ def test_a_bug_shows_a_traceback_and_leaves_a_log_without_secrets(
     assert "\n$ upgradeplan fall https://example.com/a\nTraceback" in written
     assert "ZeroDivisionError: of course" in written
     assert "secret" not in written
+
+
+@pytest.mark.usefixtures("extension")
+def test_credentials_in_a_traceback_are_masked(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(logs))
+    ended = shell("leak")
+    (log,) = logs.iterdir()
+    for text in (ended.err, log.read_text(encoding="utf-8")):
+        assert "ValueError: b'Bearer REDACTED'; b'basic REDACTED'; Authorization: Bearer REDACTED\n" in text
+        assert "hunter2" not in text
+        assert "aHVudGVyMg" not in text
 
 
 @pytest.mark.usefixtures("extension")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import select
 import signal
 import subprocess
 import sys
@@ -109,6 +110,55 @@ def test_progress_is_one_view_on_a_terminal_and_lines_elsewhere() -> None:
     for plain in (_on_a_terminal("rehearse", THREE_NODE, TERM="dumb")[1], _piped("rehearse", THREE_NODE)):
         assert "\x1b" not in plain
         assert len([line for line in plain.splitlines() if line.lstrip()[:1].isdigit() and "NodeUpgrading" in line]) > 5
+
+
+KUBECONFIG = """
+apiVersion: v1
+kind: Config
+current-context: it
+contexts: [{name: it, context: {cluster: it, user: it}}]
+clusters: [{name: it, cluster: {server: "https://127.0.0.1:1"}}]
+users: [{name: it, user: {token: t}}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("key", "status", "last"),
+    [
+        ("\x03", 130, "nothing was changed\r\ninterrupted\r\n"),
+        (
+            "\x04",
+            1,
+            "nothing was changed\r\nthe input ended before there was an answer\r\n    remedy: answer, or add --yes\r\n",
+        ),
+    ],
+    ids=["Ctrl-C", "Ctrl-D"],
+)
+def test_who_ends_the_question_has_changed_nothing(tmp_path: Path, key: str, status: int, last: str) -> None:
+    config = tmp_path / "config"
+    config.write_text(KUBECONFIG, encoding="utf-8")
+    ended, text = _typed("Type its context to go on: ", key, "apply", THREE_NODE, "--kubeconfig", str(config))
+    assert (ended, text.partition("go on: ")[2].lstrip("^CD\b\r\n")) == (status, last)
+
+
+def _typed(question: str, key: str, *words: str) -> tuple[int, str]:
+    """On a terminal of its own, so that its keys are the program's. The key is pressed as long as the program is silent
+    after the question: Python takes no notice of a Ctrl-C in the moment before it reads, until the next key."""
+    pid, ours = pty.fork()
+    if not pid:
+        os.chdir(ROOT)
+        os.execv(PROGRAM[0], [*PROGRAM, *words])
+    text, pressed = b"", 0
+    while pressed < 50:
+        if select.select([ours], [], [], 0.5)[0]:
+            if not (data := _read(ours)):
+                break
+            text += data
+        elif (asked := text.partition(question.encode()))[1] and b"\n" not in asked[2]:
+            os.write(ours, key.encode())
+            pressed += 1
+    os.close(ours)  # which ends it, if nothing else has
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), text.decode("utf-8")
 
 
 def _piped(*words: str) -> str:

@@ -5,6 +5,7 @@ says to a plan that runs. Nobody plays Harvester here, so plans stand where a te
 from __future__ import annotations
 
 import json
+import re
 import signal
 import socket
 import urllib.error
@@ -27,6 +28,35 @@ pytestmark = pytest.mark.controlplane
 @pytest.fixture
 def site(wiped_control_plane: ControlPlane) -> Site:
     return seeded(wiped_control_plane)
+
+
+# -------------------------------------------------------------------------------------------------- without permission
+
+
+@pytest.mark.parametrize(
+    ("words", "kinds"),
+    [
+        (("diff",), {"upgradeplans", "nodes", "machines", "secrets", "settings"}),
+        (("diff", str(EXAMPLE)), {"upgradeplans", "nodes", "machines", "secrets", "settings", "versions"}),
+        (
+            ("apply", "--phase", "ISODownload", str(EXAMPLE), "--yes"),
+            {"upgradeplans", "nodes", "machines", "secrets", "settings", "versions"},
+        ),
+        (("facts",), {"upgradeplans", "nodes", "secrets", "addons", "kubevirts", "virtualmachines", "volumes"}),
+    ],
+    ids=["diff", "diff with files", "one phase", "facts"],
+)
+def test_whoever_may_read_nothing_is_told_every_rule_at_once(
+    site: Site, words: tuple[str, ...], kinds: set[str], tmp_path: Path
+) -> None:
+    account = site.plane.service_account_kubeconfig("default", "nobody")
+    site.target = ("--kubeconfig", str(account), *(("--output-dir", str(tmp_path)) if words == ("facts",) else ()))
+    done = site.run(*words)
+    assert done.returncode == 3
+    rules = [json.loads(text) for text in re.findall(r"remedy: add to a .*: (\{.*\})", done.stderr)]
+    assert done.stderr.count("cannot be read") == len(rules)
+    assert kinds <= {resource for rule in rules for resource in rule["resources"]}
+    assert list(tmp_path.iterdir()) == []
 
 
 # --------------------------------------------------------------------------------------------------------- a whole plan
@@ -162,6 +192,9 @@ def test_what_a_failed_plan_has_on_loan_is_told_before_it_is_taken_back(site: Si
         "goes back: Cluster fleet-local/local spec.rkeConfig.upgradeStrategy, to absent\n"
         "warning: nodes that are not upgraded yet are no longer held: Rancher goes on with them without our hooks\n"
     )
+    unanswered = site.run("abort", input="")
+    assert unanswered.returncode == 1
+    assert "nothing was changed\nthe input ended before there was an answer\n    remedy: " in unanswered.stderr
     assert "deletionTimestamp" not in site.plan()["metadata"]
 
 

@@ -18,13 +18,15 @@ from reconcile.cluster.kubeconfig import find_access
 from reconcile.cluster.protocol import Cluster
 from reconcile.loop.reconciler import API_VERSION
 from reconcile.observe.collect import NAMES, REDACTED, Collected, collect, redacted
+from reconcile.observe.facts import Unreadable, gather, refusals
 from reconcile.observe.readings import Readings
 from reconcile.observe.source import DirectSource
 from reconcile.probes.look import Group, Unseen
+from reconcile.rehearsal.access import Rbac
 from reconcile.rehearsal.clock import SimulatedClock
 from reconcile.rehearsal.cluster import EmbeddedCluster
 from renderer.cli.program import run
-from renderer.errors import Problems
+from renderer.errors import ExitCode, Problems
 from renderer.files.flat import write_flat
 from renderer.model.ref import Body, Ref
 
@@ -183,6 +185,40 @@ def test_what_may_not_be_read_is_all_said_at_once() -> None:
         "Machine objects cannot be read: forbidden",
         "Addon objects cannot be read: forbidden",
     ]
+
+
+def account_without_rights() -> Cluster:
+    cluster = embedded()
+    return cluster.client(access=Rbac(cluster.store.everything(), namespace="default", account="nobody"))
+
+
+def rule(verb: str, resource: str, group: str = "", name: str = "") -> str:
+    named = {"resourceNames": [name]} if name else {}
+    return json.dumps({"apiGroups": [group], "resources": [resource], "verbs": [verb], **named})
+
+
+def test_what_rendering_may_not_read_is_all_said_at_once_each_with_its_rule() -> None:
+    plan = {"spec": {"version": "v1.8.0"}}
+    source = DirectSource(account_without_rights(), KINDS)
+    with pytest.raises(Unreadable) as refused:
+        gather(source, plan)
+    assert refused.value.exit_code is ExitCode.CLUSTER
+    assert [item.remedy for item in refused.value.problems] == [
+        f"add to a ClusterRole: {rule('list', 'nodes')}",
+        f"add to a Role in namespace fleet-local: {rule('list', 'machines', 'cluster.x-k8s.io')}",
+        f"add to a Role in namespace fleet-local: {rule('list', 'secrets')}",
+        f"add to a ClusterRole: {rule('get', 'settings', 'harvesterhci.io', 'server-version')}",
+        f"add to a Role in namespace harvester-system: {rule('get', 'versions', 'harvesterhci.io', 'v1.8.0')}",
+    ]
+    assert refusals(source, plan) == refused.value.problems
+
+
+def test_what_may_not_be_collected_has_its_rule_too() -> None:
+    client = account_without_rights()
+    with pytest.raises(Unreadable) as refused:
+        collect(DirectSource(client, KINDS), Readings(client, KINDS, lambda: START, nobody), None)
+    assert len(refused.value.problems) == 16
+    assert all(str(item.remedy).startswith("add to a ") for item in refused.value.problems)
 
 
 def test_readings_that_nobody_gives_are_named() -> None:

@@ -12,12 +12,13 @@ from dataclasses import dataclass, replace
 from reconcile.act.applied import REFUSALS, Applied, Outcome, refused
 from reconcile.act.apply import Writer
 from reconcile.act.belonging import owned_by
-from reconcile.act.permissions import missing_permissions, remedy_for
+from reconcile.act.permissions import Reviews, remedy_for
 from reconcile.borrow.fields import fields_of
 from reconcile.borrow.give_back import occasions_of
 from reconcile.borrow.loan import Loan, Original
 from reconcile.borrow.take import Taking, goes_back, plan_take
 from reconcile.cluster.errors import ClusterError, Conflict, Forbidden, NoSuchKind, NotFound
+from reconcile.cluster.permission import Permission
 from reconcile.diff.rules import edited
 from reconcile.diff.trial import GoesBack, Operation, Trial
 from renderer.errors import Problem
@@ -63,7 +64,7 @@ def try_phase(
     `recorded` are the digests and `loans` the loans of the plan's status. Steps that undo run when the plan ends and
     are not tried. Raises Away and its like; whatever concerns one object is in its trial.
     """
-    trier = _Trier(replace(writer, dry_run=True), newcomers_of(phase), recorded or {}, loans)
+    trier = _Trier(replace(writer, dry_run=True), newcomers_of(phase), recorded or {}, loans, Reviews(writer.cluster))
     return tuple(trier.trial(step, manifest) for step in phase.steps for manifest in step.manifests)
 
 
@@ -81,12 +82,14 @@ def newcomers_of(phase: RenderedPhase) -> Newcomers:
 
 @dataclass(frozen=True, slots=True)
 class _Trier:
-    """Tries one manifest after the other: two requests at most, one to read, one to try."""
+    """Tries one manifest after the other: two requests at most, one to read, one to try. What cannot be tried yet is
+    asked for permission, which nobody would miss otherwise before it is needed."""
 
     writer: Writer
     newcomers: Newcomers
     recorded: Mapping[Ref, str]
     loans: Sequence[Loan]
+    reviews: Reviews
 
     def trial(self, step: RenderedStep, manifest: Manifest) -> Trial:
         if manifest.run_time and not (manifest.borrowed and any(fields_of(without(manifest.body, manifest.run_time)))):
@@ -120,14 +123,34 @@ class _Trier:
             goes_back = (*_goes_back(body, spec, originals.values()), *_stays(body, spec))
             trial = self._told(step, manifest, live, applied)
             return replace(trial, because=trial.because or plan.because, goes_back=goes_back)
-        return Trial(
-            step=step.id,
-            manifest=manifest,
-            operation=_standing(plan.taking, manifest, held),
-            live=live,
-            because=plan.because,
-            goes_back=tuple(_goes_back(body, spec, held)),
+        return self._if_permitted(
+            Trial(
+                step=step.id,
+                manifest=manifest,
+                operation=_standing(plan.taking, manifest, held),
+                live=live,
+                because=plan.because,
+                goes_back=tuple(_goes_back(body, spec, held)),
+            )
         )
+
+    def _pending(self, step: RenderedStep, manifest: Manifest) -> Trial:
+        """A manifest that cannot even be tried; one of ours is shown, with what stands for the values."""
+        after = None if manifest.borrowed else owned_by(self.writer.plan, manifest)
+        return self._if_permitted(Trial(step=step.id, manifest=manifest, operation=Operation.PENDING, after=after))
+
+    def _if_permitted(self, trial: Trial) -> Trial:
+        """A pending trial as it is, or refused for what is not granted; any other as it is."""
+        missing = self._missing(trial.manifest) if trial.operation is Operation.PENDING else ()
+        if not missing:
+            return trial
+        problem = Problem(
+            reason="Forbidden",
+            message=f"not allowed: {', '.join(map(str, missing))}",
+            file=trial.manifest.file,
+            remedy=remedy_for(missing),
+        )
+        return replace(trial, operation=Operation.REFUSED, problem=problem)
 
     def _told(self, step: RenderedStep, manifest: Manifest, live: Body | None, applied: Applied) -> Trial:
         operation, because, problem = _OPERATIONS[applied.outcome], applied.because, applied.problem
@@ -151,14 +174,10 @@ class _Trier:
     def _explained(self, manifest: Manifest, error: ClusterError | None, problem: Problem) -> Problem:
         if not isinstance(error, Forbidden):
             return problem
-        kind = self.writer.kinds.row(manifest.ref.api_version, manifest.ref.kind).kind
-        missing = missing_permissions(self.writer.cluster, kind, manifest)
-        return replace(problem, remedy=remedy_for(missing or (error.permission,)))
+        return replace(problem, remedy=remedy_for(self._missing(manifest) or (error.permission,)))
 
-    def _pending(self, step: RenderedStep, manifest: Manifest) -> Trial:
-        """A manifest that cannot even be tried; one of ours is shown, with what stands for the values."""
-        after = None if manifest.borrowed else owned_by(self.writer.plan, manifest)
-        return Trial(step=step.id, manifest=manifest, operation=Operation.PENDING, after=after)
+    def _missing(self, manifest: Manifest) -> tuple[Permission, ...]:
+        return self.reviews.missing(self.writer.kinds.row(manifest.ref.api_version, manifest.ref.kind).kind, manifest)
 
     def _after(self, operation: Operation, manifest: Manifest, applied: Applied) -> Body | None:
         """A new object is shown as it is sent; what a server fills in is nobody's wish."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 
 from reconcile.cluster.permission import Permission, permission
 from reconcile.cluster.protocol import Cluster
@@ -12,13 +13,28 @@ from renderer.model.rendered import Manifest
 
 _OWNED = ("get", "create", "patch")
 _BORROWED = ("get", "patch")
+_NAME = ("metadata", "name")
 
 
-def missing_permissions(cluster: Cluster, kind: Kind, manifest: Manifest) -> tuple[Permission, ...]:
-    """What of all that the manifest takes is not granted; asked once a first refusal has come."""
-    verbs = _BORROWED if manifest.borrowed else _OWNED
-    wanted = (permission(verb, kind, namespace=manifest.ref.namespace, name=manifest.ref.name) for verb in verbs)
-    return tuple(item for item in wanted if not cluster.review(item).allowed)
+class Reviews:
+    """Asks what is granted, each question once, and for every name of a resource before it asks for one: a phase has
+    many objects of one kind."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._known: dict[Permission, bool] = {}
+
+    def missing(self, kind: Kind, manifest: Manifest) -> tuple[Permission, ...]:
+        """What of all that the manifest takes is not granted. A name that is known at run time only is left out."""
+        verbs = _BORROWED if manifest.borrowed else _OWNED
+        name = "" if _NAME in manifest.run_time else manifest.ref.name
+        wanted = (permission(verb, kind, namespace=manifest.ref.namespace, name=name) for verb in verbs)
+        return tuple(item for item in wanted if not (self._granted(replace(item, name="")) or self._granted(item)))
+
+    def _granted(self, asked: Permission) -> bool:
+        if asked not in self._known:
+            self._known[asked] = self._cluster.review(asked).allowed
+        return self._known[asked]
 
 
 def remedy_for(missing: Sequence[Permission]) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from reconcile.cli.ask import typed
 from reconcile.cli.connect import Target, cluster_options, connect_to, dial, wall_clock, workshop_of
 from reconcile.cli.diff import inputs_of
 from reconcile.cli.journal import journal_at
@@ -67,7 +68,7 @@ def _confirm(connection: Connection, yes: bool) -> None:
     if not sys.stdin.isatty():
         message = f"would write to context {connection.context} at {connection.server}, which nobody has confirmed"
         raise problem("NotConfirmed", message, remedy="add --yes, with --context to be sure")
-    if click.prompt(f"This changes {connection.server}. Type its context to go on") != connection.context:
+    if typed(f"This changes {connection.server}. Type its context to go on") != connection.context:
         raise problem("NotConfirmed", f"the context is {connection.context}", exit_code=ExitCode.NO)
 
 

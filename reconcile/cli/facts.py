@@ -57,16 +57,20 @@ def as_files(collected: Collected) -> dict[str, str]:
 
 
 def _plan(parts: Parts, name: str | None) -> Body | None:
-    """None where the cluster has none yet, and none was named."""
-    from reconcile.cli.parts import plan_named
+    """None where the cluster has none yet, and none was named. Raises `Unreadable` with all that may not be read."""
+    from reconcile.cli.parts import plan_named, plan_there
     from reconcile.loop.reconciler import API_VERSION
-    from reconcile.probes.look import Group, Unseen
-    from renderer.model.ref import Ref
+    from reconcile.observe.collect import refusals
+    from reconcile.observe.facts import Unreadable
+    from reconcile.probes.look import Group
 
     if name is None and parts.source.list(Group(api_version=API_VERSION, kind="UpgradePlan")) == ():
         return None
-    wanted = plan_named(parts, name)
-    found = parts.source.get(Ref(api_version=API_VERSION, kind="UpgradePlan", name=wanted))
-    if found is None or isinstance(found, Unseen):
-        raise problem("NoSuchPlan", f"there is no UpgradePlan {wanted}")
+    try:
+        wanted = plan_named(parts, name)
+        found = plan_there(parts, wanted)
+    except Unreadable as error:
+        raise Unreadable((*error.problems, *refusals(parts.source))) from None
+    if found is None:
+        raise problem("NoSuchPlan", f"there is no UpgradePlan {wanted}", remedy="it has just gone; look again")
     return found

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from reconcile.cli.connect import Connection, Target, connect_to
-from reconcile.cli.parts import parts_on, plan_named
+from reconcile.cli.parts import parts_on, plan_named, plan_there
 from renderer.errors import problem
-from renderer.model.ref import Body, Ref, ref_of
+from renderer.model.ref import Body, ref_of
 
 if TYPE_CHECKING:
     from reconcile.act.apply import Writer
@@ -82,15 +82,15 @@ def diff_rules(parts: Parts) -> Rules:
 
 
 def _plan(parts: Parts, inputs: Inputs | None, name: str | None) -> Body:
-    from reconcile.loop.reconciler import API_VERSION
-    from reconcile.probes.look import Unseen
+    """Raises `Unreadable` with all that may not be read, so that one run tells every rule that is missing."""
+    from reconcile.observe.facts import Unreadable, refusals
 
     given = inputs.plan.body if inputs and inputs.plan else None
-    wanted = name or (str(given["metadata"]["name"]) if given else plan_named(parts, None))
-    found = parts.source.get(Ref(api_version=API_VERSION, kind="UpgradePlan", name=wanted))
-    if isinstance(found, Unseen):
-        raise problem("Unreadable", f"UpgradePlan {wanted} cannot be read: {found.why}")
-    plan = found or given
+    try:
+        wanted = name or (str(given["metadata"]["name"]) if given else plan_named(parts, None))
+        plan = plan_there(parts, wanted) or given
+    except Unreadable as error:
+        raise Unreadable((*error.problems, *refusals(parts.source, given or {}))) from None
     if plan is None:
         raise problem("NoSuchPlan", f"there is no UpgradePlan {wanted}", remedy="give its file, or create it first")
     return plan

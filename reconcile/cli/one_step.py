@@ -21,6 +21,7 @@ from reconcile.loop.carry import Carrier
 from reconcile.loop.contest import lent_by_others
 from reconcile.loop.reconciler import API_VERSION
 from reconcile.objects import deletion_timestamp
+from reconcile.observe.facts import Unreadable, unreadable
 from reconcile.observe.snapshot import Snapshot, take
 from reconcile.probes.look import Group, Unseen
 from reconcile.status.plan import status_of
@@ -132,5 +133,5 @@ class Stepper:
 
 def _read(ref: Ref, found: _T | Unseen) -> _T:
     if isinstance(found, Unseen):
-        raise problem("Unreadable", f"{ref} cannot be read: {found.why}", exit_code=ExitCode.CLUSTER)
+        raise Unreadable([unreadable(str(ref), found)])
     return found

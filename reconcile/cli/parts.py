@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from reconcile.cli.connect import Target, connect_to, dial, wall_clock, workshop_of
 from renderer.errors import problem
+from renderer.model.ref import Body, Ref
 
 if TYPE_CHECKING:
     from reconcile.cluster.protocol import Cluster
@@ -52,16 +53,17 @@ def nobody_works(parts: Parts, phase: str) -> list[str]:
 def plan_named(parts: Parts, name: str | None) -> str:
     """The plan that a command is about: the one named, or the only one that has not ended, or the newest.
 
-    Raises `Problems` where there is none, or more than one to choose from.
+    Raises `Problems` where there is none, or more than one to choose from, and `Unreadable`.
     """
     from reconcile.decide.plan import is_over
     from reconcile.loop.reconciler import API_VERSION
+    from reconcile.observe.facts import Unreadable, unreadable
     from reconcile.probes.look import Group, Unseen
     from reconcile.status.plan import status_of
 
     plans = parts.source.list(Group(api_version=API_VERSION, kind="UpgradePlan"))
     if isinstance(plans, Unseen):
-        raise problem("Unreadable", f"UpgradePlans cannot be read: {plans.why}")
+        raise Unreadable([unreadable("UpgradePlan objects", plans)])
     names = {str(plan["metadata"]["name"]): plan for plan in plans}
     if name is not None:
         if name not in names:
@@ -74,3 +76,16 @@ def plan_named(parts: Parts, name: str | None) -> str:
     if not names:
         raise problem("NoSuchPlan", "there is no UpgradePlan", remedy="create one with kubectl apply")
     return active[0] if active else max(names, key=lambda key: names[key]["metadata"].get("creationTimestamp") or "")
+
+
+def plan_there(parts: Parts, name: str) -> Body | None:
+    """The live plan of that name. Raises `Unreadable`."""
+    from reconcile.loop.reconciler import API_VERSION
+    from reconcile.observe.facts import Unreadable, unreadable
+    from reconcile.probes.look import Unseen
+
+    ref = Ref(api_version=API_VERSION, kind="UpgradePlan", name=name)
+    found = parts.source.get(ref)
+    if isinstance(found, Unseen):
+        raise Unreadable([unreadable(str(ref), found)])
+    return found

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from reconcile.cli.ask import agreed
 from reconcile.cli.connect import Target, cluster_options
 from renderer.cli.answer import say
 from renderer.errors import ExitCode, problem
@@ -73,7 +74,7 @@ def abort(name: str | None, yes: bool, target: Target) -> ExitCode:
         remedy = f"see what it waits for: upgradeplan explain {plan}"
         raise problem("DeletionForbidden", message, remedy=remedy, exit_code=ExitCode.NO)
     say(_given_back(parts, body))
-    if not yes and not click.confirm(f"Take {plan} back?", default=False):
+    if not yes and not agreed(f"Take {plan} back?"):
         return ExitCode.NO
     _patch(parts, body, {"metadata": {"annotations": {ALLOW_DELETION: "true"}}})
     from renderer.model.ref import ref_of
@@ -139,16 +140,13 @@ def _given_back(parts: Parts, body: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _plan(target: Target, name: str | None) -> tuple[Parts, str, Mapping[str, Any]]:
-    from reconcile.cli.parts import parts_of, plan_named
-    from reconcile.loop.reconciler import API_VERSION
-    from reconcile.probes.look import Unseen
-    from renderer.model.ref import Ref
+    from reconcile.cli.parts import parts_of, plan_named, plan_there
 
     parts = parts_of(target)
     plan = plan_named(parts, name)
-    body = parts.source.get(Ref(api_version=API_VERSION, kind="UpgradePlan", name=plan))
-    if body is None or isinstance(body, Unseen):
-        raise problem("NoSuchPlan", f"there is no UpgradePlan {plan}")
+    body = plan_there(parts, plan)
+    if body is None:
+        raise problem("NoSuchPlan", f"there is no UpgradePlan {plan}", remedy="it has just gone; look again")
     return parts, plan, body
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -19,10 +18,11 @@ from typing import Any
 
 from reconcile.cluster.errors import Unauthorized
 from reconcile.cluster.kubeconfig import Access
-from renderer.errors import problem
+from reconcile.cluster.wire import token_fault
 from renderer.model.ref import Body
 
 _TOKEN_FILE_AGE = timedelta(minutes=1)  # the kubelet renews a pod's token in place
+_STATUS = ("token", "clientCertificateData", "clientKeyData", "expirationTimestamp")
 _PLUGIN_SECONDS = 300  # a person may have to log in with a browser
 
 
@@ -62,8 +62,12 @@ def _token_in(path: Path) -> str:
         token = path.read_text(encoding="utf-8").strip()
     except OSError as error:
         raise Unauthorized(f"the token file cannot be read: {error}") from error
+    except UnicodeDecodeError:
+        raise Unauthorized(f"the token file {path} is no text in UTF-8") from None  # the cause would show the token
     if not token:
         raise Unauthorized(f"the token file {path} is empty")
+    if fault := token_fault(token):
+        raise Unauthorized(f"the token in {path} {fault}")
     return token
 
 
@@ -72,6 +76,8 @@ def _from_plugin(access: Access, environ: Mapping[str, str]) -> Credential:
     status = _plugin_status(plugin, _run(access, plugin, environ))
     user = _rest(access.user)
     if token := status.get("token"):
+        if fault := token_fault(token):
+            raise Unauthorized(f"the token that {plugin['command']} gave {fault}")
         user["token"] = token
     if certificate := status.get("clientCertificateData"):
         user["client-certificate-data"] = _base64(certificate)
@@ -82,33 +88,30 @@ def _from_plugin(access: Access, environ: Mapping[str, str]) -> Credential:
 
 
 def _run(access: Access, plugin: Body, environ: Mapping[str, str]) -> str:
+    """What it prints; bytes that are no UTF-8 are replaced, as Go's JSON reader does."""
+    command = plugin["command"]
     interactive = plugin.get("interactiveMode") != "Never" and sys.stdin is not None and sys.stdin.isatty()
     if plugin.get("interactiveMode") == "Always" and not interactive:
-        raise Unauthorized(f"{_command(plugin)} needs a terminal to log in, and there is none")
-    own = {str(pair["name"]): str(pair["value"]) for pair in plugin.get("env") or ()}
+        raise Unauthorized(f"{command} needs a terminal to log in, and there is none")
+    own = {pair["name"]: pair.get("value") or "" for pair in plugin.get("env") or ()}
     try:
         done = subprocess.run(  # noqa: S603 - the kubeconfig's owner chose the command, as with kubectl
-            [_command(plugin), *map(str, plugin.get("args") or ())],
+            [command, *(plugin.get("args") or ())],
             env={**environ, **own, "KUBERNETES_EXEC_INFO": json.dumps(_exec_info(access, plugin, interactive))},
             stdin=None if interactive else subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=None if interactive else subprocess.PIPE,
             timeout=_PLUGIN_SECONDS,
             check=False,
-            text=True,
+            encoding="utf-8",
+            errors="replace",
         )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise Unauthorized(f"{_command(plugin)}: {error}. {plugin.get('installHint') or ''}".rstrip(". ")) from error
+    except (OSError, ValueError, subprocess.TimeoutExpired) as error:  # ValueError: words that no program can be given
+        raise Unauthorized(f"{command}: {error}. {plugin.get('installHint') or ''}".rstrip(". ")) from error
     if done.returncode:
         said = (done.stderr or "").strip() or "no text"
-        raise Unauthorized(f"{_command(plugin)} ended with {done.returncode}: {said}")
+        raise Unauthorized(f"{command} ended with {done.returncode}: {said}")
     return done.stdout
-
-
-def _command(plugin: Body) -> str:
-    if not plugin.get("command"):
-        raise problem("InvalidKubeconfig", "the user's exec has no command", field="user.exec.command")
-    return os.fspath(plugin["command"])
 
 
 def _exec_info(access: Access, plugin: Body, interactive: bool) -> Body:
@@ -131,7 +134,10 @@ def _plugin_status(plugin: Body, output: str) -> Body:
     found, wanted = answer.get("apiVersion"), plugin.get("apiVersion")
     if found != wanted:
         raise Unauthorized(f"{plugin['command']} answered in {found}; the kubeconfig wants {wanted}")
-    return answer.get("status") or {}
+    status = answer.get("status") or {}
+    if not isinstance(status, dict) or not all(isinstance(status.get(name) or "", str) for name in _STATUS):
+        raise Unauthorized(f"{plugin['command']} printed an ExecCredential whose status is no mapping of texts")
+    return status
 
 
 def _time(plugin: Body, text: str | None) -> datetime | None:

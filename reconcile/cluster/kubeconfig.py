@@ -7,20 +7,22 @@ It reads files and contacts nobody. The official client's loader is not used for
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from renderer.errors import Problems, problem
+from reconcile.cluster.entry_rules import RULES, Fault
+from renderer.errors import Problem, Problems, problem
+from renderer.model import path as paths
 from renderer.model.ref import Body
-from renderer.yaml_door import parse
+from renderer.yaml_door import Document, parse
 
 IN_CLUSTER = "in-cluster"
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
-_FILES_OF_CLUSTER = ("certificate-authority",)
-_FILES_OF_USER = ("client-certificate", "client-key", "tokenFile")
+_CERTIFICATE_FILES = ("certificate-authority", "client-certificate", "client-key")
+_REMEDY = "`kubectl config view` shows what kubectl reads"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +30,7 @@ class Access:
     """Which cluster, and as whom. `cluster` and `user` are kubeconfig's own entries, with absolute paths.
 
     `namespace` is the context's, or the pod's own; `default` where neither says. `inside`: we are one of its pods.
+    `file` is where it stands, for messages.
     """
 
     context: str
@@ -36,114 +39,164 @@ class Access:
     cluster: Body
     user: Body = field(repr=False)
     inside: bool = False
+    file: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Entry:
+    """A named entry, and where it stands. `body` has absolute paths, and nothing that is empty."""
+
+    document: Document
+    path: paths.Path
+    body: Body
+
+    def problems(self) -> Iterator[Problem]:
+        """What kubectl would not read either. A file of certificates is not looked at where the data is given."""
+        faults = [*RULES[str(self.path[-1])](self.body)]
+        for name in () if faults else _CERTIFICATE_FILES:
+            if name in self.body and f"{name}-data" not in self.body:
+                faults += _unreadable(name, self.body[name])
+        return (self._problem(fault) for fault in faults)
+
+    def _problem(self, fault: Fault) -> Problem:
+        path = (*self.path, *fault.path)
+        return Problem(
+            reason="InvalidKubeconfig",
+            message=fault.message,
+            file=self.document.file,
+            line=self.document.line_of(path),
+            field=paths.path_name(path),
+            remedy=fault.remedy,
+        )
 
 
 def find_access(
     environ: Mapping[str, str], *, kubeconfig: str = "", context: str = "", service_account: Path = SERVICE_ACCOUNT
 ) -> Access:
     """The access that kubectl would use. Raises `Problems` that name the file."""
-    paths = _paths(environ, kubeconfig)
-    files = [(path, _read(path)) for path in paths if kubeconfig or path.is_file()]
+    places = _places(environ, kubeconfig)
+    files = [_read(path) for path in places if kubeconfig or path.is_file()]
     if not files and not context and environ.get("KUBERNETES_SERVICE_HOST"):
         return _in_cluster(environ, service_account)
     if not files:
         raise problem(
             "NoKubeconfig",
-            f"no kubeconfig was found at {', '.join(map(str, paths))}",
+            f"no kubeconfig was found at {', '.join(map(str, places))}",
             remedy="name one with --kubeconfig or in $KUBECONFIG",
         )
     return _chosen(files, context)
 
 
-def _paths(environ: Mapping[str, str], kubeconfig: str) -> list[Path]:
+def _places(environ: Mapping[str, str], kubeconfig: str) -> list[Path]:
     if kubeconfig:
         return [Path(kubeconfig).expanduser()]
     listed = [Path(path) for path in environ.get("KUBECONFIG", "").split(os.pathsep) if path]
     return listed or [Path(environ.get("HOME") or "~").expanduser() / ".kube" / "config"]
 
 
-def _read(path: Path) -> Body:
+def _read(path: Path) -> Document:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise _invalid(path, f"cannot be read: {error}") from error
-    documents = parse(text, str(path))
-    value = documents[0].value if documents else {}
-    if not isinstance(value, dict):
+    documents = parse(text, str(path)) or parse("{}", str(path))
+    if not isinstance(documents[0].value, dict):
         raise _invalid(path, "is not a mapping")
-    return value
+    return documents[0]
 
 
-def _chosen(files: list[tuple[Path, Body]], wanted: str) -> Access:
-    names = ", ".join(str(path) for path, _ in files)
-    context = wanted or next((str(c) for _, body in files if (c := body.get("current-context"))), "")
+def _chosen(files: list[Document], wanted: str) -> Access:
+    names = ", ".join(document.file for document in files)
+    context = wanted or next((str(c) for document in files if (c := document.value.get("current-context"))), "")
     if not context:
         raise problem("NoContext", f"{names} has no current-context", remedy="name one with --context")
-    chosen = _entry(files, "context", context)
-    cluster = _entry(files, "cluster", str(chosen.get("cluster") or ""), because=f"context {context!r}")
-    user_name = str(chosen.get("user") or "")
-    user = _entry(files, "user", user_name, because=f"context {context!r}") if user_name else {}
-    if not cluster.get("server"):
-        raise problem("InvalidKubeconfig", f"cluster {chosen.get('cluster')!r} has no server", file=names)
+    chosen = _sound(_entry(files, "context", context))
+    cluster = _entry(files, "cluster", chosen.get("cluster") or "", because=f"context {context!r}")
+    users = [_entry(files, "user", name, because=f"context {context!r}")] if (name := chosen.get("user")) else []
+    _sound(cluster, *users)
+    if not cluster.body.get("server"):
+        message = f"cluster {chosen['cluster']!r} has no server"
+        raise problem("InvalidKubeconfig", message, file=names, remedy="add server: https://HOST:PORT")
     return Access(
         context=context,
-        server=str(cluster["server"]).rstrip("/"),
-        namespace=str(chosen.get("namespace") or "default"),
-        cluster=cluster,
-        user=user,
+        server=cluster.body["server"].rstrip("/"),
+        namespace=chosen.get("namespace") or "default",
+        cluster=cluster.body,
+        user=users[0].body if users else {},
+        file=names,
     )
 
 
-def _entry(files: list[tuple[Path, Body]], kind: str, name: str, because: str = "") -> Body:
+def _sound(*entries: _Entry) -> Body:
+    """The first one's body. Raises all that is wrong with any of them."""
+    if found := [item for entry in entries for item in entry.problems()]:
+        raise Problems(found)
+    return entries[0].body
+
+
+def _entry(files: list[Document], kind: str, name: str, because: str = "") -> _Entry:
     """The first file that defines an entry wins, as in kubectl."""
     known: list[str] = []
-    for path, body in files:
-        for entry in _entries(path, body, kind):
+    for document in files:
+        for index, entry in enumerate(_entries(document, kind)):
             if entry.get("name") == name:
-                return _absolute(path, entry.get(kind) or {})
+                body = _absolute(Path(document.file), entry.get(kind) or {})
+                return _Entry(document=document, path=(f"{kind}s", index, kind), body=body)
             known.append(str(entry.get("name")))
     asked_by = f" that {because} names" if because else ""
     raise problem(
         f"NoSuch{kind.capitalize()}",
-        f"{', '.join(str(path) for path, _ in files)}: no {kind} {name!r}{asked_by}",
+        f"{', '.join(document.file for document in files)}: no {kind} {name!r}{asked_by}",
         remedy=f"{kind}s that are there: {', '.join(sorted(set(known))) or 'none'}",
     )
 
 
-def _entries(path: Path, body: Body, kind: str) -> Iterable[Mapping[str, Any]]:
-    entries = body.get(f"{kind}s") or []
+def _entries(document: Document, kind: str) -> Iterable[Mapping[str, Any]]:
+    entries = document.value.get(f"{kind}s") or []
     if not isinstance(entries, list) or not all(
         isinstance(entry, dict) and isinstance(entry.get(kind) or {}, dict) for entry in entries
     ):
-        raise _invalid(path, f"{kind}s is not a list of named entries")
+        raise _invalid(Path(document.file), f"{kind}s is not a list of named entries")
     return entries
 
 
 def _absolute(path: Path, entry: Mapping[str, Any]) -> Body:
-    """Relative paths count from the file that they stand in."""
+    """Relative paths count from the file that they stand in. What is empty counts as left out, as for kubectl."""
     folder = path.absolute().parent
-    files = {key: str(folder / entry[key]) for key in (*_FILES_OF_CLUSTER, *_FILES_OF_USER) if entry.get(key)}
-    plugin = entry.get("exec") or {}
-    if os.sep in (command := str(plugin.get("command") or "")):
-        return {**entry, **files, "exec": {**plugin, "command": str(folder / command)}}
-    return {**entry, **files}
+    body = {key: value for key, value in entry.items() if value not in (None, "")}
+    for key in (*_CERTIFICATE_FILES, "tokenFile"):
+        if isinstance(body.get(key), str):
+            body[key] = str(folder / body[key])
+    plugin = body.get("exec")
+    if isinstance(plugin, dict) and os.sep in (command := str(plugin.get("command") or "")):
+        body["exec"] = {**plugin, "command": str(folder / command)}
+    return body
+
+
+def _unreadable(name: str, path: str) -> Iterator[Fault]:
+    try:
+        Path(path).read_bytes()
+    except OSError as error:
+        remedy = "correct the path, or let whoever runs this read the file"
+        yield Fault(path=(name,), message=f"{path} cannot be read: {error.strerror}", remedy=remedy)
 
 
 def _in_cluster(environ: Mapping[str, str], service_account: Path) -> Access:
     host, port = environ["KUBERNETES_SERVICE_HOST"], environ.get("KUBERNETES_SERVICE_PORT") or "443"
     server = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
-    own = service_account / "namespace"
+    own, authority = service_account / "namespace", str(service_account / "ca.crt")
+    for fault in _unreadable("certificate-authority", authority):
+        remedy = "let the pod have its service account's token: automountServiceAccountToken: true"
+        raise problem("NoServiceAccount", fault.message, remedy=remedy)
     return Access(
         context=IN_CLUSTER,
         server=server,
         namespace=own.read_text(encoding="utf-8").strip() if own.is_file() else "default",
-        cluster={"server": server, "certificate-authority": str(service_account / "ca.crt")},
+        cluster={"server": server, "certificate-authority": authority},
         user={"tokenFile": str(service_account / "token")},
         inside=True,
     )
 
 
 def _invalid(path: Path, message: str) -> Problems:
-    return problem(
-        "InvalidKubeconfig", message, file=str(path), remedy="`kubectl config view` shows what kubectl reads"
-    )
+    return problem("InvalidKubeconfig", message, file=str(path), remedy=_REMEDY)

@@ -29,6 +29,7 @@ from reconcile.cluster.errors import (
     ServerFailed,
     Throttled,
     Unauthorized,
+    Untrusted,
 )
 from reconcile.cluster.permission import Permission, permission
 from renderer.model.ref import Body, Kind, Ref
@@ -43,6 +44,7 @@ _TYPED_FIELD = re.compile(r"(?:\): |\n\s+)\.((?:[^\s\[:]|\[[^\]]*\])+): ([^\n]+)
 _GOT = re.compile(r", got &value\..*")
 _ECHO = re.compile(r'^.*is invalid: patch: Invalid value: ".*": ', re.DOTALL)
 _ANONYMOUS = 'User "system:anonymous"'
+_WANTS_TLS = "Client sent an HTTP request to an HTTPS server"  # Go's net/http, in plain text
 _HELD_BY = re.compile(r'conflict with "([^"]*)"')
 _FIXED = re.compile(r"immutable|not be changed|(may not|cannot) change|updates to \w+ spec for fields other than")
 _PASSING = re.compile(r"etcdserver:|deadline exceeded|connection re(fused|set)|i/o timeout|leader changed|dial tcp|EOF")
@@ -166,6 +168,8 @@ def _gone(call: Call, status: int, body: Body, message: str) -> ClusterError:
 
 def _invalid(call: Call, status: int, body: Body, message: str) -> ClusterError:
     """An answer that is no Status came from something in between, or from the wrong port."""
+    if message.startswith(_WANTS_TLS):
+        return Untrusted("the server's URL begins with http://, and the server speaks https:// only")
     if not body:
         return ServerFailed(message, status)
     causes = _field_causes(body, message)

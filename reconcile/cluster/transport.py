@@ -18,11 +18,13 @@ from kubernetes import config
 from kubernetes.client import ApiClient, ApiException, Configuration
 from urllib3.exceptions import HTTPError, InsecureRequestWarning, SSLError
 
+from reconcile.cluster.certificates import certificate_fault
 from reconcile.cluster.credential import Credential, credential_of, renewable
-from reconcile.cluster.errors import Away, ClusterError, Untrusted
+from reconcile.cluster.errors import Away, ClusterError, Unauthorized, Untrusted
 from reconcile.cluster.exchange import Request
 from reconcile.cluster.kubeconfig import Access
 from reconcile.cluster.proxy import proxy_of
+from reconcile.cluster.wire import as_header, as_header_name
 from renderer.errors import problem
 
 USER_AGENT = "upgradeplan"
@@ -140,8 +142,10 @@ def _api_client(access: Access, credential: Credential, environ: Mapping[str, st
         config.load_kube_config_from_dict(  # type: ignore[no-untyped-call]
             _kubeconfig(access, credential), client_configuration=settings, persist_config=False
         )
-    except (config.ConfigException, ValueError) as error:  # ValueError: data that is not base64
-        raise problem("InvalidKubeconfig", f"context {access.context!r}: {error}") from error
+    except config.ConfigException as error:
+        remedy = "`kubectl config view` shows what kubectl reads"
+        raise problem("InvalidKubeconfig", f"context {access.context!r}: {error}", remedy=remedy) from error
+    _check_certificates(access, settings)
     proxy = proxy_of(access, environ)
     settings.proxy, settings.no_proxy = proxy.url, proxy.exceptions
     if not settings.verify_ssl:  # the kubeconfig says so; kubectl does not repeat it at each request either
@@ -151,25 +155,47 @@ def _api_client(access: Access, credential: Credential, environ: Mapping[str, st
     return api
 
 
+def _check_certificates(access: Access, settings: Configuration) -> None:
+    """Raises `Problems` for a file of the kubeconfig, Unauthorized for what a plugin gave."""
+    found = certificate_fault(settings.ssl_ca_cert, settings.cert_file, settings.key_file)
+    if found is None:
+        return
+    field, message = found
+    own = access.user.keys() & {"client-certificate", "client-certificate-data"}
+    if field != "certificate-authority" and access.user.get("exec") and not own:
+        raise Unauthorized(f"what the plugin gave as {field} {message}")
+    raise problem(
+        "InvalidKubeconfig",
+        f"context {access.context!r}: {field} {message}",
+        file=access.file or None,
+        remedy=f"correct {field} or {field}-data; `openssl x509 -in FILE -noout -text` shows what a certificate holds",
+    )
+
+
 def _kubeconfig(access: Access, credential: Credential) -> dict[str, Any]:
     return {
         "current-context": "it",
         "contexts": [{"name": "it", "context": {"cluster": "it", "user": "it"}}],
         "clusters": [{"name": "it", "cluster": dict(access.cluster)}],
-        "users": [{"name": "it", "user": dict(credential.user)}],
+        "users": [{"name": "it", "user": _as_sent(credential.user)}],
     }
+
+
+def _as_sent(user: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: as_header(value) if key in ("username", "password") else value for key, value in user.items()}
 
 
 def _impersonation(user: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """The headers for `as`, `as-uid`, `as-groups` and `as-user-extra`, which the client's loader passes over."""
     if user.get("as"):
-        yield "Impersonate-User", str(user["as"])
+        yield "Impersonate-User", as_header(user["as"])
     if user.get("as-uid"):
-        yield "Impersonate-Uid", str(user["as-uid"])
+        yield "Impersonate-Uid", as_header(user["as-uid"])
     for group in user.get("as-groups") or ():
-        yield "Impersonate-Group", str(group)
+        yield "Impersonate-Group", as_header(group)
     for key, values in (user.get("as-user-extra") or {}).items():
-        yield from ((f"Impersonate-Extra-{key}", str(value)) for value in values)
+        name = f"Impersonate-Extra-{as_header_name(key)}"
+        yield from ((name, as_header(value)) for value in values or ())
 
 
 def _plain(value: Any) -> Any:

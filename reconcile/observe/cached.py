@@ -167,7 +167,7 @@ class _Watch:
         problem = self.health.problem
         if isinstance(problem, Away):
             raise problem
-        return Unseen(why=problem.problem.message) if problem is not None else None
+        return Unseen(why=problem.problem.message, remedy=problem.problem.remedy) if problem is not None else None
 
     def find(self, ref: Ref) -> Body | None:
         with self._lock:

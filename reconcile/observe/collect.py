@@ -11,12 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from reconcile.observe.facts import MACHINE_PLAN_FIELDS, MACHINE_PLANS
+from reconcile.observe.facts import MACHINE_PLAN_FIELDS, MACHINE_PLANS, Unreadable, unreadable
 from reconcile.observe.readings import Readings
 from reconcile.observe.snapshot import Snapshot, take
 from reconcile.observe.source import Source
 from reconcile.probes.look import CertificateReading, Group, KubeletReading, Reading, Unseen
-from renderer.errors import ExitCode, Problem, Problems
+from renderer.errors import Problem
 from renderer.model.ref import Body, Ref, ref_of
 
 REDACTED = "REDACTED"
@@ -87,18 +87,26 @@ class Collected:
 
 
 def collect(source: Source, readings: Readings, plan: Body | None) -> Collected:
-    """Raises `Problems` with everything that could not be read: half a cluster must not pass for a whole one."""
+    """Raises `Unreadable` with everything that could not be read: half a cluster must not pass for a whole one."""
     refused: list[Problem] = []
     wanted = {**_FILES, **({PLAN: (ref_of(plan),)} if plan else {})}
-    found = {file: _sorted(_read(source, file, items, refused)) for file, items in wanted.items()}
+    found = {file: _sorted(_read(source, items, refused)) for file, items in wanted.items()}
     if refused:
-        raise Problems(refused, ExitCode.CLUSTER)
+        raise Unreadable(refused)
     snapshot = take((_NODES, _API_SERVERS, Reading.KUBELET, Reading.CERTIFICATES), source, readings)
     return Collected(
         files={file: tuple(redacted(body) for body in bodies) for file, bodies in found.items() if bodies},
         facts=_facts(snapshot),
         unread=tuple(_unread(snapshot)),
     )
+
+
+def refusals(source: Source) -> tuple[Problem, ...]:
+    """All of that which cannot be read, but for the plan."""
+    refused: list[Problem] = []
+    for items in _FILES.values():
+        tuple(_read(source, items, refused))
+    return tuple(refused)
 
 
 def redacted(body: Body) -> Body:
@@ -112,19 +120,16 @@ def redacted(body: Body) -> Body:
     return {**rest, "metadata": metadata, **_status(body)}
 
 
-def _read(source: Source, file: str, wanted: Iterable[Group | Ref], refused: list[Problem]) -> Iterator[Body]:
+def _read(source: Source, wanted: Iterable[Group | Ref], refused: list[Problem]) -> Iterator[Body]:
     for item in wanted:
         answer = source.get(item) if isinstance(item, Ref) else source.list(item, _selector(item))
         if isinstance(answer, Unseen):
             what = str(item) if isinstance(item, Ref) else f"{item.kind} objects"
-            refused.append(Problem(reason="Unreadable", message=f"{what} cannot be read: {answer.why}", remedy=_MAY))
+            refused.append(unreadable(what, answer))
         elif isinstance(answer, tuple):
             yield from ({"apiVersion": item.api_version, "kind": item.kind, **body} for body in answer)
         elif answer is not None:
             yield answer
-
-
-_MAY = "collect with an account that may read it"
 
 
 def _selector(group: Group) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from reconcile.observe.source import Source
 from reconcile.probes.look import Group, Unseen
-from renderer.errors import Problem, Problems
+from renderer.errors import ExitCode, Problem, Problems
 from renderer.model.ref import Body, Ref
 
 _HARVESTER = "harvesterhci.io/v1beta1"
@@ -21,20 +21,47 @@ _GROUPS: tuple[tuple[Group, str], ...] = (
 SERVER_VERSION = Ref(api_version=_HARVESTER, kind="Setting", name="server-version")
 
 
+class Unreadable(Problems):
+    """What could not be read, all of it, each with the rule that would grant it."""
+
+    def __init__(self, refused: Iterable[Problem]) -> None:
+        super().__init__(refused, ExitCode.CLUSTER)
+
+
 def gather(source: Source, plan: Body) -> tuple[Body, ...]:
-    """The objects. Raises `Problems` where one of them cannot be read: half a cluster must not be rendered from."""
+    """The objects. Raises `Unreadable`: half a cluster must not be rendered from."""
+    found, refused = _read(source, plan)
+    if refused:
+        raise Unreadable(refused)
+    return found
+
+
+def refusals(source: Source, plan: Body) -> tuple[Problem, ...]:
+    """All of that which cannot be read."""
+    return _read(source, plan)[1]
+
+
+def unreadable(what: str, unseen: Unseen) -> Problem:
+    """`what` in words: `Node objects`, `Setting server-version`."""
+    return Problem(reason="Unreadable", message=f"{what} cannot be read: {unseen.why}", remedy=unseen.remedy)
+
+
+def _read(source: Source, plan: Body) -> tuple[tuple[Body, ...], tuple[Problem, ...]]:
     found: list[Body] = []
+    refused: list[Problem] = []
     for group, fields in _GROUPS:
         items = source.list(group, fields)
         if isinstance(items, Unseen):
-            raise _unread(f"{group.kind} objects", items)
-        found += items
+            refused.append(unreadable(f"{group.kind} objects", items))
+        else:
+            found += items
     for ref in _refs(plan.get("spec") or {}):
         body = source.get(ref)
         if isinstance(body, Unseen):
-            raise _unread(str(ref), body)
-        found += [body] if body is not None else []
-    return tuple(found)
+            refused.append(unreadable(str(ref), body))
+        elif body is not None:
+            found.append(body)
+    return tuple(found), tuple(refused)
 
 
 def _refs(spec: Mapping[str, Any]) -> tuple[Ref, ...]:
@@ -43,7 +70,3 @@ def _refs(spec: Mapping[str, Any]) -> tuple[Ref, ...]:
         return (SERVER_VERSION,)
     wanted = Ref(api_version=_HARVESTER, kind="Version", namespace="harvester-system", name=version)
     return (SERVER_VERSION, wanted)
-
-
-def _unread(what: str, unseen: Unseen) -> Problems:
-    return Problems([Problem(reason="Unreadable", message=f"{what} cannot be read: {unseen.why}")])

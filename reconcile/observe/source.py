@@ -52,7 +52,7 @@ class DirectSource:
             except (NotFound, NoSuchKind):
                 continue
             except COULD_NOT_LOOK as error:
-                return Unseen(why=error.problem.message)
+                return Unseen(why=error.problem.message, remedy=error.problem.remedy)
         return None
 
     def list(self, group: Group, fields: str = "") -> tuple[Body, ...] | Unseen:
@@ -65,7 +65,7 @@ class DirectSource:
             except NoSuchKind:
                 continue
             except COULD_NOT_LOOK as error:
-                return Unseen(why=error.problem.message)
+                return Unseen(why=error.problem.message, remedy=error.problem.remedy)
         return ()
 
     def note(self, body: Body) -> None:

@@ -35,9 +35,11 @@ Need = Ref | Group | Reading
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unseen:
-    """It could not be looked at, and why: `connection refused`, `forbidden: nodes/proxy`."""
+    """It could not be looked at, and why: `connection refused`, `forbidden: nodes/proxy`; and what would help, such as
+    the rule that is missing."""
 
     why: str
+    remedy: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import re
 import shlex
 import sys
 import tempfile
@@ -12,10 +13,13 @@ from importlib.metadata import version
 
 from renderer.files.fetch import shown
 
+_CREDENTIAL = re.compile(r"\b(Bearer|Basic) [^'\"\n]+", re.IGNORECASE)
+"""What follows is masked to the end of the quotes or of the line: rather a word too much than half a token."""
+
 
 def tell(error: Exception, argv: Sequence[str]) -> None:
     """The traceback on stderr, and in a file beside what whoever mends it will ask for."""
-    trace = "".join(traceback.format_exception(error))
+    trace = _CREDENTIAL.sub(r"\1 REDACTED", "".join(traceback.format_exception(error)))
     sys.stderr.write(trace)
     sys.stderr.write(
         f"this is a bug in {_program()}, not in your files: {type(error).__name__}\n"

@@ -7,6 +7,7 @@ import json
 import re
 import stat
 import sys
+import traceback
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -20,10 +21,10 @@ from reconcile.cluster.client import connect
 from reconcile.cluster.credential import credential_of, renewable
 from reconcile.cluster.errors import Unauthorized
 from reconcile.cluster.kubeconfig import Access
-from renderer.errors import Problems
 
 NOW = datetime(2026, 11, 28, 12, 0, tzinfo=UTC)
 A = ref(CONFIG_MAP, "a", "default")
+SECRET = "hunter2-correct-horse"
 V1 = "client.authentication.k8s.io/v1"
 
 
@@ -40,7 +41,7 @@ def plugin(folder: Path, code: str, **settings: Any) -> dict[str, Any]:
     return {"exec": {"apiVersion": V1, "command": str(script), "interactiveMode": "Never", **settings}}
 
 
-def answer(**status: str) -> str:
+def answer(**status: Any) -> str:
     return f"print(json.dumps({ {'apiVersion': V1, 'kind': 'ExecCredential', 'status': status} }))"
 
 
@@ -86,6 +87,12 @@ def test_plugin_gives_a_client_certificate(tmp_path: Path) -> None:
         "client-certificate-data": b"CERT",
         "client-key-data": b"KEY",
     }
+
+
+def test_certificate_of_a_plugin_that_is_none_is_unauthorized(tmp_path: Path) -> None:
+    code = answer(clientCertificateData="CERT", clientKeyData="KEY")
+    with pytest.raises(Unauthorized, match="what the plugin gave as client-certificate holds no certificate"):
+        connect(access_with(plugin(tmp_path, code)), environ={}, now=lambda: NOW)
 
 
 def test_plugin_is_told_what_kubectl_tells_it(tmp_path: Path) -> None:
@@ -143,6 +150,20 @@ FAILURES = {
     "answers in another version": (answer(token="t"), {"apiVersion": "other/v1"}, "the kubeconfig wants other/v1"),
     "gives nothing": (answer(), {}, "neither a token nor a client certificate"),
     "gives no time": (answer(token="t", expirationTimestamp="soon"), {}, "no RFC 3339 time: 'soon'"),
+    "gives a number as the time": (answer(token="t", expirationTimestamp=12), {}, "status is no mapping of texts"),
+    "gives a number as the token": (answer(token=12), {}, "status is no mapping of texts"),
+    "gives no mapping": (
+        f"print(json.dumps({ {'apiVersion': V1, 'kind': 'ExecCredential', 'status': 'x'} }))",
+        {},
+        "status is no mapping of texts",
+    ),
+    "prints bytes that are no text": ("sys.stdout.buffer.write(b'\\xff\\xfe')", {}, "did not print JSON"),
+    "fails in bytes that are no text": (
+        "sys.stderr.buffer.write(b'no \\xff ticket'); sys.exit(1)",
+        {},
+        "ended with 1: no \ufffd ticket",
+    ),
+    "cannot be given its words": ("", {"env": [{"name": "A=B"}]}, "illegal environment variable name"),
     "needs a terminal": (answer(token="t"), {"interactiveMode": "Always"}, "needs a terminal"),
     "is not installed": (
         "",
@@ -163,9 +184,36 @@ def test_plugin_that_fails_is_unauthorized_with_its_words(
     assert re.search(words, caught.value.message)
 
 
-def test_plugin_without_a_command_is_a_bad_kubeconfig() -> None:
-    with pytest.raises(Problems, match=r"user\.exec\.command"):
-        credential_of(access_with({"exec": {"apiVersion": V1}}), {}, NOW)
+def test_plugins_variable_without_a_value_is_empty(tmp_path: Path) -> None:
+    """As for kubectl 1.35."""
+    status = "{'token': repr(os.environ['X'])}"
+    code = f"print(json.dumps({{'apiVersion': {V1!r}, 'kind': 'ExecCredential', 'status': {status}}}))"
+    assert credential_of(access_with(plugin(tmp_path, code, env=[{"name": "X"}])), {}, NOW).user["token"] == "''"
+
+
+BROKEN_TOKENS = {
+    "line end": (f"{SECRET}\nmore", "has a line end or another control character in it"),
+    "control character": (f"{SECRET}\x1b", "has a line end or another control character in it"),
+    "no ASCII": (f"{SECRET}é", "has characters in it that are not ASCII"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN_TOKENS)
+@pytest.mark.parametrize("source", ["file", "plugin"])
+def test_token_that_no_header_can_hold_is_refused_unseen(tmp_path: Path, name: str, source: str) -> None:
+    token, words = BROKEN_TOKENS[name]
+    (tmp_path / "token").write_text(token, encoding="utf-8")
+    user = {"tokenFile": str(tmp_path / "token")} if source == "file" else plugin(tmp_path, answer(token=token))
+    with pytest.raises(Unauthorized, match=words) as caught:
+        credential_of(access_with(user), {}, NOW)
+    assert SECRET not in str(caught.value)
+
+
+def test_token_file_that_is_no_text_is_refused_unseen(tmp_path: Path) -> None:
+    (tmp_path / "token").write_bytes(SECRET.encode() + b"\xff")
+    with pytest.raises(Unauthorized, match="is no text in UTF-8") as caught:
+        credential_of(access_with({"tokenFile": str(tmp_path / "token")}), {}, NOW)
+    assert SECRET not in "".join(traceback.format_exception(caught.value))
 
 
 def test_token_beside_a_plugin_wins(tmp_path: Path) -> None:
@@ -227,9 +275,10 @@ def test_refused_plain_token_is_not_tried_again() -> None:
         assert len(server.seen) == 1
 
 
-def test_basic_credentials_are_sent() -> None:
+@pytest.mark.parametrize("password", ["p", "pässword", "密"])
+def test_basic_credentials_are_sent(password: str) -> None:
     with serving(Reply()) as server:
-        client = connect(access_with({"username": "u", "password": "p"}, server.url), environ={}, now=lambda: NOW)
+        client = connect(access_with({"username": "u", "password": password}, server.url), environ={}, now=lambda: NOW)
         client.get(CONFIG_MAP, A)
     [seen] = server.seen
-    assert seen.header("Authorization") == ["Basic " + base64.b64encode(b"u:p").decode()]
+    assert seen.header("Authorization") == ["Basic " + base64.b64encode(f"u:{password}".encode()).decode()]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import base64
 import os
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import certifi
 import pytest
 import yaml
 
@@ -81,6 +84,7 @@ def test_home_is_looked_at_last(tmp_path: Path) -> None:
 def test_pod_uses_its_service_account(tmp_path: Path, host: str, port: str, server: str) -> None:
     environ = {"HOME": str(tmp_path), "KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": port}
     (tmp_path / "namespace").write_text("harvester-system", encoding="utf-8")
+    (tmp_path / "ca.crt").touch()
     access = find_access(environ, service_account=tmp_path)
     assert access == Access(
         context="in-cluster",
@@ -90,6 +94,12 @@ def test_pod_uses_its_service_account(tmp_path: Path, host: str, port: str, serv
         user={"tokenFile": str(tmp_path / "token")},
         inside=True,
     )
+
+
+def test_pod_without_its_service_account_is_told(tmp_path: Path) -> None:
+    with pytest.raises(Problems, match=r"ca\.crt cannot be read") as caught:
+        find_access({"HOME": str(tmp_path), "KUBERNETES_SERVICE_HOST": "10.53.0.1"}, service_account=tmp_path)
+    assert "automountServiceAccountToken" in str(caught.value)
 
 
 def test_namespace_is_the_contexts(tmp_path: Path) -> None:
@@ -107,6 +117,9 @@ def test_relative_paths_count_from_their_file(tmp_path: Path) -> None:
         "exec": {"command": "./bin/login"},
     }
     cluster = {"server": "https://x", "certificate-authority": "ca.crt"}
+    (tmp_path / "dir").mkdir()
+    for name in ("c.crt", "c.key", "ca.crt"):
+        (tmp_path / "dir" / name).touch()
     file = write(tmp_path / "dir" / "config", kubeconfig("x", current="x", user=user, cluster=cluster))
     access = find_access({}, kubeconfig=str(file))
     assert access.cluster["certificate-authority"] == str(tmp_path / "dir" / "ca.crt")
@@ -169,6 +182,133 @@ BAD: dict[str, tuple[Any, str, str, str]] = {
 }
 
 
+SECRET = "hunter2-correct-horse"
+SERVER = {"server": "https://x.example"}
+LOGIN = {"command": "login"}
+
+FAULTS: dict[str, tuple[Any, Any, str, str]] = {
+    "server that is a number": ({"server": 5}, {}, "cluster.server", "is a number; text is wanted"),
+    "server that is no URL": ({"server": "not a url"}, {}, "cluster.server", "has a blank"),
+    "server without a scheme": ({"server": "x.example:6443"}, {}, "cluster.server", "begins with https:// or http://"),
+    "server of another scheme": ({"server": "ftp://x"}, {}, "cluster.server", "begins with https:// or http://"),
+    "server without a host": ({"server": "https://:6443"}, {}, "cluster.server", "no host can have that name"),
+    "server with a wrong host": ({"server": "https://a..b"}, {}, "cluster.server", "no host can have that name"),
+    "server with a port too high": ({"server": "https://x:99999"}, {}, "cluster.server", "port or its IPv6 address"),
+    "server with no port": ({"server": f"https://x:{SECRET}"}, {}, "cluster.server", "port or its IPv6 address"),
+    "server with a wrong address": ({"server": "https://[::x]"}, {}, "cluster.server", "is no URL"),
+    "proxy that is no URL": ({**SERVER, "proxy-url": "::not a url"}, {}, "cluster.proxy-url", "has a blank"),
+    "proxy of another scheme": (
+        {**SERVER, "proxy-url": f"ftp://me:{SECRET}@x"},
+        {},
+        "cluster.proxy-url",
+        "begins with http:// or https:// or socks5:// or socks5h://",
+    ),
+    "switch that is text": (
+        {**SERVER, "insecure-skip-tls-verify": "false"},
+        {},
+        "cluster.insecure-skip-tls-verify",
+        "is text; true or false is wanted",
+    ),
+    "authority that is no base64": (
+        {**SERVER, "certificate-authority-data": "not base64!"},
+        {},
+        "cluster.certificate-authority-data",
+        "is not base64",
+    ),
+    "authority that is not there": (
+        {**SERVER, "certificate-authority": "/nowhere/ca.crt"},
+        {},
+        "cluster.certificate-authority",
+        "/nowhere/ca.crt cannot be read: No such file or directory",
+    ),
+    "extensions that are no list": ({**SERVER, "extensions": {}}, {}, "cluster.extensions", "a list is wanted"),
+    "extension that is text": ({**SERVER, "extensions": ["x"]}, {}, "cluster.extensions[0]", "a mapping is wanted"),
+    "token that is a number": (SERVER, {"token": 12345}, "user.token", "is a number; text is wanted"),
+    "token with a line end": (SERVER, {"token": f"{SECRET}\n"}, "user.token", "has a line end"),
+    "token that is not ASCII": (SERVER, {"token": f"{SECRET}é"}, "user.token", "not ASCII"),
+    "password that is a list": (SERVER, {"password": [SECRET]}, "user.password", "is a list; text is wanted"),
+    "certificate that is not there": (
+        SERVER,
+        {"client-certificate": "/nowhere/c.crt"},
+        "user.client-certificate",
+        "/nowhere/c.crt cannot be read",
+    ),
+    "token file that is a number": (SERVER, {"tokenFile": 5}, "user.tokenFile", "is a number; text is wanted"),
+    "user to act as with a line end": (SERVER, {"as": "a\nb"}, "user.as", "has a line end"),
+    "group that is a number": (SERVER, {"as-groups": ["a", 5]}, "user.as-groups[1]", "is a number; text is wanted"),
+    "more of the user that is no list": (
+        SERVER,
+        {"as-user-extra": {"k": "v"}},
+        "user.as-user-extra.k",
+        "is text; a list is wanted",
+    ),
+    "plugin that is text": (SERVER, {"exec": "foo"}, "user.exec", "is text; a mapping is wanted"),
+    "plugin without a command": (SERVER, {"exec": {"apiVersion": "v1"}}, "user.exec.command", "is missing"),
+    "plugin with a number": (SERVER, {"exec": {**LOGIN, "args": [5]}}, "user.exec.args[0]", "is a number"),
+    "plugin with nothing": (SERVER, {"exec": {**LOGIN, "args": [None]}}, "user.exec.args[0]", "has no value"),
+    "plugin's variable without a name": (
+        SERVER,
+        {"exec": {**LOGIN, "env": [{"value": "x"}]}},
+        "user.exec.env[0].name",
+        "is missing",
+    ),
+    "plugin's variable that is true": (
+        SERVER,
+        {"exec": {**LOGIN, "env": [{"name": "x", "value": True}]}},
+        "user.exec.env[0].value",
+        "is true or false; text is wanted",
+    ),
+    "plugin of another mode": (
+        SERVER,
+        {"exec": {**LOGIN, "interactiveMode": "Often"}},
+        "user.exec.interactiveMode",
+        "is none of Never, IfAvailable, Always",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_field_that_kubectl_would_not_read_is_named_and_its_value_is_not(tmp_path: Path, name: str) -> None:
+    cluster, user, field, words = FAULTS[name]
+    file = write(tmp_path / "config", kubeconfig("x", current="x", cluster=cluster, user=user))
+    with pytest.raises(Problems) as caught:
+        find_access({}, kubeconfig=str(file))
+    (found,) = caught.value.problems
+    kind = field.split(".")[0]
+    assert (found.reason, found.file, found.field) == ("InvalidKubeconfig", str(file), f"{kind}s[0].{field}")
+    assert words in found.message
+    assert found.line
+    assert found.remedy
+    assert caught.value.exit_code is ExitCode.BAD_INPUT
+    assert not {SECRET, "12345"} & set(re.split(r"[^\w-]", str(found)))
+
+
+def test_all_that_is_wrong_is_said_at_once(tmp_path: Path) -> None:
+    cluster, user = {"server": 5, "proxy-url": 5}, {"token": 5, "as": 5}
+    file = write(tmp_path / "config", kubeconfig("x", current="x", cluster=cluster, user=user))
+    with pytest.raises(Problems) as caught:
+        find_access({}, kubeconfig=str(file))
+    assert [problem.field for problem in caught.value.problems] == [
+        "clusters[0].cluster.proxy-url",
+        "clusters[0].cluster.server",
+        "users[0].user.as",
+        "users[0].user.token",
+    ]
+
+
+def test_what_is_empty_counts_as_left_out(tmp_path: Path) -> None:
+    empty = {"certificate-authority": None, "certificate-authority-data": "", "proxy-url": None}
+    config = kubeconfig("x", current="x", cluster={**SERVER, **empty}, user={"exec": None, "tokenFile": ""})
+    access = find_access({}, kubeconfig=str(write(tmp_path / "config", config)))
+    assert (access.cluster, access.user) == (SERVER, {})
+
+
+def test_a_file_is_not_looked_at_where_its_data_is_given(tmp_path: Path) -> None:
+    cluster = {**SERVER, "certificate-authority": "/nowhere/ca.crt", "certificate-authority-data": "eA=="}
+    file = write(tmp_path / "config", kubeconfig("x", current="x", cluster=cluster))
+    assert find_access({}, kubeconfig=str(file)).server == "https://x.example"
+
+
 @pytest.mark.parametrize("name", BAD)
 def test_bad_file_is_a_clear_error(tmp_path: Path, name: str) -> None:
     config, context, reason, words = BAD[name]
@@ -199,18 +339,36 @@ def test_nothing_at_all_is_a_clear_error(tmp_path: Path) -> None:
         find_access({"HOME": str(tmp_path), "KUBERNETES_SERVICE_HOST": "10.0.0.1"}, context="x")
 
 
+def connected(cluster: Mapping[str, str], user: Mapping[str, str]) -> None:
+    server = {"server": "https://x.example"}
+    access = Access(
+        context="x", server=server["server"], cluster={**server, **cluster}, user=user, file="/home/me/.kube/config"
+    )
+    connect(access, environ={}, now=lambda: datetime(2026, 11, 28, tzinfo=UTC))
+
+
+JUNK = base64.b64encode(b"junk").decode()
+
+
 @pytest.mark.parametrize(
-    ("cluster", "words"),
+    ("cluster", "user", "words"),
     [
-        ({"certificate-authority": "/nowhere/ca.crt"}, "File does not exist: /nowhere/ca.crt"),
-        ({"certificate-authority-data": "not base64"}, "context 'x'"),
+        ({"certificate-authority-data": JUNK}, {}, "certificate-authority holds no certificate in PEM form"),
+        ({}, {"client-certificate-data": JUNK, "client-key-data": JUNK}, "client-certificate holds no certificate"),
+        ({}, {"client-certificate": certifi.where()}, "client-key is missing; there is a client-certificate"),
+        ({}, {"client-key-data": JUNK}, "client-certificate is missing; there is a client-key"),
+        ({}, {"client-certificate": certifi.where(), "client-key-data": JUNK}, "client-key holds no unencrypted key"),
     ],
 )
-def test_certificate_that_cannot_be_read_is_a_clear_error(cluster: Mapping[str, str], words: str) -> None:
-    access = Access(context="x", server="https://x", cluster={"server": "https://x", **cluster}, user={})
+def test_certificate_that_is_none_is_a_clear_error(
+    cluster: Mapping[str, str], user: Mapping[str, str], words: str
+) -> None:
     with pytest.raises(Problems, match=words) as caught:
-        connect(access, environ={}, now=lambda: datetime(2026, 11, 28, tzinfo=UTC))
-    assert caught.value.problems[0].reason == "InvalidKubeconfig"
+        connected(cluster, user)
+    (found,) = caught.value.problems
+    assert (found.reason, found.file) == ("InvalidKubeconfig", "/home/me/.kube/config")
+    assert found.remedy
+    assert caught.value.exit_code is ExitCode.BAD_INPUT
 
 
 @pytest.mark.parametrize(
@@ -229,8 +387,17 @@ def test_certificate_that_cannot_be_read_is_a_clear_error(cluster: Mapping[str, 
         ("https://localhost:6443", {"HTTPS_PROXY": "http://p:1"}, Proxy()),
         ("https://127.0.0.1:6443", {"HTTPS_PROXY": "http://p:1"}, Proxy()),
         ("https://[::1]:6443", {"HTTPS_PROXY": "http://p:1"}, Proxy()),
+        ("https://c.example", {"HTTPS_PROXY": "socks5://p:1"}, Proxy(url="socks5h://p:1")),
         ("https://c.example", {}, Proxy()),
     ],
 )
 def test_proxy_follows_the_rules_of_go(server: str, environ: Mapping[str, str], proxy: Proxy) -> None:
     assert proxy_of(Access(context="x", server=server, cluster={"server": server}, user={}), environ) == proxy
+
+
+@pytest.mark.parametrize("url", ["::not a url", "ftp://p:1", "http://p:99999", "p:x"])
+def test_proxy_of_the_environment_that_is_no_url_is_a_clear_error(url: str) -> None:
+    access = Access(context="x", server="https://c.example", cluster={}, user={})
+    with pytest.raises(Problems, match=r"^\$https_proxy is no URL") as caught:
+        proxy_of(access, {"https_proxy": url})
+    assert caught.value.problems[0].reason == "InvalidProxy"

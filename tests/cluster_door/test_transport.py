@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+from contextlib import suppress
 
 import pytest
 
@@ -103,9 +104,54 @@ def test_impersonation_headers_are_sent() -> None:
     assert seen.header("Impersonate-Extra-k") == ["v", "w"]
 
 
+def test_impersonation_is_sent_as_gos_client_sends_it() -> None:
+    """UTF-8, and no character in a name that a name cannot have."""
+    user = {"token": "t", "as": "密", "as-user-extra": {"a/b%é": ["v"], "none": None}}
+    with serving(Reply()) as server:
+        connect(access_to(server.url, user), environ={}, now=lambda: NOW).get(CONFIG_MAP, A)
+    [seen] = server.seen
+    assert seen.header("Impersonate-User") == ["密".encode().decode("latin-1")]
+    assert seen.header("Impersonate-Extra-a%2Fb%25%C3%A9") == ["v"]
+
+
 def test_proxy_of_the_kubeconfig_is_used_even_where_the_environment_excepts_the_server() -> None:
     with serving(Reply()) as proxy:
         url = "http://cluster.example:6443"
         access = Access(context="x", server=url, cluster={"server": url, "proxy-url": proxy.url}, user={"token": "t"})
         connect(access, environ={"NO_PROXY": "*"}, now=lambda: NOW).get(CONFIG_MAP, A)
         assert len(proxy.seen) == 1
+
+
+def test_socks_proxy_carries_the_request_and_looks_the_name_up() -> None:
+    closing = Reply(headers=[("Connection", "close")])
+    with serving(closing) as server, socket.create_server(("127.0.0.1", 0)) as listener:
+        asked: list[bytes] = []
+        thread = threading.Thread(target=_socks, args=(listener, server.server_port, asked), daemon=True)
+        thread.start()
+        url, proxy = "http://cluster.example:6443", f"socks5://127.0.0.1:{listener.getsockname()[1]}"
+        access = Access(context="x", server=url, cluster={"server": url, "proxy-url": proxy}, user={"token": "t"})
+        connect(access, environ={}, now=lambda: NOW).get(CONFIG_MAP, A)
+        assert len(server.seen) == 1
+    assert asked == [b"cluster.example"]
+    thread.join()
+
+
+def _socks(listener: socket.socket, port: int, asked: list[bytes]) -> None:
+    """One connection through a SOCKS5 proxy, which always goes to `port` (RFC 1928)."""
+    client, _ = listener.accept()
+    with client, socket.create_connection(("127.0.0.1", port)) as server:
+        client.recv(64)
+        client.sendall(b"\x05\x00")
+        asked.append(client.recv(512)[5:-2])  # version, command, zero, kind, length, then the name and the port
+        client.sendall(b"\x05\x00\x00\x01" + bytes(6))
+        back = threading.Thread(target=_pass_on, args=(server, client), daemon=True)
+        back.start()
+        _pass_on(client, server)
+        back.join()
+
+
+def _pass_on(source: socket.socket, target: socket.socket) -> None:
+    while data := source.recv(65536):
+        target.sendall(data)
+    with suppress(OSError):
+        target.shutdown(socket.SHUT_WR)

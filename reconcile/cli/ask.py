@@ -1,0 +1,32 @@
+"""What is asked before anything is changed. Who ends the question changes nothing, and that is no bug of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import click
+
+from renderer.errors import ExitCode, problem
+
+Answer = TypeVar("Answer")
+
+
+def typed(question: str) -> str:
+    """What is typed. Raises `Problems` at the end of the input, KeyboardInterrupt at Ctrl-C; so does `agreed`."""
+    return str(_answer(lambda: click.prompt(question)))
+
+
+def agreed(question: str) -> bool:
+    return _answer(lambda: click.confirm(question, default=False))
+
+
+def _answer(ask: Callable[[], Answer]) -> Answer:
+    try:
+        return ask()
+    except click.Abort as end:
+        click.echo("\nnothing was changed", err=True)
+        if isinstance(end.__context__, KeyboardInterrupt):  # click makes one of both
+            raise KeyboardInterrupt from None
+        message = "the input ended before there was an answer"
+        raise problem("NotConfirmed", message, remedy="answer, or add --yes", exit_code=ExitCode.NO) from None

@@ -1,0 +1,61 @@
+"""What may be sent: whole URLs and whole header values. Of a text that may not it says why, and never shows it: it may
+be a token, or have a password in it."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Sequence
+from urllib.parse import quote, urlsplit
+
+_NOT_IN_URL = re.compile(r"[^\x21-\x7e]")
+_NOT_IN_HEADER = re.compile(r"[\x00-\x1f\x7f]")
+_LABEL = r"[A-Za-z0-9_-]{1,63}"
+_NAME = re.compile(rf"{_LABEL}(\.{_LABEL})*\.?")
+_TOKEN_MARKS = "!#$&'*+-.^_`|~"  # noqa: S105 - RFC 9110, 5.6.2, without the % that escapes
+
+
+def url_fault(text: str, schemes: Sequence[str]) -> str | None:
+    """Why this is no absolute URL of one of the schemes; None where it is one."""
+    if _NOT_IN_URL.search(text):
+        return "is no URL: it has a blank or another character that no URL has"
+    scheme, _, rest = text.partition("://")
+    if not rest or scheme.lower() not in schemes:
+        return f"is no URL that begins with {' or '.join(f'{name}://' for name in schemes)}"
+    try:
+        url = urlsplit(text)
+        _ = url.port  # raises where it is no number below 65536
+    except ValueError:
+        return "is no URL: its port or its IPv6 address is wrong"
+    return None if _is_host(url.hostname or "") else "is no URL: no host can have that name"
+
+
+def token_fault(text: str) -> str | None:
+    """Why this cannot be sent as a bearer token."""
+    if _NOT_IN_HEADER.search(text):
+        return "has a line end or another control character in it"
+    return None if text.isascii() else "has characters in it that are not ASCII"
+
+
+def header_fault(text: str) -> str | None:
+    """Why this cannot be the value of a header."""
+    return "has a line end or another control character in it" if _NOT_IN_HEADER.search(text) else None
+
+
+def as_header(text: str) -> str:
+    """A text whose Latin-1 bytes, which the HTTP library sends, are its UTF-8 bytes, which Go's sends."""
+    return text.encode().decode("latin-1")
+
+
+def as_header_name(text: str) -> str:
+    """Escaped as client-go escapes the keys of `as-user-extra`."""
+    return quote(text, safe=_TOKEN_MARKS)
+
+
+def _is_host(host: str) -> bool:
+    if ":" not in host:
+        return bool(_NAME.fullmatch(host))
+    try:
+        return bool(ipaddress.ip_address(host))
+    except ValueError:
+        return False
