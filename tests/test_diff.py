@@ -523,6 +523,11 @@ def test_a_mapping_that_held_noise_only_goes_with_it() -> None:
     assert masked(body, RULES) == {"apiVersion": "v1", "kind": "X", "metadata": {"name": "it"}}
 
 
+def test_copies_in_annotations_are_left_out_whatever_the_rules_say() -> None:
+    body = {"kind": "X", "metadata": {"annotations": {"a": "b", "objectset.rio.cattle.io/applied": "H4sI"}}}
+    assert masked(body, rules_from({})) == {"kind": "X", "metadata": {"annotations": {"a": "b"}}}
+
+
 def test_masking_changes_no_object_in_place() -> None:
     body = {"apiVersion": "v1", "kind": "X", "metadata": {"name": "it", "uid": "1"}}
     masked(body, RULES)

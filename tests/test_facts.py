@@ -113,7 +113,11 @@ SECRETIVE: list[Body] = [
         "metadata": {
             "name": "custom-1-machine-plan",
             "namespace": "fleet-local",
-            "annotations": {"kubectl.kubernetes.io/last-applied-configuration": PASSWORD},
+            "annotations": {
+                "kubectl.kubernetes.io/last-applied-configuration": PASSWORD,
+                "objectset.rio.cattle.io/applied": PASSWORD,
+                "rke2.io/node-args": PASSWORD,
+            },
         },
         "type": "rke.cattle.io/machine-plan",
         "data": {"plan": ENCODED},

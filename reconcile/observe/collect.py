@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from reconcile.objects import COPIES
 from reconcile.observe.facts import MACHINE_PLAN_FIELDS, MACHINE_PLANS
 from reconcile.observe.readings import Readings
 from reconcile.observe.snapshot import Snapshot, take
@@ -73,8 +74,6 @@ _SECRET_FIELDS = {
     "valuesContent",
     "agentEnvVars",
 }
-_FOREIGN = {"kubectl.kubernetes.io/last-applied-configuration", "rke2.io/node-args", "rke2.io/node-env"}
-"""Annotations that repeat whole objects or command lines."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +106,7 @@ def redacted(body: Body) -> Body:
         body = {key: body[key] for key in ("apiVersion", "kind", "metadata", "type") if key in body}
     metadata = {key: value for key, value in (body.get("metadata") or {}).items() if key != "managedFields"}
     if annotations := metadata.get("annotations"):
-        metadata["annotations"] = {key: value for key, value in annotations.items() if key not in _FOREIGN}
+        metadata["annotations"] = {key: value for key, value in annotations.items() if key not in COPIES}
     rest = {key: _hidden(value) for key, value in body.items() if key not in ("metadata", "status")}
     return {**rest, "metadata": metadata, **_status(body)}
 
