@@ -9,10 +9,11 @@ import json
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path as File
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -26,7 +27,7 @@ from reconcile.act.dry_run import try_phase
 from reconcile.act.schemas import packaged_schemas
 from reconcile.borrow.loan import Loan
 from reconcile.diff import document, text
-from reconcile.diff.build import diff_of
+from reconcile.diff.build import Tried, diffs_of
 from reconcile.diff.entry import Change, Diff, Entry, Untried
 from reconcile.diff.explain import explained
 from reconcile.diff.redact import Redactor
@@ -82,7 +83,7 @@ def test_phase(case: File) -> None:
     told = f"{text.table(found)}\n{text.details(found)}exit code {found.exit_code()}\n"
     assert told == (case / "expected.txt").read_text(encoding="utf-8")
     assert writes == 0
-    answer = json.loads(json.dumps(document.to_json(found)))
+    answer = json.loads(json.dumps(document.to_json("up", [found])))
     assert document_problems(without_lines(answer, "diff"), "diff") == []
     for secret in declared.get("secrets", ()):
         assert secret not in told
@@ -112,8 +113,14 @@ def diffed(case: Mapping[str, Any]) -> tuple[Diff, int]:
         loans=[Loan.from_status({**item, "taken": "2026-11-28T09:00:00Z"}) for item in case.get("loans", ())],
     )
     words = {manifest.file: case["waitsFor"] for manifest in phase.manifests() if "waitsFor" in case}
-    found = diff_of("up", phase, trials, rules=RULES, schemas=SCHEMAS, waits_for=words)
-    return found, len(client.log.writes)
+    return diff_of(phase, trials, words), len(client.log.writes)
+
+
+def diff_of(phase: RenderedPhase, trials: Iterable[Trial], waits_for: Mapping[str, str] = MappingProxyType({})) -> Diff:
+    """The diff of a phase alone."""
+    tried = Tried(phase=phase, trials=tuple(trials), waits_for=waits_for)
+    (found,) = diffs_of("up", [tried], rules=RULES, schemas=SCHEMAS)
+    return found
 
 
 def phase_of(case: Mapping[str, Any]) -> RenderedPhase:
@@ -212,9 +219,10 @@ def test_json_tells_absent_from_null_and_empty() -> None:
         Change(field="b", before="", after=ABSENT),
         Change(field="c", before=None, after=[]),
     )
-    told = document.to_json(Diff(plan="up", phase="P", entries=(entry(Operation.CHANGE, changes=fields),)))
+    (told,) = document.to_json("up", [Diff(plan="up", phase="P", entries=(entry(Operation.CHANGE, changes=fields),))])[
+        "phases"
+    ]
     assert told == {
-        "plan": "up",
         "phase": "P",
         "changes": True,
         "summary": {"change": 1},
@@ -255,11 +263,39 @@ def test_warnings_and_refusals_of_secrets_are_told_without_values() -> None:
         warnings=("hunter22 is weak",),
     )
 
-    (told,) = diff_of("up", phase_of({"steps": []}), [trial], rules=RULES, schemas=SCHEMAS).entries
+    (told,) = diff_of(phase_of({"steps": []}), [trial]).entries
 
     assert told.problem is not None
     assert told.problem.message == 'data.a: must not be "*** (1)"; data.b: no'
     assert told.warnings == ("*** (1) is weak",)
+
+
+def tried_secret(phase: str, warnings: tuple[str, ...] = (), **data: str) -> Tried:
+    body = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "it"}, "stringData": data}
+    trial = Trial(
+        step=f"{phase}/S",
+        manifest=made(body, Owned(file="it.yaml.j2")),
+        operation=Operation.CREATE,
+        after=body,
+        warnings=warnings,
+    )
+    whole = phase_of({"steps": []})
+    return Tried(phase=replace(whole, phase=replace(whole.phase, name=phase)), trials=(trial,), waits_for={})
+
+
+def test_secrets_have_their_numbers_and_are_hidden_in_all_phases_of_a_run() -> None:
+    phases = (
+        tried_secret("First", ("gamma is weak",), s1="alpha", s2="beta"),
+        tried_secret("Second", ("alpha is weak",), s3="beta"),
+        tried_secret("Third", s4="gamma"),
+    )
+    entries = [item.entries[0] for item in diffs_of("up", phases, rules=RULES, schemas=SCHEMAS)]
+    assert [(entry.after or {})["stringData"] for entry in entries] == [
+        {"s1": "*** (1)", "s2": "*** (2)"},
+        {"s3": "*** (2)"},
+        {"s4": "*** (3)"},
+    ]
+    assert [entry.warnings for entry in entries] == [("*** (3) is weak",), ("*** (1) is weak",), ()]
 
 
 @pytest.mark.parametrize(
@@ -271,7 +307,7 @@ def test_warnings_and_refusals_of_secrets_are_told_without_values() -> None:
 )
 def test_a_phase_that_is_not_tried_as_a_whole_says_why(parts: Any, told: Untried) -> None:
     phase = replace(phase_of({"steps": []}), **parts)
-    assert diff_of("up", phase, (), rules=RULES, schemas=SCHEMAS).untried == (told,)
+    assert diff_of(phase, ()).untried == (told,)
 
 
 # ------------------------------------------------------------------------------------------------------------- walk
@@ -609,10 +645,7 @@ def test_the_same_example_twice_is_the_same_text() -> None:
     plan, writer, _ = on_example()
     phase = next(phase for phase in plan.phases if phase.phase.name == "NodeUpgrade")
     words = waits_of(phase)
-    tables = [
-        text.table(diff_of(plan.plan, phase, try_phase(writer, phase), rules=RULES, schemas=SCHEMAS, waits_for=words))
-        for _ in range(2)
-    ]
+    tables = [text.table(diff_of(phase, try_phase(writer, phase), words)) for _ in range(2)]
     assert tables[0] == tables[1]
     assert "NodeUpgrade/SingleNode on 3 nodes: skipped, with several nodes Rancher sets the pace" in tables[0]
     assert "pre-drain-charlie-1-tink-system is ready" in tables[0]

@@ -26,6 +26,10 @@ class Redactor:
         self._numbers: dict[bytes, int] = {}
         self._texts: dict[str, str] = {}
 
+    def learn(self, body: Body) -> None:
+        """Its values get their numbers, and texts are freed of them from now on."""
+        self._secrets(body)
+
     def pair(self, before: Body, after: Body) -> tuple[Body, Body]:
         """Both sides of one comparison."""
         old, new = self._secrets(before), self._secrets(after)
