@@ -6,7 +6,7 @@ misshapen is absent, never an error. Whether an object is ready is not decided h
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,12 +57,11 @@ def condition(body: Body, type_: str) -> Condition | None:
 
 
 def conditions(body: Body) -> Iterator[Condition]:
-    entries = _status(body).get("conditions")
-    for entry in entries if isinstance(entries, (list, tuple)) else ():
+    for entry in items(_status(body).get("conditions")):
         if isinstance(entry, Mapping) and entry.get("type"):
             yield Condition(
                 type=str(entry["type"]),
-                status=str(entry.get("status") or "Unknown"),
+                status=status if isinstance(status := entry.get("status"), str) and status else "Unknown",
                 reason=str(entry.get("reason") or ""),
                 message=str(entry.get("message") or ""),
                 observed_generation=_number(entry.get("observedGeneration")),
@@ -109,6 +108,11 @@ def node_name(body: Body) -> str:
     spec = _mapping(body.get("spec"))
     template = _mapping(_mapping(spec.get("template")).get("spec"))
     return str(spec.get("nodeName") or template.get("nodeName") or "")
+
+
+def items(value: Any) -> Sequence[Any]:
+    """The items of a list; none of anything else."""
+    return value if isinstance(value, (list, tuple)) else ()
 
 
 def _metadata(body: Body) -> Mapping[str, Any]:

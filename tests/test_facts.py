@@ -22,7 +22,7 @@ from reconcile.observe.collect import NAMES, Collected, collect, redacted
 from reconcile.observe.readings import Readings
 from reconcile.observe.redact import REDACTED, hidden
 from reconcile.observe.source import DirectSource
-from reconcile.probes.look import Group, Unseen
+from reconcile.probes.look import CertificateReading, Group, Unseen
 from reconcile.rehearsal.clock import SimulatedClock
 from reconcile.rehearsal.cluster import EmbeddedCluster
 from renderer.cli.program import run
@@ -328,6 +328,25 @@ def test_readings_that_nobody_gives_are_named() -> None:
     assert collected.facts == {}
     assert "certificate at 192.0.2.11: nobody answers" in collected.unread
     assert any(text.startswith("kubelet of charlie-1-tink-system: ") for text in collected.unread)
+
+
+@pytest.mark.parametrize(
+    "wrong", [None, 5, "x", [None], [5], ["x"], [{"addresses": 5}], [{"addresses": [5, None]}]], ids=str
+)
+def test_only_addresses_are_dialled(wrong: object) -> None:
+    slices = [
+        {"endpoints": wrong, "ports": wrong},
+        {"endpoints": [{"addresses": ["192.0.2.1"]}], "ports": [{"port": 1}]},
+    ]
+    dialled = []
+
+    def dial(address: str, port: int) -> datetime:
+        dialled.append((address, port))
+        return START
+
+    found = Readings(embedded().client(), KINDS, lambda: START, dial).certificates(slices)
+    assert found == {"192.0.2.1": CertificateReading(not_after=START)}
+    assert dialled == [("192.0.2.1", 1)]
 
 
 def test_a_folder_with_anything_else_in_it_is_refused(tmp_path: Path) -> None:
