@@ -9,8 +9,8 @@ import json
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path as File
 from types import MappingProxyType
@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 import yaml
+from controlplane.cluster import ControlPlane
 from rendering import inputs_of_example, render_example
 
 from reconcile.act.applied import Outcome
@@ -25,7 +26,11 @@ from reconcile.act.apply import Writer, short_digest
 from reconcile.act.belonging import Plan
 from reconcile.act.dry_run import try_phase
 from reconcile.act.schemas import packaged_schemas
+from reconcile.actors.seeding import seed
 from reconcile.borrow.loan import Loan
+from reconcile.cluster.client import connect
+from reconcile.cluster.kubeconfig import find_access
+from reconcile.cluster.protocol import Cluster
 from reconcile.diff import document, text
 from reconcile.diff.build import Tried, diffs_of
 from reconcile.diff.entry import Change, Diff, Entry, Untried
@@ -38,7 +43,6 @@ from reconcile.diff.values import same, satisfies
 from reconcile.diff.waits import waits_of
 from reconcile.diff.walk import FieldChange, changes, steps_text, unmet
 from reconcile.rehearsal.access import Rbac
-from reconcile.rehearsal.client import EmbeddedClient
 from reconcile.rehearsal.clock import SimulatedClock
 from reconcile.rehearsal.cluster import EmbeddedCluster
 from renderer.catalog.declare import step_from
@@ -597,55 +601,92 @@ def test_an_unknown_place_has_atomic_lists() -> None:
 # ---------------------------------------------------------------------------------------------------- a whole example
 
 
-def on_example() -> tuple[RenderedPlan, Writer, EmbeddedClient]:
-    """The three-node example and its cluster."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """The three-node example and its cluster. `asked` says what was asked of the server since the last call: how often
+    to read, to try and to write."""
+
+    plan: RenderedPlan
+    writer: Writer
+    asked: Callable[[], Mapping[str, int]]
+
+
+@pytest.fixture(params=["embedded", pytest.param("real", marks=pytest.mark.controlplane)])
+def site(request: pytest.FixtureRequest) -> Site:
+    return embedded_site() if request.param == "embedded" else real_site(request.getfixturevalue("wiped_control_plane"))
+
+
+def embedded_site() -> Site:
+    client = EmbeddedCluster(SimulatedClock(START)).client()
+
+    def asked() -> Mapping[str, int]:
+        found = Counter(_sort(request.verb, dry_run=request.dry_run) for request in client.log.requests)
+        client.log.clear()
+        return found
+
+    return site_on(client, asked)
+
+
+def real_site(plane: ControlPlane) -> Site:
+    mark = 0
+
+    def asked() -> Mapping[str, int]:
+        nonlocal mark
+        events = plane.audit(since=mark, user="admin")
+        mark = plane.audit_mark()
+        return Counter(_sort(event.verb, dry_run="dryRun" in event.uri) for event in events)
+
+    access = find_access({}, kubeconfig=str(plane.kubeconfig))
+    return site_on(connect(access, environ={}, now=lambda: datetime.now(UTC)), asked)
+
+
+def site_on(cluster: Cluster, asked: Callable[[], Mapping[str, int]]) -> Site:
     inputs, rendered = inputs_of_example("three-node"), render_example("three-node")
     assert inputs.plan is not None
-    whole = EmbeddedCluster(SimulatedClock(START))
-    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "cattle-system"}}
-    whole.seed((namespace, inputs.plan.body, *(source.body for source in inputs.objects)))
-    client = whole.client()
-    plan = Plan.of(client.get(KINDS.row(PLAN["apiVersion"], "UpgradePlan").kind, ref_of(inputs.plan.body)).body)
-    client.log.clear()
-    return rendered.plan, Writer(cluster=client, kinds=KINDS, schemas=SCHEMAS, plan=plan), client
+    seed(cluster, [inputs.plan.body, *(source.body for source in inputs.objects)], KINDS)
+    plan = Plan.of(cluster.get(KINDS.row(PLAN["apiVersion"], "UpgradePlan").kind, ref_of(inputs.plan.body)).body)
+    asked()
+    writer = Writer(cluster=cluster, kinds=KINDS, schemas=SCHEMAS, plan=plan)
+    return Site(plan=rendered.plan, writer=writer, asked=asked)
 
 
-def test_a_diff_reads_each_object_once_and_tries_it_once() -> None:
-    plan, writer, client = on_example()
-    tried = [trial for phase in plan.phases for trial in try_phase(writer, phase)]
+def _sort(verb: str, *, dry_run: bool) -> str:
+    return "read" if verb in ("get", "list", "watch") else "try" if dry_run else "write"
+
+
+def test_a_diff_reads_each_object_once_and_tries_it_once(site: Site) -> None:
+    tried = [trial for phase in site.plan.phases for trial in try_phase(site.writer, phase)]
     counts = Counter(trial.operation for trial in tried)
-    asked = Counter((request.verb, request.dry_run) for request in client.log.requests)
 
     assert counts[Operation.REFUSED] == 0
+    asked = site.asked()
     assert asked == {
-        ("get", False): len(tried) - counts[Operation.PENDING],
-        ("apply", True): counts[Operation.CREATE],
-        ("patch", True): counts[Operation.BORROW],
+        "read": len(tried) - counts[Operation.PENDING],
+        "try": counts[Operation.CREATE] + counts[Operation.BORROW],
     }
-    assert len(client.log.requests) == 47
-    assert client.log.writes == ()
+    assert sum(asked.values()) == 47
 
 
-def test_a_first_apply_is_one_write_an_object_and_a_second_none() -> None:
-    plan, writer, client = on_example()
-    owned = [m for phase in plan.phases for step in phase.steps for m in step.manifests if not m.borrowed]
+def test_a_first_apply_is_one_write_an_object_and_a_second_none(site: Site) -> None:
+    owned = [m for phase in site.plan.phases for step in phase.steps for m in step.manifests if not m.borrowed]
 
-    first = [writer.own(manifest, None) for manifest in owned]
+    first = [site.writer.own(manifest, None) for manifest in owned]
     assert {applied.outcome for applied in first} == {Outcome.CREATED}
-    assert len(client.log.requests) == len(client.log.writes) == len(owned) == 16
+    assert site.asked() == {"write": len(owned)} == {"write": 16}
 
-    client.log.clear()
-    again = [writer.own(m, done.body, recorded=short_digest(m.digest)) for m, done in zip(owned, first, strict=True)]
+    again = [
+        site.writer.own(m, done.body, recorded=short_digest(m.digest)) for m, done in zip(owned, first, strict=True)
+    ]
     assert {applied.outcome for applied in again} == {Outcome.UNCHANGED}
-    assert client.log.requests == ()
+    assert site.asked() == {}
 
 
 def test_the_same_example_twice_is_the_same_text() -> None:
     """Numbers, orders and words depend on nothing but what is there."""
-    plan, writer, _ = on_example()
-    phase = next(phase for phase in plan.phases if phase.phase.name == "NodeUpgrade")
+    site = embedded_site()
+    phase = next(phase for phase in site.plan.phases if phase.phase.name == "NodeUpgrade")
     words = waits_of(phase)
-    tables = [text.table(diff_of(phase, try_phase(writer, phase), words)) for _ in range(2)]
+    tables = [text.table(diff_of(phase, try_phase(site.writer, phase), words)) for _ in range(2)]
     assert tables[0] == tables[1]
     assert "NodeUpgrade/SingleNode on 3 nodes: skipped, with several nodes Rancher sets the pace" in tables[0]
     assert "pre-drain-charlie-1-tink-system is ready" in tables[0]
