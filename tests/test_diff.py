@@ -546,6 +546,12 @@ def test_a_text_is_freed_of_what_was_hidden_but_for_the_shortest() -> None:
     assert redactor.text(said) == "*** (1) *** (4) *** (1) xyz *** (3)"
 
 
+def test_a_text_is_freed_of_what_a_server_has_encoded() -> None:
+    redactor = Redactor(RULES.secret)
+    redactor.learn({"apiVersion": "v1", "kind": "Secret", "stringData": {"a": "hunter22"}})
+    assert redactor.text("aHVudGVyMjI= is no number") == "*** (1) is no number"
+
+
 def test_what_is_the_same_written_otherwise_has_the_same_number() -> None:
     rules = rules_from({"redact": [{"paths": ['a["*"]']}]})
     body = {"kind": "X", "a": [{"x": 1, "y": 2}, {"y": 2, "x": 1}]}

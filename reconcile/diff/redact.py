@@ -76,7 +76,7 @@ class Redactor:
         content = _content(path, value)
         number = self._numbers.setdefault(content, len(self._numbers) + 1)
         mark = f"*** ({number})"
-        for text in (str(value), content.decode(errors="ignore")):
+        for text in (str(value), content.decode(errors="ignore"), base64.b64encode(content).decode()):
             if len(text) >= _SHORTEST:
                 self._texts[text] = mark
         return mark
