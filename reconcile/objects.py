@@ -6,7 +6,7 @@ misshapen is absent, never an error. Whether an object is ready is not decided h
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,20 @@ PLAN_LABEL = "management.harvesterhci.io/upgrade-plan"
 
 NODE_LABEL = "management.harvesterhci.io/node"
 """Names the node on an object that was made for one."""
+
+COPIES = (
+    "banzaicloud.com/last-applied",  # the operator of rancher-logging
+    "cluster.x-k8s.io/conversion-data",  # Cluster API
+    "k3s.io/node-args",
+    "k3s.io/node-env",
+    "kubectl.kubernetes.io/last-applied-configuration",
+    "longhorn.io/last-applied-configmap",
+    "objectset.rio.cattle.io/applied",  # wrangler, with which Rancher, Fleet and RKE2 apply; gzip in base64
+    "operator.cdi.kubevirt.io/lastAppliedConfiguration",
+    "rke2.io/node-args",
+    "rke2.io/node-env",
+)
+"""Annotations that repeat a whole object or command line, and so whatever is secret in it. Never shown, never kept."""
 
 _STATUS_OF_ANOTHER = {("management.cattle.io", "ManagedChart")}
 """Kinds whose status is a copy of another object's, so that its observedGeneration is not about their own generation:
@@ -43,12 +57,11 @@ def condition(body: Body, type_: str) -> Condition | None:
 
 
 def conditions(body: Body) -> Iterator[Condition]:
-    entries = _status(body).get("conditions")
-    for entry in entries if isinstance(entries, (list, tuple)) else ():
+    for entry in items(_status(body).get("conditions")):
         if isinstance(entry, Mapping) and entry.get("type"):
             yield Condition(
                 type=str(entry["type"]),
-                status=str(entry.get("status") or "Unknown"),
+                status=status if isinstance(status := entry.get("status"), str) and status else "Unknown",
                 reason=str(entry.get("reason") or ""),
                 message=str(entry.get("message") or ""),
                 observed_generation=_number(entry.get("observedGeneration")),
@@ -95,6 +108,11 @@ def node_name(body: Body) -> str:
     spec = _mapping(body.get("spec"))
     template = _mapping(_mapping(spec.get("template")).get("spec"))
     return str(spec.get("nodeName") or template.get("nodeName") or "")
+
+
+def items(value: Any) -> Sequence[Any]:
+    """The items of a list; none of anything else."""
+    return value if isinstance(value, (list, tuple)) else ()
 
 
 def _metadata(body: Body) -> Mapping[str, Any]:

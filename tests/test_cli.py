@@ -9,7 +9,7 @@ import json
 import os
 import shutil
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -18,7 +18,6 @@ from typing import Any
 import click
 import pytest
 import yaml
-from jsonschema import Draft202012Validator
 from rendering import EXAMPLES, ROOT, render_example
 from test_files_release import image
 
@@ -123,52 +122,6 @@ def test_the_version_is_the_projects(shell: Shell) -> None:
 
 
 # -------------------------------------------------------------------------------------------------------------- JSON
-
-ANSWERS: dict[str, tuple[str, Sequence[str]]] = {
-    "render": ("render", ("render", THREE_NODE)),
-    "render of a part": ("render", ("render", THREE_NODE, "--phase", "NodeUpgrade", "--node", "charlie-1-tink-system")),
-    "render into a folder": ("render", ("render", THREE_NODE, "--output-dir", "out")),
-    "render and check": ("render", ("render", THREE_NODE, "--output-dir", "out", "--check")),
-    "validate": ("validate", ("validate", THREE_NODE)),
-    "validate a plan alone": ("validate", ("validate", f"{THREE_NODE}/upgradeplan.yaml")),
-    "validate nothing": ("validate", ("validate", "nothing")),
-    "phases": ("phases", ("phases",)),
-    "phases of a plan": ("phases", ("phases", THREE_NODE)),
-    "phases of a plan alone": ("phases", ("phases", f"{THREE_NODE}/upgradeplan.yaml")),
-    "context": ("phases", ("phases", "NodeUpgrade", "--context")),
-    "context of a plan": ("phases", ("phases", "NodeUpgrade", THREE_NODE, "--context")),
-    "images": ("images", ("images", THREE_NODE)),
-    "images against": ("images", ("images", THREE_NODE, "--against", "list.txt")),
-    "compare": ("compare", ("compare", THREE_NODE, "--to-release", "release.yaml")),
-    "compare templates": ("compare", ("compare", THREE_NODE, "--to-templates", OVERLAY)),
-    "version": ("version", ("version",)),
-    "problems": ("problems", ("render", "nothing")),
-    "usage": ("problems", ("rendr",)),
-}
-
-
-@pytest.mark.parametrize("name", ANSWERS)
-def test_json_has_the_form_that_its_schema_says(
-    name: str, shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("list.txt").write_text("busybox\n", encoding="utf-8")
-    Path("release.yaml").write_text(yaml.safe_dump(OLDER), encoding="utf-8")
-    schema, words = ANSWERS[name]
-    ended = shell(*words, "-o", "json")
-    _validator(schema).validate(ended.json)
-    if ended.status:
-        assert ended.err == ""
-
-
-def test_every_refusal_of_validate_is_also_a_list_of_problems(shell: Shell) -> None:
-    _validator("problems").validate(shell("validate", "nothing", "-o", "json").json)
-
-
-def _validator(schema: str) -> Draft202012Validator:
-    body = json.loads((ROOT / "schemas" / f"{schema}.json").read_text(encoding="utf-8"))
-    Draft202012Validator.check_schema(body)
-    return Draft202012Validator(body)
 
 
 @pytest.mark.parametrize(

@@ -9,14 +9,17 @@ import json
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path as File
+from types import MappingProxyType
 from typing import Any
 
 import pytest
 import yaml
+from controlplane.audit import AuditEvent
+from controlplane.cluster import ControlPlane
 from rendering import inputs_of_example, render_example
 
 from reconcile.act.applied import Outcome
@@ -24,9 +27,13 @@ from reconcile.act.apply import Writer, short_digest
 from reconcile.act.belonging import Plan
 from reconcile.act.dry_run import try_phase
 from reconcile.act.schemas import packaged_schemas
+from reconcile.actors.seeding import seed
 from reconcile.borrow.loan import Loan
+from reconcile.cluster.client import connect
+from reconcile.cluster.kubeconfig import find_access
+from reconcile.cluster.protocol import Cluster
 from reconcile.diff import document, text
-from reconcile.diff.build import diff_of
+from reconcile.diff.build import Tried, diffs_of
 from reconcile.diff.entry import Change, Diff, Entry, Untried
 from reconcile.diff.explain import explained
 from reconcile.diff.redact import Redactor
@@ -37,7 +44,6 @@ from reconcile.diff.values import same, satisfies
 from reconcile.diff.waits import waits_of
 from reconcile.diff.walk import FieldChange, changes, steps_text, unmet
 from reconcile.rehearsal.access import Rbac
-from reconcile.rehearsal.client import EmbeddedClient
 from reconcile.rehearsal.clock import SimulatedClock
 from reconcile.rehearsal.cluster import EmbeddedCluster
 from renderer.catalog.declare import step_from
@@ -82,7 +88,7 @@ def test_phase(case: File) -> None:
     told = f"{text.table(found)}\n{text.details(found)}exit code {found.exit_code()}\n"
     assert told == (case / "expected.txt").read_text(encoding="utf-8")
     assert writes == 0
-    answer = json.loads(json.dumps(document.to_json(found)))
+    answer = json.loads(json.dumps(document.to_json("up", [found])))
     assert document_problems(without_lines(answer, "diff"), "diff") == []
     for secret in declared.get("secrets", ()):
         assert secret not in told
@@ -112,8 +118,14 @@ def diffed(case: Mapping[str, Any]) -> tuple[Diff, int]:
         loans=[Loan.from_status({**item, "taken": "2026-11-28T09:00:00Z"}) for item in case.get("loans", ())],
     )
     words = {manifest.file: case["waitsFor"] for manifest in phase.manifests() if "waitsFor" in case}
-    found = diff_of("up", phase, trials, rules=RULES, schemas=SCHEMAS, waits_for=words)
-    return found, len(client.log.writes)
+    return diff_of(phase, trials, words), len(client.log.writes)
+
+
+def diff_of(phase: RenderedPhase, trials: Iterable[Trial], waits_for: Mapping[str, str] = MappingProxyType({})) -> Diff:
+    """The diff of a phase alone."""
+    tried = Tried(phase=phase, trials=tuple(trials), waits_for=waits_for)
+    (found,) = diffs_of("up", [tried], rules=RULES, schemas=SCHEMAS)
+    return found
 
 
 def phase_of(case: Mapping[str, Any]) -> RenderedPhase:
@@ -212,9 +224,10 @@ def test_json_tells_absent_from_null_and_empty() -> None:
         Change(field="b", before="", after=ABSENT),
         Change(field="c", before=None, after=[]),
     )
-    told = document.to_json(Diff(plan="up", phase="P", entries=(entry(Operation.CHANGE, changes=fields),)))
+    (told,) = document.to_json("up", [Diff(plan="up", phase="P", entries=(entry(Operation.CHANGE, changes=fields),))])[
+        "phases"
+    ]
     assert told == {
-        "plan": "up",
         "phase": "P",
         "changes": True,
         "summary": {"change": 1},
@@ -255,11 +268,39 @@ def test_warnings_and_refusals_of_secrets_are_told_without_values() -> None:
         warnings=("hunter22 is weak",),
     )
 
-    (told,) = diff_of("up", phase_of({"steps": []}), [trial], rules=RULES, schemas=SCHEMAS).entries
+    (told,) = diff_of(phase_of({"steps": []}), [trial]).entries
 
     assert told.problem is not None
     assert told.problem.message == 'data.a: must not be "*** (1)"; data.b: no'
     assert told.warnings == ("*** (1) is weak",)
+
+
+def tried_secret(phase: str, warnings: tuple[str, ...] = (), **data: str) -> Tried:
+    body = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "it"}, "stringData": data}
+    trial = Trial(
+        step=f"{phase}/S",
+        manifest=made(body, Owned(file="it.yaml.j2")),
+        operation=Operation.CREATE,
+        after=body,
+        warnings=warnings,
+    )
+    whole = phase_of({"steps": []})
+    return Tried(phase=replace(whole, phase=replace(whole.phase, name=phase)), trials=(trial,), waits_for={})
+
+
+def test_secrets_have_their_numbers_and_are_hidden_in_all_phases_of_a_run() -> None:
+    phases = (
+        tried_secret("First", ("gamma is weak",), s1="alpha", s2="beta"),
+        tried_secret("Second", ("alpha is weak",), s3="beta"),
+        tried_secret("Third", s4="gamma"),
+    )
+    entries = [item.entries[0] for item in diffs_of("up", phases, rules=RULES, schemas=SCHEMAS)]
+    assert [(entry.after or {})["stringData"] for entry in entries] == [
+        {"s1": "*** (1)", "s2": "*** (2)"},
+        {"s3": "*** (2)"},
+        {"s4": "*** (3)"},
+    ]
+    assert [entry.warnings for entry in entries] == [("*** (3) is weak",), ("*** (1) is weak",), ()]
 
 
 @pytest.mark.parametrize(
@@ -271,7 +312,7 @@ def test_warnings_and_refusals_of_secrets_are_told_without_values() -> None:
 )
 def test_a_phase_that_is_not_tried_as_a_whole_says_why(parts: Any, told: Untried) -> None:
     phase = replace(phase_of({"steps": []}), **parts)
-    assert diff_of("up", phase, (), rules=RULES, schemas=SCHEMAS).untried == (told,)
+    assert diff_of(phase, ()).untried == (told,)
 
 
 # ------------------------------------------------------------------------------------------------------------- walk
@@ -506,6 +547,12 @@ def test_a_text_is_freed_of_what_was_hidden_but_for_the_shortest() -> None:
     assert redactor.text(said) == "*** (1) *** (4) *** (1) xyz *** (3)"
 
 
+def test_a_text_is_freed_of_what_a_server_has_encoded() -> None:
+    redactor = Redactor(RULES.secret)
+    redactor.learn({"apiVersion": "v1", "kind": "Secret", "stringData": {"a": "hunter22"}})
+    assert redactor.text("aHVudGVyMjI= is no number") == "*** (1) is no number"
+
+
 def test_what_is_the_same_written_otherwise_has_the_same_number() -> None:
     rules = rules_from({"redact": [{"paths": ['a["*"]']}]})
     body = {"kind": "X", "a": [{"x": 1, "y": 2}, {"y": 2, "x": 1}]}
@@ -521,6 +568,11 @@ def test_a_mapping_that_held_noise_only_goes_with_it() -> None:
     noise = {"kubectl.kubernetes.io/last-applied-configuration": "{}"}
     body = {"apiVersion": "v1", "kind": "X", "metadata": {"name": "it", "uid": "1", "annotations": noise}, "status": {}}
     assert masked(body, RULES) == {"apiVersion": "v1", "kind": "X", "metadata": {"name": "it"}}
+
+
+def test_copies_in_annotations_are_left_out_whatever_the_rules_say() -> None:
+    body = {"kind": "X", "metadata": {"annotations": {"a": "b", "objectset.rio.cattle.io/applied": "H4sI"}}}
+    assert masked(body, rules_from({})) == {"kind": "X", "metadata": {"annotations": {"a": "b"}}}
 
 
 def test_masking_changes_no_object_in_place() -> None:
@@ -556,59 +608,99 @@ def test_an_unknown_place_has_atomic_lists() -> None:
 # ---------------------------------------------------------------------------------------------------- a whole example
 
 
-def on_example() -> tuple[RenderedPlan, Writer, EmbeddedClient]:
-    """The three-node example and its cluster."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """The three-node example and its cluster. `asked` says what was asked of the server since the last call: how often
+    to read, to try and to write."""
+
+    plan: RenderedPlan
+    writer: Writer
+    asked: Callable[[], Mapping[str, int]]
+
+
+@pytest.fixture(params=["embedded", pytest.param("real", marks=pytest.mark.controlplane)])
+def site(request: pytest.FixtureRequest) -> Site:
+    return embedded_site() if request.param == "embedded" else real_site(request.getfixturevalue("wiped_control_plane"))
+
+
+def embedded_site() -> Site:
+    client = EmbeddedCluster(SimulatedClock(START)).client()
+
+    def asked() -> Mapping[str, int]:
+        found = Counter(_sort(request.verb, dry_run=request.dry_run) for request in client.log.requests)
+        client.log.clear()
+        return found
+
+    return site_on(client, asked)
+
+
+def real_site(plane: ControlPlane) -> Site:
+    mark = 0
+
+    def asked() -> Mapping[str, int]:
+        nonlocal mark
+        events = plane.audit(since=mark, user="admin")
+        mark = plane.audit_mark()
+        return Counter(_sort(_verb(event), dry_run="dryRun" in event.uri) for event in events)
+
+    access = find_access({}, kubeconfig=str(plane.kubeconfig))
+    return site_on(connect(access, environ={}, now=lambda: datetime.now(UTC)), asked)
+
+
+def site_on(cluster: Cluster, asked: Callable[[], Mapping[str, int]]) -> Site:
     inputs, rendered = inputs_of_example("three-node"), render_example("three-node")
     assert inputs.plan is not None
-    whole = EmbeddedCluster(SimulatedClock(START))
-    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "cattle-system"}}
-    whole.seed((namespace, inputs.plan.body, *(source.body for source in inputs.objects)))
-    client = whole.client()
-    plan = Plan.of(client.get(KINDS.row(PLAN["apiVersion"], "UpgradePlan").kind, ref_of(inputs.plan.body)).body)
-    client.log.clear()
-    return rendered.plan, Writer(cluster=client, kinds=KINDS, schemas=SCHEMAS, plan=plan), client
+    seed(cluster, [inputs.plan.body, *(source.body for source in inputs.objects)], KINDS)
+    plan = Plan.of(cluster.get(KINDS.row(PLAN["apiVersion"], "UpgradePlan").kind, ref_of(inputs.plan.body)).body)
+    asked()
+    writer = Writer(cluster=cluster, kinds=KINDS, schemas=SCHEMAS, plan=plan)
+    return Site(plan=rendered.plan, writer=writer, asked=asked)
 
 
-def test_a_diff_reads_each_object_once_and_tries_it_once() -> None:
-    plan, writer, client = on_example()
-    tried = [trial for phase in plan.phases for trial in try_phase(writer, phase)]
+def _verb(event: AuditEvent) -> str:
+    return "review" if "selfsubjectaccessreviews" in event.uri else event.verb
+
+
+def _sort(verb: str, *, dry_run: bool) -> str:
+    if verb == "review":
+        return verb
+    return "read" if verb in ("get", "list", "watch") else "try" if dry_run else "write"
+
+
+def test_a_diff_reads_each_object_once_and_tries_it_once(site: Site) -> None:
+    tried = [trial for phase in site.plan.phases for trial in try_phase(site.writer, phase)]
     counts = Counter(trial.operation for trial in tried)
-    asked = Counter((request.verb, request.dry_run) for request in client.log.requests)
 
     assert counts[Operation.REFUSED] == 0
+    asked = site.asked()
     assert asked == {
-        ("get", False): len(tried) - counts[Operation.PENDING],
-        ("apply", True): counts[Operation.CREATE],
-        ("patch", True): counts[Operation.BORROW],
-        ("review", False): 2,  # of all that is pending: secrets may be read, and patched
+        "read": len(tried) - counts[Operation.PENDING],
+        "try": counts[Operation.CREATE] + counts[Operation.BORROW],
+        "review": 2,  # of all that is pending: secrets may be read, and patched
     }
-    assert len(client.log.requests) == 49
-    assert client.log.writes == ()
+    assert sum(asked.values()) == 49
 
 
-def test_a_first_apply_is_one_write_an_object_and_a_second_none() -> None:
-    plan, writer, client = on_example()
-    owned = [m for phase in plan.phases for step in phase.steps for m in step.manifests if not m.borrowed]
+def test_a_first_apply_is_one_write_an_object_and_a_second_none(site: Site) -> None:
+    owned = [m for phase in site.plan.phases for step in phase.steps for m in step.manifests if not m.borrowed]
 
-    first = [writer.own(manifest, None) for manifest in owned]
+    first = [site.writer.own(manifest, None) for manifest in owned]
     assert {applied.outcome for applied in first} == {Outcome.CREATED}
-    assert len(client.log.requests) == len(client.log.writes) == len(owned) == 16
+    assert site.asked() == {"write": len(owned)} == {"write": 16}
 
-    client.log.clear()
-    again = [writer.own(m, done.body, recorded=short_digest(m.digest)) for m, done in zip(owned, first, strict=True)]
+    again = [
+        site.writer.own(m, done.body, recorded=short_digest(m.digest)) for m, done in zip(owned, first, strict=True)
+    ]
     assert {applied.outcome for applied in again} == {Outcome.UNCHANGED}
-    assert client.log.requests == ()
+    assert site.asked() == {}
 
 
 def test_the_same_example_twice_is_the_same_text() -> None:
     """Numbers, orders and words depend on nothing but what is there."""
-    plan, writer, _ = on_example()
-    phase = next(phase for phase in plan.phases if phase.phase.name == "NodeUpgrade")
+    site = embedded_site()
+    phase = next(phase for phase in site.plan.phases if phase.phase.name == "NodeUpgrade")
     words = waits_of(phase)
-    tables = [
-        text.table(diff_of(plan.plan, phase, try_phase(writer, phase), rules=RULES, schemas=SCHEMAS, waits_for=words))
-        for _ in range(2)
-    ]
+    tables = [text.table(diff_of(phase, try_phase(site.writer, phase), words)) for _ in range(2)]
     assert tables[0] == tables[1]
     assert "NodeUpgrade/SingleNode on 3 nodes: skipped, with several nodes Rancher sets the pace" in tables[0]
     assert "pre-drain-charlie-1-tink-system is ready" in tables[0]

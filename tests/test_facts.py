@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import json
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,11 +18,12 @@ from reconcile.cluster.client import connect
 from reconcile.cluster.kubeconfig import find_access
 from reconcile.cluster.protocol import Cluster
 from reconcile.loop.reconciler import API_VERSION
-from reconcile.observe.collect import NAMES, REDACTED, Collected, collect, redacted
+from reconcile.observe.collect import NAMES, Collected, collect, redacted
 from reconcile.observe.facts import Unreadable, gather, refusals
 from reconcile.observe.readings import Readings
+from reconcile.observe.redact import REDACTED, hidden
 from reconcile.observe.source import DirectSource
-from reconcile.probes.look import Group, Unseen
+from reconcile.probes.look import CertificateReading, Group, Unseen
 from reconcile.rehearsal.access import Rbac
 from reconcile.rehearsal.clock import SimulatedClock
 from reconcile.rehearsal.cluster import EmbeddedCluster
@@ -115,7 +117,11 @@ SECRETIVE: list[Body] = [
         "metadata": {
             "name": "custom-1-machine-plan",
             "namespace": "fleet-local",
-            "annotations": {"kubectl.kubernetes.io/last-applied-configuration": PASSWORD},
+            "annotations": {
+                "kubectl.kubernetes.io/last-applied-configuration": PASSWORD,
+                "objectset.rio.cattle.io/applied": PASSWORD,
+                "rke2.io/node-args": PASSWORD,
+            },
         },
         "type": "rke.cattle.io/machine-plan",
         "data": {"plan": ENCODED},
@@ -173,6 +179,137 @@ def test_names_of_secrets_stay_and_so_does_what_is_no_text() -> None:
     }
 
 
+PEM = "-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----\n"
+NAMED = [
+    *("password", "adminPassword", "ADMIN_PASSWORD", "adminpassword", "passwd", "passPhrase", "pass", "dbPass", "pwd"),
+    *("token", "tokens", "secret", "clientSecret", "credentials", "creds", "auth", "basicAuth", "auths", "psk", "jwt"),
+    *(
+        "sshKey",
+        "ssh_key",
+        "SSHKey",
+        "sshKeys",
+        "privateKey",
+        "apiKey",
+        "apikey",
+        "accessKey",
+        "tls.key",
+        "encryption-key",
+    ),
+    *("client-key-data", "kubeconfig", ".dockerconfigjson", "cookie", "authorization", "X-Amz-Signature"),
+    *("alpha.example.com/password", "password.example.com/alpha", "userData", "valuesContent", "patch"),
+]
+HARMLESS = [
+    *("secretName", "passwordRef", "tokenNamespace", "imagePullSecretName", "key", "keys", "author", "authenticated"),
+    *("compass", "monkey", "machine", "rke.cattle.io/machine-name", "management.harvesterhci.io/pre-hook", "bypassed"),
+    *(
+        "rke.cattle.io/pre-drain",
+        "kubernetes.io/hostname",
+        "authz.management.cattle.io/creator",
+        "localClusterAuthEndpoint",
+    ),
+]
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_a_value_is_marked_by_the_name_of_its_field(name: str) -> None:
+    assert hidden({name: "word", "other": "word"}) == {name: REDACTED, "other": "word"}
+    assert hidden({name: {"a": ["word", None, True]}}) == {name: {"a": [REDACTED, None, True]}}
+
+
+@pytest.mark.parametrize("field", ["name", "key"])
+def test_a_value_is_marked_by_the_name_beside_it(field: str) -> None:
+    entries = [{field: "DB_PASSWORD", "value": "word"}, {field: "DB_HOST", "value": "word"}, {field: "token"}]
+    assert hidden(entries) == [{**entries[0], "value": REDACTED}, *entries[1:]]
+
+
+def test_a_number_may_be_a_password() -> None:
+    assert hidden({"password": 12345678, "automountToken": True, "replicas": 3}) == {
+        "password": REDACTED,
+        "automountToken": True,
+        "replicas": 3,
+    }
+
+
+@pytest.mark.parametrize("name", HARMLESS)
+def test_what_has_another_name_stays(name: str) -> None:
+    assert hidden({name: "word"}) == {name: "word"}
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        (PEM, REDACTED),
+        (f"key: |\n  {PEM}", REDACTED),
+        (base64.b64encode(PEM.encode()).decode(), REDACTED),
+        (base64.b64encode(gzip.compress(b"anything")).decode(), REDACTED),
+        ("https://me:word@example.com/x", "https://REDACTED@example.com/x"),
+        ("https://word@example.com/x", "https://REDACTED@example.com/x"),
+        (
+            "two: postgres://me:wo@rd@db:5432/x cifs://:word@nas",
+            "two: postgres://REDACTED@db:5432/x cifs://REDACTED@nas",
+        ),
+        ("Authorization: Bearer abcdefgh", REDACTED),
+        ("curl -H 'bearer abcdefgh'", REDACTED),
+        ("eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJrdWJlcm5ldGVz.c2lnbmF0dXJl", REDACTED),
+        (f"K10{'0a' * 32}::server:word", REDACTED),
+        (f"kubeconfig-user-x9k2p:{'b' * 54}", REDACTED),
+        (f"ghp_{'A' * 36}", REDACTED),
+        ("a: 1\nadminPassword: word\n", REDACTED),
+        ("adminPassword:\n  word\n", REDACTED),
+        ('{"a":{"password":"two words"}}', REDACTED),
+        (r'{"a":"{\"sshKey\":\"word\"}"}', REDACTED),
+        ("https://example.com/x?token=word", REDACTED),
+        ('["server","--token","word","--debug"]', REDACTED),
+        ("server --cluster-secret word", REDACTED),
+        ('secret.v1 a/b modified {"data":{"x":"d29yZA=="}}; b', "secret.v1 a/b modified REDACTED"),
+    ],
+)
+def test_a_text_is_marked_by_its_form(text: str, kept: str) -> None:
+    assert hidden({"any": [text]}) == {"any": [kept]}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "s3://backups@us-east-1/",
+        "https://releases.example.com:8443/harvester/v1.8.0.iso",
+        "docker://registry:5000/image@sha256:0123",
+        "Secret fleet-local/custom-1-machine-plan: annotation rke.cattle.io/pre-drain is absent",
+        '{"deleteEmptyDirData":true,"enabled":true,"force":true,"timeout":0}',
+        "secretName: grafana",
+        "rke2 server --node-name a",
+        "-----BEGIN CERTIFICATE-----\nMIIE\n-----END CERTIFICATE-----",
+        "a" * 100_000 + ":",
+    ],
+)
+def test_a_text_without_a_secret_stays(text: str) -> None:
+    assert hidden({"any": text}) == {"any": text}
+
+
+@pytest.mark.parametrize("where", ["annotations", "labels"])
+def test_metadata_is_looked_through_as_well(where: str) -> None:
+    found = {"alpha.example.com/password": PASSWORD, "b": f"http://me:{PASSWORD}@h", "c": "d"}
+    body = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n", where: found}}
+    assert redacted(body)["metadata"] == {
+        "name": "n",
+        where: {"alpha.example.com/password": REDACTED, "b": "http://REDACTED@h", "c": "d"},
+    }
+
+
+def test_a_status_is_looked_through_as_well() -> None:
+    status = {"phase": "Running", "images": [], "url": f"http://me:{PASSWORD}@h", "observedGeneration": 2}
+    body = {"apiVersion": "a/v1", "kind": "K", "metadata": {"name": "n"}, "status": status}
+    assert redacted(body)["status"] == {**status, "url": "http://REDACTED@h"}
+
+
+def test_nothing_of_a_chart_s_values_is_kept_but_their_form() -> None:
+    (chart,) = [body for body in SECRETIVE if body["kind"] == "ManagedChart"]
+    values = {"a": [PASSWORD, 1], "anything": "at all", "on": True}
+    assert redacted({**chart, "spec": {"values": values}})["spec"] == {
+        "values": {"a": [REDACTED, 1], "anything": REDACTED, "on": True}
+    }
+
+
 def test_what_may_not_be_read_is_all_said_at_once() -> None:
     class Blind(DirectSource):
         def list(self, group: Group, fields: str = "") -> tuple[Body, ...] | Unseen:
@@ -227,6 +364,25 @@ def test_readings_that_nobody_gives_are_named() -> None:
     assert collected.facts == {}
     assert "certificate at 192.0.2.11: nobody answers" in collected.unread
     assert any(text.startswith("kubelet of charlie-1-tink-system: ") for text in collected.unread)
+
+
+@pytest.mark.parametrize(
+    "wrong", [None, 5, "x", [None], [5], ["x"], [{"addresses": 5}], [{"addresses": [5, None]}]], ids=str
+)
+def test_only_addresses_are_dialled(wrong: object) -> None:
+    slices = [
+        {"endpoints": wrong, "ports": wrong},
+        {"endpoints": [{"addresses": ["192.0.2.1"]}], "ports": [{"port": 1}]},
+    ]
+    dialled = []
+
+    def dial(address: str, port: int) -> datetime:
+        dialled.append((address, port))
+        return START
+
+    found = Readings(embedded().client(), KINDS, lambda: START, dial).certificates(slices)
+    assert found == {"192.0.2.1": CertificateReading(not_after=START)}
+    assert dialled == [("192.0.2.1", 1)]
 
 
 def test_a_folder_with_anything_else_in_it_is_refused(tmp_path: Path) -> None:

@@ -5,9 +5,11 @@ A case without a probe asks whether its first object is ready by its kind's own 
 
 from __future__ import annotations
 
+import copy
+import random
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -28,6 +30,7 @@ from renderer.catalog.probes import probe_from, ref_from
 from renderer.catalog.rules import RULES as DECLARED_RULES
 from renderer.catalog.rules import misused
 from renderer.errors import Problems
+from renderer.model.path import ABSENT
 from renderer.model.phase import Step
 from renderer.model.probe import (
     Builtin,
@@ -194,6 +197,67 @@ def test_words_and_needs(path: Path) -> None:
 def _own_rule(api_version: str, kind: str) -> tuple[Any, ...]:
     row = KINDS.find(api_version, kind)
     return row.ready.all if row and row.ready else ()
+
+
+REPORTING = sorted({(row.kind.api_version, row.kind.kind) for row in KINDS if row.reports_generation})
+
+
+@pytest.mark.parametrize("said", [None, "2", "x", True, 1.5, {}], ids=repr)
+@pytest.mark.parametrize("kind", REPORTING, ids=str)
+def test_a_status_that_does_not_say_its_generation_proves_nothing(kind: tuple[str, str], said: Any) -> None:
+    """Of a kind that always says it: everything else in the status is as of an object that is done."""
+    bodies = [body for path in PATHS for body in [_first_two(path)[1]] if path.stem == "done" and body is not None]
+    (done,) = [body for body in bodies if (body["apiVersion"], body["kind"]) == kind]
+    for status in ({**done["status"], "observedGeneration": said}, _without(done["status"], "observedGeneration")):
+        body = {**done, "metadata": {**done["metadata"], "generation": 2}, "status": status}
+        probe = _ready(ref_of(body))
+        scope = _scope_of(probe)
+        verdict = evaluate(probe, Snapshot(allowed=needs(probe, scope), bodies=(body,)), scope)
+        assert verdict.outcome is Outcome.WAITING
+        assert "generation 2 is not observed yet, the status does not say which generation" in verdict.reason
+
+
+def _without(value: Mapping[str, Any], key: str) -> dict[str, Any]:
+    return {name: item for name, item in value.items() if name != key}
+
+
+WRONG = (None, True, 0, -1, 1.5, 10**30, "", "x", "x\ny", [], ["x"], [None], [[]], {}, {"x": 1}, ABSENT)
+"""What may stand where something else is expected; ABSENT: nothing."""
+
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_whatever_objects_say_the_answer_is_a_line_of_words(path: Path) -> None:
+    """Twenty times one or two values of a case's objects are taken away or replaced, by the seed that its name is."""
+    case, chance = _case(path), random.Random(path.stem)
+    for _ in range(20 if case.snapshot.bodies else 0):
+        bodies = [copy.deepcopy(body) for body in case.snapshot.bodies]
+        for _ in range(chance.choice((1, 2))):
+            _spoil(chance.choice(bodies), chance)
+        verdict = evaluate(case.probe, replace(case.snapshot, bodies=tuple(bodies)), case.scope)
+        assert verdict.reason, bodies
+        assert "\n" not in verdict.reason, bodies
+
+
+def _spoil(body: Any, chance: random.Random) -> None:
+    """Changes the body in place; what names the object stays, since without it nobody would have read it."""
+    names = {"apiVersion", "kind", "metadata", "metadata.name", "metadata.namespace"}
+    places = [place for place in _places(body) if ".".join(map(str, place[1])) not in names]
+    if not places:
+        return
+    holder, where = chance.choice(places)
+    value = chance.choice(WRONG)
+    if value is ABSENT:
+        del holder[where[-1]]
+    else:
+        holder[where[-1]] = copy.deepcopy(value)
+
+
+def _places(value: Any, where: tuple[Any, ...] = ()) -> Iterator[tuple[Any, tuple[Any, ...]]]:
+    """Every place that something stands at: what holds it, and the way there."""
+    steps = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for step, item in steps:
+        yield value, (*where, step)
+        yield from _places(item, (*where, step))
 
 
 def test_every_rule_has_its_cases() -> None:

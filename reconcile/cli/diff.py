@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -14,6 +14,7 @@ from renderer.errors import ExitCode
 
 if TYPE_CHECKING:
     from reconcile.cli.live import Live
+    from reconcile.diff.build import Tried
     from reconcile.diff.entry import Diff
     from renderer.documents import Inputs
 
@@ -37,11 +38,11 @@ def diff(
 
     live = live_of(target, inputs_of(files, release), name)
     wanted = phases or tuple(item.phase.name for item in live.rendered.phases)
-    diffs = [_diff(live, phase) for phase in wanted]
+    diffs = _diffs(live, wanted)
     if output == "json":
         from reconcile.diff.document import to_json
 
-        answer({"plan": live.rendered.plan, "phases": [to_json(item) for item in diffs]}, output, _no_text)
+        answer(to_json(live.rendered.plan, diffs), output, _no_text)
     else:
         say(_text(diffs), end="")
     return max((item.exit_code() for item in diffs), default=ExitCode.YES)
@@ -56,10 +57,17 @@ def inputs_of(files: tuple[str, ...], release: str | None) -> Inputs | None:
     return read(Given(files=files, release=release))[0]
 
 
-def _diff(live: Live, name: str) -> Diff:
-    from reconcile.act.dry_run import try_phase
+def _diffs(live: Live, names: Sequence[str]) -> tuple[Diff, ...]:
     from reconcile.cli.live import diff_rules
-    from reconcile.diff.build import diff_of
+    from reconcile.diff.build import diffs_of
+
+    tried = [_tried(live, name) for name in names]
+    return diffs_of(live.rendered.plan, tried, rules=diff_rules(live.parts), schemas=live.parts.schemas)
+
+
+def _tried(live: Live, name: str) -> Tried:
+    from reconcile.act.dry_run import try_phase
+    from reconcile.diff.build import Tried
     from reconcile.diff.waits import waits_of
     from reconcile.status.plan import status_of
 
@@ -67,17 +75,10 @@ def _diff(live: Live, name: str) -> Diff:
     status = status_of(live.plan)
     recorded = {made.ref: made.digest for _, record in status.records_of(name) for made in record.objects}
     trials = try_phase(live.writer(), phase, recorded=recorded, loans=status.loans)
-    return diff_of(
-        live.rendered.plan,
-        phase,
-        trials,
-        rules=diff_rules(live.parts),
-        schemas=live.parts.schemas,
-        waits_for=waits_of(phase),
-    )
+    return Tried(phase=phase, trials=trials, waits_for=waits_of(phase))
 
 
-def _text(diffs: list[Diff]) -> Iterator[str]:
+def _text(diffs: Sequence[Diff]) -> Iterator[str]:
     from reconcile.diff.text import details, table
 
     for item in diffs:

@@ -1,4 +1,4 @@
-"""Makes a diff of the trials of one phase: hide first, mask, then compare. Pure.
+"""Makes diffs of what was tried, phase by phase: hide first, mask, then compare. Pure.
 
 Equal objects are done at once, others are walked by their schema; only lists that differ as a whole are explained.
 """
@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 from base64 import b64encode
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from reconcile.diff.entry import Change, Diff, Entry, Untried
 from reconcile.diff.explain import explained
@@ -26,20 +26,27 @@ _REPEATED = re.compile(r"Invalid value: .*?: (?=[a-z])", re.DOTALL)
 _ABOUT_FIELDS = ("Conflict", "Immutable")
 
 
-def diff_of(
-    plan: str,
-    phase: RenderedPhase,
-    trials: Iterable[Trial],
-    *,
-    rules: Rules,
-    schemas: Schemas,
-    waits_for: Mapping[str, str] | None = None,
-) -> Diff:
-    """The diff of a phase whose manifests were tried. `waits_for` has the gates' words by the manifest's `file`."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tried:
+    """A phase and what came of trying its manifests. `waits_for` has the gates' words by the manifest's `file`."""
+
+    phase: RenderedPhase
+    trials: tuple[Trial, ...]
+    waits_for: Mapping[str, str]
+
+
+def diffs_of(plan: str, phases: Sequence[Tried], *, rules: Rules, schemas: Schemas) -> tuple[Diff, ...]:
+    """One diff a phase. A secret has the same number in all of them, and none of them tells what another one hides."""
     builder = _Builder(rules, schemas)
-    words = waits_for or {}
-    entries = tuple(builder.entry(trial, words.get(trial.manifest.file, "")) for trial in trials)
-    return Diff(plan=plan, phase=phase.phase.name, entries=entries, untried=tuple(_untried(phase)))
+    for tried in phases:
+        for trial in tried.trials:
+            builder.learn(trial)
+    return tuple(_diff(plan, tried, builder) for tried in phases)
+
+
+def _diff(plan: str, tried: Tried, builder: _Builder) -> Diff:
+    entries = tuple(builder.entry(trial, tried.waits_for.get(trial.manifest.file, "")) for trial in tried.trials)
+    return Diff(plan=plan, phase=tried.phase.phase.name, entries=entries, untried=tuple(_untried(tried.phase)))
 
 
 def _untried(phase: RenderedPhase) -> Iterator[Untried]:
@@ -58,8 +65,15 @@ class _Builder:
         self._schemas = schemas
         self._redactor = Redactor(rules.secret)
 
+    def learn(self, trial: Trial) -> None:
+        """To be told of every trial before the first entry is made, so that no text tells what is hidden elsewhere."""
+        for body in (trial.manifest.body, trial.live, trial.after):
+            if body is not None:
+                self._redactor.learn(body)
+        for gone in trial.goes_back:
+            self._redactor.value(trial.manifest.body, gone.path, gone.value)
+
     def entry(self, trial: Trial, waits_for: str) -> Entry:
-        self._redactor.one(trial.manifest.body)  # so that its values are known wherever else they come up
         before, after = self._sides(trial)
         return Entry(
             operation=trial.operation,

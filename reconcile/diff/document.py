@@ -1,8 +1,8 @@
-"""A diff for machines: the document of `-o json`, described by `schemas/diff.json`."""
+"""Diffs for machines: the document of `-o json`, described by `schemas/diff.json`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from reconcile.diff.entry import Change, Diff, Entry, Untried
@@ -12,10 +12,13 @@ from renderer.model.path import ABSENT, path_name
 from renderer.model.ref import Ref
 
 
-def to_json(diff: Diff) -> dict[str, Any]:
+def to_json(plan: str, diffs: Iterable[Diff]) -> dict[str, Any]:
     """JSON-like values. A key is left out where there is nothing to say; of `before` and `after` that means absent."""
+    return {"plan": plan, "phases": [_phase(diff) for diff in diffs]}
+
+
+def _phase(diff: Diff) -> dict[str, Any]:
     return {
-        "plan": diff.plan,
         "phase": diff.phase,
         "changes": diff.exit_code() != 0,
         "summary": {str(operation): count for operation, count in sorted(diff.counts().items())},

@@ -26,6 +26,10 @@ class Redactor:
         self._numbers: dict[bytes, int] = {}
         self._texts: dict[str, str] = {}
 
+    def learn(self, body: Body) -> None:
+        """Its values get their numbers, and texts are freed of them from now on."""
+        self._secrets(body)
+
     def pair(self, before: Body, after: Body) -> tuple[Body, Body]:
         """Both sides of one comparison."""
         old, new = self._secrets(before), self._secrets(after)
@@ -72,7 +76,7 @@ class Redactor:
         content = _content(path, value)
         number = self._numbers.setdefault(content, len(self._numbers) + 1)
         mark = f"*** ({number})"
-        for text in (str(value), content.decode(errors="ignore")):
+        for text in (str(value), content.decode(errors="ignore"), base64.b64encode(content).decode()):
             if len(text) >= _SHORTEST:
                 self._texts[text] = mark
         return mark

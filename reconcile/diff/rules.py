@@ -9,10 +9,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from reconcile.objects import COPIES
 from renderer.model.path import ABSENT, Path, parse_path
 from renderer.model.ref import Body
 
 EVERY = "*"
+
+_COPIES: tuple[Path, ...] = tuple(("metadata", "annotations", name) for name in COPIES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,10 +38,13 @@ class Rules:
 
 
 def rules_from(raw: Mapping[str, Any]) -> Rules:
-    """The rules of one document that has passed `schemas/diff-rules.json`. Raises ValueError for an unreadable path."""
+    """The rules of one document that has passed `schemas/diff-rules.json`. Raises ValueError for an unreadable path.
+
+    Copies of objects in annotations are left out of every kind, and are secret in each kind that has secrets.
+    """
     return Rules(
-        masked=tuple(_rule(item) for item in raw.get("mask", ())),
-        secret=tuple(_rule(item) for item in raw.get("redact", ())),
+        masked=(Rule(kinds=(), paths=_COPIES), *(_rule(item) for item in raw.get("mask", ()))),
+        secret=tuple(_rule(item, _COPIES) for item in raw.get("redact", ())),
     )
 
 
@@ -81,8 +87,8 @@ def matches(rule: Path, path: Path) -> bool:
     return len(rule) <= len(path) and all(step in (EVERY, found) for step, found in zip(rule, path, strict=False))
 
 
-def _rule(item: Mapping[str, Any]) -> Rule:
+def _rule(item: Mapping[str, Any], more: tuple[Path, ...] = ()) -> Rule:
     return Rule(
         kinds=tuple((kind["apiVersion"], kind["kind"]) for kind in item.get("kinds", ())),
-        paths=tuple(parse_path(path) for path in item["paths"]),
+        paths=(*(parse_path(path) for path in item["paths"]), *more),
     )

@@ -1,25 +1,24 @@
 """Collects what rendering and probes need to know of a live cluster, without anything that is secret.
 
-Of a Secret just its metadata and type are kept, of a certificate just its end. Fields in which people keep passwords
-are marked, whatever kind they stand in. The same cluster gives the same answer.
+Of a Secret just its metadata and type are kept, of a certificate just its end. What is secret in other objects is
+marked (`redact`). The same cluster gives the same answer.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from reconcile.objects import COPIES
 from reconcile.observe.facts import MACHINE_PLAN_FIELDS, MACHINE_PLANS, Unreadable, unreadable
 from reconcile.observe.readings import Readings
+from reconcile.observe.redact import hidden
 from reconcile.observe.snapshot import Snapshot, take
 from reconcile.observe.source import Source
 from reconcile.probes.look import CertificateReading, Group, KubeletReading, Reading, Unseen
 from renderer.errors import Problem
 from renderer.model.ref import Body, Ref, ref_of
-
-REDACTED = "REDACTED"
 
 _HARVESTER = "harvesterhci.io/v1beta1"
 _LONGHORN = "longhorn.io/v1beta2"
@@ -63,19 +62,6 @@ FACTS, PLAN = "facts.yaml", "upgradeplan.yaml"
 NAMES = (*_FILES, PLAN, FACTS)
 """Every file that a collection may have."""
 
-_SECRET_NAMES = re.compile(r"pass(word|wd|phrase)|token|secret|credential|private_?key|api_?key", re.IGNORECASE)
-_JUST_NAMED = re.compile(r"(name|ref|namespace)s?$", re.IGNORECASE)
-_SECRET_FIELDS = {
-    "userData",
-    "userDataBase64",
-    "networkData",
-    "networkDataBase64",
-    "valuesContent",
-    "agentEnvVars",
-}
-_FOREIGN = {"kubectl.kubernetes.io/last-applied-configuration", "rke2.io/node-args", "rke2.io/node-env"}
-"""Annotations that repeat whole objects or command lines."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Collected:
@@ -111,13 +97,20 @@ def refusals(source: Source) -> tuple[Problem, ...]:
 
 def redacted(body: Body) -> Body:
     """The object without secrets, and without what only a server has use for."""
-    if ref_of(body).kind == "Secret":
+    kind = ref_of(body).kind
+    if kind == "Secret":
         body = {key: body[key] for key in ("apiVersion", "kind", "metadata", "type") if key in body}
+    if kind == "Node" and isinstance(body.get("status"), Mapping):  # nobody asks for its images, most of it
+        body = {**body, "status": {key: value for key, value in body["status"].items() if key != "images"}}
+    kept: Body = hidden({**body, "metadata": _metadata(body)})
+    return kept
+
+
+def _metadata(body: Body) -> dict[str, Any]:
     metadata = {key: value for key, value in (body.get("metadata") or {}).items() if key != "managedFields"}
     if annotations := metadata.get("annotations"):
-        metadata["annotations"] = {key: value for key, value in annotations.items() if key not in _FOREIGN}
-    rest = {key: _hidden(value) for key, value in body.items() if key not in ("metadata", "status")}
-    return {**rest, "metadata": metadata, **_status(body)}
+        metadata["annotations"] = {key: value for key, value in annotations.items() if key not in COPIES}
+    return metadata
 
 
 def _read(source: Source, wanted: Iterable[Group | Ref], refused: list[Problem]) -> Iterator[Body]:
@@ -138,33 +131,6 @@ def _selector(group: Group) -> str:
 
 def _sorted(bodies: Iterable[Body]) -> tuple[Body, ...]:
     return tuple(sorted(bodies, key=ref_of))
-
-
-def _status(body: Body) -> dict[str, Any]:
-    """A Node's list of images is most of it, and nobody asks for it."""
-    status = body.get("status")
-    if not isinstance(status, Mapping):
-        return {"status": status} if "status" in body else {}
-    return {"status": {key: value for key, value in status.items() if (body["kind"], key) != ("Node", "images")}}
-
-
-def _hidden(value: Any, name: str = "") -> Any:
-    if name in _SECRET_FIELDS or (_SECRET_NAMES.search(name) and not _JUST_NAMED.search(name)):
-        return _marked(value)
-    if isinstance(value, Mapping):
-        return {key: _hidden(item, key) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_hidden(item) for item in value]
-    return value
-
-
-def _marked(value: Any) -> Any:
-    """Every text in it is marked; its form stays."""
-    if isinstance(value, Mapping):
-        return {key: _marked(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_marked(item) for item in value]
-    return REDACTED if isinstance(value, str) and value else value
 
 
 def _facts(snapshot: Snapshot) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from typing import Any
 
 from reconcile.cluster.errors import Away, ClusterError
 from reconcile.cluster.protocol import Cluster
+from reconcile.objects import items
 from reconcile.probes.look import CertificateReading, KubeletReading, Unseen
 from renderer.catalog.kinds import Kinds
 from renderer.model.path import ABSENT, look_up
@@ -56,9 +57,11 @@ class Readings:
         """One for each address of the EndpointSlices, which are those of the API servers."""
         found: dict[str, CertificateReading | Unseen] = {}
         for item in slices:
-            port = next((p["port"] for p in item.get("ports") or () if p.get("port")), 6443)
-            for endpoint in item.get("endpoints") or ():
-                found |= {address: self._certificate(address, port) for address in endpoint.get("addresses") or ()}
+            ports = (_number(look_up(port, ("port",))) for port in items(item.get("ports")))
+            port = next(filter(None, ports), 6443)
+            for endpoint in items(item.get("endpoints")):
+                addresses = filter(_is_text, items(look_up(endpoint, ("addresses",))))
+                found |= {address: self._certificate(address, port) for address in addresses}
         return found
 
     def _kubelet(self, node: Ref) -> KubeletReading | Unseen:
@@ -109,6 +112,10 @@ class Readings:
             answer = ask()
             self._kept[what, name] = (self._now(), answer)
         return answer
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
 
 
 def _number(value: Any) -> int | None:

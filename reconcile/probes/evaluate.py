@@ -32,7 +32,13 @@ _NAMED = 3  # offenders whose reasons are told; the others are counted
 
 
 def evaluate(probe: Probe, look: Look, scope: Scope) -> Verdict:
-    """Raises `Problems` for a kind without a rule, and for what a verified catalogue cannot contain."""
+    """The reason is one line, whatever the objects say. Raises `Problems` for a kind without a rule, and for what a
+    verified catalogue cannot contain."""
+    verdict = _verdict(probe, look, scope)
+    return replace(verdict, reason=" ".join(verdict.reason.split()))
+
+
+def _verdict(probe: Probe, look: Look, scope: Scope) -> Verdict:
     match probe.target:
         case ClusterTarget():
             return check_all(probe.all, probe.fails, Subject(look=look, scope=scope))

@@ -53,9 +53,9 @@ def check(predicate: Predicate, subject: Subject) -> Verdict:
         )
     match predicate:
         case Condition():
-            return _condition(predicate, subject.body)
+            return _condition(predicate, subject.body, _behind(subject))
         case Field():
-            behind = _behind(subject.body) if predicate.path[0] == "status" else None
+            behind = _behind(subject) if predicate.path[0] == "status" else None
             return waiting(behind) if behind else check_field(predicate, subject.body, subject.scope.captured)
         case Absent():
             return waiting("still exists")
@@ -76,12 +76,12 @@ def own_rule(kinds: Kinds, api_version: str, kind: str) -> Ready:
     return ready
 
 
-def _condition(predicate: Condition, body: Body) -> Verdict:
+def _condition(predicate: Condition, body: Body, behind: str | None) -> Verdict:
     found = objects.condition(body, predicate.type)
     wanted = predicate.status + (f" with reason {predicate.reason}" if predicate.reason else "")
     if found is None:
         return waiting(f"condition {predicate.type} is absent, wanted {wanted}")
-    behind = _behind(body) or _condition_behind(found, body)
+    behind = behind or _condition_behind(found, body)
     if behind:
         return waiting(behind)
     says = f"condition {found.type} is {found.status}{_because(found)}"
@@ -97,11 +97,17 @@ def _because(found: objects.Condition) -> str:
     return f" ({words})" if words else ""
 
 
-def _behind(body: Body) -> str | None:
-    observed = objects.observed_generation(body)
-    if not objects.is_behind(body, observed):
+def _behind(subject: Subject) -> str | None:
+    """Why the status proves nothing; None where it is about what is wanted, or the kind never says."""
+    if subject.body is None or subject.ref is None:
         return None
-    return f"generation {objects.generation(body)} is not observed yet, the status is about generation {observed}"
+    wanted, observed = objects.generation(subject.body), objects.observed_generation(subject.body)
+    row = subject.scope.kinds.find(subject.ref.api_version, subject.ref.kind)
+    if observed is None and wanted is not None and row is not None and row.reports_generation:
+        return f"generation {wanted} is not observed yet, the status does not say which generation it is about"
+    if not objects.is_behind(subject.body, observed):
+        return None
+    return f"generation {wanted} is not observed yet, the status is about generation {observed}"
 
 
 def _condition_behind(found: objects.Condition, body: Body) -> str | None:
@@ -114,8 +120,7 @@ def _condition_behind(found: objects.Condition, body: Body) -> str | None:
 
 
 def _rule(predicate: Rule, subject: Subject) -> Verdict:
-    behind = _behind(subject.body) if subject.body is not None else None
-    if behind:
+    if behind := _behind(subject):
         return waiting(behind)
     call = Call(
         arguments=dict(predicate.arguments),

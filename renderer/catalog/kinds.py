@@ -28,13 +28,15 @@ class Ready:
 @frozen
 class KindRow:
     """`image` is for kinds that name an image and its tag apart: the two paths. `versions` are all API versions under
-    which a cluster may serve the kind, the one that we write first; there is a row for each."""
+    which a cluster may serve the kind, the one that we write first; there is a row for each. `reports_generation`: a
+    status always says which generation it is about."""
 
     kind: Kind
     versions: tuple[str, ...]
     ready: Ready | None = None
     pod_spec: Path | None = None
     image: tuple[Path, Path] | None = None
+    reports_generation: bool = False
 
 
 class Kinds:
@@ -79,6 +81,7 @@ def rows_from(raw: Iterable[Mapping[str, Any]]) -> Iterator[KindRow]:
             ready=_ready(ready) if ready else None,
             pod_spec=parse_path(item["podSpec"]) if "podSpec" in item else None,
             image=(parse_path(image["path"]), parse_path(image["tag"])) if image else None,
+            reports_generation=item.get("reportsGeneration", False),
         )
         yield main
         for version in versions[1:]:

@@ -25,7 +25,7 @@ def _stuck(call: Call) -> tuple[str, ...]:
     statuses = [
         status
         for field in ("initContainerStatuses", "containerStatuses")
-        for status in look_up(call.body, ("status", field)) or ()
+        for status in objects.items(look_up(call.body, ("status", field)))
     ]
     reasons = [(look_up(status, ("name",)), look_up(status, ("state", "waiting", "reason"))) for status in statuses]
     return tuple(f"container {name} is waiting: {reason}" for name, reason in reasons if reason)

@@ -42,5 +42,5 @@ def _slices(namespace: str, service: str = "") -> Group:
 
 
 def _endpoints(body: Body) -> Iterator[bool]:
-    for endpoint in look_up(body, ("endpoints",)) or ():
+    for endpoint in objects.items(look_up(body, ("endpoints",))):
         yield look_up(endpoint, ("conditions", "ready")) is True

@@ -1,0 +1,154 @@
+"""Whatever a command tells machines has the form that a file of `schemas/` says: answers, and refusals likewise.
+
+Commands run in this process, those that look at a cluster on a real API server as well.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import click
+import pytest
+import yaml
+from bench.live import PLANS, seed_cluster, without_disk_check
+from controlplane.cluster import ControlPlane
+from jsonschema import Draft202012Validator
+from rendering import ROOT
+
+from reconcile.cli import COMMANDS as ON_A_CLUSTER
+from renderer.cli.commands import COMMANDS, program
+from renderer.cli.program import run
+
+EXAMPLE = ROOT / "examples" / "three-node"
+THREE_NODE = str(EXAMPLE)
+OVERLAY = str(ROOT / "examples" / "pre-check-overlay" / "templates")
+PLAN = "hvst-upgrade-864fh"
+OLDER = {"harvester": "v1.7.0", "os": "Harvester v1.7.0", "kubernetes": "v1.34.1+rke2r1"}
+EVERY = (*COMMANDS, *ON_A_CLUSTER)
+
+Row = tuple[str, int, Sequence[str]]
+"""Schema, exit status, words."""
+
+OFFLINE: Mapping[str, Row] = {
+    "render": ("render", 0, ("render", THREE_NODE)),
+    "render of a part": (
+        "render",
+        0,
+        ("render", THREE_NODE, "--phase", "NodeUpgrade", "--node", "charlie-1-tink-system"),
+    ),
+    "render into a folder": ("render", 0, ("render", THREE_NODE, "--output-dir", "out")),
+    "render and check": ("render", 1, ("render", THREE_NODE, "--output-dir", "out", "--check")),
+    "render nothing": ("problems", 2, ("render", "nothing")),
+    "validate": ("validate", 0, ("validate", THREE_NODE)),
+    "validate a plan alone": ("validate", 0, ("validate", f"{THREE_NODE}/upgradeplan.yaml")),
+    "validate nothing": ("validate", 2, ("validate", "nothing")),
+    "validate nothing, as a list of problems": ("problems", 2, ("validate", "nothing")),
+    "phases": ("phases", 0, ("phases",)),
+    "phases of a plan": ("phases", 0, ("phases", THREE_NODE)),
+    "phases of a plan alone": ("phases", 0, ("phases", f"{THREE_NODE}/upgradeplan.yaml")),
+    "phases of nothing": ("problems", 2, ("phases", "nothing")),
+    "context": ("phases", 0, ("phases", "NodeUpgrade", "--context")),
+    "context of a plan": ("phases", 0, ("phases", "NodeUpgrade", THREE_NODE, "--context")),
+    "images": ("images", 0, ("images", THREE_NODE)),
+    "images against": ("images", 1, ("images", THREE_NODE, "--against", "list.txt")),
+    "images of nothing": ("problems", 2, ("images", "nothing")),
+    "compare": ("compare", 1, ("compare", THREE_NODE, "--to-release", "release.yaml")),
+    "compare with itself": (
+        "compare",
+        0,
+        ("compare", THREE_NODE, "--to-release", f"{THREE_NODE}/harvester-release.yaml"),
+    ),
+    "compare templates": ("compare", 1, ("compare", THREE_NODE, "--to-templates", OVERLAY)),
+    "compare nothing": ("problems", 2, ("compare", "nothing", "--to-release", "release.yaml")),
+    "version": ("version", 0, ("version",)),
+    "rehearse": ("rehearse", 0, ("rehearse", THREE_NODE)),
+    "rehearse a failure": ("rehearse", 1, ("rehearse", THREE_NODE, "--fail", "pre-drain on charlie-2-tink-system")),
+    "rehearse nothing": ("problems", 2, ("rehearse", "nothing")),
+    "diff, the cluster away": ("problems", 3, ("diff", THREE_NODE)),
+    "status, the cluster away": ("problems", 3, ("status",)),
+    "explain, the cluster away": ("explain", 3, ("explain", "up")),
+    "no such command": ("problems", 2, ("rendr",)),
+}
+LIVE: Mapping[str, Row] = {
+    "diff": ("diff", 1, ("diff", THREE_NODE)),
+    "diff of two phases": ("diff", 1, ("diff", THREE_NODE, "--phase", "RepoCreate", "--phase", "ISODownload")),
+    "diff of no such phase": ("problems", 2, ("diff", THREE_NODE, "--phase", "Nowhere")),
+    "diff that is refused": ("diff", 3, ("diff", THREE_NODE, "--phase", "ISODownload")),
+    "status": ("status", 0, ("status",)),
+    "status of no such plan": ("problems", 2, ("status", "nothing")),
+    "explain": ("explain", 0, ("explain",)),
+    "explain of no such plan": ("problems", 2, ("explain", "nothing")),
+}
+IMAGE_OF_ANOTHER = json.dumps(
+    {
+        "apiVersion": "harvesterhci.io/v1beta1",
+        "kind": "VirtualMachineImage",
+        "metadata": {"name": f"{PLAN}-iso", "namespace": "harvester-system"},
+        "spec": {"displayName": "theirs", "sourceType": "download"},
+    }
+)
+KUBECONFIG = """
+apiVersion: v1
+kind: Config
+current-context: dead
+contexts: [{name: dead, context: {cluster: dead, user: nobody}}]
+clusters: [{name: dead, cluster: {server: "https://127.0.0.1:1"}}]
+users: [{name: nobody, user: {token: none}}]
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the words name stands there; the cluster that is found without more words is away."""
+    monkeypatch.chdir(tmp_path)
+    Path("list.txt").write_text("busybox\n", encoding="utf-8")
+    Path("release.yaml").write_text(yaml.safe_dump(OLDER), encoding="utf-8")
+    Path("kubeconfig").write_text(KUBECONFIG, encoding="utf-8")
+    monkeypatch.setenv("KUBECONFIG", "kubeconfig")
+
+
+@pytest.mark.parametrize("name", OFFLINE)
+def test_without_a_cluster(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    _assert_fits(OFFLINE[name], (), capsys)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_a_mistake_on_the_command_line(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Also of a command that has no such answer at all."""
+    _assert_fits(("problems", 2, (name, "--no-such-option")), (), capsys)
+
+
+@pytest.mark.controlplane
+def test_on_a_cluster(wiped_control_plane: ControlPlane, capsys: pytest.CaptureFixture[str]) -> None:
+    seed_cluster(wiped_control_plane, EXAMPLE)
+    wiped_control_plane.api.create(PLANS, without_disk_check(EXAMPLE))
+    for name, row in LIVE.items():
+        if name == "diff that is refused":
+            wiped_control_plane.kubectl("apply", "--server-side", "-f", "-", stdin=IMAGE_OF_ANOTHER)
+        _assert_fits(row, ("--kubeconfig", str(wiped_control_plane.kubeconfig)), capsys)
+
+
+def test_every_command_with_such_an_answer_has_both_kinds_of_rows() -> None:
+    context = click.Context(program)
+    commands = {name: program.get_command(context, name) for name in EVERY}
+    answering = {name for name, it in commands.items() if it and any(option.name == "output" for option in it.params)}
+    rows = [*OFFLINE.values(), *LIVE.values()]
+    assert {words[0] for schema, _, words in rows if schema == words[0]} == answering
+    refused = {words[0] for _, status, words in rows if status >= 2}
+    assert answering - refused == {"version"}
+
+
+def _assert_fits(row: Row, target: Sequence[str], capsys: pytest.CaptureFixture[str]) -> None:
+    schema, status, words = row
+    assert run(["upgradeplan", *words, *target, "-o", "json"]) == status, words
+    shown = capsys.readouterr()
+    _validator(schema).validate(json.loads(shown.out))
+    assert shown.err == "" or status < 2
+
+
+def _validator(schema: str) -> Draft202012Validator:
+    body = json.loads((ROOT / "schemas" / f"{schema}.json").read_text(encoding="utf-8"))
+    Draft202012Validator.check_schema(body)
+    return Draft202012Validator(body)
