@@ -28,6 +28,7 @@ PREFIX = "management.harvesterhci.io/"
 PRE, POST = "rke.cattle.io/pre-drain", "rke.cattle.io/post-drain"
 PRE_HOOK, POST_HOOK = f"{PREFIX}pre-hook", f"{PREFIX}post-hook"
 OLD_OS, NEW_OS = "Harvester v1.7.1", "Harvester v1.8.0"
+PRE_JOB, POST_JOB = "up-node-upgrade-pre-drain-n1", "up-node-upgrade-post-drain-n1"
 STRATEGY = {"controlPlaneConcurrency": "10%", "workerConcurrency": "10%"}
 METADATA = {**release()}
 
@@ -312,4 +313,30 @@ def waiting_for_rancher(**more: Any) -> Small:
     found.end_plan("up-skip-manifest-apply")
     found.rounds()
     assert found.phase == "NodeUpgrading"
+    return found
+
+
+def being_prepared() -> Small:
+    """Rancher has asked to drain node n1, and its pre-drain Job runs."""
+    found = waiting_for_rancher(version="v1.8.0")
+    found.ask("n1", PRE, "first")
+    found.rounds()
+    return found
+
+
+def drained() -> Small:
+    """Node n1 has been drained and Rancher has been answered."""
+    found = being_prepared()
+    found.end_job(PRE_JOB)
+    found.rounds()
+    return found
+
+
+def rebooting() -> Small:
+    """Rancher is done with node n1 and has asked again; it reboots."""
+    found = drained()
+    found.ask("n1", POST, "second")
+    found.rounds()
+    found.end_job(POST_JOB)
+    found.rounds()
     return found

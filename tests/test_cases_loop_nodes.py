@@ -14,16 +14,20 @@ from loop_world import (
     NEW_OS,
     POST,
     POST_HOOK,
+    POST_JOB,
     PRE,
     PRE_HOOK,
+    PRE_JOB,
     PREFIX,
     STRATEGY,
     Small,
     cluster,
     descheduler,
+    drained,
     facts,
     longhorn,
     node,
+    rebooting,
     upgrading,
     waiting_for_rancher,
     world,
@@ -37,7 +41,6 @@ from reconcile.rehearsal.faults import Fault, Trouble
 from reconcile.status.nodes import ORDINALS
 from reconcile.status.plan import FAILED, SUCCEEDED
 
-PRE_JOB, POST_JOB = "up-node-upgrade-pre-drain-n1", "up-node-upgrade-post-drain-n1"
 SINGLE_JOB = "up-node-upgrade-single-node-upgrade-n1"
 
 
@@ -58,25 +61,6 @@ def provisioned(*, paused: tuple[str, ...] = (), **more: Any) -> Small:
     if paused:
         spec["nodeUpgradeOption"] = {"pauseNodes": list(paused)}
     return waiting_for_rancher(**spec)
-
-
-def drained() -> Small:
-    """Node n1 has been drained and Rancher has been answered."""
-    found = provisioned()
-    found.ask("n1", PRE, "first")
-    found.rounds()
-    found.end_job(PRE_JOB)
-    found.rounds()
-    return found
-
-
-def rebooting() -> Small:
-    found = drained()
-    found.ask("n1", POST, "second")
-    found.rounds()
-    found.end_job(POST_JOB)
-    found.rounds()
-    return found
 
 
 def alone(**more: Any) -> Small:

@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from loop_world import NEW_OS, POST, POST_HOOK, PRE, PRE_HOOK, Small, node, waiting_for_rancher
+from loop_world import (
+    NEW_OS,
+    POST,
+    POST_HOOK,
+    POST_JOB,
+    PRE,
+    PRE_HOOK,
+    PRE_JOB,
+    Small,
+    being_prepared,
+    drained,
+    node,
+    rebooting,
+    waiting_for_rancher,
+)
 from rendering import machine, machine_plan
 
 from reconcile.rehearsal.clock import SimulatedClock
 from renderer.model.ref import Ref
 
 NEW_KUBELET = "v1.35.2+rke2r1"
-PRE_JOB, POST_JOB = "up-node-upgrade-pre-drain-n1", "up-node-upgrade-post-drain-n1"
 
 
 def join(found: Small, name: str, *, generation: str = "", upgraded: bool = True) -> None:
@@ -105,20 +119,14 @@ def test_a_node_of_the_same_release_that_was_there_before_is_waited_for() -> Non
     assert found.phase == "NodeUpgrading"
 
 
-@pytest.mark.parametrize("when", ["PreDraining", "PreDrained", "WaitingReboot"])
-def test_a_machine_that_is_put_in_under_the_name_of_a_lost_one_holds_nobody_up(when: str) -> None:
-    found = waiting_for_rancher(version="v1.8.0")
-    found.ask("n1", PRE, "first")
-    found.rounds()
-    if when != "PreDraining":
-        found.end_job(PRE_JOB)
-        found.rounds()
-    if when == "WaitingReboot":
-        found.ask("n1", POST, "second")
-        found.rounds()
-        found.end_job(POST_JOB)
-        found.rounds()
-    assert found.state("n1") == when
+@pytest.mark.parametrize(
+    ("begun", "state"), [(being_prepared, "PreDraining"), (drained, "PreDrained"), (rebooting, "WaitingReboot")]
+)
+def test_a_machine_that_is_put_in_under_the_name_of_a_lost_one_holds_nobody_up(
+    begun: Callable[[], Small], state: str
+) -> None:
+    found = begun()
+    assert found.state("n1") == state
     lose(found, "n1")
     join(found, "n1", generation="2")
     assert found.state("n1") == "ImagePreloaded"
@@ -128,11 +136,7 @@ def test_a_machine_that_is_put_in_under_the_name_of_a_lost_one_holds_nobody_up(w
 
 
 def test_the_job_of_a_lost_machine_does_not_speak_for_the_next_one() -> None:
-    found = waiting_for_rancher(version="v1.8.0")
-    found.ask("n1", PRE, "first")
-    found.rounds()
-    found.end_job(PRE_JOB)
-    found.rounds()
+    found = drained()
     [old] = found.all("Job")
     lose(found, "n1")
     join(found, "n1", generation="2", upgraded=False)
@@ -147,11 +151,7 @@ def test_the_job_of_a_lost_machine_does_not_speak_for_the_next_one() -> None:
 
 
 def test_a_node_object_that_is_made_anew_for_the_same_machine_goes_on() -> None:
-    found = waiting_for_rancher(version="v1.8.0")
-    found.ask("n1", PRE, "first")
-    found.rounds()
-    found.end_job(PRE_JOB)
-    found.rounds()
+    found = drained()
     body = found.get("v1", "Node", "n1")
     served = found.scene.parts.kinds.row("v1", "Node").kind
     found.scene.cluster.client().delete(served, Ref(api_version="v1", kind="Node", name="n1"))

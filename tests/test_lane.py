@@ -4,24 +4,16 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from loop_world import POST, POST_HOOK, PRE, PRE_HOOK, Small, waiting_for_rancher
+from loop_world import POST, POST_HOOK, POST_JOB, PRE, PRE_HOOK, PRE_JOB, Small, being_prepared, drained, rebooting
 
 from renderer.model.ref import ref_of
 
-PRE_JOB, POST_JOB = "up-node-upgrade-pre-drain-n1", "up-node-upgrade-post-drain-n1"
 SECOND_JOB = "up-node-upgrade-pre-drain-n2"
 
 
 def be_ready(found: Small, name: str, status: str) -> None:
     condition = {"type": "Ready", "status": status}
     found.patch(found.get("v1", "Node", name), {"status": {"conditions": [condition]}}, "status")
-
-
-def being_prepared() -> Small:
-    found = waiting_for_rancher(version="v1.8.0")
-    found.ask("n1", PRE, "first")
-    found.rounds()
-    return found
 
 
 def test_rancher_may_not_drain_while_another_node_is_in_trouble() -> None:
@@ -43,9 +35,7 @@ def test_rancher_may_not_drain_while_another_node_is_in_trouble() -> None:
 
 
 def test_no_node_is_rebooted_while_another_one_is_in_trouble() -> None:
-    found = being_prepared()
-    found.end_job(PRE_JOB)
-    found.rounds()
+    found = drained()
     be_ready(found, "n2", "False")
     found.ask("n1", POST, "second")
     found.rounds()
@@ -56,12 +46,8 @@ def test_no_node_is_rebooted_while_another_one_is_in_trouble() -> None:
 
 
 def test_a_node_that_has_been_rebooted_is_given_back_whatever_the_others_do() -> None:
-    found = being_prepared()
-    found.end_job(PRE_JOB)
-    found.ask("n1", POST, "second")
-    found.rounds()
+    found = rebooting()
     be_ready(found, "n2", "False")
-    found.end_job(POST_JOB)
     found.rounds()
     assert found.state("n1") == "WaitingReboot"
     found.reboot("n1")
@@ -70,13 +56,8 @@ def test_a_node_that_has_been_rebooted_is_given_back_whatever_the_others_do() ->
 
 
 def test_the_next_node_waits_until_rancher_has_taken_this_one_back() -> None:
-    found = being_prepared()
+    found = rebooting()
     found.ask("n2", PRE, "asked too early")
-    found.end_job(PRE_JOB)
-    found.ask("n1", POST, "second")
-    found.rounds()
-    found.end_job(POST_JOB)
-    found.rounds()
     found.reboot("n1")
     done = found.rounds()
     assert (found.state("n1"), found.annotation("n1", POST_HOOK)) == ("PostDrained", "second")
@@ -89,12 +70,7 @@ def test_the_next_node_waits_until_rancher_has_taken_this_one_back() -> None:
 
 
 def test_a_machine_that_is_gone_keeps_no_place() -> None:
-    found = being_prepared()
-    found.end_job(PRE_JOB)
-    found.ask("n1", POST, "second")
-    found.rounds()
-    found.end_job(POST_JOB)
-    found.rounds()
+    found = rebooting()
     found.reboot("n1")
     found.rounds()
     kind = found.scene.parts.kinds.row("v1", "Secret").kind

@@ -5,13 +5,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from loop_world import API_VERSION, METADATA, POST, PRE, Small, waiting_for_rancher, world
+from loop_world import API_VERSION, METADATA, POST, PRE_JOB, Small, being_prepared, drained, waiting_for_rancher, world
 
 from reconcile.rehearsal.faults import Fault, Trouble
 from renderer.model.ref import ref_of
 
 HOUR = 3600
-PRE_JOB = "up-node-upgrade-pre-drain-n1"
 RETRY = "management.harvesterhci.io/retry"
 TOOLKIT = "management.harvesterhci.io/upgrade-toolkit-image"
 
@@ -129,9 +128,7 @@ def test_what_nobody_knows_how_to_undo_is_told() -> None:
 
 
 def test_a_job_that_is_gone_is_not_made_again_by_itself_but_when_it_is_asked_for() -> None:
-    found = waiting_for_rancher(version="v1.8.0")
-    found.ask("n1", PRE, "first")
-    found.rounds()
+    found = being_prepared()
     [job] = found.all("Job")
     kind = found.scene.parts.kinds.row("batch/v1", "Job").kind
     found.scene.cluster.client().delete(kind, ref_of(job))
@@ -149,9 +146,7 @@ def test_a_job_that_is_gone_is_not_made_again_by_itself_but_when_it_is_asked_for
 
 
 def test_asking_for_another_attempt_leaves_what_runs_alone() -> None:
-    found = waiting_for_rancher(version="v1.8.0")
-    found.ask("n1", PRE, "first")
-    found.rounds()
+    found = being_prepared()
     annotate(found, RETRY, "1")
     found.rounds()
     assert found.jobs() == [PRE_JOB]
@@ -161,11 +156,7 @@ def test_asking_for_another_attempt_leaves_what_runs_alone() -> None:
 
 
 def test_what_an_earlier_attempt_has_made_goes_as_well() -> None:
-    found = waiting_for_rancher(version="v1.8.0")
-    found.ask("n1", PRE, "first")
-    found.rounds()
-    found.end_job(PRE_JOB)
-    found.rounds()
+    found = drained()
     annotate(found, RETRY, "1")
     found.ask("n1", POST, "second")
     found.rounds()
