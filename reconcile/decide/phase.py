@@ -12,7 +12,8 @@ from itertools import groupby
 from reconcile.decide.captures import scope_of
 from reconcile.decide.draft import Draft
 from reconcile.decide.joiners import has_nothing_to_do, makes_room
-from reconcile.decide.step import Admit, Kept, Progress, advance, free, unknown_words
+from reconcile.decide.step import Admit, Kept, Progress, advance, free
+from reconcile.decide.words import unknown_words
 from reconcile.probes.evaluate import evaluate
 from reconcile.probes.look import Scope
 from reconcile.status.plan import key_of

@@ -6,7 +6,7 @@ its writes are decided in the same round, after the status that records the inte
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
@@ -15,18 +15,17 @@ from reconcile.decide.captures import is_asked_again, read_captures, renamed, sc
 from reconcile.decide.draft import LONG, LONG_TO_READ, Draft
 from reconcile.decide.giving import give_back
 from reconcile.decide.node_jobs import jobs_are_done, note_jobs
+from reconcile.decide.words import failure_words, own_words, unknown_words
 from reconcile.decide.writing import writes
 from reconcile.probes.evaluate import evaluate
 from reconcile.probes.gates import gate_verdict
 from reconcile.probes.verdict import Outcome, Verdict
 from reconcile.status.plan import key_of
 from reconcile.status.record import OwnedObject, StepRecord, StepState
-from renderer.model.path import look_up
 from renderer.model.phase import Occasion
 from renderer.model.probe import Gate, Severity
-from renderer.model.rendered import Pending, RenderedStep
+from renderer.model.rendered import RenderedStep
 
-_NODES_TOLD = 5
 _OUT_OF_TURN = "OutOfTurn"
 
 
@@ -214,35 +213,19 @@ class _Step:
             took = self.draft.world.attended(record.started)
             if gate.timeout is not None and took > gate.timeout:
                 return replace(verdict, outcome=Outcome.FAILED, reason=f"{verdict.reason} after {gate.timeout} s")
-            self._wait(verdict.reason, verdict, since=record, limit=gate.slow_after)
+            self._wait(verdict.reason, verdict, since=record, limit=gate.slow_after or LONG)
             self.draft.progress = self.draft.progress or gate.waiting or ""
         return verdict
 
     def _fail(self, gate: Gate, verdict: Verdict, record: StepRecord) -> Progress:
-        reason, why = self._own_words(verdict)
+        reason, why = own_words(self.draft, verdict)
         message = (gate.failure.message or verdict.reason).replace("<why>", why)
         self.draft.record(self.key, record.ending(StepState.FAILED, self.draft.now, message))
-        self.draft.failures.append("; ".join([_with(message, why), *self._failed_nodes()]))
+        self.draft.failures.append(failure_words(self.draft, self.item, message, why))
         self._node_state("failed", reason, why)
         if gate.failure.event:
             self.draft.events.append(gate.failure.event)
         return Progress.FAILED
-
-    def _failed_nodes(self) -> list[str]:
-        """What the Jobs have said that somebody else made for the step, by node; of many nodes the first."""
-        failed = self.step.job_states.states.failed if self.step.job_states else None
-        entries = {node: entry for node, entry in self.draft.status.node_states.items() if entry["state"] == failed}
-        said = [f"{node}: {entry['message']}" for node, entry in entries.items() if entry.get("message")]
-        return said[:_NODES_TOLD] + [f"and {len(said) - _NODES_TOLD} more nodes"] * (len(said) > _NODES_TOLD)
-
-    def _own_words(self, verdict: Verdict) -> tuple[str, str]:
-        """Reason and message of the condition by which an object says that it has failed; else the probe's words."""
-        for ref in verdict.offenders:
-            body = self.draft.world.look.get(ref)
-            for condition in look_up(body, ("status", "conditions")) or () if isinstance(body, Mapping) else ():
-                if condition.get("type") == "Failed" and condition.get("status") == "True":
-                    return condition.get("reason", ""), condition.get("message") or verdict.reason
-        return "", verdict.reason
 
     def _complete(self, record: StepRecord, warnings: list[Verdict]) -> Progress:
         message = "; ".join(verdict.reason for verdict in warnings)
@@ -287,16 +270,6 @@ class _Step:
             refs=verdict.offenders if verdict else (),
         )
         return Progress.BUSY
-
-
-def unknown_words(pending: Iterable[Pending]) -> str:
-    """What is missing, and where it comes from."""
-    return "; ".join(f"{item.input} is not known yet: {item.remedy}" for item in pending)
-
-
-def _with(message: str, why: str) -> str:
-    """A failure in the API's words, and then why."""
-    return message if not why or why in message else f"{message}: {why}"
 
 
 def applied(item: RenderedStep, record: StepRecord) -> StepRecord:
