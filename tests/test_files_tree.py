@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import fcntl
 import os
+import re
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -443,6 +446,99 @@ except Problems as error:
     )
     assert run.stdout == "cannot be written: File too large; the folder is as it was\n"
     assert standing(folder) == FIRST
+
+
+# --------------------------------------------------------------------------------------------------- two at one time
+
+
+@contextlib.contextmanager
+def held(folder: Path) -> Iterator[Callable[[], None]]:
+    """Another process's lock, and how it lets go."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    try:
+        yield lambda: fcntl.flock(descriptor, fcntl.LOCK_UN)
+    finally:
+        os.close(descriptor)
+
+
+def test_a_second_render_waits_for_the_first(folder: Path) -> None:
+    naps: list[float] = []
+    with held(folder.parent) as let_go:
+
+        def sleep(seconds: float) -> None:
+            naps.append(seconds)
+            if len(naps) == 3:
+                let_go()
+
+        write_tree(folder, FIRST, sleep=sleep)
+    assert len(naps) == 3
+    assert standing(folder) == FIRST
+
+
+def test_a_render_that_does_not_end_is_named_and_left_alone(folder: Path) -> None:
+    naps: list[float] = []
+    (folder / STAGING).mkdir(parents=True)
+    (folder / STAGING / "new-0").write_text("of the other")
+    before = standing(folder)
+    busy = f"{folder.parent}: another render is writing here"
+    with held(folder.parent):
+        for act in (write_tree, check_tree):
+            with pytest.raises(Problems, match=f"^{re.escape(busy)}\n") as caught:
+                act(folder, FIRST, sleep=naps.append)
+            assert caught.value.exit_code is ExitCode.BAD_INPUT
+    assert sum(naps) == pytest.approx(10)
+    assert standing(folder) == before
+
+
+def test_those_who_only_look_do_not_hinder_each_other(folder: Path) -> None:
+    write_tree(folder, FIRST)
+    with held(folder.parent):
+        descriptor = os.open(folder.parent, os.O_RDONLY)
+    fcntl.flock(descriptor, fcntl.LOCK_SH)
+    assert not check_tree(folder, FIRST)
+    os.close(descriptor)
+
+
+def test_a_folder_above_that_a_failed_render_takes_away_is_made_anew(folder: Path) -> None:
+    above = folder / "above"
+    above.mkdir(parents=True)
+    with held(above) as let_go:
+
+        def sleep(_: float) -> None:
+            above.rmdir()
+            let_go()
+
+        write_tree(above / "plan", FIRST, sleep=sleep)
+    assert standing(above / "plan") == FIRST
+
+
+def test_renders_at_the_same_time_leave_one_whole_tree(folder: Path) -> None:
+    """Processes that all begin together, again and again: each one's tree holds 30 files of its own text."""
+    code = """
+import sys
+from pathlib import Path
+from renderer.files.tree import write_tree
+tag, go = sys.argv[2], sys.stdin.readline()
+files = {f"m{number}.yaml": f"{tag} {number}\\n" for number in range(30)}
+index = "kind: RenderedPlan\\nfiles: [" + ", ".join(files) + "]\\n# " + tag + "\\n"
+for _ in range(10):
+    write_tree(Path(sys.argv[1]), {**files, "index.yaml": index})
+"""
+    root = Path(__file__).parents[1]
+    command = [sys.executable, "-c", code, str(folder)]
+    renders = [
+        subprocess.Popen([*command, tag], cwd=root, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for tag in "ABC"
+    ]
+    for render in renders:
+        assert render.stdin
+        render.stdin.write("go\n")
+        render.stdin.flush()
+    ends = [render.communicate()[1] for render in renders]
+    assert ends == ["", "", ""]
+    assert len({text.split()[0] for name, text in standing(folder).items() if name.startswith("m")}) == 1
+    assert len(standing(folder)) == 31
 
 
 # ----------------------------------------------------------------------------------------------------- any renderings

@@ -81,7 +81,7 @@ def look(folder: Path, wanted: Mapping[str, bytes]) -> Standing:
     """The folder as it is. Problems that only matter to a writer are `obstacles`."""
     standing = Standing(folder=folder)
     try:
-        if obstacle := _no_folder(folder):
+        if obstacle := no_folder(folder):
             standing.problems.append(obstacle)
             return standing
         standing.journal = _journal(folder)
@@ -124,7 +124,7 @@ def _in_the_way(path: Path, message: str) -> Problem:
     return Problem(reason="ForeignFile", message=message, file=str(path), remedy=_MOVE)
 
 
-def _no_folder(folder: Path) -> Problem | None:
+def no_folder(folder: Path) -> Problem | None:
     """Why this cannot be a folder that is written to."""
     if folder.is_symlink():
         return _in_the_way(folder, "is a symbolic link; a folder is wanted")

@@ -3,39 +3,72 @@
 New and old bytes are staged first, in a folder inside, since that is what a full disk stops. Then files are replaced
 one by one, stale ones removed, and the index is replaced last. If an operation fails, all are taken back; if the
 process dies, the journal beside the staged files tells the next run which files are ours, and it writes the whole anew.
+From the first look to the last sweep a render is alone there.
 """
 
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from renderer.errors import Problem, Problems
+from renderer.files.lock import Sleep, reading, writing
+from renderer.files.look import unreadable
 from renderer.files.operations import Disk, FileOperations
-from renderer.files.standing import INDEX, JOURNAL, STAGING, Files, TreeChanges, as_bytes, changes, look, obstacles
+from renderer.files.standing import (
+    INDEX,
+    JOURNAL,
+    STAGING,
+    Files,
+    TreeChanges,
+    as_bytes,
+    changes,
+    look,
+    no_folder,
+    obstacles,
+)
 
 
-def check_tree(folder: Path, files: Files) -> TreeChanges:
+def check_tree(folder: Path, files: Files, *, sleep: Sleep = time.sleep) -> TreeChanges:
     """How the folder differs from `files`. Raises `Problems` if it cannot be told."""
     wanted = as_bytes(files)
-    standing = look(folder, wanted)
-    if standing.problems:
-        raise Problems(standing.problems)
-    return changes(standing, wanted)
+    try:
+        with reading(folder.parent, sleep):
+            standing = look(folder, wanted)
+            if standing.problems:
+                raise Problems(standing.problems)
+            return changes(standing, wanted)
+    except OSError as error:
+        raise Problems([unreadable(str(folder.parent), error)]) from error
 
 
-def write_tree(folder: Path, files: Files, operations: FileOperations | None = None) -> TreeChanges:
+def write_tree(
+    folder: Path, files: Files, operations: FileOperations | None = None, *, sleep: Sleep = time.sleep
+) -> TreeChanges:
     """Makes the plan's folder hold `files`, with `index.yaml` among them; answers what was done.
 
     Files of an earlier render that are not wanted any more are removed, and folders that they leave empty. Others are
     never touched; one in the way is a problem, and so is a folder that holds anything but an earlier render. Files that
-    do not change are not written. Raises `Problems`; then the folder is as it was.
+    do not change are not written. Waits a little while another render writes there. Raises `Problems`; then the folder
+    is as it was.
     """
     wanted = as_bytes(files)
     if INDEX not in wanted:
         raise ValueError(f"a rendering without {INDEX}")
+    if obstacle := no_folder(folder):
+        raise Problems([obstacle])
+    disk = operations or Disk()
+    try:
+        with writing(folder.parent, disk, sleep):
+            return _written(folder, wanted, disk)
+    except OSError as error:
+        raise Problems([_refusal(folder, error, whole=True)]) from error
+
+
+def _written(folder: Path, wanted: Mapping[str, bytes], disk: FileOperations) -> TreeChanges:
     standing = look(folder, wanted)
     if problems := list(obstacles(standing, wanted)):
         raise Problems(problems)
@@ -44,7 +77,7 @@ def write_tree(folder: Path, files: Files, operations: FileOperations | None = N
         new = {path: wanted[path] for path in (*done.missing, *done.changed)}
         old = {path: standing.old[path] for path in (*done.changed, *done.stale)}
         gone = sorted(standing.owned - set(wanted))
-        _Write(folder, new, old, gone, standing.journal, operations or Disk()).run()
+        _Write(folder, new, old, gone, standing.journal, disk).run()
     return done
 
 
@@ -78,7 +111,7 @@ class _Write:
             self._stage()
             self._install()
         except OSError as error:
-            raise Problems([self._refusal(error, whole=self._take_back())]) from error
+            raise Problems([_refusal(self._folder, error, whole=self._take_back())]) from error
         except BaseException:  # Ctrl-C as well
             self._take_back()
             raise
@@ -159,11 +192,12 @@ class _Write:
         if folder != self._staging:
             self._made.append(folder)
 
-    def _refusal(self, error: OSError, *, whole: bool) -> Problem:
-        end = "the folder is as it was" if whole else "the folder is partly written"
-        return Problem(
-            reason="CannotWrite",
-            message=f"cannot be written: {error.strerror or error}; {end}",
-            file=str(self._folder),
-            remedy="make room or permit writing, then run the same command again",
-        )
+
+def _refusal(folder: Path, error: OSError, *, whole: bool) -> Problem:
+    end = "the folder is as it was" if whole else "the folder is partly written"
+    return Problem(
+        reason="CannotWrite",
+        message=f"cannot be written: {error.strerror or error}; {end}",
+        file=str(folder),
+        remedy="make room or permit writing, then run the same command again",
+    )
