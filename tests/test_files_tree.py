@@ -24,6 +24,7 @@ from renderer.files.tree import check_tree, write_tree
 from renderer.yaml_door import dump
 
 MOVE = "\n    remedy: move it away, or choose another --output-dir"
+RESTORE = "\n    remedy: restore the file from version control, or remove the folder"
 
 
 def rendering(**files: str) -> dict[str, str]:
@@ -45,7 +46,7 @@ def standing(folder: Path) -> dict[str, str]:
         if path.is_symlink():
             found[name] = f"-> {path.readlink()}"
         elif path.is_file():
-            found[name] = path.read_text(encoding="utf-8")
+            found[name] = path.read_text(encoding="utf-8", errors="replace")
         elif not any(path.iterdir()):
             found[f"{name}/"] = ""
     return found
@@ -167,22 +168,21 @@ def test_a_folder_that_is_not_from_an_earlier_render_is_refused(folder: Path) ->
         ("", f"index.yaml: is no RenderedPlan, so the folder is not from an earlier render{MOVE}"),
         (
             "kind: RenderedPlan\nfiles:\n- a.yaml\n- ../../etc/passwd\n- 5\n",
-            "index.yaml:4: files[1]: '../../etc/passwd' is no path below the folder\n"
-            "    remedy: restore the file from version control, or remove the folder\n"
-            "DIR/plan/index.yaml:5: files[2]: 5 is no path below the folder\n"
-            "    remedy: restore the file from version control, or remove the folder",
+            f"index.yaml:4: files[1]: '../../etc/passwd' is no path below the folder{RESTORE}\n"
+            f"DIR/plan/index.yaml:5: files[2]: 5 is no path below the folder{RESTORE}",
         ),
         (
             "<<<<<<< HEAD\nkind: RenderedPlan\n=======\nkind: RenderedPlan\n>>>>>>> other\n",
-            "index.yaml:2: mapping values are not allowed in this context\n"
-            "    remedy: look for a wrong indentation, a tab, or a quote or bracket that is not closed",
+            f"index.yaml:2: mapping values are not allowed in this context{RESTORE}",
         ),
-        ("\0", "index.yaml: is a binary file\n    remedy: name a text file"),
+        ("\0", f"index.yaml: is a binary file{RESTORE}"),
+        ("\xff\xfe", f"index.yaml: is UTF-16 text, not UTF-8 text{RESTORE}"),
+        ("a: \xff", f"index.yaml:1: byte 0xff is not UTF-8{RESTORE}"),
     ],
 )
 def test_an_index_that_is_not_ours_or_damaged_is_refused(folder: Path, index: str, message: str) -> None:
     write_tree(folder, FIRST)
-    (folder / "index.yaml").write_text(index)
+    (folder / "index.yaml").write_text(index, encoding="latin-1")
     assert refused(folder, SECOND) == f"DIR/plan/{message}"
     with pytest.raises(Problems):
         check_tree(folder, SECOND)
@@ -270,10 +270,43 @@ def test_check_names_what_is_missing_changed_stale_and_foreign(folder: Path) -> 
     assert not TreeChanges(foreign=("x",))
 
 
-def test_check_of_a_folder_that_is_not_ours_says_so_without_a_problem(folder: Path) -> None:
-    folder.mkdir()
-    (folder / "mine.txt").write_text("mine")
-    assert check_tree(folder, FIRST) == TreeChanges(missing=tuple(sorted(FIRST)), foreign=("mine.txt",))
+@pytest.mark.parametrize("wrong", ["no index", "foreign folder", "foreign file"])
+def test_check_refuses_what_a_render_would_refuse(folder: Path, wrong: str) -> None:
+    """Else it would say that a render mends it."""
+    write_tree(folder, FIRST)
+    if wrong == "foreign file":
+        (folder / "thirty").mkdir()
+        (folder / "thirty/d.yaml").write_text("mine")
+    else:
+        (folder / "index.yaml").unlink()
+    if wrong == "foreign folder":
+        (folder / "mine.txt").write_text("mine")
+    told = refused(folder, SECOND)
+    with pytest.raises(Problems) as caught:
+        check_tree(folder, SECOND)
+    assert str(caught.value).replace(str(folder.parent), "DIR") == told
+
+
+@pytest.mark.parametrize("name", ["ten/a.yaml", "index.yaml", "thirty", f"{STAGING}/journal.json"])
+def test_what_is_no_plain_file_is_never_opened(folder: Path, name: str) -> None:
+    """A pipe would keep the reader for ever."""
+    write_tree(folder, FIRST)
+    path = folder / name
+    path.unlink(missing_ok=True)
+    path.parent.mkdir(exist_ok=True)
+    os.mkfifo(path)
+    if name.startswith(STAGING):
+        write_tree(folder, SECOND)
+        assert standing(folder) == SECOND
+        return
+    for act in (write_tree, check_tree):
+        with pytest.raises(Problems, match=rf"{name}: is a (device, a pipe or a socket; a file|file; a folder) is"):
+            act(folder, SECOND)
+
+
+def test_a_device_is_no_folder() -> None:
+    with pytest.raises(Problems, match=r"^/dev/null: is a device, a pipe or a socket; a folder is wanted\n"):
+        write_tree(Path("/dev/null/plan"), FIRST)
 
 
 # ------------------------------------------------------------------------------------------- when the disk says no

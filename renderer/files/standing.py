@@ -18,7 +18,7 @@ from renderer.errors import Problem, Problems
 from renderer.files.look import unreadable
 from renderer.files.text import text_of
 from renderer.frozen import frozen
-from renderer.yaml_door import parse
+from renderer.yaml_door import Document, parse
 
 INDEX = "index.yaml"
 STAGING = ".upgradeplan-staging"
@@ -78,7 +78,7 @@ def is_inside(path: object) -> bool:
 
 
 def look(folder: Path, wanted: Mapping[str, bytes]) -> Standing:
-    """The folder as it is. Problems that only matter to a writer are `obstacles`."""
+    """The folder as it is."""
     standing = Standing(folder=folder)
     try:
         if obstacle := no_folder(folder):
@@ -107,7 +107,7 @@ def changes(standing: Standing, wanted: Mapping[str, bytes]) -> TreeChanges:
 
 
 def obstacles(standing: Standing, wanted: Mapping[str, bytes]) -> Iterator[Problem]:
-    """Why the folder may not be written to: what is not ours stands in the way."""
+    """Why the folder cannot be read, or may not be written to: what is not ours stands in the way."""
     yield from standing.problems
     if standing.problems:
         return
@@ -131,13 +131,19 @@ def no_folder(folder: Path) -> Problem | None:
     if (folder / STAGING).is_symlink():
         return _in_the_way(folder / STAGING, _LINK)
     nearest = next((path for path in (folder, *folder.parents) if path.exists()), folder)
-    return _in_the_way(nearest, "is a file; a folder is wanted") if nearest.is_file() else None
+    if nearest.is_dir() or not nearest.exists():
+        return None
+    what = "a file" if nearest.is_file() else "a device, a pipe or a socket"
+    return _in_the_way(nearest, f"is {what}; a folder is wanted")
 
 
 def _journal(folder: Path) -> set[str]:
+    journal = folder / STAGING / JOURNAL
+    if not journal.is_file():
+        return set()
     try:
-        listed = json.loads((folder / STAGING / JOURNAL).read_bytes())
-    except (FileNotFoundError, NotADirectoryError, ValueError):
+        listed = json.loads(journal.read_bytes())
+    except ValueError:
         return set()
     return {path for path in listed if is_inside(path)} if isinstance(listed, list) else set()
 
@@ -151,14 +157,21 @@ def _indexed(standing: Standing, wanted: Mapping[str, bytes]) -> set[str]:
     if data == wanted.get(INDEX):
         return set(wanted)
     try:
-        return {INDEX, *_listed(text_of(data, str(index)), str(index))}
+        return {INDEX, *_listed(_read(data, str(index)), str(index))}
     except Problems as error:
-        standing.problems += [replace(problem, remedy=problem.remedy or _RESTORE) for problem in error.problems]
+        standing.problems += error.problems
         return set()
 
 
-def _listed(text: str, file: str) -> list[str]:
-    documents = parse(text, file)
+def _read(data: bytes, file: str) -> tuple[Document, ...]:
+    """Whatever keeps it from being read: nobody mends a file that a render has written."""
+    try:
+        return parse(text_of(data, file), file)
+    except Problems as error:
+        raise Problems(replace(problem, remedy=_RESTORE) for problem in error.problems) from error
+
+
+def _listed(documents: tuple[Document, ...], file: str) -> list[str]:
     body: Any = documents[0].value if len(documents) == 1 else None
     if not isinstance(body, Mapping) or body.get("kind") != INDEX_KIND or not isinstance(body.get("files"), list):
         raise Problems([_in_the_way(Path(file), f"is no {INDEX_KIND}, so the folder is not from an earlier render")])
@@ -190,6 +203,8 @@ def _look_at(standing: Standing, path: str) -> None:
         standing.problems.append(_in_the_way(target, _LINK))
     elif stat.S_ISDIR(mode):
         standing.problems.append(_in_the_way(target, "is a folder; a file is wanted"))
+    elif not stat.S_ISREG(mode):  # reading it could wait for ever
+        standing.problems.append(_in_the_way(target, "is a device, a pipe or a socket; a file is wanted"))
     else:
         standing.old[path] = target.read_bytes()
 

@@ -33,13 +33,13 @@ from renderer.files.standing import (
 
 
 def check_tree(folder: Path, files: Files, *, sleep: Sleep = time.sleep) -> TreeChanges:
-    """How the folder differs from `files`. Raises `Problems` if it cannot be told."""
+    """How the folder differs from `files`. Raises `Problems` where `write_tree` would refuse the folder."""
     wanted = as_bytes(files)
     try:
         with reading(folder.parent, sleep):
             standing = look(folder, wanted)
-            if standing.problems:
-                raise Problems(standing.problems)
+            if problems := list(obstacles(standing, wanted)):
+                raise Problems(problems)
             return changes(standing, wanted)
     except OSError as error:
         raise Problems([unreadable(str(folder.parent), error)]) from error
