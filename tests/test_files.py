@@ -280,15 +280,18 @@ def test_all_that_is_wrong_with_overlays_is_said_in_one_run(folder: Path) -> Non
     (folder / "over/gone").symlink_to("nowhere")
     os.mkfifo(folder / "over/pipe")
     (folder / "file").write_text("x")
+    (folder / "empty").mkdir()
     with pytest.raises(Problems) as caught:
-        read_templates([Path("over"), Path("file"), Path("none")])
+        read_templates([Path("over"), Path("file"), Path("none"), Path("empty")])
     assert [str(problem).partition("\n")[0] for problem in caught.value.problems] == [
         "over/a/back: a symbolic link leads back to a folder above it",
         "over/binary: is a binary file",
         "over/gone: no such file or folder",
         "over/latin:2: byte 0xfc is not UTF-8",
+        "over/pipe: is a device, a pipe or a socket; a file is wanted",
         "file: is no folder",
         "none: no such file or folder",
+        "empty: holds no template",
     ]
     assert all(problem.remedy for problem in caught.value.problems)
 

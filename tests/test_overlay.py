@@ -226,6 +226,12 @@ def of_kind(kind: str, name: str) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": kind, "metadata": {**metadata, **namespace}}
 
 
+def test_notes_and_files_of_every_packaged_folder_may_be_laid_over() -> None:
+    files = {"README.md": "x", "90-wait/phase.yaml": PHASE, "90-wait/notes.md": "x", "_macros/own.j2": "x"}
+    own = {path: file.text for path, file in templates().items() if path.startswith(("_", "install/", "values"))}
+    assert load_catalog(overlaid({**files, **own}), document_problems)
+
+
 def test_what_goes_wrong_in_a_template_is_told_by_its_line() -> None:
     files = {
         "90-wait/phase.yaml": f"{PHASE}{STEP}",

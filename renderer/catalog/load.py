@@ -11,6 +11,7 @@ from typing import Any
 
 from renderer.catalog.declare import phase_from
 from renderer.catalog.kinds import KindRow, Kinds, rows_from
+from renderer.catalog.places import PHASE_FILE, VALUES_FILE, unused
 from renderer.catalog.tree import Template, Tree
 from renderer.catalog.verify import verify_phases
 from renderer.errors import Problem, Problems, problem
@@ -18,7 +19,6 @@ from renderer.frozen import frozen
 from renderer.model.phase import Phase
 from renderer.yaml_door import Document, parse
 
-PHASE_FILE = "phase.yaml"
 _PHASE_FOLDER = re.compile(r"(\d\d)-[a-z0-9]+(-[a-z0-9]+)*")
 
 Validate = Callable[[Document, str], list[Problem]]
@@ -56,6 +56,7 @@ def load_catalog(tree: Tree, validate: Validate) -> Catalog:
     values = loader.values()
     found = (loader.declared(path) for path in sorted(tree) if path.endswith(f"/{PHASE_FILE}"))
     phases = sorted((item for item in found if item), key=lambda item: (item.phase.number, item.phase.folder))
+    loader.problems += unused(tree)
     loader.problems += verify_phases([(item.phase, item.document) for item in phases], tree)
     if loader.problems:
         raise Problems(loader.problems)
@@ -79,7 +80,7 @@ class _Loader:
         return self._read(path, lambda: list(rows_from(document.value)), []) if document else []
 
     def values(self) -> Mapping[str, Any]:
-        document = self._document("values.yaml", "values")
+        document = self._document(VALUES_FILE, "values")
         return document.value if document else {}
 
     def declared(self, path: str) -> Declared | None:

@@ -52,15 +52,23 @@ def _packaged_files(folder: Traversable, prefix: str = "") -> Iterator[tuple[str
 
 def _overlay_files(overlay: Path, problems: list[Problem]) -> Iterator[tuple[str, Template]]:
     if is_folder(overlay):
-        yield from _folder_files(overlay, "", (), problems)
+        known = len(problems)
+        files = list(_folder_files(overlay, "", (), problems))
+        if not files and len(problems) == known:
+            problems.append(_wrong_place("EmptyFolder", "holds no template", overlay))
+        yield from files
         return
     try:
         overlay.stat()
     except OSError as error:
         problems.append(unreadable(str(overlay), error))
     else:
-        remedy = "name the folder that holds the phase folders"
-        problems.append(Problem(reason="NotAFolder", message="is no folder", file=str(overlay), remedy=remedy))
+        problems.append(_wrong_place("NotAFolder", "is no folder", overlay))
+
+
+def _wrong_place(reason: str, message: str, overlay: Path) -> Problem:
+    remedy = "name the folder that holds the phase folders"
+    return Problem(reason=reason, message=message, file=str(overlay), remedy=remedy)
 
 
 def _folder_files(
@@ -76,7 +84,11 @@ def _folder_files(
         if is_folder(path):
             yield from _folder_files(path, f"{prefix}{name}/", (*above, real), problems)
         elif is_device(path):
-            continue
+            message, remedy = (
+                "is a device, a pipe or a socket; a file is wanted",
+                "remove it, or put a file in its place",
+            )
+            problems.append(Problem(reason="NotText", message=message, file=str(path), remedy=remedy))
         elif (text := _text(path, problems)) is not None:
             yield f"{prefix}{name}", Template(text=text, shown=str(path), packaged=False)
 

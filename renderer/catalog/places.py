@@ -1,0 +1,79 @@
+"""Whether each file of an overlay stands where something reads it: one that nothing reads would change nothing, and
+nobody would be told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import PurePosixPath as Path
+
+from renderer.catalog.tree import Tree
+from renderer.errors import Problem
+from renderer.schema_messages import did_you_mean
+
+PHASE_FILE = "phase.yaml"
+VALUES_FILE = "values.yaml"
+SHARED: Mapping[str, str] = {
+    "_diff": ".yaml",
+    "_kinds": ".yaml",
+    "_macros": ".j2",
+    "install": ".yaml",
+    "preflight": ".yaml",
+}
+"""The folders beside the phases, and how their files end."""
+
+_TEMPLATE = ".j2"
+_NOTES = ".md"
+
+Wrong = tuple[str, str]
+"""What is wrong with a place, and what to do."""
+
+
+def unused(tree: Tree) -> Iterator[Problem]:
+    """A problem for each file of an overlay that nothing uses."""
+    own = [path for path, template in tree.items() if not template.packaged and not path.endswith(_NOTES)]
+    phases = {Path(path).parent for path in tree if path.rpartition("/")[2] == PHASE_FILE} if own else set()
+    for path in own:
+        if wrong := _wrong(Path(path), phases, tree):
+            message, remedy = wrong
+            yield Problem(reason="UnusedFile", message=message, file=tree[path].shown, remedy=remedy)
+
+
+def _wrong(path: Path, phases: set[Path], tree: Tree) -> Wrong | None:
+    if path.parent == Path():
+        return _at_the_root(path, phases)
+    top = path.parts[0]
+    if top in SHARED:
+        remedy = f"correct its name, or remove it; files of {top} end in {SHARED[top]}"
+        return None if path.suffix == SHARED[top] else (_nothing_reads(path.name, _beside(path, tree)), remedy)
+    if phases.isdisjoint(path.parents[:-1]):
+        return _in_no_phase(path, phases)
+    remedy = f"correct its name, or remove it; a phase has {PHASE_FILE} and templates that end in {_TEMPLATE}"
+    is_read = path.suffix == _TEMPLATE or path.name == PHASE_FILE
+    return None if is_read else (_nothing_reads(path.name, _beside(path, tree)), remedy)
+
+
+def _at_the_root(path: Path, phases: set[Path]) -> Wrong | None:
+    if path.name == VALUES_FILE:
+        return None
+    if Path() in phases:
+        return "a phase's files stand in a folder of their own", "name the folder above with --templates"
+    return _nothing_reads(path.name, [VALUES_FILE]), "correct its name, or remove it"
+
+
+def _in_no_phase(path: Path, phases: set[Path]) -> Wrong:
+    if did_you_mean(path.name, [PHASE_FILE]):
+        return _nothing_reads(path.name, [PHASE_FILE]), f"call it {PHASE_FILE}"
+    close = did_you_mean(path.parts[0], [*SHARED, *map(str, phases)])
+    hint = f"; did you mean '{close}'?" if close else ""
+    message = f"nothing reads it: '{path.parent}' has no {PHASE_FILE}{hint}"
+    return message, f"correct the folder's name, or add its {PHASE_FILE}"
+
+
+def _beside(path: Path, tree: Tree) -> list[str]:
+    return [Path(other).name for other in tree if Path(other).parent == path.parent and other != str(path)]
+
+
+def _nothing_reads(name: str, known: Iterable[str]) -> str:
+    close = did_you_mean(name, known)
+    return "nothing reads it" + (f"; did you mean '{close}'?" if close else "")
