@@ -98,11 +98,13 @@ _TYPE_WORDS = {
 
 def _type(error: SchemaError, path: Path) -> Iterator[Finding]:
     wanted = [error.validator_value] if isinstance(error.validator_value, str) else list(error.validator_value)
+    yield _wrong_type(path, error.instance, wanted)
+
+
+def _wrong_type(path: Path, value: Any, wanted: list[str]) -> Finding:
     words = " or ".join(_TYPE_WORDS[name] for name in wanted if name != "null" or len(wanted) == 1)
-    message = (
-        f"has no value; {words} is wanted" if error.instance is None else f"{found(error.instance)} is not {words}"
-    )
-    yield Finding(reason="WrongType", path=path, message=message, remedy=_type_remedy(error.instance, wanted, path))
+    message = f"has no value; {words} is wanted" if value is None else f"{found(value)} is not {words}"
+    return Finding(reason="WrongType", path=path, message=message, remedy=_type_remedy(value, wanted, path))
 
 
 def _type_remedy(value: Any, wanted: list[str], path: Path) -> str:
@@ -218,6 +220,9 @@ def _choice(error: SchemaError, path: Path) -> Iterator[Finding]:
     """Alternatives. If they only differ in the key that they want, name the keys; else explain the nearest one."""
     required = [name for schema in error.validator_value for name in schema.get("required", ())]
     if required and all(set(schema) == {"required"} for schema in error.validator_value):
+        if not isinstance(error.instance, Mapping):
+            yield _wrong_type(path, error.instance, ["object"])
+            return
         names = ", ".join(f"'{name}'" for name in dict.fromkeys(required))
         missing = not any(name in error.instance for name in required)
         message = f"one of {names} is missing" if missing else f"only one of {names} may be given"

@@ -6,7 +6,9 @@ What can be wrong with an overlay is told as a problem that names the file, and 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -27,9 +29,10 @@ from rendering import (
 
 from renderer.assemble import assemble
 from renderer.catalog.load import load_catalog
-from renderer.errors import Problems
+from renderer.errors import Problem, Problems
 from renderer.files.templates import read_templates
 from renderer.layout.select import select
+from renderer.model.phase import Position
 from renderer.schema_door import document_problems
 from renderer.yaml_door import dump, parse
 
@@ -310,6 +313,47 @@ def test_what_is_borrowed_must_be_one_object_and_a_field() -> None:
     for text, expected in ((node, "borrows no field"), (f"{node}\n---\n{node}", "borrows of 2 objects")):
         with pytest.raises(Problems, match=expected):
             render_made(*three_nodes(), tree=overlaid({"90-wait/phase.yaml": borrowed, "90-wait/a.yaml.j2": text}))
+
+
+# --------------------------------------------------------------------------------------- declarations of any form
+
+STRANGE = (None, "", [], {}, 5, True, 1.5, "x", "{{ nope }}", "{{", "a.b[", [[]], [None], {"": None}, -1, "((")
+MUTATIONS = 6
+"""Of each step; each takes some hundredths of a second, most of it to explain."""
+
+
+def packaged_steps() -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
+    """Path and head of a packaged phase, and one step of it under its position."""
+    for path, file in templates().items():
+        body = parse(file.text, path)[0].value if path.endswith("/phase.yaml") else {}
+        head = {key: value for key, value in body.items() if key not in tuple(Position)}
+        yield from ((path, head, {position: [step]}) for position in Position for step in body.get(position, ()))
+
+
+def mutated(body: Any, random: Random, depth: int = 0) -> Any:
+    """A copy with one strange value somewhere below its steps."""
+    if not isinstance(body, (dict, list)) or not body or (depth > 1 and random.random() < 0.1):
+        return random.choice(STRANGE)
+    if isinstance(body, dict):
+        key = random.choice(list(body))
+        return {**body, key: mutated(body[key], random, depth + 1)}
+    index = random.randrange(len(body))
+    return [*body[:index], mutated(body[index], random, depth + 1), *body[index + 1 :]]
+
+
+def test_a_declaration_of_any_form_is_taken_or_refused() -> None:
+    random = Random(3)
+    told: list[Problem] = []
+    for path, head, step in packaged_steps():
+        shared = {name: file for name, file in templates().items() if name.startswith(("_", path[:3], "values"))}
+        for _ in range(MUTATIONS):
+            tree = overlaid({path: json.dumps({**head, **mutated(step, random)})}, shared)
+            try:
+                load_catalog(tree, document_problems)
+            except Problems as refused:
+                told += refused.problems
+    assert len(told) > 100
+    assert all(problem.file and problem.remedy for problem in told)
 
 
 # ------------------------------------------------------------------------------------- manifests of any form whatsoever
