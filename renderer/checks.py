@@ -15,17 +15,14 @@ from renderer.errors import Problem
 from renderer.model.path import ABSENT, Path, look_up, path_name
 from renderer.model.ref import Body
 from renderer.model.rendered import Manifest
-from renderer.names import NAME_LIMIT
+from renderer.names import NAME_LIMIT, SUBDOMAIN_LIMIT, is_key, is_label_value, is_subdomain
 
-_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _DNS_LABEL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
-_LABEL_NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 _IMAGE = re.compile(
     r"(?:(?=[^:/]{1,253}(?::|/))[a-zA-Z0-9-]+(?:\.[a-zA-Z0-9-]+)*(?::[0-9]{1,5})?/)?"
     r"[a-z0-9]+(?:(?:\.|_{1,2}|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:\.|_{1,2}|-+)[a-z0-9]+)*)*"
     r"(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(?:@sha256:[0-9a-f]{64})?"
 )
-_OBJECT_NAME_LIMIT = 253  # of others' objects; the name of one of ours becomes a label value
 _SERVER_FIELDS = ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "selfLink")
 
 Finding = tuple[Path, str, str]
@@ -109,11 +106,12 @@ def _identity(body: Body) -> Iterator[Finding]:
 
 
 def _own_name(body: Body) -> Iterator[Finding]:
+    """It becomes a label's value."""
     yield from _name(body, NAME_LIMIT)
 
 
 def _other_name(body: Body) -> Iterator[Finding]:
-    yield from _name(body, _OBJECT_NAME_LIMIT)
+    yield from _name(body, SUBDOMAIN_LIMIT)
 
 
 def _name(body: Body, limit: int) -> Iterator[Finding]:
@@ -122,7 +120,7 @@ def _name(body: Body, limit: int) -> Iterator[Finding]:
         yield path, "is not text" if name is not ABSENT else "is missing", "put it through `| quote`"
     elif len(name) > limit:
         yield path, f"has {len(name)} characters, at most {limit} are allowed", "make it with `name(...)`"
-    elif not (_DNS_LABEL if body.get("kind") == "Service" else _SUBDOMAIN).fullmatch(name):
+    elif not (_DNS_LABEL.fullmatch if body.get("kind") == "Service" else is_subdomain)(name):
         yield (
             path,
             f"{name!r} is no valid name",
@@ -138,15 +136,14 @@ def _metadata_maps(body: Body) -> Iterator[Finding]:
 
 
 def _entry(path: Path, key: str, text: Any) -> Iterator[Finding]:
-    prefix, slash, name = key.rpartition("/")
-    if not _LABEL_NAME.fullmatch(name) or len(name) > NAME_LIMIT or (slash and not _SUBDOMAIN.fullmatch(prefix)):
+    if not is_key(key):
         yield path, f"{key!r} is no valid key", "use `prefix/name` with at most 63 characters in the name"
     if not isinstance(text, str):
         yield path, f"{text!r} is not a string", "put it through `| quote` as text"
-    elif path[-2] == "labels" and text and not _LABEL_NAME.fullmatch(text):
-        yield path, f"{text!r} is no valid label value", "use `labelValue(...)`, or an annotation"
-    elif path[-2] == "labels" and len(text) > NAME_LIMIT:
-        yield path, f"has {len(text)} characters, at most {NAME_LIMIT} are allowed", "use `labelValue(...)`"
+    elif path[-2] == "labels" and not is_label_value(text):
+        what = f"has {len(text)} characters, at most {NAME_LIMIT} are allowed"
+        message = what if len(text) > NAME_LIMIT else f"{text!r} is no valid label value"
+        yield path, message, "use `labelValue(...)`, or an annotation"
 
 
 def _server_owned(body: Body) -> Iterator[Finding]:

@@ -13,6 +13,8 @@ from typing import Any
 from renderer.documents import Inputs, Source
 from renderer.errors import Problem
 from renderer.model.path import Path, walk
+from renderer.names import is_subdomain
+from renderer.plan_metadata import metadata_problems
 from renderer.schema_door import load
 from renderer.schema_door import problems as schema_problems
 from renderer.schema_messages import is_no_text
@@ -25,7 +27,6 @@ LONGEST_PLAN_NAME = 58
 _EVERY = "*"  # each item of a list, or each value of a mapping
 _BELOW = "**"  # each scalar below
 _PLAN_NAME = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
-_OBJECT_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _METADATA_TEXTS: tuple[Path, ...] = (
     ("metadata", "name"),
     ("metadata", "namespace"),
@@ -74,8 +75,13 @@ def input_problems(inputs: Inputs) -> list[Problem]:
 
 
 def plan_problems(plan: Source) -> list[Problem]:
-    """By the CustomResourceDefinition, as if the plan were created now; its name, and how it names an image."""
-    found = [*schema_problems(plan, PLAN_SCHEMA), *_plan_name_problems(plan), *_image_problems(plan)]
+    """By the CustomResourceDefinition, as if the plan were created now; its metadata, and how it names an image."""
+    found = [
+        *schema_problems(plan, PLAN_SCHEMA),
+        *_plan_name_problems(plan),
+        *metadata_problems(plan),
+        *_image_problems(plan),
+    ]
     return sorted(found, key=lambda problem: problem.line or 0)
 
 
@@ -85,7 +91,7 @@ def unusable_image(plan: Mapping[str, Any]) -> str | None:
     spec, status = plan.get("spec"), plan.get("status")
     image = spec.get("image") if isinstance(spec, Mapping) else None
     recorded = status.get("isoImageID") if isinstance(status, Mapping) else None
-    if not isinstance(image, str) or not image or recorded or _is_object_name(image):
+    if not isinstance(image, str) or not image or recorded or is_subdomain(image):
         return None
     return f"{image!r} is not a name that a VirtualMachineImage of harvester-system can have"
 
@@ -148,14 +154,10 @@ def _object_name_problems(source: Source) -> Iterator[Problem]:
     if name is None or name == "":
         message, remedy = f"{source.body['kind']} has no name", "give it one, or take the document out of the inputs"
         yield source.problem("MissingField", message, ("metadata", "name"), remedy=remedy)
-    elif isinstance(name, str) and source.body["kind"] == "Node" and not _is_object_name(name):
+    elif isinstance(name, str) and source.body["kind"] == "Node" and not is_subdomain(name):
         message = f"'{name}' is not a name that a Node can have"
         remedy = "use the name that kubectl get nodes shows"
         yield source.problem("InvalidName", message, ("metadata", "name"), remedy=remedy)
-
-
-def _is_object_name(name: str) -> bool:
-    return len(name) <= 253 and bool(_OBJECT_NAME.fullmatch(name))
 
 
 def _text_problems(source: Source, path: Path) -> Iterator[Problem]:

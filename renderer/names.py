@@ -9,6 +9,9 @@ import hashlib
 import re
 
 NAME_LIMIT = 63
+SUBDOMAIN_LIMIT = 253
+_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_WORD = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 _ALNUM = re.compile(r"[a-z0-9]")
 
 
@@ -26,3 +29,18 @@ def safe_concat(*parts: str) -> str:
 def label_value(text: str) -> str:
     """`text` where it is a valid label value by length, else its shortened form."""
     return text if len(text) <= NAME_LIMIT else safe_concat(text)
+
+
+def is_subdomain(text: str) -> bool:
+    """Whether an object of most kinds may have this name (RFC 1123)."""
+    return len(text) <= SUBDOMAIN_LIMIT and bool(_SUBDOMAIN.fullmatch(text))
+
+
+def is_key(text: str) -> bool:
+    """Whether this may be the key of a label or a finalizer: `name` or `prefix/name`."""
+    prefix, slash, name = text.rpartition("/")
+    return bool(name) and is_label_value(name) and (not slash or is_subdomain(prefix))
+
+
+def is_label_value(text: str) -> bool:
+    return not text or (len(text) <= NAME_LIMIT and bool(_WORD.fullmatch(text)))

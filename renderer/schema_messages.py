@@ -196,7 +196,7 @@ def _size(error: SchemaError, path: Path) -> Iterator[Finding]:
 
 def _limit(error: SchemaError, path: Path) -> Iterator[Finding]:
     word, advice = ("less", "least") if error.validator == "minimum" else ("more", "most")
-    message = f"{error.instance} is {word} than {error.validator_value}"
+    message = f"{found(error.instance)} is {word} than {error.validator_value}"
     remedy = f"write a number of at {advice} {error.validator_value}"
     yield Finding(reason="InvalidValue", path=path, message=message, remedy=remedy)
 

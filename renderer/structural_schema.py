@@ -27,9 +27,29 @@ _WITHOUT_MEANING = {
 }  # fmt: skip
 _TEXT: Schema = {"type": "string"}
 _TIME: Schema = {"type": ["string", "null"], "pattern": TIME}
-_COUNT: Schema = {"type": ["integer", "null"]}
+_INT64: Schema = {"minimum": -(2**63), "maximum": 2**63 - 1}
+"""What the API server reads as an integer at all, whatever a schema says."""
+_COUNT: Schema = {"type": ["integer", "null"], **_INT64}
 _TEXTS: Schema = {"type": ["object", "null"], "additionalProperties": _TEXT}
 _OBJECTS: Schema = {"type": ["array", "null"], "items": {"type": "object"}}
+_NAME: Schema = {"type": "string", "minLength": 1}
+_FLAG: Schema = {"type": ["boolean", "null"]}
+_OWNERS: Schema = {
+    "type": ["array", "null"],
+    "items": {
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["apiVersion", "kind", "name", "uid"],
+        "properties": {
+            "apiVersion": _NAME,
+            "kind": _NAME,
+            "name": _NAME,
+            "uid": _NAME,
+            "controller": _FLAG,
+            "blockOwnerDeletion": _FLAG,
+        },
+    },
+}
 _OBJECT_META: Schema = {
     "type": "object",
     "additionalProperties": False,
@@ -40,7 +60,7 @@ _OBJECT_META: Schema = {
         "labels": _TEXTS,
         "annotations": _TEXTS,
         "finalizers": {"type": ["array", "null"], "items": _TEXT},
-        "ownerReferences": _OBJECTS,
+        "ownerReferences": _OWNERS,
         "managedFields": _OBJECTS,
         "uid": _TEXT,
         "resourceVersion": _TEXT,
@@ -96,6 +116,8 @@ def _translated(structural: Mapping[str, Any]) -> Schema:
     schema: Schema = {}
     for word, value in structural.items():
         schema |= _word(word, value, structural)
+    if structural.get("type") == "integer":
+        schema = {**_INT64, **schema}
     if structural.get("type") == "object" and "additionalProperties" not in structural:
         schema["properties"] = schema.get("properties", {})
         if not structural.get("x-kubernetes-preserve-unknown-fields"):
@@ -149,8 +171,7 @@ def _rules(rules: list[Mapping[str, str]]) -> Iterator[Schema]:
 
 
 def _embed(schema: Schema) -> None:
-    text = {"type": "string", "minLength": 1}
-    known = {"apiVersion": text, "kind": text, "metadata": _OBJECT_META}
+    known = {"apiVersion": _NAME, "kind": _NAME, "metadata": _OBJECT_META}
     schema["properties"] = {**known, **schema.get("properties", {})}
     schema["required"] = [*known, *schema.get("required", ())]
 

@@ -28,6 +28,7 @@ ROOMS: Mapping[str, Sequence[str]] = {
         "schema_messages",
         "schema_door",
         "documents",
+        "plan_metadata",
         "input_rules",
         "catalog",
         "words context templating",
