@@ -12,16 +12,16 @@ from typing import Any
 
 from renderer.catalog.kinds import KindRow, Kinds
 from renderer.errors import Problem
+from renderer.image_names import is_image
 from renderer.model.path import ABSENT, Path, look_up, path_name
 from renderer.model.ref import Body
 from renderer.model.rendered import Manifest
 from renderer.names import NAME_LIMIT, SUBDOMAIN_LIMIT, is_key, is_label_value, is_subdomain
 
 _DNS_LABEL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
-_IMAGE = re.compile(
-    r"(?:(?=[^:/]{1,253}(?::|/))[a-zA-Z0-9-]+(?:\.[a-zA-Z0-9-]+)*(?::[0-9]{1,5})?/)?"
-    r"[a-z0-9]+(?:(?:\.|_{1,2}|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:\.|_{1,2}|-+)[a-z0-9]+)*)*"
-    r"(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(?:@sha256:[0-9a-f]{64})?"
+_IMAGE_REMEDY = (
+    "correct it in the template or in values.yaml; where the plan gives it, correct spec.upgrade or the annotation "
+    "upgrade-toolkit-image"
 )
 _SERVER_FIELDS = ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "selfLink")
 
@@ -71,13 +71,13 @@ def image_problems(manifests: Iterable[Manifest]) -> Iterator[Problem]:
         for image in () if manifest.borrowed else manifest.images:
             users.setdefault(image, []).append(manifest)
     for image, (first, *others) in users.items():
-        if not _IMAGE.fullmatch(image):
+        if not is_image(image):
             also = f"; {len(others)} more objects use it" if others else ""
             yield Problem(
                 reason="InvalidManifest",
                 file=first.template,
                 message=f"{first.ref}: {image!r} is no image reference{also}",
-                remedy="correct spec.upgrade or the upgrade-toolkit-image annotation",
+                remedy=_IMAGE_REMEDY,
             )
 
 

@@ -4,7 +4,28 @@ beside a tag says which build it is.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable
+
+_REPOSITORY = (
+    r"(?:(?=[^:/]{1,253}(?::|/))[a-zA-Z0-9-]+(?:\.[a-zA-Z0-9-]+)*(?::[0-9]{1,5})?/)?"
+    r"[a-z0-9]+(?:(?:\.|_{1,2}|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:\.|_{1,2}|-+)[a-z0-9]+)*)*"
+)
+_TAG = r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}"
+
+
+def is_image(text: str) -> bool:
+    """Whether a runtime would read it as the name of an image."""
+    return bool(re.fullmatch(f"{_REPOSITORY}(?::{_TAG})?(?:@sha256:[0-9a-f]{{64}})?", text))
+
+
+def is_repository(text: str) -> bool:
+    """A name without tag and digest."""
+    return bool(re.fullmatch(_REPOSITORY, text))
+
+
+def is_tag(text: str) -> bool:
+    return bool(re.fullmatch(_TAG, text))
 
 
 def not_needed(previous: Iterable[str], current: Iterable[str], retained: Collection[str]) -> list[str]:

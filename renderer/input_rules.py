@@ -12,6 +12,7 @@ from typing import Any
 
 from renderer.documents import Inputs, Source
 from renderer.errors import Problem
+from renderer.image_rules import toolkit_problems, version_problems
 from renderer.model.path import Path, walk
 from renderer.names import is_subdomain
 from renderer.plan_metadata import metadata_problems
@@ -71,7 +72,17 @@ def input_problems(inputs: Inputs) -> list[Problem]:
         problems += schema_problems(source, "facts.json")
     for source in inputs.objects:
         problems += object_problems(source)
-    return problems
+    return [*problems, *version_problems(inputs)]
+
+
+def input_warnings(inputs: Inputs) -> list[Problem]:
+    """What is allowed, and may be an oversight (field rule 11)."""
+    release, path = inputs.release, ("minUpgradableVersion",)
+    if release is None or release.body.get(path[0]):
+        return []
+    message = "is missing, so nothing restricts the version to upgrade from"
+    remedy = "compare with the release notes, and add it if the release has a minimum"
+    return [release.problem("NoMinimum", message, path, remedy=remedy)]
 
 
 def plan_problems(plan: Source) -> list[Problem]:
@@ -81,6 +92,7 @@ def plan_problems(plan: Source) -> list[Problem]:
         *_plan_name_problems(plan),
         *metadata_problems(plan),
         *_image_problems(plan),
+        *toolkit_problems(plan),
     ]
     return sorted(found, key=lambda problem: problem.line or 0)
 

@@ -28,7 +28,7 @@ ROOMS: Mapping[str, Sequence[str]] = {
         "schema_messages",
         "schema_door",
         "documents",
-        "plan_metadata",
+        "plan_metadata image_rules",
         "input_rules",
         "catalog",
         "words context templating",

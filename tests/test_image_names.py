@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from renderer.image_names import canonical, not_needed
+from renderer.image_names import canonical, is_repository, is_tag, not_needed
 
 
 @pytest.mark.parametrize(
@@ -41,3 +41,18 @@ def test_what_is_removed_is_named_as_the_list_names_it() -> None:
     assert not_needed(["rancher/a:v1", "rancher/a:v2", "rancher/keep:v1"], ["docker.io/rancher/a:v2"], ("keep",)) == [
         "rancher/a:v1"
     ]
+
+
+@pytest.mark.parametrize("text", ["v1.8.1", "a" * 128, "_", "1"])
+def test_a_tag(text: str) -> None:
+    assert is_tag(text)
+
+
+@pytest.mark.parametrize("text", ["", "a b", "-", "-1", ".a", "a/b:c", "a" * 129, "a\n"])
+def test_no_tag(text: str) -> None:
+    assert not is_tag(text)
+
+
+def test_a_repository_has_neither_tag_nor_digest() -> None:
+    assert is_repository("registry.example.com:5000/rancher/harvester-upgrade-toolkit")
+    assert not any(map(is_repository, ("a:v1", "a@sha256:" + "0" * 64, "a/B", "a b", "-x", "")))

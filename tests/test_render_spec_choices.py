@@ -8,7 +8,19 @@ from typing import Any
 
 import pytest
 from expected import TOOLKIT, labels, multi
-from rendering import PREFIX, nodes, one_node, plan, release, render_made, server_version, three_nodes, version
+from rendering import (
+    PREFIX,
+    nodes,
+    one_node,
+    overlaid,
+    plan,
+    release,
+    render_made,
+    server_version,
+    templates,
+    three_nodes,
+    version,
+)
 
 from renderer.errors import Problems
 from renderer.layout.index import index_of
@@ -113,8 +125,11 @@ def test_the_image_of_the_toolkit(annotation: str, expected: str) -> None:
 @pytest.mark.parametrize("annotation", ["custom/toolkit:v1", "custom/UPPER", "a b", "-x", "x@sha256:12"])
 def test_an_image_of_the_toolkit_that_is_none_is_refused(annotation: str) -> None:
     given = plan(annotations={f"{PREFIX}upgrade-toolkit-image": annotation})
-    with pytest.raises(Problems, match="is no image reference; 3 more objects use it") as caught:
+    with pytest.raises(Problems, match="cannot be the repository of the toolkit image"):
         render_made(*one_node(given_plan=given))
+    values = templates()["values.yaml"].text.replace(TOOLKIT, annotation)
+    with pytest.raises(Problems, match="is no image reference; 3 more objects use it") as caught:
+        render_made(*one_node(), tree=overlaid({"values.yaml": values}))
     assert len(caught.value.problems) == 2, "one for the repository's tag and one for the others'"
 
 
