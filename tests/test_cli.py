@@ -262,6 +262,21 @@ def test_what_is_pending_is_said_with_its_remedy_and_is_no_error(shell: Shell) -
     assert "pending: releaseMetadata; give the release's harvester-release.yaml with --release\n" in ended.out
 
 
+def test_a_release_without_a_minimum_is_warned_of(shell: Shell, tmp_path: Path) -> None:
+    """Field rule 11: nothing restricts the version to upgrade from, and that may be an oversight."""
+    assert "warning" not in shell("validate", THREE_NODE).out
+    given = yaml.safe_load((Path(THREE_NODE) / RELEASE_FILE).read_text(encoding="utf-8"))
+    del given["minUpgradableVersion"]
+    release = tmp_path / "release.yaml"
+    release.write_text(yaml.safe_dump(given), encoding="utf-8")
+    ended = shell("validate", THREE_NODE, "--release", str(release))
+    assert ended.status == 0
+    told = "minUpgradableVersion: is missing, so nothing restricts the version to upgrade from\n    remedy: "
+    assert f"warning: {release}:1: {told}" in ended.out
+    as_json = shell("validate", THREE_NODE, "--release", str(release), "-o", "json").json
+    assert [warning["reason"] for warning in as_json["warnings"]] == ["NoMinimum"]
+
+
 def test_what_is_pending_is_not_mixed_with_manifests(shell: Shell) -> None:
     ended = shell("render", f"{THREE_NODE}/upgradeplan.yaml")
     assert {document["kind"] for document in yaml.safe_load_all(ended.out)} >= {"KubeVirt", "Job"}

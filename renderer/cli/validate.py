@@ -36,12 +36,15 @@ def validate(given: Given, output: str) -> ExitCode:
 
 
 def _model(given: Given) -> Model:
+    from renderer.input_rules import input_warnings
+
     rendering = rendering_of(given)
     _refuse(rendering)
     plan = rendering.plan
     return {
         "valid": True,
         "problems": [],
+        "warnings": problem_models(input_warnings(rendering.inputs)),
         "plan": plan.plan,
         "digest": plan.digest,
         "phases": len(plan.phases),
@@ -73,4 +76,5 @@ def _problem(refusal: Refusal, rendering: Rendering) -> Problem:
 def _text(model: Model) -> Iterator[str]:
     yield f"{model['plan']} is valid: {model['phases']} phases, {model['manifests']} manifests"
     yield f"digest: {model['digest']}"
+    yield from (f"warning: {Problem(**warning)}" for warning in model["warnings"])
     yield from pending_lines(model["pending"])
