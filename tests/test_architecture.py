@@ -32,7 +32,7 @@ ROOMS: Mapping[str, Sequence[str]] = {
         "input_rules",
         "catalog",
         "words context templating",
-        "checks",
+        "checks built_in",
         "render",
         "layout",
         "compare assemble files",

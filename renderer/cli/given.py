@@ -134,6 +134,7 @@ def rendering_from(inputs: Inputs, tree: Tree, *, retry: int) -> Rendering:
     problems = _syntax_problems(tree, code)
     assembly = _attempt(lambda: assemble(inputs, tree, retry=retry, code=code), problems)
     plan = _attempt(assembly.render, problems) if assembly else None
+    problems += _form_problems(plan, tree) if plan else ()
     if assembly is None or plan is None or problems:
         raise Problems(problems)
     code.save()
@@ -197,6 +198,14 @@ def _syntax_problems(tree: Tree, code: MutableMapping[str, bytes]) -> list[Probl
     for path in (path for path, file in tree.items() if path.endswith(".j2") and not file.packaged):
         _attempt(partial(templates.check_syntax, path), problems)
     return problems
+
+
+def _form_problems(plan: RenderedPlan, tree: Tree) -> list[Problem]:
+    """Of the manifests that overlays render."""
+    from renderer.built_in import form_problems
+
+    own = {file.shown for file in tree.values() if not file.packaged}
+    return list(form_problems(plan.manifests(), own)) if own else []
 
 
 def _attempt(read: Callable[[], T], problems: list[Problem]) -> T | None:
