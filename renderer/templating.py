@@ -32,6 +32,7 @@ from markupsafe import Markup
 from renderer.catalog.tree import Template
 from renderer.errors import Problems, problem
 from renderer.image_names import not_needed
+from renderer.yaml_door import Document
 
 
 class Raised(Exception):
@@ -67,17 +68,17 @@ class Templates:
             return self._environment.get_template(path).render(context)
         raise AssertionError("unreachable")
 
-    def render_string(self, text: str, context: Mapping[str, Any], *, file: str) -> str:
+    def render_string(self, text: str, context: Mapping[str, Any], *, of: Document) -> str:
         """A string of a declaration with its marks filled in; text without marks comes back as it is."""
         if not has_marks(text):
             return text
-        with _Explained(self, file, text):
+        with _Explained(self, of.file, text, of):
             return self._strings.get_template(text).render(context)
         raise AssertionError("unreachable")
 
-    def evaluate(self, expression: str, context: Mapping[str, Any], *, file: str) -> Any:
-        """The value of an expression, plain data."""
-        with _Explained(self, file, expression):
+    def evaluate(self, expression: str, context: Mapping[str, Any], *, of: Document) -> Any:
+        """The value of an expression of a declaration, plain data."""
+        with _Explained(self, of.file, expression, of):
             template = self._strings.get_template(f"{{% set value = ({expression}) %}}")
             scope = template.new_context(dict(context))
             deque(template.root_render_func(scope), maxlen=0)
@@ -112,10 +113,10 @@ class Templates:
 
 class _Explained:
     """Turns whatever a template can raise into one `Problems` with file, line and remedy. `text` is a string of a
-    declaration: it is named, since its line is not known."""
+    declaration, the document `of`."""
 
-    def __init__(self, templates: Templates, path: str, text: str | None = None) -> None:
-        self._templates, self._path, self._text = templates, path, text
+    def __init__(self, templates: Templates, path: str, text: str | None = None, of: Document | None = None) -> None:
+        self._templates, self._path, self._text, self._of = templates, path, text, of
 
     def __enter__(self) -> None:
         return None
@@ -129,8 +130,8 @@ class _Explained:
         raise problem(reason, f"{message}{where}", file=file, line=line, remedy=remedy) from error
 
     def _place(self, error: Exception) -> tuple[str, int | None]:
-        if self._text is not None:
-            return self._templates.shown(self._path), None
+        if self._text is not None and self._of is not None:
+            return self._of.file, self._of.line_with(self._text)
         if isinstance(error, TemplateSyntaxError):
             return self._templates.shown(error.name or self._path), error.lineno
         from traceback import extract_tb  # only where something is wrong, as with difflib below

@@ -244,6 +244,24 @@ def test_what_goes_wrong_in_a_template_is_told_by_its_line() -> None:
         render_made(*three_nodes(), tree=overlaid(files))
 
 
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("  skipWhen: [{expr: plan.spce, because: x}]", "plan has no 'spce'; did you mean 'spec'? (in `plan.spce`)"),
+        ("  skipWhen: [{expr: plan.spec +, because: x}]", "unexpected ')' (in `plan.spec +`)"),
+        (
+            "  started: {type: Normal, reason: X, message: '{{ plna.metadata }}'}",
+            "'plna' is not known here (in `{{ plna.metadata }}`)",
+        ),
+    ],
+)
+def test_what_goes_wrong_in_a_declaration_is_told_by_its_line(line: str, told: str) -> None:
+    step = f"steps:\n- name: Do\n  noGate: no need\n{line}\n"
+    with pytest.raises(Problems) as caught:
+        render_made(*three_nodes(), tree=overlaid({"90-wait/phase.yaml": f"{PHASE}{step}"}))
+    assert str(caught.value).startswith(f"overlay/90-wait/phase.yaml:8: {told}"), caught.value
+
+
 def test_a_path_that_a_plan_fills_in_wrongly_is_told() -> None:
     field = """{path: "data['{{ annotation('own') }}']", exists: true}"""
     probe = f"{{object: {{apiVersion: v1, kind: Node, name: a}}, all: [{{field: {field}}}]}}"
@@ -251,7 +269,7 @@ def test_a_path_that_a_plan_fills_in_wrongly_is_told() -> None:
     tree = overlaid({"90-wait/phase.yaml": phase})
     found = render_made(*three_nodes(given_plan=plan(annotations={f"{PREFIX}own": "a.b/c"})), tree=tree)
     assert found.step("Wait/Do").step.gates[0].probe.all[0].path == ("data", "a.b/c")  # type: ignore[union-attr]
-    told = r"^overlay/90-wait/phase.yaml: step Do: path .* cannot be read from "
+    told = r"^overlay/90-wait/phase.yaml:6: step Do: path .* cannot be read from "
     with pytest.raises(Problems, match=told):
         render_made(*three_nodes(given_plan=plan(annotations={f"{PREFIX}own": "a']..b"})), tree=tree)
 

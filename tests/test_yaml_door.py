@@ -13,6 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
+from renderer.documents import without_lines
 from renderer.errors import Problems
 from renderer.model.path import path_name, walk
 from renderer.yaml_door import Document, dump, parse
@@ -170,6 +171,13 @@ def test_documents_know_their_lines_and_empty_ones_are_left_out() -> None:
     assert second.line_of(("b", 1, "c")) == 9
     assert second.line_of(("b", 1, "missing", "deeper")) == 9
     assert second.line_of(("missing",)) == 7
+
+
+def test_a_text_is_found_where_it_first_stands() -> None:
+    (document,) = parse("# x\na: [y, 1.10]\nx: y\nlong: |\n  of\n  lines\n", "f")
+    found = {text: document.line_with(text) for text in ("x", "y", "1.10", "of\nlines\n", "z")}
+    assert found == {"x": 3, "y": 2, "1.10": 2, "of\nlines\n": 4, "z": None}
+    assert without_lines({"x": "y"}, "f").line_with("x") is None
 
 
 def test_a_path_is_written_as_people_write_it() -> None:

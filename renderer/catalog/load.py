@@ -16,6 +16,7 @@ from renderer.catalog.tree import Template, Tree
 from renderer.catalog.verify import verify_phases
 from renderer.errors import Problem, Problems, problem
 from renderer.frozen import frozen
+from renderer.model.path import UnreadablePath
 from renderer.model.phase import Phase
 from renderer.yaml_door import Document, parse
 
@@ -77,7 +78,7 @@ class _Loader:
 
     def kind_rows(self, path: str) -> list[KindRow]:
         document = self._document(path, "kinds")
-        return self._read(path, lambda: list(rows_from(document.value)), []) if document else []
+        return self._read(document, lambda: list(rows_from(document.value)), []) if document else []
 
     def values(self) -> Mapping[str, Any]:
         document = self._document(VALUES_FILE, "values")
@@ -98,7 +99,7 @@ class _Loader:
         document = self._document(path, "phase")
         if document is None:
             return None
-        phase = self._read(path, lambda: phase_from(document.value, number=int(folder[:2]), folder=folder), None)
+        phase = self._read(document, lambda: phase_from(document.value, number=int(folder[:2]), folder=folder), None)
         return Declared(phase=phase, document=document) if phase else None
 
     def _document(self, path: str, schema: str) -> Document | None:
@@ -123,12 +124,13 @@ class _Loader:
         self.problems += found
         return not found
 
-    def _read(self, path: str, read: Callable[[], Any], otherwise: Any) -> Any:
+    def _read(self, document: Document, read: Callable[[], Any], otherwise: Any) -> Any:
         try:
             return read()
         except ValueError as error:
             remedy = "write it as the packaged files do"
-            self._keep(problem("InvalidDeclaration", str(error), file=self._tree[path].shown, remedy=remedy))
+            line = document.line_with(error.text) if isinstance(error, UnreadablePath) else None
+            self._keep(problem("InvalidDeclaration", str(error), file=document.file, line=line, remedy=remedy))
             return otherwise
 
     def _keep(self, error: Problems) -> None:

@@ -93,13 +93,16 @@ class _Steps:
         used: set[str] = set()
         for step in self._all():
             if step.name in names:
-                yield self._problem("StepConflict", f"two steps are called {step.name}", "rename one of them")
+                yield self._problem(
+                    "StepConflict", f"two steps are called {step.name}", "rename one of them", step.name
+                )
             names.add(step.name)
             used |= {f"{self._phase.folder}/{spec.file}" for spec in step.manifests}
             yield from self._step(step)
         for path in sorted(self._files - used):
+            message = f"no step of {self._document.file} uses it"
             remedy = "name it in a step's owned or borrowed list, or remove it"
-            yield self._problem("UnusedTemplate", f"no step uses {path.rpartition('/')[2]}", remedy)
+            yield Problem(reason="UnusedTemplate", file=self._tree[path].shown, message=message, remedy=remedy)
 
     def _all(self) -> Iterator[Step]:
         for step in self._phase.steps:
@@ -111,33 +114,36 @@ class _Steps:
         for spec in step.manifests:
             if f"{self._phase.folder}/{spec.file}" not in self._files:
                 message = f"step {step.name} names {spec.file}, which is not in the folder"
-                yield self._problem("TemplateNotFound", message, "add the template or correct the name")
+                yield self._problem("TemplateNotFound", message, "add the template or correct the name", spec.file)
         if step.no_gate and step.gates:
             message = f"step {step.name} has gates, and noGate says that it has none"
-            yield self._problem("GateConflict", message, "remove one of the two")
+            yield self._problem("GateConflict", message, "remove one of the two", step.name)
         if step.lane and step.lane not in {lane.name for lane in self._phase.lanes}:
             message = f"step {step.name} is in lane {step.lane!r}, which the phase does not declare"
-            yield self._problem("UnknownLane", message, "declare it under lanes")
+            yield self._problem("UnknownLane", message, "declare it under lanes", step.lane)
         for probe in _probes(step):
             yield from self._probe(step, probe)
 
     def _probe(self, step: Step, probe: Probe) -> Iterator[Problem]:
         if isinstance(probe.target, ManifestTarget) and probe.target.file not in {s.file for s in step.manifests}:
             message = f"a gate of step {step.name} looks at {probe.target.file}, which the step does not render"
-            yield self._problem("UnknownManifest", message, "name a manifest of the same step")
+            yield self._problem("UnknownManifest", message, "name a manifest of the same step", probe.target.file)
         for predicate in (*probe.all, *probe.fails):
             yield from self._predicate(step, predicate)
 
     def _predicate(self, step: Step, predicate: Predicate) -> Iterator[Problem]:
         if isinstance(predicate, Rule) and (wrong := misused(predicate.name, dict(predicate.arguments))):
-            yield self._problem("InvalidRule", f"step {step.name}: {wrong}", "correct the rule's name or arguments")
+            message = f"step {step.name}: {wrong}"
+            yield self._problem("InvalidRule", message, "correct the rule's name or arguments", predicate.name)
         operand = predicate.operand if isinstance(predicate, Field) else None
         if isinstance(operand, Captured) and operand.name not in self._captured:
             message = f"step {step.name} compares with {operand.name!r}, which no step captures"
-            yield self._problem("UnknownCapture", message, "capture it in an earlier step of the phase")
+            yield self._problem("UnknownCapture", message, "capture it in an earlier step of the phase", operand.name)
 
-    def _problem(self, reason: str, message: str, remedy: str) -> Problem:
-        return Problem(reason=reason, file=self._document.file, message=message, remedy=remedy)
+    def _problem(self, reason: str, message: str, remedy: str, at: str) -> Problem:
+        """`at` is the text of the declaration that it is about."""
+        line = self._document.line_with(at)
+        return Problem(reason=reason, file=self._document.file, line=line, message=message, remedy=remedy)
 
 
 def _captures(step: Step) -> Iterator[str]:

@@ -18,19 +18,27 @@ ABSENT: Any = type(
 _STEP = re.compile(r"""\.?([A-Za-z_$][A-Za-z0-9_$-]*)|\[(\d+)\]|\[(["'])(.*?)\3\]""")
 
 
+class UnreadablePath(ValueError):
+    """`text` is the whole path, as it was written."""
+
+    def __init__(self, message: str, text: str) -> None:
+        super().__init__(message)
+        self.text = text
+
+
 def parse_path(text: str) -> Path:
-    """Raises `ValueError` that says where the path stops to make sense."""
+    """Raises `UnreadablePath` that says where the path stops to make sense."""
     steps: list[str | int] = []
     position = 0
     while position < len(text):
         match = _STEP.match(text, position)
         if not match:
-            raise ValueError(f"path {text!r} cannot be read from {text[position:]!r} on")
+            raise UnreadablePath(f"path {text!r} cannot be read from {text[position:]!r} on", text)
         word, index, _, key = match.groups()
         steps.append(word if word is not None else int(index) if index is not None else key)
         position = match.end()
     if not steps:
-        raise ValueError("path is empty")
+        raise UnreadablePath("path is empty", text)
     return tuple(steps)
 
 

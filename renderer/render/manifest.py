@@ -63,7 +63,7 @@ class ManifestRenderer:
         return replace(spec, inherits=held)
 
     def _evaluate(self, expression: str) -> Any:
-        return self.templates.evaluate(expression, self.context.names, file=self.declared.document.file)
+        return self.templates.evaluate(expression, self.context.names, of=self.declared.document)
 
     def _objects(self, step: Step, spec: ManifestSpec) -> list[Made]:
         path = f"{self.declared.phase.folder}/{spec.file}"

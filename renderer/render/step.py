@@ -122,7 +122,7 @@ class StepRenderer:
         """The reason of the first condition that holds; with an input missing, one that needs it decides nothing."""
         for condition in conditions:
             try:
-                if self.templates.evaluate(condition.expr, context.names, file=declared.document.file):
+                if self.templates.evaluate(condition.expr, context.names, of=declared.document):
                     return condition.because
             except Problems:
                 if not lenient:
@@ -136,7 +136,7 @@ class StepRenderer:
 
         def held(capture: Capture) -> bool:
             when = capture.inherits.when if capture.inherits else ""
-            return bool(when and self.templates.evaluate(when, context.names, file=declared.document.file))
+            return bool(when and self.templates.evaluate(when, context.names, of=declared.document))
 
         captures = tuple(c if held(c) else replace(c, inherits=None) for c in step.captures)
         return replace(step, captures=captures)
@@ -152,7 +152,7 @@ class StepRenderer:
         undo = self._undo(declared, bare, raw, context)
         gates = self._gates(step, made, {file for file, _ in left_out}, declared)
         step = replace(step, gates=gates, undo=undo.step if undo else None)
-        held = step.hold and self.templates.evaluate(step.hold.when, context.names, file=declared.document.file)
+        held = step.hold and self.templates.evaluate(step.hold.when, context.names, of=declared.document)
         # Whether a node is held is the operator's to change at any time, so it is no part of the digest.
         parts = [bare.node, filled, [[item.file, item.digest] for item in made], undo.digest if undo else None]
         return RenderedStep(
@@ -172,13 +172,14 @@ class StepRenderer:
             return refilled(bare, raw, filled)
         except ValueError as error:
             message, remedy = f"step {bare.name}: {error}", "correct the value that the plan or the cluster gives"
-            raise problem("InvalidDeclaration", message, file=declared.document.file, remedy=remedy) from error
+            file, line = declared.document.file, declared.document.line_with(bare.name)
+            raise problem("InvalidDeclaration", message, file=file, line=line, remedy=remedy) from error
 
     def _records(self, step: Step, context: Context, declared: Declared) -> tuple[tuple[str, Any], ...]:
         if any(fetch.name not in context.names["fetched"] for fetch in step.fetches):
             return ()
-        file = declared.document.file
-        found = ((path, self.templates.evaluate(expr, context.names, file=file)) for path, expr in step.records)
+        of = declared.document
+        found = ((path, self.templates.evaluate(expr, context.names, of=of)) for path, expr in step.records)
         return tuple((path, value) for path, value in found if value is not None)
 
     def _undo(self, declared: Declared, bare: Step, raw: Raw, context: Context) -> RenderedStep | None:
@@ -191,7 +192,7 @@ class StepRenderer:
         if self._is_fixed(value):
             return value
         if isinstance(value, str):
-            return self.templates.render_string(value, context.names, file=declared.document.file)
+            return self.templates.render_string(value, context.names, of=declared.document)
         if isinstance(value, dict):
             return {key: self._filled(item, context, declared) for key, item in value.items()}
         return [self._filled(item, context, declared) for item in value]
@@ -229,6 +230,7 @@ class StepRenderer:
                     "UnknownKind",
                     f"step {step.name}: nothing says when a {api_version} {kind} is ready",
                     file=declared.document.file,
+                    line=declared.document.line_with(step.name),
                     remedy="add `ready` to its row in _kinds/ of the template tree, or give the step a gate of its own",
                 )
 

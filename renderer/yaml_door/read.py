@@ -69,6 +69,19 @@ class Document:
             node, line = found
         return line
 
+    def line_with(self, text: str) -> int | None:
+        """The first line where this very text stands, as a key or a value; None if it stands nowhere."""
+        waiting = [self._node]
+        while waiting:
+            node = waiting.pop()
+            if isinstance(node, yaml.ScalarNode):
+                if node.value == text:
+                    return int(node.start_mark.line) + 1
+            elif node is not None:
+                below = [part for entry in node.value for part in (entry if isinstance(entry, tuple) else (entry,))]
+                waiting += reversed(below)
+        return None
+
 
 def parse(text: str, file: str) -> tuple[Document, ...]:
     """Every document of `text` that is not empty. Raises `Problems` that name `file` and the line."""
