@@ -116,8 +116,10 @@ def _other_name(body: Body) -> Iterator[Finding]:
 
 def _name(body: Body, limit: int) -> Iterator[Finding]:
     name, path = look_up(body, ("metadata", "name")), ("metadata", "name")
-    if not isinstance(name, str):
-        yield path, "is not text" if name is not ABSENT else "is missing", "put it through `| quote`"
+    if name is ABSENT:
+        yield path, "is missing", "make one with `name(...)`"
+    elif not isinstance(name, str):
+        yield path, "is not text", "put it through `| quote`"
     elif len(name) > limit:
         yield path, f"has {len(name)} characters, at most {limit} are allowed", "make it with `name(...)`"
     elif not (_DNS_LABEL.fullmatch if body.get("kind") == "Service" else is_subdomain)(name):

@@ -277,6 +277,23 @@ def test_a_release_without_a_minimum_is_warned_of(shell: Shell, tmp_path: Path) 
     assert [warning["reason"] for warning in as_json["warnings"]] == ["NoMinimum"]
 
 
+@pytest.mark.parametrize("words", [("--output-dir", ""), ("--plan", ""), ("--templates", ""), ("",)])
+def test_an_empty_name_is_refused(shell: Shell, words: tuple[str, ...]) -> None:
+    ended = shell("render", THREE_NODE, *words)
+    assert (ended.status, ended.out) == (2, "")
+    assert "an empty name is given" in ended.err
+
+
+def test_what_leaves_nothing_to_render_is_refused(shell: Shell) -> None:
+    ended = shell("render", THREE_NODE, "--phase", "NodeUpgrade", "--through", "ISODownload")
+    assert (ended.status, ended.out) == (2, "")
+    assert ended.err.startswith("no phase is left: NodeUpgrade comes after ISODownload\n")
+    node = next(iter(render_example("three-node").plan.nodes))
+    ended = shell("render", THREE_NODE, "--phase", "ISODownload", "--node", node)
+    assert (ended.status, ended.out) == (2, "")
+    assert ended.err.startswith(f"nothing is done for node '{node}' alone in ISODownload\n")
+
+
 def test_what_is_pending_is_not_mixed_with_manifests(shell: Shell) -> None:
     ended = shell("render", f"{THREE_NODE}/upgradeplan.yaml")
     assert {document["kind"] for document in yaml.safe_load_all(ended.out)} >= {"KubeVirt", "Job"}

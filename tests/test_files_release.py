@@ -151,6 +151,19 @@ def test_what_is_not_there_to_be_asked_is_told(monkeypatch: pytest.MonkeyPatch) 
     assert "cannot be fetched: " in refusal("http://127.0.0.1/a b\n")
 
 
+def test_an_address_with_a_password_is_refused_in_words() -> None:
+    assert refusal("http://me:secret@127.0.0.1:1/r.yaml").startswith(
+        "http://127.0.0.1:1/r.yaml: holds a user name or a password, which every list of processes would show\n"
+    )
+
+
+def test_an_address_may_be_written_in_capitals(monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving(giving(200, RELEASE), monkeypatch) as url:
+        found = read_inputs(release=f"{url.replace('http', 'HTTP')}/r.yaml").release
+    assert found
+    assert found.body["harvester"] == "1.10"
+
+
 def test_secrets_of_an_address_are_not_shown() -> None:
     assert (
         shown("https://user:password@mirror.example.com:8443/r.yaml?sig=abc#x")
@@ -237,6 +250,25 @@ def test_the_previous_version_is_the_one_that_the_plan_recorded(
     assert read_inputs(["all.yaml"], release="h.iso").facts["imageLists"]["previous"] == ["rancher/c:1"]
     Path("all.yaml").write_text(SETTING.replace("v1.7.1", "v1.5.0"))
     assert set(read_inputs(["all.yaml"], release="h.iso").facts["imageLists"]) == {"current"}
+
+
+def test_an_image_with_long_names_of_few_characters_is_read(tmp_path: Path) -> None:
+    """Interchange level 3: 31 characters, but no small letters and no `-`."""
+    iso = pycdlib.PyCdlib()
+    iso.new(interchange_level=3)
+    iso.add_fp(BytesIO(RELEASE), len(RELEASE), "/HARVESTER_RELEASE.YAML;1")
+    iso.write(str(tmp_path / "a.iso"))
+    iso.close()
+    (document,) = read_iso(tmp_path / "a.iso", None)
+    assert document.text["harvester"] == "1.10"
+
+
+def test_an_image_that_is_cut_off_before_the_release_is_told(tmp_path: Path) -> None:
+    path = image(tmp_path / "a.iso", {"harvester-release.yaml": RELEASE}, rock_ridge=True)
+    data = path.read_bytes()
+    path.write_bytes(data[: data.index(RELEASE)])
+    with pytest.raises(Problems, match=r"is damaged, or ends before it\n    remedy: fetch the image again"):
+        read_iso(path, None)
 
 
 def test_an_image_without_lists_gives_the_release_alone(tmp_path: Path) -> None:

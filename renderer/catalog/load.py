@@ -114,8 +114,9 @@ class _Loader:
             self._keep(error)
             return None
         if len(documents) != 1:
-            message = f"holds {len(documents)} documents, wanted one"
-            self._keep(problem("InvalidYAML", message, file=template.shown, remedy="give each document its own file"))
+            message = f"holds {len(documents) or 'no'} documents, wanted one"
+            remedy = "give each document its own file" if documents else "fill it, or remove it"
+            self._keep(problem("InvalidYAML", message, file=template.shown, remedy=remedy))
             return None
         return documents[0] if self._valid(template, documents[0], schema) else None
 

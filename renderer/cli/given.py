@@ -54,6 +54,12 @@ class Place(click.ParamType[str]):
     def __init__(self, completes: str) -> None:
         self.name = completes
 
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """An empty one comes of a shell's variable that is not set, and would count as left out."""
+        if not value:
+            self.fail("an empty name is given", param, ctx)
+        return str(value)
+
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
         from click.shell_completion import CompletionItem
 

@@ -25,6 +25,10 @@ def fetch(
     url: str, *, timeout: float = TIMEOUT, largest: int = LARGEST, clock: Callable[[], float] = time.monotonic
 ) -> bytes:
     """The body. `timeout` in seconds bounds each wait and the whole. Raises `Problems` for anything but a whole 200."""
+    if "@" in url.partition("://")[2].partition("/")[0]:
+        message = "holds a user name or a password, which every list of processes would show"
+        remedy = "fetch the file with a program that asks for them, and name the file"
+        raise problem("CannotFetch", message, file=shown(url), remedy=remedy)
     import http.client  # dear imports, which only an address needs
     import urllib.error
 
@@ -42,6 +46,10 @@ def fetch(
         if isinstance(getattr(error, "reason", None), TimeoutError):
             raise _refusal(url, f"no whole answer within {timeout:g} s") from error
         raise _refusal(url, f"cannot be fetched: {_cause(error)}") from error
+
+
+def is_address(name: str) -> bool:
+    return name.lower().startswith(("http://", "https://"))
 
 
 def shown(url: str) -> str:

@@ -8,7 +8,7 @@ from typing import BinaryIO
 
 from renderer.documents import Inputs, Source, tell_apart
 from renderer.errors import Problems
-from renderer.files.fetch import fetch, shown
+from renderer.files.fetch import fetch, is_address, shown
 from renderer.files.iso import is_iso, read_iso
 from renderer.files.look import Reading
 from renderer.files.read import read_documents
@@ -54,7 +54,7 @@ def _documents(reading: Reading | None) -> list[Document] | None:
 
 
 def _read_release(name: str, previous: str | None, stdin: BinaryIO | None) -> Reading:
-    if name.startswith(("http://", "https://")):
+    if is_address(name):
         return _attempt(lambda: documents_of(text_of(fetch(name), shown(name)), shown(name)))
     if is_iso(Path(name)):
         return _attempt(lambda: read_iso(Path(name), previous))

@@ -61,6 +61,9 @@ def _documents(tree: _Tree, previous: str | None) -> Iterator[Document]:
     if data is None:
         message = f"holds no {RELEASE}, so it is no Harvester image"
         raise problem("NoRelease", message, file=tree.name, remedy="name another image, or a release file")
+    if not data.strip():  # so pycdlib shows a file that lies behind the image's end
+        message = "is empty: the image is damaged, or ends before it"
+        raise problem("InvalidISO", message, file=tree.inside((RELEASE,)), remedy=_REMEDY)
     yield from documents_of(text_of(data, tree.inside((RELEASE,))), tree.inside((RELEASE,)))
     lists = {"current": _images(tree, "current"), "previous": _images(tree, previous) if previous else None}
     if any(images is not None for images in lists.values()):
@@ -135,7 +138,8 @@ def _plain(name: str) -> str:
 
 
 def _short(name: str) -> set[str]:
-    """A name as it looks in ISO 9660: in full, cut to 8 and 3 characters, and cut as a folder."""
-    base, dot, extension = re.sub(r"[^a-z0-9._]", "_", name.lower()).rpartition(".")
+    """A name as it looks in ISO 9660: in full, in its few characters, cut to 8 and 3, and cut as a folder."""
+    plain = re.sub(r"[^a-z0-9._]", "_", name.lower())
+    base, dot, extension = plain.rpartition(".")
     short = f"{base[:8]}.{extension[:3]}" if dot else extension[:8]
-    return {name.lower(), short, re.sub(r"[^a-z0-9_]", "_", name.lower())[:8]}
+    return {name.lower(), plain, short, re.sub(r"[^a-z0-9_]", "_", name.lower())[:8]}

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from renderer.errors import Problem, Problems, problem
+from renderer.files.fetch import is_address
 from renderer.files.look import Reading, bounded, bundle_root, is_device, is_folder, read_bytes, unreadable
 from renderer.files.text import ZIP, documents_of, form_of, text_of
 
@@ -33,7 +34,7 @@ def read_documents(arguments: Iterable[str], stdin: BinaryIO | None = None) -> R
 def _expanded(argument: str, problems: list[Problem]) -> Iterator[str]:
     if argument == "-":
         yield STDIN
-    elif argument.startswith(("http://", "https://")):
+    elif is_address(argument):
         remedy = "fetch it and name the file; only --release takes an address"
         message = "an address is not read here"
         problems.append(Problem(reason="NotFound", message=message, file=argument, remedy=remedy))

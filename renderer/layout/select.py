@@ -24,18 +24,25 @@ def select(
     chosen = [phase for phase in plan.phases if not wanted or phase.phase.name in wanted]
     if through:
         chosen = [phase for phase in chosen if phase.phase.name in names[: names.index(through) + 1]]
+        if not chosen:
+            message, remedy = f"no phase is left: {', '.join(wanted)} comes after {through}", "leave one of the two out"
+            raise problem("NothingChosen", message, remedy=remedy)
     if node:
-        chosen = _of_node(chosen, node)
+        chosen = _of_node(chosen, node, plan.nodes)
     images = sorted({image for phase in chosen for manifest in phase.manifests() for image in manifest.images})
     return replace(plan, phases=tuple(chosen), images=tuple(images))
 
 
-def _of_node(phases: list[RenderedPhase], node: str) -> list[RenderedPhase]:
-    nodes = sorted({step.step.node for phase in phases for step in phase.steps if step.step.node})
+def _of_node(phases: list[RenderedPhase], node: str, nodes: Sequence[str]) -> list[RenderedPhase]:
     if node not in nodes:
-        raise unknown("node", node, nodes)
+        raise unknown("node", node, sorted(nodes))
     narrowed = (replace(p, steps=tuple(step for step in p.steps if step.step.node == node)) for p in phases)
-    return [phase for phase in narrowed if phase.steps]
+    found = [phase for phase in narrowed if phase.steps]
+    if not found:
+        names = ", ".join(phase.phase.name for phase in phases)
+        remedy = "leave --node out, or choose phases that have steps for each node"
+        raise problem("NothingChosen", f"nothing is done for node {node!r} alone in {names}", remedy=remedy)
+    return found
 
 
 def unknown(what: str, name: str, known: Sequence[str]) -> Problems:

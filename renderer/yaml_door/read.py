@@ -24,6 +24,7 @@ _MAX_DEPTH = 100  # the deepest CRD of the field has 40; whoever walks a value m
 _PLAIN = "plain"  # this very object marks a scalar; a tag that a file writes itself is another one
 _TEXT, _SEQUENCE, _MAPPING = (f"tag:yaml.org,2002:{name}" for name in ("str", "seq", "map"))
 _TAGS = {f"tag:yaml.org,2002:{name}": name for name in ("str", "int", "float", "bool", "null", "map", "seq")}
+_SHOWN = 60
 _QUOTE_REMEDY = "put the value in quotes if it is text"
 
 
@@ -178,7 +179,7 @@ class _Builder:
 
     def _finite(self, node: yaml.Node, value: Any) -> Any:
         if isinstance(value, float) and not math.isfinite(value):
-            raise self._refuse(node, f"{node.value} is not a number that JSON has", _QUOTE_REMEDY)
+            raise self._refuse(node, f"{_short(node.value)} is not a number that JSON has", _QUOTE_REMEDY)
         return value
 
     def _mapping(self, node: yaml.MappingNode) -> dict[str, Any]:
@@ -205,7 +206,7 @@ class _Builder:
         if isinstance(value, bool):
             return "true" if value else "false"
         if value is None or isinstance(value, float):  # Go refuses the one and writes the other anew: 1.10 as 1.1
-            found = f"the number {node.value}" if node.value and value is not None else "null"
+            found = f"the number {_short(node.value)}" if node.value and value is not None else "null"
             raise self._refuse(node, f"a key is {found}, which is no text", "put the key in quotes")
         return str(value)
 
@@ -233,6 +234,11 @@ _TYPES: dict[str, type | tuple[type, ...]] = {
     "seq": list,
 }
 _SURROGATE = "[\ud800-\udfff]"  # like the others that are seldom met, compiled when it is first needed
+
+
+def _short(text: str) -> str:
+    """As a message shows it."""
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
 def _plain_text(text: str) -> str:
