@@ -35,7 +35,7 @@ def toolkit_problems(plan: Source) -> Iterator[Problem]:
 
 def version_problems(inputs: Inputs) -> Iterator[Problem]:
     """Of the Version that the plan names."""
-    wanted = look_up(inputs.plan.body, ("spec", "version")) if inputs.plan else None
+    wanted = _text(inputs.plan, ("spec", "version")) if inputs.plan else ""
     for source in inputs.objects:
         if source.body["kind"] == "Version" and wanted and look_up(source.body, ("metadata", "name")) == wanted:
             yield from _iso_problems(source)
