@@ -509,6 +509,15 @@ def test_a_second_render_waits_for_the_first(folder: Path) -> None:
     assert standing(folder) == FIRST
 
 
+def test_a_file_system_without_locks_is_written_to(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(descriptor: int, lock: int) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    write_tree(folder, FIRST)
+    assert standing(folder) == FIRST
+
+
 def test_a_render_that_does_not_end_is_named_and_left_alone(folder: Path) -> None:
     naps: list[float] = []
     (folder / STAGING).mkdir(parents=True)

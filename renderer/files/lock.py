@@ -5,6 +5,7 @@ It is `flock` on the folder itself, so no file is left behind, and a process tha
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 from collections.abc import Callable, Iterator
@@ -17,6 +18,8 @@ from renderer.files.operations import FileOperations
 Sleep = Callable[[float], None]
 
 _PAUSE = 0.05
+_LOCKLESS = (errno.EBADF, errno.ENOLCK, errno.ENOTSUP, errno.EINVAL)
+"""What a file system answers that has no locks on folders, such as some that come over a network."""
 _ATTEMPTS = 100
 
 
@@ -62,12 +65,23 @@ def _held(folder: Path, lock: int, sleep: Sleep, prepare: Callable[[], None]) ->
 
 
 def _is_ours(descriptor: int, folder: Path, lock: int) -> bool:
-    """Whether the lock was free, and is on the folder that stands there now: a render that fails takes its away."""
+    """Whether the lock was free, and is on the folder that stands there now: a render that fails takes its away. Where
+    the file system has no locks, it goes without."""
     try:
-        fcntl.flock(descriptor, lock | fcntl.LOCK_NB)
+        with _without_locks():
+            fcntl.flock(descriptor, lock | fcntl.LOCK_NB)
         return os.path.samestat(os.fstat(descriptor), folder.stat())
     except (BlockingIOError, FileNotFoundError):
         return False
+
+
+@contextmanager
+def _without_locks() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _LOCKLESS:
+            raise
 
 
 def _make(folder: Path, disk: FileOperations, made: list[Path]) -> None:
