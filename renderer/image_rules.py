@@ -33,8 +33,8 @@ def toolkit_problems(plan: Source) -> Iterator[Problem]:
         yield plan.problem("InvalidValue", message, repository, remedy=remedy)
 
 
-def version_problems(inputs: Inputs) -> Iterator[Problem]:
-    """Of the Version that the plan names."""
+def version_warnings(inputs: Inputs) -> Iterator[Problem]:
+    """Of the Version that the plan names: the import would fail, hours later. Harvester takes any text there."""
     wanted = _text(inputs.plan, ("spec", "version")) if inputs.plan else ""
     for source in inputs.objects:
         if source.body["kind"] == "Version" and wanted and look_up(source.body, ("metadata", "name")) == wanted:

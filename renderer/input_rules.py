@@ -12,7 +12,7 @@ from typing import Any
 
 from renderer.documents import Inputs, Source
 from renderer.errors import Problem
-from renderer.image_rules import toolkit_problems, version_problems
+from renderer.image_rules import toolkit_problems, version_warnings
 from renderer.model.path import Path, walk
 from renderer.names import is_subdomain
 from renderer.plan_metadata import metadata_problems
@@ -72,17 +72,20 @@ def input_problems(inputs: Inputs) -> list[Problem]:
         problems += schema_problems(source, "facts.json")
     for source in inputs.objects:
         problems += object_problems(source)
-    return [*problems, *version_problems(inputs)]
+    return problems
 
 
 def input_warnings(inputs: Inputs) -> list[Problem]:
-    """What is allowed, and may be an oversight (field rule 11)."""
-    release, path = inputs.release, ("minUpgradableVersion",)
-    if release is None or release.body.get(path[0]):
-        return []
-    message = "is missing, so nothing restricts the version to upgrade from"
-    remedy = "compare with the release notes, and add it if the release has a minimum"
-    return [release.problem("NoMinimum", message, path, remedy=remedy)]
+    """What is allowed, and may be an oversight (field rules 9 and 11)."""
+    return [*_release_warnings(inputs.release), *version_warnings(inputs)]
+
+
+def _release_warnings(release: Source | None) -> Iterator[Problem]:
+    path = ("minUpgradableVersion",)
+    if release is not None and not release.body.get(path[0]):
+        message = "is missing, so nothing restricts the version to upgrade from"
+        remedy = "compare with the release notes, and add it if the release has a minimum"
+        yield release.problem("NoMinimum", message, path, remedy=remedy)
 
 
 def plan_problems(plan: Source) -> list[Problem]:

@@ -113,9 +113,6 @@ def assembled(inputs: Inputs, tree: Tree | None = None, *, retry: int = 0) -> As
 
 # ----------------------------------------------------------------------------------------- documents that tests make
 
-CHECKSUM = "5f0c" * 32
-"""What a SHA-512 sum looks like."""
-
 
 def plan(name: str = "up", *, annotations: Json | None = None, status: Json | None = None, **spec: Any) -> Json:
     """An UpgradePlan; to v1.8.0 unless `spec` says something else."""
@@ -144,7 +141,7 @@ def release(harvester: str = "v1.8.0", **other: Any) -> Json:
 
 
 def version(name: str = "v1.8.0", **spec: Any) -> Json:
-    given = {"isoURL": f"https://releases.example.com/harvester-{name}-amd64.iso", "isoChecksum": CHECKSUM, **spec}
+    given = {"isoURL": f"https://releases.example.com/harvester-{name}-amd64.iso", "isoChecksum": "5f0c", **spec}
     return _object("harvesterhci.io/v1beta1", "Version", name, "harvester-system", spec=given)
 
 

@@ -277,6 +277,39 @@ def test_a_release_without_a_minimum_is_warned_of(shell: Shell, tmp_path: Path) 
     assert [warning["reason"] for warning in as_json["warnings"]] == ["NoMinimum"]
 
 
+def test_a_version_that_could_not_be_imported_is_warned_of(shell: Shell, tmp_path: Path) -> None:
+    """Field rule 9, before anything is downloaded. Harvester takes any text there, and so it is no error."""
+    given = tmp_path / "given.yaml"
+    given.write_text(
+        """\
+kind: UpgradePlan
+apiVersion: management.harvesterhci.io/v1beta1
+metadata: {name: up}
+spec: {version: v1.8.1}
+---
+kind: Version
+apiVersion: harvesterhci.io/v1beta1
+metadata: {name: v1.8.1, namespace: harvester-system}
+spec:
+  isoURL: https://example.com/harvester v1.8.1.iso
+  isoChecksum: e3b0c442
+---
+kind: Version
+apiVersion: harvesterhci.io/v1beta1
+metadata: {name: v1.7.9, namespace: harvester-system}
+spec: {isoURL: ftp://another.example.com, isoChecksum: none}
+""",
+        encoding="utf-8",
+    )
+    ended = shell("validate", str(given))
+    assert ended.status == 0
+    assert [line for line in ended.out.splitlines() if line.startswith("warning: ")] == [
+        f"warning: {given}:10: spec.isoURL: 'https://example.com/harvester v1.8.1.iso' is no http or https address",
+        f"warning: {given}:11: spec.isoChecksum: 'e3b0c442' is no SHA-512 sum, which has 128 hexadecimal digits; it "
+        "has 8 characters",
+    ]
+
+
 @pytest.mark.parametrize("words", [("--output-dir", ""), ("--plan", ""), ("--templates", ""), ("",)])
 def test_an_empty_name_is_refused(shell: Shell, words: tuple[str, ...]) -> None:
     ended = shell("render", THREE_NODE, *words)

@@ -15,7 +15,6 @@ from typing import Any
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 from rendering import (
-    CHECKSUM,
     PREFIX,
     Json,
     Rendered,
@@ -112,11 +111,6 @@ def plans(draw: st.DrawFn, text: st.SearchStrategy[str] = texts) -> Json:
     return plan(draw(plan_names), annotations=annotated, **spec)
 
 
-def address(text: str) -> str:
-    """With all of the text that an address may have: what is no blank."""
-    return "https://example.com/" + re.sub(r"\s", "", text)
-
-
 @st.composite
 def clusters(draw: st.DrawFn, text: st.SearchStrategy[str] = texts) -> tuple[Json, ...]:
     """A release, a Version and nodes, with the same sort of text in them."""
@@ -129,7 +123,7 @@ def clusters(draw: st.DrawFn, text: st.SearchStrategy[str] = texts) -> tuple[Jso
     ]
     return (
         release(draw(st.one_of(tags, text)), kubernetes=draw(text), os=draw(text), minUpgradableVersion=draw(text)),
-        version(isoURL=draw(text.map(address)), isoChecksum=draw(st.sampled_from(["", "0" * 128, CHECKSUM]))),
+        version(isoURL=draw(text), isoChecksum=draw(text)),
         server_version(draw(text)),
         *(node(name, witness=draw(st.sampled_from([None, None, "true", "false", ""]))) for name in found),
         *joined[: draw(st.integers(0, len(joined)))],
@@ -257,7 +251,7 @@ def test_text_survives_wherever_a_user_can_put_it(text: str) -> None:
     documents = (
         plan(version=text or "x", restoreVM=True, annotations={f"{PREFIX}min-certs-expiration-in-day": text}),
         release("v1.8.0", kubernetes=text or "x", os=text or "x"),
-        version(text or "x", isoURL=address(text)),
+        version(text or "x", isoURL=text or "x", isoChecksum=text),
         server_version("v1.7.1"),
         node("n1"),
         node("n2"),
@@ -269,7 +263,7 @@ def test_text_survives_wherever_a_user_can_put_it(text: str) -> None:
     assert_sound(found)
     expected = text or "x"
     spec = found.body("ISODownload/Image")["spec"]
-    assert (spec["url"], spec["displayName"]) == (address(text), f"up-{expected}")
+    assert (spec["url"], spec["checksum"], spec["displayName"]) == (expected, text, f"up-{expected}")
     assert found.body("NodeUpgrade/Provision")["spec"]["kubernetesVersion"] == expected
     assert found.body("NodeUpgrade/Reboot/n1")["metadata"]["annotations"][f"{PREFIX}pendingOSImage"] == expected
     images_of_env = found.body("ImageCleanup/Purge")["spec"]["upgrade"]["envs"][0]["value"]

@@ -20,6 +20,8 @@ from bench.table import Budget, Line
 ROUNDS = {1: 21, 3: 21, 100: 7, 1000: 3}
 UPGRADEPLAN = str(Path(sys.executable).parent / "upgradeplan")
 HELM = "helm template"
+FLOOR = "an empty program with the same libraries"
+"""What no program of ours that is Python and uses them can go below."""
 RENDER = "render"
 FIRST = "render, nothing cached"
 TO_FOLDER = "render --output-dir"
@@ -62,6 +64,7 @@ def _commands(nodes: int, inputs: Path, chart: Path, work: Path) -> dict[str, Co
     return {
         RENDER: Command(argv=render),
         HELM: Command(argv=(_helm(), "template", "upgrade", str(chart))),
+        **({FLOOR: Command(argv=(sys.executable, "-c", "import click, jinja2, yaml"))} if nodes == 3 else {}),
         VALIDATE: Command(argv=(UPGRADEPLAN, "validate", str(inputs))),
         TO_FOLDER: Command(argv=(*render, "--output-dir", str(out)), before=lambda: _remove(out)),
         **({FIRST: first} if nodes <= 3 else {}),
@@ -89,6 +92,8 @@ def _budgets(size: Size, smaller: Size | None) -> Iterator[Budget]:
         yield Budget(text="250 ms", held=taken.seconds <= 0.250)
         yield Budget(text="40 MiB", held=taken.mib <= 40)
         yield Budget(text="2.5 x helm", held=taken.seconds <= 2.5 * size.figures[HELM].seconds)
+        times = taken.seconds / size.figures[FLOOR].seconds
+        yield Budget(text=f"2.5 x the empty program: {times:.2f},", held=times <= 2.5)
     if size.nodes == 1000 and smaller:
         added = (taken.seconds - smaller.figures[RENDER].seconds) / (size.manifests - smaller.manifests)
         text = f"1.5 ms a further object: {added * 1000:.2f} ms,"
