@@ -235,6 +235,19 @@ def test_notes_and_files_of_every_packaged_folder_may_be_laid_over() -> None:
     assert load_catalog(overlaid({**files, **own}), document_problems)
 
 
+def test_a_template_may_take_in_a_file_of_any_name() -> None:
+    files = {
+        "90-wait/phase.yaml": f"{PHASE}{STEP}",
+        "90-wait/a.yaml.j2": f"{{% macro own() %}}{{% include '90-wait/own.txt' %}}{{% endmacro %}}{CONFIG_MAP}",
+        "90-wait/own.txt": "taken in",
+        "90-wait/other.txt": "not taken in",
+    }
+    with pytest.raises(Problems) as caught:
+        load_catalog(overlaid(files), document_problems)
+    [problem] = caught.value.problems
+    assert problem.file == "overlay/90-wait/other.txt"
+
+
 def test_what_goes_wrong_in_a_template_is_told_by_its_line() -> None:
     files = {
         "90-wait/phase.yaml": f"{PHASE}{STEP}",

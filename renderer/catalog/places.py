@@ -34,9 +34,15 @@ def unused(tree: Tree) -> Iterator[Problem]:
     own = [path for path, template in tree.items() if not template.packaged and not path.endswith(_NOTES)]
     phases = {Path(path).parent for path in tree if path.rpartition("/")[2] == PHASE_FILE} if own else set()
     for path in own:
-        if wrong := _wrong(Path(path), phases, tree):
+        if not _is_named(path, tree) and (wrong := _wrong(Path(path), phases, tree)):
             message, remedy = wrong
             yield Problem(reason="UnusedFile", message=message, file=tree[path].shown, remedy=remedy)
+
+
+def _is_named(path: str, tree: Tree) -> bool:
+    """Whether a template names the file from the tree's root, as `include` and `import` want it."""
+    texts = [template.text for other, template in tree.items() if other.endswith(_TEMPLATE)]
+    return any(f"{quote}{path}{quote}" in text for text in texts for quote in "\"'")
 
 
 def _wrong(path: Path, phases: set[Path], tree: Tree) -> Wrong | None:
