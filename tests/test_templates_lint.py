@@ -304,7 +304,7 @@ def test_an_expression_of_a_declaration_is_judged_alike(expr: str, expected: str
     with pytest.raises(Problems) as caught:
         render_made(*three_nodes(), tree=overlaid({"90-wait/phase.yaml": dump(phase)}))
     (problem,) = caught.value.problems
-    assert str(problem).startswith(f"overlay/90-wait/phase.yaml: {expected} (in `{expr}`)\n    remedy: ")
+    assert str(problem).startswith(f"overlay/90-wait/phase.yaml:8: {expected} (in `{expr}`)\n    remedy: ")
 
 
 def test_a_filter_that_is_ours() -> None:
