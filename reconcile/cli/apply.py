@@ -76,13 +76,13 @@ def _created(cluster: Cluster, inputs: Inputs | None, target: Target) -> str:
     """The plan of the files, created if it is not there, or the one that runs."""
     from reconcile.cli.parts import parts_on, plan_named
     from reconcile.cluster.errors import AlreadyExists
-    from reconcile.loop.suitable import check_suitable
+    from reconcile.loop.suitable import check_suitable, oldest_of
     from renderer.model.ref import ref_of
 
     parts = parts_on(cluster, target.templates)
     if inputs is None or inputs.plan is None:
         return plan_named(parts, None)
-    check_suitable(parts.source, str(parts.rendering.catalog.values["oldestServerVersion"]))
+    check_suitable(parts.source, oldest_of(parts.rendering.catalog.values))
     body: Body = {key: value for key, value in inputs.plan.body.items() if key != "status"}
     ref = ref_of(body)
     try:

@@ -59,12 +59,11 @@ def as_files(collected: Collected) -> dict[str, str]:
 def _plan(parts: Parts, name: str | None) -> Body | None:
     """None where the cluster has none yet, and none was named. Raises `Unreadable` with all that may not be read."""
     from reconcile.cli.parts import plan_named, plan_there
-    from reconcile.loop.reconciler import API_VERSION
+    from reconcile.loop.reconciler import PLANS
     from reconcile.observe.collect import refusals
     from reconcile.observe.facts import Unreadable
-    from reconcile.probes.look import Group
 
-    if name is None and parts.source.list(Group(api_version=API_VERSION, kind="UpgradePlan")) == ():
+    if name is None and parts.source.list(PLANS) == ():
         return None
     try:
         wanted = plan_named(parts, name)

@@ -19,11 +19,11 @@ from reconcile.decide.world import Others, World
 from reconcile.decide.writing import writes
 from reconcile.loop.carry import Carrier
 from reconcile.loop.contest import lent_by_others
-from reconcile.loop.reconciler import API_VERSION
+from reconcile.loop.reconciler import PLANS
 from reconcile.objects import deletion_timestamp
 from reconcile.observe.facts import Unreadable, unreadable
 from reconcile.observe.snapshot import Snapshot, take
-from reconcile.probes.look import Group, Unseen
+from reconcile.probes.look import Unseen
 from reconcile.status.plan import status_of
 from renderer.errors import ExitCode, Problems, problem
 from renderer.model.phase import Borrowed
@@ -32,7 +32,6 @@ from renderer.model.rendered import Manifest, RenderedPhase, RenderedStep
 
 _T = TypeVar("_T")
 
-_PLANS = Group(api_version=API_VERSION, kind="UpgradePlan")
 _AGAIN = (Outcome.WAITING, Outcome.STALE)
 
 
@@ -85,7 +84,7 @@ class Stepper:
 
     def _draft(self, plan: Body, seen: Snapshot) -> Draft:
         parts = self._live.parts
-        plans = _read(ref_of(plan), parts.source.list(_PLANS))
+        plans = _read(ref_of(plan), parts.source.list(PLANS))
         world = World(
             plan=plan,
             rendered=self._live.rendered,

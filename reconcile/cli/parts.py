@@ -56,12 +56,12 @@ def plan_named(parts: Parts, name: str | None) -> str:
     Raises `Problems` where there is none, or more than one to choose from, and `Unreadable`.
     """
     from reconcile.decide.plan import is_over
-    from reconcile.loop.reconciler import API_VERSION
+    from reconcile.loop.reconciler import PLANS
     from reconcile.observe.facts import Unreadable, unreadable
-    from reconcile.probes.look import Group, Unseen
+    from reconcile.probes.look import Unseen
     from reconcile.status.plan import status_of
 
-    plans = parts.source.list(Group(api_version=API_VERSION, kind="UpgradePlan"))
+    plans = parts.source.list(PLANS)
     if isinstance(plans, Unseen):
         raise Unreadable([unreadable("UpgradePlan objects", plans)])
     names = {str(plan["metadata"]["name"]): plan for plan in plans}

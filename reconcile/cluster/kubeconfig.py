@@ -22,7 +22,7 @@ IN_CLUSTER = "in-cluster"
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 _CERTIFICATE_FILES = ("certificate-authority", "client-certificate", "client-key")
-_REMEDY = "`kubectl config view` shows what kubectl reads"
+REMEDY = "`kubectl config view` shows what kubectl reads"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,4 +199,4 @@ def _in_cluster(environ: Mapping[str, str], service_account: Path) -> Access:
 
 
 def _invalid(path: Path, message: str) -> Problems:
-    return problem("InvalidKubeconfig", message, file=str(path), remedy=_REMEDY)
+    return problem("InvalidKubeconfig", message, file=str(path), remedy=REMEDY)

@@ -22,7 +22,7 @@ from reconcile.cluster.certificates import certificate_fault
 from reconcile.cluster.credential import Credential, credential_of, renewable
 from reconcile.cluster.errors import Away, ClusterError, Unauthorized, Untrusted
 from reconcile.cluster.exchange import Request
-from reconcile.cluster.kubeconfig import Access
+from reconcile.cluster.kubeconfig import REMEDY, Access
 from reconcile.cluster.proxy import proxy_of
 from reconcile.cluster.wire import as_header, as_header_name
 from renderer.errors import problem
@@ -143,8 +143,7 @@ def _api_client(access: Access, credential: Credential, environ: Mapping[str, st
             _kubeconfig(access, credential), client_configuration=settings, persist_config=False
         )
     except config.ConfigException as error:
-        remedy = "`kubectl config view` shows what kubectl reads"
-        raise problem("InvalidKubeconfig", f"context {access.context!r}: {error}", remedy=remedy) from error
+        raise problem("InvalidKubeconfig", f"context {access.context!r}: {error}", remedy=REMEDY) from error
     _check_certificates(access, settings)
     proxy = proxy_of(access, environ)
     settings.proxy, settings.no_proxy = proxy.url, proxy.exceptions

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from reconcile.decide.decision import Action, Decision, Wait
 from reconcile.decide.world import World
+from reconcile.objects import deletion_timestamp
 from reconcile.status.conditions import Condition
 from reconcile.status.plan import PlanStatus, StepKey
 from reconcile.status.record import StepRecord
@@ -45,8 +46,8 @@ class Draft:
     @property
     def since(self) -> datetime:
         """When the plan came to where it stands: since then it is being deleted, or in its phase, or there at all."""
-        metadata = self.world.plan.get("metadata") or {}
-        text = metadata.get("deletionTimestamp") or self.status.last_transition() or metadata.get("creationTimestamp")
+        plan = self.world.plan
+        text = deletion_timestamp(plan) or self.status.last_transition() or plan["metadata"].get("creationTimestamp")
         return time_of(text) if text else self.now
 
     def wait(
@@ -59,14 +60,13 @@ class Draft:
         limit: int | None = LONG,
         unknown: bool = False,
         refs: tuple[Ref, ...] = (),
-    ) -> bool:
-        """Adds a wait, that lasts since `since` or since the plan came to where it stands; answers whether it takes too
-        long. Without a `limit` none does: somebody wants it so, or it is another one's turn."""
+    ) -> None:
+        """Adds a wait, that lasts since `since` or since the plan came to where it stands. Without a `limit` none takes
+        too long: somebody wants it so, or it is another one's turn."""
         start = since or self.since
         slow = limit is not None and self.world.attended(start) > limit
         found = Wait(text=text, step=step, node=node, since=start, limit=limit, slow=slow, unknown=unknown, refs=refs)
         self.waits.append(found)
-        return slow
 
     @property
     def now(self) -> datetime:

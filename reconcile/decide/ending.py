@@ -14,7 +14,7 @@ from reconcile.decide.giving import give_back, give_orphans_back, orphaned, rele
 from reconcile.decide.made_for_nodes import groups_of_nodes, node_of
 from reconcile.decide.phase import all_steps
 from reconcile.decide.step import Progress, advance
-from reconcile.objects import PLAN_LABEL
+from reconcile.objects import PLAN_LABEL, deletion_timestamp
 from reconcile.probes.look import Group, Unseen
 from reconcile.status.plan import PlanStatus, key_of
 from reconcile.status.record import StepRecord, StepState
@@ -114,7 +114,7 @@ def _remove_one(draft: Draft, ref: Ref, live: Body | Unseen | None) -> Iterator[
     if isinstance(live, Unseen):
         yield _left(draft, f"{ref} cannot be looked for: {live.why}", ref)
     elif live is not None and _is_ours(draft, live):
-        if look_up(live, ("metadata", "deletionTimestamp")):
+        if deletion_timestamp(live):
             yield _left(draft, _deletion_words(ref, live), ref)
         else:
             draft.actions.append(Remove(ref=ref, uid=str(live["metadata"]["uid"])))

@@ -9,6 +9,8 @@ from reconcile.decide.captures import scope_of
 from reconcile.decide.decision import Remove
 from reconcile.decide.draft import Draft
 from reconcile.decide.made_for_nodes import groups_of_nodes, node_of
+from reconcile.decide.step import Progress
+from reconcile.objects import deletion_timestamp
 from reconcile.probes.evaluate import evaluate
 from reconcile.probes.look import Unseen
 from reconcile.status.plan import key_of
@@ -19,16 +21,29 @@ from renderer.model.ref import Body, ref_of
 from renderer.model.rendered import RenderedStep
 from renderer.names import label_value
 
-REASON = "JoinedUpgraded"
+_REASON = "JoinedUpgraded"
 
 
-def makes_room(draft: Draft, steps: Sequence[RenderedStep]) -> bool:
-    """What was done for a machine says nothing of the one that has taken its place: it is forgotten, and what was made
-    for it goes. Returns whether something has to go first."""
-    item = _joining(steps)
-    joined = _joined(draft, item.step.joins) if item and item.step.joins else None
-    if item is None or joined is None or joined <= draft.since:
-        return False
+def welcome(draft: Draft, steps: Sequence[RenderedStep]) -> Progress | None:
+    """What there is to do about a node that joined since the phase began before it goes through its steps; None where
+    it goes through them, or was there before.
+
+    What was done for a machine says nothing of the one that has taken its place: it is forgotten, and what was made for
+    it goes first. Of one that joined as the others are to become nothing is wanted, unless somebody asks for it.
+    """
+    item = next((item for item in steps if item.step.joins is not None and item.skipped is None), None)
+    if item is None or (joins := item.step.joins) is None:
+        return None
+    joined = _joined(draft, joins)
+    if joined is None or joined <= draft.since:
+        return None
+    if _makes_room(draft, item, steps, joined):
+        return Progress.BUSY
+    return Progress.DONE if _has_nothing_to_do(draft, item, joins, steps) else None
+
+
+def _makes_room(draft: Draft, item: RenderedStep, steps: Sequence[RenderedStep], joined: datetime) -> bool:
+    """Whether something has to go first."""
     phase, node = item.phase, str(item.step.node)
     began = draft.status.began(phase, node)
     if began is not None and began < joined:
@@ -38,30 +53,21 @@ def makes_room(draft: Draft, steps: Sequence[RenderedStep]) -> bool:
     for body in old:
         ref = ref_of(body)
         draft.wait(f"{ref} was made for another machine and has to go first", node=node, refs=(ref,))
-        if not look_up(body, ("metadata", "deletionTimestamp")):
+        if not deletion_timestamp(body):
             draft.actions.append(Remove(ref=ref, uid=str(body["metadata"]["uid"])))
     return bool(old)
 
 
-def has_nothing_to_do(draft: Draft, steps: Sequence[RenderedStep]) -> bool:
-    """Whether the node joined since the phase began, as the others are to become, and nobody asks for it."""
-    item = _joining(steps)
-    if item is None or (joins := item.step.joins) is None or (trigger := item.step.trigger) is None:
-        return False
-    joined = _joined(draft, joins)
-    if joined is None or joined <= draft.since or any(draft.status.has_begun(key_of(other)) for other in steps):
+def _has_nothing_to_do(draft: Draft, item: RenderedStep, joins: Joins, steps: Sequence[RenderedStep]) -> bool:
+    if (trigger := item.step.trigger) is None or any(draft.status.has_begun(key_of(other)) for other in steps):
         return False
     scope, node = scope_of(draft, item), str(item.step.node)
     done, asked = (evaluate(probe, draft.world.look, scope).passed for probe in (joins.done, trigger.probe))
     if asked or not done:
         return False
     if (entry := draft.status.node_states.get(node)) is not None:
-        draft.status = draft.status.with_node(node, entry["state"], REASON, joins.because)
+        draft.status = draft.status.with_node(node, entry["state"], _REASON, joins.because)
     return True
-
-
-def _joining(steps: Sequence[RenderedStep]) -> RenderedStep | None:
-    return next((item for item in steps if item.step.joins is not None and item.skipped is None), None)
 
 
 def _joined(draft: Draft, joins: Joins) -> datetime | None:

@@ -9,10 +9,11 @@ from reconcile.decide.made_for_nodes import groups_of_nodes
 from reconcile.decide.node_jobs import job_group
 from reconcile.decide.phase import all_steps
 from reconcile.decide.plan import is_over
+from reconcile.objects import deletion_timestamp
 from reconcile.probes.evaluate import group_of
 from reconcile.probes.look import Group, Need, Scope
 from reconcile.probes.needs import needs, target_needs
-from reconcile.status.plan import FAILED, PlanStatus, key_of
+from reconcile.status.plan import PlanStatus, is_ending, key_of
 from reconcile.status.record import StepRecord
 from renderer.catalog.kinds import Kinds
 from renderer.model.phase import Owned, Position
@@ -25,10 +26,10 @@ _NODES = Group(api_version="v1", kind="Node")
 
 def needs_of(plan: Body, status: PlanStatus, rendered: RenderedPlan, kinds: Kinds, scope: Scope) -> tuple[Need, ...]:
     """Each once. An ending looks at everything that the plan may have touched."""
-    if is_over(status) and not (plan.get("metadata") or {}).get("deletionTimestamp"):
+    if is_over(status) and not deletion_timestamp(plan):
         return ()
     phases = rendered.phases
-    ending = status.phase == FAILED or bool((plan.get("metadata") or {}).get("deletionTimestamp"))
+    ending = is_ending(plan, status)
     place = next((i for i, p in enumerate(phases) if status.phase in (p.phase.active, p.phase.completed)), -1)
     last = 0 <= place == len(phases) - 1
     found: list[Need] = []

@@ -11,7 +11,7 @@ from itertools import groupby
 
 from reconcile.decide.captures import scope_of
 from reconcile.decide.draft import Draft
-from reconcile.decide.joiners import has_nothing_to_do, makes_room
+from reconcile.decide.joiners import welcome
 from reconcile.decide.step import Admit, Kept, Progress, advance, free
 from reconcile.decide.words import unknown_words
 from reconcile.probes.evaluate import evaluate
@@ -79,10 +79,8 @@ def _nodes(draft: Draft, phase: RenderedPhase, items: Sequence[RenderedStep]) ->
 def _node(
     draft: Draft, phase: RenderedPhase, steps: list[RenderedStep], by_node: dict[str, list[RenderedStep]]
 ) -> Progress:
-    if makes_room(draft, steps):
-        return Progress.BUSY
-    if has_nothing_to_do(draft, steps):
-        return Progress.DONE
+    if (settled := welcome(draft, steps)) is not None:
+        return settled
     for item in steps:
         progress = advance(draft, item, _admit(draft, phase, item, by_node))
         if progress is not Progress.DONE:

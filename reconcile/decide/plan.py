@@ -13,10 +13,10 @@ from reconcile.decide.giving import changed_by_others
 from reconcile.decide.phase import repeat, run
 from reconcile.decide.step import Progress
 from reconcile.decide.world import PENDING, World
+from reconcile.objects import deletion_timestamp
 from reconcile.status.plan import FAILED, SUCCEEDED, TERMINAL, PlanStatus, key_of, status_of
 from reconcile.status.record import StepState
 from reconcile.status.times import span_text, time_text
-from renderer.model.path import look_up
 from renderer.model.phase import Deletion, Occasion, Owned, Position
 from renderer.model.rendered import RenderedPhase
 
@@ -27,7 +27,7 @@ def decide(world: World) -> Decision:
     """The one decision. Raises `KeyError` or `ValueError` where the plan's status is none that we can have written."""
     before = status_of(world.plan)
     draft = Draft(world, before)
-    if look_up(world.plan, ("metadata", "deletionTimestamp")):
+    if deletion_timestamp(world.plan):
         _abort(draft)
     elif is_over(before):
         _after_the_end(draft)

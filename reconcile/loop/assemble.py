@@ -18,6 +18,7 @@ from reconcile.loop.parts import Parts
 from reconcile.loop.queue import WorkQueue
 from reconcile.loop.reconciler import Reconciler, Round
 from reconcile.loop.rendering import Rendering
+from reconcile.loop.suitable import oldest_of
 from reconcile.observe.cached import CachedSource
 from reconcile.observe.fetching import Read, through_the_proxy
 from reconcile.observe.readings import Dial, Readings
@@ -86,7 +87,7 @@ def assemble_manager(given: Ingredients) -> Manager:
         queue=WorkQueue(given.clock, given.random),
         attention=attention,
         election=election,
-        oldest=str(given.workshop.catalog.values["oldestServerVersion"]),
+        oldest=oldest_of(given.workshop.catalog.values),
         tell=given.tell,
         on_round=_both(log, given.on_round),
     )

@@ -15,13 +15,12 @@ from reconcile.cluster.errors import Away, ClusterError, Throttled
 from reconcile.loop.attention import Attention
 from reconcile.loop.lease import RETRY, Election
 from reconcile.loop.queue import WorkQueue
-from reconcile.loop.reconciler import API_VERSION, Reconciler, Round
+from reconcile.loop.reconciler import API_VERSION, PLANS, Reconciler, Round
 from reconcile.loop.suitable import check_suitable
 from reconcile.observe.cached import CachedSource
-from reconcile.probes.look import Group, Unseen
+from reconcile.probes.look import Unseen
 from renderer.model.ref import Ref
 
-_PLANS = Group(api_version=API_VERSION, kind="UpgradePlan")
 _AWAY_PAUSE = 1.0
 
 _Read = TypeVar("_Read")
@@ -113,7 +112,7 @@ class Manager:
 
     def _first_plans(self) -> None:
         """Every plan there is; those that come later are brought by the watch."""
-        plans = self._patiently(lambda: self._running.source.list(_PLANS))
+        plans = self._patiently(lambda: self._running.source.list(PLANS))
         for plan in () if plans is None or isinstance(plans, Unseen) else plans:
             self._running.queue.add(str(plan["metadata"]["name"]))
 

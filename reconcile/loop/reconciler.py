@@ -25,6 +25,7 @@ from reconcile.loop.journal import Attended, Entry, Seen, keep_nothing
 from reconcile.loop.parts import Parts
 from reconcile.loop.sealing import approved_of, digests, unapproved
 from reconcile.loop.telling import pipeline_error, tell, told_of
+from reconcile.objects import deletion_timestamp
 from reconcile.observe.facts import gather
 from reconcile.observe.fetching import fetch_all
 from reconcile.observe.snapshot import Snapshot, take
@@ -39,7 +40,7 @@ from renderer.model.ref import Body, Ref
 from renderer.model.rendered import RenderedPlan
 
 API_VERSION = "management.harvesterhci.io/v1beta1"
-_PLANS = Group(api_version=API_VERSION, kind="UpgradePlan")
+PLANS = Group(api_version=API_VERSION, kind="UpgradePlan")
 _UPGRADES = Group(api_version="harvesterhci.io/v1beta1", kind="Upgrade", namespace="harvester-system")
 
 _BEHIND = 1.0
@@ -206,12 +207,12 @@ class _PlanRound:
         return Seen(world=world, snapshot=snapshot, objects=tuple(objects), fetched=fetched, attended=attended)
 
     def _is_deleted(self) -> bool:
-        return bool(self.plan["metadata"].get("deletionTimestamp"))
+        return deletion_timestamp(self.plan) is not None
 
     def _others(self, over: bool) -> Others:
         if over and not self._is_deleted():
             return Others()
-        plans, upgrades = self.parts.source.list(_PLANS), self.parts.source.list(_UPGRADES)
+        plans, upgrades = self.parts.source.list(PLANS), self.parts.source.list(_UPGRADES)
         if isinstance(plans, Unseen) or isinstance(upgrades, Unseen):
             why = next(found.why for found in (plans, upgrades) if isinstance(found, Unseen))
             return Others(unlooked=f"other upgrades cannot be looked for: {why}")

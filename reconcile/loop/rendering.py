@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from reconcile.status.plan import FAILED, PlanStatus
+from reconcile.status.plan import PlanStatus, is_ending
 from renderer.catalog.load import Catalog
 from renderer.context.facts import Facts
 from renderer.digest import digest_of
@@ -70,7 +70,7 @@ class Rendering:
             spec_fields=self._spec_fields,
             retry=attempt_of(plan),
         )
-        ends = status is not None and (status.phase == FAILED or bool(plan["metadata"].get("deletionTimestamp")))
+        ends = status is not None and is_ending(plan, status)
         if (message := unusable_image(plan)) and not ends:
             remedy = "spec.image cannot be changed: delete the plan, and create one that has the image's name alone"
             raise problem("InvalidName", f"spec.image: {message}", remedy=remedy)
@@ -87,7 +87,7 @@ def _key(plan: Body, status: PlanStatus, objects: Sequence[Body], fetched: Mappi
     return digest_of(
         [
             [metadata["name"], metadata.get("annotations"), metadata.get("labels"), plan.get("spec")],
-            [status.phase == FAILED, metadata.get("deletionTimestamp")],
+            is_ending(plan, status),
             [status.rest.get(name) for name in _STATUS],
             sorted(status.node_states),
             captured,

@@ -3,11 +3,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from reconcile.observe.facts import SERVER_VERSION
 from reconcile.observe.source import Source
 from reconcile.probes.look import Unseen
 from renderer.errors import ExitCode, Problem, Problems
 from renderer.versions import Version, is_older, parse_version
+
+
+def oldest_of(values: Mapping[str, Any]) -> str:
+    """The oldest release that the templates' values name."""
+    return str(values["oldestServerVersion"])
 
 
 def check_suitable(source: Source, oldest: str) -> str:

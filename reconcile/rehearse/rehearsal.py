@@ -20,7 +20,7 @@ from reconcile.loop.journal import Entry, keep_nothing
 from reconcile.loop.parts import Parts
 from reconcile.loop.reconciler import API_VERSION, Reconciler, Round
 from reconcile.loop.rendering import Rendering
-from reconcile.loop.suitable import check_suitable
+from reconcile.loop.suitable import check_suitable, oldest_of
 from reconcile.observe.fetching import through_the_proxy
 from reconcile.observe.readings import Readings
 from reconcile.observe.source import DirectSource
@@ -107,7 +107,7 @@ class Theatre:
 
     def _refused(self) -> str:
         try:
-            check_suitable(self.parts.source, str(self.parts.rendering.catalog.values["oldestServerVersion"]))
+            check_suitable(self.parts.source, oldest_of(self.parts.rendering.catalog.values))
         except Problems as error:
             return error.problems[0].message
         return ""

@@ -9,13 +9,14 @@ from reconcile.decide.decision import Wait
 from reconcile.decide.phase import all_steps
 from reconcile.loop.reconciler import Round
 from reconcile.loop.rendering import attempt_of
+from reconcile.objects import deletion_timestamp
 from reconcile.observe.facts import MACHINE_PLAN_FIELDS
 from reconcile.observe.source import Source
 from reconcile.probes.look import Group, Unseen
 from reconcile.report.causes import cause as c
 from reconcile.report.causes.cause import Leaving, Reboot, Sight
 from reconcile.status.plan import FAILED, PlanStatus, key_of, status_of
-from renderer.model.path import Path, look_up
+from renderer.model.path import Path
 from renderer.model.probe import Captured, Field, Fixed, ObjectTarget
 from renderer.model.ref import Body, Ref
 from renderer.model.rendered import RenderedPlan, RenderedStep
@@ -101,7 +102,7 @@ def _gone(wait: Wait, item: RenderedStep, status: PlanStatus, source: Source) ->
 
 
 def _leaving(done: Round, status: PlanStatus, waits: Iterable[Wait], source: Source) -> Leaving | None:
-    if not look_up(done.plan, ("metadata", "deletionTimestamp")):
+    if not deletion_timestamp(done.plan or {}):
         return None
     degraded = {} if done.unrendered else status.condition("Degraded") or {}
     return Leaving(

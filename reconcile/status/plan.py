@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from reconcile.borrow.loan import Loan
+from reconcile.objects import deletion_timestamp
 from reconcile.status.conditions import Condition, find_condition, with_condition
 from reconcile.status.nodes import moved
 from reconcile.status.record import StepRecord, StepState, folded, record_body, record_from
@@ -175,6 +176,11 @@ class PlanStatus:
         kept = {place: records for place, records in self.records.items() if place != (phase, node)}
         before = self.done.get((phase, node), {})
         return replace(self, records=kept, done={**self.done, (phase, node): {**before, **texts}})
+
+
+def is_ending(plan: Mapping[str, Any], status: PlanStatus) -> bool:
+    """Whether the plan goes on no more: it has failed, or is being deleted."""
+    return status.phase == FAILED or deletion_timestamp(plan) is not None
 
 
 def key_of(item: RenderedStep) -> StepKey:

@@ -34,7 +34,7 @@ def unused(tree: Tree) -> Iterator[Problem]:
     own = [path for path, template in tree.items() if not template.packaged and not path.endswith(_NOTES)]
     phases = {Path(path).parent for path in tree if path.rpartition("/")[2] == PHASE_FILE} if own else set()
     for path in own:
-        if not _is_named(path, tree) and (wrong := _wrong(Path(path), phases, tree)):
+        if (wrong := _wrong(Path(path), phases, tree)) and not _is_named(path, tree):
             message, remedy = wrong
             yield Problem(reason="UnusedFile", message=message, file=tree[path].shown, remedy=remedy)
 

@@ -68,20 +68,16 @@ def _is_ours(descriptor: int, folder: Path, lock: int) -> bool:
     """Whether the lock was free, and is on the folder that stands there now: a render that fails takes its away. Where
     the file system has no locks, it goes without."""
     try:
-        with _without_locks():
-            fcntl.flock(descriptor, lock | fcntl.LOCK_NB)
-        return os.path.samestat(os.fstat(descriptor), folder.stat())
-    except (BlockingIOError, FileNotFoundError):
+        fcntl.flock(descriptor, lock | fcntl.LOCK_NB)
+    except BlockingIOError:
         return False
-
-
-@contextmanager
-def _without_locks() -> Iterator[None]:
-    try:
-        yield
     except OSError as error:
         if error.errno not in _LOCKLESS:
             raise
+    try:
+        return os.path.samestat(os.fstat(descriptor), folder.stat())
+    except FileNotFoundError:
+        return False
 
 
 def _make(folder: Path, disk: FileOperations, made: list[Path]) -> None:

@@ -8,13 +8,12 @@ from datetime import datetime
 from typing import Any
 
 from reconcile.decide.decision import Wait
-from reconcile.objects import label
+from reconcile.objects import PLAN_LABEL, label
 from reconcile.probes.look import Group, Unseen
 from reconcile.status.times import time_text
 from renderer.model.path import look_up
 from renderer.model.ref import Body, Ref, ref_of
 
-PLAN_LABEL = "management.harvesterhci.io/upgrade-plan"
 UNDER_WAY = ("PreDraining", "PreDrained", "PostDraining", "WaitingReboot", "SingleNodeUpgrading")
 
 NODES = Group(api_version="v1", kind="Node")

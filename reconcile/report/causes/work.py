@@ -8,12 +8,11 @@ from datetime import timedelta
 from typing import Any
 
 from reconcile.loop.rendering import RETRY
-from reconcile.objects import label, node_name
+from reconcile.objects import PLAN_LABEL, label, node_name
 from reconcile.report.causes.cause import (
     IMAGES,
     JOBS,
     NODE_PLANS,
-    PLAN_LABEL,
     PODS,
     Cause,
     Sight,
