@@ -15,6 +15,7 @@ import yaml
 from bench.live import PLANS, seed_cluster, without_disk_check
 from controlplane.cluster import ControlPlane
 from jsonschema import Draft202012Validator
+from nowhere import KUBECONFIG
 from rendering import ROOT
 
 from reconcile.cli import COMMANDS as ON_A_CLUSTER
@@ -89,14 +90,6 @@ IMAGE_OF_ANOTHER = json.dumps(
         "spec": {"displayName": "theirs", "sourceType": "download"},
     }
 )
-KUBECONFIG = """
-apiVersion: v1
-kind: Config
-current-context: dead
-contexts: [{name: dead, context: {cluster: dead, user: nobody}}]
-clusters: [{name: dead, cluster: {server: "https://127.0.0.1:1"}}]
-users: [{name: nobody, user: {token: none}}]
-"""
 
 
 @pytest.fixture(autouse=True)

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from nowhere import KUBECONFIG
 from rendering import ROOT
 
 PROGRAM = [sys.executable, "-m", "renderer.cli"]
@@ -110,16 +111,6 @@ def test_progress_is_one_view_on_a_terminal_and_lines_elsewhere() -> None:
     for plain in (_on_a_terminal("rehearse", THREE_NODE, TERM="dumb")[1], _piped("rehearse", THREE_NODE)):
         assert "\x1b" not in plain
         assert len([line for line in plain.splitlines() if line.lstrip()[:1].isdigit() and "NodeUpgrading" in line]) > 5
-
-
-KUBECONFIG = """
-apiVersion: v1
-kind: Config
-current-context: it
-contexts: [{name: it, context: {cluster: it, user: it}}]
-clusters: [{name: it, cluster: {server: "https://127.0.0.1:1"}}]
-users: [{name: it, user: {token: t}}]
-"""
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import pytest
 import yaml
 from controlplane.cluster import ControlPlane
 from jsonschema import Draft202012Validator
+from nowhere import KUBECONFIG
 from theatre import ROOT, inputs_of, theatre, workshop
 
 from reconcile.actors.seeding import seed
@@ -209,16 +210,6 @@ def test_a_plan_that_has_succeeded_has_nothing_to_do_next() -> None:
     validate(model)
     assert (model["phase"], model["next"]) == ("Succeeded", "")
     assert [*explanation_lines(model)] == [f"{scene.name}: Succeeded: UpgradePlan has completed"]
-
-
-KUBECONFIG = """
-apiVersion: v1
-kind: Config
-current-context: dead
-contexts: [{name: dead, context: {cluster: dead, user: nobody}}]
-clusters: [{name: dead, cluster: {server: "https://127.0.0.1:1"}}]
-users: [{name: nobody, user: {token: none}}]
-"""
 
 
 def test_the_command_explains_that_the_cluster_is_away(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
