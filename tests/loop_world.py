@@ -316,27 +316,28 @@ def waiting_for_rancher(**more: Any) -> Small:
     return found
 
 
-def being_prepared() -> Small:
-    """Rancher has asked to drain node n1, and its pre-drain Job runs."""
-    found = waiting_for_rancher(version="v1.8.0")
+def being_prepared(found: Small | None = None) -> Small:
+    """Rancher has asked to drain node n1, and its pre-drain Job runs; in a world of the test's own, if it has one."""
+    found = found or waiting_for_rancher()
     found.ask("n1", PRE, "first")
     found.rounds()
     return found
 
 
-def drained() -> Small:
+def drained(found: Small | None = None) -> Small:
     """Node n1 has been drained and Rancher has been answered."""
-    found = being_prepared()
+    found = being_prepared(found)
     found.end_job(PRE_JOB)
     found.rounds()
     return found
 
 
-def rebooting() -> Small:
+def rebooting(found: Small | None = None) -> Small:
     """Rancher is done with node n1 and has asked again; it reboots."""
-    found = drained()
+    found = drained(found)
     found.ask("n1", POST, "second")
     found.rounds()
     found.end_job(POST_JOB)
     found.rounds()
+    assert found.state("n1") == "WaitingReboot"
     return found

@@ -9,7 +9,20 @@ from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
-from loop_world import NEW_OS, OLD_OS, POST, PRE, PREFIX, Small, node, upgrading, waiting_for_rancher, world
+from loop_world import (
+    NEW_OS,
+    OLD_OS,
+    POST,
+    PRE,
+    PREFIX,
+    Small,
+    drained,
+    node,
+    rebooting,
+    upgrading,
+    waiting_for_rancher,
+    world,
+)
 from rendering import Json, machine_plan, plan
 from theatre import ROOT
 
@@ -18,7 +31,6 @@ from reconcile.rehearsal.faults import Fault, Trouble
 from reconcile.report.explain import explanation_lines, explanation_of
 from renderer.model.ref import Ref
 
-PRE_JOB, POST_JOB = "up-node-upgrade-pre-drain-n1", "up-node-upgrade-post-drain-n1"
 BEGAN = "2026-01-01T00:00:00Z"
 LOST = (
     "; if it is lost for good, remove it, and the upgrade goes on without it: "
@@ -63,17 +75,6 @@ def lost(found: Small, name: str) -> None:
 def remove(found: Small, api_version: str, kind: str, name: str, namespace: str = "") -> None:
     ref = Ref(api_version=api_version, kind=kind, namespace=namespace, name=name)
     found.scene.cluster.client().delete(found.scene.parts.kinds.row(api_version, kind).kind, ref)
-
-
-def rebooting(found: Small | None = None) -> Small:
-    found = found or waiting_for_rancher()
-    for key, job in ((PRE, PRE_JOB), (POST, POST_JOB)):
-        found.ask("n1", key, "asked")
-        found.rounds()
-        found.end_job(job)
-        found.rounds()
-    assert found.state("n1") == "WaitingReboot"
-    return found
 
 
 def carried(found: Small, *names: str) -> None:
@@ -242,11 +243,7 @@ def test_a_job_that_somebody_deleted_is_the_cause(annotation: str | None, value:
 
 
 def test_rancher_that_does_not_go_on_with_a_node_is_asked() -> None:
-    found = waiting_for_rancher()
-    found.ask("n1", PRE, "asked")
-    found.rounds()
-    found.end_job(PRE_JOB)
-    found.rounds()
+    found = drained()
     found.ask("n1", PRE, None)
     found.ask("n2", PRE, "asked")
     later(found, 10)

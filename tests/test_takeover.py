@@ -13,8 +13,10 @@ from loop_world import (
     OLD_OS,
     POST,
     POST_HOOK,
+    POST_JOB,
     PRE,
     PRE_HOOK,
+    PRE_JOB,
     PREFIX,
     Small,
     cluster,
@@ -159,7 +161,6 @@ def test_a_node_that_had_failed_fails_the_plan(state: str) -> None:
 # ------------------------------------------------------------------------------------------------- nodes on their way
 
 PENDING = f"{PREFIX}pendingOSImage"
-PRE_JOB, POST_JOB = "up-node-upgrade-pre-drain-n1", "up-node-upgrade-post-drain-n1"
 PLAN_LABELS = {f"{PREFIX}upgrade-plan": "up", f"{PREFIX}upgrade-component": "node-upgrade", f"{PREFIX}node": "n1"}
 
 

@@ -5,15 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from loop_world import PRE, STRATEGY, Small, waiting_for_rancher, world
+from loop_world import PRE, PRE_JOB, STRATEGY, Small, waiting_for_rancher, world
 from rendering import plan
 
 from reconcile.loop.reconciler import API_VERSION
 from reconcile.rehearsal.faults import Fault, Trouble
 from reconcile.status.plan import FAILED, SUCCEEDED
 from renderer.model.ref import Ref
-
-PRE_JOB = "up-node-upgrade-pre-drain-n1"
 
 
 def strategy(found: Small) -> Any:
