@@ -12,14 +12,14 @@ from renderer.documents import Inputs, plan_of
 from renderer.frozen import frozen
 from renderer.model.rendered import RenderedPlan
 from renderer.render.plan import render
-from renderer.schema_door import document_problems, load
 from renderer.templating import Templates
+from renderer.validation import document_problems, load
 
 _PLAN_SCHEMA = "crds/upgradeplan.yaml"
 
 
 @frozen
-class Workshop:
+class TemplateSet:
     """What a template tree gives: all that rendering needs but a plan and facts."""
 
     catalog: Catalog
@@ -40,12 +40,12 @@ class Assembly:
         return render(self.catalog, self.templates, self.facts)
 
 
-def open_workshop(tree: Tree, *, code: MutableMapping[str, bytes] | None = None) -> Workshop:
+def open_workshop(tree: Tree, *, code: MutableMapping[str, bytes] | None = None) -> TemplateSet:
     """`code` keeps compiled templates from one run to the next.
 
     Raises `Problems` for a template tree that does not hold together.
     """
-    return Workshop(
+    return TemplateSet(
         catalog=load_catalog(tree, document_problems),
         templates=Templates(tree, code),
         spec_fields=_fields(load(_PLAN_SCHEMA)["properties"]["spec"]),
@@ -55,17 +55,17 @@ def open_workshop(tree: Tree, *, code: MutableMapping[str, bytes] | None = None)
 def assemble(inputs: Inputs, tree: Tree, *, retry: int = 0, code: MutableMapping[str, bytes] | None = None) -> Assembly:
     """As `open_workshop`, with the facts of the inputs. Raises `Problems` too if no plan is among them."""
     plan = plan_of(inputs)
-    workshop = open_workshop(tree, code=code)
+    template_set = open_workshop(tree, code=code)
     facts = Facts(
         plan=plan.body,
         release=inputs.release.body if inputs.release else None,
         objects=tuple(source.body for source in inputs.objects),
         image_lists=inputs.facts.get("imageLists"),
-        values=workshop.catalog.values,
-        spec_fields=workshop.spec_fields,
+        values=template_set.catalog.values,
+        spec_fields=template_set.spec_fields,
         retry=retry,
     )
-    return Assembly(catalog=workshop.catalog, templates=workshop.templates, facts=facts)
+    return Assembly(catalog=template_set.catalog, templates=template_set.templates, facts=facts)
 
 
 def _fields(schema: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,8 +13,8 @@ from renderer.errors import Problem
 from renderer.frozen import frozen
 from renderer.model.path import Path, path_name
 from renderer.model.rendered import Manifest
-from renderer.schema_door import explained, load
 from renderer.schema_fit import fits
+from renderer.validation import explained, load
 
 _SCHEMAS = "kubernetes/v1.35.json"
 

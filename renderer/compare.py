@@ -21,7 +21,7 @@ from renderer.model.path import Path, path_name
 from renderer.model.phase import Step
 from renderer.model.ref import Ref
 from renderer.model.rendered import Manifest, RenderedPlan, RenderedStep
-from renderer.yaml_door import dump
+from renderer.yaml_io import dump
 
 
 class Operation(StrEnum):
@@ -33,7 +33,7 @@ class Operation(StrEnum):
     MOVED = "moved"  # the same object at another step; it may have changed as well
 
 
-class Subject(StrEnum):
+class ComparedItem(StrEnum):
     """What differs."""
 
     PHASE = "phase"
@@ -56,7 +56,7 @@ class Difference:
     done once a node."""
 
     operation: Operation
-    subject: Subject
+    subject: ComparedItem
     name: str
     phase: str
     step: str = ""
@@ -70,7 +70,7 @@ class Difference:
 class _Thing:
     """Something that can be compared; `place` sorts it among the things of its side."""
 
-    subject: Subject
+    subject: ComparedItem
     name: str
     place: tuple[int, int]
     phase: str
@@ -90,7 +90,7 @@ def compare(left: Side, right: Side) -> tuple[Difference, ...]:
     before, after = list(_things(left)), list(_things(right))
     placed = list(_differences(before, after))
     placed += _hidden(left, right, after, {(difference.phase, difference.step) for _, difference in placed})
-    outside_in = list(Subject)
+    outside_in = list(ComparedItem)
     placed.sort(key=lambda item: (item[0], outside_in.index(item[1].subject)))
     return tuple(difference for _, difference in placed)
 
@@ -104,7 +104,7 @@ def _things(side: Side) -> Iterator[_Thing]:
         name, places = phase.phase.name, count()
         steps = entry.pop("steps", ())
         yield _Thing(
-            subject=Subject.PHASE,
+            subject=ComparedItem.PHASE,
             name=name,
             phase=name,
             place=(phase.phase.number, next(places)),
@@ -129,12 +129,14 @@ def _words(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _step_thing(phase: str, step: str, place: tuple[int, int], words: Mapping[str, Any]) -> _Thing:
-    return _Thing(subject=Subject.STEP, name=f"{phase}/{step}", phase=phase, step=step, place=place, body=_words(words))
+    return _Thing(
+        subject=ComparedItem.STEP, name=f"{phase}/{step}", phase=phase, step=step, place=place, body=_words(words)
+    )
 
 
 def _manifest_thing(step: RenderedStep, manifest: Manifest, place: tuple[int, int]) -> _Thing:
     return _Thing(
-        subject=Subject.MANIFEST,
+        subject=ComparedItem.MANIFEST,
         name=str(manifest.ref),
         phase=step.phase,
         step=step.step.name,
@@ -160,7 +162,7 @@ def _differences(before: list[_Thing], after: list[_Thing]) -> Iterator[_Placed]
     for operation, things in _ends(old, new):
         for thing in things:
             # The steps of a phase that came or went say nothing more; its manifests do.
-            if thing.subject is not Subject.STEP or (thing.phase, operation) not in gone:
+            if thing.subject is not ComparedItem.STEP or (thing.phase, operation) not in gone:
                 yield thing.place, _whole(operation, thing)
 
 
@@ -250,7 +252,7 @@ def _hidden(left: Side, right: Side, after: list[_Thing], told: set[tuple[str, s
     old, new = _declared(left.plan), _declared(right.plan)
     for thing in after:
         step = (thing.phase, thing.step)
-        if thing.subject is Subject.STEP and step in old and step in new and step not in told:
+        if thing.subject is ComparedItem.STEP and step in old and step in new and step not in told:
             paths = [*differing(asdict(old[step]), asdict(new[step]))]
             if paths:
                 names = tuple(path_name(tuple(map(_camel, path))) for path in paths)

@@ -17,7 +17,7 @@ from renderer.errors import Problem, problem
 from renderer.frozen import frozen
 from renderer.model.path import Path, path_name
 from renderer.model.ref import Body, Ref, ref_of
-from renderer.yaml_door import Document
+from renderer.yaml_io import Document
 
 PLAN_API_VERSION = "management.harvesterhci.io/v1beta1"
 PLAN_KIND = "UpgradePlan"

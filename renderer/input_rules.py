@@ -16,10 +16,10 @@ from renderer.image_rules import toolkit_problems, version_warnings
 from renderer.model.path import Path, walk
 from renderer.names import is_subdomain
 from renderer.plan_metadata import metadata_problems
-from renderer.schema_door import load
-from renderer.schema_door import problems as schema_problems
 from renderer.schema_messages import is_no_text
 from renderer.structural_schema import without_nulls
+from renderer.validation import load
+from renderer.validation import problems as schema_problems
 
 PLAN_SCHEMA = "crds/upgradeplan.yaml"
 LONGEST_PLAN_NAME = 58

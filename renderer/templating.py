@@ -32,7 +32,7 @@ from markupsafe import Markup
 from renderer.catalog.tree import Template
 from renderer.errors import Problems, problem
 from renderer.image_names import not_needed
-from renderer.yaml_door import Document
+from renderer.yaml_io import Document
 
 
 class Raised(Exception):

@@ -11,11 +11,11 @@ from typing import Any
 
 from theatre import inputs_of
 
-from reconcile.actors.invariants import violations
-from reconcile.actors.ledger import Fact, What
 from reconcile.borrow.loan import Loan
 from reconcile.objects import FIELD_MANAGER, PLAN_LABEL
-from reconcile.rehearse.rehearsal import Theatre
+from reconcile.simulator.actors.invariants import violations
+from reconcile.simulator.actors.simulation_log import SimulationEvent, SimulationEventType
+from reconcile.simulator.rehearsal.rehearsal import Rehearsal
 from reconcile.status.plan import SUCCEEDED
 from renderer.model.path import look_up
 from renderer.model.ref import Body, Ref, ref_of
@@ -40,21 +40,21 @@ class End:
     jobs: Sequence[str]
 
 
-def end_of(scene: Theatre, example: str) -> End:
+def end_of(scene: Rehearsal, example: str) -> End:
     """The end of an example's upgrade on the embedded cluster."""
     return good_end(
         (source.body for source in inputs_of(example).objects), scene.cluster.store.everything(), scene.ledger.facts
     )
 
 
-def good_end(before: Iterable[Body], bodies: Iterable[Body], facts: Sequence[Fact]) -> End:
+def good_end(before: Iterable[Body], bodies: Iterable[Body], facts: Sequence[SimulationEvent]) -> End:
     """The end of a success: nothing forbidden happened, no work ran twice, what was borrowed is as it was `before`."""
     live = {ref_of(body): body for body in bodies if body["kind"] not in _TRANSIENT}
     plan = next(body for body in live.values() if body["kind"] == "UpgradePlan")
     assert plan["status"]["currentPhase"] == SUCCEEDED
     assert not plan["metadata"].get("finalizers")
     assert violations(facts) == ()
-    jobs = [f"{fact.subject} on {fact.node}" for fact in facts if fact.what is What.WORK_STARTED]
+    jobs = [f"{fact.subject} on {fact.node}" for fact in facts if fact.what is SimulationEventType.WORK_STARTED]
     assert jobs
     assert [job for job, count in Counter(jobs).items() if count > 1] == []
     _all_is_back({ref_of(body): body for body in before}, plan, live)

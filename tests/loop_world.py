@@ -17,11 +17,11 @@ from rendering import (
     server_version,
     version,
 )
-from theatre import START, workshop
+from theatre import START, template_set
 
 from reconcile.loop.reconciler import API_VERSION, Reconciler, Round
-from reconcile.rehearsal.client import Hook, no_hook
-from reconcile.rehearse.rehearsal import Theatre, stage
+from reconcile.simulator.apiserver.client import Hook, no_hook
+from reconcile.simulator.rehearsal.rehearsal import Rehearsal, prepare
 from renderer.model.ref import Ref
 
 PREFIX = "management.harvesterhci.io/"
@@ -148,11 +148,11 @@ def world(
 class Small:
     """The cluster of one test."""
 
-    scene: Theatre
+    scene: Rehearsal
 
     @classmethod
     def of(cls, documents: Sequence[Json], on_write: Hook = no_hook) -> Small:
-        return cls(scene=stage(inputs_of(documents), workshop(), start=START, on_write=on_write))
+        return cls(scene=prepare(inputs_of(documents), template_set(), start=START, on_write=on_write))
 
     @property
     def name(self) -> str:

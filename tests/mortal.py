@@ -15,7 +15,7 @@ from reconcile.cluster.errors import Away
 from reconcile.cluster.exchange import Exchange, Request, Transport
 from reconcile.loop.lease import LEASE, NAME
 from reconcile.loop.reconciler import Round
-from reconcile.rehearsal.client import Moment
+from reconcile.simulator.apiserver.client import Moment
 from renderer.model.ref import Ref
 
 _COURTESIES = ("events", "leases")

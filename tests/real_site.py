@@ -18,22 +18,22 @@ from typing import Any
 
 from controlplane.api import ApiError
 from controlplane.cluster import ControlPlane
-from theatre import ROOT, inputs_of, workshop
+from theatre import ROOT, inputs_of, template_set
 
 from reconcile.act.schemas import packaged_schemas
-from reconcile.actors.cues import Cast, Wishes, script_of
-from reconcile.actors.seeding import seed
-from reconcile.actors.world import World
 from reconcile.cluster.client import Client, connect
 from reconcile.cluster.errors import NoSuchKind, NotFound
 from reconcile.cluster.exchange import Transport
 from reconcile.cluster.kubeconfig import find_access
 from reconcile.cluster.protocol import Cluster, Selection
 from reconcile.cluster.transport import KubernetesTransport
-from reconcile.loop.assemble import Ingredients, assemble_manager
+from reconcile.loop.assemble import ManagerConfig, assemble_manager
 from reconcile.loop.manager import Manager
 from reconcile.loop.reconciler import API_VERSION, Round
-from reconcile.rehearse.rehearsal import settings_of
+from reconcile.simulator.actors.fault_options import FaultOptions, KnownTargets, fault_plan_of
+from reconcile.simulator.actors.seeding import seed
+from reconcile.simulator.actors.simulation import Simulation
+from reconcile.simulator.rehearsal.rehearsal import settings_of
 from renderer.documents import plan_of
 from renderer.model.ref import Body, Ref
 
@@ -42,7 +42,7 @@ PATIENCE = 240.0
 RBAC = ROOT / "templates" / "install" / "rbac.yaml"
 ACCOUNT = ("harvester-system", "upgradeplan")
 USER = ":".join(("system:serviceaccount", *ACCOUNT))
-KINDS = workshop().catalog.kinds
+KINDS = template_set().catalog.kinds
 PLAN = KINDS.row(API_VERSION, "UpgradePlan").kind
 
 
@@ -57,7 +57,7 @@ class Site:
     admin: Cluster
     kubeconfig: Path
     name: str
-    world: World
+    world: Simulation
 
     def plan(self) -> Body | None:
         try:
@@ -92,8 +92,8 @@ def site(plane: ControlPlane, example: str, **wishes: list[str]) -> Iterator[Sit
     seed(admin, [source.body for source in inputs.objects], KINDS)
     plane.kubectl("apply", "-f", str(RBAC))
     nodes = tuple(str(s.body["metadata"]["name"]) for s in inputs.objects if s.body["kind"] == "Node")
-    script = script_of(Wishes(**wishes), Cast(nodes=nodes))
-    world = World.of(
+    script = fault_plan_of(FaultOptions(**wishes), KnownTargets(nodes=nodes))
+    world = Simulation.of(
         client(plane.kubeconfig), KINDS, settings_of(inputs), script=script, end_pod=_end_pod(plane), real=True
     )
     account = plane.service_account_kubeconfig(*ACCOUNT)
@@ -113,7 +113,7 @@ def _end_pod(plane: ControlPlane) -> Callable[[Ref], None]:
 
 
 @contextmanager
-def _at_work(world: World) -> Iterator[None]:
+def _at_work(world: Simulation) -> Iterator[None]:
     """The world in a thread of its own, its time passing SPEED times as fast."""
     stop = Event()
     began, start = time.monotonic(), now()
@@ -136,9 +136,9 @@ def process(
 ) -> Manager:
     """The loop as one process runs it."""
     return assemble_manager(
-        Ingredients(
+        ManagerConfig(
             cluster=Client(transport),
-            workshop=workshop(),
+            template_set=template_set(),
             schemas=packaged_schemas(),
             now=now,
             clock=time.monotonic,

@@ -10,15 +10,15 @@ import pytest
 from actors.by_hand import journey, upgrade
 from actors.playing import Play
 
-from reconcile.actors.invariants import violations
-from reconcile.actors.script import Absence, Script
-from reconcile.actors.stage import JOB
-from reconcile.rehearsal.faults import Fault, Trouble
+from reconcile.simulator.actors.actor_client import JOB
+from reconcile.simulator.actors.fault_plan import Absence, FaultPlan
+from reconcile.simulator.actors.invariants import violations
+from reconcile.simulator.apiserver.faults import ApiFault, InjectedApiFault
 
 ROOT = Path(__file__).resolve().parents[1]
 JOURNEYS = sorted((Path(__file__).parent / "actors" / "journeys").glob("*.txt"))
 KNOWN = (
-    "reconcile.actors",
+    "reconcile.simulator.actors",
     "reconcile.cluster.errors",
     "reconcile.cluster.protocol",
     "renderer.catalog.kinds",
@@ -37,7 +37,7 @@ def test_an_upgrade_goes_as_it_always_went(pinned: Path) -> None:
 
 
 def test_nobody_acts_while_the_api_server_is_away_and_all_go_on_afterwards() -> None:
-    play = Play("three-node", script=Script(absences=(Absence(lasts=timedelta(minutes=30)),)))
+    play = Play("three-node", script=FaultPlan(absences=(Absence(lasts=timedelta(minutes=30)),)))
     play.apply("ClusterUpgrade/StopWorkloadUpdates")
     play.apply("ClusterUpgrade/Manifests")
     play.wait(seconds=10)
@@ -49,12 +49,12 @@ def test_nobody_acts_while_the_api_server_is_away_and_all_go_on_afterwards() -> 
     assert len(play.all(JOB, "harvester-system")) == 1
 
 
-@pytest.mark.parametrize("trouble", [Trouble.AWAY, Trouble.CONFLICT, Trouble.LOST])
-def test_the_world_gets_over_any_write_that_goes_wrong(trouble: Trouble) -> None:
+@pytest.mark.parametrize("trouble", [ApiFault.AWAY, ApiFault.CONFLICT, ApiFault.LOST])
+def test_the_world_gets_over_any_write_that_goes_wrong(trouble: ApiFault) -> None:
     """Every seventh write of the actors meets it; what happens is the same, only later."""
     rough = Play("paused-node")
     for verb in ("create", "patch", "delete"):
-        rough.actors.faults.add(*(Fault(trouble=trouble, verb=verb, skip=6) for _ in range(40)))
+        rough.actors.faults.add(*(InjectedApiFault(trouble=trouble, verb=verb, skip=6) for _ in range(40)))
     upgrade(rough)
     assert len(rough.actors.faults.pending) < 90
     pinned = next(path for path in JOURNEYS if path.stem == "paused-node")
@@ -68,7 +68,7 @@ def _timeless(text: str) -> list[str]:
 
 def test_a_conflict_is_no_reason_to_wait() -> None:
     play = Play()
-    play.actors.faults.add(Fault(trouble=Trouble.CONFLICT, verb="patch"))
+    play.actors.faults.add(InjectedApiFault(trouble=ApiFault.CONFLICT, verb="patch"))
     play.apply("ISODownload/Image")
     assert play.world.step(play.clock.now())
 

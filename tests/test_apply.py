@@ -15,8 +15,8 @@ import pytest
 import yaml
 from controlplane import waiting
 
-from reconcile.act.applied import Applied, Outcome, without_dumps
-from reconcile.act.apply import Writer, short_digest
+from reconcile.act.applied import Applied, ApplyResult, without_dumps
+from reconcile.act.apply import ObjectWriter, short_digest
 from reconcile.act.belonging import PLAN_LABEL, Plan
 from reconcile.act.dry_run import try_phase
 from reconcile.act.schemas import packaged_schemas
@@ -28,10 +28,10 @@ from reconcile.cluster.errors import AlreadyExists, Away, Conflict, NotFound
 from reconcile.cluster.kubeconfig import find_access
 from reconcile.cluster.protocol import Cluster
 from reconcile.objects import FIELD_MANAGER
-from reconcile.rehearsal.access import Rbac
-from reconcile.rehearsal.clock import SimulatedClock
-from reconcile.rehearsal.cluster import EmbeddedCluster
-from reconcile.rehearsal.faults import Fault, Trouble
+from reconcile.simulator.apiserver.access import Rbac
+from reconcile.simulator.apiserver.clock import SimulatedClock
+from reconcile.simulator.apiserver.cluster import EmbeddedCluster
+from reconcile.simulator.apiserver.faults import ApiFault, InjectedApiFault
 from renderer.catalog.declare import step_from
 from renderer.catalog.kinds import Kinds, rows_from
 from renderer.digest import digest_of
@@ -63,8 +63,8 @@ class Stage:
     account: Callable[[str], Cluster]
 
     @property
-    def writer(self) -> Writer:
-        return Writer(cluster=self.cluster, kinds=KINDS, schemas=SCHEMAS, plan=self.plan)
+    def writer(self) -> ObjectWriter:
+        return ObjectWriter(cluster=self.cluster, kinds=KINDS, schemas=SCHEMAS, plan=self.plan)
 
     def kind(self, body: Body) -> Kind:
         return KINDS.row(body["apiVersion"], body["kind"]).kind
@@ -95,14 +95,14 @@ class Stage:
         recorded = record(loans, plan.originals, phase="P", step="S", ref=manifest.ref, taken="2026-11-28T12:00:00Z")
         return (self.writer.take(manifest, plan.patch) if plan.patch else None), recorded
 
-    def give_back(
+    def write_return(
         self, manifest: Manifest, loans: tuple[Loan, ...], occasion: Occasion
     ) -> tuple[Applied, tuple[Loan, ...]]:
         live = self.get(manifest.body)
         plan = plan_return(manifest.body, spec_of(manifest), live, loans, occasion)
         left = settle(loans, plan.settled, "2026-11-28T13:00:00Z")
         last = not on_loan(left, manifest.ref)
-        return self.writer.give_back(manifest.ref, live, plan.patch, last=last), left
+        return self.writer.write_return(manifest.ref, live, plan.patch, last=last), left
 
 
 @pytest.fixture(params=["embedded", pytest.param("real", marks=pytest.mark.controlplane)])
@@ -243,7 +243,7 @@ def test_what_is_made_is_labelled_and_owned(stage: Stage) -> None:
 
     applied = stage.own(manifest)
 
-    assert applied.outcome is Outcome.CREATED
+    assert applied.outcome is ApplyResult.CREATED
     metadata = stage.there(manifest.body)["metadata"]
     assert metadata["labels"] == {PLAN_LABEL: "up"}
     assert metadata["ownerReferences"] == [
@@ -267,17 +267,17 @@ def test_the_second_time_nothing_is_asked(stage: Stage) -> None:
 
     applied = stage.writer.own(manifest, live, recorded=short_digest(manifest.digest))
 
-    assert applied.outcome is Outcome.UNCHANGED
+    assert applied.outcome is ApplyResult.UNCHANGED
     assert stage.requests() == (0, 0)
 
 
 def test_the_second_time_without_a_record_nothing_is_written(stage: Stage) -> None:
     manifest = owned(job())
-    assert stage.own(manifest).outcome is Outcome.CREATED
+    assert stage.own(manifest).outcome is ApplyResult.CREATED
     live = stage.there(manifest.body)
     stage.requests()
 
-    assert stage.own(manifest).outcome is Outcome.UNCHANGED
+    assert stage.own(manifest).outcome is ApplyResult.UNCHANGED
 
     assert stage.requests() == (0, 2)
     assert stage.there(manifest.body)["metadata"]["uid"] == live["metadata"]["uid"]
@@ -287,7 +287,7 @@ def test_a_field_that_is_no_longer_wanted_is_a_change(stage: Stage) -> None:
     """It cannot be seen by looking whether the live object has all that is wanted."""
     stage.own(owned(config_map(a="1", b="2")))
 
-    assert stage.own(owned(config_map(a="1"))).outcome is Outcome.CHANGED
+    assert stage.own(owned(config_map(a="1"))).outcome is ApplyResult.CHANGED
 
     assert stage.there(config_map())["data"] == {"a": "1"}
 
@@ -316,7 +316,7 @@ def test_what_is_not_ours_is_refused(
 
     applied = stage.writer.own(owned(config_map(a="ours")), before)
 
-    assert applied.outcome is Outcome.REFUSED
+    assert applied.outcome is ApplyResult.REFUSED
     assert applied.problem is not None
     assert applied.problem.reason == "NotOurs"
     assert f"ConfigMap {NAMESPACE}/it exists and {says}" in applied.problem.message
@@ -327,12 +327,12 @@ def test_what_an_agent_has_brought_for_this_plan_is_adopted(stage: Stage) -> Non
     labels = {PLAN_LABEL: "up"}
     stage.create(config_map(labels=labels, a="1"), manager="fleet")
 
-    assert stage.own(owned(config_map(labels=labels, a="1"))).outcome is Outcome.ADOPTED
+    assert stage.own(owned(config_map(labels=labels, a="1"))).outcome is ApplyResult.ADOPTED
 
     live = stage.there(config_map())
     assert [owner["uid"] for owner in live["metadata"]["ownerReferences"]] == [stage.plan.uid]
     assert managers(live) == {("fleet", "Update"), (FIELD_MANAGER, "Apply")}
-    assert stage.own(owned(config_map(labels=labels, a="1"))).outcome is Outcome.UNCHANGED
+    assert stage.own(owned(config_map(labels=labels, a="1"))).outcome is ApplyResult.UNCHANGED
 
 
 def of_the_other_manager(stage: Stage, image: str = "example/other:1", **spec: Any) -> Body:
@@ -348,7 +348,7 @@ def test_what_the_other_manager_has_made_for_this_plan_stays_as_it_is(stage: Sta
     """Be it that its fields are in conflict with ours, or that a Job's pods may not be changed."""
     live = of_the_other_manager(stage, image=image)
     applied = stage.own(owned(job()))
-    assert (applied.outcome, applied.problem) == (Outcome.ADOPTED, None)
+    assert (applied.outcome, applied.problem) == (ApplyResult.ADOPTED, None)
     assert applied.because == "Job apply/it was made for this plan by another manager, and stays as it is"
     there = stage.there(job())
     assert there["spec"] == live["spec"]
@@ -359,12 +359,12 @@ def test_of_what_is_taken_over_only_what_is_declared_changes(stage: Stage) -> No
     live = of_the_other_manager(stage, suspend=True)
     manifest = made(job(), Owned(file="it.yaml.j2", take_over=(("spec", "suspend"),)))
     applied = stage.own(manifest)
-    while applied.outcome is Outcome.STALE:  # its own controller writes meanwhile, and the loop reads again then
+    while applied.outcome is ApplyResult.STALE:  # its own controller writes meanwhile, and the loop reads again then
         applied = stage.own(manifest)
-    assert applied.outcome is Outcome.ADOPTED
+    assert applied.outcome is ApplyResult.ADOPTED
     assert stage.there(job())["spec"] == {**live["spec"], "suspend": False}
     stage.requests()
-    assert stage.own(manifest).outcome is Outcome.ADOPTED
+    assert stage.own(manifest).outcome is ApplyResult.ADOPTED
     assert stage.requests()[0] == 0
 
 
@@ -373,7 +373,7 @@ def test_a_field_of_another_manager_is_never_forced(stage: Stage) -> None:
 
     applied = stage.own(owned(config_map(a="ours")))
 
-    assert applied.outcome is Outcome.REFUSED
+    assert applied.outcome is ApplyResult.REFUSED
     assert isinstance(applied.error, Conflict)
     assert [(claim.manager, claim.field) for claim in applied.error.claims] == [("fleet", ".data.a")]
     assert applied.problem is not None
@@ -388,7 +388,7 @@ def test_an_immutable_field_is_refused_in_few_words(stage: Stage) -> None:
 
     applied = stage.own(owned(job(image="example/it:2")))
 
-    assert applied.outcome is Outcome.REFUSED
+    assert applied.outcome is ApplyResult.REFUSED
     assert applied.problem is not None
     assert (applied.problem.reason, applied.problem.field) == ("Immutable", "spec.template")
     assert applied.problem.message == f"Job {NAMESPACE}/it was refused as invalid: field is immutable"
@@ -408,7 +408,7 @@ def test_what_is_being_deleted_is_waited_for(stage: Stage) -> None:
 
     applied = stage.own(owned(config_map(a="2")))
 
-    assert applied.outcome is Outcome.WAITING
+    assert applied.outcome is ApplyResult.WAITING
     assert "is being deleted since" in applied.because
     stage.cluster.patch(stage.kind(body), ref_of(body), {"metadata": {"finalizers": None}})
 
@@ -416,14 +416,14 @@ def test_what_is_being_deleted_is_waited_for(stage: Stage) -> None:
 def test_what_was_made_and_is_gone_is_not_made_again(stage: Stage) -> None:
     manifest = owned(job())
     applied = stage.own(manifest, recorded=manifest.digest)
-    assert applied.outcome is Outcome.MISSING
+    assert applied.outcome is ApplyResult.MISSING
     assert applied.because == f"Job {NAMESPACE}/it was made and is gone; what runs once is not made again"
     assert stage.get(manifest.body) is None
 
 
 def test_what_is_maintained_is_made_again(stage: Stage) -> None:
     manifest = owned(config_map(), maintained=True)
-    assert stage.own(manifest, recorded=manifest.digest).outcome is Outcome.CREATED
+    assert stage.own(manifest, recorded=manifest.digest).outcome is ApplyResult.CREATED
 
 
 def test_what_goes_between_look_and_write_is_not_made_again(stage: Stage) -> None:
@@ -434,7 +434,7 @@ def test_what_goes_between_look_and_write_is_not_made_again(stage: Stage) -> Non
 
     applied = stage.writer.own(owned(config_map(a="2")), live)
 
-    assert applied.outcome is Outcome.STALE
+    assert applied.outcome is ApplyResult.STALE
     assert stage.get(manifest.body) is None
 
 
@@ -445,13 +445,13 @@ def test_a_successor_of_the_same_name_is_left_alone(stage: Stage) -> None:
     stage.delete(stage.kind(live), ref_of(live))
     stage.create(config_map(labels={PLAN_LABEL: "up"}, a="1"))
 
-    assert stage.writer.own(owned(config_map(a="1", b="2")), live).outcome is Outcome.STALE
+    assert stage.writer.own(owned(config_map(a="1", b="2")), live).outcome is ApplyResult.STALE
 
     assert stage.there(config_map())["data"] == {"a": "1"}
 
 
 def test_drift_is_mended_on_what_is_maintained_only(stage: Stage) -> None:
-    for maintained, outcome in ((False, Outcome.UNCHANGED), (True, Outcome.CHANGED)):
+    for maintained, outcome in ((False, ApplyResult.UNCHANGED), (True, ApplyResult.CHANGED)):
         manifest = owned(config_map(name=f"it-{maintained}".lower(), a="1"), maintained=maintained)
         stage.own(manifest)
         patch = {"data": {"a": None}}
@@ -459,7 +459,7 @@ def test_drift_is_mended_on_what_is_maintained_only(stage: Stage) -> None:
         assert stage.own(manifest, recorded=manifest.digest).outcome is outcome
         assert ("data" in stage.there(manifest.body)) is maintained
         stage.requests()
-        assert stage.own(manifest, recorded=manifest.digest).outcome is Outcome.UNCHANGED
+        assert stage.own(manifest, recorded=manifest.digest).outcome is ApplyResult.UNCHANGED
         assert stage.requests() == (0, 1)
 
 
@@ -467,7 +467,7 @@ def test_a_missing_namespace_is_the_objects_problem(stage: Stage) -> None:
     body = config_map()
     body["metadata"]["namespace"] = "nowhere"
     applied = stage.own(owned(body))
-    assert applied.outcome is Outcome.REFUSED
+    assert applied.outcome is ApplyResult.REFUSED
     assert applied.problem is not None
     assert applied.problem.message == "Namespace nowhere was not found"
 
@@ -475,7 +475,7 @@ def test_a_missing_namespace_is_the_objects_problem(stage: Stage) -> None:
 def test_a_value_that_is_known_at_run_time_only_is_not_sent(stage: Stage) -> None:
     manifest = replace(owned(config_map(a="<captured>")), run_time=(parse_path("data.a"),))
     for applied in (stage.writer.own(manifest, None), stage.writer.take(manifest, any_patch())):
-        assert applied.outcome is Outcome.REFUSED
+        assert applied.outcome is ApplyResult.REFUSED
         assert applied.problem is not None
         assert applied.problem.reason == "RunTimeValue"
     assert stage.requests() == (0, 0)
@@ -491,7 +491,7 @@ def test_an_absent_cluster_is_nobodys_result() -> None:
     whole = EmbeddedCluster(SimulatedClock(START))
     client = whole.client()
     stage = begun(client, lambda: (0, 0), lambda done: None, lambda name: client)
-    client.faults.add(Fault(trouble=Trouble.AWAY, verb="apply"))
+    client.faults.add(InjectedApiFault(trouble=ApiFault.AWAY, verb="apply"))
     with pytest.raises(Away):
         stage.own(owned(config_map()))
 
@@ -536,13 +536,13 @@ def test_nothing_of_us_is_left_after_giving_back(stage: Stage) -> None:
 
     applied, loans = stage.take(manifest)
     assert applied is not None
-    assert applied.outcome is Outcome.TAKEN
+    assert applied.outcome is ApplyResult.TAKEN
     assert stage.there(setting())["value"] == "1800"
     assert (FIELD_MANAGER, "Update") in managers(stage.there(setting()))
 
-    returned, left = stage.give_back(manifest, loans, Occasion.SUCCESS)
+    returned, left = stage.write_return(manifest, loans, Occasion.SUCCESS)
 
-    assert returned.outcome is Outcome.RETURNED
+    assert returned.outcome is ApplyResult.RETURNED
     assert on_loan(left, manifest.ref) == ()
     live = stage.there(setting())
     assert live["value"] == "600"
@@ -557,7 +557,7 @@ def test_a_sole_claim_goes_too(stage: Stage) -> None:
 
     _, loans = stage.take(manifest)
     assert managers(stage.there(setting())) == {(FIELD_MANAGER, "Update")}
-    stage.give_back(manifest, loans, Occasion.ABORT)
+    stage.write_return(manifest, loans, Occasion.ABORT)
 
     assert managers(stage.there(setting())) == set()
     assert stage.there(setting())["value"] == "600"
@@ -580,12 +580,12 @@ def test_giving_back_twice_writes_once(stage: Stage) -> None:
     manifest = borrowed(setting("1800"), **{"return": "always"})
     stage.create(setting("600"))
     _, loans = stage.take(manifest)
-    _, left = stage.give_back(manifest, loans, Occasion.SUCCESS)
+    _, left = stage.write_return(manifest, loans, Occasion.SUCCESS)
     stage.requests()
 
-    applied, _ = stage.give_back(manifest, left, Occasion.SUCCESS)
+    applied, _ = stage.write_return(manifest, left, Occasion.SUCCESS)
 
-    assert applied.outcome is Outcome.UNCHANGED
+    assert applied.outcome is ApplyResult.UNCHANGED
     assert stage.requests() == (0, 1)
 
 
@@ -596,17 +596,17 @@ def test_a_claim_stays_while_anything_is_on_loan(stage: Stage) -> None:
     live = stage.there(setting())
     plan = plan_return(manifest.body, spec_of(manifest), live, loans, Occasion.SUCCESS)
 
-    stage.writer.give_back(manifest.ref, live, plan.patch, last=False)
+    stage.writer.write_return(manifest.ref, live, plan.patch, last=False)
 
     assert (FIELD_MANAGER, "Update") in managers(stage.there(setting()))
 
 
 def test_an_object_that_is_gone_needs_nothing_back(stage: Stage) -> None:
     manifest = borrowed(setting("1800"), **{"return": "always"})
-    assert stage.writer.give_back(manifest.ref, None, None, last=True).outcome is Outcome.UNCHANGED
+    assert stage.writer.write_return(manifest.ref, None, None, last=True).outcome is ApplyResult.UNCHANGED
     live = stage.create(setting("1800"))
     stage.delete(stage.kind(live), manifest.ref)
-    assert stage.writer.give_back(manifest.ref, live, any_patch(), last=True).outcome is Outcome.STALE
+    assert stage.writer.write_return(manifest.ref, live, any_patch(), last=True).outcome is ApplyResult.STALE
 
 
 COMPARE_PATCHES = {"path": "spec.diff.comparePatches", "keys": ["apiVersion", "kind", "name"], "values": "jsonPointers"}
@@ -635,13 +635,13 @@ def test_a_list_that_others_change_meanwhile_is_read_again(stage: Stage) -> None
     stage.cluster.patch(stage.kind(chart()), manifest.ref, chart(*theirs), field_manager="rancher")
 
     assert stale.patch is not None
-    assert stage.writer.take(manifest, stale.patch).outcome is Outcome.STALE
+    assert stage.writer.take(manifest, stale.patch).outcome is ApplyResult.STALE
     applied, loans = stage.take(manifest)
 
     assert applied is not None
-    assert applied.outcome is Outcome.TAKEN
+    assert applied.outcome is ApplyResult.TAKEN
     assert entries(stage.there(chart())) == ["CDI", "Other", "KubeVirt"]
-    stage.give_back(manifest, loans, Occasion.SUCCESS)
+    stage.write_return(manifest, loans, Occasion.SUCCESS)
     assert entries(stage.there(chart())) == ["CDI", "Other"]
     assert FIELD_MANAGER not in {manager for manager, _ in managers(stage.there(chart()))}
 
@@ -657,7 +657,7 @@ def test_nulls_of_others_survive(stage: Stage) -> None:
 
     _, loans = stage.take(manifest)
     assert stage.there(chart())["spec"]["diff"]["comparePatches"][0]["operations"] is None
-    stage.give_back(manifest, loans, Occasion.SUCCESS)
+    stage.write_return(manifest, loans, Occasion.SUCCESS)
 
     assert stage.there(chart())["spec"] == before["spec"]
 
@@ -670,12 +670,12 @@ def test_what_changes_between_look_and_return_is_not_overwritten(stage: Stage) -
     plan = plan_return(manifest.body, spec_of(manifest), live, loans, Occasion.SUCCESS)
     stage.cluster.patch(stage.kind(setting()), manifest.ref, {"value": "3600"}, field_manager="operator")
 
-    assert stage.writer.give_back(manifest.ref, live, plan.patch, last=True).outcome is Outcome.STALE
-    applied, left = stage.give_back(manifest, loans, Occasion.SUCCESS)
+    assert stage.writer.write_return(manifest.ref, live, plan.patch, last=True).outcome is ApplyResult.STALE
+    applied, left = stage.write_return(manifest, loans, Occasion.SUCCESS)
 
     assert stage.there(setting())["value"] == "3600"
     assert on_loan(left, manifest.ref) == ()
-    assert applied.outcome is Outcome.UNCHANGED
+    assert applied.outcome is ApplyResult.UNCHANGED
 
 
 def test_claims_that_change_meanwhile_are_read_again(stage: Stage) -> None:
@@ -687,7 +687,7 @@ def test_claims_that_change_meanwhile_are_read_again(stage: Stage) -> None:
         stage.kind(setting()), manifest.ref, {"metadata": {"labels": {"a": "b"}}}, field_manager="another"
     )
 
-    assert stage.writer.give_back(manifest.ref, live, None, last=True).outcome is Outcome.STALE
+    assert stage.writer.write_return(manifest.ref, live, None, last=True).outcome is ApplyResult.STALE
 
 
 def test_an_undeclared_field_is_refused(stage: Stage) -> None:
@@ -695,7 +695,7 @@ def test_an_undeclared_field_is_refused(stage: Stage) -> None:
     stage.create(setting("600"))
     applied, _ = stage.take(manifest)
     assert applied is not None
-    assert applied.outcome is Outcome.REFUSED
+    assert applied.outcome is ApplyResult.REFUSED
     assert applied.problem is not None
     assert applied.problem.field == "valeu"
 
@@ -712,7 +712,7 @@ def test_a_dry_run_changes_nothing(stage: Stage) -> None:
     taken = trying.take(manifest, plan.patch)
     made_ = trying.own(owned(config_map()), None)
 
-    assert (taken.outcome, made_.outcome) == (Outcome.TAKEN, Outcome.CREATED)
+    assert (taken.outcome, made_.outcome) == (ApplyResult.TAKEN, ApplyResult.CREATED)
     assert (taken.body or {})["value"] == "1800"
     assert stage.requests() == (0, 2)
     assert stage.there(setting())["value"] == "600"
@@ -727,9 +727,9 @@ def test_a_dry_run_of_giving_back_changes_nothing(stage: Stage) -> None:
     plan = plan_return(manifest.body, spec_of(manifest), live, loans, Occasion.SUCCESS)
     stage.requests()
 
-    applied = replace(stage.writer, dry_run=True).give_back(manifest.ref, live, plan.patch, last=True)
+    applied = replace(stage.writer, dry_run=True).write_return(manifest.ref, live, plan.patch, last=True)
 
-    assert applied.outcome is Outcome.RETURNED
+    assert applied.outcome is ApplyResult.RETURNED
     assert (applied.body or {})["value"] == "600"
     assert stage.requests() == (0, 1)
     assert stage.there(setting()) == live

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from rendering import ROOT, templates
 
-from renderer.yaml_door import parse
+from renderer.yaml_io import parse
 
 ROOMS: Mapping[str, Sequence[str]] = {
     "renderer": (
@@ -60,13 +60,13 @@ DOORS: Mapping[str, Sequence[str]] = {
     "click": ("renderer/cli/*", "reconcile/cli/*"),
     "deepdiff": ("reconcile/diff/explain.py",),
     "jinja2": ("renderer/templating.py",),
-    "jsonschema": ("renderer/schema_door.py",),
+    "jsonschema": ("renderer/validation.py",),
     "kubernetes": ("reconcile/cluster/transport.py",),
     "markupsafe": ("renderer/templating.py",),
     "pycdlib": ("renderer/files/iso.py",),
     "rich": ("renderer/cli/*", "reconcile/cli/*"),
     "urllib3": ("reconcile/cluster/transport.py",),
-    "yaml": ("renderer/yaml_door/*",),
+    "yaml": ("renderer/yaml_io/*",),
 }
 """Every library that is no part of Python, and the modules that may import it. All but click and rich have one."""
 
@@ -79,7 +79,7 @@ OUTSIDE: Mapping[str, Sequence[str]] = {
 
 OUTSIDE_TOO: Mapping[tuple[str, str], str] = {
     ("reconcile/loop/health.py", "http"): "the loop's own health endpoint",
-    ("reconcile/actors/repo_server.py", "http"): "plays the repository's web server, on the loopback",
+    ("reconcile/simulator/actors/repo_server.py", "http"): "plays the repository's web server, on the loopback",
     ("reconcile/observe/cached.py", "time"): "hands the clock to the list-watch, which takes it as an argument",
     ("reconcile/observe/cached.py", "random"): "hands chance to the list-watch, which takes it as an argument",
 }
@@ -87,7 +87,7 @@ OUTSIDE_TOO: Mapping[tuple[str, str], str] = {
 PHASE_WORDS: Mapping[tuple[str, str], str] = {
     ("reconcile/status/nodes.py", "ImagePreloading"): "a node state of the API, which is spelled like a phase's value",
     ("reconcile/status/nodes.py", "ImagePreloaded"): "a node state of the API, which is spelled like a phase's value",
-    ("reconcile/actors/image_import.py", "Initialized"): "a condition of a VirtualMachineImage",
+    ("reconcile/simulator/actors/image_import.py", "Initialized"): "a condition of a VirtualMachineImage",
     ("renderer/cli/phases.py", "NodeUpgrade"): "an example for people in the text of a refusal",
 }
 """Where a word that is a phase's stands in the code, and why it may."""

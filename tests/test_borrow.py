@@ -21,13 +21,13 @@ from reconcile.borrow.give_back import ReturnPlan, plan_return
 from reconcile.borrow.loan import Loan, Original, on_loan, path_of, pointer, record, settle
 from reconcile.borrow.take import TakePlan, Taking, plan_take
 from reconcile.objects import FIELD_MANAGER
-from reconcile.rehearsal.patches import json_patched, merge_patched
+from reconcile.simulator.apiserver.patches import json_patched, merge_patched
 from renderer.catalog.declare import step_from
 from renderer.documents import PLAN_API_VERSION, Source, without_lines
 from renderer.model.path import ABSENT
 from renderer.model.phase import Borrowed, Occasion, Position
 from renderer.model.ref import Ref, ref_of
-from renderer.schema_door import problems
+from renderer.validation import problems
 
 STORIES = File(__file__).parent / "diff_cases" / "borrow"
 TAKEN = "2026-11-28T09:00:00Z"

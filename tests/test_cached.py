@@ -7,15 +7,15 @@ from datetime import UTC, datetime
 
 import pytest
 from controlplane.waiting import until
-from theatre import workshop
+from theatre import template_set
 
 from reconcile.observe.cached import CachedSource
-from reconcile.rehearsal.client import EmbeddedClient
-from reconcile.rehearsal.clock import SimulatedClock
-from reconcile.rehearsal.cluster import EmbeddedCluster
+from reconcile.simulator.apiserver.client import EmbeddedClient
+from reconcile.simulator.apiserver.clock import SimulatedClock
+from reconcile.simulator.apiserver.cluster import EmbeddedCluster
 from renderer.model.ref import Body, ref_of
 
-KINDS = workshop().catalog.kinds
+KINDS = template_set().catalog.kinds
 JOB = KINDS.row("batch/v1", "Job").kind
 CONTAINER = {"name": "one", "image": "one"}
 BODY: Body = {

@@ -21,7 +21,7 @@ from renderer.files.inputs import read_inputs
 from renderer.model.path import walk
 from renderer.names import NAME_LIMIT
 from renderer.versions import parse_version, refusal
-from renderer.yaml_door import parse
+from renderer.yaml_io import parse
 
 CASES = sorted((ROOT / "tests" / "cases").glob("[0-9]*.yaml"))
 LABEL = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")

@@ -17,11 +17,11 @@ from controlplane.waiting import until
 from loop_world import Small, world
 from rendering import Json
 from test_cases_loop import image
-from theatre import workshop
+from theatre import template_set
 from watched import over_watches
 
 from reconcile.act.schemas import packaged_schemas
-from reconcile.loop.assemble import Ingredients, assemble_manager
+from reconcile.loop.assemble import ManagerConfig, assemble_manager
 from reconcile.loop.reconciler import Round
 from renderer.model.ref import ref_of
 
@@ -99,9 +99,9 @@ def loop_in_a_process(found: Small) -> Iterator[list[Round]]:
     queue: what does not wake a plan leaves it asleep."""
     rounds: list[Round] = []
     manager = assemble_manager(
-        Ingredients(
+        ManagerConfig(
             cluster=found.scene.client,
-            workshop=workshop(),
+            template_set=template_set(),
             schemas=packaged_schemas(),
             now=found.scene.clock.now,
             clock=lambda: 0.0,

@@ -13,7 +13,7 @@ from loop_world import METADATA, PRE, PRE_HOOK, PREFIX, Small, facts, kubevirt, 
 from rendering import ROOT, Json, plan
 from test_cases import documents
 
-from reconcile.loop.contest import blocker_of
+from reconcile.loop.active_plan import blocker_of
 from reconcile.status.nodes import ORDINALS, is_ahead
 from reconcile.status.plan import FAILED, status_of
 

@@ -36,8 +36,8 @@ from outsiders import Outsiders
 from rendering import plan
 from theatre import theatre
 
-from reconcile.rehearsal.client import no_hook
-from reconcile.rehearsal.faults import Fault, Trouble
+from reconcile.simulator.apiserver.client import no_hook
+from reconcile.simulator.apiserver.faults import ApiFault, InjectedApiFault
 from reconcile.status.nodes import ORDINALS
 from reconcile.status.plan import FAILED, SUCCEEDED
 
@@ -361,7 +361,7 @@ def test_fx_2_a_plan_that_fails_early_touches_no_kubevirt() -> None:
 def test_fx_3_a_conflict_behind_the_record_keeps_the_first_original() -> None:
     found = upgrading("n1", "n2", states={})
     found.set_status(currentPhase="ClusterUpgraded")
-    found.scene.client.faults.add(Fault(trouble=Trouble.CONFLICT, verb="patch", kind="Setting", count=2))
+    found.scene.client.faults.add(InjectedApiFault(trouble=ApiFault.CONFLICT, verb="patch", kind="Setting", count=2))
     for _ in range(4):
         found.round()
         found.restart()
@@ -421,7 +421,7 @@ def test_fx_7_a_failing_image_cleanup_is_a_warning() -> None:
 
 def test_fx_8_an_unreachable_kubelet_is_asked_again() -> None:
     found = world("n1")
-    found.scene.client.faults.add(Fault(trouble=Trouble.FAILED, verb="read", kind="Node", count=100))
+    found.scene.client.faults.add(InjectedApiFault(trouble=ApiFault.FAILED, verb="read", kind="Node", count=100))
     done = found.rounds()
     assert found.phase == "Initialized"
     assert done.decision

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rendering import EXAMPLES, Rendered, overlaid, release, render_example, render_made, three_nodes
 
-from renderer.compare import Difference, Operation, Side, Subject, compare, differing
+from renderer.compare import ComparedItem, Difference, Operation, Side, compare, differing
 from renderer.model.path import ABSENT, look_up, path_name
 
 PHASE = """\
@@ -93,7 +93,7 @@ def test_an_object_that_moves_may_change_as_well() -> None:
         "  noGate: it is a test\n", "  owned: [config.yaml.j2]\n"
     )
     found = compare(probe(), probe(later, CONFIG.replace("value", "other")))
-    (moved,) = [item for item in found if item.subject is Subject.MANIFEST]
+    (moved,) = [item for item in found if item.subject is ComparedItem.MANIFEST]
     assert (moved.operation, moved.step, moved.fields) == (Operation.MOVED, "Second", ("data.key",))
     assert moved.diff == (
         "--- a/Probe/First/config.yaml.j2\n"

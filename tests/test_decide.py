@@ -8,23 +8,23 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from loop_world import PRE, Small, waiting_for_rancher, world
+from loop_world import PRE, Small, observation, waiting_for_rancher
 
 import reconcile.loop.reconciler as loop
 from reconcile.decide.decision import Decision, SetFinalizer
+from reconcile.decide.observation import Observation
 from reconcile.decide.plan import decide
-from reconcile.decide.world import World
-from reconcile.probes.look import Group, Unseen
-from reconcile.rehearsal.faults import Fault, Trouble
+from reconcile.probes.look import Group, ReadFailure
+from reconcile.simulator.apiserver.faults import ApiFault, InjectedApiFault
 from renderer.model.ref import Body
 
 
 @pytest.fixture
-def worlds(monkeypatch: pytest.MonkeyPatch) -> list[World]:
+def worlds(monkeypatch: pytest.MonkeyPatch) -> list[Observation]:
     """Every world that a decision is made of from now on."""
-    seen: list[World] = []
+    seen: list[Observation] = []
 
-    def watched(given: World) -> Decision:
+    def watched(given: Observation) -> Decision:
         seen.append(given)
         return decide(given)
 
@@ -39,7 +39,7 @@ def draining() -> Small:
     return found
 
 
-def test_it_changes_nothing_and_says_the_same_twice(worlds: list[World]) -> None:
+def test_it_changes_nothing_and_says_the_same_twice(worlds: list[Observation]) -> None:
     draining()
     assert len(worlds) >= 3
     for given in worlds:
@@ -50,14 +50,14 @@ def test_it_changes_nothing_and_says_the_same_twice(worlds: list[World]) -> None
         assert repr(first) == repr(second)
 
 
-def test_a_round_without_news_decides_nothing(worlds: list[World]) -> None:
+def test_a_round_without_news_decides_nothing(worlds: list[Observation]) -> None:
     draining()
     last = decide(worlds[-1])
     assert (last.actions, last.events, last.again) == ((), (), False)
     assert last.waits
 
 
-def test_a_wait_that_takes_too_long_is_said_and_is_no_failure(worlds: list[World]) -> None:
+def test_a_wait_that_takes_too_long_is_said_and_is_no_failure(worlds: list[Observation]) -> None:
     draining()
     late = replace(worlds[-1], now=worlds[-1].now + timedelta(hours=2), attended=lambda since: 7200.0)
     found = decide(late)
@@ -67,22 +67,22 @@ def test_a_wait_that_takes_too_long_is_said_and_is_no_failure(worlds: list[World
     assert found.status.phase == "NodeUpgrading"
 
 
-def test_time_that_the_server_was_away_does_not_count(worlds: list[World]) -> None:
+def test_time_that_the_server_was_away_does_not_count(worlds: list[Observation]) -> None:
     draining()
     late = replace(worlds[-1], now=worlds[-1].now + timedelta(hours=2), attended=lambda since: 60.0)
     degraded: Any = decide(late).status.condition("Degraded")
     assert degraded["status"] == "False"
 
 
-def test_errors_of_the_last_round_are_said(worlds: list[World]) -> None:
+def test_errors_of_the_last_round_are_said(worlds: list[Observation]) -> None:
     draining()
     degraded: Any = decide(replace(worlds[-1], errors=("it was refused",))).status.condition("Degraded")
     assert (degraded["reason"], degraded["message"]) == ("ReconcileError", "it was refused")
 
 
-def test_a_rendering_that_nobody_approved_is_not_entered(worlds: list[World]) -> None:
+def test_a_rendering_that_nobody_approved_is_not_entered(worlds: list[Observation]) -> None:
     """The digest that was approved is not what would run now: the phase is not entered, and both are named."""
-    found = world()
+    found = observation()
     found.rounds()
     given = next(item for item in worlds if not (item.plan.get("status") or {}).get("currentPhase"))
     refused = decide(replace(given, approved={"Initialize": "sha256:a"}, sealed={"Initialize": "sha256:b"}))
@@ -94,21 +94,21 @@ def test_a_rendering_that_nobody_approved_is_not_entered(worlds: list[World]) ->
     assert agreed.actions == (SetFinalizer(present=True),)
 
 
-def test_a_plan_goes_only_after_its_traces_could_be_searched_for(worlds: list[World]) -> None:
+def test_a_plan_goes_only_after_its_traces_could_be_searched_for(worlds: list[Observation]) -> None:
     found = draining()
     found.delete_plan()
     found.rounds()
     found.end_plan("up-skip-manifest-remove")
     assert found.rounds().over
-    last, unseen = worlds[-1], Unseen(why="forbidden")
+    last, read_failures = worlds[-1], ReadFailure(why="forbidden")
     assert gone(decide(last))
 
     class Blind:
         def __getattr__(self, name: str) -> Any:
             return getattr(last.look, name)
 
-        def list(self, group: Group) -> tuple[Body, ...] | Unseen:
-            return unseen if group.kind == "Node" else last.look.list(group)
+        def list(self, group: Group) -> tuple[Body, ...] | ReadFailure:
+            return read_failures if group.kind == "Node" else last.look.list(group)
 
     blind = decide(replace(last, look=Blind()))
     assert not gone(blind)
@@ -121,8 +121,8 @@ def gone(found: Decision) -> bool:
 
 
 def test_a_plan_that_could_not_be_read_is_not_gone() -> None:
-    found = world()
-    found.scene.client.faults.add(Fault(trouble=Trouble.FAILED, verb="get", kind="UpgradePlan"))
+    found = observation()
+    found.scene.client.faults.add(InjectedApiFault(trouble=ApiFault.FAILED, verb="get", kind="UpgradePlan"))
     done = found.round()
     assert done.problems
     assert not done.over

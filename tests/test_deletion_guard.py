@@ -12,11 +12,11 @@ from bench.live import PLANS
 from controlplane.api import ApiError
 from controlplane.cluster import ControlPlane
 from controlplane.waiting import until
-from theatre import ROOT, workshop
+from theatre import ROOT, template_set
 
 GUARD = ROOT / "templates" / "install" / "deletion-guard.yaml"
 ALLOWED = {"management.harvesterhci.io/allow-deletion": "true"}
-PHASES = [declared.phase for declared in workshop().catalog.phases]
+PHASES = [declared.phase for declared in template_set().catalog.phases]
 
 
 def test_the_policy_says_what_the_phases_declare() -> None:

@@ -22,30 +22,30 @@ from controlplane.audit import AuditEvent
 from controlplane.cluster import ControlPlane
 from rendering import inputs_of_example, render_example
 
-from reconcile.act.applied import Outcome
-from reconcile.act.apply import Writer, short_digest
+from reconcile.act.applied import ApplyResult
+from reconcile.act.apply import ObjectWriter, short_digest
 from reconcile.act.belonging import Plan
 from reconcile.act.dry_run import try_phase
 from reconcile.act.schemas import packaged_schemas
-from reconcile.actors.seeding import seed
 from reconcile.borrow.loan import Loan
 from reconcile.cluster.client import connect
 from reconcile.cluster.kubeconfig import find_access
 from reconcile.cluster.protocol import Cluster
 from reconcile.diff import document, text
 from reconcile.diff.build import Tried, diffs_of
-from reconcile.diff.entry import Change, Diff, Entry, Untried
+from reconcile.diff.entry import Change, Diff, DiffEntry, Untried
 from reconcile.diff.explain import explained
 from reconcile.diff.redact import Redactor
-from reconcile.diff.rules import Rules, edited, masked, rules_from
+from reconcile.diff.rules import DiffRules, edited, masked, rules_from
 from reconcile.diff.schemas import UNKNOWN
 from reconcile.diff.trial import Operation, Trial
 from reconcile.diff.values import same, satisfies
 from reconcile.diff.waits import waits_of
 from reconcile.diff.walk import FieldChange, changes, steps_text, unmet
-from reconcile.rehearsal.access import Rbac
-from reconcile.rehearsal.clock import SimulatedClock
-from reconcile.rehearsal.cluster import EmbeddedCluster
+from reconcile.simulator.actors.seeding import seed
+from reconcile.simulator.apiserver.access import Rbac
+from reconcile.simulator.apiserver.clock import SimulatedClock
+from reconcile.simulator.apiserver.cluster import EmbeddedCluster
 from renderer.catalog.declare import step_from
 from renderer.catalog.kinds import Kinds, rows_from
 from renderer.digest import digest_of
@@ -56,7 +56,7 @@ from renderer.model.phase import Deletion, Owned, Phase, Position
 from renderer.model.ref import Body, Ref, ref_of
 from renderer.model.rendered import Manifest, Pending, RenderedPhase, RenderedPlan, RenderedStep
 from renderer.render.order import in_order
-from renderer.schema_door import document_problems
+from renderer.validation import document_problems
 
 ROOT = File(__file__).resolve().parents[1]
 PHASES = File(__file__).parent / "diff_cases" / "phases"
@@ -104,7 +104,7 @@ def diffed(case: Mapping[str, Any]) -> tuple[Diff, int]:
     for manager, bodies in case.get("created", {}).items():
         for body in bodies:
             admin.create(KINDS.row(body["apiVersion"], body["kind"]).kind, body, field_manager=manager)
-    writer = Writer(cluster=admin, kinds=KINDS, schemas=SCHEMAS, plan=plan)
+    writer = ObjectWriter(cluster=admin, kinds=KINDS, schemas=SCHEMAS, plan=plan)
     for body in case.get("applied", ()):
         assert writer.own(made(body, Owned(file="it.yaml.j2")), None).problem is None
     account = case.get("account")
@@ -112,7 +112,7 @@ def diffed(case: Mapping[str, Any]) -> tuple[Diff, int]:
     client = whole.client(access=access)
     phase = phase_of(case)
     trials = try_phase(
-        Writer(cluster=client, kinds=KINDS, schemas=SCHEMAS, plan=plan),
+        ObjectWriter(cluster=client, kinds=KINDS, schemas=SCHEMAS, plan=plan),
         phase,
         recorded={manifest.ref: manifest.digest for manifest in phase.manifests() if case.get("recorded")},
         loans=[Loan.from_status({**item, "taken": "2026-11-28T09:00:00Z"}) for item in case.get("loans", ())],
@@ -190,8 +190,8 @@ def test_the_packaged_rules_are_what_their_schema_says() -> None:
 REF = Ref(api_version="v1", kind="Secret", namespace="ns", name="it")
 
 
-def entry(operation: Operation, **parts: Any) -> Entry:
-    return Entry(operation=operation, step="P/S", ref=REF, file="f.yaml", template="f.yaml.j2", **parts)
+def entry(operation: Operation, **parts: Any) -> DiffEntry:
+    return DiffEntry(operation=operation, step="P/S", ref=REF, file="f.yaml", template="f.yaml.j2", **parts)
 
 
 def diff(*operations: Operation, untried: tuple[Untried, ...] = ()) -> Diff:
@@ -582,7 +582,7 @@ def test_masking_changes_no_object_in_place() -> None:
 
 
 def test_a_rule_without_its_kind_is_for_all_and_with_it_for_that_only() -> None:
-    rules = Rules(
+    rules = DiffRules(
         masked=rules_from({"mask": [{"kinds": [{"apiVersion": "v1", "kind": "A"}], "paths": ["x"]}]}).masked, secret=()
     )
     assert masked({"apiVersion": "v1", "kind": "A", "x": 1}, rules) == {"apiVersion": "v1", "kind": "A"}
@@ -614,7 +614,7 @@ class Site:
     to read, to try and to write."""
 
     plan: RenderedPlan
-    writer: Writer
+    writer: ObjectWriter
     asked: Callable[[], Mapping[str, int]]
 
 
@@ -653,7 +653,7 @@ def site_on(cluster: Cluster, asked: Callable[[], Mapping[str, int]]) -> Site:
     seed(cluster, [inputs.plan.body, *(source.body for source in inputs.objects)], KINDS)
     plan = Plan.of(cluster.get(KINDS.row(PLAN["apiVersion"], "UpgradePlan").kind, ref_of(inputs.plan.body)).body)
     asked()
-    writer = Writer(cluster=cluster, kinds=KINDS, schemas=SCHEMAS, plan=plan)
+    writer = ObjectWriter(cluster=cluster, kinds=KINDS, schemas=SCHEMAS, plan=plan)
     return Site(plan=rendered.plan, writer=writer, asked=asked)
 
 
@@ -685,13 +685,13 @@ def test_a_first_apply_is_one_write_an_object_and_a_second_none(site: Site) -> N
     owned = [m for phase in site.plan.phases for step in phase.steps for m in step.manifests if not m.borrowed]
 
     first = [site.writer.own(manifest, None) for manifest in owned]
-    assert {applied.outcome for applied in first} == {Outcome.CREATED}
+    assert {applied.outcome for applied in first} == {ApplyResult.CREATED}
     assert site.asked() == {"write": len(owned)} == {"write": 16}
 
     again = [
         site.writer.own(m, done.body, recorded=short_digest(m.digest)) for m, done in zip(owned, first, strict=True)
     ]
-    assert {applied.outcome for applied in again} == {Outcome.UNCHANGED}
+    assert {applied.outcome for applied in again} == {ApplyResult.UNCHANGED}
     assert site.asked() == {}
 
 

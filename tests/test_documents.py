@@ -15,7 +15,7 @@ from renderer.errors import ExitCode, Problems
 from renderer.files.inputs import read_inputs
 from renderer.input_rules import input_problems
 from renderer.model.path import walk
-from renderer.yaml_door import parse
+from renderer.yaml_io import parse
 
 CASES = Path(__file__).parent / "data" / "inputs"
 FIELD_CASES = Path(__file__).parent / "cases"

@@ -17,7 +17,7 @@ from schemas.strict import refused
 
 from renderer.documents import plan_of, tell_apart
 from renderer.model.ref import Body, ref_of
-from renderer.yaml_door import parse
+from renderer.yaml_io import parse
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = sorted(path.parent for path in ROOT.glob("examples/*/upgradeplan.yaml"))

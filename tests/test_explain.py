@@ -12,20 +12,20 @@ import yaml
 from controlplane.cluster import ControlPlane
 from jsonschema import Draft202012Validator
 from nowhere import KUBECONFIG
-from theatre import ROOT, inputs_of, theatre, workshop
+from theatre import ROOT, inputs_of, template_set, theatre
 
-from reconcile.actors.seeding import seed
 from reconcile.cluster.client import connect
 from reconcile.cluster.errors import Away
 from reconcile.cluster.kubeconfig import find_access
 from reconcile.decide.decision import Wait
-from reconcile.loop.drive import Drive
 from reconcile.loop.reconciler import API_VERSION
-from reconcile.probes.look import Group, Unseen
-from reconcile.rehearse.rehearsal import Theatre
-from reconcile.report.causes.cause import Reboot, Sight
+from reconcile.probes.look import Group, ReadFailure
+from reconcile.report.causes.cause import DiagnosisInput, ExpectedReboot
+from reconcile.report.diagnosis_input import GROUPS
 from reconcile.report.explain import absence_of, causes_of, explanation_lines, explanation_of
-from reconcile.report.sight import GROUPS
+from reconcile.simulator.actors.seeding import seed
+from reconcile.simulator.rehearsal.driver import SimulationDriver
+from reconcile.simulator.rehearsal.rehearsal import Rehearsal
 from reconcile.status.times import time_of
 from renderer.cli.program import run
 from renderer.documents import plan_of
@@ -57,12 +57,12 @@ def wait_from(raw: dict[str, Any]) -> Wait:
     )
 
 
-def sight_from(case: dict[str, Any]) -> Sight:
+def sight_from(case: dict[str, Any]) -> DiagnosisInput:
     def of(group: Group) -> tuple[Body, ...]:
         found = [b for b in case["objects"] if (b["apiVersion"], b["kind"]) == (group.api_version, group.kind)]
         return tuple(b for b in found if group.namespace in ("", b["metadata"].get("namespace")))
 
-    return Sight(
+    return DiagnosisInput(
         plan="up",
         waits=tuple(wait_from(raw) for raw in case["waits"]),
         states=case.get("states", {}),
@@ -70,7 +70,7 @@ def sight_from(case: dict[str, Any]) -> Sight:
         groups={group: of(group) for group in GROUPS},
         nodes=tuple(case.get("nodes", ())),
         held_up=tuple(case.get("heldUp", ())),
-        reboots={node: Reboot(**raw) for node, raw in case.get("reboots", {}).items()},
+        reboots={node: ExpectedReboot(**raw) for node, raw in case.get("reboots", {}).items()},
     )
 
 
@@ -87,20 +87,20 @@ def item(cause: Any) -> dict[str, str]:
     return {name: getattr(cause, name) for name in ("object", "node", "what", "since", "remedy")}
 
 
-def played(scene: Theatre, hours: float) -> None:
+def played(scene: Rehearsal, hours: float) -> None:
     """The rehearsal, up to a moment."""
-    drive = Drive(
+    drive = SimulationDriver(
         scene.reconciler,
         scene.world,
         scene.clock,
-        scene.attention,
+        scene.outage_clock,
         settle=scene.cluster.collect,
         on_round=lambda done: None,
     )
     drive.run(scene.name, timedelta(hours=hours))
 
 
-def explained(scene: Theatre) -> dict[str, Any]:
+def explained(scene: Rehearsal) -> dict[str, Any]:
     return explanation_of(scene.reconciler.look(scene.name), scene.parts.source, scene.clock.now())
 
 
@@ -149,11 +149,11 @@ def test_what_may_not_be_read_is_said_and_the_rest_is_explained() -> None:
     played(scene, 2)
 
     class Blind:
-        def get(self, ref: Ref) -> Body | Unseen | None:
+        def get(self, ref: Ref) -> Body | ReadFailure | None:
             return scene.parts.source.get(ref)
 
-        def list(self, group: Group, fields: str = "") -> tuple[Body, ...] | Unseen:
-            return Unseen(why="forbidden") if group.kind == "Pod" else scene.parts.source.list(group, fields)
+        def list(self, group: Group, fields: str = "") -> tuple[Body, ...] | ReadFailure:
+            return ReadFailure(why="forbidden") if group.kind == "Pod" else scene.parts.source.list(group, fields)
 
         def note(self, body: Body) -> None:
             raise AssertionError("explain writes nothing")
@@ -197,8 +197,8 @@ def test_a_wait_says_how_long_it_may_take_or_that_somebody_has_to_act(asked: dic
     assert [f" ({line.rpartition(' (')[2]}" for line in waits] == marks
 
 
-def set_phase(scene: Theatre, phase: str) -> None:
-    kind = workshop().catalog.kinds.row(API_VERSION, "UpgradePlan").kind
+def set_phase(scene: Rehearsal, phase: str) -> None:
+    kind = template_set().catalog.kinds.row(API_VERSION, "UpgradePlan").kind
     ref = Ref(api_version=API_VERSION, kind="UpgradePlan", name=scene.name)
     scene.cluster.client().patch(kind, ref, {"status": {"currentPhase": phase}}, subresource="status")
 
@@ -229,7 +229,7 @@ def test_the_commands_on_a_real_control_plane(
     target = ["--kubeconfig", str(wiped_control_plane.kubeconfig)]
     admin = connect(find_access({}, kubeconfig=target[1]), environ={}, now=lambda: datetime.now(UTC))
     inputs = inputs_of("three-node")
-    kinds = workshop().catalog.kinds
+    kinds = template_set().catalog.kinds
     bodies = [source.body for source in inputs.objects]
     seed(admin, [body for body in bodies if body["kind"] != "EndpointSlice"], kinds)  # nobody is dialled there
     plan = {key: value for key, value in plan_of(inputs).body.items() if key != "status"}

@@ -27,8 +27,8 @@ from rendering import Json, machine_plan, plan
 from theatre import ROOT
 
 from reconcile.loop.reconciler import API_VERSION
-from reconcile.rehearsal.faults import Fault, Trouble
 from reconcile.report.explain import explanation_lines, explanation_of
+from reconcile.simulator.apiserver.faults import ApiFault, InjectedApiFault
 from renderer.model.ref import Ref
 
 BEGAN = "2026-01-01T00:00:00Z"
@@ -292,7 +292,7 @@ def test_what_could_not_be_looked_at_comes_before_a_turn_that_comes() -> None:
     found = waiting_for_rancher()
     found.ask("n2", PRE, "asked")
     found.rounds()
-    found.scene.client.faults.add(Fault(trouble=Trouble.FAILED, kind="Job", count=10_000))
+    found.scene.client.faults.add(InjectedApiFault(trouble=ApiFault.FAILED, kind="Job", count=10_000))
     model = explained(found)
     assert model["next"] == "kubectl describe job.batch -n harvester-system up-node-upgrade-pre-drain-n2"
     assert [text.partition(":")[0] for text in model["unread"]] == ["Job objects"]
@@ -371,17 +371,17 @@ def test_a_deletion_names_whose_finalizer_it_waits_for() -> None:
     ("fault", "line"),
     [
         (
-            Fault(trouble=Trouble.FAILED, kind="VirtualMachineImage", count=10_000),
+            InjectedApiFault(trouble=ApiFault.FAILED, kind="VirtualMachineImage", count=10_000),
             "VirtualMachineImage harvester-system/up-iso cannot be looked for: ",
         ),
         (
-            Fault(trouble=Trouble.INVALID, verb="delete", kind="VirtualMachineImage", count=10_000),
+            InjectedApiFault(trouble=ApiFault.INVALID, verb="delete", kind="VirtualMachineImage", count=10_000),
             "UpgradePlan up cannot be taken back: VirtualMachineImage harvester-system/up-iso was refused as invalid",
         ),
     ],
     ids=["cannot be read", "may not be deleted"],
 )
-def test_a_deletion_says_what_it_cannot_do(fault: Fault, line: str) -> None:
+def test_a_deletion_says_what_it_cannot_do(fault: InjectedApiFault, line: str) -> None:
     found = world()
     found.rounds()
     found.scene.client.faults.add(fault)
@@ -394,7 +394,7 @@ def test_a_deletion_says_what_it_cannot_do(fault: Fault, line: str) -> None:
 def test_a_deletion_that_cannot_see_the_cluster_says_so_once() -> None:
     found = world()
     found.rounds()
-    found.scene.client.faults.add(Fault(trouble=Trouble.FAILED, kind="Node", count=10_000))
+    found.scene.client.faults.add(InjectedApiFault(trouble=ApiFault.FAILED, kind="Node", count=10_000))
     [said] = told(deleted(found))
     assert said.startswith("UpgradePlan up cannot be rendered: Node objects cannot be read: ")
 
@@ -403,7 +403,9 @@ def test_a_deletion_that_cannot_give_back_says_so() -> None:
     found = upgrading("n1", "n2", states={})
     found.set_status(currentPhase="ClusterUpgraded")
     found.rounds()
-    found.scene.client.faults.add(Fault(trouble=Trouble.INVALID, verb="patch", kind="Setting", count=10_000))
+    found.scene.client.faults.add(
+        InjectedApiFault(trouble=ApiFault.INVALID, verb="patch", kind="Setting", count=10_000)
+    )
     model = deleted(found)
     [said] = told(model)
     assert said.startswith("UpgradePlan up cannot be taken back: Setting longhorn-system/replica-replenishment-wait-")

@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 from controlplane.cluster import ControlPlane
-from theatre import ROOT, START, inputs_of, theatre, workshop
+from theatre import ROOT, START, inputs_of, template_set, theatre
 
-from reconcile.actors.seeding import seed
 from reconcile.cli.facts import as_files
 from reconcile.cluster.client import connect
 from reconcile.cluster.kubeconfig import find_access
@@ -23,17 +22,18 @@ from reconcile.observe.facts import Unreadable, gather, refusals
 from reconcile.observe.readings import Readings
 from reconcile.observe.redact import REDACTED, hidden
 from reconcile.observe.source import DirectSource
-from reconcile.probes.look import CertificateReading, Group, Unseen
-from reconcile.rehearsal.access import Rbac
-from reconcile.rehearsal.clock import SimulatedClock
-from reconcile.rehearsal.cluster import EmbeddedCluster
+from reconcile.probes.look import CertificateReading, Group, ReadFailure
+from reconcile.simulator.actors.seeding import seed
+from reconcile.simulator.apiserver.access import Rbac
+from reconcile.simulator.apiserver.clock import SimulatedClock
+from reconcile.simulator.apiserver.cluster import EmbeddedCluster
 from renderer.cli.program import run
 from renderer.errors import ExitCode, Problems
 from renderer.files.flat import write_flat
 from renderer.model.ref import Body, Ref
 
 EXAMPLE = ROOT / "examples" / "three-node"
-KINDS = workshop().catalog.kinds
+KINDS = template_set().catalog.kinds
 PASSWORD = "hunter2-correct-horse"
 ENCODED = base64.b64encode(PASSWORD.encode()).decode()
 
@@ -312,8 +312,8 @@ def test_nothing_of_a_chart_s_values_is_kept_but_their_form() -> None:
 
 def test_what_may_not_be_read_is_all_said_at_once() -> None:
     class Blind(DirectSource):
-        def list(self, group: Group, fields: str = "") -> tuple[Body, ...] | Unseen:
-            return Unseen(why="forbidden") if group.kind in ("Machine", "Addon") else super().list(group, fields)
+        def list(self, group: Group, fields: str = "") -> tuple[Body, ...] | ReadFailure:
+            return ReadFailure(why="forbidden") if group.kind in ("Machine", "Addon") else super().list(group, fields)
 
     client = embedded().client()
     with pytest.raises(Problems) as refused:

@@ -301,7 +301,7 @@ def test_all_that_is_wrong_with_overlays_is_said_in_one_run(folder: Path) -> Non
 LIST = """
 import sys
 from renderer.files.templates import read_templates
-from renderer.schema_door import load
+from renderer.validation import load
 tree = read_templates()
 shown = tree["10-initialize/phase.yaml"].shown
 print(len(tree), shown, load("facts.json")["title"], "importlib.resources" in sys.modules)

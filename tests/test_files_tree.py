@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 
 from renderer.errors import ExitCode, Problems
 from renderer.files.operations import Disk, FileOperations
-from renderer.files.standing import STAGING, TreeChanges, is_inside
 from renderer.files.tree import check_tree, write_tree
-from renderer.yaml_door import dump
+from renderer.files.tree_state import STAGING, TreeChanges, is_inside
+from renderer.yaml_io import dump
 
 MOVE = "\n    remedy: move it away, or choose another --output-dir"
 RESTORE = "\n    remedy: restore the file from version control, or remove the folder"

@@ -58,7 +58,7 @@ def test_help_renders_nothing(command: str) -> None:
 
 def test_rendering_is_seen_to_load_what_it_needs() -> None:
     """Else the list of what it does not load would prove nothing."""
-    assert {"jinja2", "yaml", "click", "renderer.templating", "renderer.yaml_door"} <= loaded("render")
+    assert {"jinja2", "yaml", "click", "renderer.templating", "renderer.yaml_io"} <= loaded("render")
 
 
 def test_the_whole_renderer_stands_without_the_loop_and_without_commands() -> None:

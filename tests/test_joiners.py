@@ -23,7 +23,7 @@ from loop_world import (
 )
 from rendering import machine, machine_plan
 
-from reconcile.rehearsal.clock import SimulatedClock
+from reconcile.simulator.apiserver.clock import SimulatedClock
 from renderer.model.ref import Ref
 
 NEW_KUBELET = "v1.35.2+rke2r1"

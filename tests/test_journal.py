@@ -11,23 +11,23 @@ from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
-from theatre import ROOT, START, theatre, workshop
+from theatre import ROOT, START, template_set, theatre
 
-from reconcile.decide.world import Others, Unfetched
-from reconcile.loop.drive import Drive
-from reconcile.loop.journal import Entry, Journal, line_of
+from reconcile.decide.observation import FetchFailure, OtherUpgrades
+from reconcile.loop.journal import Journal, JournalEntry, line_of
 from reconcile.loop.reconciler import Reconciler
 from reconcile.loop.rendering import Rendering
 from reconcile.loop.replay import Replayed, replay, world_from
-from reconcile.probes.look import CertificateReading, Group, KubeletReading, Unseen
-from reconcile.rehearse.rehearsal import Theatre
+from reconcile.probes.look import CertificateReading, Group, KubeletReading, ReadFailure
+from reconcile.simulator.rehearsal.driver import SimulationDriver
+from reconcile.simulator.rehearsal.rehearsal import Rehearsal
 from renderer.cli.program import run
 from renderer.errors import Problems
 from renderer.model.ref import Ref, ref_of
 
 
 def rendering() -> Rendering:
-    shop = workshop()
+    shop = template_set()
     return Rendering(shop.catalog, shop.templates, shop.spec_fields)
 
 
@@ -35,12 +35,12 @@ def quiet(text: str) -> None:
     raise AssertionError(text)
 
 
-def play(scene: Theatre, keep: Callable[[Entry], None], hours: float = 48) -> None:
-    drive = Drive(
+def play(scene: Rehearsal, keep: Callable[[JournalEntry], None], hours: float = 48) -> None:
+    drive = SimulationDriver(
         Reconciler(scene.parts, keep),
         scene.world,
         scene.clock,
-        scene.attention,
+        scene.outage_clock,
         settle=scene.cluster.collect,
         on_round=lambda done: None,
     )
@@ -90,11 +90,11 @@ def test_other_upgrades_are_made_again_alike(example: str, wishes: dict[str, Any
 
 
 def test_all_that_a_decision_sees_is_read_back() -> None:
-    entries: list[Entry] = []
+    entries: list[JournalEntry] = []
     play(theatre("three-node"), entries.append, hours=0.2)
     last = entries[-1]
     group = Group(api_version="v1", kind="Node", labels=(("a", "b"),))
-    last.seen.snapshot.groups[group] = Unseen(why="forbidden")
+    last.seen.snapshot.groups[group] = ReadFailure(why="forbidden")
     last.seen.snapshot.objects[Ref(api_version="v1", kind="Node", name="gone")] = None
     last.seen.snapshot.kubelets["a"] = KubeletReading(capacity_bytes=5, used_bytes=None)
     last.seen.snapshot.certificates["b"] = CertificateReading(not_after=START)
@@ -102,9 +102,9 @@ def test_all_that_a_decision_sees_is_read_back() -> None:
     world = replace(
         last.seen.world,
         passes={("A/B", 1): 2},
-        unfetched={"list": Unfetched(why="404", absent=True)},
+        fetch_failures={"list": FetchFailure(why="404", absent=True)},
         errors=("refused",),
-        others=Others(blocker="another", beside="built-in", unlooked="forbidden"),
+        others=OtherUpgrades(blocker="another", beside="built-in", lookup_error="forbidden"),
         sealed={"A": "sha256:1"},
         unapproved={"A": ("Job a/b spec",)},
     )
@@ -123,7 +123,7 @@ def test_all_that_a_decision_sees_is_read_back() -> None:
         "rendered",
     ):
         assert getattr(back, name) == getattr(world, name), name
-    assert back.look.list(group) == Unseen(why="forbidden")
+    assert back.look.list(group) == ReadFailure(why="forbidden")
     assert back.look.get(Ref(api_version="v1", kind="Node", name="gone")) is None
     assert back.look.kubelet("a") == KubeletReading(capacity_bytes=5, used_bytes=None)
     assert back.look.certificate("b") == CertificateReading(not_after=START)

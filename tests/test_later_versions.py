@@ -10,18 +10,18 @@ from typing import Any
 import pytest
 from loop_world import METADATA, node, world
 from rendering import Json, machine
-from theatre import inputs_of, workshop
+from theatre import inputs_of, template_set
 
 from reconcile.observe.cached import CachedSource
 from reconcile.observe.source import DirectSource, Source
 from reconcile.probes.look import Group
-from reconcile.rehearsal.client import EmbeddedClient
-from reconcile.rehearsal.clock import SimulatedClock
-from reconcile.rehearsal.cluster import EmbeddedCluster
-from reconcile.rehearse.rehearsal import stage
+from reconcile.simulator.apiserver.client import EmbeddedClient
+from reconcile.simulator.apiserver.clock import SimulatedClock
+from reconcile.simulator.apiserver.cluster import EmbeddedCluster
+from reconcile.simulator.rehearsal.rehearsal import prepare
 from renderer.model.ref import Ref
 
-KINDS = workshop().catalog.kinds
+KINDS = template_set().catalog.kinds
 FIRST, LATER = "cluster.x-k8s.io/v1beta1", "cluster.x-k8s.io/v1beta2"
 MACHINES = Group(api_version=FIRST, kind="Machine", namespace="fleet-local")
 REF = Ref(api_version=FIRST, kind="Machine", namespace="fleet-local", name="m-n1")
@@ -81,5 +81,5 @@ def test_a_rehearsal_of_such_a_cluster_succeeds() -> None:
         for source in inputs.objects
     )
     assert sum(source.body["apiVersion"] == LATER for source in objects) >= 3
-    scene = stage(replace(inputs, objects=objects), workshop(), start=datetime(2026, 1, 1, tzinfo=UTC))
+    scene = prepare(replace(inputs, objects=objects), template_set(), start=datetime(2026, 1, 1, tzinfo=UTC))
     assert scene.play(lambda done: None).succeeded

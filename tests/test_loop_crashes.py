@@ -6,8 +6,8 @@ import pytest
 from endings import End, assert_same, end_of
 from theatre import Killed, play_through_kills, theatre
 
-from reconcile.rehearsal.client import Moment
-from reconcile.rehearsal.requests import Request
+from reconcile.simulator.apiserver.client import Moment
+from reconcile.simulator.apiserver.requests import LoggedRequest
 
 EXAMPLE = "three-node"
 
@@ -21,7 +21,7 @@ class Killer:
         self._spared = False
         self.writes = 0
 
-    def __call__(self, request: Request, moment: Moment) -> None:
+    def __call__(self, request: LoggedRequest, moment: Moment) -> None:
         if moment is not self._moment or request.kind == "Event":
             return
         if self._spared:
@@ -40,7 +40,7 @@ class Between:
         self.wrote = False
         self.kills = 0
 
-    def __call__(self, request: Request, moment: Moment) -> None:
+    def __call__(self, request: LoggedRequest, moment: Moment) -> None:
         if moment is Moment.AFTER:
             self.wrote = True
         elif self.wrote:

@@ -15,10 +15,10 @@ from endings import End, assert_same, end_of
 from theatre import play_through_kills, theatre
 from watched import over_watches
 
-from reconcile.rehearsal.client import Hook, Moment
-from reconcile.rehearsal.faults import Fault, Trouble
-from reconcile.rehearsal.requests import Request
-from reconcile.rehearse.rehearsal import Theatre
+from reconcile.simulator.apiserver.client import Hook, Moment
+from reconcile.simulator.apiserver.faults import ApiFault, InjectedApiFault
+from reconcile.simulator.apiserver.requests import LoggedRequest
+from reconcile.simulator.rehearsal.rehearsal import Rehearsal
 
 EXAMPLE = "three-node"
 
@@ -29,29 +29,29 @@ Every = Mapping[str, int]
 EVERY: Every = {"watch": 89, "list": 5, "read": 5, "patch": 11, "apply": 4, "create": 5, "delete": 4}
 EVERY_ANEW: Every = {"get": 397, "list": 131}
 
-IMPOSSIBLE: Mapping[tuple[Trouble, str], str] = {
-    **dict.fromkeys(product([Trouble.CONFLICT], READS), "a read has no precondition"),
-    **dict.fromkeys(product([Trouble.INVALID], READS), "a read has no body"),
-    **dict.fromkeys(product([Trouble.LOST], READS), "nothing was carried out, so it is as AWAY"),
-    **dict.fromkeys(product([Trouble.CUT], VERBS[1:]), "only a watch is a stream"),
-    **dict.fromkeys(product([Trouble.GONE], ("read", *WRITES)), "only a watch asks for history"),
-    (Trouble.GONE, "list"): "the client itself asks anew in one piece, which cannot be too old",
+IMPOSSIBLE: Mapping[tuple[ApiFault, str], str] = {
+    **dict.fromkeys(product([ApiFault.CONFLICT], READS), "a read has no precondition"),
+    **dict.fromkeys(product([ApiFault.INVALID], READS), "a read has no body"),
+    **dict.fromkeys(product([ApiFault.LOST], READS), "nothing was carried out, so it is as AWAY"),
+    **dict.fromkeys(product([ApiFault.CUT], VERBS[1:]), "only a watch is a stream"),
+    **dict.fromkeys(product([ApiFault.GONE], ("read", *WRITES)), "only a watch asks for history"),
+    (ApiFault.GONE, "list"): "the client itself asks anew in one piece, which cannot be too old",
 }
 """What no server answers, and why."""
 
-SECONDS = {Trouble.OUTAGE: 60.0, Trouble.HANG: 30.0}
+SECONDS = {ApiFault.OUTAGE: 60.0, ApiFault.HANG: 30.0}
 _PLENTY = 40
 
 
-def verbs_that_meet(trouble: Trouble) -> Sequence[str]:
+def verbs_that_meet(trouble: ApiFault) -> Sequence[str]:
     return [verb for verb in VERBS if (trouble, verb) not in IMPOSSIBLE]
 
 
-def strikes(trouble: Trouble, verb: str, every: Every) -> Iterator[Fault]:
+def strikes(trouble: ApiFault, verb: str, every: Every) -> Iterator[InjectedApiFault]:
     """One at every so many requests: those that wait count each request that met none before them."""
     for number in range(1, _PLENTY + 1):
         skip, seconds = number * (every[verb] - 1), SECONDS.get(trouble, 7.0)
-        yield Fault(trouble=trouble, verb=verb, skip=skip, seconds=seconds)
+        yield InjectedApiFault(trouble=trouble, verb=verb, skip=skip, seconds=seconds)
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +61,7 @@ def undisturbed() -> End:
     return end_of(scene, EXAMPLE)
 
 
-def struck(scene: Theatre, troubles: Sequence[tuple[Trouble, str]], every: Every) -> Theatre:
+def struck(scene: Rehearsal, troubles: Sequence[tuple[ApiFault, str]], every: Every) -> Rehearsal:
     """The scene played to its end, with these troubles; each verb has met one of its own."""
     faults = scene.client.faults
     faults.add(*(fault for trouble, verb in troubles for fault in strikes(trouble, verb, every)))
@@ -72,29 +72,29 @@ def struck(scene: Theatre, troubles: Sequence[tuple[Trouble, str]], every: Every
     return scene
 
 
-@pytest.mark.parametrize("trouble", Trouble, ids=lambda trouble: trouble.name.lower())
-def test_trouble_on_every_verb(trouble: Trouble, undisturbed: End) -> None:
+@pytest.mark.parametrize("trouble", ApiFault, ids=lambda trouble: trouble.name.lower())
+def test_trouble_on_every_verb(trouble: ApiFault, undisturbed: End) -> None:
     scene = struck(over_watches(theatre(EXAMPLE)), [(trouble, verb) for verb in verbs_that_meet(trouble)], EVERY)
     assert_same(end_of(scene, EXAMPLE), undisturbed)
 
 
 def test_trouble_where_each_round_asks_anew(undisturbed: End) -> None:
-    troubles = (Trouble.THROTTLED, Trouble.FAILED, Trouble.AWAY, Trouble.HANG, Trouble.OUTAGE)
-    scene = struck(theatre(EXAMPLE), [*product(troubles, EVERY_ANEW), (Trouble.GONE, "list")], EVERY_ANEW)
+    troubles = (ApiFault.THROTTLED, ApiFault.FAILED, ApiFault.AWAY, ApiFault.HANG, ApiFault.OUTAGE)
+    scene = struck(theatre(EXAMPLE), [*product(troubles, EVERY_ANEW), (ApiFault.GONE, "list")], EVERY_ANEW)
     assert_same(end_of(scene, EXAMPLE), undisturbed)
 
 
 def test_every_combination_is_met_or_impossible() -> None:
     """A trouble that nobody meets would be a play without trouble."""
-    assert [trouble for trouble in Trouble if not verbs_that_meet(trouble)] == []
-    assert set(IMPOSSIBLE) < set(product(Trouble, VERBS))
+    assert [trouble for trouble in ApiFault if not verbs_that_meet(trouble)] == []
+    assert set(IMPOSSIBLE) < set(product(ApiFault, VERBS))
 
 
 def every_so_many_writes(every: int, strike: Callable[[], None]) -> Hook:
     """Strikes just after a write was carried out."""
     writes = count(1)
 
-    def hook(request: Request, moment: Moment) -> None:
+    def hook(request: LoggedRequest, moment: Moment) -> None:
         if moment is Moment.AFTER and next(writes) % every == 0:
             strike()
 

@@ -9,7 +9,7 @@ from loop_world import PRE, Small, node, upgrading, waiting_for_rancher, world
 from rendering import machine, machine_plan
 
 from reconcile.cluster.errors import Away
-from reconcile.rehearsal.faults import Fault, Trouble
+from reconcile.simulator.apiserver.faults import ApiFault, InjectedApiFault
 from reconcile.status.plan import FAILED, SUCCEEDED
 
 
@@ -62,7 +62,7 @@ def test_an_ending_that_cannot_be_finished_is_degraded() -> None:
     found = waiting_for_rancher()
     found.ask("n1", PRE, "first")
     found.rounds()
-    found.scene.client.faults.add(Fault(trouble=Trouble.INVALID, verb="patch", kind="Setting", count=1000))
+    found.scene.client.faults.add(InjectedApiFault(trouble=ApiFault.INVALID, verb="patch", kind="Setting", count=1000))
     found.end_job("up-node-upgrade-pre-drain-n1", failed=True)
     found.rounds()
     found.end_plan("up-skip-manifest-remove")
@@ -89,7 +89,7 @@ def test_no_event_is_lost_because_the_server_went_away(away_after: int) -> None:
     found = upgrading("n1", states={"n1": "ImageCleaned"})
     found.set_status(currentPhase="CleanedUp")
     found.round()
-    found.scene.client.faults.add(Fault(trouble=Trouble.AWAY, verb="patch", skip=away_after))
+    found.scene.client.faults.add(InjectedApiFault(trouble=ApiFault.AWAY, verb="patch", skip=away_after))
     for _ in range(30):
         try:
             done = found.round()

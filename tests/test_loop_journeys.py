@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 from theatre import START, theatre
 
-from reconcile.actors.invariants import violations
 from reconcile.loop.logs import described
 from reconcile.loop.reconciler import Round
-from reconcile.rehearsal.client import no_hook
-from reconcile.rehearse.rehearsal import Theatre
+from reconcile.simulator.actors.invariants import violations
+from reconcile.simulator.apiserver.client import no_hook
+from reconcile.simulator.rehearsal.rehearsal import Rehearsal
 from renderer.model.ref import Ref
 
 FILES = sorted((Path(__file__).parent / "journeys").glob("*.txt"))
@@ -49,7 +49,7 @@ class Head:
 class Scribe:
     """Writes a round down where it differs from the one before, and edits the plan where the head says so."""
 
-    def __init__(self, head: Head, scene: Theatre) -> None:
+    def __init__(self, head: Head, scene: Rehearsal) -> None:
         self.lines: list[str] = []
         self._scene = scene
         self._edits = list(head.edits)
@@ -92,7 +92,7 @@ class Scribe:
             self._scene.cluster.client().delete(kind, plan)
 
 
-def end_of(scene: Theatre, plan: Mapping[str, Any] | None) -> Iterator[str]:
+def end_of(scene: Rehearsal, plan: Mapping[str, Any] | None) -> Iterator[str]:
     yield "at the end"
     status = (plan or {}).get("status") or {}
     for condition in status.get("conditions") or ():

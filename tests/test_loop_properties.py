@@ -30,7 +30,7 @@ from reconcile.cluster.errors import ClusterError
 from reconcile.decide.plan import is_over
 from reconcile.loop.reconciler import API_VERSION
 from reconcile.objects import FIELD_MANAGER, NODE_LABEL, PLAN_LABEL
-from reconcile.rehearsal.faults import Fault, Trouble
+from reconcile.simulator.apiserver.faults import ApiFault, InjectedApiFault
 from reconcile.status.nodes import ORDINALS, is_ahead
 from reconcile.status.plan import FAILED, SUCCEEDED, status_of
 
@@ -43,9 +43,9 @@ indexes = st.integers(0, 5)
 often = st.sampled_from([False, True])
 seldom = st.sampled_from([False, False, True, False, False])
 
-READ = (Trouble.THROTTLED, Trouble.FAILED, Trouble.AWAY, Trouble.HANG)
-WRITE = (*READ, Trouble.CONFLICT, Trouble.INVALID, Trouble.LOST)
-FAULTS = [(verb, each) for verb in ("get", "list") for each in (*READ, Trouble.GONE)]
+READ = (ApiFault.THROTTLED, ApiFault.FAILED, ApiFault.AWAY, ApiFault.HANG)
+WRITE = (*READ, ApiFault.CONFLICT, ApiFault.INVALID, ApiFault.LOST)
+FAULTS = [(verb, each) for verb in ("get", "list") for each in (*READ, ApiFault.GONE)]
 FAULTS += [(verb, each) for verb in ("patch", "apply", "delete", "create") for each in WRITE]
 WHEN = ("before its turn", "while out", "after its turn")
 
@@ -90,9 +90,9 @@ class Upgrade(RuleBasedStateMachine):
         self.found.restart()
 
     @rule(fault=st.sampled_from(FAULTS), skip=indexes)
-    def fault(self, fault: tuple[str, Trouble], skip: int) -> None:
+    def fault(self, fault: tuple[str, ApiFault], skip: int) -> None:
         verb, trouble = fault
-        self.found.scene.client.faults.add(Fault(trouble=trouble, verb=verb, skip=skip))
+        self.found.scene.client.faults.add(InjectedApiFault(trouble=trouble, verb=verb, skip=skip))
 
     @rule()
     def the_server_is_away(self) -> None:

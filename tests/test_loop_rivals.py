@@ -9,17 +9,17 @@ from typing import Any
 
 import pytest
 from endings import End, assert_same, end_of
-from theatre import START, play_through_kills, settle, theatre, workshop
+from theatre import START, play_through_kills, settle, template_set, theatre
 
 from reconcile.cluster.errors import Away
-from reconcile.loop.attention import Attention
 from reconcile.loop.lease import LEASE, NAME, OUTAGES, Election, Guarded
+from reconcile.loop.outage_clock import OutageClock
 from reconcile.loop.reconciler import Reconciler
 from reconcile.loop.rendering import Rendering
 from reconcile.observe.source import DirectSource
-from reconcile.rehearsal.client import EmbeddedClient, Moment, no_hook
-from reconcile.rehearsal.requests import Request
-from reconcile.rehearse.rehearsal import Theatre
+from reconcile.simulator.apiserver.client import EmbeddedClient, Moment, no_hook
+from reconcile.simulator.apiserver.requests import LoggedRequest
+from reconcile.simulator.rehearsal.rehearsal import Rehearsal
 from renderer.model.ref import Ref
 
 EXAMPLE, NAMESPACE = "single-node", "harvester-system"
@@ -32,28 +32,28 @@ class Loop:
     """One of the two. `writes` has who held the lease at each write but those of the lease itself."""
 
     identity: str
-    scene: Theatre
-    hook: Callable[[Loop, Request], None] = lambda loop, request: None
+    scene: Rehearsal
+    hook: Callable[[Loop, LoggedRequest], None] = lambda loop, request: None
     writes: list[str] = field(default_factory=list)
     paused: bool = False
     over: bool = False
     looked: float = float("-inf")
     client: EmbeddedClient = field(init=False)
-    attention: Attention = field(init=False)
+    outage_clock: OutageClock = field(init=False)
     election: Election = field(init=False)
     reconciler: Reconciler = field(init=False)
 
     def __post_init__(self) -> None:
-        scene, shop = self.scene, workshop()
+        scene, shop = self.scene, template_set()
         client = self.client = scene.cluster.client(on_write=self._wrote)
-        self.attention = Attention(scene.clock.now)
+        self.outage_clock = OutageClock(scene.clock.now)
         self.election = Election(
             client,
             NAMESPACE,
             self.identity,
             clock=self.clock,
             now=scene.clock.now,
-            attention=self.attention,
+            outage_clock=self.outage_clock,
         )
         parts = replace(
             scene.parts,
@@ -80,20 +80,20 @@ class Loop:
             self.looked = float("-inf")
         return done.again
 
-    def _wrote(self, request: Request, moment: Moment) -> None:
+    def _wrote(self, request: LoggedRequest, moment: Moment) -> None:
         if request.kind == "Lease" or moment is not Moment.BEFORE:
             return
         self.writes.append(holder(self.scene))
         self.hook(self, request)
 
 
-def holder(scene: Theatre) -> str:
+def holder(scene: Rehearsal) -> str:
     lease = scene.cluster.store.find(REF)
     assert lease is not None
     return str(lease["spec"].get("holderIdentity") or "")
 
 
-def tick(scene: Theatre, loops: tuple[Loop, ...]) -> None:
+def tick(scene: Rehearsal, loops: tuple[Loop, ...]) -> None:
     """Everybody until nobody has anything to do at this moment, then some seconds later."""
     for _ in range(100):
         moved = scene.world.step(scene.clock.now())
@@ -104,7 +104,7 @@ def tick(scene: Theatre, loops: tuple[Loop, ...]) -> None:
     scene.clock.advance(TICK)
 
 
-def play(scene: Theatre, *loops: Loop) -> None:
+def play(scene: Rehearsal, *loops: Loop) -> None:
     for _ in range(4000):
         tick(scene, loops)
         if any(loop.over for loop in loops):
@@ -136,7 +136,7 @@ def test_a_leader_that_is_paused_in_mid_write(write: int, alone: End) -> None:
     second = Loop("second", scene)
     late: list[int] = []
 
-    def pause(loop: Loop, request: Request) -> None:
+    def pause(loop: Loop, request: LoggedRequest) -> None:
         if len(loop.writes) == write:
             loop.paused = True
             for _ in range(8):
@@ -240,22 +240,22 @@ def test_what_is_no_outage_is_passed_over() -> None:
 def test_an_outage_that_ends_in_the_future_ends_now() -> None:
     """A clock was ahead, here or where the leader before ran; time must not stand still until then."""
     now = [START]
-    attention = Attention(lambda: now[0])
-    attention.recall("2025-12-31T00:00:00+00:00/2099-01-01T00:00:00+00:00")
-    attention.lost()
+    outage_clock = OutageClock(lambda: now[0])
+    outage_clock.recall("2025-12-31T00:00:00+00:00/2099-01-01T00:00:00+00:00")
+    outage_clock.lost()
     now[0] = START + timedelta(days=3650)
-    attention.found()
+    outage_clock.found()
     now[0] = START + timedelta(hours=5)
-    before = attention.attended(START)
+    before = outage_clock.attended(START)
     now[0] += timedelta(hours=1)
-    assert (before, attention.attended(START)) == (0, 3600)
+    assert (before, outage_clock.attended(START)) == (0, 3600)
 
 
 def attended(loop: Loop, since: datetime) -> float:
-    return loop.attention.attended(since)
+    return loop.outage_clock.attended(since)
 
 
-def lease_annotations(scene: Theatre) -> Any:
+def lease_annotations(scene: Rehearsal) -> Any:
     lease = scene.cluster.store.find(REF)
     assert lease is not None
     return lease["metadata"].get("annotations") or {}

@@ -33,8 +33,8 @@ from renderer.errors import Problem, Problems
 from renderer.files.templates import read_templates
 from renderer.layout.select import select
 from renderer.model.phase import Position
-from renderer.schema_door import document_problems
-from renderer.yaml_door import dump, parse
+from renderer.validation import document_problems
+from renderer.yaml_io import dump, parse
 
 OVERLAY = ROOT / "examples" / "pre-check-overlay" / "templates"
 CASES = ROOT / "tests" / "overlay"

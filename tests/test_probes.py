@@ -20,34 +20,34 @@ import yaml
 from reconcile import objects
 from reconcile.probes.evaluate import evaluate
 from reconcile.probes.gates import gate_verdict
-from reconcile.probes.look import CertificateReading, Group, KubeletReading, Need, Reading, Scope, Unseen
+from reconcile.probes.look import CertificateReading, Group, KubeletReading, Need, ReadFailure, Reading, Scope
 from reconcile.probes.needs import needs, target_needs
 from reconcile.probes.rules.table import RULES
-from reconcile.probes.verdict import Outcome, Verdict, passed, together, waiting
+from reconcile.probes.verdict import ProbeResult, Verdict, passed, together, waiting
 from renderer.catalog.declare import phase_from
 from renderer.catalog.kinds import KindRow, Kinds, rows_from
 from renderer.catalog.probes import probe_from, ref_from
 from renderer.catalog.rules import RULES as DECLARED_RULES
 from renderer.catalog.rules import misused
+from renderer.describe import DescriptionContext, describe_gate, describe_probe, describe_trigger
 from renderer.errors import Problems
 from renderer.model.path import ABSENT
 from renderer.model.phase import Step
 from renderer.model.probe import (
-    Builtin,
+    BuiltinPredicate,
     ClusterTarget,
     EveryTarget,
-    Field,
+    FieldPredicate,
     Fixed,
     Gate,
     ManifestTarget,
     ObjectTarget,
     Probe,
-    Rule,
+    RulePredicate,
     Test,
     Trigger,
 )
 from renderer.model.ref import Body, Ref, ref_of
-from renderer.words import Lexicon, gate_words, probe_words, trigger_words
 
 ROOT = Path(__file__).resolve().parents[1]
 CASES = ROOT / "tests" / "probes"
@@ -68,29 +68,29 @@ class Snapshot:
 
     allowed: tuple[Need, ...]
     bodies: tuple[Body, ...] = ()
-    unseen: Mapping[str, str] = field(default_factory=dict)  # a kind, and why it could not be looked at
-    kubelets: Mapping[str, KubeletReading | Unseen] = field(default_factory=dict)
-    certificates: Mapping[str, CertificateReading | Unseen] = field(default_factory=dict)
+    read_failures: Mapping[str, str] = field(default_factory=dict)  # a kind, and why it could not be looked at
+    kubelets: Mapping[str, KubeletReading | ReadFailure] = field(default_factory=dict)
+    certificates: Mapping[str, CertificateReading | ReadFailure] = field(default_factory=dict)
 
-    def get(self, ref: Ref) -> Body | Unseen | None:
+    def get(self, ref: Ref) -> Body | ReadFailure | None:
         assert ref in self.allowed, f"{ref} is looked at and was not named as a need"
-        if ref.kind in self.unseen:
-            return Unseen(why=self.unseen[ref.kind])
+        if ref.kind in self.read_failures:
+            return ReadFailure(why=self.read_failures[ref.kind])
         return next((body for body in self.bodies if ref_of(body) == ref), None)
 
-    def list(self, group: Group) -> tuple[Body, ...] | Unseen:
+    def list(self, group: Group) -> tuple[Body, ...] | ReadFailure:
         assert any(_covers(need, group) for need in self.allowed), f"{group} is listed and was not named as a need"
-        if group.kind in self.unseen:
-            return Unseen(why=self.unseen[group.kind])
+        if group.kind in self.read_failures:
+            return ReadFailure(why=self.read_failures[group.kind])
         return tuple(body for body in self.bodies if _is_in(group, body))
 
-    def kubelet(self, node: str) -> KubeletReading | Unseen:
+    def kubelet(self, node: str) -> KubeletReading | ReadFailure:
         assert Reading.KUBELET in self.allowed
-        return self.kubelets.get(node, Unseen(why="nobody asked"))
+        return self.kubelets.get(node, ReadFailure(why="nobody asked"))
 
-    def certificate(self, address: str) -> CertificateReading | Unseen:
+    def certificate(self, address: str) -> CertificateReading | ReadFailure:
         assert Reading.CERTIFICATES in self.allowed
-        return self.certificates.get(address, Unseen(why="nobody asked"))
+        return self.certificates.get(address, ReadFailure(why="nobody asked"))
 
 
 def _covers(need: Need, group: Group) -> bool:
@@ -129,7 +129,7 @@ def _case(path: Path) -> Case:
     snapshot = Snapshot(
         allowed=needs(probe, scope),
         bodies=tuple(bodies),
-        unseen=head.get("unseen", {}),
+        read_failures=head.get("unseen", {}),
         kubelets={node: _kubelet(raw) for node, raw in head.get("kubelet", {}).items()},
         certificates={address: _certificate(raw) for address, raw in head.get("certificates", {}).items()},
     )
@@ -137,12 +137,12 @@ def _case(path: Path) -> Case:
 
 
 def _ready(ref: Ref) -> Probe:
-    return Probe(target=ObjectTarget(ref=ref), all=(Builtin(),))
+    return Probe(target=ObjectTarget(ref=ref), all=(BuiltinPredicate(),))
 
 
-def _kubelet(raw: Mapping[str, Any]) -> KubeletReading | Unseen:
+def _kubelet(raw: Mapping[str, Any]) -> KubeletReading | ReadFailure:
     if "unseen" in raw:
-        return Unseen(why=raw["unseen"])
+        return ReadFailure(why=raw["unseen"])
     return KubeletReading(
         capacity_bytes=raw.get("capacityBytes"),
         used_bytes=raw.get("usedBytes"),
@@ -150,8 +150,8 @@ def _kubelet(raw: Mapping[str, Any]) -> KubeletReading | Unseen:
     )
 
 
-def _certificate(raw: Any) -> CertificateReading | Unseen:
-    return Unseen(why=raw["unseen"]) if isinstance(raw, Mapping) else CertificateReading(not_after=_time(raw))
+def _certificate(raw: Any) -> CertificateReading | ReadFailure:
+    return ReadFailure(why=raw["unseen"]) if isinstance(raw, Mapping) else CertificateReading(not_after=_time(raw))
 
 
 def _time(text: str | None) -> datetime | None:
@@ -187,7 +187,7 @@ def test_case(path: Path) -> None:
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_words_and_needs(path: Path) -> None:
     case = _case(path)
-    words = probe_words(case.probe, Lexicon(manifests=case.scope.manifests, ready=_own_rule))
+    words = describe_probe(case.probe, DescriptionContext(manifests=case.scope.manifests, ready=_own_rule))
     assert "\n" not in words
     assert words == case.head.get("words", words)
     named = [_need_words(need) for need in case.snapshot.allowed]
@@ -213,7 +213,7 @@ def test_a_status_that_does_not_say_its_generation_proves_nothing(kind: tuple[st
         probe = _ready(ref_of(body))
         scope = _scope_of(probe)
         verdict = evaluate(probe, Snapshot(allowed=needs(probe, scope), bodies=(body,)), scope)
-        assert verdict.outcome is Outcome.WAITING
+        assert verdict.outcome is ProbeResult.WAITING
         assert "generation 2 is not observed yet, the status does not say which generation" in verdict.reason
 
 
@@ -271,7 +271,8 @@ def test_every_rule_has_its_cases() -> None:
     wanted = {
         (row.versions[0], row.kind.kind)
         for row in KINDS
-        if row.ready and not all(isinstance(item, Field) and item.path[0] == "metadata" for item in row.ready.all)
+        if row.ready
+        and not all(isinstance(item, FieldPredicate) and item.path[0] == "metadata" for item in row.ready.all)
     }
     assert {kind: asked[kind] for kind in wanted if asked[kind] < 5} == {}
 
@@ -315,8 +316,8 @@ def _scope_of(probe: Probe) -> Scope:
 def _resolved(probe: Probe) -> Probe:
     """With those arguments filled in whose text would be refused as it stands in the template."""
     rules = [
-        Rule(name=item.name, arguments=(*item.arguments, ("days", "7"), ("skip", "")))
-        if isinstance(item, Rule)
+        RulePredicate(name=item.name, arguments=(*item.arguments, ("days", "7"), ("skip", "")))
+        if isinstance(item, RulePredicate)
         else item
         for item in probe.all
     ]
@@ -328,7 +329,7 @@ def test_nothing_passes_on_an_empty_cluster(name: str) -> None:
     probe = _resolved(LOOKS_AT_THE_CLUSTER[name])
     scope = _scope_of(probe)
     verdict = evaluate(probe, Snapshot(allowed=needs(probe, scope)), scope)
-    assert verdict.outcome in (Outcome.WAITING, Outcome.UNKNOWN)
+    assert verdict.outcome in (ProbeResult.WAITING, ProbeResult.UNKNOWN)
     assert verdict.reason
 
 
@@ -337,8 +338,8 @@ def test_nothing_fails_and_nothing_passes_while_the_cluster_is_away(name: str) -
     probe = _resolved(LOOKS_AT_THE_CLUSTER[name])
     scope = _scope_of(probe)
     away = {row.kind.kind: "connection refused" for row in KINDS}
-    verdict = evaluate(probe, Snapshot(allowed=needs(probe, scope), unseen=away), scope)
-    assert verdict.outcome is Outcome.UNKNOWN
+    verdict = evaluate(probe, Snapshot(allowed=needs(probe, scope), read_failures=away), scope)
+    assert verdict.outcome is ProbeResult.UNKNOWN
     assert verdict.reason.endswith("connection refused")
 
 
@@ -352,11 +353,11 @@ def test_an_object_without_a_status_is_not_ready(row: KindRow) -> None:
     if ref.kind == "Addon":
         assert verdict.passed  # one that was never enabled has no status
     else:
-        assert verdict.outcome is Outcome.WAITING
+        assert verdict.outcome is ProbeResult.WAITING
 
 
-@pytest.mark.parametrize("outcome", [Outcome.WAITING, Outcome.UNKNOWN, Outcome.FAILED])
-def test_a_gate_counts_passes_in_a_row(outcome: Outcome) -> None:
+@pytest.mark.parametrize("outcome", [ProbeResult.WAITING, ProbeResult.UNKNOWN, ProbeResult.FAILED])
+def test_a_gate_counts_passes_in_a_row(outcome: ProbeResult) -> None:
     gate = Gate(probe=_ready(Ref(api_version="v1", kind="Node", name="a")), consecutive=3)
     other = Verdict(outcome=outcome, reason="b")
     passes, told = 0, []
@@ -364,9 +365,9 @@ def test_a_gate_counts_passes_in_a_row(outcome: Outcome) -> None:
         answer = gate_verdict(gate, verdict, passes)
         passes = answer.passes
         told.append((answer.verdict.outcome, answer.verdict.reason, answer.passes))
-    once = (Outcome.WAITING, "a; passed 1 of 3 times in a row", 1)
-    twice = (Outcome.WAITING, "a; passed 2 of 3 times in a row", 2)
-    thrice = (Outcome.PASSED, "a", 3)
+    once = (ProbeResult.WAITING, "a; passed 1 of 3 times in a row", 1)
+    twice = (ProbeResult.WAITING, "a; passed 2 of 3 times in a row", 2)
+    thrice = (ProbeResult.PASSED, "a", 3)
     assert told == [once, twice, (outcome, "b", 0), once, twice, thrice, thrice]
 
 
@@ -377,15 +378,17 @@ def test_a_gate_that_asks_for_no_row_opens_at_once() -> None:
 
 def test_words_of_gates_and_triggers() -> None:
     probe = _ready(Ref(api_version="batch/v1", kind="Job", namespace="a", name="x"))
-    lexicon = Lexicon(ready=_own_rule)
-    assert gate_words(Gate(probe=probe, consecutive=3)) == "Job a/x is ready, 3 times in a row"
+    lexicon = DescriptionContext(ready=_own_rule)
+    assert describe_gate(Gate(probe=probe, consecutive=3)) == "Job a/x is ready, 3 times in a row"
     ready = "Job a/x is ready (condition Complete is True)"
-    assert gate_words(Gate(probe=probe), lexicon) == ready
-    assert trigger_words(Trigger(probe=probe, capture="request"), lexicon) == f"{ready} (the value is kept as request)"
+    assert describe_gate(Gate(probe=probe), lexicon) == ready
+    assert (
+        describe_trigger(Trigger(probe=probe, capture="request"), lexicon) == f"{ready} (the value is kept as request)"
+    )
 
 
 def test_no_verdicts_at_all_are_waiting() -> None:
-    assert together([]).outcome is Outcome.WAITING
+    assert together([]).outcome is ProbeResult.WAITING
 
 
 def test_what_is_as_bad_is_said_once() -> None:
@@ -399,7 +402,7 @@ def test_the_rules_that_may_be_named_are_those_that_there_are() -> None:
 
 def test_rules_are_used_as_they_are_declared() -> None:
     for name, probe in DECLARED.items():
-        for rule in [item for item in (*probe.all, *probe.fails) if isinstance(item, Rule)]:
+        for rule in [item for item in (*probe.all, *probe.fails) if isinstance(item, RulePredicate)]:
             kind = "" if isinstance(probe.target, ClusterTarget) else None
             assert misused(rule.name, dict(rule.arguments), kind) is None, name
 
@@ -431,20 +434,22 @@ def _about(kind: str, predicate: Any) -> Probe:
     return Probe(target=ObjectTarget(ref=Ref(api_version="v1", kind=kind, name="x")), all=(predicate,))
 
 
-_TEXT_FOR_A_NUMBER = Rule(name="diskHeadroom", arguments=(("reserveBytes", "13Gi"),))
+_TEXT_FOR_A_NUMBER = RulePredicate(name="diskHeadroom", arguments=(("reserveBytes", "13Gi"),))
 
 
 @pytest.mark.parametrize(
     ("probe", "reason"),
     [
-        (_about("Gadget", Builtin()), "UnknownKind"),
-        (_about("Event", Builtin()), "NoRule"),
-        (_about("Node", Rule(name="gadget")), "InvalidRule"),
-        (_about("Node", Field(path=("kind",), test=Test.MATCHES, operand=Fixed(value="["))), "InvalidPattern"),
-        (Probe(target=ClusterTarget(), all=(Builtin(),)), "InvalidProbe"),
-        (Probe(target=ClusterTarget(), all=(Rule(name="serviceHasReadyEndpoint"),)), "InvalidProbe"),
+        (_about("Gadget", BuiltinPredicate()), "UnknownKind"),
+        (_about("Event", BuiltinPredicate()), "NoRule"),
+        (_about("Node", RulePredicate(name="gadget")), "InvalidRule"),
+        (_about("Node", FieldPredicate(path=("kind",), test=Test.MATCHES, operand=Fixed(value="["))), "InvalidPattern"),
+        (Probe(target=ClusterTarget(), all=(BuiltinPredicate(),)), "InvalidProbe"),
+        (Probe(target=ClusterTarget(), all=(RulePredicate(name="serviceHasReadyEndpoint"),)), "InvalidProbe"),
         (
-            Probe(target=ClusterTarget(), all=(Rule(name="diskHeadroom", arguments=(("reserveBytes", "13Gi"),)),)),
+            Probe(
+                target=ClusterTarget(), all=(RulePredicate(name="diskHeadroom", arguments=(("reserveBytes", "13Gi"),)),)
+            ),
             "InvalidRule",
         ),
     ],

@@ -12,10 +12,10 @@ import pytest
 from reconcile.cluster.errors import Away, BackendFailed, Conflict, Forbidden, NotFound
 from reconcile.cluster.permission import permission
 from reconcile.cluster.protocol import Cluster, Selection
-from reconcile.rehearsal.access import Rbac
-from reconcile.rehearsal.clock import SimulatedClock
-from reconcile.rehearsal.cluster import EmbeddedCluster
-from reconcile.rehearsal.faults import Fault, Trouble
+from reconcile.simulator.apiserver.access import Rbac
+from reconcile.simulator.apiserver.clock import SimulatedClock
+from reconcile.simulator.apiserver.cluster import EmbeddedCluster
+from reconcile.simulator.apiserver.faults import ApiFault, InjectedApiFault
 from renderer.model.ref import Kind, Ref
 
 NODE = Kind(api_version="v1", kind="Node", plural="nodes", namespaced=False)
@@ -57,7 +57,7 @@ def test_a_kubelet_answers_through_its_node(cluster: EmbeddedCluster) -> None:
     assert client.read(NODE, ref(NODE, "n"), "proxy/stats/summary", {"only": "x"}) == b"n stats/summary {'only': 'x'}"
     with pytest.raises(NotFound):
         client.read(NODE, ref(NODE, "nowhere"), "proxy/stats/summary")
-    client.faults.add(Fault(trouble=Trouble.AWAY, verb="read", kind="Node"))
+    client.faults.add(InjectedApiFault(trouble=ApiFault.AWAY, verb="read", kind="Node"))
     with pytest.raises(Away):
         client.read(NODE, ref(NODE, "n"), "proxy/stats/summary")
 

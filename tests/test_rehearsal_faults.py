@@ -18,11 +18,11 @@ from reconcile.cluster.errors import (
     Throttled,
 )
 from reconcile.cluster.protocol import Cluster, Selection
-from reconcile.rehearsal.client import Moment
-from reconcile.rehearsal.clock import SimulatedClock
-from reconcile.rehearsal.cluster import EmbeddedCluster
-from reconcile.rehearsal.faults import Fault, Trouble
-from reconcile.rehearsal.requests import Request
+from reconcile.simulator.apiserver.client import Moment
+from reconcile.simulator.apiserver.clock import SimulatedClock
+from reconcile.simulator.apiserver.cluster import EmbeddedCluster
+from reconcile.simulator.apiserver.faults import ApiFault, InjectedApiFault
+from reconcile.simulator.apiserver.requests import LoggedRequest
 from renderer.model.ref import Kind, Ref
 
 START = datetime(2026, 11, 28, 12, 0, 0, tzinfo=UTC)
@@ -52,24 +52,24 @@ VERBS: dict[str, Callable[[Cluster], object]] = {
     "create": lambda client: client.create(CONFIG_MAP, body("d")),
     "delete": lambda client: client.delete(CONFIG_MAP, ref("c")),
 }
-TROUBLES: dict[Trouble, type[ClusterError]] = {
-    Trouble.CONFLICT: Conflict,
-    Trouble.GONE: Gone,
-    Trouble.INVALID: Invalid,
-    Trouble.THROTTLED: Throttled,
-    Trouble.FAILED: ServerFailed,
-    Trouble.AWAY: Away,
-    Trouble.HANG: Away,
+TROUBLES: dict[ApiFault, type[ClusterError]] = {
+    ApiFault.CONFLICT: Conflict,
+    ApiFault.GONE: Gone,
+    ApiFault.INVALID: Invalid,
+    ApiFault.THROTTLED: Throttled,
+    ApiFault.FAILED: ServerFailed,
+    ApiFault.AWAY: Away,
+    ApiFault.HANG: Away,
 }
 
 
 @pytest.mark.parametrize("verb", VERBS)
 @pytest.mark.parametrize("trouble", TROUBLES)
-def test_each_verb_meets_each_trouble_once(cluster: EmbeddedCluster, verb: str, trouble: Trouble) -> None:
+def test_each_verb_meets_each_trouble_once(cluster: EmbeddedCluster, verb: str, trouble: ApiFault) -> None:
     cluster.client().create(CONFIG_MAP, body("c", a="1"))
     client = cluster.client()
     before = cluster.store.version
-    client.faults.add(Fault(trouble=trouble, verb=verb))
+    client.faults.add(InjectedApiFault(trouble=trouble, verb=verb))
 
     with pytest.raises(TROUBLES[trouble]):
         VERBS[verb](client)
@@ -82,12 +82,12 @@ def test_each_verb_meets_each_trouble_once(cluster: EmbeddedCluster, verb: str, 
 @pytest.mark.parametrize(
     "fault",
     [
-        Fault(trouble=Trouble.FAILED, verb="list"),
-        Fault(trouble=Trouble.FAILED, verb="get", kind="Secret"),
-        Fault(trouble=Trouble.FAILED, verb="get", kind="ConfigMap", name="d"),
+        InjectedApiFault(trouble=ApiFault.FAILED, verb="list"),
+        InjectedApiFault(trouble=ApiFault.FAILED, verb="get", kind="Secret"),
+        InjectedApiFault(trouble=ApiFault.FAILED, verb="get", kind="ConfigMap", name="d"),
     ],
 )
-def test_a_fault_takes_only_what_it_names(cluster: EmbeddedCluster, fault: Fault) -> None:
+def test_a_fault_takes_only_what_it_names(cluster: EmbeddedCluster, fault: InjectedApiFault) -> None:
     client = cluster.client()
     client.create(CONFIG_MAP, body("c"))
     client.faults.add(fault)
@@ -98,7 +98,7 @@ def test_a_fault_takes_only_what_it_names(cluster: EmbeddedCluster, fault: Fault
 def test_skip_and_count(cluster: EmbeddedCluster) -> None:
     client = cluster.client()
     client.create(CONFIG_MAP, body("c"))
-    client.faults.add(Fault(trouble=Trouble.THROTTLED, verb="get", skip=1, count=2, seconds=7))
+    client.faults.add(InjectedApiFault(trouble=ApiFault.THROTTLED, verb="get", skip=1, count=2, seconds=7))
 
     def outcome() -> str:
         try:
@@ -112,7 +112,7 @@ def test_skip_and_count(cluster: EmbeddedCluster) -> None:
 
 def test_faults_are_one_clients_own(cluster: EmbeddedCluster) -> None:
     loop, actor = cluster.client(), cluster.client()
-    loop.faults.add(Fault(trouble=Trouble.FAILED))
+    loop.faults.add(InjectedApiFault(trouble=ApiFault.FAILED))
     actor.create(CONFIG_MAP, body("c"))
     with pytest.raises(ServerFailed):
         loop.get(CONFIG_MAP, ref("c"))
@@ -120,7 +120,7 @@ def test_faults_are_one_clients_own(cluster: EmbeddedCluster) -> None:
 
 def test_a_request_that_hangs_takes_its_time(cluster: EmbeddedCluster) -> None:
     client = cluster.client()
-    client.faults.add(Fault(trouble=Trouble.HANG, verb="create", seconds=45))
+    client.faults.add(InjectedApiFault(trouble=ApiFault.HANG, verb="create", seconds=45))
     with pytest.raises(Away):
         client.create(CONFIG_MAP, body("c"))
     assert (cluster.clock.now() - START).total_seconds() == 45
@@ -128,7 +128,7 @@ def test_a_request_that_hangs_takes_its_time(cluster: EmbeddedCluster) -> None:
 
 def test_an_answer_that_is_lost_was_a_write(cluster: EmbeddedCluster) -> None:
     client = cluster.client()
-    client.faults.add(Fault(trouble=Trouble.LOST, verb="create"))
+    client.faults.add(InjectedApiFault(trouble=ApiFault.LOST, verb="create"))
     with pytest.raises(Away):
         client.create(CONFIG_MAP, body("c", a="1"))
     assert client.get(CONFIG_MAP, ref("c")).body["data"] == {"a": "1"}
@@ -149,7 +149,7 @@ def test_away_lasts_as_long_as_it_is_said(cluster: EmbeddedCluster) -> None:
 def test_history_is_lost_between_two_pages(cluster: EmbeddedCluster) -> None:
     cluster.seed(body(f"c{number:04}") for number in range(1200))
     client = cluster.client()
-    client.faults.add(Fault(trouble=Trouble.GONE, verb="list", skip=2))
+    client.faults.add(InjectedApiFault(trouble=ApiFault.GONE, verb="list", skip=2))
     with pytest.raises(Gone):
         client.list(Selection(kind=CONFIG_MAP))
     assert client.log.counts()["list", "ConfigMap"] == 3
@@ -161,7 +161,7 @@ class Killed(BaseException):
 
 @pytest.mark.parametrize(("moment", "there"), [(Moment.BEFORE, False), (Moment.AFTER, True)])
 def test_a_crash_before_or_after_a_write(cluster: EmbeddedCluster, moment: Moment, there: bool) -> None:
-    def crash(request: Request, now: Moment) -> None:
+    def crash(request: LoggedRequest, now: Moment) -> None:
         if (request.verb, now) == ("create", moment):
             raise Killed
 

@@ -12,9 +12,9 @@ import yaml
 
 from reconcile.cluster.errors import Gone, Invalid, NoSuchKind
 from reconcile.cluster.protocol import Selection
-from reconcile.rehearsal.clock import SimulatedClock
-from reconcile.rehearsal.cluster import EmbeddedCluster
-from reconcile.rehearsal.seeding import flattened, served_for
+from reconcile.simulator.apiserver.clock import SimulatedClock
+from reconcile.simulator.apiserver.cluster import EmbeddedCluster
+from reconcile.simulator.apiserver.seeding import flattened, served_for
 from renderer.model.ref import Kind, ref_of
 
 ROOT = Path(__file__).resolve().parents[1]

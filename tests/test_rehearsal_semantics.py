@@ -16,14 +16,14 @@ from controlplane.cluster import ControlPlane
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconcile.rehearsal import cel
-from reconcile.rehearsal.builtin_rules import RULES
-from reconcile.rehearsal.clock import SimulatedClock
-from reconcile.rehearsal.cluster import EmbeddedCluster
-from reconcile.rehearsal.field_set import field, from_fields_v1, key, member, order, path_text, to_fields_v1
-from reconcile.rehearsal.kinds import Origin
-from reconcile.rehearsal.quantity import canonical
-from reconcile.rehearsal.schema_files import builtin_schemas
+from reconcile.simulator.apiserver import cel
+from reconcile.simulator.apiserver.builtin_rules import RULES
+from reconcile.simulator.apiserver.clock import SimulatedClock
+from reconcile.simulator.apiserver.cluster import EmbeddedCluster
+from reconcile.simulator.apiserver.field_set import field, from_fields_v1, key, member, order, path_text, to_fields_v1
+from reconcile.simulator.apiserver.kinds import Origin
+from reconcile.simulator.apiserver.quantity import canonical
+from reconcile.simulator.apiserver.schema_files import builtin_schemas
 from renderer.model.ref import Kind
 
 WIDGET = Kind(api_version="conformance.example.org/v1", kind="Widget", plural="widgets", namespaced=True)

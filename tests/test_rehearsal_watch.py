@@ -11,10 +11,10 @@ import pytest
 from reconcile.cluster.errors import Away, Gone
 from reconcile.cluster.listwatch import ListWatch
 from reconcile.cluster.protocol import EventType, Selection, WatchEvent, Window
-from reconcile.rehearsal.client import EmbeddedClient
-from reconcile.rehearsal.clock import SimulatedClock
-from reconcile.rehearsal.cluster import EmbeddedCluster
-from reconcile.rehearsal.faults import Fault, Trouble
+from reconcile.simulator.apiserver.client import EmbeddedClient
+from reconcile.simulator.apiserver.clock import SimulatedClock
+from reconcile.simulator.apiserver.cluster import EmbeddedCluster
+from reconcile.simulator.apiserver.faults import ApiFault, InjectedApiFault
 from renderer.model.ref import Kind, Ref
 
 CONFIG_MAP = Kind(api_version="v1", kind="ConfigMap", plural="configmaps", namespaced=True)
@@ -111,7 +111,7 @@ def test_a_watch_from_nowhere_begins_with_all_objects(client: EmbeddedClient) ->
 def test_a_window_that_is_cut(client: EmbeddedClient) -> None:
     start = version(client)
     client.create(CONFIG_MAP, body("a"))
-    client.faults.add(Fault(trouble=Trouble.CUT, verb="watch"))
+    client.faults.add(InjectedApiFault(trouble=ApiFault.CUT, verb="watch"))
     window = iter(client.watch(SELECTION, resource_version=start, window=60))
     assert next(window).type is EventType.ADDED
     with pytest.raises(Away):
@@ -175,7 +175,7 @@ def test_the_list_watch_of_the_loop_works_on_it(cluster: EmbeddedCluster, client
     client.create(CONFIG_MAP, body("b"))
     client.delete(CONFIG_MAP, ref("a"))
     watch.cycle()
-    client.faults.add(Fault(trouble=Trouble.GONE, verb="watch"))
+    client.faults.add(InjectedApiFault(trouble=ApiFault.GONE, verb="watch"))
     client.create(CONFIG_MAP, body("c"))
     watch.cycle()
     watch.cycle()

@@ -19,7 +19,7 @@ from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 
 from renderer.layout.trees import INDEX, LAYOUTS
 from renderer.model.rendered import Manifest
-from renderer.yaml_door import parse
+from renderer.yaml_io import parse
 
 
 class WholeTree(SingleFileSnapshotExtension):

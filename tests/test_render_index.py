@@ -8,7 +8,7 @@ from rendering import Rendered, node, plan, release, render_made, server_version
 
 from renderer.digest import digest_of
 from renderer.layout.index import pending_of
-from renderer.yaml_door import parse
+from renderer.yaml_io import parse
 
 
 def index(rendered: Rendered, layout: str = "plain") -> dict[str, Any]:

@@ -37,7 +37,7 @@ from renderer.input_rules import input_problems
 from renderer.layout.trees import INDEX
 from renderer.model.path import walk
 from renderer.names import NAME_LIMIT
-from renderer.yaml_door import dump, parse
+from renderer.yaml_io import dump, parse
 
 BOUNDED = settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")

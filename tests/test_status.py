@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from loop_world import world
 
-from reconcile.status.conditions import Condition, with_condition
+from reconcile.status.conditions import PlanCondition, with_condition
 from reconcile.status.patch import merge_patch
 from reconcile.status.plan import PlanStatus, status_body, status_of
 from reconcile.status.record import OwnedObject, StepRecord, StepState
@@ -107,13 +107,13 @@ def test_a_node_that_only_moves_forward() -> None:
 
 
 def test_a_conditions_time_moves_with_its_status_and_only_then() -> None:
-    said = Condition(type="Ready", status="False", reason="A", message="m")
+    said = PlanCondition(type="Ready", status="False", reason="A", message="m")
     first = with_condition((), said, now=NOW, generation=1)
     later = NOW + timedelta(hours=1)
     assert with_condition(first, said, now=later, generation=1) == first
-    other = with_condition(first, Condition(type="Ready", status="False", reason="B"), now=later, generation=1)
+    other = with_condition(first, PlanCondition(type="Ready", status="False", reason="B"), now=later, generation=1)
     assert (other[0]["reason"], other[0]["lastTransitionTime"]) == ("B", first[0]["lastTransitionTime"])
-    turned = with_condition(first, Condition(type="Ready", status="True", reason="C"), now=later, generation=1)
+    turned = with_condition(first, PlanCondition(type="Ready", status="True", reason="C"), now=later, generation=1)
     assert turned[0]["lastTransitionTime"] == "2026-01-01T01:00:00Z"
 
 

@@ -10,8 +10,8 @@ import pytest
 from jsonschema import Draft202012Validator
 from theatre import ROOT, theatre
 
-from reconcile.rehearse.report import report_of
 from reconcile.report.progress import progress_lines, progress_of
+from reconcile.simulator.rehearsal.report import report_of
 
 ENDS: dict[str, tuple[str, dict[str, Any]]] = {
     "succeeds": ("three-node", {}),

@@ -16,9 +16,9 @@ from renderer.catalog.load import load_catalog
 from renderer.catalog.tree import Template
 from renderer.context.scope import Scope
 from renderer.errors import Problems
-from renderer.schema_door import document_problems
 from renderer.templating import Templates
-from renderer.yaml_door import dump, parse
+from renderer.validation import document_problems
+from renderer.yaml_io import dump, parse
 
 TREE = templates()
 INSTALL = [path for path in TREE if path.startswith("install/")]  # plain manifests; the API server judges them

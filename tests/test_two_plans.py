@@ -9,7 +9,7 @@ from loop_world import PRE, PRE_JOB, STRATEGY, Small, waiting_for_rancher, world
 from rendering import plan
 
 from reconcile.loop.reconciler import API_VERSION
-from reconcile.rehearsal.faults import Fault, Trouble
+from reconcile.simulator.apiserver.faults import ApiFault, InjectedApiFault
 from reconcile.status.plan import FAILED, SUCCEEDED
 from renderer.model.ref import Ref
 
@@ -90,7 +90,7 @@ def test_what_an_operator_has_put_there_in_between_is_what_goes_back() -> None:
 
 def test_that_nobody_could_look_for_other_upgrades_is_no_other_upgrade() -> None:
     found = world()
-    found.scene.client.faults.add(Fault(trouble=Trouble.FAILED, verb="list", kind="Upgrade"))
+    found.scene.client.faults.add(InjectedApiFault(trouble=ApiFault.FAILED, verb="list", kind="Upgrade"))
     done = found.round()
     assert done.decision is not None
     assert [wait.unknown for wait in done.decision.waits] == [True]

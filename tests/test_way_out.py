@@ -7,7 +7,7 @@ from typing import Any
 
 from loop_world import API_VERSION, METADATA, POST, PRE_JOB, Small, being_prepared, drained, waiting_for_rancher, world
 
-from reconcile.rehearsal.faults import Fault, Trouble
+from reconcile.simulator.apiserver.faults import ApiFault, InjectedApiFault
 from renderer.model.ref import ref_of
 
 HOUR = 3600
@@ -64,7 +64,9 @@ def test_deletion_is_not_blocked_by_one_object() -> None:
 
 def test_deletion_is_not_blocked_by_what_cannot_be_looked_at() -> None:
     found = downloading()
-    found.scene.client.faults.add(Fault(trouble=Trouble.FAILED, verb="get", kind="VirtualMachineImage", count=10_000))
+    found.scene.client.faults.add(
+        InjectedApiFault(trouble=ApiFault.FAILED, verb="get", kind="VirtualMachineImage", count=10_000)
+    )
     found.delete_plan()
     found.rounds()
     assert is_there(found)
@@ -75,7 +77,7 @@ def test_deletion_is_not_blocked_by_what_cannot_be_looked_at() -> None:
 
 def test_a_loan_keeps_the_plan_whatever_it_takes() -> None:
     found = waiting_for_rancher(version="v1.8.0")
-    found.scene.client.faults.add(Fault(trouble=Trouble.FAILED, verb="get", kind="Cluster", count=10_000))
+    found.scene.client.faults.add(InjectedApiFault(trouble=ApiFault.FAILED, verb="get", kind="Cluster", count=10_000))
     found.delete_plan()
     found.rounds()
     for item in found.all("Plan"):

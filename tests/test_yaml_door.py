@@ -16,7 +16,7 @@ from ruamel.yaml import YAML
 from renderer.documents import without_lines
 from renderer.errors import Problems
 from renderer.model.path import path_name, walk
-from renderer.yaml_door import Document, dump, parse
+from renderer.yaml_io import Document, dump, parse
 
 # What sigs.k8s.io/yaml 1.6 answers, with which the API server and kubectl read; run side by side when this was written.
 GO_SCALARS: list[tuple[str, Any]] = [

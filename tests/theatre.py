@@ -7,14 +7,14 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
 
-from reconcile.actors.cues import Cast, Wishes, script_of
-from reconcile.loop.drive import Drive, Ending
-from reconcile.loop.parts import Parts
+from reconcile.loop.deps import ReconcilerDeps
 from reconcile.loop.reconciler import Reconciler, Round
 from reconcile.loop.rendering import Rendering
-from reconcile.rehearsal.client import Hook, no_hook
-from reconcile.rehearse.rehearsal import LIMIT, Theatre, stage
-from renderer.assemble import Workshop, open_workshop
+from reconcile.simulator.actors.fault_options import FaultOptions, KnownTargets, fault_plan_of
+from reconcile.simulator.apiserver.client import Hook, no_hook
+from reconcile.simulator.rehearsal.driver import Ending, SimulationDriver
+from reconcile.simulator.rehearsal.rehearsal import LIMIT, Rehearsal, prepare
+from renderer.assemble import TemplateSet, open_workshop
 from renderer.documents import Inputs
 from renderer.files.inputs import read_inputs
 from renderer.files.templates import read_templates
@@ -24,7 +24,7 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 @cache
-def workshop() -> Workshop:
+def template_set() -> TemplateSet:
     return open_workshop(read_templates())
 
 
@@ -33,27 +33,27 @@ def inputs_of(example: str) -> Inputs:
     return read_inputs([str(ROOT / "examples" / example)])
 
 
-def theatre(example: str, *, on_write: Hook = no_hook, **wishes: list[str]) -> Theatre:
+def theatre(example: str, *, on_write: Hook = no_hook, **wishes: list[str]) -> Rehearsal:
     """The example, with what shall go wrong: `fail=["pre-drain on charlie-2"]`."""
     inputs = inputs_of(example)
     nodes = tuple(str(s.body["metadata"]["name"]) for s in inputs.objects if s.body["kind"] == "Node")
-    script = script_of(Wishes(**wishes), Cast(nodes=nodes))
-    return stage(inputs, workshop(), start=START, script=script, on_write=on_write)
+    faults = fault_plan_of(FaultOptions(**wishes), KnownTargets(nodes=nodes))
+    return prepare(inputs, template_set(), start=START, faults=faults, on_write=on_write)
 
 
 class Killed(BaseException):
     """The process is gone: nothing may catch this."""
 
 
-def play_through_kills(scene: Theatre, on_round: Callable[[Round], None] = lambda done: None) -> int:
+def play_through_kills(scene: Rehearsal, on_round: Callable[[Round], None] = lambda done: None) -> int:
     """Plays to the end; whenever the loop is killed a new one begins, with nothing of the old one's memory. Answers how
     often it was killed."""
     kills = 0
     parts = scene.parts
     while True:
         reconciler = Reconciler(_anew(parts))
-        drive = Drive(
-            reconciler, scene.world, scene.clock, scene.attention, settle=scene.cluster.collect, on_round=on_round
+        drive = SimulationDriver(
+            reconciler, scene.world, scene.clock, scene.outage_clock, settle=scene.cluster.collect, on_round=on_round
         )
         try:
             ending = drive.run(scene.name, LIMIT)
@@ -65,7 +65,7 @@ def play_through_kills(scene: Theatre, on_round: Callable[[Round], None] = lambd
         return kills
 
 
-def settle(scene: Theatre) -> None:
+def settle(scene: Rehearsal) -> None:
     """Lets everybody else finish what the end of the plan has left them to do."""
     for _ in range(50):
         scene.clock.advance(60)
@@ -73,9 +73,9 @@ def settle(scene: Theatre) -> None:
             scene.cluster.collect()
 
 
-def _anew(parts: Parts) -> Parts:
-    shop = workshop()
-    return Parts(
+def _anew(parts: ReconcilerDeps) -> ReconcilerDeps:
+    shop = template_set()
+    return ReconcilerDeps(
         cluster=parts.cluster,
         source=parts.source,
         rendering=Rendering(shop.catalog, shop.templates, shop.spec_fields),

@@ -9,8 +9,8 @@ from theatre import START
 
 from reconcile.cluster.listwatch import FLOOR
 from reconcile.observe.cached import CachedSource, Pace, Turn
-from reconcile.probes.look import Group, Unseen
-from reconcile.rehearse.rehearsal import Theatre
+from reconcile.probes.look import Group, ReadFailure
+from reconcile.simulator.rehearsal.rehearsal import Rehearsal
 from renderer.model.ref import Body, Ref
 
 
@@ -26,17 +26,17 @@ class _Watch:
 class Watched:
     """A `Source`: `CachedSource`, brought up to date before each answer, as far as its watches get."""
 
-    def __init__(self, scene: Theatre) -> None:
+    def __init__(self, scene: Rehearsal) -> None:
         self._scene = scene
         self._watches: list[_Watch] = []
         pace = Pace(clock=self._now, random=lambda: 0.5, window=0, begin=self._begin)
         self._cached = CachedSource(scene.client, scene.parts.kinds, lambda ref: None, pace)
 
-    def get(self, ref: Ref) -> Body | Unseen | None:
+    def get(self, ref: Ref) -> Body | ReadFailure | None:
         self._catch_up()
         return self._cached.get(ref)
 
-    def list(self, group: Group, fields: str = "") -> tuple[Body, ...] | Unseen:
+    def list(self, group: Group, fields: str = "") -> tuple[Body, ...] | ReadFailure:
         self._catch_up()
         return self._cached.list(group, fields)
 
@@ -64,7 +64,7 @@ class Watched:
         watch.version = version if 0 < pause <= FLOOR else -1
 
 
-def over_watches(scene: Theatre) -> Theatre:
+def over_watches(scene: Rehearsal) -> Rehearsal:
     """The same theatre, with a loop that reads from watches."""
     scene.parts = replace(scene.parts, source=Watched(scene))
     return scene

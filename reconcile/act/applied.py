@@ -25,7 +25,7 @@ REFUSALS = (Conflict, Invalid, Denied, Forbidden, NotFound, NoSuchKind, ServerFa
 _DUMP = re.compile(r"Invalid value: (?P<value>.{80,}): (?=[a-z])", re.DOTALL)
 
 
-class Outcome(StrEnum):
+class ApplyResult(StrEnum):
     """What was done about a manifest."""
 
     CREATED = "created"
@@ -40,7 +40,7 @@ class Outcome(StrEnum):
     REFUSED = "refused"
 
 
-WROTE = (Outcome.CREATED, Outcome.CHANGED, Outcome.ADOPTED, Outcome.TAKEN, Outcome.RETURNED)
+WROTE = (ApplyResult.CREATED, ApplyResult.CHANGED, ApplyResult.ADOPTED, ApplyResult.TAKEN, ApplyResult.RETURNED)
 """Something was written."""
 
 
@@ -51,7 +51,7 @@ class Applied:
 
     ref: Ref
     file: str
-    outcome: Outcome
+    outcome: ApplyResult
     because: str = ""
     body: Body | None = None
     problem: Problem | None = None
@@ -61,7 +61,7 @@ class Applied:
 
 def refused(ref: Ref, file: str, error: ClusterError) -> Applied:
     """The result for a write that the cluster did not take. Only for `REFUSALS`."""
-    outcome = Outcome.STALE if is_stale(ref, error) else Outcome.REFUSED
+    outcome = ApplyResult.STALE if is_stale(ref, error) else ApplyResult.REFUSED
     problem = replace(error.problem, message=without_dumps(error.problem.message), file=file)
     return Applied(ref=ref, file=file, outcome=outcome, because=problem.message, problem=problem, error=error)
 

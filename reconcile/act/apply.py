@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from reconcile.act.applied import REFUSALS, Applied, Outcome, refused
+from reconcile.act.applied import REFUSALS, Applied, ApplyResult, refused
 from reconcile.act.belonging import Plan, is_applied_by_us, is_controlled_by, owned_by, refusal_of
 from reconcile.borrow.claim import release_of
 from reconcile.borrow.fields import Patch, patch_of
@@ -30,7 +30,7 @@ from renderer.model.rendered import Manifest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Writer:
+class ObjectWriter:
     """Writes for one plan. With `dry_run` the cluster is asked the same and changes nothing."""
 
     cluster: Cluster
@@ -58,23 +58,23 @@ class Writer:
 
         def act() -> Applied:
             answer = self._send(self._kind(manifest.ref), manifest.ref, patch)
-            return _done(manifest.ref, manifest.file, Outcome.TAKEN, answer)
+            return _done(manifest.ref, manifest.file, ApplyResult.TAKEN, answer)
 
         return _unresolved(manifest) or _tried(manifest.ref, manifest.file, act)
 
-    def give_back(self, ref: Ref, live: Body | None, patch: Patch | None, *, last: bool, file: str = "") -> Applied:
+    def write_return(self, ref: Ref, live: Body | None, patch: Patch | None, *, last: bool, file: str = "") -> Applied:
         """Puts originals back, as `plan_return` has planned.
 
         `last` says that nothing of the object is on loan then; our claim on it goes as well.
         """
         if live is None:
-            return Applied(ref=ref, file=file, outcome=Outcome.UNCHANGED, because=f"{ref} is gone")
+            return Applied(ref=ref, file=file, outcome=ApplyResult.UNCHANGED, because=f"{ref} is gone")
         standing = Answer(body=live)
 
         def act() -> Applied:
             returned = self._send(self._kind(ref), ref, patch) if patch else standing
             released = self._release(ref, returned) if last and not self.dry_run else returned
-            outcome = Outcome.UNCHANGED if released is standing else Outcome.RETURNED
+            outcome = ApplyResult.UNCHANGED if released is standing else ApplyResult.RETURNED
             return _done(ref, file, outcome, released)
 
         return _tried(ref, file, act)
@@ -83,13 +83,13 @@ class Writer:
         kind, body = self._kind(manifest.ref), owned_by(self.plan, manifest)
         done = partial(_done, manifest.ref, manifest.file)
         if live is None:
-            return done(Outcome.CREATED, self.cluster.apply(kind, body, dry_run=self.dry_run))
+            return done(ApplyResult.CREATED, self.cluster.apply(kind, body, dry_run=self.dry_run))
         is_ours = is_controlled_by(self.plan, live)
         if known and is_ours and not self._has_drifted(manifest, live):
-            return Applied(ref=manifest.ref, file=manifest.file, outcome=Outcome.UNCHANGED, body=live)
+            return Applied(ref=manifest.ref, file=manifest.file, outcome=ApplyResult.UNCHANGED, body=live)
         # With the uid, an object that is gone by now is not made a second time, and its successor is left alone.
         body["metadata"]["uid"] = live["metadata"]["uid"]
-        outcome = Outcome.CHANGED if is_ours else Outcome.ADOPTED
+        outcome = ApplyResult.CHANGED if is_ours else ApplyResult.ADOPTED
         if known and not self.dry_run:
             return done(outcome, self.cluster.apply(kind, body))
         try:
@@ -99,7 +99,7 @@ class Writer:
                 raise
             return self._take_over(manifest, live)
         if _is_as_it_was(answer.body, live):
-            return done(Outcome.UNCHANGED, answer)
+            return done(ApplyResult.UNCHANGED, answer)
         return done(outcome, answer if self.dry_run else self.cluster.apply(kind, body))
 
     def _take_over(self, manifest: Manifest, live: Body) -> Applied:
@@ -111,7 +111,7 @@ class Writer:
             patch = patch_of(wanted, live["metadata"]["resourceVersion"])
             answer = self._send(self._kind(manifest.ref), manifest.ref, patch)
         because = f"{manifest.ref} was made for this plan by another manager, and stays as it is"
-        done = _done(manifest.ref, manifest.file, Outcome.ADOPTED, answer)
+        done = _done(manifest.ref, manifest.file, ApplyResult.ADOPTED, answer)
         return replace(done, because=because)
 
     def _has_drifted(self, manifest: Manifest, live: Body) -> bool:
@@ -145,12 +145,14 @@ def _why_not(plan: Plan, manifest: Manifest, live: Body | None, recorded: str | 
         if recorded is None or maintained:
             return _unresolved(manifest)
         because = f"{ref} was made and is gone; what runs once is not made again"
-        return Applied(ref=ref, file=file, outcome=Outcome.MISSING, because=because)
+        return Applied(ref=ref, file=file, outcome=ApplyResult.MISSING, because=because)
     if since := deletion_timestamp(live):
         because = f"{ref} is being deleted since {since}"
-        return Applied(ref=ref, file=file, outcome=Outcome.WAITING, because=because, body=live)
+        return Applied(ref=ref, file=file, outcome=ApplyResult.WAITING, because=because, body=live)
     if problem := refusal_of(plan, live, file):
-        return Applied(ref=ref, file=file, outcome=Outcome.REFUSED, because=problem.message, problem=problem, body=live)
+        return Applied(
+            ref=ref, file=file, outcome=ApplyResult.REFUSED, because=problem.message, problem=problem, body=live
+        )
     return _unresolved(manifest)
 
 
@@ -166,7 +168,7 @@ def _unresolved(manifest: Manifest) -> Applied | None:
         remedy="let `upgradeplan run` apply it, which captures the value when the step starts",
     )
     return Applied(
-        ref=manifest.ref, file=manifest.file, outcome=Outcome.REFUSED, because=problem.message, problem=problem
+        ref=manifest.ref, file=manifest.file, outcome=ApplyResult.REFUSED, because=problem.message, problem=problem
     )
 
 
@@ -177,7 +179,7 @@ def _tried(ref: Ref, file: str, act: Callable[[], Applied]) -> Applied:
         return refused(ref, file, error)
 
 
-def _done(ref: Ref, file: str, outcome: Outcome, answer: Answer) -> Applied:
+def _done(ref: Ref, file: str, outcome: ApplyResult, answer: Answer) -> Applied:
     return Applied(ref=ref, file=file, outcome=outcome, body=answer.body, warnings=answer.warnings)
 
 

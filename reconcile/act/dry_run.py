@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from reconcile.act.applied import REFUSALS, Applied, Outcome, refused
-from reconcile.act.apply import Writer
+from reconcile.act.applied import REFUSALS, Applied, ApplyResult, refused
+from reconcile.act.apply import ObjectWriter
 from reconcile.act.belonging import owned_by
 from reconcile.act.permissions import Reviews, remedy_for
 from reconcile.borrow.fields import fields_of
@@ -28,15 +28,15 @@ from renderer.model.ref import Body, Ref
 from renderer.model.rendered import Manifest, RenderedPhase, RenderedStep
 
 _OPERATIONS = {
-    Outcome.CREATED: Operation.CREATE,
-    Outcome.CHANGED: Operation.CHANGE,
-    Outcome.ADOPTED: Operation.ADOPT,
-    Outcome.UNCHANGED: Operation.UNCHANGED,
-    Outcome.TAKEN: Operation.BORROW,
-    Outcome.WAITING: Operation.WAIT,
-    Outcome.MISSING: Operation.UNCHANGED,
-    Outcome.STALE: Operation.WAIT,
-    Outcome.REFUSED: Operation.REFUSED,
+    ApplyResult.CREATED: Operation.CREATE,
+    ApplyResult.CHANGED: Operation.CHANGE,
+    ApplyResult.ADOPTED: Operation.ADOPT,
+    ApplyResult.UNCHANGED: Operation.UNCHANGED,
+    ApplyResult.TAKEN: Operation.BORROW,
+    ApplyResult.WAITING: Operation.WAIT,
+    ApplyResult.MISSING: Operation.UNCHANGED,
+    ApplyResult.STALE: Operation.WAIT,
+    ApplyResult.REFUSED: Operation.REFUSED,
 }
 
 
@@ -57,7 +57,7 @@ class Newcomers:
 
 
 def try_phase(
-    writer: Writer, phase: RenderedPhase, *, recorded: Mapping[Ref, str] | None = None, loans: Sequence[Loan] = ()
+    writer: ObjectWriter, phase: RenderedPhase, *, recorded: Mapping[Ref, str] | None = None, loans: Sequence[Loan] = ()
 ) -> tuple[Trial, ...]:
     """Tries every manifest of the phase's steps, in the order in which they are applied.
 
@@ -85,7 +85,7 @@ class _Trier:
     """Tries one manifest after the other: two requests at most, one to read, one to try. What cannot be tried yet is
     asked for permission, which nobody would miss otherwise before it is needed."""
 
-    writer: Writer
+    writer: ObjectWriter
     newcomers: Newcomers
     recorded: Mapping[Ref, str]
     loans: Sequence[Loan]
@@ -127,7 +127,7 @@ class _Trier:
             Trial(
                 step=step.id,
                 manifest=manifest,
-                operation=_standing(plan.taking, manifest, held),
+                operation=_operation(plan.taking, manifest, held),
                 live=live,
                 because=plan.because,
                 goes_back=tuple(_goes_back(body, spec, held)),
@@ -197,7 +197,7 @@ def without(body: Body, paths: Iterable[Path]) -> Body:
     return body
 
 
-def _standing(taking: Taking, manifest: Manifest, held: Sequence[Original]) -> Operation:
+def _operation(taking: Taking, manifest: Manifest, held: Sequence[Original]) -> Operation:
     """For a borrowed manifest that needs no write, as far as its values are known."""
     if taking is not Taking.SATISFIED:
         return Operation.SKIP if taking is Taking.SKIP else Operation.WAIT

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from reconcile.diff.schemas import Schemas
 from renderer.model.ref import Body
 from renderer.resources import packaged
-from renderer.schema_door import load
-from renderer.yaml_door import parse
+from renderer.validation import load
+from renderer.yaml_io import parse
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable

@@ -13,9 +13,9 @@ COMMANDS: Mapping[str, Row] = {
     "status": Row(target="reconcile.cli.status:status", help="Say how far a plan has come and what it waits for."),
     "explain": Row(target="reconcile.cli.explain:explain", help="Say why a plan waits, and what to do."),
     "facts": Row(target="reconcile.cli.facts:facts", help="Collect what rendering needs from a live cluster."),
-    "pause": Row(target="reconcile.cli.steer:pause", help="Hold a node before its upgrade."),
-    "resume": Row(target="reconcile.cli.steer:resume", help="Let a held node go on."),
-    "approve": Row(target="reconcile.cli.steer:approve", help="Seal what was reviewed."),
-    "abort": Row(target="reconcile.cli.steer:abort", help="Take a plan back."),
+    "pause": Row(target="reconcile.cli.control:pause", help="Hold a node before its upgrade."),
+    "resume": Row(target="reconcile.cli.control:resume", help="Let a held node go on."),
+    "approve": Row(target="reconcile.cli.control:approve", help="Seal what was reviewed."),
+    "abort": Row(target="reconcile.cli.control:abort", help="Take a plan back."),
     "run": Row(target="reconcile.cli.run:run", help="Run the loop: what the in-cluster Deployment does."),
 }

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reconcile.cli.ask import typed
 from reconcile.cli.connect import Target, cluster_options, connect_to, dial, wall_clock, workshop_of
 from reconcile.cli.diff import inputs_of
 from reconcile.cli.journal import journal_at
+from reconcile.cli.prompt import typed
 from reconcile.cli.screen import Screen
 from renderer.cli.answer import say
-from renderer.cli.given import FILE
+from renderer.cli.input_options import FILE
 from renderer.errors import ExitCode, problem
 
 if TYPE_CHECKING:
@@ -76,13 +76,13 @@ def _created(cluster: Cluster, inputs: Inputs | None, target: Target) -> str:
     """The plan of the files, created if it is not there, or the one that runs."""
     from reconcile.cli.parts import parts_on, plan_named
     from reconcile.cluster.errors import AlreadyExists
-    from reconcile.loop.suitable import check_suitable, oldest_of
+    from reconcile.loop.preconditions import check_preconditions, oldest_of
     from renderer.model.ref import ref_of
 
     parts = parts_on(cluster, target.templates)
     if inputs is None or inputs.plan is None:
         return plan_named(parts, None)
-    check_suitable(parts.source, oldest_of(parts.rendering.catalog.values))
+    check_preconditions(parts.source, oldest_of(parts.rendering.catalog.values))
     body: Body = {key: value for key, value in inputs.plan.body.items() if key != "status"}
     ref = ref_of(body)
     try:
@@ -95,7 +95,7 @@ def _created(cluster: Cluster, inputs: Inputs | None, target: Target) -> str:
 
 def _drive(connection: Connection, target: Target, plan: str, journal: str | None) -> ExitCode:
     from reconcile.act.schemas import packaged_schemas
-    from reconcile.loop.assemble import Ingredients, assemble_manager
+    from reconcile.loop.assemble import ManagerConfig, assemble_manager
 
     ended: list[str] = []
 
@@ -114,9 +114,9 @@ def _drive(connection: Connection, target: Target, plan: str, journal: str | Non
             manager.stop()
 
     manager = assemble_manager(
-        Ingredients(
+        ManagerConfig(
             cluster=connection.cluster,
-            workshop=workshop_of(target.templates),
+            template_set=workshop_of(target.templates),
             schemas=packaged_schemas(),
             now=wall_clock,
             clock=time.monotonic,

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from reconcile.observe.certificate import not_after
-from renderer.cli.given import FOLDER
+from renderer.cli.input_options import FOLDER
 from renderer.errors import ExitCode
 
 if TYPE_CHECKING:
     from reconcile.cluster.protocol import Cluster
     from reconcile.observe.fetching import Read
-    from renderer.assemble import Workshop
+    from renderer.assemble import TemplateSet
 
 _DIAL_SECONDS = 10.0
 _OPTIONS = (
@@ -91,16 +91,16 @@ def connect_to(target: Target) -> Connection:
     )
 
 
-def workshop_of(templates: tuple[str, ...]) -> Workshop:
+def workshop_of(templates: tuple[str, ...]) -> TemplateSet:
     """The templates, overlays laid over them. Raises `Problems`."""
     from renderer.assemble import open_workshop
     from renderer.files.code import CodeCache
     from renderer.files.templates import read_templates
 
     code = CodeCache()
-    workshop = open_workshop(read_templates([Path(folder) for folder in templates]), code=code)
+    template_set = open_workshop(read_templates([Path(folder) for folder in templates]), code=code)
     code.save()
-    return workshop
+    return template_set
 
 
 def wall_clock() -> datetime:

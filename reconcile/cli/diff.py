@@ -9,7 +9,7 @@ import click
 
 from reconcile.cli.connect import Target, cluster_options
 from renderer.cli.answer import Model, answer, output_option, say
-from renderer.cli.given import Given
+from renderer.cli.input_options import InputOptions
 from renderer.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -50,11 +50,11 @@ def diff(
 
 def inputs_of(files: tuple[str, ...], release: str | None) -> Inputs | None:
     """What was given as files; None where nothing was. Raises `Problems`."""
-    from renderer.cli.given import read
+    from renderer.cli.input_options import read
 
     if not files and not release:
         return None
-    return read(Given(files=files, release=release))[0]
+    return read(InputOptions(files=files, release=release))[0]
 
 
 def _diffs(live: Live, names: Sequence[str]) -> tuple[Diff, ...]:

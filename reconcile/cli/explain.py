@@ -8,7 +8,7 @@ import click
 
 from reconcile.cli.connect import Target, cluster_options, wall_clock
 from renderer.cli.answer import answer, output_option
-from renderer.cli.given import FILE
+from renderer.cli.input_options import FILE
 from renderer.errors import ExitCode, problem
 
 
@@ -50,8 +50,8 @@ def _replay(path: Path, name: str | None, target: Target, output: str) -> ExitCo
     from reconcile.loop.replay import NO_LINE, replay
     from reconcile.report.replay import replay_lines, replay_of
 
-    workshop = workshop_of(target.templates)
-    rendering = Rendering(workshop.catalog, workshop.templates, workshop.spec_fields)
+    template_set = workshop_of(target.templates)
+    rendering = Rendering(template_set.catalog, template_set.templates, template_set.spec_fields)
     found = list(replay(path, rendering, name))
     if all((line.problem or "").startswith(NO_LINE) for line in found):
         remedy = "name the file that was given as --journal, and the plan as it stands in it"

@@ -9,11 +9,11 @@ import click
 
 from reconcile.cli.connect import Target, cluster_options
 from renderer.cli.answer import say
-from renderer.cli.given import FOLDER
+from renderer.cli.input_options import FOLDER
 from renderer.errors import ExitCode, problem
 
 if TYPE_CHECKING:
-    from reconcile.loop.parts import Parts
+    from reconcile.loop.deps import ReconcilerDeps
     from reconcile.observe.collect import Collected
     from renderer.model.ref import Body
 
@@ -47,7 +47,7 @@ def facts(output_dir: str, name: str | None, target: Target) -> ExitCode:
 def as_files(collected: Collected) -> dict[str, str]:
     """Each file's text: a List, as `kubectl get -o yaml` prints one, and the facts document."""
     from reconcile.observe.collect import FACTS
-    from renderer.yaml_door import dump
+    from renderer.yaml_io import dump
 
     files = {
         name: dump({"apiVersion": "v1", "kind": "List", "items": list(bodies)})
@@ -56,7 +56,7 @@ def as_files(collected: Collected) -> dict[str, str]:
     return {**files, **({FACTS: dump({"facts": collected.facts})} if collected.facts else {})}
 
 
-def _plan(parts: Parts, name: str | None) -> Body | None:
+def _plan(parts: ReconcilerDeps, name: str | None) -> Body | None:
     """None where the cluster has none yet, and none was named. Raises `Unreadable` with all that may not be read."""
     from reconcile.cli.parts import plan_named, plan_there
     from reconcile.loop.reconciler import PLANS

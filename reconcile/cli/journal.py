@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from renderer.cli.answer import say
 
 if TYPE_CHECKING:
-    from reconcile.loop.journal import Entry
+    from reconcile.loop.journal import JournalEntry
 
 
-def journal_at(file: str | None) -> Callable[[Entry], None]:
+def journal_at(file: str | None) -> Callable[[JournalEntry], None]:
     """Keeps nothing where no file is named."""
     from reconcile.loop.journal import Journal, keep_nothing
 

@@ -12,9 +12,9 @@ from renderer.errors import problem
 from renderer.model.ref import Body, ref_of
 
 if TYPE_CHECKING:
-    from reconcile.act.apply import Writer
-    from reconcile.diff.rules import Rules
-    from reconcile.loop.parts import Parts
+    from reconcile.act.apply import ObjectWriter
+    from reconcile.diff.rules import DiffRules
+    from reconcile.loop.deps import ReconcilerDeps
     from renderer.documents import Inputs
     from renderer.model.rendered import RenderedPhase, RenderedPlan
 
@@ -27,7 +27,7 @@ class Live:
     """`plan` is the live plan, or the one of the files where the cluster has none of that name."""
 
     connection: Connection
-    parts: Parts
+    parts: ReconcilerDeps
     plan: Body
     rendered: RenderedPlan
 
@@ -35,13 +35,13 @@ class Live:
     def exists(self) -> bool:
         return bool(self.plan["metadata"].get("uid"))
 
-    def writer(self) -> Writer:
+    def writer(self) -> ObjectWriter:
         """Raises nothing; a plan that does not exist may only be tried."""
-        from reconcile.act.apply import Writer
+        from reconcile.act.apply import ObjectWriter
         from reconcile.act.belonging import Plan
 
         metadata = {"uid": _NOBODY, **self.plan["metadata"]}
-        return Writer(
+        return ObjectWriter(
             cluster=self.parts.cluster,
             kinds=self.parts.kinds,
             schemas=self.parts.schemas,
@@ -66,10 +66,10 @@ def live_of(target: Target, inputs: Inputs | None, name: str | None) -> Live:
     return Live(connection=connection, parts=parts, plan=plan, rendered=_rendered(parts, plan, inputs))
 
 
-def diff_rules(parts: Parts) -> Rules:
+def diff_rules(parts: ReconcilerDeps) -> DiffRules:
     """What a diff leaves out and hides, as the template tree has it."""
     from reconcile.diff.rules import rules_from
-    from renderer.yaml_door import parse
+    from renderer.yaml_io import parse
 
     tree = parts.rendering.catalog.tree
     files = (file for path, file in tree.items() if path.startswith("_diff/") and path.endswith(".yaml"))
@@ -81,7 +81,7 @@ def diff_rules(parts: Parts) -> Rules:
     return rules_from(raw)
 
 
-def _plan(parts: Parts, inputs: Inputs | None, name: str | None) -> Body:
+def _plan(parts: ReconcilerDeps, inputs: Inputs | None, name: str | None) -> Body:
     """Raises `Unreadable` with all that may not be read, so that one run tells every rule that is missing."""
     from reconcile.observe.facts import Unreadable, refusals
 
@@ -96,7 +96,7 @@ def _plan(parts: Parts, inputs: Inputs | None, name: str | None) -> Body:
     return plan
 
 
-def _rendered(parts: Parts, plan: Body, inputs: Inputs | None) -> RenderedPlan:
+def _rendered(parts: ReconcilerDeps, plan: Body, inputs: Inputs | None) -> RenderedPlan:
     from reconcile.observe.facts import gather
     from reconcile.status.plan import status_of
 
@@ -108,7 +108,7 @@ def _rendered(parts: Parts, plan: Body, inputs: Inputs | None) -> RenderedPlan:
     return parts.rendering.of(plan, status_of(plan), objects, _fetched(inputs))
 
 
-def _only_given(parts: Parts, inputs: Inputs | None) -> Sequence[Body]:
+def _only_given(parts: ReconcilerDeps, inputs: Inputs | None) -> Sequence[Body]:
     """Objects of the files that rendering looks at and the cluster does not have, such as a Version to be applied."""
     given = [source.body for source in inputs.objects if source.body["kind"] == "Version"] if inputs else []
     return [body for body in given if parts.source.get(ref_of(body)) is None]

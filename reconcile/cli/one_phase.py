@@ -21,7 +21,7 @@ from reconcile.observe.snapshot import take
 from reconcile.probes.evaluate import evaluate
 from reconcile.probes.look import Scope
 from reconcile.probes.needs import needs
-from reconcile.probes.verdict import Outcome
+from reconcile.probes.verdict import ProbeResult
 from reconcile.status.plan import key_of, status_of
 from renderer.documents import Inputs
 from renderer.errors import ExitCode, Problems, problem
@@ -53,7 +53,7 @@ def apply_phase(target: Target, inputs: Inputs | None, name: str | None, phase_n
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Standing:
+class _PhaseState:
     """Why a step does not go on yet, if anything keeps it; `failed`: it never will."""
 
     waits: Sequence[str] = ()
@@ -79,7 +79,7 @@ class _Course:
         if applied.outcome in WROTE:
             self.applied.append(str(applied.ref))
 
-    def until_free(self, step: str, look: Callable[[], _Standing]) -> bool:
+    def until_free(self, step: str, look: Callable[[], _PhaseState]) -> bool:
         """Looks until nothing keeps the step any more; False where it has failed.
 
         An API server that is away is waited for as well: it goes away during its own upgrade.
@@ -87,13 +87,13 @@ class _Course:
         began, pause = time.monotonic(), _SOON
         while True:
             try:
-                standing = look()
+                state = look()
             except (Away, Throttled) as error:
-                standing = _Standing(waits=[error.problem.message])
-            if not standing.waits:
+                state = _PhaseState(waits=[error.problem.message])
+            if not state.waits:
                 return True
-            self._waits([f"{step} waits: {reason}" for reason in standing.waits], time.monotonic() - began)
-            if standing.failed:
+            self._waits([f"{step} waits: {reason}" for reason in state.waits], time.monotonic() - began)
+            if state.failed:
                 return False
             time.sleep(pause)
             pause = min(pause * 1.5, _SELDOM)
@@ -121,16 +121,16 @@ def _take(live: Live, phase: RenderedPhase, step: RenderedStep, course: _Course)
         return True
     stepper = Stepper(live, phase, step, course.wrote)
 
-    def write() -> _Standing:
-        return _Standing(waits=stepper.write())
+    def write() -> _PhaseState:
+        return _PhaseState(waits=stepper.write())
 
     return course.until_free(step.id, write) and course.until_free(step.id, lambda: _gates(live, step))
 
 
-def _gates(live: Live, step: RenderedStep) -> _Standing:
+def _gates(live: Live, step: RenderedStep) -> _PhaseState:
     scope = Scope(kinds=live.parts.kinds, now=wall_clock(), manifests=refs_by_template(step))
     wanted = [need for gate in step.step.gates for need in needs(gate.probe, scope)]
     snapshot = take(wanted, live.parts.source, live.parts.readings)
     verdicts = [evaluate(gate.probe, snapshot, scope) for gate in step.step.gates]
     reasons = dict.fromkeys(verdict.reason for verdict in verdicts if not verdict.passed)
-    return _Standing(waits=tuple(reasons), failed=any(verdict.outcome is Outcome.FAILED for verdict in verdicts))
+    return _PhaseState(waits=tuple(reasons), failed=any(verdict.outcome is ProbeResult.FAILED for verdict in verdicts))

@@ -6,24 +6,24 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from reconcile.act.applied import Applied, Outcome
+from reconcile.act.applied import Applied, ApplyResult
 from reconcile.act.dry_run import newcomers_of
 from reconcile.act.status import write_status
 from reconcile.borrow.fields import Patch
 from reconcile.borrow.take import plan_take
 from reconcile.cli.live import Live
+from reconcile.decide.builder import DecisionBuilder
 from reconcile.decide.decision import Borrow
-from reconcile.decide.draft import Draft
 from reconcile.decide.ending import set_finalizer
-from reconcile.decide.world import Others, World
+from reconcile.decide.observation import Observation, OtherUpgrades
 from reconcile.decide.writing import writes
-from reconcile.loop.carry import Carrier
-from reconcile.loop.contest import lent_by_others
+from reconcile.loop.active_plan import lent_by_others
+from reconcile.loop.executor import ActionExecutor
 from reconcile.loop.reconciler import PLANS
 from reconcile.objects import deletion_timestamp
 from reconcile.observe.facts import Unreadable, unreadable
 from reconcile.observe.snapshot import Snapshot, take
-from reconcile.probes.look import Unseen
+from reconcile.probes.look import ReadFailure
 from reconcile.status.plan import status_of
 from renderer.errors import ExitCode, Problems, problem
 from renderer.model.phase import Borrowed
@@ -32,7 +32,7 @@ from renderer.model.rendered import Manifest, RenderedPhase, RenderedStep
 
 _T = TypeVar("_T")
 
-_AGAIN = (Outcome.WAITING, Outcome.STALE)
+_AGAIN = (ApplyResult.WAITING, ApplyResult.STALE)
 
 
 class Stepper:
@@ -51,9 +51,9 @@ class Stepper:
         Raises `Problems` for what the cluster refuses, and where nothing can be recorded.
         """
         plan, seen = self._plan(), self._seen()
-        draft = self._draft(plan, seen)
-        actions = writes(draft, self._step)
-        kept = actions if isinstance(actions, str) else self._record(draft, plan, seen)
+        builder = self._draft(plan, seen)
+        actions = writes(builder, self._step)
+        kept = actions if isinstance(actions, str) else self._record(builder, plan, seen)
         if kept:
             return (kept,)
         patches = {action.manifest.ref: action.patch for action in actions if isinstance(action, Borrow)}
@@ -82,33 +82,33 @@ class Stepper:
             _read(ref, found)
         return seen
 
-    def _draft(self, plan: Body, seen: Snapshot) -> Draft:
+    def _draft(self, plan: Body, seen: Snapshot) -> DecisionBuilder:
         parts = self._live.parts
         plans = _read(ref_of(plan), parts.source.list(PLANS))
-        world = World(
+        observation = Observation(
             plan=plan,
             rendered=self._live.rendered,
             kinds=parts.kinds,
             look=seen,
             now=parts.now(),
             attended=parts.attended,
-            others=Others(lent=lent_by_others(plan, plans)),
+            others=OtherUpgrades(lent=lent_by_others(plan, plans)),
         )
-        return Draft(world, status_of(plan))
+        return DecisionBuilder(observation, status_of(plan))
 
-    def _record(self, draft: Draft, plan: Body, seen: Snapshot) -> str | None:
+    def _record(self, builder: DecisionBuilder, plan: Body, seen: Snapshot) -> str | None:
         """Puts what is borrowed into the plan's status, and holds the plan until that is given back. Says what keeps
         it from that."""
         parts = self._live.parts
-        written = write_status(parts.cluster, parts.kinds, plan, status_of(plan), draft.status)
+        written = write_status(parts.cluster, parts.kinds, plan, status_of(plan), builder.status)
         if written is None:
             return f"{ref_of(plan)} has changed since it was read"
-        if not any(loan.returned is None for loan in draft.status.loans):
+        if not any(loan.returned is None for loan in builder.status.loans):
             return None
-        draft = Draft(replace(draft.world, plan=written), draft.status)
-        set_finalizer(draft, present=True)
-        carrier = Carrier(parts, self._live.writer(), written, seen, draft.status.loans)
-        return next((result.problem for result in map(carrier.carry_out, draft.actions)), None)
+        builder = DecisionBuilder(replace(builder.observation, plan=written), builder.status)
+        set_finalizer(builder, present=True)
+        carrier = ActionExecutor(parts, self._live.writer(), written, seen, builder.status.loans)
+        return next((result.problem for result in map(carrier.carry_out, builder.actions)), None)
 
     def _carry_out(self, manifest: Manifest, seen: Snapshot, patch: Patch | None) -> Applied:
         live = _read(manifest.ref, seen.get(manifest.ref))
@@ -117,7 +117,7 @@ class Stepper:
         if patch is not None:
             return self._live.writer().take(manifest, patch)
         because = plan_take(manifest.body, manifest.spec, live).because
-        return Applied(ref=manifest.ref, file=manifest.file, outcome=Outcome.UNCHANGED, because=because)
+        return Applied(ref=manifest.ref, file=manifest.file, outcome=ApplyResult.UNCHANGED, because=because)
 
     def _why_again(self, applied: Applied) -> str | None:
         """None where nothing is left to do about the manifest."""
@@ -130,7 +130,7 @@ class Stepper:
         return None
 
 
-def _read(ref: Ref, found: _T | Unseen) -> _T:
-    if isinstance(found, Unseen):
+def _read(ref: Ref, found: _T | ReadFailure) -> _T:
+    if isinstance(found, ReadFailure):
         raise Unreadable([unreadable(str(ref), found)])
     return found

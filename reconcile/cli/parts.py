@@ -10,38 +10,38 @@ from renderer.model.ref import Body, Ref
 
 if TYPE_CHECKING:
     from reconcile.cluster.protocol import Cluster
-    from reconcile.loop.parts import Parts
+    from reconcile.loop.deps import ReconcilerDeps
 
 
-def parts_of(target: Target) -> Parts:
+def parts_of(target: Target) -> ReconcilerDeps:
     """Raises `Problems` where no cluster is named, or the templates do not hold together."""
     return parts_on(connect_to(target).cluster, target.templates)
 
 
-def parts_on(cluster: Cluster, templates: tuple[str, ...]) -> Parts:
+def parts_on(cluster: Cluster, templates: tuple[str, ...]) -> ReconcilerDeps:
     from reconcile.act.schemas import packaged_schemas
-    from reconcile.loop.attention import Attention
-    from reconcile.loop.parts import Parts
+    from reconcile.loop.deps import ReconcilerDeps
+    from reconcile.loop.outage_clock import OutageClock
     from reconcile.loop.rendering import Rendering
     from reconcile.observe.fetching import through_the_proxy
     from reconcile.observe.readings import Readings
     from reconcile.observe.source import DirectSource
 
-    workshop = workshop_of(templates)
-    kinds = workshop.catalog.kinds
-    return Parts(
+    template_set = workshop_of(templates)
+    kinds = template_set.catalog.kinds
+    return ReconcilerDeps(
         cluster=cluster,
         source=DirectSource(cluster, kinds),
-        rendering=Rendering(workshop.catalog, workshop.templates, workshop.spec_fields),
+        rendering=Rendering(template_set.catalog, template_set.templates, template_set.spec_fields),
         schemas=packaged_schemas(),
         readings=Readings(cluster, kinds, wall_clock, dial),
         read=through_the_proxy(cluster, kinds),
         now=wall_clock,
-        attended=Attention(wall_clock).attended,
+        attended=OutageClock(wall_clock).attended,
     )
 
 
-def nobody_works(parts: Parts, phase: str) -> list[str]:
+def nobody_works(parts: ReconcilerDeps, phase: str) -> list[str]:
     """Why a plan that has not ended does not go on: no loop runs."""
     from reconcile.loop.lease import nobody_leads
     from reconcile.status.plan import TERMINAL
@@ -50,7 +50,7 @@ def nobody_works(parts: Parts, phase: str) -> list[str]:
     return [text] if text else []
 
 
-def plan_named(parts: Parts, name: str | None) -> str:
+def plan_named(parts: ReconcilerDeps, name: str | None) -> str:
     """The plan that a command is about: the one named, or the only one that has not ended, or the newest.
 
     Raises `Problems` where there is none, or more than one to choose from, and `Unreadable`.
@@ -58,11 +58,11 @@ def plan_named(parts: Parts, name: str | None) -> str:
     from reconcile.decide.plan import is_over
     from reconcile.loop.reconciler import PLANS
     from reconcile.observe.facts import Unreadable, unreadable
-    from reconcile.probes.look import Unseen
+    from reconcile.probes.look import ReadFailure
     from reconcile.status.plan import status_of
 
     plans = parts.source.list(PLANS)
-    if isinstance(plans, Unseen):
+    if isinstance(plans, ReadFailure):
         raise Unreadable([unreadable("UpgradePlan objects", plans)])
     names = {str(plan["metadata"]["name"]): plan for plan in plans}
     if name is not None:
@@ -78,14 +78,14 @@ def plan_named(parts: Parts, name: str | None) -> str:
     return active[0] if active else max(names, key=lambda key: names[key]["metadata"].get("creationTimestamp") or "")
 
 
-def plan_there(parts: Parts, name: str) -> Body | None:
+def plan_there(parts: ReconcilerDeps, name: str) -> Body | None:
     """The live plan of that name. Raises `Unreadable`."""
     from reconcile.loop.reconciler import API_VERSION
     from reconcile.observe.facts import Unreadable, unreadable
-    from reconcile.probes.look import Unseen
+    from reconcile.probes.look import ReadFailure
 
     ref = Ref(api_version=API_VERSION, kind="UpgradePlan", name=name)
     found = parts.source.get(ref)
-    if isinstance(found, Unseen):
+    if isinstance(found, ReadFailure):
         raise Unreadable([unreadable(str(ref), found)])
     return found

@@ -12,14 +12,14 @@ import click
 from reconcile.cli.journal import journal_at
 from reconcile.cli.screen import Screen
 from renderer.cli.answer import answer, output_option
-from renderer.cli.given import FILE, Given, input_options, read
+from renderer.cli.input_options import FILE, InputOptions, input_options, read
 from renderer.errors import ExitCode, problem
 from renderer.model.ref import Body, ref_of
 
 if TYPE_CHECKING:
-    from reconcile.actors.cues import Cast
     from reconcile.loop.reconciler import Round
-    from reconcile.rehearse.rehearsal import Rehearsed, Theatre
+    from reconcile.simulator.actors.injected import KnownTargets
+    from reconcile.simulator.rehearsal.rehearsal import Rehearsal, RehearsalResult
     from renderer.documents import Inputs
 
 _START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -38,7 +38,7 @@ _START = datetime(2026, 1, 1, tzinfo=UTC)
 @click.option("--quiet", "-q", is_flag=True, help="No progress, just the report.")
 @output_option
 def rehearse(
-    given: Given,
+    given: InputOptions,
     fail: tuple[str, ...],
     stall: tuple[str, ...],
     slow: tuple[str, ...],
@@ -54,45 +54,45 @@ def rehearse(
     The loop that production runs works on an embedded cluster that holds your own objects; Harvester, Rancher and the
     nodes are played. Nothing is waited for. Exit 1 when the upgrade would not succeed.
     """
-    from reconcile.actors.cues import Wishes, duration_of, script_of
-    from reconcile.rehearse.rehearsal import stage
-    from reconcile.rehearse.report import report_lines, report_of
+    from reconcile.simulator.actors.injected import FaultOptions, duration_of, fault_plan_of
+    from reconcile.simulator.rehearsal.rehearsal import prepare
+    from reconcile.simulator.rehearsal.report import report_lines, report_of
     from renderer.assemble import open_workshop
     from renderer.files.code import CodeCache
 
     inputs, tree = read(given)
     code = CodeCache()
-    workshop = open_workshop(tree, code=code)
+    template_set = open_workshop(tree, code=code)
     pause = duration_of(resume_after)
     if pause is None:
         raise problem("InvalidDuration", f"--resume-after: {resume_after!r} is no duration", remedy="write 10m or 2h")
-    wishes = Wishes(fail=fail, stall=stall, slow=slow, repeat=repeat, away=away)
-    theatre = stage(
+    options = FaultOptions(fail=fail, stall=stall, slow=slow, repeat=repeat, away=away)
+    rehearsal = prepare(
         inputs,
-        workshop,
+        template_set,
         start=_START,
-        script=script_of(wishes, _cast(inputs)),
+        faults=fault_plan_of(options, _cast(inputs)),
         resume_after=pause,
         journal=journal_at(journal),
     )
-    rehearsed = _played(theatre, quiet or output == "json")
+    rehearsed = _played(rehearsal, quiet or output == "json")
     code.save()
-    answer(report_of(rehearsed, theatre.name), output, report_lines)
+    answer(report_of(rehearsed, rehearsal.name), output, report_lines)
     return ExitCode.YES if rehearsed.succeeded else ExitCode.NO
 
 
-def _played(theatre: Theatre, quiet: bool) -> Rehearsed:
+def _played(rehearsal: Rehearsal, quiet: bool) -> RehearsalResult:
     if quiet:
-        return theatre.play(_silent)
+        return rehearsal.play(_silent)
     with Screen(sys.stderr) as screen:
-        return theatre.play(_live(theatre, screen))
+        return rehearsal.play(_live(rehearsal, screen))
 
 
 def _silent(done: Round) -> None:
     """Says nothing."""
 
 
-def _live(theatre: Theatre, screen: Screen) -> Callable[[Round], None]:
+def _live(rehearsal: Rehearsal, screen: Screen) -> Callable[[Round], None]:
     """The whole upgrade on a terminal; elsewhere a line for each change of phase or node, with the simulated time."""
     from reconcile.report.progress import progress_lines, progress_of
 
@@ -110,23 +110,23 @@ def _live(theatre: Theatre, screen: Screen) -> Callable[[Round], None]:
         waits = dict.fromkeys(f"{wait.node or wait.step}: {wait.text}" for wait in done.decision.waits)
         states = " ".join(f"{node}={state}" for node, state in nodes)
         news = [f"{status.phase:20} {states}".rstrip(), *(f"{'':10}waits: {wait}" for wait in [*waits][:3])]
-        screen.show(list(progress_lines(progress_of(done, theatre.clock.now()))), news, f"{_span(theatre):>8}  ")
+        screen.show(list(progress_lines(progress_of(done, rehearsal.clock.now()))), news, f"{_span(rehearsal):>8}  ")
 
     return tell
 
 
-def _span(theatre: Theatre) -> str:
-    return str(theatre.clock.now() - _START).partition(".")[0]
+def _span(rehearsal: Rehearsal) -> str:
+    return str(rehearsal.clock.now() - _START).partition(".")[0]
 
 
-def _cast(inputs: Inputs) -> Cast:
-    from reconcile.actors.cues import Cast
+def _cast(inputs: Inputs) -> KnownTargets:
+    from reconcile.simulator.actors.injected import KnownTargets
 
     def named(kind: str) -> tuple[str, ...]:
         bodies = [source.body for source in inputs.objects if source.body["kind"] == kind]
         return tuple(sorted(_full_name(body) for body in bodies))
 
-    return Cast(nodes=named("Node"), machines=named("VirtualMachine"))
+    return KnownTargets(nodes=named("Node"), machines=named("VirtualMachine"))
 
 
 def _full_name(body: Body) -> str:

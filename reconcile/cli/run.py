@@ -15,7 +15,7 @@ import click
 
 from reconcile.cli.connect import Target, cluster_options, connect_to, dial, wall_clock, workshop_of
 from reconcile.cli.journal import journal_at
-from renderer.cli.given import FILE
+from renderer.cli.input_options import FILE
 from renderer.errors import ExitCode, problem
 
 if TYPE_CHECKING:
@@ -72,15 +72,15 @@ def _health(address: str, manager: Manager) -> HealthServer:
 
 def _manager(target: Target, lease_namespace: str, log_format: str, journal: str | None) -> Manager:
     from reconcile.act.schemas import packaged_schemas
-    from reconcile.loop.assemble import Ingredients, assemble_manager
+    from reconcile.loop.assemble import ManagerConfig, assemble_manager
     from reconcile.loop.logs import json_lines, text_lines
 
     connection = connect_to(target)
     lines = text_lines if log_format == "text" else json_lines
     return assemble_manager(
-        Ingredients(
+        ManagerConfig(
             cluster=connection.cluster,
-            workshop=workshop_of(target.templates),
+            template_set=workshop_of(target.templates),
             schemas=packaged_schemas(),
             now=wall_clock,
             clock=time.monotonic,

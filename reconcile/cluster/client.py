@@ -12,20 +12,20 @@ from typing import Any
 
 from reconcile.cluster.errors import Gone, ServerFailed
 from reconcile.cluster.exchange import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, Exchange, Query, Request, Transport
-from reconcile.cluster.kubeconfig import Access
+from reconcile.cluster.kubeconfig import ClusterAccess
 from reconcile.cluster.paths import collection_path, object_path, require_complete
 from reconcile.cluster.permission import Permission
 from reconcile.cluster.protocol import (
+    AccessReview,
     Answer,
     Cluster,
     EventType,
     Listing,
     Propagation,
     Selection,
-    Verdict,
     WatchEvent,
 )
-from reconcile.cluster.refusal import Call, refusal, refusal_of_event
+from reconcile.cluster.refusal import ApiCall, refusal, refusal_of_event
 from reconcile.objects import FIELD_MANAGER
 from renderer.model.ref import Body, Kind, Ref, ref_of
 
@@ -41,7 +41,7 @@ _STRICT: Query = (("fieldValidation", "Strict"),)
 _DRY_RUN: Query = (("dryRun", "All"),)
 
 
-def connect(access: Access, *, environ: Mapping[str, str], now: Callable[[], datetime]) -> Cluster:
+def connect(access: ClusterAccess, *, environ: Mapping[str, str], now: Callable[[], datetime]) -> Cluster:
     """A client for what `kubeconfig.find_access` found. Loads the `kubernetes` package; sends nothing yet.
 
     `now` gives the wall clock with a time zone; credentials expire by it.
@@ -58,7 +58,7 @@ class Client:
         self._transport = transport
 
     def get(self, kind: Kind, ref: Ref) -> Answer:
-        return self._answer(Call(verb="get", kind=kind, ref=ref), Request(method="GET", path=object_path(kind, ref)))
+        return self._answer(ApiCall(verb="get", kind=kind, ref=ref), Request(method="GET", path=object_path(kind, ref)))
 
     def list(self, selection: Selection) -> Listing:
         """Page by page; when history is lost between two pages, once more in one piece, as client-go does."""
@@ -114,7 +114,7 @@ class Client:
         require_complete(kind, ref)
         path = collection_path(kind, ref.namespace)
         request = Request(method="POST", path=path, query=_writing(dry_run, field_manager), body=body)
-        return self._answer(Call(verb="create", kind=kind, ref=ref), request)
+        return self._answer(ApiCall(verb="create", kind=kind, ref=ref), request)
 
     def delete(
         self,
@@ -132,20 +132,20 @@ class Client:
         if dry_run:
             options["dryRun"] = ["All"]
         request = Request(method="DELETE", path=object_path(kind, ref), body=options)
-        answer = self._answer(Call(verb="delete", kind=kind, ref=ref), request)
+        answer = self._answer(ApiCall(verb="delete", kind=kind, ref=ref), request)
         stays = answer.body.get("kind") == kind.kind and _stays(answer.body)
         return answer if stays else Answer(body={}, warnings=answer.warnings)
 
     def put(self, kind: Kind, ref: Ref, subresource: str, body: Body | None = None) -> Answer:
         request = Request(method="PUT", path=object_path(kind, ref, subresource), body=body or {})
-        return self._answer(Call(verb="update", kind=kind, ref=ref, subresource=subresource), request)
+        return self._answer(ApiCall(verb="update", kind=kind, ref=ref, subresource=subresource), request)
 
     def read(self, kind: Kind, ref: Ref, subresource: str, query: Mapping[str, str] | None = None) -> bytes:
         path = object_path(kind, ref, subresource)
-        call = Call(verb="get", kind=kind, ref=ref, subresource=subresource)
+        call = ApiCall(verb="get", kind=kind, ref=ref, subresource=subresource)
         return self._accepted(call, Request(method="GET", path=path, query=tuple((query or {}).items()))).read()
 
-    def review(self, permission: Permission) -> Verdict:
+    def review(self, permission: Permission) -> AccessReview:
         resource, _, subresource = permission.resource.partition("/")
         attributes = {
             "verb": permission.verb,
@@ -157,9 +157,9 @@ class Client:
         }
         spec = {"resourceAttributes": {key: value for key, value in attributes.items() if value}}
         body = {"apiVersion": _REVIEW.api_version, "kind": _REVIEW.kind, "spec": spec}
-        call = Call(verb="create", kind=_REVIEW, ref=ref_of(body))
+        call = ApiCall(verb="create", kind=_REVIEW, ref=ref_of(body))
         status = self._answer(call, Request(method="POST", path=collection_path(_REVIEW), body=body)).body["status"]
-        return Verdict(allowed=bool(status.get("allowed")), reason=str(status.get("reason") or ""))
+        return AccessReview(allowed=bool(status.get("allowed")), reason=str(status.get("reason") or ""))
 
     def _pages(self, selection: Selection, limit: Query) -> Listing:
         call = _call_on(selection, "list")
@@ -188,14 +188,14 @@ class Client:
     ) -> Answer:
         path = object_path(kind, ref, subresource)
         request = Request(method="PATCH", path=path, query=query, body=body, content_type=content_type)
-        return self._answer(Call(verb="patch", kind=kind, ref=ref, subresource=subresource), request)
+        return self._answer(ApiCall(verb="patch", kind=kind, ref=ref, subresource=subresource), request)
 
-    def _answer(self, call: Call, request: Request) -> Answer:
+    def _answer(self, call: ApiCall, request: Request) -> Answer:
         exchange = self._accepted(call, request)
         content = exchange.read()
         return Answer(body=_json(content, exchange.status) if content else {}, warnings=exchange.warnings)
 
-    def _accepted(self, call: Call, request: Request) -> Exchange:
+    def _accepted(self, call: ApiCall, request: Request) -> Exchange:
         exchange = self._transport.open(request)
         if 200 <= exchange.status < 300:
             return exchange
@@ -205,7 +205,7 @@ class Client:
 class ClientWindow:
     """`protocol.Window` over a streaming answer."""
 
-    def __init__(self, call: Call, exchange: Exchange) -> None:
+    def __init__(self, call: ApiCall, exchange: Exchange) -> None:
         self._call = call
         self._exchange = exchange
 
@@ -236,10 +236,10 @@ def _json(content: bytes, status: int) -> Any:
         raise ServerFailed(f"the answer is not JSON: {content[:200]!r}", status) from error
 
 
-def _call_on(selection: Selection, verb: str) -> Call:
+def _call_on(selection: Selection, verb: str) -> ApiCall:
     kind = selection.kind
     ref = Ref(api_version=kind.api_version, kind=kind.kind, namespace=selection.namespace, name="")
-    return Call(verb=verb, kind=kind, ref=ref)
+    return ApiCall(verb=verb, kind=kind, ref=ref)
 
 
 def _selectors(selection: Selection) -> Query:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from reconcile.cluster.errors import Unauthorized
-from reconcile.cluster.kubeconfig import Access
+from reconcile.cluster.kubeconfig import ClusterAccess
 from reconcile.cluster.wire import token_fault
 from renderer.model.ref import Body
 
@@ -37,7 +37,7 @@ class Credential:
         return self.expires is not None and now >= self.expires
 
 
-def credential_of(access: Access, environ: Mapping[str, str], now: datetime) -> Credential:
+def credential_of(access: ClusterAccess, environ: Mapping[str, str], now: datetime) -> Credential:
     """Raises Unauthorized when the file or the plugin gives nothing."""
     user = access.user
     if path := user.get("tokenFile"):
@@ -47,7 +47,7 @@ def credential_of(access: Access, environ: Mapping[str, str], now: datetime) -> 
     return Credential(user=user)
 
 
-def renewable(access: Access) -> bool:
+def renewable(access: ClusterAccess) -> bool:
     """Whether asking again may give another credential."""
     user = access.user
     return bool(user.get("tokenFile") or (user.get("exec") and not user.get("token")))
@@ -71,7 +71,7 @@ def _token_in(path: Path) -> str:
     return token
 
 
-def _from_plugin(access: Access, environ: Mapping[str, str]) -> Credential:
+def _from_plugin(access: ClusterAccess, environ: Mapping[str, str]) -> Credential:
     plugin = access.user["exec"]
     status = _plugin_status(plugin, _run(access, plugin, environ))
     user = _rest(access.user)
@@ -87,7 +87,7 @@ def _from_plugin(access: Access, environ: Mapping[str, str]) -> Credential:
     return Credential(user=user, expires=_time(plugin, status.get("expirationTimestamp")))
 
 
-def _run(access: Access, plugin: Body, environ: Mapping[str, str]) -> str:
+def _run(access: ClusterAccess, plugin: Body, environ: Mapping[str, str]) -> str:
     """What it prints; bytes that are no UTF-8 are replaced, as Go's JSON reader does."""
     command = plugin["command"]
     interactive = plugin.get("interactiveMode") != "Never" and sys.stdin is not None and sys.stdin.isatty()
@@ -114,7 +114,7 @@ def _run(access: Access, plugin: Body, environ: Mapping[str, str]) -> str:
     return done.stdout
 
 
-def _exec_info(access: Access, plugin: Body, interactive: bool) -> Body:
+def _exec_info(access: ClusterAccess, plugin: Body, interactive: bool) -> Body:
     spec: dict[str, Any] = {"interactive": interactive}
     if plugin.get("provideClusterInfo"):
         spec["cluster"] = {key: value for key, value in access.cluster.items() if key != "extensions"}

@@ -23,7 +23,7 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cause:
+class StatusCause:
     """One reason of an invalid object. `field` is a dotted path without a leading dot; empty for the object."""
 
     field: str
@@ -62,7 +62,7 @@ class Conflict(ClusterError):
 class Invalid(ClusterError):
     """400 or 422, or an apply with an undeclared field (which a server answers with 500): it will never be taken."""
 
-    def __init__(self, ref: Ref, message: str, causes: tuple[Cause, ...] = ()) -> None:
+    def __init__(self, ref: Ref, message: str, causes: tuple[StatusCause, ...] = ()) -> None:
         self.ref = ref
         self.causes = causes
         field = causes[0].field or None if len(causes) == 1 else None

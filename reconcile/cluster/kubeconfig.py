@@ -16,7 +16,7 @@ from reconcile.cluster.entry_rules import RULES, Fault
 from renderer.errors import Problem, Problems, problem
 from renderer.model import path as paths
 from renderer.model.ref import Body
-from renderer.yaml_door import Document, parse
+from renderer.yaml_io import Document, parse
 
 IN_CLUSTER = "in-cluster"
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
@@ -26,7 +26,7 @@ REMEDY = "`kubectl config view` shows what kubectl reads"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Access:
+class ClusterAccess:
     """Which cluster, and as whom. `cluster` and `user` are kubeconfig's own entries, with absolute paths.
 
     `namespace` is the context's, or the pod's own; `default` where neither says. `inside`: we are one of its pods.
@@ -72,7 +72,7 @@ class _Entry:
 
 def find_access(
     environ: Mapping[str, str], *, kubeconfig: str = "", context: str = "", service_account: Path = SERVICE_ACCOUNT
-) -> Access:
+) -> ClusterAccess:
     """The access that kubectl would use. Raises `Problems` that name the file."""
     places = _places(environ, kubeconfig)
     files = [_read(path) for path in places if kubeconfig or path.is_file()]
@@ -105,7 +105,7 @@ def _read(path: Path) -> Document:
     return documents[0]
 
 
-def _chosen(files: list[Document], wanted: str) -> Access:
+def _chosen(files: list[Document], wanted: str) -> ClusterAccess:
     names = ", ".join(document.file for document in files)
     context = wanted or next((str(c) for document in files if (c := document.value.get("current-context"))), "")
     if not context:
@@ -117,7 +117,7 @@ def _chosen(files: list[Document], wanted: str) -> Access:
     if not cluster.body.get("server"):
         message = f"cluster {chosen['cluster']!r} has no server"
         raise problem("InvalidKubeconfig", message, file=names, remedy="add server: https://HOST:PORT")
-    return Access(
+    return ClusterAccess(
         context=context,
         server=cluster.body["server"].rstrip("/"),
         namespace=chosen.get("namespace") or "default",
@@ -181,14 +181,14 @@ def _unreadable(name: str, path: str) -> Iterator[Fault]:
         yield Fault(path=(name,), message=f"{path} cannot be read: {error.strerror}", remedy=remedy)
 
 
-def _in_cluster(environ: Mapping[str, str], service_account: Path) -> Access:
+def _in_cluster(environ: Mapping[str, str], service_account: Path) -> ClusterAccess:
     host, port = environ["KUBERNETES_SERVICE_HOST"], environ.get("KUBERNETES_SERVICE_PORT") or "443"
     server = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
     own, authority = service_account / "namespace", str(service_account / "ca.crt")
     for fault in _unreadable("certificate-authority", authority):
         remedy = "let the pod have its service account's token: automountServiceAccountToken: true"
         raise problem("NoServiceAccount", fault.message, remedy=remedy)
-    return Access(
+    return ClusterAccess(
         context=IN_CLUSTER,
         server=server,
         namespace=own.read_text(encoding="utf-8").strip() if own.is_file() else "default",

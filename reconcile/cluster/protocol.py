@@ -92,7 +92,7 @@ class Propagation(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class AccessReview:
     """The answer to an access review. `reason` is the authorizer's own text, often empty."""
 
     allowed: bool
@@ -197,6 +197,6 @@ class Cluster(Protocol):
         """
         ...
 
-    def review(self, permission: Permission) -> Verdict:
+    def review(self, permission: Permission) -> AccessReview:
         """Whether we hold a permission (SelfSubjectAccessReview)."""
         ...

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from reconcile.cluster.entry_rules import PROXY_REMEDY, PROXY_SCHEMES
-from reconcile.cluster.kubeconfig import Access
+from reconcile.cluster.kubeconfig import ClusterAccess
 from reconcile.cluster.wire import url_fault
 from renderer.errors import problem
 
@@ -21,7 +21,7 @@ class Proxy:
     exceptions: str = ""
 
 
-def proxy_of(access: Access, environ: Mapping[str, str]) -> Proxy:
+def proxy_of(access: ClusterAccess, environ: Mapping[str, str]) -> Proxy:
     """The kubeconfig's proxy-url without exceptions, else the environment's, never for loopback. Raises `Problems`."""
     if url := access.cluster.get("proxy-url"):
         return Proxy(url=_resolving(url))

@@ -15,7 +15,6 @@ from reconcile.cluster.errors import (
     AlreadyExists,
     Away,
     BackendFailed,
-    Cause,
     Claim,
     ClusterError,
     Conflict,
@@ -27,6 +26,7 @@ from reconcile.cluster.errors import (
     NoSuchKind,
     NotFound,
     ServerFailed,
+    StatusCause,
     Throttled,
     Unauthorized,
     Untrusted,
@@ -51,7 +51,7 @@ _PASSING = re.compile(r"etcdserver:|deadline exceeded|connection re(fused|set)|i
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class ApiCall:
     """What was asked, in RBAC's words, so that a refusal can say it. `ref.name` is empty for a whole collection."""
 
     verb: str
@@ -65,7 +65,7 @@ class Call:
         return self.verb == "get" and bool(self.subresource)
 
 
-def refusal(call: Call, status: int, content: bytes, retry_after: str = "") -> ClusterError:
+def refusal(call: ApiCall, status: int, content: bytes, retry_after: str = "") -> ClusterError:
     """The error that an answer means. `retry_after` is the header's text."""
     body = _status_of(content)
     message = _ECHO.sub("", str(body.get("message") or content.decode(errors="replace").strip()[:500] or "no text"))
@@ -84,7 +84,7 @@ def refusal(call: Call, status: int, content: bytes, retry_after: str = "") -> C
     return _BY_STATUS.get(status, _failed)(call, status, body, message)
 
 
-def refusal_of_event(call: Call, body: Body) -> ClusterError:
+def refusal_of_event(call: ApiCall, body: Body) -> ClusterError:
     """The error of a watch's ERROR event, whose object is a Status."""
     return refusal(call, int(body.get("code") or 500), json.dumps(body).encode())
 
@@ -110,7 +110,7 @@ def _named(body: Body) -> bool:
     return bool(_details(body).get("name"))
 
 
-def _object_absent(call: Call, status: int, body: Body) -> bool:
+def _object_absent(call: ApiCall, status: int, body: Body) -> bool:
     """Whether the proxied object itself is not there. A Service without endpoints is `not found` all the same."""
     return status == 404 and _named(body) and call.kind.plural != "services"
 
@@ -119,7 +119,7 @@ def _seconds(retry_after: str, body: Body) -> float:
     return float(retry_after if retry_after.isdigit() else _details(body).get("retryAfterSeconds") or 1)
 
 
-def _missing(call: Call, message: str) -> Permission | None:
+def _missing(call: ApiCall, message: str) -> Permission | None:
     """The permission that RBAC missed; its message knows best, since an apply may need `create` as well."""
     found = _RBAC.search(message)
     if not found:
@@ -130,18 +130,18 @@ def _missing(call: Call, message: str) -> Permission | None:
     return Permission(verb=verb, group=group, resource=resource, namespace=namespace or "", name=name)
 
 
-def _admission(call: Call, message: str) -> Denied | None:
+def _admission(call: ApiCall, message: str) -> Denied | None:
     for pattern, who in ((_WEBHOOK, "admission webhook"), (_POLICY, "ValidatingAdmissionPolicy")):
         if found := pattern.search(message):
             return Denied(call.ref, message[found.end() :] or "no reason given", by=f"{who} {found[1]}")
     return None
 
 
-def _forbidden(call: Call, status: int, body: Body, message: str) -> ClusterError:
+def _forbidden(call: ApiCall, status: int, body: Body, message: str) -> ClusterError:
     return Denied(call.ref, message)
 
 
-def _not_found(call: Call, status: int, body: Body, message: str) -> ClusterError:
+def _not_found(call: ApiCall, status: int, body: Body, message: str) -> ClusterError:
     """An object's 404 names it in its details; a path that is not served has none, or is no Status at all."""
     details = _details(body)
     if not _named(body):
@@ -151,7 +151,7 @@ def _not_found(call: Call, status: int, body: Body, message: str) -> ClusterErro
     return NotFound(call.ref)
 
 
-def _conflict(call: Call, status: int, body: Body, message: str) -> ClusterError:
+def _conflict(call: ApiCall, status: int, body: Body, message: str) -> ClusterError:
     if body.get("reason") == "AlreadyExists":
         return AlreadyExists(call.ref)
     claims = tuple(
@@ -162,11 +162,11 @@ def _conflict(call: Call, status: int, body: Body, message: str) -> ClusterError
     return Conflict(call.ref, message, claims)
 
 
-def _gone(call: Call, status: int, body: Body, message: str) -> ClusterError:
+def _gone(call: ApiCall, status: int, body: Body, message: str) -> ClusterError:
     return Gone(call.kind, message)
 
 
-def _invalid(call: Call, status: int, body: Body, message: str) -> ClusterError:
+def _invalid(call: ApiCall, status: int, body: Body, message: str) -> ClusterError:
     """An answer that is no Status came from something in between, or from the wrong port."""
     if message.startswith(_WANTS_TLS):
         return Untrusted("the server's URL begins with http://, and the server speaks https:// only")
@@ -176,33 +176,33 @@ def _invalid(call: Call, status: int, body: Body, message: str) -> ClusterError:
     return invalid(call.ref, message, causes)
 
 
-def invalid(ref: Ref, message: str, causes: tuple[Cause, ...]) -> Invalid:
+def invalid(ref: Ref, message: str, causes: tuple[StatusCause, ...]) -> Invalid:
     """Immutable if any of the server's reasons says that a field is fixed; each kind says it in words of its own."""
     texts = [cause.message for cause in causes] or [message]
     return (Immutable if any(map(_FIXED.search, texts)) else Invalid)(ref, message, causes)
 
 
-def _field_causes(body: Body, message: str) -> tuple[Cause, ...]:
+def _field_causes(body: Body, message: str) -> tuple[StatusCause, ...]:
     """The Status's causes; but strict decoding and apply put them into the message.
 
     A strict patch's own cause repeats the whole object, Secrets too, and is never passed on.
     """
     if strict := _STRICT.findall(message):
-        return tuple(Cause(field=field, message=text) for text, field in strict)
+        return tuple(StatusCause(field=field, message=text) for text, field in strict)
     if message.startswith(_TYPED):
-        return tuple(Cause(field=f, message=_GOT.sub("", text)) for f, text in _TYPED_FIELD.findall(message))
+        return tuple(StatusCause(field=f, message=_GOT.sub("", text)) for f, text in _TYPED_FIELD.findall(message))
     return tuple(
-        Cause(field=str(c.get("field") or ""), message=str(c.get("message")), reason=str(c.get("reason") or ""))
+        StatusCause(field=str(c.get("field") or ""), message=str(c.get("message")), reason=str(c.get("reason") or ""))
         for c in _causes(body)
         if c.get("field") not in ("patch", "<nil>")
     )
 
 
-def _away(call: Call, status: int, body: Body, message: str) -> ClusterError:
+def _away(call: ApiCall, status: int, body: Body, message: str) -> ClusterError:
     return Away(f"HTTP {status}: {message}")
 
 
-def _internal(call: Call, status: int, body: Body, message: str) -> ClusterError:
+def _internal(call: ApiCall, status: int, body: Body, message: str) -> ClusterError:
     """A 500 may be a refusal (an apply with an undeclared field), a webhook's outage, or a fault that passes."""
     if message.startswith(_TYPED):
         return _invalid(call, status, body, message)
@@ -214,11 +214,11 @@ def _internal(call: Call, status: int, body: Body, message: str) -> ClusterError
     return ServerFailed(message, status)
 
 
-def _failed(call: Call, status: int, body: Body, message: str) -> ClusterError:
+def _failed(call: ApiCall, status: int, body: Body, message: str) -> ClusterError:
     return ServerFailed(message, status)
 
 
-def _unserved(call: Call, status: int, body: Body, message: str) -> ClusterError:
+def _unserved(call: ApiCall, status: int, body: Body, message: str) -> ClusterError:
     return NoSuchKind(call.kind, call.subresource)
 
 

@@ -22,7 +22,7 @@ from reconcile.cluster.certificates import certificate_fault
 from reconcile.cluster.credential import Credential, credential_of, renewable
 from reconcile.cluster.errors import Away, ClusterError, Unauthorized, Untrusted
 from reconcile.cluster.exchange import Request
-from reconcile.cluster.kubeconfig import REMEDY, Access
+from reconcile.cluster.kubeconfig import REMEDY, ClusterAccess
 from reconcile.cluster.proxy import proxy_of
 from reconcile.cluster.wire import as_header, as_header_name
 from renderer.errors import problem
@@ -36,9 +36,9 @@ _PASSING_TLS = re.compile(r"EOF|reset|timed out|Connection aborted")
 
 
 class KubernetesTransport:
-    """Carries requests for one `Access`; credentials are renewed as they expire. Safe for several threads."""
+    """Carries requests for one `ClusterAccess`; credentials are renewed as they expire. Safe for several threads."""
 
-    def __init__(self, access: Access, *, environ: Mapping[str, str], now: Callable[[], datetime]) -> None:
+    def __init__(self, access: ClusterAccess, *, environ: Mapping[str, str], now: Callable[[], datetime]) -> None:
         self._access = access
         self._environ = environ
         self._now = now
@@ -133,7 +133,7 @@ class KubernetesExchange:
             self._response.shutdown()
 
 
-def _api_client(access: Access, credential: Credential, environ: Mapping[str, str]) -> ApiClient:
+def _api_client(access: ClusterAccess, credential: Credential, environ: Mapping[str, str]) -> ApiClient:
     settings = Configuration()
     settings.retries = False  # urllib3 would repeat refused connections at once, and follow redirects
     settings.keep_alive = True
@@ -154,7 +154,7 @@ def _api_client(access: Access, credential: Credential, environ: Mapping[str, st
     return api
 
 
-def _check_certificates(access: Access, settings: Configuration) -> None:
+def _check_certificates(access: ClusterAccess, settings: Configuration) -> None:
     """Raises `Problems` for a file of the kubeconfig, Unauthorized for what a plugin gave."""
     found = certificate_fault(settings.ssl_ca_cert, settings.cert_file, settings.key_file)
     if found is None:
@@ -171,7 +171,7 @@ def _check_certificates(access: Access, settings: Configuration) -> None:
     )
 
 
-def _kubeconfig(access: Access, credential: Credential) -> dict[str, Any]:
+def _kubeconfig(access: ClusterAccess, credential: Credential) -> dict[str, Any]:
     return {
         "current-context": "it",
         "contexts": [{"name": "it", "context": {"cluster": "it", "user": "it"}}],

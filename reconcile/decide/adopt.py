@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from reconcile.borrow.loan import Loan, Original
+from reconcile.decide.builder import DecisionBuilder
 from reconcile.decide.captures import is_asked_again, read_captures
-from reconcile.decide.draft import Draft
-from reconcile.decide.giving import loan_step
+from reconcile.decide.returns import loan_step
 from reconcile.decide.writing import evident, remember
-from reconcile.probes.look import Unseen
+from reconcile.probes.look import ReadFailure
 from reconcile.status.plan import FAILED, PlanStatus, key_of
 from reconcile.status.record import StepRecord, StepState
 from reconcile.status.times import time_text
@@ -26,9 +26,9 @@ _ADOPTED = "done before this manager took over"
 _FAILED = "failed before this manager took over"
 
 
-def adopt(draft: Draft) -> None:
+def adopt(builder: DecisionBuilder) -> None:
     """Records in the draft what was done already; nothing where there are records, or where nothing has begun."""
-    status, phases = draft.status, draft.world.rendered.phases
+    status, phases = builder.status, builder.observation.rendered.phases
     if not status.phase or status.records or status.done or status.skipped:
         return
     reached = _reached(status, phases)
@@ -36,33 +36,35 @@ def adopt(draft: Draft) -> None:
     if place is None:
         return
     long_done = [item for earlier in phases[:place] for item in earlier.steps if _counts(item)]
-    now_done, under_way = _of_phase(draft, phases[place], reached)
+    now_done, under_way = _of_phase(builder, phases[place], reached)
     for item in (item for item in phases[place].steps if _has_failed(status, item)):
         said = status.node_states[str(item.step.node)].get("message") or _FAILED
-        draft.record(key_of(item), StepRecord(state=StepState.FAILED, started=draft.now, ended=draft.now, message=said))
+        builder.record(
+            key_of(item), StepRecord(state=StepState.FAILED, started=builder.now, ended=builder.now, message=said)
+        )
     for item in (*(item for item in long_done if item.undo or _is_maintained(item)), *now_done):
-        draft.record(key_of(item), _done(draft, item))
-    taken = time_text(draft.now)
+        builder.record(key_of(item), _done(builder, item))
+    taken = time_text(builder.now)
     loans = [loan for item in (*long_done, *now_done) for loan in _inherited(item, taken, done=True)]
     if status.phase == reached:
         for item in under_way:
-            _go_on_with(draft, item)
+            _go_on_with(builder, item)
         loans += [loan for item in under_way for loan in _inherited(item, taken)]
     known = [(loan.ref, loan.original.path) for loan in status.loans]  # recorded when a phase was applied by hand
     new = [loan for loan in loans if (loan.ref, loan.original.path) not in known]
-    draft.status = draft.status.with_loans((*status.loans, *new))
-    _take_over_preparations(draft, phases[place + 1 : place + 2])
+    builder.status = builder.status.with_loans((*status.loans, *new))
+    _take_over_preparations(builder, phases[place + 1 : place + 2])
 
 
-def _take_over_preparations(draft: Draft, upcoming: Sequence[RenderedPhase]) -> None:
+def _take_over_preparations(builder: DecisionBuilder, upcoming: Sequence[RenderedPhase]) -> None:
     """What was borrowed before the next phase was entered: the other manager records that afterwards."""
     for item in (item for phase in upcoming for item in phase.steps if item.step.position is Position.ENTER):
         for manifest in item.manifests:
             if not isinstance(manifest.spec, Borrowed):
                 continue
-            live = draft.world.look.get(manifest.ref)
-            if live is not None and not isinstance(live, Unseen):
-                remember(draft, item, manifest, evident(draft, manifest, manifest.spec, live))
+            live = builder.observation.look.get(manifest.ref)
+            if live is not None and not isinstance(live, ReadFailure):
+                remember(builder, item, manifest, evident(builder, manifest, manifest.spec, live))
 
 
 def _reached(status: PlanStatus, phases: Sequence[RenderedPhase]) -> str:
@@ -74,19 +76,19 @@ def _reached(status: PlanStatus, phases: Sequence[RenderedPhase]) -> str:
     return next((value for value in reversed(history) if value in known), "") if status.phase == FAILED else ""
 
 
-def _done(draft: Draft, item: RenderedStep) -> StepRecord:
+def _done(builder: DecisionBuilder, item: RenderedStep) -> StepRecord:
     """What it has captured still counts for the steps behind it."""
-    read = read_captures(draft, item, done=True) if item.step.node else {}
+    read = read_captures(builder, item, done=True) if item.step.node else {}
     captured = read if isinstance(read, dict) else {}
-    now = draft.now
+    now = builder.now
     return StepRecord(state=StepState.COMPLETED, started=now, ended=now, message=_ADOPTED, captured=captured)
 
 
-def _go_on_with(draft: Draft, item: RenderedStep) -> None:
+def _go_on_with(builder: DecisionBuilder, item: RenderedStep) -> None:
     """It has begun, and is not held any more; what cannot be read now is read when it begins by itself."""
-    read = read_captures(draft, item, done=False)
+    read = read_captures(builder, item, done=False)
     if isinstance(read, dict):
-        draft.record(key_of(item), StepRecord(state=StepState.STARTED, started=draft.now, captured=read))
+        builder.record(key_of(item), StepRecord(state=StepState.STARTED, started=builder.now, captured=read))
 
 
 def _is_maintained(item: RenderedStep) -> bool:
@@ -118,19 +120,21 @@ def _counts(item: RenderedStep) -> bool:
     return item.skipped is None and not item.pending
 
 
-def _of_phase(draft: Draft, phase: RenderedPhase, reached: str) -> tuple[list[RenderedStep], list[RenderedStep]]:
+def _of_phase(
+    builder: DecisionBuilder, phase: RenderedPhase, reached: str
+) -> tuple[list[RenderedStep], list[RenderedStep]]:
     """The steps of the current phase that are done, and those under way."""
     by_node: dict[str, list[RenderedStep]] = {}
     for item in phase.steps:
         if item.step.node and item.step.position is Position.DURING:
             by_node.setdefault(item.step.node, []).append(item)
-    nodes = [_on_node(draft, node, steps) for node, steps in by_node.items()]
+    nodes = [_on_node(builder, node, steps) for node, steps in by_node.items()]
     done = {key_of(item) for found, _ in nodes for item in found}
     under_way = [item for _, found in nodes for item in found]
     begun = bool(done or under_way)
     counted = [item for item in phase.steps if _counts(item)]
     now_done = [
-        item for item in counted if key_of(item) in done or _was_done(draft.status, phase, item, reached, begun)
+        item for item in counted if key_of(item) in done or _was_done(builder.status, phase, item, reached, begun)
     ]
     over = {key_of(item) for item in now_done}
     return now_done, [item for item in under_way if key_of(item) not in over]
@@ -150,29 +154,29 @@ def _was_done(
 
 
 def _on_node(
-    draft: Draft, node: str, steps: Sequence[RenderedStep]
+    builder: DecisionBuilder, node: str, steps: Sequence[RenderedStep]
 ) -> tuple[Sequence[RenderedStep], Sequence[RenderedStep]]:
     """The node's steps that are done, and the one under way.
 
     Done are those up to the one that completes with the node's state, with the answers right behind that but those that
     are still owed; or those before the one that the state says is active.
     """
-    state = _state(draft.status, node)
+    state = _state(builder.status, node)
     for place, item in enumerate(steps):
-        if _has_failed(draft.status, item):
+        if _has_failed(builder.status, item):
             return steps[:place], ()
     for place in reversed(range(len(steps))):
         states = steps[place].step.node_states
         if state is None or states is None or not _counts(steps[place]):
             continue
         if states.completed == state:
-            return steps[: _behind_answers(draft, steps, place + 1)], ()
+            return steps[: _behind_answers(builder, steps, place + 1)], ()
         if states.active == state:
             return steps[:place], steps[place : place + 1]
     return (), ()
 
 
-def _behind_answers(draft: Draft, steps: Sequence[RenderedStep], place: int) -> int:
-    while place < len(steps) and steps[place].step.repeat and not is_asked_again(draft, steps[place]):
+def _behind_answers(builder: DecisionBuilder, steps: Sequence[RenderedStep], place: int) -> int:
+    while place < len(steps) and steps[place].step.repeat and not is_asked_again(builder, steps[place]):
         place += 1
     return place

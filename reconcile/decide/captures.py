@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from reconcile.decide.draft import Draft
+from reconcile.decide.builder import DecisionBuilder
 from reconcile.probes.evaluate import evaluate
-from reconcile.probes.look import Scope, Unseen
+from reconcile.probes.look import ReadFailure, Scope
 from reconcile.status.plan import key_of
 from reconcile.status.record import StepRecord
 from renderer.context.nodes import unknown_plan
@@ -21,22 +21,22 @@ NO_MACHINE = "no Machine of fleet-local refers to node"
 """How a wait begins where Rancher cannot ask for a node."""
 
 
-def read_captures(draft: Draft, item: RenderedStep, *, done: bool = False) -> dict[str, Any] | str:
+def read_captures(builder: DecisionBuilder, item: RenderedStep, *, done: bool = False) -> dict[str, Any] | str:
     """What the step captures as it begins, or why that cannot be read. Where another manager has begun it, and it is
     `done` or its work is, what is there now need not be what was there then."""
     found: dict[str, Any] = {}
     for capture in item.step.captures:
-        if capture.inherits is not None and (done or _has_done_its_work(draft, item)):
+        if capture.inherits is not None and (done or _has_done_its_work(builder, item)):
             found[capture.name] = capture.inherits.value
             continue
-        value = _captured(draft, item, capture)
-        if isinstance(value, Unseen):
+        value = _captured(builder, item, capture)
+        if isinstance(value, ReadFailure):
             return f"{capture.name} cannot be read: {value.why}"
         found[capture.name] = value
     return found
 
 
-def unaddressed(item: RenderedStep) -> str | None:
+def missing_object(item: RenderedStep) -> str | None:
     """Why nobody can ask for the step: its node has no machine-plan Secret in which Rancher could. None where it is
     not so."""
     target, node = item.step.trigger.probe.target if item.step.trigger else None, item.step.node
@@ -45,21 +45,21 @@ def unaddressed(item: RenderedStep) -> str | None:
     return None
 
 
-def is_asked_again(draft: Draft, item: RenderedStep) -> bool:
+def is_asked_again(builder: DecisionBuilder, item: RenderedStep) -> bool:
     """Whether a step that repeats is asked for once more, with another value than it has answered."""
     step = item.step
     if not step.repeat or step.trigger is None or item.skipped is not None or item.pending:
         return False
-    return evaluate(step.trigger.probe, draft.world.look, scope_of(draft, item)).passed
+    return evaluate(step.trigger.probe, builder.observation.look, scope_of(builder, item)).passed
 
 
-def scope_of(draft: Draft, item: RenderedStep, captured: Mapping[str, Any] | None = None) -> Scope:
+def scope_of(builder: DecisionBuilder, item: RenderedStep, captured: Mapping[str, Any] | None = None) -> Scope:
     """Within what the step's probes are evaluated; `captured` goes before what the status knows."""
-    known = draft.status.captured(item.phase, item.step.node)
+    known = builder.status.captured(item.phase, item.step.node)
     return Scope(
-        kinds=draft.world.kinds,
-        now=draft.now,
-        manifests=refs_by_template(item, draft.status.record(key_of(item))),
+        kinds=builder.observation.kinds,
+        now=builder.now,
+        manifests=refs_by_template(item, builder.status.record(key_of(item))),
         captured={**known, **(captured or {})},
     )
 
@@ -86,21 +86,21 @@ def _by_kind(ref: Ref) -> tuple[str, str, str, str]:
     return ref.api_version, ref.kind, ref.namespace, ref.name
 
 
-def _has_done_its_work(draft: Draft, item: RenderedStep) -> bool:
-    scope, look = scope_of(draft, item), draft.world.look
+def _has_done_its_work(builder: DecisionBuilder, item: RenderedStep) -> bool:
+    scope, look = scope_of(builder, item), builder.observation.look
     return bool(item.step.gates) and all(evaluate(gate.probe, look, scope).passed for gate in item.step.gates)
 
 
-def _captured(draft: Draft, item: RenderedStep, capture: Capture) -> Any:
+def _captured(builder: DecisionBuilder, item: RenderedStep, capture: Capture) -> Any:
     ref = _ref_of(item, capture)
-    body = draft.world.look.get(ref)
-    if isinstance(body, Unseen):
+    body = builder.observation.look.get(ref)
+    if isinstance(body, ReadFailure):
         return body
     value = ABSENT if body is None else look_up(body, capture.path)
     if value is ABSENT or value is None:
         value = capture.default
     if value is None:
-        return Unseen(why=f"{ref} does not have it")
+        return ReadFailure(why=f"{ref} does not have it")
     return value + capture.add if isinstance(value, int) and not isinstance(value, bool) else value
 
 

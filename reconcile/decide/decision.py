@@ -32,7 +32,7 @@ class Borrow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GiveBack:
+class Return:
     """Put originals back, then take our claim off the object. `settled` are the loans that are over then."""
 
     ref: Ref
@@ -63,7 +63,7 @@ class SetFinalizer:
     present: bool
 
 
-Action = Apply | Borrow | GiveBack | Remove | RemoveTrace | SetFinalizer
+Action = Apply | Borrow | Return | Remove | RemoveTrace | SetFinalizer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from reconcile.decide.builder import LONG_TO_READ, DecisionBuilder
 from reconcile.decide.decision import Remove, RemoveTrace, SetFinalizer, Wait
-from reconcile.decide.draft import LONG_TO_READ, Draft
-from reconcile.decide.giving import give_back, give_orphans_back, orphaned, release
 from reconcile.decide.made_for_nodes import groups_of_nodes, node_of
 from reconcile.decide.phase import all_steps
+from reconcile.decide.returns import give_orphans_back, orphaned, release, return_fields
 from reconcile.decide.step import Progress, advance
 from reconcile.objects import PLAN_LABEL, deletion_timestamp
-from reconcile.probes.look import Group, Unseen
+from reconcile.probes.look import Group, ReadFailure
 from reconcile.status.plan import PlanStatus, key_of
 from reconcile.status.record import StepRecord, StepState
 from renderer.model.path import ABSENT, look_up, path_name
@@ -26,108 +26,108 @@ from renderer.model.rendered import RenderedStep
 FINALIZER = "management.harvesterhci.io/upgradeplan-cleanup"
 
 
-def end(draft: Draft, occasion: Occasion) -> bool:
+def end(builder: DecisionBuilder, occasion: Occasion) -> bool:
     """Decides the next writes of an ending. Returns whether nothing is left to do."""
-    steps = list(all_steps(draft.world.rendered.phases))
-    if not _undo(draft, steps, occasion):
+    steps = list(all_steps(builder.observation.rendered.phases))
+    if not _undo(builder, steps, occasion):
         return False
-    settled = [give_back(draft, item, occasion) for item in reversed(steps)]
-    settled.append(give_orphans_back(draft, orphaned(draft, steps), occasion))
+    settled = [return_fields(builder, item, occasion) for item in reversed(steps)]
+    settled.append(give_orphans_back(builder, orphaned(builder, steps), occasion))
     if occasion is Occasion.FAILURE:
         return all(settled)
-    released = all(settled) and release(draft, steps)
-    left = [*_remove(draft, steps, occasion), *_remove_traces(draft, steps)]
+    released = all(settled) and release(builder, steps)
+    left = [*_remove(builder, steps, occasion), *_remove_traces(builder, steps)]
     if occasion is Occasion.ABORT and released:
-        left = [text for text in left if not _is_let_go(draft, text)]
+        left = [text for text in left if not _is_let_go(builder, text)]
     return released and not left
 
 
-def _is_let_go(draft: Draft, text: str) -> bool:
+def _is_let_go(builder: DecisionBuilder, text: str) -> bool:
     """A plan that is being deleted is not kept for ever by one object: what the plan owns is collected after it."""
-    if draft.world.attended(max(draft.since, draft.status.last_end() or draft.since)) <= LONG_TO_READ:
+    if builder.observation.attended(max(builder.since, builder.status.last_end() or builder.since)) <= LONG_TO_READ:
         return False
-    draft.event("Warning", "CleanupGivenUp", f"left behind: {text}")
+    builder.event("Warning", "CleanupGivenUp", f"left behind: {text}")
     return True
 
 
-def set_finalizer(draft: Draft, *, present: bool) -> None:
+def set_finalizer(builder: DecisionBuilder, *, present: bool) -> None:
     """Decides to add or remove our finalizer, unless it is as wanted."""
-    there = FINALIZER in (look_up(draft.world.plan, ("metadata", "finalizers")) or ())
+    there = FINALIZER in (look_up(builder.observation.plan, ("metadata", "finalizers")) or ())
     if there is not present:
-        draft.actions.append(SetFinalizer(present=present))
+        builder.actions.append(SetFinalizer(present=present))
 
 
-def _undo(draft: Draft, steps: list[RenderedStep], occasion: Occasion) -> bool:
+def _undo(builder: DecisionBuilder, steps: list[RenderedStep], occasion: Occasion) -> bool:
     done = True
     for item in steps:
         if item.undo is None:
-            _say_what_is_not_undone(draft, item)
+            _say_what_is_not_undone(builder, item)
             continue
-        if not draft.status.has_completed(key_of(item)):
+        if not builder.status.has_completed(key_of(item)):
             continue
-        waits = len(draft.waits)
-        progress = advance(draft, item.undo)
-        if progress is Progress.BUSY and not _is_given_up(draft, draft.waits[waits:], item.undo, occasion):
+        waits = len(builder.waits)
+        progress = advance(builder, item.undo)
+        if progress is Progress.BUSY and not _is_given_up(builder, builder.waits[waits:], item.undo, occasion):
             done = False
     return done
 
 
-def _say_what_is_not_undone(draft: Draft, item: RenderedStep) -> None:
+def _say_what_is_not_undone(builder: DecisionBuilder, item: RenderedStep) -> None:
     """The plan cannot be rendered any more, and so nobody knows how its step is taken back."""
     undo = item.step.undo
-    if undo is None or not draft.status.has_completed(key_of(item)):
+    if undo is None or not builder.status.has_completed(key_of(item)):
         return
     key = (item.phase, undo.name, item.step.node)
-    if draft.status.has_begun(key):
+    if builder.status.has_begun(key):
         return
     message = f"{item.phase}/{undo.name} is left undone: the plan cannot be rendered any more"
-    draft.event("Warning", "UndoGivenUp", message)
-    skipped = StepRecord(state=StepState.SKIPPED, started=draft.now, ended=draft.now, message=message)
-    draft.record(key, skipped)
+    builder.event("Warning", "UndoGivenUp", message)
+    skipped = StepRecord(state=StepState.SKIPPED, started=builder.now, ended=builder.now, message=message)
+    builder.record(key, skipped)
 
 
-def _is_given_up(draft: Draft, waits: list[Wait], item: RenderedStep, occasion: Occasion) -> bool:
+def _is_given_up(builder: DecisionBuilder, waits: list[Wait], item: RenderedStep, occasion: Occasion) -> bool:
     """A plan that has failed, or is being deleted, is not held for ever by something that takes too long."""
     if occasion is Occasion.SUCCESS or not waits or not all(wait.slow for wait in waits):
         return False
     message = f"{item.id} is left undone: {waits[0].text}"
-    draft.event("Warning", "UndoGivenUp", message)
-    record = draft.status.record(key_of(item)) or StepRecord(state=StepState.STARTED, started=draft.now)
-    draft.record(key_of(item), record.ending(StepState.SKIPPED, draft.now, message))
+    builder.event("Warning", "UndoGivenUp", message)
+    record = builder.status.record(key_of(item)) or StepRecord(state=StepState.STARTED, started=builder.now)
+    builder.record(key_of(item), record.ending(StepState.SKIPPED, builder.now, message))
     return True
 
 
-def _remove(draft: Draft, steps: list[RenderedStep], occasion: Occasion) -> Iterator[str]:
+def _remove(builder: DecisionBuilder, steps: list[RenderedStep], occasion: Occasion) -> Iterator[str]:
     """Deletes what is ours; answers what is still there."""
-    live = {ref: draft.world.look.get(ref) for ref in owned_refs(draft.status, steps, occasion)}
+    live = {ref: builder.observation.look.get(ref) for ref in owned_refs(builder.status, steps, occasion)}
     for group in groups_of_nodes(steps, occasion):
-        found = draft.world.look.list(group)
-        if isinstance(found, Unseen):
-            yield _left(draft, f"{group.kind} objects made for nodes cannot be looked for: {found.why}")
+        found = builder.observation.look.list(group)
+        if isinstance(found, ReadFailure):
+            yield _left(builder, f"{group.kind} objects made for nodes cannot be looked for: {found.why}")
         else:
             live |= {ref_of(body): body for body in found if node_of(body)}
     for ref, body in live.items():
-        yield from _remove_one(draft, ref, body)
+        yield from _remove_one(builder, ref, body)
 
 
-def _remove_one(draft: Draft, ref: Ref, live: Body | Unseen | None) -> Iterator[str]:
-    if isinstance(live, Unseen):
-        yield _left(draft, f"{ref} cannot be looked for: {live.why}", ref)
-    elif live is not None and _is_ours(draft, live):
+def _remove_one(builder: DecisionBuilder, ref: Ref, live: Body | ReadFailure | None) -> Iterator[str]:
+    if isinstance(live, ReadFailure):
+        yield _left(builder, f"{ref} cannot be looked for: {live.why}", ref)
+    elif live is not None and _is_ours(builder, live):
         if deletion_timestamp(live):
-            yield _left(draft, _deletion_words(ref, live), ref)
+            yield _left(builder, _describe_deletion(ref, live), ref)
         else:
-            draft.actions.append(Remove(ref=ref, uid=str(live["metadata"]["uid"])))
+            builder.actions.append(Remove(ref=ref, uid=str(live["metadata"]["uid"])))
             yield f"{ref} cannot be deleted"
 
 
-def _deletion_words(ref: Ref, live: Body) -> str:
+def _describe_deletion(ref: Ref, live: Body) -> str:
     finalizers = ", ".join(look_up(live, ("metadata", "finalizers")) or ())
     return f"{ref} is being deleted" + (f", kept by {finalizers}" if finalizers else "")
 
 
-def _left(draft: Draft, text: str, *refs: Ref) -> str:
-    draft.wait(text, limit=LONG_TO_READ, refs=refs)
+def _left(builder: DecisionBuilder, text: str, *refs: Ref) -> str:
+    builder.wait(text, limit=LONG_TO_READ, refs=refs)
     return text
 
 
@@ -142,17 +142,17 @@ def owned_refs(status: PlanStatus, steps: list[RenderedStep], occasion: Occasion
             yield from (made.ref for made in record.objects if made.ref not in staying)
 
 
-def _is_ours(draft: Draft, live: Body) -> bool:
-    return bool(look_up(live, ("metadata", "labels", PLAN_LABEL)) == draft.world.rendered.plan)
+def _is_ours(builder: DecisionBuilder, live: Body) -> bool:
+    return bool(look_up(live, ("metadata", "labels", PLAN_LABEL)) == builder.observation.rendered.plan)
 
 
-def _remove_traces(draft: Draft, steps: list[RenderedStep]) -> Iterator[str]:
+def _remove_traces(builder: DecisionBuilder, steps: list[RenderedStep]) -> Iterator[str]:
     for trace in dict.fromkeys(trace for item in steps if item.skipped is None for trace in item.step.traces):
-        found = draft.world.look.list(Group(api_version=trace.api_version, kind=trace.kind))
-        if isinstance(found, Unseen):
+        found = builder.observation.look.list(Group(api_version=trace.api_version, kind=trace.kind))
+        if isinstance(found, ReadFailure):
             text = f"{trace.kind} objects cannot be searched for {path_name(trace.path)}: {found.why}"
-            yield _left(draft, text)
+            yield _left(builder, text)
             continue
         bearers = [ref_of(body) for body in found if look_up(body, trace.path) is not ABSENT]
-        draft.actions += [RemoveTrace(ref=ref, path=trace.path) for ref in bearers]
+        builder.actions += [RemoveTrace(ref=ref, path=trace.path) for ref in bearers]
         yield from (f"{ref} has {path_name(trace.path)}" for ref in bearers)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from reconcile.decide.builder import DecisionBuilder
 from reconcile.decide.captures import scope_of
 from reconcile.decide.decision import Remove
-from reconcile.decide.draft import Draft
 from reconcile.decide.made_for_nodes import groups_of_nodes, node_of
 from reconcile.decide.step import Progress
 from reconcile.objects import deletion_timestamp
 from reconcile.probes.evaluate import evaluate
-from reconcile.probes.look import Unseen
+from reconcile.probes.look import ReadFailure
 from reconcile.status.plan import key_of
 from reconcile.status.times import time_of
 from renderer.model.path import look_up
@@ -24,7 +24,7 @@ from renderer.names import label_value
 _REASON = "JoinedUpgraded"
 
 
-def welcome(draft: Draft, steps: Sequence[RenderedStep]) -> Progress | None:
+def welcome(builder: DecisionBuilder, steps: Sequence[RenderedStep]) -> Progress | None:
     """What there is to do about a node that joined since the phase began before it goes through its steps; None where
     it goes through them, or was there before.
 
@@ -34,52 +34,56 @@ def welcome(draft: Draft, steps: Sequence[RenderedStep]) -> Progress | None:
     item = next((item for item in steps if item.step.joins is not None and item.skipped is None), None)
     if item is None or (joins := item.step.joins) is None:
         return None
-    joined = _joined(draft, joins)
-    if joined is None or joined <= draft.since:
+    joined = _joined(builder, joins)
+    if joined is None or joined <= builder.since:
         return None
-    if _makes_room(draft, item, steps, joined):
+    if _makes_room(builder, item, steps, joined):
         return Progress.BUSY
-    return Progress.DONE if _has_nothing_to_do(draft, item, joins, steps) else None
+    return Progress.DONE if _has_nothing_to_do(builder, item, joins, steps) else None
 
 
-def _makes_room(draft: Draft, item: RenderedStep, steps: Sequence[RenderedStep], joined: datetime) -> bool:
+def _makes_room(builder: DecisionBuilder, item: RenderedStep, steps: Sequence[RenderedStep], joined: datetime) -> bool:
     """Whether something has to go first."""
     phase, node = item.phase, str(item.step.node)
-    began = draft.status.began(phase, node)
+    began = builder.status.began(phase, node)
     if began is not None and began < joined:
-        draft.event("Normal", "NodeReplaced", f"Node {node} is another machine than the one that was worked on before")
-        draft.status = draft.status.without_node(phase, node)
-    old = [body for body in _made_for(draft, steps, node) if _made(body) < joined]
+        builder.event(
+            "Normal", "NodeReplaced", f"Node {node} is another machine than the one that was worked on before"
+        )
+        builder.status = builder.status.without_node(phase, node)
+    old = [body for body in _made_for(builder, steps, node) if _made(body) < joined]
     for body in old:
         ref = ref_of(body)
-        draft.wait(f"{ref} was made for another machine and has to go first", node=node, refs=(ref,))
+        builder.wait(f"{ref} was made for another machine and has to go first", node=node, refs=(ref,))
         if not deletion_timestamp(body):
-            draft.actions.append(Remove(ref=ref, uid=str(body["metadata"]["uid"])))
+            builder.actions.append(Remove(ref=ref, uid=str(body["metadata"]["uid"])))
     return bool(old)
 
 
-def _has_nothing_to_do(draft: Draft, item: RenderedStep, joins: Joins, steps: Sequence[RenderedStep]) -> bool:
-    if (trigger := item.step.trigger) is None or any(draft.status.has_begun(key_of(other)) for other in steps):
+def _has_nothing_to_do(
+    builder: DecisionBuilder, item: RenderedStep, joins: Joins, steps: Sequence[RenderedStep]
+) -> bool:
+    if (trigger := item.step.trigger) is None or any(builder.status.has_begun(key_of(other)) for other in steps):
         return False
-    scope, node = scope_of(draft, item), str(item.step.node)
-    done, asked = (evaluate(probe, draft.world.look, scope).passed for probe in (joins.done, trigger.probe))
+    scope, node = scope_of(builder, item), str(item.step.node)
+    done, asked = (evaluate(probe, builder.observation.look, scope).passed for probe in (joins.done, trigger.probe))
     if asked or not done:
         return False
-    if (entry := draft.status.node_states.get(node)) is not None:
-        draft.status = draft.status.with_node(node, entry["state"], _REASON, joins.because)
+    if (entry := builder.status.node_states.get(node)) is not None:
+        builder.status = builder.status.with_node(node, entry["state"], _REASON, joins.because)
     return True
 
 
-def _joined(draft: Draft, joins: Joins) -> datetime | None:
+def _joined(builder: DecisionBuilder, joins: Joins) -> datetime | None:
     """When the first of the objects was made that a node is known by; None if one is not there."""
-    found = [draft.world.look.get(ref) for ref in joins.by]
-    bodies = [body for body in found if body is not None and not isinstance(body, Unseen)]
+    found = [builder.observation.look.get(ref) for ref in joins.by]
+    bodies = [body for body in found if body is not None and not isinstance(body, ReadFailure)]
     return min(map(_made, bodies)) if len(bodies) == len(found) else None
 
 
-def _made_for(draft: Draft, steps: Sequence[RenderedStep], node: str) -> list[Body]:
-    groups, name = [draft.world.look.list(group) for group in groups_of_nodes(steps)], label_value(node)
-    return [body for found in groups if not isinstance(found, Unseen) for body in found if node_of(body) == name]
+def _made_for(builder: DecisionBuilder, steps: Sequence[RenderedStep], node: str) -> list[Body]:
+    groups, name = [builder.observation.look.list(group) for group in groups_of_nodes(steps)], label_value(node)
+    return [body for found in groups if not isinstance(found, ReadFailure) for body in found if node_of(body) == name]
 
 
 def _made(body: Body) -> datetime:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reconcile.decide.draft import Draft
+from reconcile.decide.builder import DecisionBuilder
 from reconcile.probes.evaluate import group_of
-from reconcile.probes.look import Unseen
+from reconcile.probes.look import ReadFailure
 from renderer.model.path import look_up
 from renderer.model.probe import EveryTarget
 from renderer.model.ref import Body
@@ -21,30 +21,30 @@ def job_group(item: RenderedStep) -> EveryTarget | None:
     return EveryTarget(api_version="batch/v1", kind="Job", namespace=told.namespace, labels=told.labels)
 
 
-def note_jobs(draft: Draft, item: RenderedStep) -> None:
+def note_jobs(builder: DecisionBuilder, item: RenderedStep) -> None:
     """Puts each node where its Job is."""
     if (told := item.step.job_states) is None:
         return
-    for job in _jobs_of(draft, item):
+    for job in _jobs_of(builder, item):
         node = ((job.get("metadata") or {}).get("labels") or {}).get(told.node_label)
         state = getattr(told.states, _word(job))
         if node and state:
-            draft.status = draft.status.with_node(str(node), state, *_failure(job))
+            builder.status = builder.status.with_node(str(node), state, *_failure(job))
 
 
-def jobs_are_done(draft: Draft, item: RenderedStep) -> None:
+def jobs_are_done(builder: DecisionBuilder, item: RenderedStep) -> None:
     """The object that they were made for has ended well. Their own end may be seen later: two watches bring them."""
     if (told := item.step.job_states) is None:
         return
-    for node, entry in draft.status.node_states.items():
+    for node, entry in builder.status.node_states.items():
         if entry.get("state") == told.states.active and told.states.completed:
-            draft.status = draft.status.with_node(node, told.states.completed)
+            builder.status = builder.status.with_node(node, told.states.completed)
 
 
-def _jobs_of(draft: Draft, item: RenderedStep) -> Iterator[Body]:
+def _jobs_of(builder: DecisionBuilder, item: RenderedStep) -> Iterator[Body]:
     target = job_group(item)
-    found = draft.world.look.list(group_of(target)) if target else ()
-    if not isinstance(found, Unseen):
+    found = builder.observation.look.list(group_of(target)) if target else ()
+    if not isinstance(found, ReadFailure):
         yield from found
 
 

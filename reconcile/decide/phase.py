@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
+from reconcile.decide.builder import DecisionBuilder
 from reconcile.decide.captures import scope_of
-from reconcile.decide.draft import Draft
 from reconcile.decide.joiners import welcome
-from reconcile.decide.step import Admit, Kept, Progress, advance, free
-from reconcile.decide.words import unknown_words
+from reconcile.decide.reasons import describe_pending
+from reconcile.decide.step import AdmissionCheck, NotAdmitted, Progress, advance, always_admit
 from reconcile.probes.evaluate import evaluate
 from reconcile.probes.look import Scope
 from reconcile.status.plan import key_of
@@ -23,127 +23,129 @@ from renderer.model.ref import Ref
 from renderer.model.rendered import RenderedPhase, RenderedStep
 
 
-def run(draft: Draft, phase: RenderedPhase, position: Position) -> Progress:
+def run(builder: DecisionBuilder, phase: RenderedPhase, position: Position) -> Progress:
     """Takes the steps of one position as far as they go. A phase that is skipped has nothing to do."""
     if phase.skipped is not None:
-        draft.status = draft.status.with_skipped(phase.phase.name, phase.skipped)
-    if phase.phase.name in draft.status.skipped:
+        builder.status = builder.status.with_skipped(phase.phase.name, phase.skipped)
+    if phase.phase.name in builder.status.skipped:
         return Progress.DONE
     if phase.pending:
-        draft.wait(unknown_words(phase.pending), step=phase.phase.name)
+        builder.wait(describe_pending(phase.pending), step=phase.phase.name)
         return Progress.BUSY
-    _seed_late(draft, phase)
+    _seed_late(builder, phase)
     steps = [item for item in phase.steps if item.step.position is position]
     for fans_out, stretch in groupby(steps, key=lambda item: item.step.node is not None):
         items = list(stretch)
-        progress = _nodes(draft, phase, items) if fans_out else _in_order(draft, items)
-        if progress is not Progress.DONE or phase.phase.name in draft.status.skipped:
+        progress = _nodes(builder, phase, items) if fans_out else _in_order(builder, items)
+        if progress is not Progress.DONE or phase.phase.name in builder.status.skipped:
             return progress
     return Progress.DONE
 
 
-def _seed_late(draft: Draft, phase: RenderedPhase) -> None:
+def _seed_late(builder: DecisionBuilder, phase: RenderedPhase) -> None:
     """A node that has joined since then starts where the others did."""
     for item in phase.steps:
-        if item.step.seed and draft.status.has_completed(key_of(item)):
-            for node in (name for name in draft.nodes if not draft.status.node_states.get(name)):
-                draft.status = draft.status.reset_node(node, item.step.seed.state)
+        if item.step.seed and builder.status.has_completed(key_of(item)):
+            for node in (name for name in builder.nodes if not builder.status.node_states.get(name)):
+                builder.status = builder.status.reset_node(node, item.step.seed.state)
 
 
-def repeat(draft: Draft, phase: RenderedPhase) -> Progress:
+def repeat(builder: DecisionBuilder, phase: RenderedPhase) -> Progress:
     """Steps of a completed phase that are asked for anew: Rancher's last request may come late (AC-86)."""
-    steps = [item for item in phase.steps if item.step.repeat and draft.status.has_begun(key_of(item))]
-    reached = [advance(draft, item) for item in steps]
+    steps = [item for item in phase.steps if item.step.repeat and builder.status.has_begun(key_of(item))]
+    reached = [advance(builder, item) for item in steps]
     return Progress.BUSY if Progress.BUSY in reached else Progress.DONE
 
 
-def _in_order(draft: Draft, items: Iterable[RenderedStep]) -> Progress:
+def _in_order(builder: DecisionBuilder, items: Iterable[RenderedStep]) -> Progress:
     for item in items:
-        progress = advance(draft, item)
+        progress = advance(builder, item)
         if progress is not Progress.DONE:
             return progress
     return Progress.DONE
 
 
-def _nodes(draft: Draft, phase: RenderedPhase, items: Sequence[RenderedStep]) -> Progress:
+def _nodes(builder: DecisionBuilder, phase: RenderedPhase, items: Sequence[RenderedStep]) -> Progress:
     """Every node's steps. A failure on one node does not keep what runs on another from being watched."""
     by_node: dict[str, list[RenderedStep]] = {}
     for item in items:
         by_node.setdefault(str(item.step.node), []).append(item)
-    reached = [_node(draft, phase, steps, by_node) for steps in by_node.values()]
+    reached = [_node(builder, phase, steps, by_node) for steps in by_node.values()]
     if Progress.FAILED in reached:
         return Progress.FAILED
     return Progress.BUSY if Progress.BUSY in reached else Progress.DONE
 
 
 def _node(
-    draft: Draft, phase: RenderedPhase, steps: list[RenderedStep], by_node: dict[str, list[RenderedStep]]
+    builder: DecisionBuilder, phase: RenderedPhase, steps: list[RenderedStep], by_node: dict[str, list[RenderedStep]]
 ) -> Progress:
-    if (settled := welcome(draft, steps)) is not None:
+    if (settled := welcome(builder, steps)) is not None:
         return settled
     for item in steps:
-        progress = advance(draft, item, _admit(draft, phase, item, by_node))
+        progress = advance(builder, item, _admit(builder, phase, item, by_node))
         if progress is not Progress.DONE:
             return progress
     node = str(steps[0].step.node)
-    if any(draft.status.record(key_of(item)) for item in steps) and not _has_loans(draft, phase, node):
-        draft.status = draft.status.fold(phase.phase.name, node)
+    if any(builder.status.record(key_of(item)) for item in steps) and not _has_loans(builder, phase, node):
+        builder.status = builder.status.fold(phase.phase.name, node)
     return Progress.DONE
 
 
-def _has_loans(draft: Draft, phase: RenderedPhase, node: str) -> bool:
+def _has_loans(builder: DecisionBuilder, phase: RenderedPhase, node: str) -> bool:
     return any(
         loan.returned is None and loan.phase == phase.phase.name and loan.step.endswith(f"/{node}")
-        for loan in draft.status.loans
+        for loan in builder.status.loans
     )
 
 
-def _admit(draft: Draft, phase: RenderedPhase, item: RenderedStep, by_node: dict[str, list[RenderedStep]]) -> Admit:
+def _admit(
+    builder: DecisionBuilder, phase: RenderedPhase, item: RenderedStep, by_node: dict[str, list[RenderedStep]]
+) -> AdmissionCheck:
     lane = next((lane for lane in phase.phase.lanes if lane.name == item.step.lane), None)
     if lane is None:
-        return free
+        return always_admit
 
-    def admit() -> Kept | None:
-        inside = [node for node, steps in by_node.items() if _is_inside(draft, lane.name, steps)]
-        first = sorted(inside, key=lambda node: -_how_far(draft, by_node[node]))[: lane.at_most]
+    def admit() -> NotAdmitted | None:
+        inside = [node for node, steps in by_node.items() if _is_inside(builder, lane.name, steps)]
+        first = sorted(inside, key=lambda node: -_how_far(builder, by_node[node]))[: lane.at_most]
         if item.step.node not in first:
             if item.step.node in inside:  # another manager had let more of them in
-                return Kept(text=f"{lane.waiting}: {', '.join(first)}", patient=True)
+                return NotAdmitted(text=f"{lane.waiting}: {', '.join(first)}", patient=True)
             if len(inside) >= lane.at_most:
-                return Kept(text=f"{lane.waiting}: {', '.join(inside)}", patient=True, untimely=True)
-        return None if item.step.despite_others else _others_in_trouble(draft, lane, str(item.step.node))
+                return NotAdmitted(text=f"{lane.waiting}: {', '.join(inside)}", patient=True, out_of_turn=True)
+        return None if item.step.despite_others else _others_in_trouble(builder, lane, str(item.step.node))
 
     return admit
 
 
-def _how_far(draft: Draft, steps: list[RenderedStep]) -> int:
-    return sum(draft.status.has_begun(key_of(item)) for item in steps)
+def _how_far(builder: DecisionBuilder, steps: list[RenderedStep]) -> int:
+    return sum(builder.status.has_begun(key_of(item)) for item in steps)
 
 
-def _others_in_trouble(draft: Draft, lane: Lane, node: str) -> Kept | None:
+def _others_in_trouble(builder: DecisionBuilder, lane: Lane, node: str) -> NotAdmitted | None:
     """A node that is in trouble stops the next step of another one, before both are down."""
     if lane.others is None:
         return None
-    scope = Scope(kinds=draft.world.kinds, now=draft.now)
+    scope = Scope(kinds=builder.observation.kinds, now=builder.now)
     reasons: list[str] = []
-    for other in (name for name in draft.nodes if name != node):
+    for other in (name for name in builder.nodes if name != node):
         target = ObjectTarget(ref=Ref(api_version="v1", kind="Node", name=other))
-        verdict = evaluate(Probe(target=target, all=lane.others.all), draft.world.look, scope)
+        verdict = evaluate(Probe(target=target, all=lane.others.all), builder.observation.look, scope)
         reasons += [] if verdict.passed else [verdict.reason]
-    return Kept(text=f"{lane.others.waiting}: {'; '.join(reasons[:3])}", patient=False) if reasons else None
+    return NotAdmitted(text=f"{lane.others.waiting}: {'; '.join(reasons[:3])}", patient=False) if reasons else None
 
 
-def _is_inside(draft: Draft, lane: str, steps: list[RenderedStep]) -> bool:
+def _is_inside(builder: DecisionBuilder, lane: str, steps: list[RenderedStep]) -> bool:
     """Whether a node has begun a lane and not ended it, or something keeps its place there."""
     own = [item for item in steps if item.step.lane == lane and item.skipped is None]
-    if not any(draft.status.has_begun(key_of(item)) for item in own):
+    if not any(builder.status.has_begun(key_of(item)) for item in own):
         return False
-    return any(not draft.status.is_over(key_of(item)) or _keeps_lane(draft, item) for item in own)
+    return any(not builder.status.is_over(key_of(item)) or _keeps_lane(builder, item) for item in own)
 
 
-def _keeps_lane(draft: Draft, item: RenderedStep) -> bool:
+def _keeps_lane(builder: DecisionBuilder, item: RenderedStep) -> bool:
     probe = item.step.keeps_lane
-    return probe is not None and evaluate(probe, draft.world.look, scope_of(draft, item)).passed
+    return probe is not None and evaluate(probe, builder.observation.look, scope_of(builder, item)).passed
 
 
 def all_steps(phases: Iterable[RenderedPhase]) -> Iterator[RenderedStep]:

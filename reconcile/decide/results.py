@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from reconcile.borrow.loan import settle
-from reconcile.decide.decision import Action, Apply, Borrow, Decision, GiveBack
+from reconcile.decide.decision import Action, Apply, Borrow, Decision, Return
 from reconcile.decide.phase import all_steps
 from reconcile.decide.step import applied
 from reconcile.status.plan import PlanStatus, StepKey, key_of
@@ -17,7 +17,7 @@ from renderer.model.rendered import RenderedPlan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class ActionResult:
     """Whether one action was carried out; `problem` is why not."""
 
     action: Action
@@ -25,7 +25,7 @@ class Outcome:
 
 
 def recorded(
-    status: PlanStatus, decision: Decision, outcomes: Iterable[Outcome], rendered: RenderedPlan, now: datetime
+    status: PlanStatus, decision: Decision, outcomes: Iterable[ActionResult], rendered: RenderedPlan, now: datetime
 ) -> PlanStatus:
     """`status` is what was written before the actions of this decision."""
     done = [outcome.action for outcome in outcomes if outcome.problem is None]
@@ -47,7 +47,7 @@ def _with_applied(status: PlanStatus, decision: Decision, done: list[Action], re
 
 def _with_settled(status: PlanStatus, done: list[Action], now: datetime) -> PlanStatus:
     """Loans that are over; one of a node's own step is dropped, so that a thousand nodes fit."""
-    over = [loan for action in done if isinstance(action, GiveBack) for loan in action.settled]
+    over = [loan for action in done if isinstance(action, Return) for loan in action.settled]
     if not over:
         return status
     loans = settle(status.loans, over, time_text(now))

@@ -11,15 +11,15 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from reconcile.decide.captures import is_asked_again, read_captures, renamed, scope_of, unaddressed
-from reconcile.decide.draft import LONG, LONG_TO_READ, Draft
-from reconcile.decide.giving import give_back
+from reconcile.decide.builder import LONG, LONG_TO_READ, DecisionBuilder
+from reconcile.decide.captures import is_asked_again, missing_object, read_captures, renamed, scope_of
 from reconcile.decide.node_jobs import jobs_are_done, note_jobs
-from reconcile.decide.words import failure_words, own_words, unknown_words
+from reconcile.decide.reasons import describe_failure, describe_pending, explain_failure
+from reconcile.decide.returns import return_fields
 from reconcile.decide.writing import writes
 from reconcile.probes.evaluate import evaluate
 from reconcile.probes.gates import gate_verdict
-from reconcile.probes.verdict import Outcome, Verdict
+from reconcile.probes.verdict import ProbeResult, Verdict
 from reconcile.status.plan import key_of
 from reconcile.status.record import OwnedObject, StepRecord, StepState
 from renderer.model.phase import Occasion
@@ -30,16 +30,16 @@ _OUT_OF_TURN = "OutOfTurn"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
-    """Why a step may not begin now, though it could. `patient`: it is just not its turn; `untimely`: it was asked for
+class NotAdmitted:
+    """Why a step may not begin now, though it could. `patient`: it is just not its turn; `out_of_turn`: it was asked for
     out of turn."""
 
     text: str
     patient: bool
-    untimely: bool = False
+    out_of_turn: bool = False
 
 
-Admit = Callable[[], Kept | None]
+AdmissionCheck = Callable[[], NotAdmitted | None]
 """None where the step may begin."""
 
 
@@ -49,28 +49,28 @@ class Progress(StrEnum):
     FAILED = "failed"
 
 
-def free() -> Kept | None:
+def always_admit() -> NotAdmitted | None:
     """Nothing keeps the step from beginning."""
     return None
 
 
-def advance(draft: Draft, item: RenderedStep, admit: Admit = free) -> Progress:
+def advance(builder: DecisionBuilder, item: RenderedStep, admit: AdmissionCheck = always_admit) -> Progress:
     """Takes a step as far as it goes this round."""
-    return _Step(draft, item).advance(admit)
+    return _Step(builder, item).advance(admit)
 
 
 class _Step:
-    def __init__(self, draft: Draft, item: RenderedStep) -> None:
-        self.draft = draft
+    def __init__(self, builder: DecisionBuilder, item: RenderedStep) -> None:
+        self.builder = builder
         self.item = item
         self.step = item.step
         self.key = key_of(item)
 
-    def advance(self, admit: Admit) -> Progress:
-        record = self.draft.status.record(self.key)
-        if self.draft.status.is_over(self.key):
-            give_back(self.draft, self.item, Occasion.COMPLETED)
-            return self._begin(admit) if is_asked_again(self.draft, self.item) else Progress.DONE
+    def advance(self, admit: AdmissionCheck) -> Progress:
+        record = self.builder.status.record(self.key)
+        if self.builder.status.is_over(self.key):
+            return_fields(self.builder, self.item, Occasion.COMPLETED)
+            return self._begin(admit) if is_asked_again(self.builder, self.item) else Progress.DONE
         if record is None:
             return self._begin(admit)
         if record.failed:
@@ -79,91 +79,91 @@ class _Step:
 
     # ---------------------------------------------------------------------------------------------------- beginning
 
-    def _begin(self, admit: Admit) -> Progress:
+    def _begin(self, admit: AdmissionCheck) -> Progress:
         if self.item.skipped is not None:
             return self._skip(self.item.skipped)
         if self.item.pending:
-            return self._wait(unknown_words(self.item.pending))
-        if (nobody := unaddressed(self.item)) is not None:
+            return self._wait(describe_pending(self.item.pending))
+        if (nobody := missing_object(self.item)) is not None:
             return self._wait(nobody)
         captured: dict[str, Any] = {}
         if (trigger := self.step.trigger) is not None:
-            verdict = evaluate(trigger.probe, self.draft.world.look, scope_of(self.draft, self.item))
+            verdict = evaluate(trigger.probe, self.builder.observation.look, scope_of(self.builder, self.item))
             if not verdict.passed:
                 return self._wait(trigger.waiting or verdict.reason, verdict)
             captured |= {trigger.capture: verdict.seen} if trigger.capture else {}
         if (only := self.step.skip_unless) is not None:
-            verdict = evaluate(only.probe, self.draft.world.look, scope_of(self.draft, self.item))
-            if verdict.outcome is Outcome.UNKNOWN:
+            verdict = evaluate(only.probe, self.builder.observation.look, scope_of(self.builder, self.item))
+            if verdict.outcome is ProbeResult.UNKNOWN:
                 return self._wait(verdict.reason, verdict)
             if not verdict.passed:
                 return self._skip(only.because)
         return self._start(admit, captured)
 
-    def _start(self, admit: Admit, captured: dict[str, Any]) -> Progress:
+    def _start(self, admit: AdmissionCheck, captured: dict[str, Any]) -> Progress:
         if self.item.held and self.step.hold and self.step.node:
             hold = self.step.hold
-            self.draft.status = self.draft.status.with_node(self.step.node, hold.state, hold.reason, hold.message)
-            self.draft.held.setdefault(hold.waiting, []).append(self.step.node)
+            self.builder.status = self.builder.status.with_node(self.step.node, hold.state, hold.reason, hold.message)
+            self.builder.held.setdefault(hold.waiting, []).append(self.step.node)
             return self._wait(f"{hold.waiting}: {self.step.node}", limit=None)
         if (kept := admit()) is not None:
-            if kept.untimely and self.step.node:
+            if kept.out_of_turn and self.step.node:
                 self._warn(self.step.node, kept.text)
             return self._wait(kept.text, limit=None if kept.patient else LONG)
-        read = read_captures(self.draft, self.item)
+        read = read_captures(self.builder, self.item)
         if isinstance(read, str):
             return self._wait(read)
         captured |= read
-        record = StepRecord(state=StepState.STARTED, started=self.draft.now, captured=captured)
-        self.draft.record(self.key, record)
+        record = StepRecord(state=StepState.STARTED, started=self.builder.now, captured=captured)
+        self.builder.record(self.key, record)
         self._node_state("active")
         for capture in self.step.captures:
             if capture.record:
-                self.draft.status = self.draft.status.with_field(capture.record, captured[capture.name])
+                self.builder.status = self.builder.status.with_field(capture.record, captured[capture.name])
         return Progress.BUSY if captured else self._carry_out(record)
 
     def _warn(self, node: str, text: str) -> None:
         """The node stays where it is, and its entry says why."""
-        entry = self.draft.status.node_states.get(node)
+        entry = self.builder.status.node_states.get(node)
         if entry is None:
             return
         if entry.get("reason") != _OUT_OF_TURN:
-            self.draft.event("Warning", _OUT_OF_TURN, f"Node {node} was asked for out of turn: {text}")
-        self.draft.status = self.draft.status.with_node(node, entry["state"], _OUT_OF_TURN, text)
+            self.builder.event("Warning", _OUT_OF_TURN, f"Node {node} was asked for out of turn: {text}")
+        self.builder.status = self.builder.status.with_node(node, entry["state"], _OUT_OF_TURN, text)
 
     # -------------------------------------------------------------------------------------------------- carrying out
 
     def _carry_out(self, record: StepRecord) -> Progress:
         if not self._fetched(record):
-            return Progress.DONE if self.item.phase in self.draft.status.skipped else Progress.BUSY
-        actions = writes(self.draft, self.item)
+            return Progress.DONE if self.item.phase in self.builder.status.skipped else Progress.BUSY
+        actions = writes(self.builder, self.item)
         if isinstance(actions, str):
             return self._wait(actions)
         self._seed()
         for path, value in self.item.records:
-            if self.draft.status.field(path) is None:  # what is recorded once stays
-                self.draft.status = self.draft.status.with_field(path, value)
+            if self.builder.status.field(path) is None:  # what is recorded once stays
+                self.builder.status = self.builder.status.with_field(path, value)
         if actions:
-            self.draft.actions += actions
+            self.builder.actions += actions
             return Progress.BUSY
         record = applied(self.item, record)
-        self.draft.record(self.key, record)
+        self.builder.record(self.key, record)
         return self._watch(record)
 
     def _fetched(self, record: StepRecord) -> bool:
         for fetch in self.step.fetches:
-            if fetch.name in self.draft.world.fetched:
+            if fetch.name in self.builder.observation.fetched:
                 continue
-            missing = self.draft.world.unfetched.get(fetch.name)
+            missing = self.builder.observation.fetch_failures.get(fetch.name)
             if missing is None:  # it is read once the status says that the step has begun
                 return False
             if missing.absent and fetch.absent is not None:
-                self.draft.status = self.draft.status.with_skipped(self.item.phase, fetch.absent.because)
-                self.draft.record(self.key, record.ending(StepState.SKIPPED, self.draft.now, fetch.absent.because))
+                self.builder.status = self.builder.status.with_skipped(self.item.phase, fetch.absent.because)
+                self.builder.record(self.key, record.ending(StepState.SKIPPED, self.builder.now, fetch.absent.because))
                 if fetch.absent.event:
-                    self.draft.events.append(fetch.absent.event)
+                    self.builder.events.append(fetch.absent.event)
             else:
-                self.draft.progress = missing.why
+                self.builder.progress = missing.why
                 self._wait(missing.why, since=record, limit=LONG_TO_READ)
             return False
         return True
@@ -172,76 +172,78 @@ class _Step:
         """Puts every node of the plan at the start, but those that are past it."""
         if (seed := self.step.seed) is None:
             return
-        for node in self.draft.nodes:
-            state = (self.draft.status.node_states.get(node) or {}).get("state")
+        for node in self.builder.nodes:
+            state = (self.builder.status.node_states.get(node) or {}).get("state")
             if state is None or state in seed.replaces:
-                self.draft.status = self.draft.status.reset_node(node, seed.state)
+                self.builder.status = self.builder.status.reset_node(node, seed.state)
 
     # ------------------------------------------------------------------------------------------------------ watching
 
     def _watch(self, record: StepRecord) -> Progress:
         if self._is_to_be_made_again(record):
-            record = replace(record, state=StepState.STARTED, started=self.draft.now, objects=())
-            self.draft.record(self.key, record)
+            record = replace(record, state=StepState.STARTED, started=self.builder.now, objects=())
+            self.builder.record(self.key, record)
             return self._carry_out(record)
-        note_jobs(self.draft, self.item)
+        note_jobs(self.builder, self.item)
         verdicts = [self._gate(index, gate, record) for index, gate in enumerate(self.step.gates)]
         for gate, verdict in zip(self.step.gates, verdicts, strict=True):
-            if verdict.outcome is Outcome.FAILED and gate.failure.severity is Severity.TERMINAL:
+            if verdict.outcome is ProbeResult.FAILED and gate.failure.severity is Severity.TERMINAL:
                 return self._fail(gate, verdict, record)
-        waiting = [verdict for verdict in verdicts if verdict.outcome in (Outcome.WAITING, Outcome.UNKNOWN)]
+        waiting = [verdict for verdict in verdicts if verdict.outcome in (ProbeResult.WAITING, ProbeResult.UNKNOWN)]
         if waiting:
             return Progress.BUSY
-        return self._complete(record, [v for v in verdicts if v.outcome is Outcome.FAILED])
+        return self._complete(record, [v for v in verdicts if v.outcome is ProbeResult.FAILED])
 
     def _is_to_be_made_again(self, record: StepRecord) -> bool:
         """Nothing is created twice by itself: somebody asks for another attempt, by the plan's annotation, and what was
         made for the last one is gone."""
-        look = self.draft.world.look
+        look = self.builder.observation.look
         gone = [(now, then) for now, then in renamed(self.item, record) if look.get(then) is None]
         for now, then in gone:
-            self.draft.event("Normal", "StepRetried", f"{self.item.id}: {then} is gone, another attempt is {now.name}")
+            self.builder.event(
+                "Normal", "StepRetried", f"{self.item.id}: {then} is gone, another attempt is {now.name}"
+            )
         return bool(gone)
 
     def _gate(self, index: int, gate: Gate, record: StepRecord) -> Verdict:
-        seen = evaluate(gate.probe, self.draft.world.look, scope_of(self.draft, self.item, record.captured))
+        seen = evaluate(gate.probe, self.builder.observation.look, scope_of(self.builder, self.item, record.captured))
         place = (self.item.id, index)
-        counted = gate_verdict(gate, seen, self.draft.world.passes.get(place, 0))
-        self.draft.passes[place] = counted.passes
+        counted = gate_verdict(gate, seen, self.builder.observation.passes.get(place, 0))
+        self.builder.passes[place] = counted.passes
         verdict = counted.verdict
-        if verdict.outcome in (Outcome.WAITING, Outcome.UNKNOWN):
-            took = self.draft.world.attended(record.started)
+        if verdict.outcome in (ProbeResult.WAITING, ProbeResult.UNKNOWN):
+            took = self.builder.observation.attended(record.started)
             if gate.timeout is not None and took > gate.timeout:
-                return replace(verdict, outcome=Outcome.FAILED, reason=f"{verdict.reason} after {gate.timeout} s")
+                return replace(verdict, outcome=ProbeResult.FAILED, reason=f"{verdict.reason} after {gate.timeout} s")
             self._wait(verdict.reason, verdict, since=record, limit=gate.slow_after or LONG)
-            self.draft.progress = self.draft.progress or gate.waiting or ""
+            self.builder.progress = self.builder.progress or gate.waiting or ""
         return verdict
 
     def _fail(self, gate: Gate, verdict: Verdict, record: StepRecord) -> Progress:
-        reason, why = own_words(self.draft, verdict)
+        reason, why = explain_failure(self.builder, verdict)
         message = (gate.failure.message or verdict.reason).replace("<why>", why)
-        self.draft.record(self.key, record.ending(StepState.FAILED, self.draft.now, message))
-        self.draft.failures.append(failure_words(self.draft, self.item, message, why))
+        self.builder.record(self.key, record.ending(StepState.FAILED, self.builder.now, message))
+        self.builder.failures.append(describe_failure(self.builder, self.item, message, why))
         self._node_state("failed", reason, why)
         if gate.failure.event:
-            self.draft.events.append(gate.failure.event)
+            self.builder.events.append(gate.failure.event)
         return Progress.FAILED
 
     def _complete(self, record: StepRecord, warnings: list[Verdict]) -> Progress:
         message = "; ".join(verdict.reason for verdict in warnings)
         if message:
             text = next((g.failure.message for g in self.step.gates if g.failure.message), message)
-            self.draft.event("Warning", "StepWarning", f"{text} ({message})")
+            self.builder.event("Warning", "StepWarning", f"{text} ({message})")
         else:
-            jobs_are_done(self.draft, self.item)
-        self.draft.record(self.key, record.ending(StepState.COMPLETED, self.draft.now, message))
+            jobs_are_done(self.builder, self.item)
+        self.builder.record(self.key, record.ending(StepState.COMPLETED, self.builder.now, message))
         self._node_state("completed")
-        give_back(self.draft, self.item, Occasion.COMPLETED)
+        return_fields(self.builder, self.item, Occasion.COMPLETED)
         return Progress.DONE
 
     def _skip(self, because: str) -> Progress:
-        record = StepRecord(state=StepState.SKIPPED, started=self.draft.now, ended=self.draft.now, message=because)
-        self.draft.record(self.key, record)
+        record = StepRecord(state=StepState.SKIPPED, started=self.builder.now, ended=self.builder.now, message=because)
+        self.builder.record(self.key, record)
         return Progress.DONE
 
     # ------------------------------------------------------------------------------------------------------- support
@@ -249,7 +251,7 @@ class _Step:
     def _node_state(self, word: str, reason: str = "", message: str = "") -> None:
         state = getattr(self.step.node_states, word, None)
         if state and self.step.node:
-            self.draft.status = self.draft.status.with_node(self.step.node, state, reason, message)
+            self.builder.status = self.builder.status.with_node(self.step.node, state, reason, message)
 
     def _wait(
         self,
@@ -260,13 +262,13 @@ class _Step:
         limit: int | None = LONG,
     ) -> Progress:
         """What has no start of its own waits since anything last moved in the phase."""
-        self.draft.wait(
+        self.builder.wait(
             text,
             step=self.item.id,
             node=self.step.node,
-            since=since.started if since else self.draft.idle_since(self.item.phase),
+            since=since.started if since else self.builder.idle_since(self.item.phase),
             limit=limit,
-            unknown=verdict is not None and verdict.outcome is Outcome.UNKNOWN,
+            unknown=verdict is not None and verdict.outcome is ProbeResult.UNKNOWN,
             refs=verdict.offenders if verdict else (),
         )
         return Progress.BUSY

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from reconcile.borrow.loan import Original
 from reconcile.borrow.loan import record as record_loans
 from reconcile.borrow.take import TakePlan, Taking, goes_back, plan_take
+from reconcile.decide.builder import DecisionBuilder
 from reconcile.decide.decision import Action, Apply, Borrow
-from reconcile.decide.draft import Draft
-from reconcile.decide.giving import loan_step
+from reconcile.decide.returns import loan_step
 from reconcile.diff.values import satisfies
-from reconcile.probes.look import Unseen
+from reconcile.probes.look import ReadFailure
 from reconcile.status.plan import key_of
 from reconcile.status.times import time_text
 from renderer.model.path import ABSENT, Path, look_up
@@ -20,7 +20,7 @@ from renderer.model.ref import Body
 from renderer.model.rendered import Manifest, RenderedStep
 
 
-def writes(draft: Draft, item: RenderedStep) -> list[Action] | str:
+def writes(builder: DecisionBuilder, item: RenderedStep) -> list[Action] | str:
     """In the order of the manifests, the originals of what is borrowed recorded in the draft; or why one of them has to
     wait, since a step is written as a whole."""
     actions: list[Action] = []
@@ -28,25 +28,25 @@ def writes(draft: Draft, item: RenderedStep) -> list[Action] | str:
         if not isinstance(manifest.spec, Borrowed):
             actions.append(Apply(manifest=manifest, step=key_of(item)))
             continue
-        live = draft.world.look.get(manifest.ref)
-        if isinstance(live, Unseen):
+        live = builder.observation.look.get(manifest.ref)
+        if isinstance(live, ReadFailure):
             return f"{manifest.ref} cannot be read: {live.why}"
         plan = plan_take(manifest.body, manifest.spec, live)
         if plan.taking is Taking.WAIT:
             return plan.because
-        inherited = [*_lent(draft, manifest, manifest.spec, plan), *evident(draft, manifest, manifest.spec, live)]
+        inherited = [*_lent(builder, manifest, manifest.spec, plan), *evident(builder, manifest, manifest.spec, live)]
         if plan.taking is not Taking.SKIP and (inherited or plan.originals):
-            remember(draft, item, manifest, (*inherited, *plan.originals))
+            remember(builder, item, manifest, (*inherited, *plan.originals))
         if plan.taking is Taking.TAKE and plan.patch:
             actions.append(Borrow(manifest=manifest, patch=plan.patch, step=key_of(item)))
     return actions
 
 
-def _lent(draft: Draft, manifest: Manifest, spec: Borrowed, plan: TakePlan) -> list[Original]:
+def _lent(builder: DecisionBuilder, manifest: Manifest, spec: Borrowed, plan: TakePlan) -> list[Original]:
     """What stood there before a plan that has failed put there what we want as well: it is ours to give back now."""
-    lent = [item.loan for item in draft.world.others.lent if item.loan.ref == manifest.ref]
+    lent = [item.loan for item in builder.observation.others.lent if item.loan.ref == manifest.ref]
     found = {loan.original.path: loan.original for loan in lent}
-    known = {loan.original.path for loan in draft.status.loans if loan.ref == manifest.ref}
+    known = {loan.original.path for loan in builder.status.loans if loan.ref == manifest.ref}
     known |= {original.path for original in plan.originals}
     return [
         original
@@ -55,10 +55,10 @@ def _lent(draft: Draft, manifest: Manifest, spec: Borrowed, plan: TakePlan) -> l
     ]
 
 
-def evident(draft: Draft, manifest: Manifest, spec: Borrowed, live: Body | None) -> list[Original]:
+def evident(builder: DecisionBuilder, manifest: Manifest, spec: Borrowed, live: Body | None) -> list[Original]:
     """What stood there before the Harvester Upgrade Manager put there what we want as well, where something shows that
     it was that one: it had begun what comes before the phase, and left no word of it but its bookkeeping."""
-    loans = (*draft.status.loans, *(item.loan for item in draft.world.others.lent))
+    loans = (*builder.status.loans, *(item.loan for item in builder.observation.others.lent))
     known = [loan.original.path for loan in loans if loan.ref == manifest.ref]
     return [
         Original(path=found.path, value=found.value)
@@ -74,13 +74,13 @@ def _overlap(one: Path, other: Path) -> bool:
     return all(step == other_step for step, other_step in zip(one, other, strict=False))
 
 
-def remember(draft: Draft, item: RenderedStep, manifest: Manifest, originals: Sequence[Original]) -> None:
+def remember(builder: DecisionBuilder, item: RenderedStep, manifest: Manifest, originals: Sequence[Original]) -> None:
     loans = record_loans(
-        draft.status.loans,
+        builder.status.loans,
         originals,
         phase=item.phase,
         step=loan_step(item),
         ref=manifest.ref,
-        taken=time_text(draft.now),
+        taken=time_text(builder.now),
     )
-    draft.status = draft.status.with_loans(loans)
+    builder.status = builder.status.with_loans(loans)

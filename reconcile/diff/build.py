@@ -10,10 +10,10 @@ from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from reconcile.diff.entry import Change, Diff, Entry, Untried
+from reconcile.diff.entry import Change, Diff, DiffEntry, Untried
 from reconcile.diff.explain import explained
 from reconcile.diff.redact import Redactor
-from reconcile.diff.rules import Rules, masked, paths_for
+from reconcile.diff.rules import DiffRules, masked, paths_for
 from reconcile.diff.schemas import Schemas
 from reconcile.diff.trial import GoesBack, Trial
 from reconcile.diff.walk import changes, steps_text, unmet
@@ -35,7 +35,7 @@ class Tried:
     waits_for: Mapping[str, str]
 
 
-def diffs_of(plan: str, phases: Sequence[Tried], *, rules: Rules, schemas: Schemas) -> tuple[Diff, ...]:
+def diffs_of(plan: str, phases: Sequence[Tried], *, rules: DiffRules, schemas: Schemas) -> tuple[Diff, ...]:
     """One diff a phase. A secret has the same number in all of them, and none of them tells what another one hides."""
     builder = _Builder(rules, schemas)
     for tried in phases:
@@ -60,7 +60,7 @@ def _untried(phase: RenderedPhase) -> Iterator[Untried]:
 class _Builder:
     """One run: the numbers of its secrets go through all entries."""
 
-    def __init__(self, rules: Rules, schemas: Schemas) -> None:
+    def __init__(self, rules: DiffRules, schemas: Schemas) -> None:
         self._rules = rules
         self._schemas = schemas
         self._redactor = Redactor(rules.secret)
@@ -73,9 +73,9 @@ class _Builder:
         for gone in trial.goes_back:
             self._redactor.value(trial.manifest.body, gone.path, gone.value)
 
-    def entry(self, trial: Trial, waits_for: str) -> Entry:
+    def entry(self, trial: Trial, waits_for: str) -> DiffEntry:
         before, after = self._sides(trial)
-        return Entry(
+        return DiffEntry(
             operation=trial.operation,
             step=trial.step,
             ref=trial.manifest.ref,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from reconcile.diff.entry import Change, Diff, Entry, Untried
+from reconcile.diff.entry import Change, Diff, DiffEntry, Untried
 from reconcile.diff.trial import GoesBack
 from renderer.errors import Problem
 from renderer.model.path import ABSENT, path_name
@@ -27,7 +27,7 @@ def _phase(diff: Diff) -> dict[str, Any]:
     }
 
 
-def _entry(entry: Entry) -> dict[str, Any]:
+def _entry(entry: DiffEntry) -> dict[str, Any]:
     parts = {
         "fields": [_change(change) for change in entry.changes],
         "returns": [_goes_back(field) for field in entry.goes_back],

@@ -26,7 +26,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class DiffEntry:
     """What applying one manifest would do. `before` and `after` are None where there is no such side to show;
     `run_time` are the fields whose values nobody can know yet."""
 
@@ -61,7 +61,7 @@ class Diff:
 
     plan: str
     phase: str
-    entries: tuple[Entry, ...]
+    entries: tuple[DiffEntry, ...]
     untried: tuple[Untried, ...] = ()
 
     def counts(self) -> Counter[Operation]:

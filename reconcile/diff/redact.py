@@ -11,7 +11,7 @@ import binascii
 import json
 from typing import Any
 
-from reconcile.diff.rules import Rule, edited, matches, paths_for
+from reconcile.diff.rules import DiffRule, edited, matches, paths_for
 from renderer.model.path import Path
 from renderer.model.ref import Body
 
@@ -21,7 +21,7 @@ _SHORTEST = 4  # characters; a shorter text would be found in the middle of ever
 class Redactor:
     """Gives out the numbers of one run."""
 
-    def __init__(self, rules: tuple[Rule, ...]) -> None:
+    def __init__(self, rules: tuple[DiffRule, ...]) -> None:
         self._rules = rules
         self._numbers: dict[bytes, int] = {}
         self._texts: dict[str, str] = {}

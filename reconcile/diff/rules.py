@@ -19,7 +19,7 @@ _COPIES: tuple[Path, ...] = tuple(("metadata", "annotations", name) for name in 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class DiffRule:
     """Paths of some kinds, of all kinds if none are named."""
 
     kinds: tuple[tuple[str, str], ...]
@@ -30,30 +30,30 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
+class DiffRules:
     """`masked` paths are server-set noise and left out; `secret` ones are shown as marks."""
 
-    masked: tuple[Rule, ...]
-    secret: tuple[Rule, ...]
+    masked: tuple[DiffRule, ...]
+    secret: tuple[DiffRule, ...]
 
 
-def rules_from(raw: Mapping[str, Any]) -> Rules:
+def rules_from(raw: Mapping[str, Any]) -> DiffRules:
     """The rules of one document that has passed `schemas/diff-rules.json`. Raises ValueError for an unreadable path.
 
     Copies of objects in annotations are left out of every kind, and are secret in each kind that has secrets.
     """
-    return Rules(
-        masked=(Rule(kinds=(), paths=_COPIES), *(_rule(item) for item in raw.get("mask", ()))),
+    return DiffRules(
+        masked=(DiffRule(kinds=(), paths=_COPIES), *(_rule(item) for item in raw.get("mask", ()))),
         secret=tuple(_rule(item, _COPIES) for item in raw.get("redact", ())),
     )
 
 
-def paths_for(rules: Iterable[Rule], body: Body) -> tuple[Path, ...]:
+def paths_for(rules: Iterable[DiffRule], body: Body) -> tuple[Path, ...]:
     """All paths that the rules name for an object."""
     return tuple(path for rule in rules if rule.applies_to(body) for path in rule.paths)
 
 
-def masked(body: Body, rules: Rules) -> Body:
+def masked(body: Body, rules: DiffRules) -> Body:
     """The object without what the rules leave out."""
     for path in paths_for(rules.masked, body):
         body = edited(body, path, lambda where, value: ABSENT)
@@ -87,8 +87,8 @@ def matches(rule: Path, path: Path) -> bool:
     return len(rule) <= len(path) and all(step in (EVERY, found) for step, found in zip(rule, path, strict=False))
 
 
-def _rule(item: Mapping[str, Any], more: tuple[Path, ...] = ()) -> Rule:
-    return Rule(
+def _rule(item: Mapping[str, Any], more: tuple[Path, ...] = ()) -> DiffRule:
+    return DiffRule(
         kinds=tuple((kind["apiVersion"], kind["kind"]) for kind in item.get("kinds", ())),
         paths=(*(parse_path(path) for path in item["paths"]), *more),
     )

@@ -8,11 +8,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from reconcile.diff.entry import Change, Diff, Entry, Untried
+from reconcile.diff.entry import Change, Diff, DiffEntry, Untried
 from reconcile.diff.trial import GoesBack, Operation
 from renderer.model.path import ABSENT, path_name
 from renderer.model.ref import Body
-from renderer.yaml_door import dump
+from renderer.yaml_io import dump
 
 _HEADINGS = ("OP", "OBJECT", "FIELDS", "WAITS FOR")
 _GAP = "  "
@@ -32,11 +32,11 @@ def details(diff: Diff) -> str:
     return "\n".join(line for entry in diff.entries for line in _details(entry))
 
 
-def _row(entry: Entry) -> tuple[str, ...]:
+def _row(entry: DiffEntry) -> tuple[str, ...]:
     return (str(entry.operation), str(entry.ref), _fields(entry), entry.waits_for or "-")
 
 
-def _fields(entry: Entry) -> str:
+def _fields(entry: DiffEntry) -> str:
     """The first field, and how many there are besides."""
     fields = [change.field for change in entry.changes] or [path_name(path) for path in entry.run_time]
     if not fields:
@@ -73,7 +73,7 @@ def _why_untried(step: Untried) -> Iterator[str]:
         yield f"not known yet, it needs {pending.input}: {pending.remedy}"
 
 
-def _details(entry: Entry) -> Iterator[str]:
+def _details(entry: DiffEntry) -> Iterator[str]:
     said = list(_said(entry))
     shown = list(_unified(entry))
     if not (said or shown):
@@ -84,7 +84,7 @@ def _details(entry: Entry) -> Iterator[str]:
     yield ""
 
 
-def _said(entry: Entry) -> Iterator[str]:
+def _said(entry: DiffEntry) -> Iterator[str]:
     if entry.because:
         yield entry.because
     if entry.problem:
@@ -117,7 +117,7 @@ def _inline(value: Any) -> str:
     return "absent" if value is ABSENT else json.dumps(value, ensure_ascii=False)
 
 
-def _unified(entry: Entry) -> Iterator[str]:
+def _unified(entry: DiffEntry) -> Iterator[str]:
     """Three lines of context; a new object in full."""
     if entry.after is None:
         return

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from renderer.describe import DescriptionContext, describe_gate
 from renderer.model.ref import Ref
 from renderer.model.rendered import RenderedPhase, RenderedStep
-from renderer.words import Lexicon, gate_words
 
 
 def waits_of(phase: RenderedPhase) -> dict[str, str]:
@@ -17,4 +17,4 @@ def _words(step: RenderedStep) -> str:
     rendered: dict[str, tuple[Ref, ...]] = {}
     for manifest in step.manifests:
         rendered[manifest.spec.file] = (*rendered.get(manifest.spec.file, ()), manifest.ref)
-    return " and ".join(gate_words(gate, Lexicon(manifests=rendered)) for gate in step.step.gates)
+    return " and ".join(describe_gate(gate, DescriptionContext(manifests=rendered)) for gate in step.step.gates)

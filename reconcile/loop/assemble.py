@@ -9,31 +9,31 @@ from typing import Any
 
 from reconcile.cluster.protocol import Cluster
 from reconcile.diff.schemas import Schemas
-from reconcile.loop.attention import Attention
-from reconcile.loop.journal import Entry, keep_nothing
+from reconcile.loop.deps import ReconcilerDeps
+from reconcile.loop.journal import JournalEntry, keep_nothing
 from reconcile.loop.lease import Election, Guarded
 from reconcile.loop.logs import RoundLog, Tell
 from reconcile.loop.manager import Manager, Running
-from reconcile.loop.parts import Parts
+from reconcile.loop.outage_clock import OutageClock
+from reconcile.loop.preconditions import oldest_of
 from reconcile.loop.queue import WorkQueue
 from reconcile.loop.reconciler import Reconciler, Round
 from reconcile.loop.rendering import Rendering
-from reconcile.loop.suitable import oldest_of
 from reconcile.observe.cached import CachedSource
 from reconcile.observe.fetching import Read, through_the_proxy
 from reconcile.observe.readings import Dial, Readings
-from renderer.assemble import Workshop
+from renderer.assemble import TemplateSet
 from renderer.model.ref import Ref
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ingredients:
+class ManagerConfig:
     """`clock` is monotonic, `now` has a time zone. `lease_namespace` is empty where nobody else can run. `read` reads
     the repository's documents; by the API server's proxy if it is not given. `known` is what a facts document says of
     kubelets and certificates: they are not asked then."""
 
     cluster: Cluster
-    workshop: Workshop
+    template_set: TemplateSet
     schemas: Schemas
     now: Callable[[], datetime]
     clock: Callable[[], float]
@@ -45,15 +45,15 @@ class Ingredients:
     read: Read | None = None
     on_round: Callable[[Round], None] | None = None
     known: Mapping[str, Any] = field(default_factory=dict)
-    journal: Callable[[Entry], None] = keep_nothing
+    journal: Callable[[JournalEntry], None] = keep_nothing
 
 
-def assemble_manager(given: Ingredients) -> Manager:
+def assemble_manager(given: ManagerConfig) -> Manager:
     """A manager that is ready to run."""
-    kinds = given.workshop.catalog.kinds
+    kinds = given.template_set.catalog.kinds
     election = None
     cluster = given.cluster
-    attention = Attention(given.now)
+    outage_clock = OutageClock(given.now)
     if given.lease_namespace:
         election = Election(
             given.cluster,
@@ -61,7 +61,7 @@ def assemble_manager(given: Ingredients) -> Manager:
             given.identity,
             clock=given.clock,
             now=given.now,
-            attention=attention,
+            outage_clock=outage_clock,
         )
         cluster = Guarded(given.cluster, election.leads)
     made: list[Manager] = []
@@ -70,24 +70,24 @@ def assemble_manager(given: Ingredients) -> Manager:
         made[0].wake(ref)
 
     source = CachedSource(given.cluster, kinds, changed)
-    parts = Parts(
+    deps = ReconcilerDeps(
         cluster=cluster,
         source=source,
-        rendering=Rendering(given.workshop.catalog, given.workshop.templates, given.workshop.spec_fields),
+        rendering=Rendering(given.template_set.catalog, given.template_set.templates, given.template_set.spec_fields),
         schemas=given.schemas,
         readings=Readings(given.cluster, kinds, given.now, given.dial, given.known),
         read=given.read or through_the_proxy(given.cluster, kinds),
         now=given.now,
-        attended=attention.attended,
+        attended=outage_clock.attended,
     )
     log = RoundLog(given.tell)
     running = Running(
-        reconciler=Reconciler(parts, given.journal),
+        reconciler=Reconciler(deps, given.journal),
         source=source,
         queue=WorkQueue(given.clock, given.random),
-        attention=attention,
+        outage_clock=outage_clock,
         election=election,
-        oldest=oldest_of(given.workshop.catalog.values),
+        oldest=oldest_of(given.template_set.catalog.values),
         tell=given.tell,
         on_round=_both(log, given.on_round),
     )

@@ -30,7 +30,7 @@ class HealthServer:
 
 
 def _handler(ready: Callable[[], bool]) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
+    class HealthHandler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             answers = {"/healthz": True, "/readyz": ready()}
             found = answers.get(self.path.partition("?")[0])
@@ -41,4 +41,4 @@ def _handler(ready: Callable[[], bool]) -> type[BaseHTTPRequestHandler]:
         def log_message(self, format: str, *args: object) -> None:
             return
 
-    return Handler
+    return HealthHandler

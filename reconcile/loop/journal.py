@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from reconcile.decide.decision import Action, Apply, Borrow, Decision
-from reconcile.decide.world import Others, World
-from reconcile.loop.carry import Result
+from reconcile.decide.observation import Observation, OtherUpgrades
+from reconcile.loop.executor import ExecutedAction
 from reconcile.observe.collect import redacted
 from reconcile.observe.snapshot import Snapshot
-from reconcile.probes.look import Unseen
+from reconcile.probes.look import ReadFailure
 from reconcile.status.plan import status_body
 from renderer.digest import digest_of
 from renderer.model.path import ABSENT
@@ -44,10 +44,10 @@ class Attended:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """`objects` and `fetched` are what the rendering was made from, `world` what the decision is made from; `snapshot`
+    """`objects` and `fetched` are what the rendering was made from, `observation` what the decision is made from; `snapshot`
     and `attended` are what the world looks at."""
 
-    world: World
+    observation: Observation
     snapshot: Snapshot
     objects: tuple[Body, ...]
     fetched: Mapping[str, Any]
@@ -55,15 +55,15 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class JournalEntry:
     """One round. `results` is empty where the cluster went away while it was carried out."""
 
     seen: Seen
     decision: Decision
-    results: tuple[Result, ...] = ()
+    results: tuple[ExecutedAction, ...] = ()
 
 
-def keep_nothing(entry: Entry) -> None:
+def keep_nothing(entry: JournalEntry) -> None:
     """Where no journal is asked for."""
 
 
@@ -79,7 +79,7 @@ class Journal:
         self._begun = False
         self._broken = False
 
-    def __call__(self, entry: Entry) -> None:
+    def __call__(self, entry: JournalEntry) -> None:
         """Writes a round that decided something, or that waits for something else than the one before."""
         if self._broken or not self._is_news(entry):
             return
@@ -89,15 +89,15 @@ class Journal:
             self._broken = True
             self._failed(f"the journal {self._path} cannot be written: {error}")
 
-    def _is_news(self, entry: Entry) -> bool:
-        plan, decision = str(entry.seen.world.plan["metadata"]["name"]), entry.decision
+    def _is_news(self, entry: JournalEntry) -> bool:
+        plan, decision = str(entry.seen.observation.plan["metadata"]["name"]), entry.decision
         waits = [wait.text for wait in decision.waits]
         changed = self._waits.get(plan) != waits
         self._waits[plan] = waits
-        before = entry.seen.world.plan.get("status") or {}
+        before = entry.seen.observation.plan.get("status") or {}
         return changed or bool(decision.actions or decision.events) or status_body(decision.status) != before
 
-    def _append(self, entry: Entry) -> None:
+    def _append(self, entry: JournalEntry) -> None:
         if self._path.exists() and self._path.stat().st_size >= self._limit:
             self._path.replace(self._path.with_name(f"{self._path.name}.1"))
             self._known.clear()
@@ -118,7 +118,7 @@ class Journal:
             return "" if stream.read(1) == b"\n" else "\n"
 
 
-def line_of(entry: Entry) -> tuple[Line, dict[str, Any]]:
+def line_of(entry: JournalEntry) -> tuple[Line, dict[str, Any]]:
     """The line, and the bodies that it means by their digests."""
     bodies: dict[str, Any] = {}
 
@@ -127,38 +127,38 @@ def line_of(entry: Entry) -> tuple[Line, dict[str, Any]]:
         bodies[digest] = value
         return digest
 
-    def kept(body: Body | Unseen | None) -> Any:
-        if isinstance(body, Unseen):
+    def kept(body: Body | ReadFailure | None) -> Any:
+        if isinstance(body, ReadFailure):
             return {"unseen": body.why}
         return None if body is None else keep(without_secrets(body))
 
-    seen, world = entry.seen, entry.seen.world
+    seen, observation = entry.seen, entry.seen.observation
     line = {
         "format": FORMAT,
-        "time": world.now.isoformat(),
-        "plan": keep(_plain_plan(world.plan)),
+        "time": observation.now.isoformat(),
+        "plan": keep(_plain_plan(observation.plan)),
         "facts": [kept(body) for body in seen.objects],
         "fetched": {name: keep(value) for name, value in seen.fetched.items()},
         "read": _snapshot(seen.snapshot, kept),
         "memory": {
-            "passes": [[step, place, count] for (step, place), count in world.passes.items()],
-            "fetched": sorted(world.fetched),
-            "unfetched": {name: [item.why, item.absent] for name, item in world.unfetched.items()},
-            "errors": list(world.errors),
+            "passes": [[step, place, count] for (step, place), count in observation.passes.items()],
+            "fetched": sorted(observation.fetched),
+            "unfetched": {name: [item.why, item.absent] for name, item in observation.fetch_failures.items()},
+            "errors": list(observation.errors),
             "attended": {since.isoformat(): seconds for since, seconds in seen.attended.asked.items()},
-            "sealed": dict(world.sealed),
-            "unapproved": {name: list(texts) for name, texts in world.unapproved.items()},
+            "sealed": dict(observation.sealed),
+            "unapproved": {name: list(texts) for name, texts in observation.unapproved.items()},
         },
-        "others": _others(world.others),
+        "others": _others(observation.others),
         "decision": decision_body(entry.decision),
         "results": [{"action": _name(r.action), "problem": r.problem, "created": r.created} for r in entry.results],
     }
     return line, bodies
 
 
-def _others(others: Others) -> Line:
+def _others(others: OtherUpgrades) -> Line:
     lent = [[item.plan, item.active, item.loan.to_status()] for item in others.lent]
-    return {"blocker": others.blocker, "beside": others.beside, "unlooked": others.unlooked, "lent": lent}
+    return {"blocker": others.blocker, "beside": others.beside, "unlooked": others.lookup_error, "lent": lent}
 
 
 def decision_body(decision: Decision) -> Line:
@@ -186,7 +186,7 @@ def _plain_plan(plan: Body) -> Body:
     return {**plan, "metadata": metadata}
 
 
-def _snapshot(snapshot: Snapshot, kept: Callable[[Body | Unseen | None], Any]) -> Line:
+def _snapshot(snapshot: Snapshot, kept: Callable[[Body | ReadFailure | None], Any]) -> Line:
     return {
         "objects": [[_ref(ref), kept(body)] for ref, body in snapshot.objects.items()],
         "groups": [[_plain(group), _items(found, kept)] for group, found in snapshot.groups.items()],
@@ -195,12 +195,12 @@ def _snapshot(snapshot: Snapshot, kept: Callable[[Body | Unseen | None], Any]) -
     }
 
 
-def _items(found: Iterable[Body] | Unseen, kept: Callable[[Body | Unseen | None], Any]) -> Any:
-    return {"unseen": found.why} if isinstance(found, Unseen) else [kept(body) for body in found]
+def _items(found: Iterable[Body] | ReadFailure, kept: Callable[[Body | ReadFailure | None], Any]) -> Any:
+    return {"unseen": found.why} if isinstance(found, ReadFailure) else [kept(body) for body in found]
 
 
 def _reading(reading: Any) -> Any:
-    return {"unseen": reading.why} if isinstance(reading, Unseen) else _plain(reading)
+    return {"unseen": reading.why} if isinstance(reading, ReadFailure) else _plain(reading)
 
 
 def _action(action: Action) -> Line:

@@ -13,8 +13,8 @@ from typing import Any
 
 from reconcile.cluster.errors import AlreadyExists, Away, ClusterError, Conflict, NotFound
 from reconcile.cluster.permission import Permission
-from reconcile.cluster.protocol import Answer, Cluster, Listing, Propagation, Selection, Verdict, Window
-from reconcile.loop.attention import Attention
+from reconcile.cluster.protocol import AccessReview, Answer, Cluster, Listing, Propagation, Selection, Window
+from reconcile.loop.outage_clock import OutageClock
 from reconcile.objects import FIELD_MANAGER
 from renderer.model.ref import Body, Kind, Ref
 
@@ -42,7 +42,7 @@ class _Seen:
 class Election:
     """One contender, used from one thread; `leads` from any. `clock` is monotonic, `now` is for the Lease's times.
 
-    `attention` is told when the API server does not answer, and in which time nobody led."""
+    `outage_clock` is told when the API server does not answer, and in which time nobody led."""
 
     def __init__(
         self,
@@ -52,9 +52,9 @@ class Election:
         *,
         clock: Callable[[], float],
         now: Callable[[], datetime],
-        attention: Attention,
+        outage_clock: OutageClock,
     ) -> None:
-        self._attention = attention
+        self._attention = outage_clock
         self._cluster = cluster
         self._ref = Ref(api_version=LEASE.api_version, kind=LEASE.kind, namespace=namespace, name=NAME)
         self._identity = identity
@@ -210,7 +210,7 @@ class Guarded:
     def read(self, kind: Kind, ref: Ref, subresource: str, query: Mapping[str, str] | None = None) -> bytes:
         return self._cluster.read(kind, ref, subresource, query)
 
-    def review(self, permission: Permission) -> Verdict:
+    def review(self, permission: Permission) -> AccessReview:
         return self._cluster.review(permission)
 
     def apply(

@@ -12,13 +12,13 @@ from threading import Event, Thread
 from typing import Any, TypeVar
 
 from reconcile.cluster.errors import Away, ClusterError, Throttled
-from reconcile.loop.attention import Attention
 from reconcile.loop.lease import RETRY, Election
+from reconcile.loop.outage_clock import OutageClock
+from reconcile.loop.preconditions import check_preconditions
 from reconcile.loop.queue import WorkQueue
 from reconcile.loop.reconciler import API_VERSION, PLANS, Reconciler, Round
-from reconcile.loop.suitable import check_suitable
 from reconcile.observe.cached import CachedSource
-from reconcile.probes.look import Unseen
+from reconcile.probes.look import ReadFailure
 from renderer.model.ref import Ref
 
 _AWAY_PAUSE = 1.0
@@ -37,7 +37,7 @@ class Running:
     reconciler: Reconciler
     source: CachedSource
     queue: WorkQueue
-    attention: Attention
+    outage_clock: OutageClock
     election: Election | None
     oldest: str
     tell: Tell
@@ -85,7 +85,7 @@ class Manager:
             self._running.queue.add(name)
 
     def _check_cluster(self) -> None:
-        unchecked = self._patiently(lambda: check_suitable(self._running.source, self._running.oldest))
+        unchecked = self._patiently(lambda: check_preconditions(self._running.source, self._running.oldest))
         if unchecked:
             self._running.tell("not checked", {"why": unchecked})
 
@@ -113,7 +113,7 @@ class Manager:
     def _first_plans(self) -> None:
         """Every plan there is; those that come later are brought by the watch."""
         plans = self._patiently(lambda: self._running.source.list(PLANS))
-        for plan in () if plans is None or isinstance(plans, Unseen) else plans:
+        for plan in () if plans is None or isinstance(plans, ReadFailure) else plans:
             self._running.queue.add(str(plan["metadata"]["name"]))
 
     def _patiently(self, read: Callable[[], _Read]) -> _Read | None:
@@ -123,7 +123,7 @@ class Manager:
             try:
                 return read()
             except ClusterError as error:
-                self._running.attention.lost()
+                self._running.outage_clock.lost()
                 if said != error.problem.message:
                     said = error.problem.message
                     self._running.tell("away", {"why": said})
@@ -138,7 +138,7 @@ class Manager:
             running.queue.add(name, error.retry_after)
             return
         except Away as error:
-            running.attention.lost()
+            running.outage_clock.lost()
             running.tell("away", {"plan": name, "why": error.problem.message})
             running.queue.failed(name)
             return
@@ -146,7 +146,7 @@ class Manager:
             running.tell("refused", {"plan": name, "why": error.problem.message})
             running.queue.failed(name)
             return
-        running.attention.found()
+        running.outage_clock.found()
         running.on_round(done)
         self._schedule(name, done)
 

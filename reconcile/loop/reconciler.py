@@ -10,27 +10,27 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from reconcile.act.apply import Writer
+from reconcile.act.apply import ObjectWriter
 from reconcile.act.belonging import Plan
 from reconcile.act.status import write_status
 from reconcile.cluster.errors import ClusterError
 from reconcile.decide.decision import Decision
 from reconcile.decide.needs import needs_of
+from reconcile.decide.observation import FetchFailure, Observation, OtherUpgrades
 from reconcile.decide.plan import decide, is_over
 from reconcile.decide.results import recorded
-from reconcile.decide.world import Others, Unfetched, World
-from reconcile.loop.carry import Carrier, Result
-from reconcile.loop.contest import beside_of, blocker_of, lent_by_others
-from reconcile.loop.journal import Attended, Entry, Seen, keep_nothing
-from reconcile.loop.parts import Parts
+from reconcile.loop.active_plan import beside_of, blocker_of, lent_by_others
+from reconcile.loop.deps import ReconcilerDeps
+from reconcile.loop.executor import ActionExecutor, ExecutedAction
+from reconcile.loop.journal import Attended, JournalEntry, Seen, keep_nothing
+from reconcile.loop.plan_events import emit_events, events_of, pipeline_error
 from reconcile.loop.sealing import approved_of, digests, unapproved
-from reconcile.loop.telling import pipeline_error, tell, told_of
 from reconcile.objects import deletion_timestamp
 from reconcile.observe.facts import gather
 from reconcile.observe.fetching import fetch_all
 from reconcile.observe.snapshot import Snapshot, take
-from reconcile.probes.look import Group, Scope, Unseen
-from reconcile.status.conditions import Condition
+from reconcile.probes.look import Group, ReadFailure, Scope
+from reconcile.status.conditions import PlanCondition
 from reconcile.status.plan import PlanStatus, key_of, status_of
 from reconcile.status.record import StepState
 from renderer.errors import Problem, Problems
@@ -54,7 +54,7 @@ class Memory:
     passes: dict[tuple[str, int], int] = field(default_factory=dict)
     fetched: dict[str, Any] = field(default_factory=dict)
     errors: tuple[str, ...] = ()
-    untold: tuple[Event, ...] = ()
+    pending_events: tuple[Event, ...] = ()
     over: bool = False
 
 
@@ -66,7 +66,7 @@ class Round:
     name: str
     plan: Body | None = None
     decision: Decision | None = None
-    results: tuple[Result, ...] = ()
+    results: tuple[ExecutedAction, ...] = ()
     rendered: RenderedPlan | None = None
     problems: tuple[str, ...] = ()
     unrendered: tuple[Problem, ...] = ()
@@ -84,8 +84,8 @@ class Round:
 class Reconciler:
     """Runs rounds. One plan at a time may be in a round; the caller sees to that."""
 
-    def __init__(self, parts: Parts, journal: Callable[[Entry], None] = keep_nothing) -> None:
-        self._parts = parts
+    def __init__(self, deps: ReconcilerDeps, journal: Callable[[JournalEntry], None] = keep_nothing) -> None:
+        self._parts = deps
         self._journal = journal
         self._memory: dict[str, Memory] = {}
 
@@ -102,7 +102,7 @@ class Reconciler:
             self._memory.pop(name, None)
             self._parts.rendering.forget(name)
             return Round(name=name)
-        if isinstance(plan, Unseen):
+        if isinstance(plan, ReadFailure):
             return Round(name=name, problems=(plan.why,), recheck=10.0)
         memory = self._memory.setdefault(name, Memory())
         done = _PlanRound(self._parts, memory, plan).run(self._journal)
@@ -112,7 +112,7 @@ class Reconciler:
     def look(self, name: str) -> Round:
         """What a round would decide now. Nothing is written, and nothing is remembered."""
         plan = self._parts.source.get(Ref(api_version=API_VERSION, kind="UpgradePlan", name=name))
-        if plan is None or isinstance(plan, Unseen):
+        if plan is None or isinstance(plan, ReadFailure):
             return Round(name=name, problems=(plan.why,) if plan else ())
         return _PlanRound(self._parts, Memory(), plan).look()
 
@@ -120,35 +120,37 @@ class Reconciler:
 class _PlanRound:
     """One round of one plan."""
 
-    def __init__(self, parts: Parts, memory: Memory, plan: Body) -> None:
-        self.parts = parts
+    def __init__(self, deps: ReconcilerDeps, memory: Memory, plan: Body) -> None:
+        self.deps = deps
         self.memory = memory
         self.plan = plan
         self.status = status_of(plan)
         self.name = str(plan["metadata"]["name"])
-        self.kinds = parts.kinds
+        self.kinds = deps.kinds
 
-    def run(self, journal: Callable[[Entry], None]) -> Round:
+    def run(self, journal: Callable[[JournalEntry], None]) -> Round:
         try:
             seen = self._observe()
         except Problems as error:
             if isinstance(error, ClusterError):
                 raise
             return self._unrendered(error)
-        before, world, decision = self.status, seen.world, decide(seen.world)
+        before, observation, decision = self.status, seen.observation, decide(seen.observation)
         self.memory.passes = decision.passes
-        results: list[Result] = []
+        results: list[ExecutedAction] = []
         try:
             if not self._write_status(decision.status):
                 return Round(name=self.name, plan=self.plan, again=True)
-            self.memory.untold += decision.events  # told although the API server goes away before this round's end
+            self.memory.pending_events += (
+                decision.events
+            )  # told although the API server goes away before this round's end
             self._act(decision, seen.snapshot, results)
         finally:
-            journal(Entry(seen=seen, decision=decision, results=tuple(results)))
-        after = self._record(decision, results, world)
-        told = told_of(results, world.rendered, self.memory.errors)
-        tell(self.parts, self.plan, (*self.memory.untold, *told))
-        self.memory.untold = ()
+            journal(JournalEntry(seen=seen, decision=decision, results=tuple(results)))
+        after = self._record(decision, results, observation)
+        told = events_of(results, observation.rendered, self.memory.errors)
+        emit_events(self.deps, self.plan, (*self.memory.pending_events, *told))
+        self.memory.pending_events = ()
         self.memory.errors = tuple(r.problem for r in results if r.problem and not r.stale)
         behind = after == before and bool(results) and all(result.stale for result in results)
         return Round(
@@ -156,7 +158,7 @@ class _PlanRound:
             plan=self.plan,
             decision=replace(decision, status=after),
             results=tuple(results),
-            rendered=world.rendered,
+            rendered=observation.rendered,
             problems=self.memory.errors,
             again=decision.again and not self.memory.errors and not behind,
             recheck=_BEHIND if behind else decision.recheck,
@@ -164,70 +166,72 @@ class _PlanRound:
 
     def look(self) -> Round:
         try:
-            world = self._observe().world
+            observation = self._observe().observation
         except Problems as error:
             if isinstance(error, ClusterError):
                 raise
             messages = tuple(item.message for item in error.problems)
             return Round(name=self.name, plan=self.plan, problems=messages, unrendered=error.problems)
-        return Round(name=self.name, plan=self.plan, decision=decide(world), rendered=world.rendered)
+        return Round(name=self.name, plan=self.plan, decision=decide(observation), rendered=observation.rendered)
 
     # ----------------------------------------------------------------------------------------------------- observing
 
     def _observe(self) -> Seen:
-        parts, status = self.parts, self.status
-        objects = () if is_over(status) and not self._is_deleted() else gather(parts.source, self.plan)
+        deps, status = self.deps, self.status
+        objects = () if is_over(status) and not self._is_deleted() else gather(deps.source, self.plan)
         fetched = dict(self.memory.fetched)
-        rendered = parts.rendering.of(self.plan, status, objects, fetched)
+        rendered = deps.rendering.of(self.plan, status, objects, fetched)
         missing = self._fetch(rendered, status)
         if missing is None:  # something was read: render with it
             fetched = dict(self.memory.fetched)
-            rendered = parts.rendering.of(self.plan, status, objects, fetched)
+            rendered = deps.rendering.of(self.plan, status, objects, fetched)
             missing = {}
-        scope = Scope(kinds=self.kinds, now=parts.now())
-        snapshot = take(needs_of(self.plan, status, rendered, self.kinds, scope), parts.source, parts.readings)
-        approved, attended = approved_of(self.plan), Attended(parts.attended)
-        review = parts.rendering.sealed(self.plan, objects, self.memory.fetched) if approved else None
-        world = World(
+        scope = Scope(kinds=self.kinds, now=deps.now())
+        snapshot = take(needs_of(self.plan, status, rendered, self.kinds, scope), deps.source, deps.readings)
+        approved, attended = approved_of(self.plan), Attended(deps.attended)
+        review = deps.rendering.sealed(self.plan, objects, self.memory.fetched) if approved else None
+        observation = Observation(
             plan=self.plan,
             rendered=rendered,
             kinds=self.kinds,
             look=snapshot,
-            now=parts.now(),
+            now=deps.now(),
             attended=attended,
             others=self._others(is_over(status)),
             fetched=frozenset(self.memory.fetched),
-            unfetched=missing,
+            fetch_failures=missing,
             passes=self.memory.passes,
             errors=self.memory.errors,
             approved=approved,
             sealed=digests(review).phases if review else {},
             unapproved=unapproved(self.plan, review) if review else {},
         )
-        return Seen(world=world, snapshot=snapshot, objects=tuple(objects), fetched=fetched, attended=attended)
+        return Seen(
+            observation=observation, snapshot=snapshot, objects=tuple(objects), fetched=fetched, attended=attended
+        )
 
     def _is_deleted(self) -> bool:
         return deletion_timestamp(self.plan) is not None
 
-    def _others(self, over: bool) -> Others:
+    def _others(self, over: bool) -> OtherUpgrades:
         if over and not self._is_deleted():
-            return Others()
-        plans, upgrades = self.parts.source.list(PLANS), self.parts.source.list(_UPGRADES)
-        if isinstance(plans, Unseen) or isinstance(upgrades, Unseen):
-            why = next(found.why for found in (plans, upgrades) if isinstance(found, Unseen))
-            return Others(unlooked=f"other upgrades cannot be looked for: {why}")
-        return Others(
+            return OtherUpgrades()
+        plans, upgrades = self.deps.source.list(PLANS), self.deps.source.list(_UPGRADES)
+        if isinstance(plans, ReadFailure) or isinstance(upgrades, ReadFailure):
+            why = next(found.why for found in (plans, upgrades) if isinstance(found, ReadFailure))
+            return OtherUpgrades(lookup_error=f"other upgrades cannot be looked for: {why}")
+        return OtherUpgrades(
             blocker=None if over else blocker_of(self.plan, plans, upgrades),
             beside=beside_of(self.plan, upgrades),
             lent=lent_by_others(self.plan, plans),
         )
 
-    def _fetch(self, rendered: RenderedPlan, status: PlanStatus) -> Mapping[str, Unfetched] | None:
+    def _fetch(self, rendered: RenderedPlan, status: PlanStatus) -> Mapping[str, FetchFailure] | None:
         """Reads what steps under way want; None where something was read."""
         wanted = [f for f in _wanted(rendered, status) if f.name not in self.memory.fetched]
         if not wanted:
             return {}
-        fetched = fetch_all(wanted, self.parts.read)
+        fetched = fetch_all(wanted, self.deps.read)
         self.memory.fetched |= fetched.values
         return fetched.missing if not fetched.values or fetched.missing else None
 
@@ -236,36 +240,36 @@ class _PlanRound:
         message = "; ".join(item.message for item in error.problems)
         status = self.status
         known = status.condition("Degraded") or {}
-        wanted = Condition(type="Degraded", status="True", reason="ReconcileError", message=message)
+        wanted = PlanCondition(type="Degraded", status="True", reason="ReconcileError", message=message)
         generation = int(self.plan["metadata"].get("generation") or 0)
-        self._write_status(status.with_condition(wanted, self.parts.now(), generation))
+        self._write_status(status.with_condition(wanted, self.deps.now(), generation))
         if known.get("message") != message:
-            tell(self.parts, self.plan, [pipeline_error(message)])
+            emit_events(self.deps, self.plan, [pipeline_error(message)])
         return Round(name=self.name, plan=self.plan, problems=(message,), recheck=10.0)
 
     # -------------------------------------------------------------------------------------------------------- writing
 
     def _write_status(self, new: PlanStatus) -> bool:
         """Whether the status is as wanted now; False where the plan has changed since it was read."""
-        written = write_status(self.parts.cluster, self.kinds, self.plan, self.status, new)
+        written = write_status(self.deps.cluster, self.kinds, self.plan, self.status, new)
         if written is None:
             return False
         if written is not self.plan:
-            self.parts.source.note(written)
+            self.deps.source.note(written)
         self.plan, self.status = written, new
         return True
 
-    def _act(self, decision: Decision, snapshot: Snapshot, results: list[Result]) -> None:
+    def _act(self, decision: Decision, snapshot: Snapshot, results: list[ExecutedAction]) -> None:
         """Adds a result for each action, as far as it gets."""
-        writer = Writer(
-            cluster=self.parts.cluster, kinds=self.kinds, schemas=self.parts.schemas, plan=Plan.of(self.plan)
+        writer = ObjectWriter(
+            cluster=self.deps.cluster, kinds=self.kinds, schemas=self.deps.schemas, plan=Plan.of(self.plan)
         )
-        carrier = Carrier(self.parts, writer, self.plan, snapshot, decision.status.loans)
+        executor = ActionExecutor(self.deps, writer, self.plan, snapshot, decision.status.loans)
         for action in decision.actions:
-            results.append(carrier.carry_out(action))
+            results.append(executor.carry_out(action))
 
-    def _record(self, decision: Decision, results: list[Result], world: World) -> PlanStatus:
-        after = recorded(decision.status, decision, results, world.rendered, self.parts.now())
+    def _record(self, decision: Decision, results: list[ExecutedAction], observation: Observation) -> PlanStatus:
+        after = recorded(decision.status, decision, results, observation.rendered, self.deps.now())
         self._write_status(after)
         return after
 

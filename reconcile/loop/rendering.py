@@ -13,8 +13,8 @@ from renderer.errors import problem
 from renderer.input_rules import unusable_image
 from renderer.model.ref import Body
 from renderer.model.rendered import RenderedPlan
-from renderer.render.kept import KeptSteps
 from renderer.render.plan import render
+from renderer.render.step_cache import StepCache
 from renderer.templating import Templates
 
 RETRY = "management.harvesterhci.io/retry"
@@ -31,7 +31,7 @@ class Rendering:
         self._templates = templates
         self._spec_fields = spec_fields
         self._last: dict[str, tuple[str, RenderedPlan]] = {}
-        self._kept: dict[str, KeptSteps] = {}
+        self._kept: dict[str, StepCache] = {}
 
     def of(self, plan: Body, status: PlanStatus, objects: Sequence[Body], fetched: Mapping[str, Any]) -> RenderedPlan:
         """A plan that ends is rendered as far as that goes. Raises `Problems`: a template that cannot be rendered from
@@ -76,7 +76,7 @@ class Rendering:
             raise problem("InvalidName", f"spec.image: {message}", remedy=remedy)
         if status is None:
             return render(self.catalog, self._templates, facts)
-        kept = self._kept.setdefault(str(plan["metadata"]["name"]), KeptSteps())
+        kept = self._kept.setdefault(str(plan["metadata"]["name"]), StepCache())
         return render(self.catalog, self._templates, facts, status.captured, kept, lenient=ends)
 
 
@@ -100,11 +100,11 @@ def _key(plan: Body, status: PlanStatus, objects: Sequence[Body], fetched: Mappi
 def _seen(item: Body) -> Any:
     """The part of an object that facts are taken from."""
     metadata = item.get("metadata") or {}
-    parts = [item.get("kind"), metadata.get("name"), metadata.get("labels")]
+    deps = [item.get("kind"), metadata.get("name"), metadata.get("labels")]
     annotations = metadata.get("annotations") or {}
     machine = annotations.get("cluster.x-k8s.io/machine")
     reference = ((item.get("status") or {}).get("nodeRef") or {}).get("name")
-    return [*parts, machine, reference, item.get("type"), item.get("value"), item.get("default"), _version(item)]
+    return [*deps, machine, reference, item.get("type"), item.get("value"), item.get("default"), _version(item)]
 
 
 def _version(item: Body) -> Any:

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from reconcile.borrow.loan import Loan
+from reconcile.decide.observation import BorrowedElsewhere, FetchFailure, Observation, OtherUpgrades
 from reconcile.decide.plan import decide
-from reconcile.decide.world import Lent, Others, Unfetched, World
 from reconcile.loop.journal import FORMAT, Line, decision_body
 from reconcile.loop.rendering import Rendering
 from reconcile.loop.sealing import approved_of
 from reconcile.observe.snapshot import Snapshot
-from reconcile.probes.look import CertificateReading, Group, KubeletReading, Unseen
+from reconcile.probes.look import CertificateReading, Group, KubeletReading, ReadFailure
 from reconcile.status.plan import status_of
 from renderer.errors import Problems, problem
 from renderer.model.ref import Ref
@@ -76,14 +76,14 @@ def _replayed(number: int, line: Line, bodies: Mapping[str, Any], rendering: Ren
     return Replayed(line=number, time=line["time"], plan=name, differs=differs)
 
 
-def world_from(line: Line, bodies: Mapping[str, Any], rendering: Rendering) -> World:
+def world_from(line: Line, bodies: Mapping[str, Any], rendering: Rendering) -> Observation:
     """All that the decision was made from. Raises `Problems` where today's templates cannot render it."""
     plan, memory = bodies[line["plan"]], line["memory"]
     now = datetime.fromisoformat(line["time"])
     objects = tuple(bodies[digest] for digest in line["facts"])
     fetched = {name: bodies[digest] for name, digest in line["fetched"].items()}
     told = {datetime.fromisoformat(since): seconds for since, seconds in memory["attended"].items()}
-    return World(
+    return Observation(
         plan=plan,
         rendered=rendering.of(plan, status_of(plan), objects, fetched),
         kinds=rendering.catalog.kinds,
@@ -92,7 +92,9 @@ def world_from(line: Line, bodies: Mapping[str, Any], rendering: Rendering) -> W
         attended=lambda since: told.get(since, (now - since).total_seconds()),
         others=_others(line["others"]),
         fetched=frozenset(memory["fetched"]),
-        unfetched={name: Unfetched(why=why, absent=absent) for name, (why, absent) in memory["unfetched"].items()},
+        fetch_failures={
+            name: FetchFailure(why=why, absent=absent) for name, (why, absent) in memory["unfetched"].items()
+        },
         passes={(step, place): count for step, place, count in memory["passes"]},
         errors=tuple(memory["errors"]),
         approved=approved_of(plan),
@@ -101,29 +103,31 @@ def world_from(line: Line, bodies: Mapping[str, Any], rendering: Rendering) -> W
     )
 
 
-def _others(kept: Line) -> Others:
-    lent = tuple(Lent(plan=name, active=active, loan=Loan.from_status(item)) for name, active, item in kept["lent"])
-    return Others(blocker=kept["blocker"], beside=kept["beside"], unlooked=kept["unlooked"], lent=lent)
+def _others(kept: Line) -> OtherUpgrades:
+    lent = tuple(
+        BorrowedElsewhere(plan=name, active=active, loan=Loan.from_status(item)) for name, active, item in kept["lent"]
+    )
+    return OtherUpgrades(blocker=kept["blocker"], beside=kept["beside"], lookup_error=kept["unlooked"], lent=lent)
 
 
 def _snapshot(read: Line, bodies: Mapping[str, Any]) -> Snapshot:
     def body(kept: Any) -> Any:
         if isinstance(kept, dict):
-            return Unseen(why=kept["unseen"])
+            return ReadFailure(why=kept["unseen"])
         return None if kept is None else bodies[kept]
 
     snapshot = Snapshot()
     for (api_version, kind, namespace, name), kept in read["objects"]:
         snapshot.objects[Ref(api_version=api_version, kind=kind, namespace=namespace, name=name)] = body(kept)
     for group, found in read["groups"]:
-        items = Unseen(why=found["unseen"]) if isinstance(found, dict) else tuple(body(kept) for kept in found)
+        items = ReadFailure(why=found["unseen"]) if isinstance(found, dict) else tuple(body(kept) for kept in found)
         snapshot.groups[_group(group)] = items
     snapshot.kubelets = {
-        node: Unseen(why=kept["unseen"]) if "unseen" in kept else KubeletReading(**kept)
+        node: ReadFailure(why=kept["unseen"]) if "unseen" in kept else KubeletReading(**kept)
         for node, kept in read["kubelets"].items()
     }
     snapshot.certificates = {
-        address: Unseen(why=kept["unseen"]) if "unseen" in kept else CertificateReading(not_after=_time(kept))
+        address: ReadFailure(why=kept["unseen"]) if "unseen" in kept else CertificateReading(not_after=_time(kept))
         for address, kept in read["certificates"].items()
     }
     return snapshot

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from reconcile.decide.world import PENDING
-from reconcile.loop.parts import Parts
+from reconcile.decide.observation import PENDING
+from reconcile.loop.deps import ReconcilerDeps
 from reconcile.observe.facts import gather
 from renderer.compare import differing
 from renderer.model.path import path_name
@@ -44,9 +44,9 @@ class Digests:
     pending: tuple[str, ...]
 
 
-def rendered_for_review(parts: Parts, plan: Body) -> RenderedPlan:
+def rendered_for_review(deps: ReconcilerDeps, plan: Body) -> RenderedPlan:
     """The plan rendered from the live cluster, with marks for what is captured at run time. Raises `Problems`."""
-    return parts.rendering.sealed(plan, gather(parts.source, plan), {})
+    return deps.rendering.sealed(plan, gather(deps.source, plan), {})
 
 
 def digests(rendered: RenderedPlan) -> Digests:

@@ -18,7 +18,7 @@ from reconcile.cluster.protocol import Cluster, Selection, WatchEvent
 from reconcile.objects import has_labels
 from reconcile.observe.facts import MACHINE_PLAN_FIELDS
 from reconcile.observe.source import under
-from reconcile.probes.look import Group, Unseen
+from reconcile.probes.look import Group, ReadFailure
 from renderer.catalog.kinds import Kinds
 from renderer.model.ref import Body, Kind, Ref, ref_of
 from renderer.model.sharing import shared
@@ -62,20 +62,20 @@ class CachedSource:
         self._watches: dict[_Key, _Watch] = {}
         self._stop = Event()
 
-    def get(self, ref: Ref) -> Body | Unseen | None:
+    def get(self, ref: Ref) -> Body | ReadFailure | None:
         for kind in self._kinds.served_as(ref.api_version, ref.kind):
             watch = self._watch(kind, ref.namespace)
-            if unseen := watch.ready():
-                return unseen
+            if read_failures := watch.ready():
+                return read_failures
             if found := watch.find(under(kind, ref)):
                 return found
         return None
 
-    def list(self, group: Group, fields: str = "") -> tuple[Body, ...] | Unseen:
+    def list(self, group: Group, fields: str = "") -> tuple[Body, ...] | ReadFailure:
         for kind in self._kinds.served_as(group.api_version, group.kind):
             watch = self._watch(kind, group.namespace)
-            if unseen := watch.ready():
-                return unseen
+            if read_failures := watch.ready():
+                return read_failures
             if found := tuple(body for body in watch.all() if has_labels(body, group.labels)):
                 return found
         return ()
@@ -160,14 +160,14 @@ class _Watch:
         if self._thread.is_alive():
             self._thread.join(timeout=5)
 
-    def ready(self) -> Unseen | None:
+    def ready(self) -> ReadFailure | None:
         """Waits for the first list. Raises `Away` while the API server is; any other problem is why nothing is seen."""
         if not self._in_step.wait(_FIRST_SYNC) and not self.health.problem:
-            return Unseen(why=f"{self._copy.selection} has not been listed yet")
+            return ReadFailure(why=f"{self._copy.selection} has not been listed yet")
         problem = self.health.problem
         if isinstance(problem, Away):
             raise problem
-        return Unseen(why=problem.problem.message, remedy=problem.problem.remedy) if problem is not None else None
+        return ReadFailure(why=problem.problem.message, remedy=problem.problem.remedy) if problem is not None else None
 
     def find(self, ref: Ref) -> Body | None:
         with self._lock:

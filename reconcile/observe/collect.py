@@ -16,7 +16,7 @@ from reconcile.observe.readings import Readings
 from reconcile.observe.redact import hidden
 from reconcile.observe.snapshot import Snapshot, take
 from reconcile.observe.source import Source
-from reconcile.probes.look import CertificateReading, Group, KubeletReading, Reading, Unseen
+from reconcile.probes.look import CertificateReading, Group, KubeletReading, ReadFailure, Reading
 from renderer.errors import Problem
 from renderer.model.ref import Body, Ref, ref_of
 
@@ -116,7 +116,7 @@ def _metadata(body: Body) -> dict[str, Any]:
 def _read(source: Source, wanted: Iterable[Group | Ref], refused: list[Problem]) -> Iterator[Body]:
     for item in wanted:
         answer = source.get(item) if isinstance(item, Ref) else source.list(item, _selector(item))
-        if isinstance(answer, Unseen):
+        if isinstance(answer, ReadFailure):
             what = str(item) if isinstance(item, Ref) else f"{item.kind} objects"
             refused.append(unreadable(what, answer))
         elif isinstance(answer, tuple):
@@ -156,5 +156,5 @@ def _disk(reading: KubeletReading) -> dict[str, Any]:
 def _unread(snapshot: Snapshot) -> Iterator[str]:
     for what, readings in (("kubelet of", snapshot.kubelets), ("certificate at", snapshot.certificates)):
         for name, reading in sorted(readings.items()):
-            if isinstance(reading, Unseen):
+            if isinstance(reading, ReadFailure):
                 yield f"{what} {name}: {reading.why}"

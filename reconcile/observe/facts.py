@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from reconcile.observe.source import Source
-from reconcile.probes.look import Group, Unseen
+from reconcile.probes.look import Group, ReadFailure
 from renderer.errors import ExitCode, Problem, Problems
 from renderer.model.ref import Body, Ref
 
@@ -41,9 +41,11 @@ def refusals(source: Source, plan: Body) -> tuple[Problem, ...]:
     return _read(source, plan)[1]
 
 
-def unreadable(what: str, unseen: Unseen) -> Problem:
+def unreadable(what: str, read_failures: ReadFailure) -> Problem:
     """`what` in words: `Node objects`, `Setting server-version`."""
-    return Problem(reason="Unreadable", message=f"{what} cannot be read: {unseen.why}", remedy=unseen.remedy)
+    return Problem(
+        reason="Unreadable", message=f"{what} cannot be read: {read_failures.why}", remedy=read_failures.remedy
+    )
 
 
 def _read(source: Source, plan: Body) -> tuple[tuple[Body, ...], tuple[Problem, ...]]:
@@ -51,13 +53,13 @@ def _read(source: Source, plan: Body) -> tuple[tuple[Body, ...], tuple[Problem, 
     refused: list[Problem] = []
     for group, fields in _GROUPS:
         items = source.list(group, fields)
-        if isinstance(items, Unseen):
+        if isinstance(items, ReadFailure):
             refused.append(unreadable(f"{group.kind} objects", items))
         else:
             found += items
     for ref in _refs(plan.get("spec") or {}):
         body = source.get(ref)
-        if isinstance(body, Unseen):
+        if isinstance(body, ReadFailure):
             refused.append(unreadable(str(ref), body))
         elif body is not None:
             found.append(body)

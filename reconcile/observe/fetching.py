@@ -9,12 +9,12 @@ from typing import Any
 from reconcile.cluster.errors import Away, BackendFailed, ClusterError
 from reconcile.cluster.inside import read_service
 from reconcile.cluster.protocol import Cluster
-from reconcile.decide.world import Unfetched
+from reconcile.decide.observation import FetchFailure
 from renderer.catalog.kinds import Kinds
 from renderer.errors import Problems
 from renderer.model.phase import Fetch, FetchAs
 from renderer.model.ref import Ref
-from renderer.yaml_door import parse
+from renderer.yaml_io import parse
 
 _NOT_FOUND = 404
 
@@ -27,7 +27,7 @@ class Fetched:
     """What was read by name, and why the rest was not."""
 
     values: Mapping[str, Any]
-    missing: Mapping[str, Unfetched]
+    missing: Mapping[str, FetchFailure]
 
 
 def through_the_proxy(cluster: Cluster, kinds: Kinds) -> Read:
@@ -50,10 +50,10 @@ def from_inside(fetch: Fetch) -> bytes:
 def fetch_all(fetches: Iterable[Fetch], read: Read) -> Fetched:
     """Reads every document that is wanted now. Raises `Away` where the API server itself does not answer."""
     values: dict[str, Any] = {}
-    missing: dict[str, Unfetched] = {}
+    missing: dict[str, FetchFailure] = {}
     for fetch in fetches:
         found = _fetch(fetch, read)
-        if isinstance(found, Unfetched):
+        if isinstance(found, FetchFailure):
             missing[fetch.name] = found
         else:
             values[fetch.name] = found
@@ -65,15 +65,15 @@ def _fetch(fetch: Fetch, read: Read) -> Any:
         content = read(fetch)
     except BackendFailed as error:
         absent = error.status == _NOT_FOUND and _is_proven_absent(fetch, read)
-        return Unfetched(why=f"fetch {_url(fetch)}: {error.problem.message}", absent=absent)
+        return FetchFailure(why=f"fetch {_url(fetch)}: {error.problem.message}", absent=absent)
     except Away:
         raise
     except ClusterError as error:
-        return Unfetched(why=f"fetch {_url(fetch)}: {error.problem.message}")
+        return FetchFailure(why=f"fetch {_url(fetch)}: {error.problem.message}")
     try:
         return _READERS[fetch.read_as](content.decode(), fetch)
     except (ValueError, Problems) as error:
-        return Unfetched(why=f"{_url(fetch)}: {str(error).partition(chr(10))[0]}")
+        return FetchFailure(why=f"{_url(fetch)}: {str(error).partition(chr(10))[0]}")
 
 
 def _is_proven_absent(fetch: Fetch, read: Read) -> bool:

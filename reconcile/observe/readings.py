@@ -16,7 +16,7 @@ from typing import Any
 from reconcile.cluster.errors import Away, ClusterError
 from reconcile.cluster.protocol import Cluster
 from reconcile.objects import items
-from reconcile.probes.look import CertificateReading, KubeletReading, Unseen
+from reconcile.probes.look import CertificateReading, KubeletReading, ReadFailure
 from renderer.catalog.kinds import Kinds
 from renderer.model.path import ABSENT, look_up
 from renderer.model.ref import Body, Ref, ref_of
@@ -46,16 +46,16 @@ class Readings:
         self._known = known or {}
         self._kept: dict[tuple[str, str], tuple[datetime, Any]] = {}
 
-    def kubelets(self, nodes: Iterable[Body]) -> dict[str, KubeletReading | Unseen]:
+    def kubelets(self, nodes: Iterable[Body]) -> dict[str, KubeletReading | ReadFailure]:
         """One for each Node."""
         refs = [ref_of(node) for node in nodes]
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             readings = list(pool.map(self._kubelet, refs))
         return {ref.name: reading for ref, reading in zip(refs, readings, strict=True)}
 
-    def certificates(self, slices: Iterable[Body]) -> dict[str, CertificateReading | Unseen]:
+    def certificates(self, slices: Iterable[Body]) -> dict[str, CertificateReading | ReadFailure]:
         """One for each address of the EndpointSlices, which are those of the API servers."""
-        found: dict[str, CertificateReading | Unseen] = {}
+        found: dict[str, CertificateReading | ReadFailure] = {}
         for item in slices:
             ports = (_number(look_up(port, ("port",))) for port in items(item.get("ports")))
             port = next(filter(None, ports), 6443)
@@ -64,7 +64,7 @@ class Readings:
                 found |= {address: self._certificate(address, port) for address in addresses}
         return found
 
-    def _kubelet(self, node: Ref) -> KubeletReading | Unseen:
+    def _kubelet(self, node: Ref) -> KubeletReading | ReadFailure:
         given = look_up(self._known, ("kubelet", node.name))
         if given is not ABSENT:
             return KubeletReading(
@@ -72,10 +72,10 @@ class Readings:
                 used_bytes=look_up(given, ("fs", "usedBytes")) or None,
                 image_gc_high_threshold_percent=given.get("imageGCHighThresholdPercent"),
             )
-        reading: KubeletReading | Unseen = self._remembered("kubelet", node.name, partial(self._ask_kubelet, node))
+        reading: KubeletReading | ReadFailure = self._remembered("kubelet", node.name, partial(self._ask_kubelet, node))
         return reading
 
-    def _ask_kubelet(self, node: Ref) -> KubeletReading | Unseen:
+    def _ask_kubelet(self, node: Ref) -> KubeletReading | ReadFailure:
         kind = self._kinds.row(node.api_version, node.kind).kind
         try:
             stats = json.loads(self._cluster.read(kind, node, "proxy/stats/summary"))
@@ -83,7 +83,7 @@ class Readings:
         except Away:
             raise
         except (ClusterError, ValueError) as error:
-            return Unseen(why=str(error).partition("\n")[0])
+            return ReadFailure(why=str(error).partition("\n")[0])
         disk = look_up(stats, ("node", "fs"))
         threshold = look_up(config, ("kubeletconfig", "imageGCHighThresholdPercent"))
         return KubeletReading(
@@ -92,23 +92,23 @@ class Readings:
             image_gc_high_threshold_percent=_number(threshold),
         )
 
-    def _certificate(self, address: str, port: int) -> CertificateReading | Unseen:
+    def _certificate(self, address: str, port: int) -> CertificateReading | ReadFailure:
         given = look_up(self._known, ("certificates", address, "notAfter"))
         if given is not ABSENT:
             return CertificateReading(not_after=datetime.fromisoformat(given))
         ask = partial(self._ask_certificate, address, port)
-        reading: CertificateReading | Unseen = self._remembered("certificate", address, ask)
+        reading: CertificateReading | ReadFailure = self._remembered("certificate", address, ask)
         return reading
 
-    def _ask_certificate(self, address: str, port: int) -> CertificateReading | Unseen:
+    def _ask_certificate(self, address: str, port: int) -> CertificateReading | ReadFailure:
         try:
             return CertificateReading(not_after=self._dial(address, port))
         except OSError as error:
-            return Unseen(why=str(error) or type(error).__name__)
+            return ReadFailure(why=str(error) or type(error).__name__)
 
     def _remembered(self, what: str, name: str, ask: Callable[[], Any]) -> Any:
         asked, answer = self._kept.get((what, name), (None, None))
-        if asked is None or self._now() - asked > _FRESH or isinstance(answer, Unseen):
+        if asked is None or self._now() - asked > _FRESH or isinstance(answer, ReadFailure):
             answer = ask()
             self._kept[what, name] = (self._now(), answer)
         return answer

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from reconcile.observe.readings import Readings
 from reconcile.observe.source import Source
-from reconcile.probes.look import CertificateReading, Group, KubeletReading, Need, Reading, Unseen
+from reconcile.probes.look import CertificateReading, Group, KubeletReading, Need, ReadFailure, Reading
 from renderer.model.ref import Body, Ref, ref_of
 
 _NODES = Group(api_version="v1", kind="Node")
@@ -16,33 +16,33 @@ _API_SERVERS = Group(
     namespace="default",
     labels=(("kubernetes.io/service-name", "kubernetes"),),
 )
-_UNASKED = Unseen(why="it was not read")
+_UNASKED = ReadFailure(why="it was not read")
 
 
 class Snapshot:
     """A `Look` over what was read. A group also answers for its objects one by one, and for narrower groups."""
 
     def __init__(self) -> None:
-        self.objects: dict[Ref, Body | Unseen | None] = {}
-        self.groups: dict[Group, tuple[Body, ...] | Unseen] = {}
-        self.kubelets: dict[str, KubeletReading | Unseen] = {}
-        self.certificates: dict[str, CertificateReading | Unseen] = {}
+        self.objects: dict[Ref, Body | ReadFailure | None] = {}
+        self.groups: dict[Group, tuple[Body, ...] | ReadFailure] = {}
+        self.kubelets: dict[str, KubeletReading | ReadFailure] = {}
+        self.certificates: dict[str, CertificateReading | ReadFailure] = {}
         self._members: dict[Group, dict[Ref, Body]] = {}
 
-    def get(self, ref: Ref) -> Body | Unseen | None:
+    def get(self, ref: Ref) -> Body | ReadFailure | None:
         if ref in self.objects:
             return self.objects[ref]
         for group, found in self.groups.items():
-            if _covers(group, ref) and not isinstance(found, Unseen):
+            if _covers(group, ref) and not isinstance(found, ReadFailure):
                 return self._by_ref(group, found).get(ref)
         return _UNASKED
 
-    def list(self, group: Group) -> tuple[Body, ...] | Unseen:
+    def list(self, group: Group) -> tuple[Body, ...] | ReadFailure:
         if group in self.groups:
             return self.groups[group]
         for wider, found in self.groups.items():
             if _holds(wider, group):
-                return found if isinstance(found, Unseen) else _within(found, group)
+                return found if isinstance(found, ReadFailure) else _within(found, group)
         return _UNASKED
 
     def _by_ref(self, group: Group, found: tuple[Body, ...]) -> dict[Ref, Body]:
@@ -51,15 +51,15 @@ class Snapshot:
             self._members[group] = {ref_of(body): body for body in found}
         return self._members[group]
 
-    def kubelet(self, node: str) -> KubeletReading | Unseen:
+    def kubelet(self, node: str) -> KubeletReading | ReadFailure:
         return self.kubelets.get(node, _UNASKED)
 
-    def certificate(self, address: str) -> CertificateReading | Unseen:
+    def certificate(self, address: str) -> CertificateReading | ReadFailure:
         return self.certificates.get(address, _UNASKED)
 
 
 def take(needs: Iterable[Need], source: Source, readings: Readings) -> Snapshot:
-    """Reads everything that is needed. Raises `Away` and its like; an object that cannot be read is `Unseen`."""
+    """Reads everything that is needed. Raises `Away` and its like; an object that cannot be read is `ReadFailure`."""
     snapshot = Snapshot()
     wanted = list(needs)
     for group in (need for need in wanted if isinstance(need, Group)):
@@ -74,8 +74,8 @@ def take(needs: Iterable[Need], source: Source, readings: Readings) -> Snapshot:
     return snapshot
 
 
-def _known(found: tuple[Body, ...] | Unseen) -> tuple[Body, ...]:
-    return () if isinstance(found, Unseen) else found
+def _known(found: tuple[Body, ...] | ReadFailure) -> tuple[Body, ...]:
+    return () if isinstance(found, ReadFailure) else found
 
 
 def _covers(group: Group, ref: Ref) -> bool:

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from reconcile.cluster.errors import BackendFailed, Denied, Forbidden, Gone, NoSuchKind, NotFound, ServerFailed
 from reconcile.cluster.protocol import Cluster, Selection
-from reconcile.probes.look import Group, Unseen
+from reconcile.probes.look import Group, ReadFailure
 from renderer.catalog.kinds import Kinds
 from renderer.model.ref import Body, Kind, Ref
 
@@ -20,11 +20,11 @@ class Source(Protocol):
     """Answers with what is there now, or was there a moment ago: under the version that is asked for, or under another
     one of the kind where that has nothing."""
 
-    def get(self, ref: Ref) -> Body | Unseen | None:
+    def get(self, ref: Ref) -> Body | ReadFailure | None:
         """None where the object, or its kind, does not exist."""
         ...
 
-    def list(self, group: Group, fields: str = "") -> tuple[Body, ...] | Unseen:
+    def list(self, group: Group, fields: str = "") -> tuple[Body, ...] | ReadFailure:
         """None at all where the kind does not exist. `fields` is a field selector."""
         ...
 
@@ -45,17 +45,17 @@ class DirectSource:
         self._cluster = cluster
         self._kinds = kinds
 
-    def get(self, ref: Ref) -> Body | Unseen | None:
+    def get(self, ref: Ref) -> Body | ReadFailure | None:
         for kind in self._kinds.served_as(ref.api_version, ref.kind):
             try:
                 return self._cluster.get(kind, under(kind, ref)).body
             except (NotFound, NoSuchKind):
                 continue
             except COULD_NOT_LOOK as error:
-                return Unseen(why=error.problem.message, remedy=error.problem.remedy)
+                return ReadFailure(why=error.problem.message, remedy=error.problem.remedy)
         return None
 
-    def list(self, group: Group, fields: str = "") -> tuple[Body, ...] | Unseen:
+    def list(self, group: Group, fields: str = "") -> tuple[Body, ...] | ReadFailure:
         labels = ",".join(f"{key}={value}" for key, value in group.labels)
         for kind in self._kinds.served_as(group.api_version, group.kind):
             selection = Selection(kind=kind, namespace=group.namespace, labels=labels, fields=fields)
@@ -65,7 +65,7 @@ class DirectSource:
             except NoSuchKind:
                 continue
             except COULD_NOT_LOOK as error:
-                return Unseen(why=error.problem.message, remedy=error.problem.remedy)
+                return ReadFailure(why=error.problem.message, remedy=error.problem.remedy)
         return ()
 
     def note(self, body: Body) -> None:

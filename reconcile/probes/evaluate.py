@@ -11,22 +11,22 @@ from dataclasses import replace
 from typing import Any
 
 from reconcile import objects
-from reconcile.probes.look import Group, Look, Scope, Unseen
+from reconcile.probes.look import Group, Look, ReadFailure, Scope
 from reconcile.probes.predicates import Subject, check, check_all
-from reconcile.probes.verdict import Outcome, Verdict, failed, passed, together, unknown, waiting, worst
+from reconcile.probes.verdict import ProbeResult, Verdict, failed, passed, together, unknown, waiting, worst
+from renderer.describe import describe_group
 from renderer.model.path import ABSENT, look_up
 from renderer.model.probe import (
-    Absent,
+    AbsentPredicate,
     ClusterTarget,
     EveryTarget,
-    Field,
+    FieldPredicate,
     ManifestTarget,
     ObjectTarget,
     Predicate,
     Probe,
 )
 from renderer.model.ref import Body, Ref, ref_of
-from renderer.words import group_words
 
 _NAMED = 3  # offenders whose reasons are told; the others are counted
 
@@ -53,7 +53,7 @@ def _verdict(probe: Probe, look: Look, scope: Scope) -> Verdict:
 def _one(probe: Probe, ref: Ref, look: Look, scope: Scope) -> Verdict:
     body = look.get(ref)
     verdict = _judge(probe, ref, body, look, scope)
-    return verdict if body is None or isinstance(body, Unseen) else replace(verdict, seen=_seen(probe.all, body))
+    return verdict if body is None or isinstance(body, ReadFailure) else replace(verdict, seen=_seen(probe.all, body))
 
 
 def _manifests(probe: Probe, file: str, look: Look, scope: Scope) -> Verdict:
@@ -67,14 +67,14 @@ def _manifests(probe: Probe, file: str, look: Look, scope: Scope) -> Verdict:
 
 def _every(probe: Probe, target: EveryTarget, look: Look, scope: Scope) -> Verdict:
     bodies = look.list(group_of(target))
-    if isinstance(bodies, Unseen):
-        return unknown(f"{group_words(target)} could not be read: {bodies.why}")
+    if isinstance(bodies, ReadFailure):
+        return unknown(f"{describe_group(target)} could not be read: {bodies.why}")
     verdicts = [verdict for body in bodies if (verdict := _member(probe, target, body, look, scope)) is not None]
-    if len(verdicts) < target.at_least and worst(verdicts) not in (Outcome.FAILED, Outcome.UNKNOWN):
+    if len(verdicts) < target.at_least and worst(verdicts) not in (ProbeResult.FAILED, ProbeResult.UNKNOWN):
         found = f"only {len(verdicts)}" if verdicts else "no"
-        return waiting(f"{found} {group_words(target)} was found, wanted at least {target.at_least}")
+        return waiting(f"{found} {describe_group(target)} was found, wanted at least {target.at_least}")
     if not verdicts:
-        return passed(f"no {group_words(target)} was found, and none is needed")
+        return passed(f"no {describe_group(target)} was found, and none is needed")
     return _together(verdicts, scope.kinds.row(target.api_version, target.kind).kind.plural)
 
 
@@ -89,19 +89,19 @@ def _member(probe: Probe, target: EveryTarget, body: Body, look: Look, scope: Sc
     taken = together(
         [passed(""), *(check(item, Subject(look=look, scope=scope, ref=ref, body=body)) for item in target.where)]
     )
-    if taken.outcome is Outcome.WAITING:
+    if taken.outcome is ProbeResult.WAITING:
         return None
     return _judge(probe, ref, body, look, scope) if taken.passed else _about(ref, taken)
 
 
-def _judge(probe: Probe, ref: Ref, body: Body | Unseen | None, look: Look, scope: Scope) -> Verdict:
-    if isinstance(body, Unseen):
+def _judge(probe: Probe, ref: Ref, body: Body | ReadFailure | None, look: Look, scope: Scope) -> Verdict:
+    if isinstance(body, ReadFailure):
         return unknown(f"{ref} could not be read: {body.why}", ref)
     if body is None:
         return _missing(probe, ref)
     verdict = check_all(probe.all, probe.fails, Subject(look=look, scope=scope, ref=ref, body=body))
     since = objects.deletion_timestamp(body)
-    if since and verdict.outcome is not Outcome.FAILED:
+    if since and verdict.outcome is not ProbeResult.FAILED:
         verdict = waiting(f"is being deleted since {since}")
         return replace(verdict, reason=f"{ref} {verdict.reason}", offenders=(ref,))
     return _about(ref, verdict)
@@ -109,9 +109,11 @@ def _judge(probe: Probe, ref: Ref, body: Body | Unseen | None, look: Look, scope
 
 def _missing(probe: Probe, ref: Ref) -> Verdict:
     says = f"{ref} does not exist"
-    if any(isinstance(predicate, Absent) for predicate in probe.fails):
+    if any(isinstance(predicate, AbsentPredicate) for predicate in probe.fails):
         return failed(says, ref)
-    return passed(says) if all(isinstance(predicate, Absent) for predicate in probe.all) else waiting(says, ref)
+    return (
+        passed(says) if all(isinstance(predicate, AbsentPredicate) for predicate in probe.all) else waiting(says, ref)
+    )
 
 
 def _about(ref: Ref, verdict: Verdict) -> Verdict:
@@ -120,7 +122,7 @@ def _about(ref: Ref, verdict: Verdict) -> Verdict:
 
 
 def _seen(predicates: Iterable[Predicate], body: Body) -> Any:
-    field = next((predicate for predicate in predicates if isinstance(predicate, Field)), None)
+    field = next((predicate for predicate in predicates if isinstance(predicate, FieldPredicate)), None)
     return look_up(body, field.path) if field else ABSENT
 
 

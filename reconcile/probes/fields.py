@@ -9,11 +9,11 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from reconcile.probes.verdict import Verdict, passed, unknown, waiting
+from renderer.describe import asks_presence, describe_pattern, describe_value
 from renderer.errors import problem
 from renderer.model.path import ABSENT, Path, look_up, path_name
-from renderer.model.probe import Captured, Field, FieldOf, Fixed, Operand, Test
+from renderer.model.probe import Captured, FieldOf, FieldPredicate, Fixed, Operand, Test
 from renderer.model.ref import Body
-from renderer.words import asks_presence, pattern_words, value_words
 
 _LONGEST = 120  # characters of a value that a reason shows
 
@@ -24,7 +24,7 @@ class _Wanted:
     source: str = ""  # where the value comes from, in words
 
 
-def check_field(predicate: Field, body: Body, captured: Mapping[str, Any]) -> Verdict:
+def check_field(predicate: FieldPredicate, body: Body, captured: Mapping[str, Any]) -> Verdict:
     """Never failed. An absent field is waiting, save where it is asked to be absent; a captured value that was never
     recorded is unknown. Raises `Problems` for a pattern that is none."""
     found = look_up(body, predicate.path)
@@ -63,7 +63,7 @@ def _wanted(operand: Operand, body: Body, captured: Mapping[str, Any]) -> _Wante
             return _Wanted(value=default if found is ABSENT else found, source=path_name(path))
 
 
-def _may_be_null(predicate: Field) -> bool:
+def _may_be_null(predicate: FieldPredicate) -> bool:
     """A declared null means absent, and whatever is set differs from nothing; two absent fields are not equal."""
     return isinstance(predicate.operand, Fixed) or predicate.test is Test.DIFFERS_FROM
 
@@ -121,7 +121,7 @@ def _words(test: Test, wanted: _Wanted) -> str:
         case Test.AT_LEAST:
             return f"at least {_short(wanted.value)}{source}"
         case Test.MATCHES:
-            return f"a match of {pattern_words(wanted.value)}"
+            return f"a match of {describe_pattern(wanted.value)}"
         case Test.DIFFERS_FROM:
             return f"a value other than {_short(wanted.value)}{source}"
         case _:
@@ -136,5 +136,5 @@ def _shown(body: Body, path: Path, found: Any) -> str:
 
 
 def _short(value: Any) -> str:
-    words = "absent" if value is None else value_words(value)
+    words = "absent" if value is None else describe_value(value)
     return words if len(words) <= _LONGEST else f"{words[: _LONGEST - 1]}…"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from reconcile.probes.verdict import Outcome, Verdict
+from reconcile.probes.verdict import ProbeResult, Verdict
 from renderer.model.probe import Gate
 
 
@@ -27,4 +27,4 @@ def gate_verdict(gate: Gate, verdict: Verdict, passes: int) -> GateVerdict:
     if passes == gate.consecutive:
         return GateVerdict(verdict=verdict, passes=passes)
     reason = f"{verdict.reason}; passed {passes} of {gate.consecutive} times in a row"
-    return GateVerdict(verdict=replace(verdict, outcome=Outcome.WAITING, reason=reason), passes=passes)
+    return GateVerdict(verdict=replace(verdict, outcome=ProbeResult.WAITING, reason=reason), passes=passes)

@@ -34,7 +34,7 @@ Need = Ref | Group | Reading
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unseen:
+class ReadFailure:
     """It could not be looked at, and why: `connection refused`, `forbidden: nodes/proxy`; and what would help, such as
     the rule that is missing."""
 
@@ -62,17 +62,17 @@ class Look(Protocol):
     """What was read this tick. It may be asked for no more than `needs` named, and for parts of it: a group's objects
     one by one, or a narrower group within one that was read."""
 
-    def get(self, ref: Ref) -> Body | Unseen | None:
+    def get(self, ref: Ref) -> Body | ReadFailure | None:
         """The object; None where it does not exist, or its kind does not."""
         ...
 
-    def list(self, group: Group) -> tuple[Body, ...] | Unseen:
+    def list(self, group: Group) -> tuple[Body, ...] | ReadFailure:
         """The objects, in the order of namespace and name; none where the kind does not exist."""
         ...
 
-    def kubelet(self, node: str) -> KubeletReading | Unseen: ...
+    def kubelet(self, node: str) -> KubeletReading | ReadFailure: ...
 
-    def certificate(self, address: str) -> CertificateReading | Unseen: ...
+    def certificate(self, address: str) -> CertificateReading | ReadFailure: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,14 +9,14 @@ from reconcile.probes.look import Need, Scope
 from reconcile.probes.predicates import own_rule
 from reconcile.probes.rules.table import rule_named
 from renderer.model.probe import (
-    Builtin,
+    BuiltinPredicate,
     ClusterTarget,
     EveryTarget,
     ManifestTarget,
     ObjectTarget,
     Predicate,
     Probe,
-    Rule,
+    RulePredicate,
     Target,
 )
 from renderer.model.ref import Ref
@@ -66,9 +66,9 @@ def _objects(looked: _Looked) -> tuple[Need, ...]:
 
 
 def _predicate(predicate: Predicate, looked: _Looked, scope: Scope) -> Iterator[Need]:
-    if isinstance(predicate, Rule):
+    if isinstance(predicate, RulePredicate):
         yield from rule_named(predicate.name).needs(looked, dict(predicate.arguments))
-    if isinstance(predicate, Builtin) and looked is not None:
+    if isinstance(predicate, BuiltinPredicate) and looked is not None:
         ready = own_rule(scope.kinds, looked.api_version, looked.kind)
         for part in (*ready.all, *ready.fails):
             yield from _predicate(part, looked, scope)

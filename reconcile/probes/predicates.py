@@ -12,12 +12,19 @@ from dataclasses import dataclass, replace
 from reconcile import objects
 from reconcile.probes.fields import check_field
 from reconcile.probes.look import Look, Scope
-from reconcile.probes.rules.call import Call
+from reconcile.probes.rules.call import RuleCall
 from reconcile.probes.rules.table import rule_named
-from reconcile.probes.verdict import Outcome, Verdict, passed, together, waiting
+from reconcile.probes.verdict import ProbeResult, Verdict, passed, together, waiting
 from renderer.catalog.kinds import Kinds, Ready
 from renderer.errors import problem
-from renderer.model.probe import Absent, Builtin, Condition, Field, Predicate, Rule
+from renderer.model.probe import (
+    AbsentPredicate,
+    BuiltinPredicate,
+    ConditionPredicate,
+    FieldPredicate,
+    Predicate,
+    RulePredicate,
+)
 from renderer.model.ref import Body, Ref
 
 _LONGEST = 240  # characters of a condition's message that a reason shows
@@ -37,13 +44,13 @@ def check_all(wanted: Iterable[Predicate], fatal: Iterable[Predicate], subject: 
     """Failed when one of `fatal` holds; else all of `wanted` together."""
     proven = [verdict for verdict in (check(item, subject) for item in fatal) if verdict.passed]
     if proven:
-        return replace(together(proven), outcome=Outcome.FAILED)
+        return replace(together(proven), outcome=ProbeResult.FAILED)
     return together([check(item, subject) for item in wanted])
 
 
 def check(predicate: Predicate, subject: Subject) -> Verdict:
     """Raises `Problems` for what a catalogue that was verified cannot contain."""
-    if isinstance(predicate, Rule):
+    if isinstance(predicate, RulePredicate):
         return _rule(predicate, subject)
     if subject.body is None or subject.ref is None:
         raise problem(
@@ -52,14 +59,14 @@ def check(predicate: Predicate, subject: Subject) -> Verdict:
             remedy="name an object, every object of a kind or a manifest; or use a rule",
         )
     match predicate:
-        case Condition():
+        case ConditionPredicate():
             return _condition(predicate, subject.body, _behind(subject))
-        case Field():
+        case FieldPredicate():
             behind = _behind(subject) if predicate.path[0] == "status" else None
             return waiting(behind) if behind else check_field(predicate, subject.body, subject.scope.captured)
-        case Absent():
+        case AbsentPredicate():
             return waiting("still exists")
-        case Builtin():
+        case BuiltinPredicate():
             ready = own_rule(subject.scope.kinds, subject.ref.api_version, subject.ref.kind)
             return check_all(ready.all, ready.fails, subject)
 
@@ -76,7 +83,7 @@ def own_rule(kinds: Kinds, api_version: str, kind: str) -> Ready:
     return ready
 
 
-def _condition(predicate: Condition, body: Body, behind: str | None) -> Verdict:
+def _condition(predicate: ConditionPredicate, body: Body, behind: str | None) -> Verdict:
     found = objects.condition(body, predicate.type)
     wanted = predicate.status + (f" with reason {predicate.reason}" if predicate.reason else "")
     if found is None:
@@ -119,10 +126,10 @@ def _condition_behind(found: objects.Condition, body: Body) -> str | None:
     )
 
 
-def _rule(predicate: Rule, subject: Subject) -> Verdict:
+def _rule(predicate: RulePredicate, subject: Subject) -> Verdict:
     if behind := _behind(subject):
         return waiting(behind)
-    call = Call(
+    call = RuleCall(
         arguments=dict(predicate.arguments),
         look=subject.look,
         now=subject.scope.now,

@@ -11,7 +11,7 @@ from renderer.model.path import ABSENT
 from renderer.model.ref import Ref
 
 
-class Outcome(StrEnum):
+class ProbeResult(StrEnum):
     """Only `failed` is proof that something is bad; `unknown` is that we could not look."""
 
     PASSED = "passed"
@@ -20,7 +20,7 @@ class Outcome(StrEnum):
     UNKNOWN = "unknown"
 
 
-_FROM_WORST = (Outcome.FAILED, Outcome.UNKNOWN, Outcome.WAITING, Outcome.PASSED)
+_FROM_WORST = (ProbeResult.FAILED, ProbeResult.UNKNOWN, ProbeResult.WAITING, ProbeResult.PASSED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,36 +31,36 @@ class Verdict:
     where it saw nothing.
     """
 
-    outcome: Outcome
+    outcome: ProbeResult
     reason: str
     offenders: tuple[Ref, ...] = ()
     seen: Any = ABSENT
 
     @property
     def passed(self) -> bool:
-        return self.outcome is Outcome.PASSED
+        return self.outcome is ProbeResult.PASSED
 
 
 def passed(reason: str) -> Verdict:
-    return Verdict(outcome=Outcome.PASSED, reason=reason)
+    return Verdict(outcome=ProbeResult.PASSED, reason=reason)
 
 
 def waiting(reason: str, *offenders: Ref) -> Verdict:
-    return Verdict(outcome=Outcome.WAITING, reason=reason, offenders=offenders)
+    return Verdict(outcome=ProbeResult.WAITING, reason=reason, offenders=offenders)
 
 
 def failed(reason: str, *offenders: Ref) -> Verdict:
-    return Verdict(outcome=Outcome.FAILED, reason=reason, offenders=offenders)
+    return Verdict(outcome=ProbeResult.FAILED, reason=reason, offenders=offenders)
 
 
 def unknown(reason: str, *offenders: Ref) -> Verdict:
-    return Verdict(outcome=Outcome.UNKNOWN, reason=reason, offenders=offenders)
+    return Verdict(outcome=ProbeResult.UNKNOWN, reason=reason, offenders=offenders)
 
 
-def worst(verdicts: Iterable[Verdict]) -> Outcome:
+def worst(verdicts: Iterable[Verdict]) -> ProbeResult:
     """Failed before unknown before waiting; no verdicts at all are waiting, since an empty list passes nothing."""
     outcomes = {verdict.outcome for verdict in verdicts}
-    return next((outcome for outcome in _FROM_WORST if outcome in outcomes), Outcome.WAITING)
+    return next((outcome for outcome in _FROM_WORST if outcome in outcomes), ProbeResult.WAITING)
 
 
 def together(verdicts: Sequence[Verdict], separator: str = ", ") -> Verdict:

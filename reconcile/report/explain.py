@@ -10,14 +10,14 @@ from functools import partial
 from reconcile.loop.reconciler import Round
 from reconcile.observe.source import Source
 from reconcile.report.causes import leaving, machines, nodes, storage, turns, work, workloads
-from reconcile.report.causes.cause import Cause, Sight, kubectl
+from reconcile.report.causes.cause import Cause, DiagnosisInput, kubectl
+from reconcile.report.diagnosis_input import collect_input
 from reconcile.report.progress import Model, progress_of, wait_lines
-from reconcile.report.sight import look_around
 from reconcile.status.plan import FAILED
 from reconcile.status.times import time_text
 from renderer.errors import Problem
 
-SEARCHES: tuple[Callable[[Sight], Iterator[Cause]], ...] = (
+SEARCHES: tuple[Callable[[DiagnosisInput], Iterator[Cause]], ...] = (
     turns.paused_cluster,
     turns.held,
     work.gone_objects,
@@ -45,8 +45,8 @@ SEARCHES_WHILE_LEAVING = (leaving.objects, leaving.refused, work.gone_objects, w
 
 def explanation_of(done: Round, source: Source, now: datetime) -> Model:
     """Looks around and searches. Raises `Away` and its like; what could not be read is listed as unread."""
-    sight, unread = look_around(done, source, now)
-    causes = (*map(partial(_unrendered, done.name), done.unrendered), *causes_of(sight))
+    diagnosis, unread = collect_input(done, source, now)
+    causes = (*map(partial(_unrendered, done.name), done.unrendered), *causes_of(diagnosis))
     progress = progress_of(done, now)
     kept = ("plan", "phase", "message", "waits", "at")
     return {
@@ -55,7 +55,7 @@ def explanation_of(done: Round, source: Source, now: datetime) -> Model:
         "failed": progress["phase"] == FAILED,
         "causes": [_model(cause) for cause in causes],
         "unread": list(unread),
-        "next": _next(progress, sight, causes),
+        "next": _next(progress, diagnosis, causes),
     }
 
 
@@ -80,10 +80,10 @@ def absence_of(plan: str, why: str, now: datetime) -> Model:
     }
 
 
-def causes_of(sight: Sight) -> tuple[Cause, ...]:
+def causes_of(diagnosis: DiagnosisInput) -> tuple[Cause, ...]:
     """Everything that is found, each thing once; what goes on by itself comes last."""
-    searches = SEARCHES_WHILE_LEAVING if sight.leaving else SEARCHES
-    found = dict.fromkeys(cause for search in searches for cause in search(sight))
+    searches = SEARCHES_WHILE_LEAVING if diagnosis.leaving else SEARCHES
+    found = dict.fromkeys(cause for search in searches for cause in search(diagnosis))
     return tuple(sorted(found, key=lambda cause: cause.patient))
 
 
@@ -122,11 +122,11 @@ def _unrendered(plan: str, problem: Problem) -> Cause:
     )
 
 
-def _next(progress: Model, sight: Sight, causes: tuple[Cause, ...]) -> str:
+def _next(progress: Model, diagnosis: DiagnosisInput, causes: tuple[Cause, ...]) -> str:
     """The first cause's remedy, unless that is patience and something takes too long; else what `status` says, but
     where that is to come here."""
     patient = {cause.node for cause in causes if cause.patient}
-    slow = [wait for wait in sight.waits if (wait.slow or wait.unknown) and wait.node not in patient]
+    slow = [wait for wait in diagnosis.waits if (wait.slow or wait.unknown) and wait.node not in patient]
     if causes and not (causes[0].patient and slow):
         return causes[0].remedy
     if slow and slow[0].refs:

@@ -11,7 +11,7 @@ from reconcile.status.times import time_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Condition:
+class PlanCondition:
     type: str
     status: str
     reason: str
@@ -19,7 +19,7 @@ class Condition:
 
 
 def with_condition(
-    conditions: Iterable[Mapping[str, Any]], wanted: Condition, *, now: datetime, generation: int
+    conditions: Iterable[Mapping[str, Any]], wanted: PlanCondition, *, now: datetime, generation: int
 ) -> tuple[Mapping[str, Any], ...]:
     """`conditions` with one set; unchanged, down to its times, where it says the same already."""
     kept = tuple(conditions)

@@ -12,7 +12,7 @@ from typing import Any
 
 from reconcile.borrow.loan import Loan
 from reconcile.objects import deletion_timestamp
-from reconcile.status.conditions import Condition, find_condition, with_condition
+from reconcile.status.conditions import PlanCondition, find_condition, with_condition
 from reconcile.status.nodes import moved
 from reconcile.status.record import StepRecord, StepState, folded, record_body, record_from
 from reconcile.status.times import time_of, time_text
@@ -103,7 +103,7 @@ class PlanStatus:
         rest = {**self.rest, first: value}
         return replace(self, rest={key: item for key, item in rest.items() if item is not None})
 
-    def with_condition(self, wanted: Condition, now: datetime, generation: int) -> PlanStatus:
+    def with_condition(self, wanted: PlanCondition, now: datetime, generation: int) -> PlanStatus:
         return replace(self, conditions=with_condition(self.conditions, wanted, now=now, generation=generation))
 
     def with_node(self, node: str, state: str, reason: str = "", message: str = "") -> PlanStatus:

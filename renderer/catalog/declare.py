@@ -24,8 +24,8 @@ from renderer.model.phase import (
     Assumed,
     Borrowed,
     Capture,
-    Condition,
     Deletion,
+    Expression,
     Fetch,
     FetchAs,
     Hold,
@@ -115,12 +115,12 @@ def _as_it_is(value: Any) -> Any:
     return value
 
 
-def _conditions(raws: Sequence[Raw]) -> tuple[Condition, ...]:
+def _conditions(raws: Sequence[Raw]) -> tuple[Expression, ...]:
     return tuple(_condition(item) for item in raws)
 
 
-def _condition(raw: Raw) -> Condition:
-    return Condition(expr=raw["expr"], because=raw["because"])
+def _condition(raw: Raw) -> Expression:
+    return Expression(expr=raw["expr"], because=raw["because"])
 
 
 def _skip_unless(raw: Raw | None) -> ProbeCondition | None:

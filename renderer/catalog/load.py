@@ -18,7 +18,7 @@ from renderer.errors import Problem, Problems, problem
 from renderer.frozen import frozen
 from renderer.model.path import UnreadablePath
 from renderer.model.phase import Phase
-from renderer.yaml_door import Document, parse
+from renderer.yaml_io import Document, parse
 
 _PHASE_FOLDER = re.compile(r"(\d\d)-[a-z0-9]+(-[a-z0-9]+)*")
 

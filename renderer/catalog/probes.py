@@ -10,16 +10,16 @@ from typing import Any
 
 from renderer.model.path import parse_path
 from renderer.model.probe import (
-    Absent,
-    Builtin,
+    AbsentPredicate,
+    BuiltinPredicate,
     Captured,
     ClusterTarget,
-    Condition,
+    ConditionPredicate,
     Event,
     EveryTarget,
     Failure,
-    Field,
     FieldOf,
+    FieldPredicate,
     Fixed,
     Gate,
     ManifestTarget,
@@ -27,7 +27,7 @@ from renderer.model.probe import (
     Operand,
     Predicate,
     Probe,
-    Rule,
+    RulePredicate,
     Severity,
     Target,
     Test,
@@ -78,13 +78,13 @@ def _every(raw: Raw) -> EveryTarget:
     )
 
 
-def _condition_predicate(raw: Raw) -> Condition:
-    return Condition(type=raw["type"], status=raw["is"], reason=raw.get("reason"))
+def _condition_predicate(raw: Raw) -> ConditionPredicate:
+    return ConditionPredicate(type=raw["type"], status=raw["is"], reason=raw.get("reason"))
 
 
-def _field(raw: Raw) -> Field:
+def _field(raw: Raw) -> FieldPredicate:
     word = next(key for key in raw if key != "path")
-    return Field(path=parse_path(raw["path"]), test=Test(word), operand=_operand(raw[word]))
+    return FieldPredicate(path=parse_path(raw["path"]), test=Test(word), operand=_operand(raw[word]))
 
 
 def _operand(raw: Any) -> Operand:
@@ -95,16 +95,16 @@ def _operand(raw: Any) -> Operand:
     return Fixed(value=tuple(raw) if isinstance(raw, list) else raw)
 
 
-def _rule(raw: Raw) -> Rule:
-    return Rule(name=raw["name"], arguments=tuple((key, value) for key, value in raw.items() if key != "name"))
+def _rule(raw: Raw) -> RulePredicate:
+    return RulePredicate(name=raw["name"], arguments=tuple((key, value) for key, value in raw.items() if key != "name"))
 
 
 _PREDICATES: Mapping[str, Callable[[Any], Predicate]] = {
     "condition": _condition_predicate,
     "field": _field,
     "rule": _rule,
-    "absent": lambda _: Absent(),
-    "builtin": lambda _: Builtin(),
+    "absent": lambda _: AbsentPredicate(),
+    "builtin": lambda _: BuiltinPredicate(),
 }
 
 

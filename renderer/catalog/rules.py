@@ -12,7 +12,7 @@ from enum import StrEnum
 from renderer.frozen import frozen
 
 
-class Subject(StrEnum):
+class RuleSubject(StrEnum):
     """What a rule looks at."""
 
     OBJECT = "object"  # the probe's target; the rule belongs to the kinds that `kinds` names
@@ -28,7 +28,7 @@ class RuleSpec:
     """
 
     words: str
-    subject: Subject
+    subject: RuleSubject
     kinds: tuple[str, ...] = ()
     required: tuple[str, ...] = ()
     optional: tuple[str, ...] = ()
@@ -36,25 +36,27 @@ class RuleSpec:
 
 
 RULES: Mapping[str, RuleSpec] = {
-    "podReady": RuleSpec(words="is Ready or has Succeeded", subject=Subject.OBJECT, kinds=("Pod",)),
-    "serviceHasReadyEndpoint": RuleSpec(words="has a ready endpoint", subject=Subject.OBJECT, kinds=("Service",)),
-    "addonSettled": RuleSpec(words="is deployed if enabled, disabled if not", subject=Subject.OBJECT, kinds=("Addon",)),
+    "podReady": RuleSpec(words="is Ready or has Succeeded", subject=RuleSubject.OBJECT, kinds=("Pod",)),
+    "serviceHasReadyEndpoint": RuleSpec(words="has a ready endpoint", subject=RuleSubject.OBJECT, kinds=("Service",)),
+    "addonSettled": RuleSpec(
+        words="is deployed if enabled, disabled if not", subject=RuleSubject.OBJECT, kinds=("Addon",)
+    ),
     "versionEligible": RuleSpec(
         words="version {current} may be upgraded to {target}",
-        subject=Subject.CLUSTER,
+        subject=RuleSubject.CLUSTER,
         required=("current", "target"),
         optional=("minimum", "strict"),
         render_time=True,
     ),
     "diskHeadroom": RuleSpec(
         words="{reserveBytes} bytes of new images keep every node's disk below its image garbage collection threshold",
-        subject=Subject.CLUSTER,
+        subject=RuleSubject.CLUSTER,
         required=("reserveBytes",),
         optional=("defaultThresholdPercent", "skip", "skipAnnotation"),
     ),
     "certificateExpiry": RuleSpec(
         words="no certificate of the API servers ends within {days} days",
-        subject=Subject.CLUSTER,
+        subject=RuleSubject.CLUSTER,
         required=("days",),
         optional=("daysAnnotation",),
     ),

@@ -10,8 +10,8 @@ from renderer.catalog.rules import misused
 from renderer.catalog.tree import Tree
 from renderer.errors import Problem
 from renderer.model.phase import Phase, Step
-from renderer.model.probe import Captured, Field, ManifestTarget, Predicate, Probe, Rule
-from renderer.yaml_door import Document
+from renderer.model.probe import Captured, FieldPredicate, ManifestTarget, Predicate, Probe, RulePredicate
+from renderer.yaml_io import Document
 
 Declared = tuple[Phase, Document]
 
@@ -132,10 +132,10 @@ class _Steps:
             yield from self._predicate(step, predicate)
 
     def _predicate(self, step: Step, predicate: Predicate) -> Iterator[Problem]:
-        if isinstance(predicate, Rule) and (wrong := misused(predicate.name, dict(predicate.arguments))):
+        if isinstance(predicate, RulePredicate) and (wrong := misused(predicate.name, dict(predicate.arguments))):
             message = f"step {step.name}: {wrong}"
             yield self._problem("InvalidRule", message, "correct the rule's name or arguments", predicate.name)
-        operand = predicate.operand if isinstance(predicate, Field) else None
+        operand = predicate.operand if isinstance(predicate, FieldPredicate) else None
         if isinstance(operand, Captured) and operand.name not in self._captured:
             message = f"step {step.name} compares with {operand.name!r}, which no step captures"
             yield self._problem("UnknownCapture", message, "capture it in an earlier step of the phase", operand.name)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from renderer.cli.answer import Model, answer, output_option, painted, plain, table
-from renderer.cli.given import FILE, FOLDER, Given, input_options, read, rendering_from
+from renderer.cli.input_options import FILE, FOLDER, InputOptions, input_options, read, rendering_from
 from renderer.errors import ExitCode, Problem, Problems
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ _SHOWN = 3
 @click.option("--to-release", type=FILE, metavar="FILE|URL|ISO", help="Compare with this release.")
 @click.option("--to-templates", type=FOLDER, metavar="FOLDER", multiple=True, help="Compare with these templates.")
 @output_option
-def compare(given: Given, to_release: str | None, to_templates: tuple[str, ...], output: str) -> ExitCode:
+def compare(given: InputOptions, to_release: str | None, to_templates: tuple[str, ...], output: str) -> ExitCode:
     """Say what another release or template set changes.
 
     The plan is rendered twice: once from FILES with --release and --templates, and once with what --to-release and
@@ -43,7 +43,7 @@ def compare(given: Given, to_release: str | None, to_templates: tuple[str, ...],
     return ExitCode.NO if model["differences"] else ExitCode.YES
 
 
-def _sides(*givens: Given) -> Iterator[Side]:
+def _sides(*givens: InputOptions) -> Iterator[Side]:
     """Both renderings. Raises `Problems` with those of both."""
     problems: list[Problem] = []
     sides: list[Side] = []
@@ -57,7 +57,7 @@ def _sides(*givens: Given) -> Iterator[Side]:
     yield from sides
 
 
-def _side(given: Given) -> Side:
+def _side(given: InputOptions) -> Side:
     from renderer.compare import Side
 
     inputs, tree = read(given)

@@ -10,13 +10,13 @@ from renderer.assemble import Assembly, assemble
 from renderer.catalog.inputs import INPUTS
 from renderer.catalog.verify import captures_of
 from renderer.cli.answer import Model, table
-from renderer.cli.given import Given, read, tree_of
+from renderer.cli.input_options import InputOptions, read, tree_of
 from renderer.context.build import context_of, for_step
 from renderer.context.scope import SYMBOLIC_NODE, Scope
+from renderer.describe import describe_value
 from renderer.documents import Inputs, Source, without_lines
 from renderer.layout.select import unknown
-from renderer.schema_door import load
-from renderer.words import value_words
+from renderer.validation import load
 
 if TYPE_CHECKING:
     from renderer.catalog.load import Catalog
@@ -61,7 +61,7 @@ _SCHEMAS: Mapping[str, Callable[[], Any]] = {
 }
 
 
-def context_model(name: str, given: Given) -> Model:
+def context_model(name: str, given: InputOptions) -> Model:
     """Names with type, value and origin; functions with their signatures; filters. Raises `Problems`."""
     assembly = _assembly(given)
     phase = _phase(assembly.catalog, name)
@@ -93,7 +93,7 @@ def context_text(model: Model) -> Iterator[str]:
     yield f"filters: {', '.join(model['filters'])}"
 
 
-def _assembly(given: Given) -> Assembly:
+def _assembly(given: InputOptions) -> Assembly:
     """With inputs, what they say; without, a plan in which nothing is set."""
     if given.names_inputs:
         inputs, tree = read(given)
@@ -174,7 +174,7 @@ def _shown(item: Model) -> str:
         return f"({item['type']})"
     value = item["value"]
     is_long = isinstance(value, list) and (len(value) > 3 or any(isinstance(part, dict) for part in value))
-    return f"{len(value)} items" if is_long else value_words(value)
+    return f"{len(value)} items" if is_long else describe_value(value)
 
 
 def _function(name: str, value: Callable[..., Any]) -> Model:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from renderer.cli.answer import Model, answer, output_option, pending_lines, pending_models, say
-from renderer.cli.given import FILE, Given, input_options, rendering_of
+from renderer.cli.input_options import FILE, InputOptions, input_options, rendering_of
 from renderer.errors import ExitCode, Problems, problem
 from renderer.image_names import canonical
 
@@ -31,7 +31,7 @@ _SHOWN = 3
     help="An image list, one image a line, or the ISO image that holds it; exit 1 if it lacks an image.",
 )
 @output_option
-def images(given: Given, against: str | None, output: str) -> ExitCode:
+def images(given: InputOptions, against: str | None, output: str) -> ExitCode:
     """List the images that the manifests use.
 
     One a line. With --against only those that the list lacks, with the objects that use them: in an air gap they would

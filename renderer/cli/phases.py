@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from renderer.cli.answer import Model, answer, output_option, pending_lines, plain, table
-from renderer.cli.given import Given, catalog_of, input_options, rendering_of
+from renderer.cli.input_options import InputOptions, catalog_of, input_options, rendering_of
 from renderer.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _NAME = re.compile(r"[A-Z][A-Za-z0-9]*")
 @input_options
 @click.option("--context", "wants_context", is_flag=True, help="What the templates of the one phase may see.")
 @output_option
-def phases(given: Given, wants_context: bool, output: str) -> ExitCode:
+def phases(given: InputOptions, wants_context: bool, output: str) -> ExitCode:
     """List the phases, or what a phase's templates may see.
 
     A word such as NodeUpgrade among FILES picks a phase. Without inputs the phases are shown as they are declared;
@@ -44,7 +44,7 @@ def phases(given: Given, wants_context: bool, output: str) -> ExitCode:
     return ExitCode.YES
 
 
-def _names_apart(given: Given) -> tuple[tuple[str, ...], Given]:
+def _names_apart(given: InputOptions) -> tuple[tuple[str, ...], InputOptions]:
     """Names of phases look like `NodeUpgrade`; a file of such a name can be written `./NodeUpgrade`."""
     names = tuple(word for word in given.files if _NAME.fullmatch(word) and not Path(word).exists())
     return names, replace(given, files=tuple(word for word in given.files if word not in names))
@@ -64,7 +64,7 @@ def _declared(catalog: Catalog) -> list[Model]:
     return [{**_phase(item.phase), "steps": [_step(step) for step in item.phase.steps]} for item in catalog.phases]
 
 
-def _rendered(given: Given) -> list[Model]:
+def _rendered(given: InputOptions) -> list[Model]:
     from renderer.layout.index import index_of
 
     rendering = rendering_of(given)
@@ -100,10 +100,10 @@ def _phase(phase: Phase) -> Model:
 
 def _step(step: Step) -> Model:
     """A step as declared; its words still hold the marks that a plan fills in."""
+    from renderer.describe import describe_gate
     from renderer.layout.index import POSITIONS
     from renderer.model.phase import Owned
     from renderer.render.step import implied_gates
-    from renderer.words import gate_words
 
     owned = [spec.file for spec in step.manifests if isinstance(spec, Owned)]
     entries = {
@@ -111,7 +111,7 @@ def _step(step: Step) -> Model:
         "description": step.description,
         "runs": POSITIONS.get(step.position),
         "forEach": step.for_each,
-        "waitsFor": [gate_words(gate) for gate in step.gates or implied_gates(step, owned)],
+        "waitsFor": [describe_gate(gate) for gate in step.gates or implied_gates(step, owned)],
         "waitsForNothing": step.no_gate,
     }
     return {key: value for key, value in entries.items() if value}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from renderer.cli.answer import Model, again, answer, output_option, pending_lines, pending_models, say
-from renderer.cli.given import FOLDER, Given, Rendering, catalog_of, input_options, rendering_of
+from renderer.cli.input_options import FOLDER, InputOptions, Rendering, catalog_of, input_options, rendering_of
 from renderer.errors import ExitCode, Problems
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def layouts() -> list[str]:
 def _phase_names(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
     """The names that complete a word; none if the templates cannot be read."""
     try:
-        phases = catalog_of(Given(templates=tuple(ctx.params.get("templates") or ()))).phases
+        phases = catalog_of(InputOptions(templates=tuple(ctx.params.get("templates") or ()))).phases
     except Problems:
         return []
     return [item.phase.name for item in phases if item.phase.name.startswith(incomplete)]
@@ -76,7 +76,7 @@ def _phase_names(ctx: click.Context, _: click.Parameter, incomplete: str) -> lis
 )
 @output_option
 def render(
-    given: Given,
+    given: InputOptions,
     output_dir: str | None,
     check: bool,
     names: tuple[str, ...],

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from renderer.cli.answer import Model, answer, output_option, pending_lines, pending_models, problem_models
-from renderer.cli.given import Given, Rendering, input_options, rendering_of
+from renderer.cli.input_options import InputOptions, Rendering, input_options, rendering_of
 from renderer.errors import ExitCode, Problem, Problems
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @click.command
 @input_options
 @output_option
-def validate(given: Given, output: str) -> ExitCode:
+def validate(given: InputOptions, output: str) -> ExitCode:
     """Say all that is wrong, before anything runs.
 
     Reads everything, renders everything and checks every manifest. What a gate would refuse whatever the cluster says,
@@ -35,7 +35,7 @@ def validate(given: Given, output: str) -> ExitCode:
     return ExitCode.YES
 
 
-def _model(given: Given) -> Model:
+def _model(given: InputOptions) -> Model:
     from renderer.input_rules import input_warnings
 
     rendering = rendering_of(given)

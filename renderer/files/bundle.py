@@ -18,7 +18,7 @@ from renderer.errors import Problem, Problems, problem
 from renderer.files.look import LARGEST, Reading, bundle_root, unreadable
 from renderer.files.text import documents_of, text_of
 from renderer.frozen import frozen
-from renderer.yaml_door import Document
+from renderer.yaml_io import Document
 
 YAMLS = "yamls"
 MOST_FILES = 200_000

@@ -14,7 +14,7 @@ from renderer.files.look import Reading
 from renderer.files.read import read_documents
 from renderer.files.text import documents_of, text_of
 from renderer.input_rules import as_stored, input_problems
-from renderer.yaml_door import Document
+from renderer.yaml_io import Document
 
 
 def read_inputs(

@@ -16,7 +16,7 @@ from renderer.documents import without_lines
 from renderer.errors import Problem, Problems, problem
 from renderer.files.look import unreadable
 from renderer.files.text import ISO, documents_of, text_of
-from renderer.yaml_door import Document
+from renderer.yaml_io import Document
 
 RELEASE = "harvester-release.yaml"
 _LISTS = ("bundle", "harvester", "images-lists-archive")

@@ -8,7 +8,7 @@ from typing import BinaryIO
 
 from renderer.errors import Problem, Problems, problem
 from renderer.files.text import form_of
-from renderer.yaml_door import Document
+from renderer.yaml_io import Document
 
 LARGEST = 64 * 2**20
 

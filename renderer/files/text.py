@@ -13,7 +13,7 @@ from typing import Any
 from renderer.documents import without_lines
 from renderer.errors import Problems, problem
 from renderer.frozen import frozen
-from renderer.yaml_door import Document, parse
+from renderer.yaml_io import Document, parse
 
 _DEEPEST = 100  # as the YAML door has it
 _LONG = 2**20  # from here on speed is worth more than line numbers

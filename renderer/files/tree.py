@@ -18,7 +18,7 @@ from renderer.errors import Problem, Problems
 from renderer.files.lock import Sleep, reading, writing
 from renderer.files.look import unreadable
 from renderer.files.operations import Disk, FileOperations
-from renderer.files.standing import (
+from renderer.files.tree_state import (
     INDEX,
     JOURNAL,
     STAGING,
@@ -37,10 +37,10 @@ def check_tree(folder: Path, files: Files, *, sleep: Sleep = time.sleep) -> Tree
     wanted = as_bytes(files)
     try:
         with reading(folder.parent, sleep):
-            standing = look(folder, wanted)
-            if problems := list(obstacles(standing, wanted)):
+            state = look(folder, wanted)
+            if problems := list(obstacles(state, wanted)):
                 raise Problems(problems)
-            return changes(standing, wanted)
+            return changes(state, wanted)
     except OSError as error:
         raise Problems([unreadable(str(folder.parent), error)]) from error
 
@@ -69,15 +69,15 @@ def write_tree(
 
 
 def _written(folder: Path, wanted: Mapping[str, bytes], disk: FileOperations) -> TreeChanges:
-    standing = look(folder, wanted)
-    if problems := list(obstacles(standing, wanted)):
+    state = look(folder, wanted)
+    if problems := list(obstacles(state, wanted)):
         raise Problems(problems)
-    done = changes(standing, wanted)
-    if done or standing.was_cut_off:
+    done = changes(state, wanted)
+    if done or state.was_cut_off:
         new = {path: wanted[path] for path in (*done.missing, *done.changed)}
-        old = {path: standing.old[path] for path in (*done.changed, *done.stale)}
-        gone = sorted(standing.owned - set(wanted))
-        _Write(folder, new, old, gone, standing.journal, disk).run()
+        old = {path: state.old[path] for path in (*done.changed, *done.stale)}
+        gone = sorted(state.owned - set(wanted))
+        _Write(folder, new, old, gone, state.journal, disk).run()
     return done
 
 

@@ -12,12 +12,12 @@ from itertools import groupby
 from typing import Any
 
 from renderer.catalog.kinds import Kinds
+from renderer.describe import DescriptionContext, describe_gate, describe_others, describe_probe, describe_trigger
 from renderer.model.path import path_name
 from renderer.model.phase import Borrowed, Lane, ManifestSpec, Occasion, Position, Step, WhenAbsent
 from renderer.model.probe import Predicate, Severity
 from renderer.model.ref import Ref
 from renderer.model.rendered import Manifest, RenderedPhase, RenderedPlan, RenderedStep
-from renderer.words import Lexicon, gate_words, others_words, probe_words, trigger_words
 
 INDEX_KIND = "RenderedPlan"
 
@@ -51,7 +51,7 @@ def _phase(phase: RenderedPhase, kinds: Kinds) -> dict[str, Any]:
 
 
 def _lane(lane: Lane) -> dict[str, Any]:
-    waits = {"waitsUntil": others_words(lane.others)} if lane.others else {}
+    waits = {"waitsUntil": describe_others(lane.others)} if lane.others else {}
     return {"name": lane.name, "nodesAtATime": lane.at_most, **waits}
 
 
@@ -110,20 +110,20 @@ POSITIONS = {
 
 
 def _work(step: RenderedStep, declared: Step, kinds: Kinds) -> dict[str, Any]:
-    lexicon = _lexicon(step, kinds)
+    names = _lexicon(step, kinds)
     return _set(
-        runsOnlyIf=_only_if(declared, lexicon),
+        runsOnlyIf=_only_if(declared, names),
         mayBeHeld=declared.hold.message if declared.hold else None,
-        startsWhen=trigger_words(declared.trigger, lexicon) if declared.trigger else None,
+        startsWhen=describe_trigger(declared.trigger, names) if declared.trigger else None,
         repeats="whenever it is asked for again with another value" if declared.repeat else None,
-        joinedNodes=_joins(declared, lexicon),
-        keepsLaneWhile=probe_words(declared.keeps_lane, lexicon) if declared.keeps_lane else None,
+        joinedNodes=_joins(declared, names),
+        keepsLaneWhile=describe_probe(declared.keeps_lane, names) if declared.keeps_lane else None,
         captures=[item.name for item in declared.captures] + _trigger_capture(declared),
         reads=[f"http://{item.service}.{item.namespace}:{item.port}{item.path}" for item in declared.fetches],
         records=[name for name, _ in declared.records],
         manifests=[_manifest(item) for item in step.manifests],
         leftOut=[{"template": file, "because": because} for file, because in step.left_out],
-        waitsFor=[gate_words(gate, lexicon) for gate in declared.gates or step.step.gates],
+        waitsFor=[describe_gate(gate, names) for gate in declared.gates or step.step.gates],
         waitsForNothing=declared.no_gate,
         ifItFails=_mild_failure(declared),
         undo=_step(step.undo, step.undo.step, kinds, runs=_UNDO) if step.undo else None,
@@ -133,16 +133,16 @@ def _work(step: RenderedStep, declared: Step, kinds: Kinds) -> dict[str, Any]:
 _UNDO = "when the plan ends in any way, if this step was completed"
 
 
-def _joins(step: Step, lexicon: Lexicon) -> str | None:
+def _joins(step: Step, names: DescriptionContext) -> str | None:
     if step.joins is None:
         return None
-    done = probe_words(step.joins.done, lexicon)
+    done = describe_probe(step.joins.done, names)
     return f"nothing is done for a node that joins meanwhile if {done}, unless it is asked for"
 
 
-def _only_if(step: Step, lexicon: Lexicon) -> dict[str, str] | None:
+def _only_if(step: Step, names: DescriptionContext) -> dict[str, str] | None:
     unless = step.skip_unless
-    return {"holds": probe_words(unless.probe, lexicon), "otherwise": unless.because} if unless else None
+    return {"holds": describe_probe(unless.probe, names), "otherwise": unless.because} if unless else None
 
 
 def _mild_failure(step: Step) -> str | None:
@@ -155,13 +155,13 @@ def _trigger_capture(step: Step) -> list[str]:
     return [step.trigger.capture] if step.trigger and step.trigger.capture else []
 
 
-def _lexicon(step: RenderedStep, kinds: Kinds) -> Lexicon:
+def _lexicon(step: RenderedStep, kinds: Kinds) -> DescriptionContext:
     """Of a fan-out no node in particular is meant, so its objects are called by their templates' names."""
     manifests: dict[str, list[Ref]] = defaultdict(list)
     for manifest in step.manifests:
         file, ref = manifest.spec.file, manifest.ref
         manifests[file].append(replace(ref, name=f"<{file.partition('.')[0]}>") if step.step.node else ref)
-    return Lexicon(manifests={file: tuple(refs) for file, refs in manifests.items()}, ready=_ready(kinds))
+    return DescriptionContext(manifests={file: tuple(refs) for file, refs in manifests.items()}, ready=_ready(kinds))
 
 
 def _ready(kinds: Kinds) -> Any:

@@ -12,7 +12,7 @@ from renderer.catalog.kinds import Kinds
 from renderer.layout.index import index_of
 from renderer.model.rendered import Manifest, RenderedPlan
 from renderer.render.manifest import LOOP_ONLY
-from renderer.yaml_door import dump
+from renderer.yaml_io import dump
 
 Tree = dict[str, str]
 """Path below the plan's folder to text."""

@@ -45,7 +45,7 @@ class WhenAbsent(StrEnum):
 
 
 @frozen
-class Condition:
+class Expression:
     """An expression of the templates' language and the reason that is recorded where it decides."""
 
     expr: str
@@ -67,7 +67,7 @@ class Owned:
     else of that stays as it is."""
 
     file: str
-    when: Condition | None = None
+    when: Expression | None = None
     maintained: bool = False
     cleanup: tuple[Occasion, ...] = (Occasion.SUCCESS, Occasion.ABORT)
     take_over: tuple[Path, ...] = ()
@@ -101,7 +101,7 @@ class Borrowed:
     """
 
     file: str
-    when: Condition | None = None
+    when: Expression | None = None
     returns: tuple[tuple[Occasion, tuple[Path, ...]], ...] = ()
     raise_only: bool = False
     when_absent: WhenAbsent = WhenAbsent.WAIT
@@ -244,7 +244,7 @@ class Step:
     despite_others: bool = False
     keeps_lane: Probe | None = None
     requires: tuple[str, ...] = ()
-    skip_when: tuple[Condition, ...] = ()
+    skip_when: tuple[Expression, ...] = ()
     skip_unless: ProbeCondition | None = None
     trigger: Trigger | None = None
     joins: Joins | None = None
@@ -297,6 +297,6 @@ class Phase:
     announce: bool = True
     requires: tuple[str, ...] = ()
     provides: tuple[str, ...] = ()
-    skip_when: tuple[Condition, ...] = ()
+    skip_when: tuple[Expression, ...] = ()
     lanes: tuple[Lane, ...] = ()
     steps: tuple[Step, ...] = field(default_factory=tuple)

@@ -54,7 +54,7 @@ Operand = Fixed | FieldOf | Captured
 
 
 @frozen
-class Condition:
+class ConditionPredicate:
     """`status.conditions` has this type with this status (and reason, where one is given)."""
 
     type: str
@@ -63,31 +63,31 @@ class Condition:
 
 
 @frozen
-class Field:
+class FieldPredicate:
     path: Path
     test: Test
     operand: Operand
 
 
 @frozen
-class Absent:
+class AbsentPredicate:
     """The object does not exist."""
 
 
 @frozen
-class Builtin:
+class BuiltinPredicate:
     """The kind's own rule, a row of the kinds table."""
 
 
 @frozen
-class Rule:
+class RulePredicate:
     """A named rule in Python, for what needs arithmetic or several objects."""
 
     name: str
     arguments: tuple[tuple[str, Any], ...] = ()
 
 
-Predicate = Condition | Field | Absent | Builtin | Rule
+Predicate = ConditionPredicate | FieldPredicate | AbsentPredicate | BuiltinPredicate | RulePredicate
 
 
 @frozen

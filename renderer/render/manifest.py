@@ -19,7 +19,7 @@ from renderer.model.ref import Body
 from renderer.model.rendered import Manifest
 from renderer.names import label_value
 from renderer.templating import Templates
-from renderer.yaml_door import parse
+from renderer.yaml_io import parse
 
 LOOP_ONLY = "loop-only"
 """Folder of the manifests that only the loop may apply: borrowed, triggered, per node, or with run-time values."""

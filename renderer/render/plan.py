@@ -16,8 +16,8 @@ from renderer.digest import digest_of
 from renderer.errors import Problem, Problems
 from renderer.model.phase import Step
 from renderer.model.rendered import RenderedPhase, RenderedPlan, RenderedStep
-from renderer.render.kept import KeptSteps
 from renderer.render.step import Known, StepRenderer, missing, nothing_known
+from renderer.render.step_cache import StepCache
 from renderer.templating import Templates
 
 
@@ -26,7 +26,7 @@ def render(
     templates: Templates,
     facts: Facts,
     known: Known = nothing_known,
-    kept: KeptSteps | None = None,
+    kept: StepCache | None = None,
     *,
     lenient: bool = False,
 ) -> RenderedPlan:

@@ -10,7 +10,7 @@ from typing import Any
 
 from renderer.catalog.rules import RULES
 from renderer.frozen import frozen
-from renderer.model.probe import Rule
+from renderer.model.probe import RulePredicate
 from renderer.model.rendered import RenderedPlan, RenderedStep
 from renderer.versions import refusal
 
@@ -31,7 +31,7 @@ def refusals(plan: RenderedPlan) -> Iterator[Refusal]:
     """Of every step that is neither skipped nor pending, in the order in which they run."""
     for step in (step for phase in plan.phases for step in phase.steps if step.skipped is None and not step.pending):
         predicates = (predicate for gate in step.step.gates for predicate in gate.probe.all)
-        for rule in (item for item in predicates if isinstance(item, Rule) and RULES[item.name].render_time):
+        for rule in (item for item in predicates if isinstance(item, RulePredicate) and RULES[item.name].render_time):
             reason, decide = DECIDED[rule.name]
             arguments = dict(rule.arguments)
             if message := decide(arguments):

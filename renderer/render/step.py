@@ -16,12 +16,12 @@ from renderer.context.scope import SYMBOLIC_NODE
 from renderer.digest import digest_of
 from renderer.errors import Problem, Problems, problem
 from renderer.frozen import frozen
-from renderer.model.phase import Capture, Condition, Step
-from renderer.model.probe import Builtin, EveryTarget, Gate, ManifestTarget, ObjectTarget, Probe
+from renderer.model.phase import Capture, Expression, Step
+from renderer.model.probe import BuiltinPredicate, EveryTarget, Gate, ManifestTarget, ObjectTarget, Probe
 from renderer.model.rendered import Manifest, Pending, RenderedStep
-from renderer.render.kept import KeptSteps
 from renderer.render.manifest import ManifestRenderer
 from renderer.render.order import in_order
+from renderer.render.step_cache import StepCache
 from renderer.templating import Templates, has_marks
 
 Known = Callable[[str, str | None], Mapping[str, Any]]
@@ -52,7 +52,7 @@ class StepRenderer:
     known: Known
     problems: list[Problem]
     common: str = ""
-    kept: KeptSteps | None = None
+    kept: StepCache | None = None
     fixed: dict[int, bool] = field(default_factory=dict, repr=False, compare=False)
     """Parts of the catalog's declarations, by identity: whether they have nothing to fill in, as most have not."""
 
@@ -101,7 +101,7 @@ class StepRenderer:
             self.problems.extend(error.problems)
             return step
 
-    def skip_reason(self, conditions: Sequence[Condition], declared: Declared) -> str | None:
+    def skip_reason(self, conditions: Sequence[Expression], declared: Declared) -> str | None:
         """Why a whole phase is skipped."""
         try:
             return self._first(conditions, self.context, declared, lenient=False)
@@ -117,7 +117,7 @@ class StepRenderer:
         return self._first(step.skip_when, context, declared, lenient=lenient)
 
     def _first(
-        self, conditions: Sequence[Condition], context: Context, declared: Declared, *, lenient: bool
+        self, conditions: Sequence[Expression], context: Context, declared: Declared, *, lenient: bool
     ) -> str | None:
         """The reason of the first condition that holds; with an input missing, one that needs it decides nothing."""
         for condition in conditions:
@@ -221,7 +221,7 @@ class StepRenderer:
         return gates
 
     def _has_rule(self, probe: Probe, manifests: tuple[Manifest, ...], step: Step, declared: Declared) -> None:
-        if not any(isinstance(predicate, Builtin) for predicate in probe.all):
+        if not any(isinstance(predicate, BuiltinPredicate) for predicate in probe.all):
             return
         for api_version, kind in _kinds_of(probe, manifests):
             row = self.kinds.find(api_version, kind)
@@ -240,7 +240,7 @@ def implied_gates(step: Step, owned: Iterable[str]) -> tuple[Gate, ...]:
     if step.no_gate:
         return ()
     files = dict.fromkeys(owned)
-    return tuple(Gate(probe=Probe(target=ManifestTarget(file=file), all=(Builtin(),))) for file in files)
+    return tuple(Gate(probe=Probe(target=ManifestTarget(file=file), all=(BuiltinPredicate(),))) for file in files)
 
 
 def _idle(declared: Declared, step: Step, skipped: str | None, pending: tuple[Pending, ...]) -> RenderedStep:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from actors.playing import AFTER, BEFORE, START, Play
-from reconcile.actors.ledger import Fact
+from reconcile.simulator.actors.simulation_log import SimulationEvent
 
 
 def upgrade(play: Play) -> None:
@@ -56,12 +56,12 @@ def finish(play: Play, step: str) -> None:
         play.finish(step)
 
 
-def journey(facts: Sequence[Fact]) -> str:
+def journey(facts: Sequence[SimulationEvent]) -> str:
     """A line a fact; the value with which Rancher asks and the uids of Jobs are left out."""
     return "".join(f"{_line(fact)}\n" for fact in facts)
 
 
-def _line(fact: Fact) -> str:
+def _line(fact: SimulationEvent) -> str:
     detail = "" if not fact.detail or fact.detail.startswith(("{", "Job ")) else f": {fact.detail}"
     place = f" on {fact.node}" if fact.node not in ("", fact.subject) else ""
     to = f" to {fact.to}" if fact.to else ""

@@ -10,8 +10,8 @@ from threading import Event, Thread
 
 from controlplane.cluster import ControlPlane
 
-from reconcile.actors.stage import EndPod
-from reconcile.actors.world import World
+from reconcile.simulator.actors.actor_client import EndPod
+from reconcile.simulator.actors.simulation import Simulation
 from renderer.model.ref import Ref
 
 PAUSE = 0.05
@@ -30,7 +30,7 @@ class SpedUpClock:
 
 
 @contextmanager
-def driven(world: World, clock: SpedUpClock) -> Iterator[None]:
+def driven(world: Simulation, clock: SpedUpClock) -> Iterator[None]:
     """Within, the world goes on by itself. What it raised is raised at the end of the block."""
     stop, raised = Event(), list[BaseException]()
 

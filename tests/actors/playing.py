@@ -8,16 +8,16 @@ from typing import Any
 
 from rendering import inputs_of_example, render_example
 
-from reconcile.actors.ledger import Fact, What
-from reconcile.actors.script import Cue, Script, Trouble
-from reconcile.actors.seeding import seed
-from reconcile.actors.settings import Settings
-from reconcile.actors.stage import MACHINE, NODE, PROVISIONING_CLUSTER, SECRET, KindName
-from reconcile.actors.world import World
 from reconcile.cluster.errors import NotFound
 from reconcile.cluster.protocol import Cluster, Selection
-from reconcile.rehearsal.clock import SimulatedClock
-from reconcile.rehearsal.cluster import EmbeddedCluster
+from reconcile.simulator.actors.actor_client import MACHINE, NODE, PROVISIONING_CLUSTER, SECRET, KindName
+from reconcile.simulator.actors.fault_plan import FaultMode, FaultPlan, InjectedFault
+from reconcile.simulator.actors.seeding import seed
+from reconcile.simulator.actors.settings import Settings
+from reconcile.simulator.actors.simulation import Simulation
+from reconcile.simulator.actors.simulation_log import SimulationEvent, SimulationEventType
+from reconcile.simulator.apiserver.clock import SimulatedClock
+from reconcile.simulator.apiserver.cluster import EmbeddedCluster
 from renderer.model.ref import Body, Ref, ref_of
 
 START = datetime(2026, 11, 28, 12, 0, 0, tzinfo=UTC)
@@ -140,7 +140,9 @@ class Hand:
 class Play(Hand):
     """One example on an embedded cluster, and its world."""
 
-    def __init__(self, example: str = "three-node", *cues: Cue, script: Script | None = None, **pace: Any) -> None:
+    def __init__(
+        self, example: str = "three-node", *injected: InjectedFault, faults: FaultPlan | None = None, **pace: Any
+    ) -> None:
         self.clock = SimulatedClock(START)
         self.embedded = EmbeddedCluster(self.clock)
         super().__init__(self.embedded.client(), example)
@@ -154,11 +156,11 @@ class Play(Hand):
             **pace,
         )
         self.actors = self.embedded.client()
-        self.world = World.of(
+        self.world = Simulation.of(
             self.actors,
             self.kinds,
             self.settings,
-            script=script or Script(cues=cues),
+            faults=faults or FaultPlan(injected=injected),
             away=self.outages.append,
             version=lambda: self.embedded.store.version,
         )
@@ -166,14 +168,12 @@ class Play(Hand):
             self.embedded.backends.serve_read(kind, subresource, reader)
 
     @property
-    def facts(self) -> tuple[Fact, ...]:
-        return self.world.ledger.facts
+    def facts(self) -> tuple[SimulationEvent, ...]:
+        return self.world.log.facts
 
-    def told(self, *whats: What) -> list[str]:
+    def told(self, *whats: SimulationEventType) -> list[str]:
         """What happened, without times and details."""
-        return [
-            f"{fact.subject} on {fact.node}" if fact.node else fact.subject for fact in self.world.ledger.of(*whats)
-        ]
+        return [f"{fact.subject} on {fact.node}" if fact.node else fact.subject for fact in self.world.log.of(*whats)]
 
     # ----------------------------------------------------------------------------------------------------- the clock
 
@@ -232,7 +232,7 @@ def condition(body: Any, type_: str) -> str:
     return next((f"{c['status']} {c.get('reason') or ''}".strip() for c in found if c["type"] == type_), "")
 
 
-def cue(trouble: str, act: str, target: str = "", times: int | None = None, **lasts: float) -> Cue:
-    return Cue(
-        trouble=Trouble(trouble), act=act, target=target, times=times, lasts=timedelta(**lasts) if lasts else None
+def fault(mode: str, act: str, target: str = "", times: int | None = None, **lasts: float) -> InjectedFault:
+    return InjectedFault(
+        mode=FaultMode(mode), act=act, target=target, times=times, lasts=timedelta(**lasts) if lasts else None
     )

@@ -7,18 +7,18 @@ from typing import Any
 
 import pytest
 
-from actors.playing import Play, condition, cue
-from reconcile.actors.ledger import What
-from reconcile.actors.stage import NODE
+from actors.playing import Play, condition, fault
 from reconcile.cluster.errors import BackendFailed
+from reconcile.simulator.actors.actor_client import NODE
+from reconcile.simulator.actors.simulation_log import SimulationEventType
 from renderer.model.ref import Ref
 
 NODE_1, NEW, OLD = "charlie-1-tink-system", "Harvester v1.8.0-rc1", "Harvester v1.7.1"
 POST_DRAIN = f"NodeUpgrade/PostDrain/{NODE_1}"
 
 
-def rebooting(*cues: Any, os_image: str = NEW) -> Play:
-    play = Play("three-node", *cues)
+def rebooting(*injected: Any, os_image: str = NEW) -> Play:
+    play = Play("three-node", *injected)
     play.world.reboot(NODE_1, os_image)
     return play
 
@@ -73,7 +73,7 @@ def test_a_node_whose_plug_was_pulled_comes_up_as_it_was() -> None:
 
 
 def test_one_that_fails_comes_up_with_the_old_os() -> None:
-    play = rebooting(cue("fail", "reboot", NODE_1))
+    play = rebooting(fault("fail", "reboot", NODE_1))
     boot = play.boot_id(NODE_1)
     play.run()
     assert os_of(play) == OLD
@@ -81,16 +81,16 @@ def test_one_that_fails_comes_up_with_the_old_os() -> None:
 
 
 def test_one_that_stalls_never_comes_back() -> None:
-    play = rebooting(cue("stall", "reboot", NODE_1))
+    play = rebooting(fault("stall", "reboot", NODE_1))
     play.run()
     assert condition(node(play), "Ready") == "Unknown NodeStatusUnknown"
-    assert play.told(What.CAME_BACK) == []
+    assert play.told(SimulationEventType.CAME_BACK) == []
 
 
 def test_a_slow_one_comes_back_late() -> None:
-    play = rebooting(cue("slow", "reboot", NODE_1, hours=2))
+    play = rebooting(fault("slow", "reboot", NODE_1, hours=2))
     play.run()
-    down, back = play.world.ledger.of(What.WENT_DOWN, What.CAME_BACK)
+    down, back = play.world.log.of(SimulationEventType.WENT_DOWN, SimulationEventType.CAME_BACK)
     assert (back.time - down.time).total_seconds() == 7200
 
 
@@ -108,23 +108,28 @@ def test_the_job_after_the_drain_waits_for_kubernetes_and_ends_before_the_reboot
     play = Play()
     play.apply(POST_DRAIN)
     play.run()
-    assert play.told(What.WORK_STARTED) == [f"post-drain on {NODE_1}"]
-    assert play.told(What.WORK_SUCCEEDED, What.WENT_DOWN) == []
+    assert play.told(SimulationEventType.WORK_STARTED) == [f"post-drain on {NODE_1}"]
+    assert play.told(SimulationEventType.WORK_SUCCEEDED, SimulationEventType.WENT_DOWN) == []
     play.patch(node(play), {"status": {"nodeInfo": {"kubeletVersion": "v1.35.2+rke2r1"}}}, "status")
     play.run()
-    assert [fact.what for fact in play.world.ledger.of(What.WORK_SUCCEEDED, What.WENT_DOWN, What.CAME_BACK)] == [
-        What.WORK_SUCCEEDED,
-        What.WENT_DOWN,
-        What.CAME_BACK,
+    assert [
+        fact.what
+        for fact in play.world.log.of(
+            SimulationEventType.WORK_SUCCEEDED, SimulationEventType.WENT_DOWN, SimulationEventType.CAME_BACK
+        )
+    ] == [
+        SimulationEventType.WORK_SUCCEEDED,
+        SimulationEventType.WENT_DOWN,
+        SimulationEventType.CAME_BACK,
     ]
 
 
 def test_a_job_that_fails_reboots_nothing() -> None:
-    play = Play("three-node", cue("fail", "post-drain"))
+    play = Play("three-node", fault("fail", "post-drain"))
     play.apply(POST_DRAIN)
     play.run()
-    assert play.told(What.WORK_FAILED) == [f"post-drain on {NODE_1}"]
-    assert play.told(What.WENT_DOWN) == []
+    assert play.told(SimulationEventType.WORK_FAILED) == [f"post-drain on {NODE_1}"]
+    assert play.told(SimulationEventType.WENT_DOWN) == []
 
 
 def test_with_the_only_server_the_api_goes_away_as_well() -> None:

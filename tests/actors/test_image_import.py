@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from actors.playing import SYSTEM, Play, condition, cue
-from reconcile.actors.ledger import What
-from reconcile.actors.stage import CLAIM, IMAGE
+from actors.playing import SYSTEM, Play, condition, fault
+from reconcile.simulator.actors.actor_client import CLAIM, IMAGE
+from reconcile.simulator.actors.simulation_log import SimulationEventType
 
 STEP = "ISODownload/Image"
 NAME = "hvst-upgrade-864fh-iso"
@@ -31,7 +31,7 @@ def test_it_makes_progress_and_then_holds_a_bound_claim_of_its_name() -> None:
 
 
 def test_it_is_given_up_after_more_failures_than_retries() -> None:
-    play = Play("three-node", cue("fail", "image-import"))
+    play = Play("three-node", fault("fail", "image-import"))
     play.apply(STEP)
     play.wait(seconds=480 * 3)
     assert image(play)["status"]["failed"] == 3
@@ -41,18 +41,18 @@ def test_it_is_given_up_after_more_failures_than_retries() -> None:
     assert condition(image(play), "Imported") == "False"
     assert condition(image(play), "RetryLimitExceeded") == "True"
     assert play.get(CLAIM, NAME, SYSTEM) is None
-    assert play.told(What.IMAGE_FAILED) == [NAME]
+    assert play.told(SimulationEventType.IMAGE_FAILED) == [NAME]
 
 
 def test_failures_within_the_limit_only_take_time() -> None:
-    play = Play("three-node", cue("fail", "image-import", times=2))
+    play = Play("three-node", fault("fail", "image-import", times=2))
     play.finish(STEP)
     assert image(play)["status"]["failed"] == 2
     assert condition(image(play), "Imported") == "True"
 
 
 def test_one_that_stalls_never_ends() -> None:
-    play = Play("three-node", cue("stall", "image-import"))
+    play = Play("three-node", fault("stall", "image-import"))
     play.apply(STEP)
     play.run()
     assert condition(image(play), "Imported") == "Unknown"
@@ -65,7 +65,7 @@ def test_an_image_that_is_there_already_only_gets_its_claim() -> None:
     play.patch(given, {"status": {"conditions": [{"type": "Imported", "status": "True"}]}})
     play.settle()
     assert play.get(CLAIM, given["metadata"]["name"], SYSTEM)["status"]["phase"] == "Bound"
-    assert play.told(What.IMAGE_IMPORTED) == []
+    assert play.told(SimulationEventType.IMAGE_IMPORTED) == []
 
 
 def test_the_claim_goes_with_the_image_once_no_pod_uses_it() -> None:

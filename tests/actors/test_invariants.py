@@ -7,9 +7,9 @@ from datetime import timedelta
 import pytest
 
 from actors.playing import START
-from reconcile.actors.fates import MachineFate, machine_fates, node_fates
-from reconcile.actors.invariants import violations
-from reconcile.actors.ledger import Fact, Ledger, What
+from reconcile.simulator.actors.fates import MachineFate, machine_fates, node_fates
+from reconcile.simulator.actors.invariants import violations
+from reconcile.simulator.actors.simulation_log import SimulationEvent, SimulationEventType, SimulationLog
 
 PRE = "work pre-drain a 1"
 GOOD = [
@@ -28,14 +28,16 @@ GOOD = [
 ]
 
 
-def story(lines: list[str]) -> tuple[Fact, ...]:
+def story(lines: list[str]) -> tuple[SimulationEvent, ...]:
     """`WHAT NODE [SUBJECT]|DETAIL`, a minute after the other."""
-    ledger = Ledger()
+    log = SimulationLog()
     for number, line in enumerate(lines):
         head, _, detail = line.partition("|")
         what, node, *subject = head.split()
-        ledger.add(START + timedelta(minutes=number), What(what), subject[0] if subject else node, node, detail)
-    return ledger.facts
+        log.add(
+            START + timedelta(minutes=number), SimulationEventType(what), subject[0] if subject else node, node, detail
+        )
+    return log.facts
 
 
 def without(*whats: str) -> list[str]:
@@ -66,13 +68,13 @@ def test_what_must_not_happen_is_said(lines: list[str], said: list[str]) -> None
 
 
 def test_fates_of_machines() -> None:
-    ledger = Ledger()
-    ledger.add(START, What.VM_MOVED, "d/web", "a", to="b")
-    ledger.add(START, What.VM_STOPPED, "d/db", "a")
-    ledger.add(START, What.VM_MOVED, "d/web", "b", to="c")
-    ledger.add(START, What.VM_STARTED, "d/db", "a")
-    ledger.add(START, What.VM_STOPPED, "d/old", "b")
-    assert machine_fates(ledger.facts) == (
+    log = SimulationLog()
+    log.add(START, SimulationEventType.VM_MOVED, "d/web", "a", to="b")
+    log.add(START, SimulationEventType.VM_STOPPED, "d/db", "a")
+    log.add(START, SimulationEventType.VM_MOVED, "d/web", "b", to="c")
+    log.add(START, SimulationEventType.VM_STARTED, "d/db", "a")
+    log.add(START, SimulationEventType.VM_STOPPED, "d/old", "b")
+    assert machine_fates(log.facts) == (
         MachineFate(name="d/db", path=("a",), stopped=True, started=True),
         MachineFate(name="d/old", path=("b",), stopped=True, started=False),
         MachineFate(name="d/web", path=("a", "b", "c"), stopped=False, started=False),
@@ -93,7 +95,7 @@ def test_fates_of_nodes() -> None:
 
 
 def test_a_fact_reads_as_a_sentence() -> None:
-    ledger = Ledger()
-    ledger.add(START, What.VM_MOVED, "d/web", "a", "evacuated", "b")
-    ledger.add(START, What.CAME_BACK, "a", "a", "new")
-    assert [str(fact) for fact in ledger.facts] == ["VMMoved d/web on a to b: evacuated", "CameBack a: new"]
+    log = SimulationLog()
+    log.add(START, SimulationEventType.VM_MOVED, "d/web", "a", "evacuated", "b")
+    log.add(START, SimulationEventType.CAME_BACK, "a", "a", "new")
+    assert [str(fact) for fact in log.facts] == ["VMMoved d/web on a to b: evacuated", "CameBack a: new"]

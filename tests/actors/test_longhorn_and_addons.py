@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from actors.playing import Play, cue
-from reconcile.actors.ledger import What
-from reconcile.actors.stage import ADDON, LONGHORN_SETTING, VOLUME
+from actors.playing import Play, fault
+from reconcile.simulator.actors.actor_client import ADDON, LONGHORN_SETTING, VOLUME
+from reconcile.simulator.actors.simulation_log import SimulationEventType
 
 NODE_1 = "charlie-1-tink-system"
 SETTING = "replica-replenishment-wait-interval"
@@ -25,7 +25,9 @@ def test_volumes_are_degraded_while_a_node_is_away_and_for_as_long_as_a_rebuild_
     assert robustness(play) == ["degraded"] * 3
     play.wait(seconds=1)
     assert robustness(play) == ["healthy"] * 3
-    assert len(play.told(What.VOLUME_DEGRADED)) == len(play.told(What.VOLUME_REBUILT)) == 3
+    assert (
+        len(play.told(SimulationEventType.VOLUME_DEGRADED)) == len(play.told(SimulationEventType.VOLUME_REBUILT)) == 3
+    )
 
 
 def test_only_volumes_with_a_replica_there_are_touched_where_replicas_are_known() -> None:
@@ -45,7 +47,7 @@ def replica(volume: str, node: str) -> Any:
 
 
 def test_a_rebuild_can_stall() -> None:
-    play = Play("three-node", cue("stall", "volume-rebuild"))
+    play = Play("three-node", fault("stall", "volume-rebuild"))
     play.world.reboot(NODE_1, "Harvester v9")
     play.run()
     assert robustness(play) == ["degraded"] * 3

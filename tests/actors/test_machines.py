@@ -6,11 +6,21 @@ from typing import Any
 
 import pytest
 
-from actors.playing import SYSTEM, Hand, Play, condition, cue
-from reconcile.actors.invariants import violations
-from reconcile.actors.ledger import What
-from reconcile.actors.migratable import why_tied
-from reconcile.actors.stage import CONFIG_MAP, KUBEVIRT, MANAGED_CHART, MIGRATION, NODE, SETTING, VM, VMI, VOLUME
+from actors.playing import SYSTEM, Hand, Play, condition, fault
+from reconcile.simulator.actors.actor_client import (
+    CONFIG_MAP,
+    KUBEVIRT,
+    MANAGED_CHART,
+    MIGRATION,
+    NODE,
+    SETTING,
+    VM,
+    VMI,
+    VOLUME,
+)
+from reconcile.simulator.actors.invariants import violations
+from reconcile.simulator.actors.migratable import why_tied
+from reconcile.simulator.actors.simulation_log import SimulationEventType
 
 ECHO_1, ECHO_2, ECHO_3 = "echo-1", "echo-2", "echo-3"
 LIST = "hvst-upgrade-p3m9x-restore-vm"
@@ -48,7 +58,7 @@ def test_what_can_move_is_migrated_and_takes_its_volume_along() -> None:
 def test_what_cannot_move_is_written_down_and_stopped() -> None:
     play = Play("paused-node")
     pre_drain(play, ECHO_3)
-    assert play.told(What.VM_STOPPED) == ["media/archive-1 on echo-3", "media/ingest-1 on echo-3"]
+    assert play.told(SimulationEventType.VM_STOPPED) == ["media/archive-1 on echo-3", "media/ingest-1 on echo-3"]
     assert listed(play) == {ECHO_3: "media/ingest-1"}, "the paused one stays off"
     machine = play.get(VM, "ingest-1", "media")
     assert (machine["status"]["printableStatus"], machine["status"].get("ready")) == ("Stopped", None)
@@ -58,11 +68,11 @@ def test_what_cannot_move_is_written_down_and_stopped() -> None:
 
 
 def test_names_are_only_added_when_the_work_is_done_again() -> None:
-    play = Play("paused-node", cue("repeat", "pre-drain"))
+    play = Play("paused-node", fault("repeat", "pre-drain"))
     (manifest,) = play.rendered.manifests(f"NodeUpgrade/PreDrain/{ECHO_3}")
     job = play.create({**manifest.body, "spec": {**manifest.body["spec"], "backoffLimit": 1}})
     assert play.run(until=lambda: condition(play.again(job), "Complete"))
-    assert len(play.told(What.WORK_STARTED)) == 2
+    assert len(play.told(SimulationEventType.WORK_STARTED)) == 2
     assert listed(play) == {ECHO_3: "media/ingest-1"}
 
 
@@ -97,13 +107,13 @@ def test_the_lists_of_several_nodes_stand_side_by_side() -> None:
 
 
 def test_a_migration_that_fails_is_tried_again() -> None:
-    play = Play("paused-node", cue("fail", "vm-migration", "player-1", times=2))
+    play = Play("paused-node", fault("fail", "vm-migration", "player-1", times=2))
     pre_drain(play, ECHO_1)
     assert sorted(each["status"]["phase"] for each in play.all(MIGRATION)) == ["Failed", "Failed", "Succeeded"]
 
 
 def test_one_that_never_succeeds_holds_the_job() -> None:
-    play = Play("paused-node", cue("stall", "vm-migration", "player-1"))
+    play = Play("paused-node", fault("stall", "vm-migration", "player-1"))
     (job,) = play.apply(f"NodeUpgrade/PreDrain/{ECHO_1}")
     play.run()
     assert play.again(job)["status"]["active"] == 1
@@ -111,10 +121,10 @@ def test_one_that_never_succeeds_holds_the_job() -> None:
 
 
 def test_a_job_that_fails_has_done_nothing() -> None:
-    play = Play("paused-node", cue("fail", "pre-drain"))
+    play = Play("paused-node", fault("fail", "pre-drain"))
     play.apply(f"NodeUpgrade/PreDrain/{ECHO_3}")
     play.run()
-    assert (play.told(What.VM_STOPPED), listed(play)) == ([], {})
+    assert (play.told(SimulationEventType.VM_STOPPED), listed(play)) == ([], {})
 
 
 # ----------------------------------------------------------------------------------------- start, stop
@@ -126,7 +136,7 @@ def test_the_restore_job_starts_what_is_listed_and_nothing_else() -> None:
     play.patch(play.get(NODE, ECHO_3), {"spec": {"taints": None}})
     play.finish(f"NodeUpgrade/RestoreVM/{ECHO_3}")
     play.run()
-    assert play.told(What.VM_STARTED) == ["media/ingest-1 on echo-3"]
+    assert play.told(SimulationEventType.VM_STARTED) == ["media/ingest-1 on echo-3"]
     assert (host(play, "ingest-1"), host(play, "archive-1"), host(play, "spare-1")) == (ECHO_3, None, None)
     machine = play.get(VM, "ingest-1", "media")
     assert (machine["status"]["printableStatus"], machine["status"]["ready"]) == ("Running", True)
@@ -141,7 +151,7 @@ def test_malformed_entries_are_skipped() -> None:
     play.patch(play.get(NODE, ECHO_3), {"spec": {"taints": None}})
     play.finish(f"NodeUpgrade/RestoreVM/{ECHO_3}")
     play.run()
-    assert play.told(What.VM_STARTED) == ["media/ingest-1 on echo-3"]
+    assert play.told(SimulationEventType.VM_STARTED) == ["media/ingest-1 on echo-3"]
 
 
 def test_a_machine_whose_node_takes_none_starts_when_it_does() -> None:
@@ -176,7 +186,7 @@ def test_where_nobody_serves_the_subresource_the_same_is_written() -> None:
     play = Play("paused-node")
     play.embedded.backends._actors.clear()
     pre_drain(play, ECHO_3)
-    assert play.told(What.VM_STOPPED) == ["media/archive-1 on echo-3", "media/ingest-1 on echo-3"]
+    assert play.told(SimulationEventType.VM_STOPPED) == ["media/archive-1 on echo-3", "media/ingest-1 on echo-3"]
 
 
 def test_on_one_node_everything_is_stopped_and_stays_off_unless_asked() -> None:
@@ -184,10 +194,10 @@ def test_on_one_node_everything_is_stopped_and_stays_off_unless_asked() -> None:
     (step,) = (step for step in play.steps if "/SingleNode/" in step)
     node = step.rpartition("/")[2]
     play.finish(step)
-    play.run(until=lambda: play.told(What.CAME_BACK))
-    assert play.told(What.VM_STOPPED) == [f"default/dns-1 on {node}"]
+    play.run(until=lambda: play.told(SimulationEventType.CAME_BACK))
+    assert play.told(SimulationEventType.VM_STOPPED) == [f"default/dns-1 on {node}"]
     play.run()
-    assert play.told(What.VM_STARTED) == []
+    assert play.told(SimulationEventType.VM_STARTED) == []
 
 
 # ------------------------------------------------------------------------------------- who cannot move
@@ -261,10 +271,10 @@ def test_giving_the_methods_back_before_the_machines_have_moved_is_a_storm_too()
 
 
 def test_a_slow_kubevirt_holds_the_job() -> None:
-    play = Play("paused-node", cue("slow", "kubevirt", hours=1))
+    play = Play("paused-node", fault("slow", "kubevirt", hours=1))
     cluster_upgraded(play, "KeepWorkloadUpdates", "StopWorkloadUpdates")
-    (done,) = play.world.ledger.of(What.WORK_SUCCEEDED)
-    (deployed,) = play.world.ledger.of(What.KUBEVIRT_UPGRADED)
+    (done,) = play.world.log.of(SimulationEventType.WORK_SUCCEEDED)
+    (deployed,) = play.world.log.of(SimulationEventType.KUBEVIRT_UPGRADED)
     assert done.time == deployed.time
 
 
@@ -272,4 +282,4 @@ def test_a_cluster_without_kubevirt_is_upgraded_all_the_same() -> None:
     play = Play("paused-node")
     play.delete(play.get(KUBEVIRT, "kubevirt", SYSTEM))
     play.finish("ClusterUpgrade/Manifests")
-    assert play.told(What.HARVESTER_UPGRADED) == ["harvester"]
+    assert play.told(SimulationEventType.HARVESTER_UPGRADED) == ["harvester"]

@@ -8,17 +8,17 @@ from typing import Any
 import pytest
 
 from actors.by_hand import upgrade_node
-from actors.playing import AFTER, BEFORE, FLEET, SYSTEM, Play, condition, cue
-from reconcile.actors.invariants import violations
-from reconcile.actors.ledger import What
-from reconcile.actors.stage import CAPI_CLUSTER, NODE, POD, PROVISIONING_CLUSTER
+from actors.playing import AFTER, BEFORE, FLEET, SYSTEM, Play, condition, fault
+from reconcile.simulator.actors.actor_client import CAPI_CLUSTER, NODE, POD, PROVISIONING_CLUSTER
+from reconcile.simulator.actors.invariants import violations
+from reconcile.simulator.actors.simulation_log import SimulationEventType
 
 FIRST, SECOND, THIRD = "charlie-1-tink-system", "charlie-2-tink-system", "charlie-3-tink-system"
 NEW, OLD = "v1.35.2+rke2r1", "v1.34.3+rke2r1"
 
 
-def begun(*cues: Any, **pace: Any) -> Play:
-    play = Play("three-node", *cues, **pace)
+def begun(*injected: Any, **pace: Any) -> Play:
+    play = Play("three-node", *injected, **pace)
     play.settle()
     play.provision()
     return play
@@ -83,7 +83,7 @@ def test_only_the_very_value_counts_as_an_answer(change: str) -> None:
 
 
 def test_the_value_is_another_one_each_time() -> None:
-    play = begun(cue("repeat", "pre-drain-request", FIRST, times=2), cue("repeat", "post-drain-request"))
+    play = begun(fault("repeat", "pre-drain-request", FIRST, times=2), fault("repeat", "post-drain-request"))
     for node in (FIRST, THIRD, SECOND):
         assert play.run(until=lambda node=node: node in play.asking(BEFORE))
         play.finish(f"NodeUpgrade/PreDrain/{node}")
@@ -93,7 +93,7 @@ def test_the_value_is_another_one_each_time() -> None:
         play.finish(f"NodeUpgrade/PostDrain/{node}")
         assert play.run(until=lambda node=node, boot=boot: play.boot_id(node) != boot)
         answer_until_satisfied(play, AFTER, node)
-    asked = play.world.ledger.of(What.PRE_DRAIN_ASKED, What.POST_DRAIN_ASKED)
+    asked = play.world.log.of(SimulationEventType.PRE_DRAIN_ASKED, SimulationEventType.POST_DRAIN_ASKED)
     assert len({fact.detail for fact in asked}) == len(asked) == 3 + 2 + 3 * 2
     assert violations(play.facts) == ()
 
@@ -109,9 +109,9 @@ def test_a_node_is_not_drained_while_a_machine_runs_there() -> None:
     play.run(until=lambda: play.asking(BEFORE))
     play.answer(BEFORE, FIRST)
     play.wait(hours=1)
-    assert play.told(What.VM_MOVED) == ["default/web-1 on charlie-1-tink-system"]
+    assert play.told(SimulationEventType.VM_MOVED) == ["default/web-1 on charlie-1-tink-system"]
     assert violations(play.facts)[0].startswith("Rancher was answered too early")
-    assert play.told(What.DRAINED) == [f"{FIRST} on {FIRST}"]
+    assert play.told(SimulationEventType.DRAINED) == [f"{FIRST} on {FIRST}"]
 
 
 def test_a_machine_that_cannot_move_holds_the_drain() -> None:
@@ -157,10 +157,10 @@ def test_a_budget_that_allows_no_disruption_holds_the_drain() -> None:
     play.finish(f"NodeUpgrade/PreDrain/{FIRST}")
     play.answer(BEFORE, FIRST)
     play.run()
-    assert play.told(What.DRAINED) == []
+    assert play.told(SimulationEventType.DRAINED) == []
     play.delete(budget)
     play.run()
-    assert play.told(What.DRAINED) == [f"{FIRST} on {FIRST}"]
+    assert play.told(SimulationEventType.DRAINED) == [f"{FIRST} on {FIRST}"]
 
 
 def test_without_hooks_it_goes_on_without_asking_and_that_shows() -> None:
@@ -217,7 +217,7 @@ def test_the_machines_of_a_paused_cluster_are_left_alone() -> None:
 
 
 def test_two_are_asked_at_once_where_it_does_not_keep_its_order() -> None:
-    play = begun(cue("fail", "one-at-a-time"))
+    play = begun(fault("fail", "one-at-a-time"))
     play.run()
     assert play.asking(BEFORE) == [THIRD, FIRST]
     for node in (FIRST, THIRD):
@@ -232,16 +232,33 @@ def test_two_are_asked_at_once_where_it_does_not_keep_its_order() -> None:
     [
         ("rancher", []),
         ("pre-drain-request", []),
-        ("drain", [What.PRE_DRAIN_ASKED, What.PRE_DRAIN_ANSWERED, What.CORDONED]),
-        ("kubernetes", [What.PRE_DRAIN_ASKED, What.PRE_DRAIN_ANSWERED, What.CORDONED, What.DRAINED]),
+        (
+            "drain",
+            [SimulationEventType.PRE_DRAIN_ASKED, SimulationEventType.PRE_DRAIN_ANSWERED, SimulationEventType.CORDONED],
+        ),
+        (
+            "kubernetes",
+            [
+                SimulationEventType.PRE_DRAIN_ASKED,
+                SimulationEventType.PRE_DRAIN_ANSWERED,
+                SimulationEventType.CORDONED,
+                SimulationEventType.DRAINED,
+            ],
+        ),
         (
             "post-drain-request",
-            [What.PRE_DRAIN_ASKED, What.PRE_DRAIN_ANSWERED, What.CORDONED, What.DRAINED, What.KUBERNETES_UPGRADED],
+            [
+                SimulationEventType.PRE_DRAIN_ASKED,
+                SimulationEventType.PRE_DRAIN_ANSWERED,
+                SimulationEventType.CORDONED,
+                SimulationEventType.DRAINED,
+                SimulationEventType.KUBERNETES_UPGRADED,
+            ],
         ),
     ],
 )
-def test_it_can_stand_still_anywhere(act: str, seen: list[What]) -> None:
-    play = begun(cue("stall", act, FIRST))
+def test_it_can_stand_still_anywhere(act: str, seen: list[SimulationEventType]) -> None:
+    play = begun(fault("stall", act, FIRST))
     if play.run(until=lambda: play.asking(BEFORE)):
         play.finish(f"NodeUpgrade/PreDrain/{FIRST}")
         play.answer(BEFORE, FIRST)
@@ -250,7 +267,7 @@ def test_it_can_stand_still_anywhere(act: str, seen: list[What]) -> None:
 
 
 def test_it_can_be_slow_to_ask() -> None:
-    play = begun(cue("slow", "pre-drain-request", FIRST, hours=2))
+    play = begun(fault("slow", "pre-drain-request", FIRST, hours=2))
     start = play.clock.now()
     assert play.run(until=lambda: play.asking(BEFORE))
     assert play.clock.now() - start == timedelta(hours=2, seconds=10)

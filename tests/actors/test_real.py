@@ -14,16 +14,16 @@ from controlplane.cluster import ControlPlane
 
 from actors.driving import SpedUpClock, driven, kubelet_of
 from actors.playing import AFTER, BEFORE, FLEET, PLANS, SYSTEM, Hand, condition, is_ready
-from reconcile.actors.invariants import violations
-from reconcile.actors.ledger import What
-from reconcile.actors.script import Script
-from reconcile.actors.settings import Settings
-from reconcile.actors.stage import CLAIM, CONFIG_MAP, IMAGE, JOB, NODE, POD, PROVISIONING_CLUSTER, VMI
-from reconcile.actors.world import World
 from reconcile.cluster.client import connect
 from reconcile.cluster.errors import Away, BackendFailed
 from reconcile.cluster.kubeconfig import find_access
 from reconcile.cluster.protocol import Cluster
+from reconcile.simulator.actors.actor_client import CLAIM, CONFIG_MAP, IMAGE, JOB, NODE, POD, PROVISIONING_CLUSTER, VMI
+from reconcile.simulator.actors.fault_plan import FaultPlan
+from reconcile.simulator.actors.invariants import violations
+from reconcile.simulator.actors.settings import Settings
+from reconcile.simulator.actors.simulation import Simulation
+from reconcile.simulator.actors.simulation_log import SimulationEventType
 
 SPEED = 600.0
 FIRST = "charlie-1-tink-system"
@@ -39,7 +39,7 @@ class RealPlay:
     """An example on the real control plane while its world goes on by itself."""
 
     hand: Hand
-    world: World
+    world: Simulation
 
     def until(self, what: str, look: Callable[[], Any]) -> Any:
         return waiting.until(what, look, 60.0)
@@ -54,11 +54,11 @@ class RealPlay:
 def play(wiped_control_plane: ControlPlane) -> Iterator[RealPlay]:
     hand = Hand(client_of(wiped_control_plane), "three-node")
     settings = Settings.given(hand.release, hand.inputs.facts)
-    world = World.of(
+    world = Simulation.of(
         client_of(wiped_control_plane),
         hand.kinds,
         settings,
-        script=Script(),
+        faults=FaultPlan(),
         end_pod=kubelet_of(wiped_control_plane),
         real=True,
     )
@@ -122,7 +122,7 @@ def test_one_node_from_the_first_question_to_the_last_answer(play: RealPlay) -> 
     assert node["status"]["nodeInfo"]["osImage"] == "Harvester v1.8.0-rc1"
     assert "taints" not in node["spec"]
     play.until("repository", lambda: _on_others(play))
-    assert violations(play.world.ledger.facts) == ()
+    assert violations(play.world.log.facts) == ()
 
 
 def _on_others(play: RealPlay) -> bool:
@@ -140,16 +140,16 @@ def test_machines_are_stopped_and_started_without_kubevirts_api(play: RealPlay) 
     play.hand.patch(play.hand.get(NODE, node), {"spec": {"taints": None}})
     play.finish(f"NodeUpgrade/RestoreVM/{node}")
     play.until("started", lambda: play.hand.get(VMI, "ledger-1", "default"))
-    assert [fact.subject for fact in play.world.ledger.of(What.VM_STARTED)] == ["default/ledger-1"]
+    assert [fact.subject for fact in play.world.log.of(SimulationEventType.VM_STARTED)] == ["default/ledger-1"]
 
 
 def test_an_outage_only_costs_time(play: RealPlay, wiped_control_plane: ControlPlane) -> None:
     play.hand.apply("ClusterUpgrade/Manifests")
-    play.until("started", lambda: play.world.ledger.of(What.WORK_STARTED))
+    play.until("started", lambda: play.world.log.of(SimulationEventType.WORK_STARTED))
     with wiped_control_plane.outage():
-        before = play.world.ledger.facts
+        before = play.world.log.facts
         with pytest.raises(Away):
             play.hand.all(JOB, SYSTEM)
-        assert play.world.ledger.facts == before
-    play.until("done", lambda: play.world.ledger.of(What.WORK_SUCCEEDED))
+        assert play.world.log.facts == before
+    play.until("done", lambda: play.world.log.of(SimulationEventType.WORK_SUCCEEDED))
     assert len(play.hand.all(JOB, SYSTEM)) == 1

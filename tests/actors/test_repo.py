@@ -9,20 +9,20 @@ from typing import Any
 import pytest
 import yaml
 
-from actors.playing import SYSTEM, Play, cue
-from reconcile.actors.repo_server import serving
-from reconcile.actors.stage import SERVICE
+from actors.playing import SYSTEM, Play, fault
 from reconcile.cluster.errors import BackendFailed
+from reconcile.simulator.actors.actor_client import SERVICE
+from reconcile.simulator.actors.repo_server import serving
 from renderer.model.ref import Ref
-from renderer.yaml_door import parse
+from renderer.yaml_io import parse
 
 NAME = "hvst-upgrade-864fh-repo"
 RELEASE = "harvester-iso/harvester-release.yaml"
 LISTS = "harvester-iso/bundle/harvester/images-lists-archive"
 
 
-def served(*cues: Any, example: str = "three-node") -> Play:
-    play = Play(example, *cues)
+def served(*injected: Any, example: str = "three-node") -> Play:
+    play = Play(example, *injected)
     play.finish("ISODownload/Image")
     play.finish("RepoCreate/Deployment")
     play.finish("RepoCreate/Service")
@@ -70,7 +70,7 @@ def test_what_the_iso_does_not_have_is_not_found() -> None:
 
 
 def test_nobody_answers_before_a_pod_is_ready() -> None:
-    play = Play("three-node", cue("slow", "repo", minutes=10))
+    play = Play("three-node", fault("slow", "repo", minutes=10))
     play.finish("ISODownload/Image")
     play.apply("RepoCreate/Deployment")
     play.apply("RepoCreate/Service")
@@ -89,19 +89,19 @@ def test_another_service_is_not_answered_for() -> None:
 
 
 def test_it_can_fail_for_a_while() -> None:
-    play = served(cue("fail", "release-file", times=2))
+    play = served(fault("fail", "release-file", times=2))
     assert [status(play, RELEASE) for _ in range(2)] == [500, 500]
     assert read(play, RELEASE)
 
 
 def test_an_image_list_that_fails_is_not_there() -> None:
-    play = served(cue("fail", "image-list"))
+    play = served(fault("fail", "image-list"))
     assert status(play, f"{LISTS}/current/image_list_all.txt") == 404
     assert read(play, RELEASE)
 
 
 def test_a_slow_file_is_answered_at_last() -> None:
-    play = served(cue("slow", "release-file", seconds=90))
+    play = served(fault("slow", "release-file", seconds=90))
     assert status(play, RELEASE) == 504
     play.wait(seconds=89)
     assert status(play, RELEASE) == 504

@@ -8,10 +8,10 @@ import pytest
 from rendering import EXAMPLES, inputs_of_example, render_example
 
 from actors.playing import START
-from reconcile.actors.seeding import NAMESPACES, seed
 from reconcile.cluster.protocol import Selection
-from reconcile.rehearsal.clock import SimulatedClock
-from reconcile.rehearsal.cluster import EmbeddedCluster
+from reconcile.simulator.actors.seeding import NAMESPACES, seed
+from reconcile.simulator.apiserver.clock import SimulatedClock
+from reconcile.simulator.apiserver.cluster import EmbeddedCluster
 from renderer.model.ref import ref_of
 
 

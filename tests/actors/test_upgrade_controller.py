@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from actors.playing import PLANS, Play, condition, cue
-from reconcile.actors.ledger import What
-from reconcile.actors.stage import JOB, NODE, NODE_PLAN
+from actors.playing import PLANS, Play, condition, fault
+from reconcile.simulator.actors.actor_client import JOB, NODE, NODE_PLAN
+from reconcile.simulator.actors.simulation_log import SimulationEventType
 from renderer.names import safe_concat
 
 STEP = "ImagePreload/Preload"
@@ -93,13 +93,13 @@ def test_a_plan_that_selects_no_node_is_complete_at_once() -> None:
 
 
 def test_a_failure_is_said_and_tried_again_after_the_job_is_gone() -> None:
-    play = Play("three-node", cue("fail", "image-preload", NODES[1], times=3))
+    play = Play("three-node", fault("fail", "image-preload", NODES[1], times=3))
     plan = applied(play)
     assert play.run(until=lambda: condition(play.again(plan), "Complete") == "False JobFailed")
     assert NODES[1] in next(c["message"] for c in play.again(plan)["status"]["conditions"] if c["type"] == "Complete")
     assert play.run(until=lambda: condition(play.again(plan), "Complete").startswith("True"))
-    assert len(play.told(What.WORK_FAILED)) == 3
-    assert play.told(What.WORK_SUCCEEDED).count(f"image-preload on {NODES[1]}") == 1
+    assert len(play.told(SimulationEventType.WORK_FAILED)) == 3
+    assert play.told(SimulationEventType.WORK_SUCCEEDED).count(f"image-preload on {NODES[1]}") == 1
 
 
 def test_finished_jobs_go_after_a_quarter_of_an_hour() -> None:
@@ -130,15 +130,15 @@ def test_a_changed_plan_runs_again_on_every_node() -> None:
 
 
 def test_a_controller_that_misses_the_end_of_a_job_stands_still() -> None:
-    play = Play("three-node", cue("stall", "system-upgrade-controller"))
+    play = Play("three-node", fault("stall", "system-upgrade-controller"))
     plan = applied(play)
     play.run()
-    assert len(play.told(What.WORK_SUCCEEDED)) == 3
+    assert len(play.told(SimulationEventType.WORK_SUCCEEDED)) == 3
     assert condition(play.again(plan), "Complete") == "False InProgress"
     assert play.again(plan)["status"]["applying"] == NODES
 
 
 def test_a_late_controller_says_it_late() -> None:
-    play = Play("three-node", cue("slow", "system-upgrade-controller", minutes=40))
+    play = Play("three-node", fault("slow", "system-upgrade-controller", minutes=40))
     play.finish(STEP)
-    assert (play.clock.now() - play.world.ledger.of(What.WORK_SUCCEEDED)[0].time).total_seconds() == 2400
+    assert (play.clock.now() - play.world.log.of(SimulationEventType.WORK_SUCCEEDED)[0].time).total_seconds() == 2400

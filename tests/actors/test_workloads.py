@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from actors.playing import SYSTEM, Play, condition, cue
-from reconcile.actors.invariants import violations
-from reconcile.actors.ledger import What
-from reconcile.actors.stage import DEPLOYMENT, ENDPOINT_SLICE, JOB, NODE, POD, REPLICA_SET
+from actors.playing import SYSTEM, Play, condition, fault
+from reconcile.simulator.actors.actor_client import DEPLOYMENT, ENDPOINT_SLICE, JOB, NODE, POD, REPLICA_SET
+from reconcile.simulator.actors.invariants import violations
+from reconcile.simulator.actors.simulation_log import SimulationEventType
 
 PRE_DRAIN = "NodeUpgrade/PreDrain/charlie-1-tink-system"
 RESTORE = "NodeUpgrade/RestoreVM/charlie-1-tink-system"
@@ -119,24 +119,24 @@ def test_a_job_succeeds_as_the_real_controller_says_it() -> None:
 
 @pytest.mark.parametrize(("step", "pods"), [(CLUSTER, 1), (RESTORE, 4)])
 def test_a_job_fails_after_as_many_pods_as_it_allows(step: str, pods: int) -> None:
-    play = Play("three-node", cue("fail", "cluster-upgrade"), cue("fail", "restore-vm"))
+    play = Play("three-node", fault("fail", "cluster-upgrade"), fault("fail", "restore-vm"))
     (job,) = play.apply(step)
     play.run()
     job = play.again(job)
     assert condition(job, "Failed") == "True BackoffLimitExceeded"
     assert condition(job, "FailureTarget") == "True BackoffLimitExceeded"
     assert job["status"]["failed"] == pods == len(play.all(POD, SYSTEM))
-    assert len(play.told(What.WORK_FAILED)) == pods
+    assert len(play.told(SimulationEventType.WORK_FAILED)) == pods
 
 
 def test_a_job_that_may_try_again_gets_over_a_failure() -> None:
-    play = Play("three-node", cue("fail", "restore-vm", "charlie-1-tink-system", times=2))
+    play = Play("three-node", fault("fail", "restore-vm", "charlie-1-tink-system", times=2))
     (job,) = play.finish(RESTORE)
     assert (job["status"]["failed"], job["status"]["succeeded"]) == (2, 1)
 
 
 def test_a_job_that_stalls_runs_for_ever() -> None:
-    play = Play("three-node", cue("stall", "cluster-upgrade"))
+    play = Play("three-node", fault("stall", "cluster-upgrade"))
     (job,) = play.apply(CLUSTER)
     play.run()
     assert play.again(job)["status"]["active"] == 1
@@ -144,17 +144,17 @@ def test_a_job_that_stalls_runs_for_ever() -> None:
 
 
 def test_a_slow_job_ends_late() -> None:
-    play = Play("three-node", cue("slow", "cluster-upgrade", hours=3))
+    play = Play("three-node", fault("slow", "cluster-upgrade", hours=3))
     play.finish(CLUSTER)
-    assert (play.clock.now() - play.world.ledger.of(What.WORK_STARTED)[0].time).total_seconds() == 3 * 3600
+    assert (play.clock.now() - play.world.log.of(SimulationEventType.WORK_STARTED)[0].time).total_seconds() == 3 * 3600
 
 
 def test_work_that_is_repeated_is_done_and_fails_all_the_same() -> None:
-    play = Play("three-node", cue("repeat", "cluster-upgrade"))
+    play = Play("three-node", fault("repeat", "cluster-upgrade"))
     (job,) = play.apply(CLUSTER)
     play.run()
     assert condition(play.again(job), "Failed") == "True BackoffLimitExceeded"
-    assert play.told(What.KUBEVIRT_UPGRADED) == ["kubevirt"]
+    assert play.told(SimulationEventType.KUBEVIRT_UPGRADED) == ["kubevirt"]
 
 
 def test_a_suspended_job_has_no_pod_until_it_goes_on() -> None:

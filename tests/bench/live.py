@@ -26,11 +26,11 @@ from bench.inputs import EXAMPLE, ROOT, write_inputs
 from bench.largest import LIMIT, largest_status
 from bench.measure import Command, Figures, side_by_side
 from bench.table import Budget, Line
-from reconcile.actors.seeding import seed
 from reconcile.cluster.client import connect
 from reconcile.cluster.kubeconfig import find_access
 from reconcile.cluster.protocol import Cluster, Selection
 from reconcile.loop.reconciler import API_VERSION
+from reconcile.simulator.actors.seeding import seed
 from reconcile.status.plan import status_body
 from renderer.assemble import open_workshop
 from renderer.documents import plan_of

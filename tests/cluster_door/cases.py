@@ -11,7 +11,7 @@ import yaml
 from cluster_door import kinds
 from reconcile.cluster.errors import ClusterError
 from reconcile.cluster.permission import Permission
-from reconcile.cluster.refusal import Call
+from reconcile.cluster.refusal import ApiCall
 
 _FOLDER = Path(__file__).resolve().parent
 
@@ -24,11 +24,11 @@ def read_case(file: Path) -> dict[str, Any]:
     return dict(yaml.safe_load(file.read_text(encoding="utf-8")))
 
 
-def call_of(text: str) -> Call:
+def call_of(text: str) -> ApiCall:
     """`VERB KIND NAMESPACE NAME [SUBRESOURCE]`, with `-` for none."""
     verb, kind_name, namespace, name, *subresource = ("" if word == "-" else word for word in text.split())
     kind = kinds.BY_NAME[kind_name]
-    return Call(verb=verb, kind=kind, ref=kinds.ref(kind, name, namespace), subresource="".join(subresource))
+    return ApiCall(verb=verb, kind=kind, ref=kinds.ref(kind, name, namespace), subresource="".join(subresource))
 
 
 def fields_of(error: ClusterError) -> dict[str, Any]:

@@ -9,14 +9,14 @@ from typing import Any
 
 from cluster_door.server import BadServer, Step, serving
 from reconcile.cluster.client import connect
-from reconcile.cluster.kubeconfig import Access
+from reconcile.cluster.kubeconfig import ClusterAccess
 from reconcile.cluster.protocol import Cluster
 
 NOW = datetime(2026, 11, 28, 12, 0, tzinfo=UTC)
 
 
-def access_to(url: str, user: Mapping[str, Any] | None = None) -> Access:
-    return Access(context="test", server=url, cluster={"server": url}, user=user or {"token": "secret"})
+def access_to(url: str, user: Mapping[str, Any] | None = None) -> ClusterAccess:
+    return ClusterAccess(context="test", server=url, cluster={"server": url}, user=user or {"token": "secret"})
 
 
 def client_to(url: str) -> Cluster:

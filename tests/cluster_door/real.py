@@ -12,15 +12,15 @@ import pytest
 
 from cluster_door.kinds import NAMESPACE
 from reconcile.cluster.client import connect
-from reconcile.cluster.kubeconfig import Access, find_access
+from reconcile.cluster.kubeconfig import ClusterAccess, find_access
 from reconcile.cluster.protocol import Cluster
 
 
-def access_by(kubeconfig: Path) -> Access:
+def access_by(kubeconfig: Path) -> ClusterAccess:
     return find_access({}, kubeconfig=str(kubeconfig))
 
 
-def client_by(access: Access) -> Cluster:
+def client_by(access: ClusterAccess) -> Cluster:
     return connect(access, environ={}, now=lambda: datetime.now(UTC))
 
 

@@ -20,7 +20,7 @@ from cluster_door.server import Reply, serving
 from reconcile.cluster.client import connect
 from reconcile.cluster.credential import credential_of, renewable
 from reconcile.cluster.errors import Unauthorized
-from reconcile.cluster.kubeconfig import Access
+from reconcile.cluster.kubeconfig import ClusterAccess
 
 NOW = datetime(2026, 11, 28, 12, 0, tzinfo=UTC)
 A = ref(CONFIG_MAP, "a", "default")
@@ -28,8 +28,8 @@ SECRET = "hunter2-correct-horse"
 V1 = "client.authentication.k8s.io/v1"
 
 
-def access_with(user: Mapping[str, Any], server: str = "https://c.example", **cluster: Any) -> Access:
-    return Access(context="x", server=server, cluster={"server": server, **cluster}, user=user)
+def access_with(user: Mapping[str, Any], server: str = "https://c.example", **cluster: Any) -> ClusterAccess:
+    return ClusterAccess(context="x", server=server, cluster={"server": server, **cluster}, user=user)
 
 
 def plugin(folder: Path, code: str, **settings: Any) -> dict[str, Any]:

@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from reconcile.cluster.client import connect
-from reconcile.cluster.kubeconfig import Access, find_access
+from reconcile.cluster.kubeconfig import ClusterAccess, find_access
 from reconcile.cluster.proxy import Proxy, proxy_of
 from renderer.errors import ExitCode, Problems
 
@@ -86,7 +86,7 @@ def test_pod_uses_its_service_account(tmp_path: Path, host: str, port: str, serv
     (tmp_path / "namespace").write_text("harvester-system", encoding="utf-8")
     (tmp_path / "ca.crt").touch()
     access = find_access(environ, service_account=tmp_path)
-    assert access == Access(
+    assert access == ClusterAccess(
         context="in-cluster",
         server=server,
         namespace="harvester-system",
@@ -341,7 +341,7 @@ def test_nothing_at_all_is_a_clear_error(tmp_path: Path) -> None:
 
 def connected(cluster: Mapping[str, str], user: Mapping[str, str]) -> None:
     server = {"server": "https://x.example"}
-    access = Access(
+    access = ClusterAccess(
         context="x", server=server["server"], cluster={**server, **cluster}, user=user, file="/home/me/.kube/config"
     )
     connect(access, environ={}, now=lambda: datetime(2026, 11, 28, tzinfo=UTC))
@@ -392,12 +392,12 @@ def test_certificate_that_is_none_is_a_clear_error(
     ],
 )
 def test_proxy_follows_the_rules_of_go(server: str, environ: Mapping[str, str], proxy: Proxy) -> None:
-    assert proxy_of(Access(context="x", server=server, cluster={"server": server}, user={}), environ) == proxy
+    assert proxy_of(ClusterAccess(context="x", server=server, cluster={"server": server}, user={}), environ) == proxy
 
 
 @pytest.mark.parametrize("url", ["::not a url", "ftp://p:1", "http://p:99999", "p:x"])
 def test_proxy_of_the_environment_that_is_no_url_is_a_clear_error(url: str) -> None:
-    access = Access(context="x", server="https://c.example", cluster={}, user={})
+    access = ClusterAccess(context="x", server="https://c.example", cluster={}, user={})
     with pytest.raises(Problems, match=r"^\$https_proxy is no URL") as caught:
         proxy_of(access, {"https_proxy": url})
     assert caught.value.problems[0].reason == "InvalidProxy"

@@ -17,7 +17,7 @@ from cluster_door.server import Drop, Hang, Reply, Step, Stream, serving
 from reconcile.cluster import errors
 from reconcile.cluster.client import connect
 from reconcile.cluster.exchange import Request
-from reconcile.cluster.kubeconfig import Access
+from reconcile.cluster.kubeconfig import ClusterAccess
 from reconcile.cluster.transport import KubernetesTransport
 
 A = ref(CONFIG_MAP, "a", "default")
@@ -117,7 +117,9 @@ def test_impersonation_is_sent_as_gos_client_sends_it() -> None:
 def test_proxy_of_the_kubeconfig_is_used_even_where_the_environment_excepts_the_server() -> None:
     with serving(Reply()) as proxy:
         url = "http://cluster.example:6443"
-        access = Access(context="x", server=url, cluster={"server": url, "proxy-url": proxy.url}, user={"token": "t"})
+        access = ClusterAccess(
+            context="x", server=url, cluster={"server": url, "proxy-url": proxy.url}, user={"token": "t"}
+        )
         connect(access, environ={"NO_PROXY": "*"}, now=lambda: NOW).get(CONFIG_MAP, A)
         assert len(proxy.seen) == 1
 
@@ -129,7 +131,9 @@ def test_socks_proxy_carries_the_request_and_looks_the_name_up() -> None:
         thread = threading.Thread(target=_socks, args=(listener, server.server_port, asked), daemon=True)
         thread.start()
         url, proxy = "http://cluster.example:6443", f"socks5://127.0.0.1:{listener.getsockname()[1]}"
-        access = Access(context="x", server=url, cluster={"server": url, "proxy-url": proxy}, user={"token": "t"})
+        access = ClusterAccess(
+            context="x", server=url, cluster={"server": url, "proxy-url": proxy}, user={"token": "t"}
+        )
         connect(access, environ={}, now=lambda: NOW).get(CONFIG_MAP, A)
         assert len(server.seen) == 1
     assert asked == [b"cluster.example"]

@@ -9,8 +9,8 @@ from typing import Any
 
 import yaml
 
-from reconcile.rehearsal.registry import Registry
-from reconcile.rehearsal.schema_files import packaged_definitions
+from reconcile.simulator.apiserver.registry import Registry
+from reconcile.simulator.apiserver.schema_files import packaged_definitions
 from renderer.model.ref import Kind, Ref
 
 CASES = Path(__file__).with_name("cases")

@@ -15,9 +15,9 @@ from conformance.case import DEFINITIONS, definitions
 from reconcile.cluster.client import connect
 from reconcile.cluster.kubeconfig import find_access
 from reconcile.cluster.protocol import Cluster
-from reconcile.rehearsal.access import Rbac
-from reconcile.rehearsal.clock import SimulatedClock
-from reconcile.rehearsal.cluster import EmbeddedCluster
+from reconcile.simulator.apiserver.access import Rbac
+from reconcile.simulator.apiserver.clock import SimulatedClock
+from reconcile.simulator.apiserver.cluster import EmbeddedCluster
 
 EMBEDDED = "case-embedded"
 START = datetime(2026, 11, 28, 12, 0, 0, tzinfo=UTC)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reconcile.probes.rules.call import Call
+from reconcile.probes.rules.call import RuleCall
 from reconcile.probes.verdict import Verdict, passed, waiting
 from renderer.model.path import look_up
 
@@ -10,7 +10,7 @@ _ENABLED = ("AddonDeploySuccessful",)
 _DISABLED = ("AddonDisabled", "")  # empty: never enabled
 
 
-def settled(call: Call) -> Verdict:
+def settled(call: RuleCall) -> Verdict:
     enabled = look_up(call.body, ("spec", "enabled")) is True
     status = str(look_up(call.body, ("status", "status")) or "")
     settled = _ENABLED if enabled else _DISABLED

@@ -21,7 +21,7 @@ _LARGEST = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class RuleCall:
     """`body` is empty and `ref` None for a rule about the cluster as a whole."""
 
     arguments: Mapping[str, Any]
@@ -63,7 +63,7 @@ its arguments."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedRule:
-    judge: Callable[[Call], Verdict]
+    judge: Callable[[RuleCall], Verdict]
     needs: NeedsOf = lambda target, arguments: ()
 
 

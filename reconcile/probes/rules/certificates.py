@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from reconcile import objects
-from reconcile.probes.look import Group, Need, Reading, Unseen
-from reconcile.probes.rules.call import Call, parse_integer
+from reconcile.probes.look import Group, Need, ReadFailure, Reading
+from reconcile.probes.rules.call import RuleCall, parse_integer
 from reconcile.probes.verdict import Verdict, failed, passed, unknown
 from renderer.model.path import look_up
 from renderer.model.probe import EveryTarget
@@ -26,7 +26,7 @@ _API_SERVERS = Group(
 _DAY = 86_400  # seconds
 
 
-def expiry(call: Call) -> Verdict:
+def expiry(call: RuleCall) -> Verdict:
     """The earliest end over all addresses; the message says the days that are left, not the days that are wanted."""
     text, annotation = call.text("days"), call.text("daysAnnotation")
     days = parse_integer(text)
@@ -35,7 +35,7 @@ def expiry(call: Call) -> Verdict:
     if days <= 0:
         return failed(f'invalid value "{text}" for annotation {annotation}, must be greater than 0')
     slices = call.look.list(_API_SERVERS)
-    if isinstance(slices, Unseen):
+    if isinstance(slices, ReadFailure):
         return unknown(f"the API servers' EndpointSlices could not be read: {slices.why}")
     addresses = set(_addresses(slices))
     if "" in addresses:
@@ -49,20 +49,20 @@ def needs(target: Ref | EveryTarget | None, arguments: Mapping[str, Any]) -> tup
     return (_API_SERVERS, Reading.CERTIFICATES)
 
 
-def _earliest(addresses: Sequence[str], days: int, call: Call) -> Verdict:
+def _earliest(addresses: Sequence[str], days: int, call: RuleCall) -> Verdict:
     ends: list[datetime] = []
-    unseen: list[str] = []
+    read_failures: list[str] = []
     for address in addresses:
         reading = call.look.certificate(address)
-        if isinstance(reading, Unseen):
-            unseen.append(f"the certificate of the API server at {address} could not be read: {reading.why}")
+        if isinstance(reading, ReadFailure):
+            read_failures.append(f"the certificate of the API server at {address} could not be read: {reading.why}")
         elif reading.not_after is not None:
             ends.append(reading.not_after.astimezone(UTC))
     seconds = min(((end - call.now).total_seconds() for end in ends), default=None)
     if seconds is not None and seconds < days * _DAY:
         return failed(_ends(min(ends), seconds))
-    if unseen:
-        return unknown("; ".join(unseen))
+    if read_failures:
+        return unknown("; ".join(read_failures))
     if seconds is None:
         return unknown("no certificates found for kubernetes API server")
     return passed(f"the earliest certificate of the API servers ends in {int(seconds // _DAY)} days, wanted {days}")

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from reconcile.probes.look import Group, KubeletReading, Need, Reading, Unseen
-from reconcile.probes.rules.call import Call, parse_bool
+from reconcile.probes.look import Group, KubeletReading, Need, ReadFailure, Reading
+from reconcile.probes.rules.call import RuleCall, parse_bool
 from reconcile.probes.verdict import Verdict, failed, passed, together, unknown, waiting
 from renderer.model.probe import EveryTarget
 from renderer.model.ref import Ref, ref_of
@@ -17,7 +17,7 @@ from renderer.model.ref import Ref, ref_of
 _NODES = Group(api_version="v1", kind="Node")
 
 
-def headroom(call: Call) -> Verdict:
+def headroom(call: RuleCall) -> Verdict:
     """All nodes, managed or not; one message names every node that is too full."""
     skip = call.text("skip")
     skipped = parse_bool(skip) if skip else False
@@ -26,7 +26,7 @@ def headroom(call: Call) -> Verdict:
     if skipped:
         return passed(f"the check is skipped: annotation {call.text('skipAnnotation')} is {skip}")
     nodes = call.look.list(_NODES)
-    if isinstance(nodes, Unseen):
+    if isinstance(nodes, ReadFailure):
         return unknown(f"Nodes could not be read: {nodes.why}")
     if not nodes:
         return waiting("no Node was found, wanted at least 1")
@@ -41,16 +41,16 @@ def needs(target: Ref | EveryTarget | None, arguments: Mapping[str, Any]) -> tup
     return () if parse_bool(str(arguments.get("skip") or "")) else (_NODES, Reading.KUBELET)
 
 
-def _node(node: Ref, call: Call) -> Verdict:
+def _node(node: Ref, call: RuleCall) -> Verdict:
     reading = call.look.kubelet(node.name)
-    if isinstance(reading, Unseen):
+    if isinstance(reading, ReadFailure):
         return unknown(f"can't get node {node.name} filesystem stats: {reading.why}", node)
     if reading.used_bytes is None or not reading.capacity_bytes:
         return unknown(f"can't get node {node.name} filesystem stats: its kubelet does not report them", node)
     return _projected(node, reading.used_bytes + call.number("reserveBytes"), reading.capacity_bytes, reading, call)
 
 
-def _projected(node: Ref, used: int, capacity: int, reading: KubeletReading, call: Call) -> Verdict:
+def _projected(node: Ref, used: int, capacity: int, reading: KubeletReading, call: RuleCall) -> Verdict:
     reported = reading.image_gc_high_threshold_percent
     threshold = call.number("defaultThresholdPercent", 85) if reported is None else reported
     percent = f"{used / capacity * 100:.2f}%"

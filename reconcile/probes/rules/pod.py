@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from reconcile import objects
-from reconcile.probes.rules.call import Call
+from reconcile.probes.rules.call import RuleCall
 from reconcile.probes.verdict import Verdict, passed, waiting
 from renderer.model.path import look_up
 
 
-def ready(call: Call) -> Verdict:
+def ready(call: RuleCall) -> Verdict:
     """Ready, or Succeeded. A Pod that is waiting says what its containers wait for."""
     phase = look_up(call.body, ("status", "phase"))
     if phase == "Succeeded":
@@ -20,7 +20,7 @@ def ready(call: Call) -> Verdict:
     return waiting(", ".join((says, *_stuck(call))))
 
 
-def _stuck(call: Call) -> tuple[str, ...]:
+def _stuck(call: RuleCall) -> tuple[str, ...]:
     """`container apply is waiting: ImagePullBackOff`, one for each container that says so."""
     statuses = [
         status

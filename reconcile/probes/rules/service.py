@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from reconcile import objects
-from reconcile.probes.look import Group, Need, Unseen
-from reconcile.probes.rules.call import Call
+from reconcile.probes.look import Group, Need, ReadFailure
+from reconcile.probes.rules.call import RuleCall
 from reconcile.probes.verdict import Verdict, passed, unknown, waiting
 from renderer.model.path import look_up
 from renderer.model.probe import EveryTarget
@@ -16,10 +16,10 @@ from renderer.model.ref import Body, Ref
 _SERVICE_NAME = "kubernetes.io/service-name"
 
 
-def has_ready_endpoint(call: Call) -> Verdict:
+def has_ready_endpoint(call: RuleCall) -> Verdict:
     """An endpoint that does not say whether it is ready does not count."""
     slices = call.look.list(_slices(call.object.namespace, call.object.name))
-    if isinstance(slices, Unseen):
+    if isinstance(slices, ReadFailure):
         return unknown(f"its EndpointSlices could not be read: {slices.why}")
     endpoints = [ready for body in slices if not objects.deletion_timestamp(body) for ready in _endpoints(body)]
     says = f"{endpoints.count(True)} of {len(endpoints)} endpoints are ready"

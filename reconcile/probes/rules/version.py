@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from reconcile.probes.rules.call import Call, parse_bool
+from reconcile.probes.rules.call import RuleCall, parse_bool
 from reconcile.probes.verdict import Verdict, failed, passed
 from renderer.versions import refusal
 
 
-def eligible(call: Call) -> Verdict:
+def eligible(call: RuleCall) -> Verdict:
     """A version that is not known is a refusal in the existing manager's words."""
     current, target, minimum = (call.text(name) for name in ("current", "target", "minimum"))
     if not target:

@@ -9,7 +9,7 @@ from typing import Any
 
 from reconcile.decide.decision import Wait
 from reconcile.objects import PLAN_LABEL, label
-from reconcile.probes.look import Group, Unseen
+from reconcile.probes.look import Group, ReadFailure
 from reconcile.status.times import time_text
 from renderer.model.path import look_up
 from renderer.model.ref import Body, Ref, ref_of
@@ -48,7 +48,7 @@ class Cause:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reboot:
+class ExpectedReboot:
     """How a node is to come back: with this OS, and another boot than `boot`. `overdue`: it takes too long."""
 
     os: str
@@ -60,12 +60,12 @@ class Reboot:
 class Leaving:
     """What a plan that is being deleted waits for, and what the API server said to the last writes if it refused."""
 
-    objects: Mapping[Ref, Body | Unseen | None]
+    objects: Mapping[Ref, Body | ReadFailure | None]
     refused: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sight:
+class DiagnosisInput:
     """`groups` holds what could be read; a group that could not be is absent and finds nothing.
 
     `nodes` are those of the upgrade, `reboots` those that are waited for to come back, `held_up` those that wait for
@@ -80,7 +80,7 @@ class Sight:
     now: datetime
     groups: Mapping[Group, tuple[Body, ...]] = field(default_factory=dict)
     nodes: tuple[str, ...] = ()
-    reboots: Mapping[str, Reboot] = field(default_factory=dict)
+    reboots: Mapping[str, ExpectedReboot] = field(default_factory=dict)
     held_up: tuple[str, ...] = ()
     gone: Mapping[Ref, datetime] = field(default_factory=dict)
     attempt: int = 0

@@ -5,28 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reconcile.objects import deletion_timestamp
-from reconcile.probes.look import Unseen
-from reconcile.report.causes.cause import Cause, Sight, kubectl
+from reconcile.probes.look import ReadFailure
+from reconcile.report.causes.cause import Cause, DiagnosisInput, kubectl
 from renderer.model.path import look_up
 from renderer.model.ref import Body, Ref
 
 
-def objects(sight: Sight) -> Iterator[Cause]:
+def objects(diagnosis: DiagnosisInput) -> Iterator[Cause]:
     """Those that cannot be looked for, and those that somebody's finalizer keeps."""
-    for ref, found in (sight.leaving.objects if sight.leaving else {}).items():
-        if isinstance(found, Unseen):
+    for ref, found in (diagnosis.leaving.objects if diagnosis.leaving else {}).items():
+        if isinstance(found, ReadFailure):
             remedy = f"see why it cannot be read: {kubectl('get', ref)}"
             yield Cause(object=str(ref), what=f"cannot be looked for: {found.why}", remedy=remedy)
         elif found is not None and (since := deletion_timestamp(found)):
             yield _kept(ref, found, since)
 
 
-def refused(sight: Sight) -> Iterator[Cause]:
+def refused(diagnosis: DiagnosisInput) -> Iterator[Cause]:
     """What cannot be given back or removed since the API server, or a webhook, does not let us."""
-    if sight.leaving and sight.leaving.refused:
+    if diagnosis.leaving and diagnosis.leaving.refused:
         yield Cause(
-            object=f"UpgradePlan {sight.plan}",
-            what=f"cannot be taken back: {sight.leaving.refused}",
+            object=f"UpgradePlan {diagnosis.plan}",
+            what=f"cannot be taken back: {diagnosis.leaving.refused}",
             remedy="see who refuses that, and why; it is tried again by itself",
         )
 

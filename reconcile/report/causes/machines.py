@@ -6,16 +6,16 @@ from collections.abc import Iterator, Mapping
 
 from reconcile.decide.captures import NO_MACHINE
 from reconcile.objects import label
-from reconcile.report.causes.cause import MACHINE_PLANS, MACHINES, NODES, RANCHER, Cause, Sight, mapping, text
+from reconcile.report.causes.cause import MACHINE_PLANS, MACHINES, NODES, RANCHER, Cause, DiagnosisInput, mapping, text
 from renderer.model.ref import Body, ref_of
 
 MACHINE_NAME = "rke.cattle.io/machine-name"
 PRE_DRAIN, POST_DRAIN = "rke.cattle.io/pre-drain", "rke.cattle.io/post-drain"
 
 
-def machine_plans(sight: Sight) -> Mapping[str, Body]:
+def machine_plans(diagnosis: DiagnosisInput) -> Mapping[str, Body]:
     """Machine name to its machine-plan Secret."""
-    secrets = (s for s in sight.all(MACHINE_PLANS) if text(s, "type") == "rke.cattle.io/machine-plan")
+    secrets = (s for s in diagnosis.all(MACHINE_PLANS) if text(s, "type") == "rke.cattle.io/machine-plan")
     return {label(secret, MACHINE_NAME): secret for secret in secrets}
 
 
@@ -24,15 +24,15 @@ def is_asked(secret: Body, *annotations: str) -> bool:
     return any(name in mapping(secret, "metadata", "annotations") for name in annotations)
 
 
-def nobodys_nodes(sight: Sight) -> Iterator[Cause]:
+def nobodys_nodes(diagnosis: DiagnosisInput) -> Iterator[Cause]:
     """Nodes for which Rancher cannot ask."""
-    for node in (wait.node for wait in sight.waits if wait.node and wait.text.startswith(NO_MACHINE)):
-        if machine := sight.machine(node):
+    for node in (wait.node for wait in diagnosis.waits if wait.node and wait.text.startswith(NO_MACHINE)):
+        if machine := diagnosis.machine(node):
             yield Cause(
                 object=f"Machine fleet-local/{machine}",
                 what=f"has no machine-plan Secret, by which Rancher asks to drain node {node}",
                 node=node,
-                since=sight.since(node),
+                since=diagnosis.since(node),
                 remedy=RANCHER,
             )
         else:
@@ -40,18 +40,18 @@ def nobodys_nodes(sight: Sight) -> Iterator[Cause]:
                 object=f"Node {node}",
                 what="has no Machine of fleet-local that refers to it, so Rancher does not know it",
                 node=node,
-                since=sight.since(node),
+                since=diagnosis.since(node),
                 remedy="join it to the cluster anew, or remove it, and the upgrade goes on without it: "
                 f"kubectl delete node {node}",
             )
 
 
-def nodeless(sight: Sight) -> Iterator[Cause]:
+def nodeless(diagnosis: DiagnosisInput) -> Iterator[Cause]:
     """machine-plan Secrets that are waited for, and belong to no node."""
-    waited = {ref.name for ref in sight.named("Secret")}
-    nodes = {ref_of(node).name for node in sight.all(NODES)}
-    machines = {ref_of(machine).name: text(machine, "status", "nodeRef", "name") for machine in sight.all(MACHINES)}
-    for machine, secret in machine_plans(sight).items():
+    waited = {ref.name for ref in diagnosis.named("Secret")}
+    nodes = {ref_of(node).name for node in diagnosis.all(NODES)}
+    machines = {ref_of(machine).name: text(machine, "status", "nodeRef", "name") for machine in diagnosis.all(MACHINES)}
+    for machine, secret in machine_plans(diagnosis).items():
         name = ref_of(secret).name
         if name not in waited or machines.get(machine) in nodes or not is_asked(secret, POST_DRAIN):
             continue

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import timedelta
 
-from reconcile.report.causes.cause import NODES, Cause, Reboot, Sight, condition_of, text
+from reconcile.report.causes.cause import NODES, Cause, DiagnosisInput, ExpectedReboot, condition_of, text
 from reconcile.status.times import time_of
 from renderer.model.ref import Body, ref_of
 
@@ -17,49 +17,50 @@ _OLD_IMAGE = (
 )
 
 
-def unwell(sight: Sight) -> Iterator[Cause]:
+def unwell(diagnosis: DiagnosisInput) -> Iterator[Cause]:
     """While a node is waited for: every node of the upgrade that is not Ready."""
-    if not any(wait.node for wait in sight.waits):
+    if not any(wait.node for wait in diagnosis.waits):
         return
-    for node in _nodes(sight):
+    for node in _nodes(diagnosis):
         condition = condition_of(node, "Ready")
         if condition.get("status") != "True":
-            name, reboot = ref_of(node).name, sight.reboots.get(ref_of(node).name)
-            patient = _is_expected(sight, text(condition, "lastTransitionTime"), reboot)
+            name, reboot = ref_of(node).name, diagnosis.reboots.get(ref_of(node).name)
+            patient = _is_expected(diagnosis, text(condition, "lastTransitionTime"), reboot)
             yield Cause(
                 object=f"Node {name}",
-                what=f"is not ready: {_ready(node)}" + (_wanted(node, reboot) if reboot else _holds_up(sight, name)),
+                what=f"is not ready: {_ready(node)}"
+                + (_wanted(node, reboot) if reboot else _holds_up(diagnosis, name)),
                 node=name,
                 since=text(condition, "lastTransitionTime"),
-                remedy="wait; it may be starting anew" if patient else _reboot(node, reboot) + _lost(sight, name),
+                remedy="wait; it may be starting anew" if patient else _reboot(node, reboot) + _lost(diagnosis, name),
                 patient=patient,
             )
 
 
-def overdue(sight: Sight) -> Iterator[Cause]:
+def overdue(diagnosis: DiagnosisInput) -> Iterator[Cause]:
     """Nodes that are Ready, and are not yet what they were to come back as."""
-    for node in _nodes(sight):
-        name, reboot = ref_of(node).name, sight.reboots.get(ref_of(node).name)
+    for node in _nodes(diagnosis):
+        name, reboot = ref_of(node).name, diagnosis.reboots.get(ref_of(node).name)
         if reboot is not None and reboot.overdue and condition_of(node, "Ready").get("status") == "True":
             what = "has rebooted" if _has_rebooted(node, reboot) else "has not rebooted"
             yield Cause(
                 object=f"Node {name}",
                 what=what + _wanted(node, reboot),
                 node=name,
-                since=sight.since(name),
+                since=diagnosis.since(name),
                 remedy=_reboot(node, reboot),
             )
 
 
-def _nodes(sight: Sight) -> Iterator[Body]:
-    return (node for node in sight.all(NODES) if ref_of(node).name in sight.nodes)
+def _nodes(diagnosis: DiagnosisInput) -> Iterator[Body]:
+    return (node for node in diagnosis.all(NODES) if ref_of(node).name in diagnosis.nodes)
 
 
-def _is_expected(sight: Sight, since: str, reboot: Reboot | None) -> bool:
+def _is_expected(diagnosis: DiagnosisInput, since: str, reboot: ExpectedReboot | None) -> bool:
     """Whether the node may be down: it reboots, or Kubernetes is being upgraded on it."""
     if reboot is not None:
         return not reboot.overdue
-    return bool(since) and sight.now - time_of(since) < _STARTS
+    return bool(since) and diagnosis.now - time_of(since) < _STARTS
 
 
 def _ready(node: Body) -> str:
@@ -68,32 +69,32 @@ def _ready(node: Body) -> str:
     return f"Ready is {text(condition, 'status') or 'Unknown'}" + (f" ({said})" if said else "")
 
 
-def _wanted(node: Body, reboot: Reboot) -> str:
+def _wanted(node: Body, reboot: ExpectedReboot) -> str:
     return f"; it runs {_os(node)}, wanted {reboot.os}, a new boot and Ready"
 
 
-def _holds_up(sight: Sight, node: str) -> str:
-    others = [name for name in sight.held_up if name != node]
+def _holds_up(diagnosis: DiagnosisInput, node: str) -> str:
+    others = [name for name in diagnosis.held_up if name != node]
     return f", and holds up {', '.join(others)}" if others else ""
 
 
-def _reboot(node: Body, reboot: Reboot | None) -> str:
+def _reboot(node: Body, reboot: ExpectedReboot | None) -> str:
     if reboot is None or not _has_rebooted(node, reboot):
         upgraded = reboot is not None and _os(node) == reboot.os
         return "reboot the node" if upgraded else "look at its console and reboot it"
     return _OLD_IMAGE if _os(node) != reboot.os else "look at its console"
 
 
-def _lost(sight: Sight, node: str) -> str:
+def _lost(diagnosis: DiagnosisInput, node: str) -> str:
     """Removing a Machine is what Harvester's host page does as well."""
-    if len(sight.nodes) < 2:
+    if len(diagnosis.nodes) < 2:
         return ""
-    machine = sight.machine(node)
+    machine = diagnosis.machine(node)
     what = f"machines.cluster.x-k8s.io -n fleet-local {machine}" if machine else f"node {node}"
     return f"; if it is lost for good, remove it, and the upgrade goes on without it: kubectl delete {what}"
 
 
-def _has_rebooted(node: Body, reboot: Reboot) -> bool:
+def _has_rebooted(node: Body, reboot: ExpectedReboot) -> bool:
     return text(node, "status", "nodeInfo", "bootID") != reboot.boot
 
 

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from reconcile.report.causes.cause import ENGINES, VOLUMES, Cause, Sight, condition_of, mapping, text
+from reconcile.report.causes.cause import ENGINES, VOLUMES, Cause, DiagnosisInput, condition_of, mapping, text
 from renderer.model.path import look_up
 from renderer.model.ref import Body, ref_of
 
 _TROUBLE = ("degraded", "faulted")
 
 
-def volumes(sight: Sight) -> Iterator[Cause]:
+def volumes(diagnosis: DiagnosisInput) -> Iterator[Cause]:
     """While a node is under way: every volume in trouble, and those in use there that have one replica."""
-    if not sight.busy and not sight.named("Volume"):
+    if not diagnosis.busy and not diagnosis.named("Volume"):
         return
-    rebuilding = {text(engine, "spec", "volumeName"): _progress(engine) for engine in sight.all(ENGINES)}
-    for volume in sight.all(VOLUMES):
+    rebuilding = {text(engine, "spec", "volumeName"): _progress(engine) for engine in diagnosis.all(ENGINES)}
+    for volume in diagnosis.all(VOLUMES):
         name, node = ref_of(volume).name, text(volume, "status", "currentNodeID")
         if progress := rebuilding.get(name):
             yield _rebuilding(volume, progress, node)
         elif text(volume, "status", "robustness") in _TROUBLE:
-            yield _in_trouble(volume, node, _rebooting(sight))
-        elif look_up(volume, ("spec", "numberOfReplicas")) == 1 and node in sight.busy:
-            yield _single(sight, volume, node)
+            yield _in_trouble(volume, node, _rebooting(diagnosis))
+        elif look_up(volume, ("spec", "numberOfReplicas")) == 1 and node in diagnosis.busy:
+            yield _single(diagnosis, volume, node)
 
 
 def _progress(engine: Body) -> str:
@@ -50,9 +50,9 @@ def _rebuilding(volume: Body, progress: str, node: str) -> Cause:
     )
 
 
-def _rebooting(sight: Sight) -> str:
+def _rebooting(diagnosis: DiagnosisInput) -> str:
     """Nodes that reboot, and are not late."""
-    return ", ".join(node for node, reboot in sight.reboots.items() if not reboot.overdue)
+    return ", ".join(node for node, reboot in diagnosis.reboots.items() if not reboot.overdue)
 
 
 def _in_trouble(volume: Body, node: str, rebooting: str) -> Cause:
@@ -75,12 +75,12 @@ def _in_trouble(volume: Body, node: str, rebooting: str) -> Cause:
     )
 
 
-def _single(sight: Sight, volume: Body, node: str) -> Cause:
+def _single(diagnosis: DiagnosisInput, volume: Body, node: str) -> Cause:
     return Cause(
         object=str(ref_of(volume)),
         what=f"has one replica only{_workload(volume)}, and is in use on {node}",
         node=node,
-        since=sight.since(node),
+        since=diagnosis.since(node),
         remedy="stop what uses it, or give it another replica: kubectl patch volumes.longhorn.io -n longhorn-system "
         f"{ref_of(volume).name} --type merge " + """-p '{"spec":{"numberOfReplicas":2}}'""",
     )

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from reconcile.report.causes.cause import CLUSTERS, MACHINE_PLANS, MACHINES, RANCHER, UNDER_WAY, Cause, Sight, text
+from reconcile.report.causes.cause import (
+    CLUSTERS,
+    MACHINE_PLANS,
+    MACHINES,
+    RANCHER,
+    UNDER_WAY,
+    Cause,
+    DiagnosisInput,
+    text,
+)
 from reconcile.report.causes.machines import POST_DRAIN, PRE_DRAIN, is_asked, machine_plans
 from renderer.model.path import look_up
 from renderer.model.ref import ref_of
@@ -14,23 +23,23 @@ _DONE = "PostDrained"
 _BEGUN = (*UNDER_WAY, _DONE)
 
 
-def held(sight: Sight) -> Iterator[Cause]:
+def held(diagnosis: DiagnosisInput) -> Iterator[Cause]:
     """Nodes that the operator holds, and whom they hold up."""
-    for node in sorted(node for node, state in sight.states.items() if state == "UpgradePaused"):
-        others = [name for name in _unpicked(sight) if name != node]
+    for node in sorted(node for node, state in diagnosis.states.items() if state == "UpgradePaused"):
+        others = [name for name in _unpicked(diagnosis) if name != node]
         also = f", and holds up {', '.join(others)}: one machine is upgraded at a time" if others else ""
         yield Cause(
             object=f"Node {node}",
             what=f"is held by spec.nodeUpgradeOption.pauseNodes{also}",
             node=node,
-            since=sight.since(node),
-            remedy=f"upgradeplan resume {node} --plan {sight.plan}",
+            since=diagnosis.since(node),
+            remedy=f"upgradeplan resume {node} --plan {diagnosis.plan}",
         )
 
 
-def paused_cluster(sight: Sight) -> Iterator[Cause]:
+def paused_cluster(diagnosis: DiagnosisInput) -> Iterator[Cause]:
     """Cluster API does nothing on a cluster that is paused, and says so nowhere."""
-    for cluster in sight.all(CLUSTERS):
+    for cluster in diagnosis.all(CLUSTERS):
         ref = ref_of(cluster)
         if look_up(cluster, ("spec", "paused")) is True:
             yield Cause(
@@ -41,61 +50,61 @@ def paused_cluster(sight: Sight) -> Iterator[Cause]:
             )
 
 
-def asked_together(sight: Sight) -> Iterator[Cause]:
+def asked_together(diagnosis: DiagnosisInput) -> Iterator[Cause]:
     """Several nodes that Rancher asks for at the same time, whatever its concurrency is."""
-    asked = _asked(sight, PRE_DRAIN, POST_DRAIN)
-    waiting = [node for node in _asked(sight, PRE_DRAIN) if sight.states.get(node) not in UNDER_WAY]
+    asked = _asked(diagnosis, PRE_DRAIN, POST_DRAIN)
+    waiting = [node for node in _asked(diagnosis, PRE_DRAIN) if diagnosis.states.get(node) not in UNDER_WAY]
     if len(asked) > 1 and waiting:
         yield Cause(
             object="Rancher",
             what=f"has asked to drain {' and '.join(asked)}, wanted one at a time; "
             f"{' and '.join(waiting)} {'waits' if len(waiting) == 1 else 'wait'}",
             node=waiting[0],
-            since=sight.since(waiting[0]),
+            since=diagnosis.since(waiting[0]),
             remedy=_TURN,
             patient=True,
         )
 
 
-def unpicked(sight: Sight) -> Iterator[Cause]:
+def unpicked(diagnosis: DiagnosisInput) -> Iterator[Cause]:
     """Machines that wait for Rancher, while it is busy with another one."""
-    held_nodes = (node for node, state in sight.states.items() if state == "UpgradePaused")
-    busy = sorted({*sight.busy, *_asked(sight, PRE_DRAIN, POST_DRAIN), *held_nodes})
-    for node, machine in _unpicked(sight).items():
+    held_nodes = (node for node, state in diagnosis.states.items() if state == "UpgradePaused")
+    busy = sorted({*diagnosis.busy, *_asked(diagnosis, PRE_DRAIN, POST_DRAIN), *held_nodes})
+    for node, machine in _unpicked(diagnosis).items():
         others = ", ".join(name for name in busy if name != node)
         yield Cause(
             object=f"Machine fleet-local/{machine}",
             what=f"Rancher is busy with {others}" if others else "Rancher has not picked it",
             node=node,
-            since=sight.since(node),
+            since=diagnosis.since(node),
             remedy=_TURN if others else RANCHER,
             patient=bool(others),
         )
 
 
-def unanswered(sight: Sight) -> Iterator[Cause]:
+def unanswered(diagnosis: DiagnosisInput) -> Iterator[Cause]:
     """Machines that Rancher has begun with, and does not go on with."""
-    begun = [node for node, state in sight.states.items() if state in _BEGUN]
-    for wait in sight.waits:
+    begun = [node for node, state in diagnosis.states.items() if state in _BEGUN]
+    for wait in diagnosis.waits:
         asks_rancher = any(ref.kind == "Secret" and ref.namespace == MACHINE_PLANS.namespace for ref in wait.refs)
         if wait.slow and wait.node in begun and asks_rancher:
             yield Cause(
-                object=f"Machine fleet-local/{sight.machine(wait.node)}",
+                object=f"Machine fleet-local/{diagnosis.machine(wait.node)}",
                 what="Rancher does not go on with it",
                 node=wait.node,
-                since=sight.since(wait.node),
+                since=diagnosis.since(wait.node),
                 remedy=RANCHER,
             )
 
 
-def untaken(sight: Sight) -> Iterator[Cause]:
+def untaken(diagnosis: DiagnosisInput) -> Iterator[Cause]:
     """Machines that are upgraded, and that Rancher still asks for while something waits for them."""
-    waited = {wait.node for wait in sight.waits}
-    slow = {ref for wait in sight.waits if wait.slow for ref in wait.refs}
-    plans = machine_plans(sight)
-    for machine in sight.all(MACHINES):
+    waited = {wait.node for wait in diagnosis.waits}
+    slow = {ref for wait in diagnosis.waits if wait.slow for ref in wait.refs}
+    plans = machine_plans(diagnosis)
+    for machine in diagnosis.all(MACHINES):
         node, secret = text(machine, "status", "nodeRef", "name"), plans.get(ref_of(machine).name, {})
-        if sight.states.get(node) == _DONE and node not in waited and is_asked(secret, POST_DRAIN):
+        if diagnosis.states.get(node) == _DONE and node not in waited and is_asked(secret, POST_DRAIN):
             yield Cause(
                 object=f"Machine fleet-local/{ref_of(machine).name}",
                 what="is upgraded, and Rancher has not taken its node back",
@@ -105,20 +114,24 @@ def untaken(sight: Sight) -> Iterator[Cause]:
             )
 
 
-def _unpicked(sight: Sight) -> Mapping[str, str]:
+def _unpicked(diagnosis: DiagnosisInput) -> Mapping[str, str]:
     """Node to Machine, of those that are waited for, have not begun, and that nobody has asked to drain."""
-    begun = {*sight.busy, *_asked(sight, PRE_DRAIN), *(n for n, state in sight.states.items() if state in _BEGUN)}
-    return {node: machine for node, machine in _waited(sight).items() if node not in begun}
+    begun = {
+        *diagnosis.busy,
+        *_asked(diagnosis, PRE_DRAIN),
+        *(n for n, state in diagnosis.states.items() if state in _BEGUN),
+    }
+    return {node: machine for node, machine in _waited(diagnosis).items() if node not in begun}
 
 
-def _asked(sight: Sight, *annotations: str) -> list[str]:
+def _asked(diagnosis: DiagnosisInput, *annotations: str) -> list[str]:
     """Nodes that are waited for, and for which Rancher asks by one of these."""
-    plans = machine_plans(sight)
-    return [node for node, machine in _waited(sight).items() if is_asked(plans[machine], *annotations)]
+    plans = machine_plans(diagnosis)
+    return [node for node, machine in _waited(diagnosis).items() if is_asked(plans[machine], *annotations)]
 
 
-def _waited(sight: Sight) -> Mapping[str, str]:
+def _waited(diagnosis: DiagnosisInput) -> Mapping[str, str]:
     """Node to Machine, of those that are waited for and have a machine-plan Secret, by name."""
-    waited, plans = {wait.node for wait in sight.waits if wait.node}, machine_plans(sight)
-    pairs = {text(machine, "status", "nodeRef", "name"): ref_of(machine).name for machine in sight.all(MACHINES)}
+    waited, plans = {wait.node for wait in diagnosis.waits if wait.node}, machine_plans(diagnosis)
+    pairs = {text(machine, "status", "nodeRef", "name"): ref_of(machine).name for machine in diagnosis.all(MACHINES)}
     return {node: machine for node, machine in sorted(pairs.items()) if node in waited and machine in plans}

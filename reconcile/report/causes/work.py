@@ -15,7 +15,7 @@ from reconcile.report.causes.cause import (
     NODE_PLANS,
     PODS,
     Cause,
-    Sight,
+    DiagnosisInput,
     condition_of,
     entries,
     text,
@@ -31,9 +31,9 @@ _NOT_YET = ("ContainerCreating", "PodInitializing")
 _IMPORTER = "importer"
 
 
-def images(sight: Sight) -> Iterator[Cause]:
+def images(diagnosis: DiagnosisInput) -> Iterator[Cause]:
     """Image imports that are under way, or fail again and again."""
-    for image in sight.ours(IMAGES):
+    for image in diagnosis.ours(IMAGES):
         imported = condition_of(image, "Imported")
         if imported.get("status") == "True":
             continue
@@ -52,11 +52,11 @@ def images(sight: Sight) -> Iterator[Cause]:
         )
 
 
-def pods(sight: Sight) -> Iterator[Cause]:
+def pods(diagnosis: DiagnosisInput) -> Iterator[Cause]:
     """Pods of the plan's Jobs and Deployments, and importers of its images: why they do not run, or did not live."""
-    jobs = {(ref_of(job).namespace, ref_of(job).name) for job in sight.ours(JOBS)}
-    for pod in sight.all(PODS):
-        if _is_ours(pod, sight, jobs) and (found := _trouble(pod)):
+    jobs = {(ref_of(job).namespace, ref_of(job).name) for job in diagnosis.ours(JOBS)}
+    for pod in diagnosis.all(PODS):
+        if _is_ours(pod, diagnosis, jobs) and (found := _trouble(pod)):
             what, remedy = found
             ref = ref_of(pod)
             yield Cause(
@@ -68,9 +68,9 @@ def pods(sight: Sight) -> Iterator[Cause]:
             )
 
 
-def failed_jobs(sight: Sight) -> Iterator[Cause]:
+def failed_jobs(diagnosis: DiagnosisInput) -> Iterator[Cause]:
     """Jobs of the plan that have failed, kept as evidence with their logs."""
-    for job in sight.ours(JOBS):
+    for job in diagnosis.ours(JOBS):
         failed, ref = condition_of(job, "Failed"), ref_of(job)
         if failed.get("status") == "True":
             yield Cause(
@@ -82,28 +82,28 @@ def failed_jobs(sight: Sight) -> Iterator[Cause]:
             )
 
 
-def gone_objects(sight: Sight) -> Iterator[Cause]:
+def gone_objects(diagnosis: DiagnosisInput) -> Iterator[Cause]:
     """What a step under way has made and waits for, and somebody has deleted."""
-    for wait in sight.waits:
-        for ref in (ref for ref in wait.refs if ref in sight.gone):
+    for wait in diagnosis.waits:
+        for ref in (ref for ref in wait.refs if ref in diagnosis.gone):
             yield Cause(
                 object=str(ref),
-                what=f"was made at {time_text(sight.gone[ref])} and is gone; nothing is made twice by itself",
+                what=f"was made at {time_text(diagnosis.gone[ref])} and is gone; nothing is made twice by itself",
                 node=wait.node or "",
                 remedy="make its step run again, under a new name: "
-                f"kubectl annotate upgradeplan {sight.plan} {RETRY}={sight.attempt + 1} --overwrite",
+                f"kubectl annotate upgradeplan {diagnosis.plan} {RETRY}={diagnosis.attempt + 1} --overwrite",
             )
 
 
-def stuck_plans(sight: Sight) -> Iterator[Cause]:
+def stuck_plans(diagnosis: DiagnosisInput) -> Iterator[Cause]:
     """A Plan that still applies to a node for which no Job is at work: the controller has missed its end."""
-    waiting = {ref: w.since for w in sight.waits for ref in w.refs if ref.kind == "Plan" and w.since}
-    for plan in sight.ours(NODE_PLANS):
+    waiting = {ref: w.since for w in diagnosis.waits for ref in w.refs if ref.kind == "Plan" and w.since}
+    for plan in diagnosis.ours(NODE_PLANS):
         ref, applying = ref_of(plan), look_up(plan, ("status", "applying"))
         since = waiting.get(ref)
         names = [str(name) for name in applying] if isinstance(applying, (list, tuple)) else []
-        lost = [name for name in names if not _has_job(sight, ref.name, name)]
-        if lost and since and sight.now - since > _STUCK:
+        lost = [name for name in names if not _has_job(diagnosis, ref.name, name)]
+        if lost and since and diagnosis.now - since > _STUCK:
             yield Cause(
                 object=str(ref),
                 what=f"applies to {', '.join(lost)}, where no Job of it is at work",
@@ -113,22 +113,22 @@ def stuck_plans(sight: Sight) -> Iterator[Cause]:
             )
 
 
-def _has_job(sight: Sight, plan: str, node: str) -> bool:
+def _has_job(diagnosis: DiagnosisInput, plan: str, node: str) -> bool:
     return any(
         label(job, "upgrade.cattle.io/plan") == plan
         and label(job, "upgrade.cattle.io/node") == node
         and text(job, "status", "active") not in ("", "0")
-        for job in sight.all(JOBS)
+        for job in diagnosis.all(JOBS)
     )
 
 
-def _is_ours(pod: Body, sight: Sight, jobs: set[tuple[str, str]]) -> bool:
+def _is_ours(pod: Body, diagnosis: DiagnosisInput, jobs: set[tuple[str, str]]) -> bool:
     namespace = ref_of(pod).namespace
     job = label(pod, "batch.kubernetes.io/job-name") or label(pod, "job-name")
-    node_plans = {ref_of(plan).name for plan in sight.ours(NODE_PLANS)}
-    importing = label(pod, "cdi.kubevirt.io") == _IMPORTER and any(sight.named("VirtualMachineImage"))
+    node_plans = {ref_of(plan).name for plan in diagnosis.ours(NODE_PLANS)}
+    importing = label(pod, "cdi.kubevirt.io") == _IMPORTER and any(diagnosis.named("VirtualMachineImage"))
     return (
-        label(pod, PLAN_LABEL) == sight.plan
+        label(pod, PLAN_LABEL) == diagnosis.plan
         or (namespace, job) in jobs
         or label(pod, "upgrade.cattle.io/plan") in node_plans
         or importing

@@ -11,7 +11,7 @@ from reconcile.report.causes.cause import (
     PODS,
     VIRTUAL_MACHINES,
     Cause,
-    Sight,
+    DiagnosisInput,
     condition_of,
     entries,
     mapping,
@@ -23,26 +23,26 @@ from renderer.model.ref import Body, ref_of
 _OVER = ("Succeeded", "Failed")
 
 
-def budgets(sight: Sight) -> Iterator[Cause]:
+def budgets(diagnosis: DiagnosisInput) -> Iterator[Cause]:
     """One for each PodDisruptionBudget that protects a pod on a node under way and allows no disruption."""
-    for pod in (pod for pod in sight.all(PODS) if _holds_a_node(pod, sight)):
-        for budget in sight.all(BUDGETS):
+    for pod in (pod for pod in diagnosis.all(PODS) if _holds_a_node(pod, diagnosis)):
+        for budget in diagnosis.all(BUDGETS):
             if look_up(budget, ("status", "disruptionsAllowed")) == 0 and _protects(budget, pod):
-                yield _budget(sight, budget, pod)
+                yield _budget(diagnosis, budget, pod)
 
 
-def machines(sight: Sight) -> Iterator[Cause]:
+def machines(diagnosis: DiagnosisInput) -> Iterator[Cause]:
     """Virtual machines on nodes under way that cannot be migrated, or whose migration has failed or does not begin."""
-    for machine in sight.all(VIRTUAL_MACHINES):
+    for machine in diagnosis.all(VIRTUAL_MACHINES):
         node = text(machine, "status", "nodeName")
-        if node in sight.busy and text(machine, "status", "phase") not in _OVER:
-            yield from _machine(sight, machine, node)
+        if node in diagnosis.busy and text(machine, "status", "phase") not in _OVER:
+            yield from _machine(diagnosis, machine, node)
 
 
-def _holds_a_node(pod: Body, sight: Sight) -> bool:
+def _holds_a_node(pod: Body, diagnosis: DiagnosisInput) -> bool:
     owners = entries(pod, "metadata", "ownerReferences")
     stays = any(owner.get("kind") == "DaemonSet" for owner in owners)
-    return text(pod, "spec", "nodeName") in sight.busy and text(pod, "status", "phase") not in _OVER and not stays
+    return text(pod, "spec", "nodeName") in diagnosis.busy and text(pod, "status", "phase") not in _OVER and not stays
 
 
 def _protects(budget: Body, pod: Body) -> bool:
@@ -65,7 +65,7 @@ def _meets(labels: Mapping[str, Any], rule: Mapping[str, Any]) -> bool:
     }.get(str(rule.get("operator")), False)
 
 
-def _budget(sight: Sight, budget: Body, pod: Body) -> Cause:
+def _budget(diagnosis: DiagnosisInput, budget: Body, pod: Body) -> Cause:
     ref, node = ref_of(budget), text(pod, "spec", "nodeName")
     healthy, wanted = text(budget, "status", "currentHealthy") or "0", text(budget, "status", "desiredHealthy") or "?"
     remedy = f"make more of its pods healthy: kubectl describe poddisruptionbudget -n {ref.namespace} {ref.name}"
@@ -78,12 +78,12 @@ def _budget(sight: Sight, budget: Body, pod: Body) -> Cause:
         object=str(ref),
         what=f"allows no disruption of {ref_of(pod)}: {healthy} healthy, {wanted} wanted",
         node=node,
-        since=text(condition_of(budget, "DisruptionAllowed"), "lastTransitionTime") or sight.since(node),
+        since=text(condition_of(budget, "DisruptionAllowed"), "lastTransitionTime") or diagnosis.since(node),
         remedy=remedy,
     )
 
 
-def _machine(sight: Sight, machine: Body, node: str) -> Iterator[Cause]:
+def _machine(diagnosis: DiagnosisInput, machine: Body, node: str) -> Iterator[Cause]:
     ref = ref_of(machine)
     name = f"VirtualMachine {ref.namespace}/{ref.name}"
     halt = (
@@ -93,10 +93,10 @@ def _machine(sight: Sight, machine: Body, node: str) -> Iterator[Cause]:
     movable = condition_of(machine, "LiveMigratable")
     if movable.get("status") == "False":
         why = movable.get("message") or movable.get("reason") or "KubeVirt does not say why"
-        since = text(movable, "lastTransitionTime") or sight.since(node)
+        since = text(movable, "lastTransitionTime") or diagnosis.since(node)
         yield Cause(object=name, what=f"cannot be migrated: {why}", node=node, since=since, remedy=halt)
         return
-    for migration in sight.all(MIGRATIONS):
+    for migration in diagnosis.all(MIGRATIONS):
         if ref_of(migration).namespace == ref.namespace and text(migration, "spec", "vmiName") == ref.name:
             yield from _migration(migration, name, node, halt)
 

@@ -1,0 +1,164 @@
+"""`pause`, `resume`, `approve`, `abort`: what an operator says to a plan that runs. Each is one patch of the plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from reconcile.cli.connect import Target, cluster_options
+from reconcile.cli.prompt import agreed
+from renderer.cli.answer import say
+from renderer.errors import ExitCode, problem
+
+if TYPE_CHECKING:
+    from reconcile.loop.deps import ReconcilerDeps
+
+ALLOW_DELETION = "management.harvesterhci.io/allow-deletion"
+
+_plan_option = click.option("--plan", "name", metavar="PLAN", help="The plan; the one that has not ended if left out.")
+
+
+@click.command
+@click.argument("node")
+@_plan_option
+@cluster_options
+def pause(node: str, name: str | None, target: Target) -> ExitCode:
+    """Hold a node before its upgrade. One whose drain has begun is not stopped."""
+    return _set_paused(target, name, node, wanted=True)
+
+
+@click.command
+@click.argument("node")
+@_plan_option
+@cluster_options
+def resume(node: str, name: str | None, target: Target) -> ExitCode:
+    """Let a held node go on."""
+    return _set_paused(target, name, node, wanted=False)
+
+
+@click.command
+@click.argument("name", required=False, metavar="[PLAN]")
+@click.option("--digest", metavar="DIGEST", help="Approve only if this is what would run: the digest in index.yaml.")
+@cluster_options
+def approve(name: str | None, digest: str | None, target: Target) -> ExitCode:
+    """Seal what was reviewed: the loop enters no phase that is rendered otherwise."""
+    from reconcile.loop.sealing import digests, rendered_for_review, seal
+
+    parts, plan, body = _plan(target, name)
+    rendered = rendered_for_review(parts, body)
+    sealed = digests(rendered)
+    if digest is not None and digest != sealed.plan:
+        message = f"would run with digest {sealed.plan}, not {digest}"
+        raise problem("DigestDiffers", message, remedy="render again and review it", exit_code=ExitCode.NO)
+    _patch(parts, body, {"metadata": {"annotations": seal(rendered)}})
+    say([f"{plan}: {len(sealed.phases)} phases approved, digest {sealed.plan}"])
+    say([f"pending, and free to differ: {', '.join(sealed.pending)}"] if sealed.pending else [])
+    return ExitCode.YES
+
+
+@click.command
+@click.argument("name", required=False, metavar="[PLAN]")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@cluster_options
+def abort(name: str | None, yes: bool, target: Target) -> ExitCode:
+    """Take a plan back: what was borrowed is returned, what was made is removed.
+
+    Refused while the phase forbids it: a half-upgraded cluster has to be carried through.
+    """
+    parts, plan, body = _plan(target, name)
+    phase = _phase_now(parts, body)
+    if phase is not None and phase.deletion == "forbidden" and not body["metadata"].get("deletionTimestamp"):
+        message = f"{plan} is in phase {phase.name}, which cannot be taken back half-way"
+        remedy = f"see what it waits for: upgradeplan explain {plan}"
+        raise problem("DeletionForbidden", message, remedy=remedy, exit_code=ExitCode.NO)
+    say(_given_back(parts, body))
+    if not yes and not agreed(f"Take {plan} back?"):
+        return ExitCode.NO
+    _patch(parts, body, {"metadata": {"annotations": {ALLOW_DELETION: "true"}}})
+    from renderer.model.ref import ref_of
+
+    ref = ref_of(body)
+    parts.cluster.delete(parts.kinds.row(ref.api_version, ref.kind).kind, ref, uid=str(body["metadata"]["uid"]))
+    say([f"{plan} is being taken back; `upgradeplan status {plan} --watch` shows how far that is"])
+    return ExitCode.YES
+
+
+def _set_paused(target: Target, name: str | None, node: str, *, wanted: bool) -> ExitCode:
+    parts, plan, body = _plan(target, name)
+    _must_be_node(parts, node)
+    _must_be_in_time(plan, body, node)
+    before = list(((body.get("spec") or {}).get("nodeUpgradeOption") or {}).get("pauseNodes") or ())
+    after = [item for item in before if item != node] + ([node] if wanted else [])
+    if after == before or (wanted and node in before):
+        say([f"{plan}: {node} is held already" if wanted else f"{plan}: {node} is not held"])
+        return ExitCode.YES
+    _patch(parts, body, {"spec": {"nodeUpgradeOption": {"pauseNodes": after}}})
+    say([f"{plan}: {node} is {'held before its upgrade' if wanted else 'free to go'}"])
+    return ExitCode.YES
+
+
+def _must_be_node(parts: ReconcilerDeps, node: str) -> None:
+    from reconcile.probes.look import Group, ReadFailure
+
+    nodes = parts.source.list(Group(api_version="v1", kind="Node"))
+    names = [] if isinstance(nodes, ReadFailure) else sorted(str(item["metadata"]["name"]) for item in nodes)
+    if names and node not in names:
+        raise problem("NoSuchNode", f"there is no Node {node}", remedy=f"choose one of: {', '.join(names)}")
+
+
+def _must_be_in_time(plan: str, body: Mapping[str, Any], node: str) -> None:
+    """A node whose upgrade has begun is not stopped, nor is a plan that has ended."""
+    from reconcile.decide.plan import is_over
+    from reconcile.status.nodes import is_ahead
+    from reconcile.status.plan import status_of
+
+    status = status_of(body)
+    if is_over(status):
+        raise problem("PlanHasEnded", f"{plan} has ended: {status.phase}", exit_code=ExitCode.NO)
+    state = (status.node_states.get(node) or {}).get("state")
+    if state and is_ahead(state, "UpgradePaused"):
+        message = f"{node} has begun its upgrade ({state}), which is not stopped half-way"
+        raise problem(
+            "NodeHasBegun", message, remedy=f"see how far it is: upgradeplan status {plan}", exit_code=ExitCode.NO
+        )
+
+
+def _given_back(parts: ReconcilerDeps, body: Mapping[str, Any]) -> Iterator[str]:
+    """What the plan has on loan, and what that protects."""
+    from reconcile.status.plan import loans_of
+    from renderer.model.path import ABSENT, path_name
+
+    classes = {declared.phase.name: declared.phase.deletion for declared in parts.rendering.catalog.phases}
+    loans = [loan for loan in loans_of(body) if loan.returned is None]
+    for loan in loans:
+        value = "absent" if loan.original.value is ABSENT else repr(loan.original.value)
+        yield f"goes back: {loan.ref} {path_name(loan.original.path)}, to {value}"
+    if any(classes.get(loan.phase) == "forbidden" for loan in loans):
+        yield "warning: nodes that are not upgraded yet are no longer held: Rancher goes on with them without our hooks"
+
+
+def _plan(target: Target, name: str | None) -> tuple[ReconcilerDeps, str, Mapping[str, Any]]:
+    from reconcile.cli.parts import parts_of, plan_named, plan_there
+
+    parts = parts_of(target)
+    plan = plan_named(parts, name)
+    body = plan_there(parts, plan)
+    if body is None:
+        raise problem("NoSuchPlan", f"there is no UpgradePlan {plan}", remedy="it has just gone; look again")
+    return parts, plan, body
+
+
+def _phase_now(parts: ReconcilerDeps, body: Mapping[str, Any]) -> Any:
+    now = (body.get("status") or {}).get("currentPhase")
+    phases = (declared.phase for declared in parts.rendering.catalog.phases)
+    return next((phase for phase in phases if now in (phase.active, phase.completed)), None)
+
+
+def _patch(parts: ReconcilerDeps, body: Mapping[str, Any], patch: dict[str, Any]) -> None:
+    from renderer.model.ref import ref_of
+
+    ref = ref_of(body)
+    metadata = {**patch.pop("metadata", {}), "resourceVersion": body["metadata"]["resourceVersion"]}
+    parts.cluster.patch(parts.kinds.row(ref.api_version, ref.kind).kind, ref, {"metadata": metadata, **patch})

@@ -1,0 +1,72 @@
+"""What a decision is made from: everything that was read this tick, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from reconcile.borrow.loan import Loan
+from reconcile.probes.look import Look
+from renderer.catalog.kinds import Kinds
+from renderer.model.ref import Body
+from renderer.model.rendered import RenderedPlan
+
+PENDING = "pending"
+"""Stands for the digest of a phase that could not be rendered whole when the plan was approved."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchFailure:
+    """A document that could not be read, and why. `absent` where the repository says that it has none (HTTP 404)."""
+
+    why: str
+    absent: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BorrowedElsewhere:
+    """What another plan has on loan; `active`: it has not ended."""
+
+    plan: str
+    active: bool
+    loan: Loan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OtherUpgrades:
+    """The other upgrades of the cluster: `blocker` goes before this plan, `beside` is a built-in Upgrade that was begun
+    although this plan runs, `lookup_error` says why they could not be looked for. `lent` is what other plans have on loan.
+    """
+
+    blocker: str | None = None
+    beside: str | None = None
+    lookup_error: str | None = None
+    lent: tuple[BorrowedElsewhere, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
+    """`plan` is the UpgradePlan as it was read, `others` what is known of other upgrades.
+
+    `rendered` was made from this plan and what was captured so far. `fetched` names the documents that were read,
+    `fetch_failures` has those of steps under way that could not be; `errors` what the last round's writes met.
+    `attended(since)` is how many seconds since then count: not those in which the API server was away. `passes` is how
+    often in a row each gate had passed before, by step id and place. `approved` has the digests that were approved, by
+    phase, and `sealed` those that a reviewer would see now; `unapproved` names what differs where the two do.
+    """
+
+    plan: Body
+    rendered: RenderedPlan
+    kinds: Kinds
+    look: Look
+    now: datetime
+    attended: Callable[[datetime], float]
+    others: OtherUpgrades = OtherUpgrades()
+    fetched: frozenset[str] = frozenset()
+    fetch_failures: Mapping[str, FetchFailure] = field(default_factory=dict)
+    passes: Mapping[tuple[str, int], int] = field(default_factory=dict)
+    approved: Mapping[str, str] = field(default_factory=dict)
+    sealed: Mapping[str, str] = field(default_factory=dict)
+    unapproved: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    errors: tuple[str, ...] = ()

@@ -1,0 +1,135 @@
+"""Giving back what was borrowed, on an occasion: which loans are due, and the write that settles them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from reconcile.borrow.claim import release_of
+from reconcile.borrow.give_back import plan_return
+from reconcile.borrow.loan import Loan, on_loan, settle
+from reconcile.decide.builder import LONG_TO_READ, DecisionBuilder
+from reconcile.decide.decision import Return, Wait
+from reconcile.diff.values import satisfies
+from reconcile.objects import FIELD_MANAGER
+from reconcile.probes.look import ReadFailure
+from reconcile.status.times import time_text
+from renderer.model.path import ABSENT, look_up, path_name
+from renderer.model.phase import Borrowed, Occasion
+from renderer.model.ref import Body, Ref
+from renderer.model.rendered import RenderedStep
+
+
+def loan_step(item: RenderedStep) -> str:
+    """What a loan calls its step: `Step`, or `Step/node`."""
+    return f"{item.step.name}/{item.step.node}" if item.step.node else item.step.name
+
+
+def return_fields(builder: DecisionBuilder, item: RenderedStep, occasion: Occasion) -> bool:
+    """Decides the writes for one step's loans. Returns whether nothing is left to give on this occasion."""
+    loans = _open(builder.status.loans, item)
+    if not loans:
+        return True
+    manifests = {manifest.ref: manifest for manifest in item.manifests if manifest.borrowed}
+    settled = True
+    for ref in dict.fromkeys(loan.ref for loan in loans):
+        manifest = manifests.get(ref)
+        spec = manifest.spec if manifest and isinstance(manifest.spec, Borrowed) else _unknown(occasion)
+        body = manifest.body if manifest else {}
+        settled = _give(builder, ref, [loan for loan in loans if loan.ref == ref], body, spec, occasion) and settled
+    return settled
+
+
+def changed_by_others(builder: DecisionBuilder, steps: Iterable[RenderedStep]) -> Iterator[Wait]:
+    """Fields on loan that are no longer as we have set them: what they were to protect is not protected."""
+    for item in steps:
+        for loan in _open(builder.status.loans, item):
+            manifest = next((found for found in item.manifests if found.ref == loan.ref), None)
+            if manifest is None or not isinstance(manifest.spec, Borrowed):
+                continue
+            live, path = builder.observation.look.get(loan.ref), loan.original.path
+            wanted = look_up(manifest.body, path)
+            loose = manifest.spec.union is not None or manifest.spec.raise_only or wanted is ABSENT
+            if loose or live is None or isinstance(live, ReadFailure) or satisfies(look_up(live, path), wanted):
+                continue
+            text = f"{loan.ref} {path_name(path)} is no longer as this plan has set it: somebody has changed it"
+            yield Wait(text=text, step=item.id, node=item.step.node, slow=True, refs=(loan.ref,))
+
+
+def orphaned(builder: DecisionBuilder, known: Iterable[RenderedStep]) -> tuple[Loan, ...]:
+    """Loans of steps that the rendering does not have any more: a template was removed while the plan ran."""
+    steps = {(item.phase, loan_step(item)) for item in known}
+    return tuple(loan for loan in builder.status.loans if not loan.returned and (loan.phase, loan.step) not in steps)
+
+
+def give_orphans_back(builder: DecisionBuilder, loans: Iterable[Loan], occasion: Occasion) -> bool:
+    """As `return_fields`, for loans whose manifests are gone: all of it goes back where it is still ours."""
+    settled = True
+    found = list(loans)
+    for ref in dict.fromkeys(loan.ref for loan in found):
+        mine = [loan for loan in found if loan.ref == ref]
+        settled = _give(builder, ref, mine, {}, _unknown(occasion), occasion) and settled
+    return settled
+
+
+def release(builder: DecisionBuilder, steps: Iterable[RenderedStep]) -> bool:
+    """Takes our claim off objects on which nothing is on loan any more: fields that are never given back leave one.
+    Returns whether none is left."""
+    refs = dict.fromkeys(manifest.ref for item in steps for manifest in item.manifests if manifest.borrowed)
+    claimed = [ref for ref in refs if _has_claim(builder, ref)]
+    builder.actions += [Return(ref=ref, patch=None, settled=()) for ref in claimed]
+    return not claimed
+
+
+def _has_claim(builder: DecisionBuilder, ref: Ref) -> bool:
+    live = builder.observation.look.get(ref)
+    if live is None or isinstance(live, ReadFailure) or on_loan(builder.status.loans, ref):
+        return False
+    if any(item.active and item.loan.ref == ref for item in builder.observation.others.lent):
+        return False
+    return bool(release_of(live, FIELD_MANAGER))
+
+
+def _give(
+    builder: DecisionBuilder, ref: Ref, loans: list[Loan], body: Body, spec: Borrowed, occasion: Occasion
+) -> bool:
+    live = builder.observation.look.get(ref)
+    if isinstance(live, ReadFailure):
+        text = f"{ref} cannot be read, so nothing is given back yet: {live.why}"
+        builder.wait(text, limit=LONG_TO_READ, unknown=True, refs=(ref,))
+        return False
+    loans = _still_ours(builder, loans)
+    plan = plan_return(body, spec, live, loans, occasion)
+    if not plan.settled and plan.patch is None:
+        return True
+    builder.actions.append(Return(ref=ref, patch=plan.patch, settled=plan.settled))
+    for text in plan.left:
+        builder.event("Normal", "FieldLeft", text)
+    return False
+
+
+def _still_ours(builder: DecisionBuilder, loans: list[Loan]) -> list[Loan]:
+    """Without those that a plan which has not ended has on loan as well: it needs them, and gives them back."""
+    active = [item for item in builder.observation.others.lent if item.active]
+    theirs = {id(loan): item for loan in loans for item in active if _is_same(item.loan, loan)}
+    for item in theirs.values():
+        text = f"{item.loan.ref} {path_name(item.loan.original.path)} stays with {item.plan}, which gives it back"
+        builder.event("Normal", "FieldLeft", text)
+    over = [loan for loan in loans if id(loan) in theirs]
+    builder.status = builder.status.with_loans(settle(builder.status.loans, over, time_text(builder.now)))
+    return [loan for loan in loans if id(loan) not in theirs]
+
+
+def _is_same(left: Loan, right: Loan) -> bool:
+    """Whether two loans are of one field, or one lies within the other."""
+    shorter, longer = sorted((left.original.path, right.original.path), key=len)
+    return left.ref == right.ref and longer[: len(shorter)] == shorter
+
+
+def _open(loans: Iterable[Loan], item: RenderedStep) -> list[Loan]:
+    return [
+        loan for loan in loans if loan.returned is None and (loan.phase, loan.step) == (item.phase, loan_step(item))
+    ]
+
+
+def _unknown(occasion: Occasion) -> Borrowed:
+    return Borrowed(file="", returns=((occasion, ()),))

@@ -1,0 +1,33 @@
+"""What a reconciler works with: the cluster, where to read from, how to render, and what time it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from reconcile.cluster.protocol import Cluster
+from reconcile.diff.schemas import Schemas
+from reconcile.loop.rendering import Rendering
+from reconcile.observe.fetching import Read
+from reconcile.observe.readings import Readings
+from reconcile.observe.source import Source
+from renderer.catalog.kinds import Kinds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReconcilerDeps:
+    """What a reconciler works with. `attended(since)` is how many seconds since then count."""
+
+    cluster: Cluster
+    source: Source
+    rendering: Rendering
+    schemas: Schemas
+    readings: Readings
+    read: Read
+    now: Callable[[], datetime]
+    attended: Callable[[datetime], float]
+
+    @property
+    def kinds(self) -> Kinds:
+        return self.rendering.catalog.kinds

@@ -1,0 +1,112 @@
+"""Carries out the actions of a decision, each by the one write that it stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from reconcile.act.applied import WROTE, Applied
+from reconcile.act.applied import ActionResult as Written
+from reconcile.act.apply import ObjectWriter
+from reconcile.borrow.loan import Loan, on_loan
+from reconcile.cluster.errors import Away, ClusterError, NotFound, Throttled, Unauthorized
+from reconcile.decide.decision import Action, Apply, Borrow, Remove, RemoveTrace, Return, SetFinalizer
+from reconcile.decide.ending import FINALIZER
+from reconcile.decide.results import ActionResult
+from reconcile.loop.deps import ReconcilerDeps
+from reconcile.observe.snapshot import Snapshot
+from reconcile.probes.look import ReadFailure
+from renderer.model.ref import Body, Ref, ref_of
+
+_DONE = (*WROTE, Written.UNCHANGED)
+_ENDS_THE_ROUND = (Away, Throttled, Unauthorized)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecutedAction(ActionResult):
+    """`created`: the action made an object that was not there. `stale`: it has changed since it was read, which the
+    next round will see."""
+
+    created: bool = False
+    stale: bool = False
+
+
+class ActionExecutor:
+    """Carries out the actions of one round."""
+
+    def __init__(
+        self, deps: ReconcilerDeps, writer: ObjectWriter, plan: Body, snapshot: Snapshot, loans: Iterable[Loan]
+    ) -> None:
+        self._parts = deps
+        self._writer = writer
+        self._plan = plan
+        self._snapshot = snapshot
+        self._loans = tuple(loans)
+
+    def carry_out(self, action: Action) -> ExecutedAction:
+        """Raises `Away` and its like; what the cluster says about one object is a result."""
+        try:
+            return self._do(action)
+        except _ENDS_THE_ROUND:
+            raise
+        except ClusterError as error:
+            return ExecutedAction(action=action, problem=error.problem.message)
+
+    def _do(self, action: Action) -> ExecutedAction:
+        match action:
+            case Apply():
+                return self._result(action, self._writer.own(action.manifest, self._live(action.manifest.ref)))
+            case Borrow():
+                return self._result(action, self._writer.take(action.manifest, action.patch))
+            case Return():
+                return self._write_return(action)
+            case Remove():
+                return self._remove(action)
+            case RemoveTrace():
+                return self._remove_trace(action)
+            case SetFinalizer():
+                return self._set_finalizer(action)
+
+    def _live(self, ref: Ref) -> Body | None:
+        live = self._snapshot.get(ref)
+        return None if isinstance(live, ReadFailure) else live
+
+    def _write_return(self, action: Return) -> ExecutedAction:
+        left = [loan for loan in on_loan(self._loans, action.ref) if loan not in action.settled]
+        live = self._live(action.ref)
+        return self._result(action, self._writer.write_return(action.ref, live, action.patch, last=not left))
+
+    def _remove(self, action: Remove) -> ExecutedAction:
+        kind = self._parts.kinds.row(action.ref.api_version, action.ref.kind).kind
+        try:
+            self._parts.cluster.delete(kind, action.ref, uid=action.uid)
+        except NotFound:  # it is in our copy only
+            return ExecutedAction(action=action, stale=True)
+        return ExecutedAction(action=action)
+
+    def _remove_trace(self, action: RemoveTrace) -> ExecutedAction:
+        kind = self._parts.kinds.row(action.ref.api_version, action.ref.kind).kind
+        patch: Any = None
+        for step in reversed(action.path):
+            patch = {step: patch}
+        self._parts.source.note(self._parts.cluster.patch(kind, action.ref, patch).body)
+        return ExecutedAction(action=action)
+
+    def _set_finalizer(self, action: SetFinalizer) -> ExecutedAction:
+        metadata = self._plan["metadata"]
+        finalizers = [item for item in metadata.get("finalizers") or () if item != FINALIZER]
+        wanted = [*finalizers, FINALIZER] if action.present else finalizers
+        patch = {"metadata": {"resourceVersion": metadata["resourceVersion"], "finalizers": wanted or None}}
+        ref = ref_of(self._plan)
+        answer = self._parts.cluster.patch(self._parts.kinds.row(ref.api_version, ref.kind).kind, ref, patch)
+        self._parts.source.note(answer.body)
+        return ExecutedAction(action=action)
+
+    def _result(self, action: Action, written: Applied) -> ExecutedAction:
+        if written.body is not None and written.outcome in WROTE:
+            self._parts.source.note(written.body)
+        if written.outcome in _DONE:
+            return ExecutedAction(action=action, created=written.outcome is Written.CREATED)
+        stale = written.outcome in (Written.STALE, Written.WAITING)
+        return ExecutedAction(action=action, problem=written.because, stale=stale)

@@ -1,0 +1,95 @@
+"""Which time counts: not that in which the API server was away, or in which no loop ran. A cluster that upgrades itself
+is away now and then."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime, timedelta
+from threading import Lock
+
+_KEPT = timedelta(days=2)
+_REMEMBERED = 50
+"""Outages that are handed on; the oldest ones are forgotten first."""
+
+Outage = tuple[datetime, datetime]
+
+
+class OutageClock:
+    """Remembers outages. Thread-safe."""
+
+    def __init__(self, now: Callable[[], datetime]) -> None:
+        self._now = now
+        self._lock = Lock()
+        self._outages: tuple[Outage, ...] = ()
+        self._away_since: datetime | None = None
+
+    def lost(self) -> None:
+        """The API server does not answer."""
+        with self._lock:
+            self._away_since = self._away_since or self._now()
+
+    def found(self) -> None:
+        """It answers (again)."""
+        with self._lock:
+            since, self._away_since = self._away_since, None
+        if since is not None:
+            self._add((since, self._now()))
+
+    def missed(self, since: datetime) -> None:
+        """Nobody has looked from then until now."""
+        self._add((since, self._now()))
+
+    def recall(self, text: str) -> None:
+        """Outages that another loop has seen, as it has `told` them. What is no such text is passed over."""
+        self._add(*(outage for part in text.split() if (outage := _outage_of(part)) is not None))
+
+    def told(self) -> str:
+        """The outages for the next loop: intervals of ISO 8601, a space between them."""
+        with self._lock:
+            return " ".join(f"{start.isoformat()}/{end.isoformat()}" for start, end in self._outages)
+
+    @property
+    def away_since(self) -> datetime | None:
+        with self._lock:
+            return self._away_since
+
+    def attended(self, since: datetime) -> float:
+        """Seconds from `since` to now in which the API server was there, and somebody looked."""
+        with self._lock:
+            now = self._now()
+            away = ((self._away_since, now),) if self._away_since else ()
+            self._outages = tuple(_past(self._outages, now))
+            outages = _merged((*self._outages, *away))
+        lost = sum((end - max(start, since)).total_seconds() for start, end in outages if end > since)
+        return max(0.0, (now - since).total_seconds() - lost)
+
+    def _add(self, *outages: Outage) -> None:
+        with self._lock:
+            now = self._now()
+            recent = now - _KEPT
+            known = (outage for outage in _past((*self._outages, *outages), now) if outage[0] < outage[1])
+            self._outages = _merged(outage for outage in known if outage[1] > recent)[-_REMEMBERED:]
+
+
+def _merged(outages: Iterable[Outage]) -> tuple[Outage, ...]:
+    """In their order, those that overlap as one."""
+    found: list[Outage] = []
+    for start, end in sorted(outages):
+        if found and start <= found[-1][1]:
+            found[-1] = (found[-1][0], max(found[-1][1], end))
+        else:
+            found.append((start, end))
+    return tuple(found)
+
+
+def _past(outages: Iterable[Outage], now: datetime) -> Iterator[Outage]:
+    """Up to now: a clock that was ahead, here or elsewhere, must not make time stand still."""
+    return ((start, min(end, now)) for start, end in outages if start < now)
+
+
+def _outage_of(text: str) -> Outage | None:
+    try:
+        start, end = (datetime.fromisoformat(part) for part in text.split("/"))
+    except ValueError:
+        return None
+    return (start, end) if start.tzinfo and end.tzinfo else None

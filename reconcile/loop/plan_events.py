@@ -1,0 +1,53 @@
+"""Events on the plan: what was decided, and what came of it. Each is told after the write that it speaks of."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+
+from reconcile.cluster.errors import ClusterError
+from reconcile.cluster.events import Occurrence, Severity, emit
+from reconcile.decide.decision import Apply
+from reconcile.decide.phase import all_steps
+from reconcile.loop.deps import ReconcilerDeps
+from reconcile.loop.executor import ExecutedAction
+from reconcile.status.plan import key_of
+from renderer.model.probe import Event
+from renderer.model.ref import Body, ref_of
+from renderer.model.rendered import RenderedPlan
+
+COMPONENT = "upgradeplan-controller"
+
+
+def events_of(results: Sequence[ExecutedAction], rendered: RenderedPlan, known: Collection[str]) -> Iterator[Event]:
+    """What steps say of themselves once an object of theirs was made, and the errors that are not known yet."""
+    created = {result.action.step for result in results if result.created and isinstance(result.action, Apply)}
+    for item in all_steps(rendered.phases):
+        if key_of(item) in created and item.step.started:
+            yield item.step.started
+    for result in results:
+        if result.problem and not result.stale and result.problem not in known:
+            yield pipeline_error(result.problem)
+
+
+def pipeline_error(message: str) -> Event:
+    return Event(type="Warning", reason="ReconcileError", message=f"Pipeline error: {message}")
+
+
+def emit_events(deps: ReconcilerDeps, plan: Body, events: Iterable[Event]) -> None:
+    """An event is a courtesy: one that cannot be written is left out, since the status says it too."""
+    for event in events:
+        now = deps.now()
+        occurrence = Occurrence(
+            regarding=ref_of(plan),
+            uid=str(plan["metadata"]["uid"]),
+            severity=Severity(event.type),
+            reason=event.reason,
+            message=event.message,
+            component=COMPONENT,
+            first=now,
+            last=now,
+        )
+        try:
+            emit(deps.cluster, occurrence)
+        except ClusterError:
+            continue

@@ -1,0 +1,46 @@
+"""Whether this program may work on a cluster at all: not on one that runs a release older than what it was made for
+(behaviour spec, periphery A7)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from reconcile.observe.facts import SERVER_VERSION
+from reconcile.observe.source import Source
+from reconcile.probes.look import ReadFailure
+from renderer.errors import ExitCode, Problem, Problems
+from renderer.versions import Version, is_older, parse_version
+
+
+def oldest_of(values: Mapping[str, Any]) -> str:
+    """The oldest release that the templates' values name."""
+    return str(values["oldestServerVersion"])
+
+
+def check_preconditions(source: Source, oldest: str) -> str:
+    """Why nothing could be checked, since a version that nobody can compare is let through; empty where it was.
+
+    Raises `Problems` for a release older than `oldest`, and `Away` and its like.
+    """
+    found = source.get(SERVER_VERSION)
+    if isinstance(found, ReadFailure):
+        return f"{SERVER_VERSION} cannot be read: {found.why}"
+    text = str((found or {}).get("value") or "")
+    try:
+        current = parse_version(text)
+    except ValueError:
+        current = Version(text=text, stable=None)
+    if current.is_development:
+        return f"{SERVER_VERSION} is no release: {text!r}"
+    if is_older(current, parse_version(oldest)):
+        raise Problems([_too_old(text, oldest)], ExitCode.NO)
+    return ""
+
+
+def _too_old(current: str, oldest: str) -> Problem:
+    return Problem(
+        reason="VersionTooOld",
+        message=f"{SERVER_VERSION}: the cluster runs {current}, and only {oldest} and newer can be upgraded like this",
+        remedy=f"upgrade it to {oldest} or newer first, the way its own release does that",
+    )

@@ -1,0 +1,113 @@
+"""What the searches for causes see: the round, and what is read around it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+
+from reconcile.decide.decision import Wait
+from reconcile.decide.phase import all_steps
+from reconcile.loop.reconciler import Round
+from reconcile.loop.rendering import attempt_of
+from reconcile.objects import deletion_timestamp
+from reconcile.observe.facts import MACHINE_PLAN_FIELDS
+from reconcile.observe.source import Source
+from reconcile.probes.look import Group, ReadFailure
+from reconcile.report.causes import cause as c
+from reconcile.report.causes.cause import DiagnosisInput, ExpectedReboot, Leaving
+from reconcile.status.plan import FAILED, PlanStatus, key_of, status_of
+from renderer.model.path import Path
+from renderer.model.probe import Captured, FieldPredicate, Fixed, ObjectTarget
+from renderer.model.ref import Body, Ref
+from renderer.model.rendered import RenderedPlan, RenderedStep
+
+GROUPS: tuple[Group, ...] = (
+    c.NODES,
+    c.PODS,
+    c.BUDGETS,
+    c.VIRTUAL_MACHINES,
+    c.MIGRATIONS,
+    c.VOLUMES,
+    c.ENGINES,
+    c.MACHINES,
+    c.CLUSTERS,
+    c.MACHINE_PLANS,
+    c.IMAGES,
+    c.JOBS,
+    c.NODE_PLANS,
+)
+"""What is looked at beside what the plan itself waits for."""
+
+_OS: Path = ("status", "nodeInfo", "osImage")
+_BOOT: Path = ("status", "nodeInfo", "bootID")
+
+
+def collect_input(done: Round, source: Source, now: datetime) -> tuple[DiagnosisInput, tuple[str, ...]]:
+    """Reads; and says what could not be read. Raises `Away` and its like."""
+    plan = done.plan or {}
+    status, waits = status_of(plan), done.decision.waits if done.decision else ()
+    wanted = GROUPS if waits or status.phase == FAILED else ()  # nothing is read where nothing is waited for
+    found = {group: source.list(group, MACHINE_PLAN_FIELDS if group == c.MACHINE_PLANS else "") for group in wanted}
+    items = _waited(done.rendered, waits)
+    diagnosis = DiagnosisInput(
+        plan=done.name,
+        waits=waits,
+        states={node: str(entry.get("state", "")) for node, entry in status.node_states.items()},
+        now=now,
+        groups={group: _typed(group, bodies) for group, bodies in found.items() if not isinstance(bodies, ReadFailure)},
+        nodes=done.rendered.nodes if done.rendered else (),
+        reboots={wait.node: reboot for wait, item in items if wait.node and (reboot := _reboot(wait, item, status))},
+        held_up=_held_up(done.rendered, waits),
+        gone={ref: made for wait, item in items for ref, made in _gone(wait, item, status, source)},
+        attempt=attempt_of(plan) if plan else 0,
+        leaving=_leaving(done, status, waits, source),
+    )
+    return diagnosis, tuple(
+        f"{group.kind} objects: {i.why}" for group, i in found.items() if isinstance(i, ReadFailure)
+    )
+
+
+def _typed(group: Group, items: Iterable[Body]) -> tuple[Body, ...]:
+    """Items of a list need not repeat what the list is of."""
+    return tuple({"apiVersion": group.api_version, "kind": group.kind, **body} for body in items)
+
+
+def _waited(rendered: RenderedPlan | None, waits: Iterable[Wait]) -> list[tuple[Wait, RenderedStep]]:
+    """The waits of steps, with their steps."""
+    steps = {item.id: item for item in all_steps(rendered.phases if rendered else ())}
+    return [(wait, steps[wait.step]) for wait in waits if wait.step in steps]
+
+
+def _reboot(wait: Wait, item: RenderedStep, status: PlanStatus) -> ExpectedReboot | None:
+    """How the node is to come back, where a gate of the step waits for its OS and its boot."""
+    captured = status.captured(item.phase, wait.node)
+    for gate in (gate for gate in item.step.gates if isinstance(gate.probe.target, ObjectTarget)):
+        wanted = {field.path: field.operand for field in gate.probe.all if isinstance(field, FieldPredicate)}
+        os, boot = wanted.get(_OS), wanted.get(_BOOT)
+        if isinstance(os, Fixed) and isinstance(boot, Captured) and status.has_begun(key_of(item)):
+            return ExpectedReboot(os=str(os.value), boot=str(captured.get(boot.name, "")), overdue=wait.slow)
+    return None
+
+
+def _held_up(rendered: RenderedPlan | None, waits: Iterable[Wait]) -> tuple[str, ...]:
+    """Nodes that wait until the others are well."""
+    lanes = (lane for phase in (rendered.phases if rendered else ()) for lane in phase.phase.lanes)
+    texts = tuple(lane.others.waiting for lane in lanes if lane.others)
+    return tuple(sorted({wait.node for wait in waits if wait.node and wait.text.startswith(texts)}))
+
+
+def _gone(wait: Wait, item: RenderedStep, status: PlanStatus, source: Source) -> Iterator[tuple[Ref, datetime]]:
+    """What the step has made and waits for, and that does not exist any more."""
+    if (record := status.record(key_of(item))) is not None:
+        refs = (made.ref for made in record.objects if made.ref in wait.refs)
+        yield from ((ref, record.started) for ref in refs if source.get(ref) is None)
+
+
+def _leaving(done: Round, status: PlanStatus, waits: Iterable[Wait], source: Source) -> Leaving | None:
+    if not deletion_timestamp(done.plan or {}):
+        return None
+    degraded = {} if done.unrendered else status.condition("Degraded") or {}
+    return Leaving(
+        objects={ref: source.get(ref) for wait in waits for ref in wait.refs},
+        refused=degraded.get("message", "") if degraded.get("reason") == "ReconcileError" else "",
+    )

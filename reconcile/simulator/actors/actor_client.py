@@ -1,0 +1,285 @@
+"""The cluster as actors see and change it: objects by kind and name, read once a step, written under one's own name.
+
+A write that would change nothing is not made, so that an actor which has nothing to do is quiet. The stage knows no
+actor and no time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Any
+
+from reconcile.cluster.errors import AlreadyExists, Away, NoSuchKind, NotFound
+from reconcile.cluster.protocol import Cluster, Selection
+from renderer.catalog.kinds import Kinds
+from renderer.model.ref import Body, Kind, Ref, ref_of
+
+KindName = tuple[str, str]
+
+NODE: KindName = ("v1", "Node")
+POD: KindName = ("v1", "Pod")
+SECRET: KindName = ("v1", "Secret")
+SERVICE: KindName = ("v1", "Service")
+CONFIG_MAP: KindName = ("v1", "ConfigMap")
+CLAIM: KindName = ("v1", "PersistentVolumeClaim")
+DEPLOYMENT: KindName = ("apps/v1", "Deployment")
+REPLICA_SET: KindName = ("apps/v1", "ReplicaSet")
+JOB: KindName = ("batch/v1", "Job")
+ENDPOINT_SLICE: KindName = ("discovery.k8s.io/v1", "EndpointSlice")
+DISRUPTION_BUDGET: KindName = ("policy/v1", "PodDisruptionBudget")
+IMAGE: KindName = ("harvesterhci.io/v1beta1", "VirtualMachineImage")
+SETTING: KindName = ("harvesterhci.io/v1beta1", "Setting")
+ADDON: KindName = ("harvesterhci.io/v1beta1", "Addon")
+UPGRADE_PLAN: KindName = ("management.harvesterhci.io/v1beta1", "UpgradePlan")
+NODE_PLAN: KindName = ("upgrade.cattle.io/v1", "Plan")
+MACHINE: KindName = ("cluster.x-k8s.io/v1beta1", "Machine")
+CAPI_CLUSTER: KindName = ("cluster.x-k8s.io/v1beta1", "Cluster")
+PROVISIONING_CLUSTER: KindName = ("provisioning.cattle.io/v1", "Cluster")
+MANAGED_CHART: KindName = ("management.cattle.io/v3", "ManagedChart")
+KUBEVIRT: KindName = ("kubevirt.io/v1", "KubeVirt")
+VM: KindName = ("kubevirt.io/v1", "VirtualMachine")
+VMI: KindName = ("kubevirt.io/v1", "VirtualMachineInstance")
+MIGRATION: KindName = ("kubevirt.io/v1", "VirtualMachineInstanceMigration")
+VOLUME: KindName = ("longhorn.io/v1beta2", "Volume")
+REPLICA: KindName = ("longhorn.io/v1beta2", "Replica")
+LONGHORN_SETTING: KindName = ("longhorn.io/v1beta2", "Setting")
+
+_WITHOUT_STATUS_DOOR = (IMAGE, SETTING, VMI)
+_BINDING = Kind(api_version="v1", kind="Binding", plural="bindings", namespaced=True)
+
+_OF_THE_SERVER = ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields")
+
+EndPod = Callable[[Ref], None]
+"""Deletes a pod at once (grace period 0), as its kubelet does when the containers have ended."""
+
+_Key = tuple[str, str]
+
+
+class _KindCache:
+    """The objects of one kind, by namespace and name, and by the uids of their owners."""
+
+    def __init__(self, bodies: Iterable[Body]) -> None:
+        self.objects: dict[_Key, Body] = {}
+        self._is_sorted = True
+        self.owned: dict[str, dict[_Key, Body]] = {}
+        for body in bodies:
+            self.put(body)
+
+    def sorted(self) -> Mapping[_Key, Body]:
+        """The objects by namespace and name, also those that came one by one."""
+        if not self._is_sorted:
+            self.objects = {key: self.objects[key] for key in sorted(self.objects)}
+            self._is_sorted = True
+        return self.objects
+
+    def put(self, body: Body) -> None:
+        self._is_sorted = self._is_sorted and _key(body) in self.objects
+        self.objects[_key(body)] = body
+        for uid in _owners(body):
+            self.owned.setdefault(uid, {})[_key(body)] = body
+
+    def drop(self, body: Body) -> None:
+        self.objects.pop(_key(body), None)
+        for uid in _owners(body):
+            self.owned.get(uid, {}).pop(_key(body), None)
+
+
+class ActorClient:
+    """One actor's view. `by` gives another actor a view of the same cluster, with the same objects at hand."""
+
+    def __init__(self, cluster: Cluster, kinds: Kinds, *, end_pod: EndPod | None = None, real: bool = False) -> None:
+        """`real`: Kubernetes' own controllers are at work, and pods are bound as a scheduler binds them."""
+        self.real = real
+        self._cluster = cluster
+        self._kinds = kinds
+        self._end_pod = end_pod
+        self._manager = "harvester"
+        self._at_hand: dict[KindName, _KindCache] = {}
+        self._writes = 0
+
+    def by(self, manager: str) -> ActorClient:
+        other = ActorClient(self._cluster, self._kinds, end_pod=self._end_pod, real=self.real)
+        other._manager = manager
+        other._at_hand = self._at_hand
+        return other
+
+    def refresh(self) -> None:
+        """Forgets what was read: from now on others may have written."""
+        self._at_hand.clear()
+
+    def worked(self) -> bool:
+        """Whether this view has written anything since it was last asked."""
+        found, self._writes = self._writes > 0, 0
+        return found
+
+    # ------------------------------------------------------------------------------------------------------- reading
+
+    def all(self, kind: KindName, namespace: str = "") -> tuple[Body, ...]:
+        """Ordered by namespace and name; none where the cluster does not serve the kind."""
+        objects = self._shelf(kind).sorted()
+        return tuple(body for key, body in objects.items() if namespace in ("", key[0]))
+
+    def find(self, kind: KindName, name: str, namespace: str = "") -> Body | None:
+        return self._shelf(kind).objects.get((namespace, name))
+
+    def owned(self, kind: KindName, owner: Body) -> tuple[Body, ...]:
+        """The objects of the kind that the owner owns."""
+        found = self._shelf(kind).owned.get(str(owner["metadata"]["uid"]), {})
+        return tuple(found[key] for key in sorted(found))
+
+    # ------------------------------------------------------------------------------------------------------- writing
+
+    def create(self, body: Body) -> Body:
+        """The object as it is now, whether it was there already or not."""
+        ref = ref_of(body)
+
+        def send() -> Body:
+            return self._cluster.create(self._kind(ref), body, field_manager=self._manager).body
+
+        try:
+            made = self._sent(ref, send, lambda found: found is not None)
+        except AlreadyExists:
+            return self._cluster.get(self._kind(ref), ref).body
+        return self._written(made)
+
+    def change(self, body: Body, patch: Body) -> Body:
+        """Merge patch of the object."""
+        return self._patch(body, patch, "")
+
+    def tell(self, body: Body, status: Body) -> Body:
+        """Merge patch of its status."""
+        named = (str(body["apiVersion"]), str(body["kind"]))
+        return self._patch(body, {"status": status}, "" if named in _WITHOUT_STATUS_DOOR else "status")
+
+    def remove(self, body: Body) -> None:
+        ref = ref_of(body)
+
+        def send() -> Body:
+            return self._cluster.delete(self._kind(ref), ref, uid=str(body["metadata"].get("uid") or "")).body
+
+        try:
+            left = self._sent(ref, send, lambda found: not found or "deletionTimestamp" in found["metadata"])
+        except NotFound:
+            left = {}
+        shelf = self._shelf((ref.api_version, ref.kind))
+        shelf.drop(body)
+        if left:
+            shelf.put(left)
+        self._writes += 1
+
+    def bind(self, pod: Body, node: str) -> None:
+        """Gives a pod its node: by a Binding as a scheduler does, or, where nobody takes those, by making it anew."""
+        ref = ref_of(pod)
+        if not self.real:
+            self.remove(pod)
+            kept = {key: value for key, value in pod["metadata"].items() if key not in _OF_THE_SERVER}
+            self.create({**pod, "metadata": kept, "spec": {**pod["spec"], "nodeName": node}})
+            return
+        metadata = {"name": ref.name, "namespace": ref.namespace}
+        target = {"apiVersion": "v1", "kind": "Node", "name": node}
+        self._cluster.create(_BINDING, {"apiVersion": "v1", "kind": "Binding", "metadata": metadata, "target": target})
+        self._at_hand.pop(POD, None)
+        self._writes += 1
+
+    def end_pod(self, pod: Body) -> None:
+        """Lets a pod that is being deleted go; it stays where nobody can do that."""
+        if self._end_pod is not None:
+            self._end_pod(ref_of(pod))
+            self._at_hand.pop(POD, None)
+            self._writes += 1
+        elif not self.real:
+            self.remove(self.tell(pod, {"phase": "Succeeded"}))
+
+    def act_on(self, body: Body, subresource: str) -> None:
+        """`start` or `stop` of a VirtualMachine. Raises NoSuchKind, NotFound and Conflict."""
+        kind = Kind(
+            api_version="subresources.kubevirt.io/v1", kind="VirtualMachine", plural="virtualmachines", namespaced=True
+        )
+        ref = ref_of(body)
+        self._cluster.put(
+            kind, Ref(api_version=kind.api_version, kind=kind.kind, namespace=ref.namespace, name=ref.name), subresource
+        )
+        self._at_hand.pop(VM, None)
+        self._writes += 1
+
+    # -------------------------------------------------------------------------------------------------------- inside
+
+    def _kind(self, ref: Ref) -> Kind:
+        return self._kinds.row(ref.api_version, ref.kind).kind
+
+    def _shelf(self, kind: KindName) -> _KindCache:
+        """One for all versions of a kind."""
+        row = self._kinds.find(*kind)
+        name = (row.versions[0], kind[1]) if row else kind
+        if name not in self._at_hand:
+            self._at_hand[name] = _KindCache(self._listed(kind) if row else ())
+        return self._at_hand[name]
+
+    def _listed(self, kind: KindName) -> tuple[Body, ...]:
+        for served in self._kinds.served_as(*kind):
+            with suppress(NoSuchKind):
+                if items := self._cluster.list(Selection(kind=served)).items:
+                    return items
+        return ()
+
+    def _patch(self, body: Body, patch: Body, subresource: str) -> Body:
+        if merged(body, patch) == body:
+            return body
+        ref, manager = ref_of(body), self._manager
+
+        def send() -> Body:
+            return self._cluster.patch(self._kind(ref), ref, patch, subresource=subresource, field_manager=manager).body
+
+        return self._written(self._sent(ref, send, lambda found: found is not None and merged(found, patch) == found))
+
+    def _sent(self, ref: Ref, send: Callable[[], Body], is_done: Callable[[Body | None], bool]) -> Body:
+        """An answer can be lost: then the object itself says whether the write was carried out."""
+        try:
+            return send()
+        except Away:
+            try:
+                found: Body | None = self._cluster.get(self._kind(ref), ref).body
+            except NotFound:
+                found = None
+            if not is_done(found):
+                raise
+            return found or {}
+
+    def _written(self, body: Body) -> Body:
+        """A write that the server found to change nothing is none."""
+        shelf = self._shelf((str(body["apiVersion"]), str(body["kind"])))
+        self._writes += _version(shelf.objects.get(_key(body))) != _version(body)
+        shelf.put(body)
+        return body
+
+
+def merged(value: Any, patch: Any) -> Any:
+    """What a merge patch makes of a value (RFC 7386)."""
+    if not isinstance(patch, Mapping):
+        return patch
+    out = dict(value) if isinstance(value, Mapping) else {}
+    for key, part in patch.items():
+        if part is None:
+            out.pop(key, None)
+        else:
+            out[key] = merged(out.get(key), part)
+    return out
+
+
+def time_text(moment: datetime) -> str:
+    """A time as the API server writes it."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _version(body: Body | None) -> str:
+    return str(body["metadata"].get("resourceVersion")) if body else ""
+
+
+def _owners(body: Body) -> list[str]:
+    return [str(owner["uid"]) for owner in body["metadata"].get("ownerReferences") or ()]
+
+
+def _key(body: Body) -> _Key:
+    return str(body["metadata"].get("namespace") or ""), str(body["metadata"]["name"])

@@ -1,0 +1,131 @@
+"""Harvester's import of an image: progress, tries up to the limit, and the claim that holds the content."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from reconcile.simulator.actors.actor_client import CLAIM, IMAGE, POD, time_text
+from reconcile.simulator.actors.actor_context import (
+    ActorContext,
+    conditions,
+    has_condition,
+    is_deleted,
+    owner_reference,
+    status_of,
+)
+from reconcile.simulator.actors.simulation_log import SimulationEventType
+from reconcile.simulator.actors.timers import Timers
+from renderer.model.ref import Body
+
+ACT = "image-import"
+_PARTS = 4
+
+
+class ImageImport:
+    """Works on every image that is neither imported nor given up."""
+
+    def __init__(self, context: ActorContext) -> None:
+        self._scene = context
+        self._stage = context.client.by("harvester")
+        self._timers = Timers()
+
+    def step(self, now: datetime) -> bool:
+        self._timers.begin(now)
+        for image in self._stage.all(IMAGE):
+            if not is_deleted(image):
+                self._work_on(image, now)
+        self._let_claims_go()
+        return self._stage.worked()
+
+    def next_due(self) -> datetime | None:
+        return self._timers.next_due()
+
+    def _work_on(self, image: Body, now: datetime) -> None:
+        if has_condition(image, "Imported"):
+            self._hold(image)
+        elif has_condition(image, "RetryLimitExceeded") or has_condition(image, "Imported", "False"):
+            return
+        elif not has_condition(image, "Initialized"):
+            begun = _told(image, now, Initialized="True", Imported="Unknown", RetryLimitExceeded="False")
+            self._stage.tell(image, {"conditions": begun, "failed": 0, "progress": 0})
+        else:
+            self._go_on(image, now)
+
+    def _go_on(self, image: Body, now: datetime) -> None:
+        """A quarter of the import after the other; a try that fails does so at its end."""
+        name, failed = str(image["metadata"]["name"]), int(status_of(image).get("failed") or 0)
+        lasts = self._scene.faults.lasts(ACT, self._scene.settings.image_import, name)
+        done = 0
+        for part in range(1, _PARTS + 1):
+            key = (image["metadata"]["uid"], failed, part)
+            if self._timers.passed(key, None if lasts is None else lasts * part / _PARTS):
+                done = part
+        if done < _PARTS:
+            self._stage.tell(image, {"progress": done * 100 // _PARTS})
+        elif self._scene.faults.fails(ACT, name, failed):
+            self._fail(image, failed + 1, now)
+        else:
+            self._succeed(image, now)
+
+    def _succeed(self, image: Body, now: datetime) -> None:
+        told = {"conditions": _told(image, now, Imported="True"), "progress": 100, "size": 6 << 30}
+        self._stage.tell(image, told)
+        self._scene.log.add(now, SimulationEventType.IMAGE_IMPORTED, str(image["metadata"]["name"]))
+        self._hold(image)
+
+    def _fail(self, image: Body, failed: int, now: datetime) -> None:
+        why = "the download ended with HTTP 404"
+        over = failed > int(image["spec"].get("retry") or 0)
+        verdict = {"Imported": "False", "RetryLimitExceeded": "True"} if over else {"Imported": "Unknown"}
+        told = _told(image, now, message=why, **verdict)
+        self._stage.tell(image, {"conditions": told, "failed": failed, "progress": 0, "lastFailedTime": time_text(now)})
+        if over:
+            self._scene.log.add(now, SimulationEventType.IMAGE_FAILED, str(image["metadata"]["name"]), detail=why)
+
+    def _hold(self, image: Body) -> None:
+        """The claim is the image's, and goes with it."""
+        metadata = image["metadata"]
+        claim = self._stage.find(CLAIM, metadata["name"], metadata["namespace"])
+        if claim is None:
+            claim = self._stage.create(_claim(image))
+        if status_of(claim).get("phase") != "Bound":
+            self._stage.tell(claim, {"phase": "Bound", "capacity": {"storage": "10Gi"}})
+
+    def _let_claims_go(self) -> None:
+        """Kubernetes keeps a claim that is being deleted for as long as a pod uses it."""
+        pods = [pod for pod in self._stage.all(POD) if not is_deleted(pod)]
+        for claim in self._stage.all(CLAIM):
+            if is_deleted(claim) and not any(_uses(pod, claim) for pod in pods):
+                self._stage.change(claim, {"metadata": {"finalizers": None}})
+                self._stage.refresh()
+
+
+def _told(image: Body, now: datetime, message: str = "", **verdicts: str) -> list[Any]:
+    wanted = [{"type": type_, "status": status, "message": message} for type_, status in verdicts.items()]
+    return conditions(image, now, *wanted, time="lastUpdateTime")
+
+
+def _claim(image: Body) -> Body:
+    metadata = image["metadata"]
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {
+            "name": metadata["name"],
+            "namespace": metadata["namespace"],
+            "ownerReferences": [owner_reference(image)],
+        },
+        "spec": {
+            "accessModes": ["ReadWriteMany"],
+            "resources": {"requests": {"storage": "10Gi"}},
+            "storageClassName": str(image["spec"].get("targetStorageClassName") or "longhorn-static"),
+        },
+    }
+
+
+def _uses(pod: Body, claim: Body) -> bool:
+    if pod["metadata"]["namespace"] != claim["metadata"]["namespace"]:
+        return False
+    sources = (volume.get("persistentVolumeClaim") or {} for volume in pod["spec"].get("volumes") or ())
+    return claim["metadata"]["name"] in (source.get("claimName") for source in sources)

@@ -1,0 +1,182 @@
+"""What the Jobs of an upgrade do to the cluster. Source: behaviour spec, periphery B3, B4, C3 to C9."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from reconcile.simulator.actors.actor_client import (
+    CONFIG_MAP,
+    KUBEVIRT,
+    MANAGED_CHART,
+    NODE,
+    PROVISIONING_CLUSTER,
+    SETTING,
+    UPGRADE_PLAN,
+    VM,
+)
+from reconcile.simulator.actors.actor_context import ActorContext, status_of
+from reconcile.simulator.actors.hosts import Hosts
+from reconcile.simulator.actors.kubevirt import KubeVirt
+from reconcile.simulator.actors.machines import Machines, name_of
+from reconcile.simulator.actors.migratable import is_restored, why_tied
+from reconcile.simulator.actors.placement import DRAIN_TAINT, is_tainted, with_taint, without_taint
+from reconcile.simulator.actors.simulation_log import SimulationEventType
+from reconcile.simulator.actors.tasks import JobEffect, JobEffectTable, Task
+from renderer.model.ref import Body
+from renderer.names import safe_concat
+
+_SYSTEM, _FLEET = "harvester-system", "fleet-local"
+_METHODS = "/spec/workloadUpdateStrategy/workloadUpdateMethods"
+
+
+class UpgradeJobEffects:
+    """The works by act, on the machines, hosts and KubeVirt that play beside."""
+
+    def __init__(self, context: ActorContext, hosts: Hosts, machines: Machines, kubevirt: KubeVirt) -> None:
+        self._scene = context
+        self._stage = context.client.by("upgrade-toolkit")
+        self._hosts = hosts
+        self._machines = machines
+        self._kubevirt = kubevirt
+        self._asked: set[tuple[str, str]] = set()
+
+    @property
+    def by_operation(self) -> JobEffectTable:
+        return {
+            "cluster-upgrade": JobEffect(do=self._upgrade_kubevirt, after=self._upgrade_harvester),
+            "pre-drain": JobEffect(do=self._empty),
+            "post-drain": JobEffect(do=self._await_kubernetes, after=self._reboot),
+            "single-node-upgrade": JobEffect(do=self._stop_all, after=self._upgrade_alone),
+            "restore-vm": JobEffect(do=self._restore),
+        }
+
+    # ---------------------------------------------------------------------------------------------- cluster-upgrade
+
+    def _upgrade_kubevirt(self, task: Task, now: datetime) -> bool:
+        self._deploy_chart()
+        return self._kubevirt.upgrade(self._scene.settings.kubevirt_version)
+
+    def _deploy_chart(self) -> None:
+        """Fleet puts back what differs from the chart, unless it was told to leave that alone."""
+        chart = self._stage.find(MANAGED_CHART, "harvester", _FLEET)
+        kubevirt = self._stage.find(KUBEVIRT, "kubevirt", _SYSTEM)
+        if chart is None or kubevirt is None or _leaves_methods(chart):
+            return
+        strategy = {"workloadUpdateMethods": ["LiveMigrate"]}
+        self._stage.by("fleetagent").change(kubevirt, {"spec": {"workloadUpdateStrategy": strategy}})
+
+    def _upgrade_harvester(self, task: Task, now: datetime) -> None:
+        release = self._scene.settings.release
+        for name in ("harvester-crd", "harvester"):
+            chart = self._stage.find(MANAGED_CHART, name, _FLEET)
+            if chart is not None and release.get("harvesterChart"):
+                chart = self._stage.change(chart, {"spec": {"version": release["harvesterChart"], "paused": False}})
+                self._stage.tell(chart, {"observedGeneration": chart["metadata"]["generation"]})
+        setting = self._stage.find(SETTING, "server-version")
+        if setting is not None and release.get("harvester"):
+            self._stage.change(setting, {"value": release["harvester"]})
+        self._scene.log.add(
+            now, SimulationEventType.HARVESTER_UPGRADED, "harvester", detail=str(release.get("harvester", ""))
+        )
+
+    # ------------------------------------------------------------------------------------- pre-drain and single node
+
+    def _empty(self, task: Task, now: datetime) -> bool:
+        """Stops what cannot move, once it is written down; what can move is moved because of the taint."""
+        nodes = self._stage.all(NODE)
+        tied = [each for each in self._machines.on(task.node) if why_tied(each, nodes) is not None]
+        self._stop(task, tied)
+        node = self._stage.find(NODE, task.node)
+        if node is not None and not is_tainted(node, DRAIN_TAINT):
+            self._stage.change(node, {"spec": {"taints": with_taint(node, DRAIN_TAINT)}})
+        return not self._machines.on(task.node)
+
+    def _stop_all(self, task: Task, now: datetime) -> bool:
+        self._stop(task, self._machines.on(task.node))
+        return not self._machines.on(task.node)
+
+    def _stop(self, task: Task, instances: Iterable[Body]) -> None:
+        fresh = [each for each in instances if (_uid(task.job), _uid(each)) not in self._asked]
+        if not fresh:
+            return
+        self._remember(task, [name_of(each) for each in fresh if is_restored(each)])
+        for instance in fresh:
+            machine = self._stage.find(VM, instance["metadata"]["name"], instance["metadata"]["namespace"])
+            if machine is not None:
+                self._machines.ask(machine, "stop")
+            self._asked.add((_uid(task.job), _uid(instance)))
+
+    def _remember(self, task: Task, names: Iterable[str]) -> None:
+        """Names are only ever added: a second run sees what is off already and must not forget it."""
+        found = self._restore_list(task)
+        old = _listed(found, task.node)
+        value = ",".join(dict.fromkeys((*old, *names)))
+        if found is None:
+            self._stage.create(self._new_restore_list(task, value))
+        else:
+            self._stage.change(found, {"data": {task.node: value}})
+
+    def _new_restore_list(self, task: Task, value: str) -> Body:
+        plan = self._stage.find(UPGRADE_PLAN, task.plan)
+        owner = {"apiVersion": UPGRADE_PLAN[0], "kind": UPGRADE_PLAN[1], "name": task.plan}
+        owners = [{**owner, "uid": plan["metadata"]["uid"]}] if plan is not None else []
+        metadata = {"name": safe_concat(task.plan, "restore-vm"), "namespace": _SYSTEM, "ownerReferences": owners}
+        return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {task.node: value}}
+
+    def _restore_list(self, task: Task) -> Body | None:
+        return self._stage.find(CONFIG_MAP, safe_concat(task.plan, "restore-vm"), _SYSTEM)
+
+    # ------------------------------------------------------------------------------------------------- after a drain
+
+    def _await_kubernetes(self, task: Task, now: datetime) -> bool:
+        node = self._stage.find(NODE, task.node)
+        wanted = self._scene.settings.release.get("kubernetes")
+        if node is None or (wanted and (status_of(node).get("nodeInfo") or {}).get("kubeletVersion") != wanted):
+            return False
+        if is_tainted(node, DRAIN_TAINT):
+            self._stage.change(node, {"spec": {"taints": without_taint(node, DRAIN_TAINT) or None}})
+        return True
+
+    def _reboot(self, task: Task, now: datetime) -> None:
+        self._hosts.order_reboot(task.node, str(self._scene.settings.release.get("os", "")))
+
+    def _upgrade_alone(self, task: Task, now: datetime) -> None:
+        """Without Rancher: the Job brings Kubernetes itself, and the Cluster is told afterwards."""
+        version = self._scene.settings.release.get("kubernetes")
+        node = self._stage.find(NODE, task.node)
+        cluster = self._stage.find(PROVISIONING_CLUSTER, "local", _FLEET)
+        if node is not None and version:
+            self._stage.tell(node, {"nodeInfo": {"kubeletVersion": version}})
+            self._scene.log.add(
+                now, SimulationEventType.KUBERNETES_UPGRADED, task.node, task.node, f"{version}, by its own Job"
+            )
+        if cluster is not None and version:
+            self._stage.change(cluster, {"spec": {"kubernetesVersion": version}})
+        self._reboot(task, now)
+
+    # ---------------------------------------------------------------------------------------------------- restore-vm
+
+    def _restore(self, task: Task, now: datetime) -> bool:
+        for entry in _listed(self._restore_list(task), task.node):
+            namespace, _, name = entry.partition("/")
+            machine = self._stage.find(VM, name, namespace)
+            if machine is not None and (_uid(task.job), _uid(machine)) not in self._asked:
+                self._asked.add((_uid(task.job), _uid(machine)))
+                self._machines.ask(machine, "start")
+        return True
+
+
+def _listed(restore_list: Body | None, node: str) -> list[str]:
+    data: Mapping[str, Any] = (restore_list or {}).get("data") or {}
+    return [name.strip() for name in str(data.get(node) or "").split(",") if name.strip()]
+
+
+def _leaves_methods(chart: Body) -> bool:
+    patches = (chart["spec"].get("diff") or {}).get("comparePatches") or ()
+    return any(each.get("kind") == "KubeVirt" and _METHODS in (each.get("jsonPointers") or ()) for each in patches)
+
+
+def _uid(body: Body) -> str:
+    return str(body["metadata"]["uid"])

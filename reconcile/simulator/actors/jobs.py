@@ -1,0 +1,123 @@
+"""Kubernetes' Job controller, where it is not real: pods for a Job, and what the Job says of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from reconcile.simulator.actors.actor_client import JOB, POD, time_text
+from reconcile.simulator.actors.actor_context import (
+    ActorContext,
+    conditions,
+    has_condition,
+    is_deleted,
+    mark,
+    owner_reference,
+    status_of,
+)
+from reconcile.simulator.actors.timers import Timers
+from renderer.model.ref import Body
+
+
+class JobController:
+    """One pod after the other until one has succeeded or too many have failed. Jobs that ran before are not its."""
+
+    def __init__(self, context: ActorContext) -> None:
+        self._scene = context
+        self._stage = context.client.by("kube-controller-manager")
+        self._timers = Timers()
+        self._begun: set[str] = set()
+
+    def step(self, now: datetime) -> bool:
+        self._timers.begin(now)
+        for job in self._stage.all(JOB):
+            if self._is_ours(job):
+                self._control(job, now)
+        return self._stage.worked()
+
+    def next_due(self) -> datetime | None:
+        return self._timers.next_due()
+
+    def _is_ours(self, job: Body) -> bool:
+        over = has_condition(job, "Complete") or has_condition(job, "Failed")
+        uid = str(job["metadata"]["uid"])
+        if uid not in self._begun and not status_of(job).get("startTime"):
+            self._begun.add(uid)
+        return uid in self._begun and not over and not is_deleted(job)
+
+    def _control(self, job: Body, now: datetime) -> None:
+        phases = [status_of(pod).get("phase") for pod in self._stage.owned(POD, job)]
+        succeeded, failed = phases.count("Succeeded"), phases.count("Failed")
+        active = len(phases) - succeeded - failed
+        spec = job["spec"]
+        if succeeded >= spec.get("completions", 1):
+            over: tuple[Mapping[str, str], ...] = _COMPLETE
+        elif failed > spec.get("backoffLimit", 6):
+            over = _FAILED
+        else:
+            over = ()
+            active += self._start(job, active, failed, now)
+        started = status_of(job).get("startTime") or time_text(now)
+        counts = {"active": active, "succeeded": succeeded, "failed": failed}
+        ended = {"completionTime": time_text(now)} if over == _COMPLETE else {}
+        told = conditions(job, now, *_probed(over, now)) if over else status_of(job).get("conditions")
+        begun = {} if spec.get("suspend") else {"startTime": started}
+        self._stage.tell(job, {**begun, **_nonzero(counts), **ended, **({"conditions": told} if told else {})})
+
+    def _start(self, job: Body, active: int, failed: int, now: datetime) -> int:
+        """How many pods were started; a failed one is followed by another only after a while."""
+        spec = job["spec"]
+        if spec.get("suspend") or active >= spec.get("parallelism", 1):
+            return 0
+        if failed and not self._timers.passed(
+            (job["metadata"]["uid"], failed), self._scene.settings.job_back_off * 2 ** (failed - 1)
+        ):
+            return 0
+        self._stage.create(pod_of(job, mark(str(job["metadata"]["uid"]), str(failed))))
+        return 1
+
+
+def pod_of(owner: Body, suffix: str) -> Body:
+    """A pod by the owner's template."""
+    template, metadata = owner["spec"]["template"], owner["metadata"]
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            **{key: value for key, value in (template.get("metadata") or {}).items() if key != "creationTimestamp"},
+            "name": f"{metadata['name']}-{suffix}",
+            "namespace": metadata["namespace"],
+            "ownerReferences": [owner_reference(owner)],
+        },
+        "spec": template["spec"],
+    }
+
+
+_COMPLETE: tuple[Mapping[str, str], ...] = tuple(
+    {
+        "type": type_,
+        "status": "True",
+        "reason": "CompletionsReached",
+        "message": "Reached expected number of succeeded pods",
+    }
+    for type_ in ("SuccessCriteriaMet", "Complete")
+)
+_FAILED: tuple[Mapping[str, str], ...] = tuple(
+    {
+        "type": type_,
+        "status": "True",
+        "reason": "BackoffLimitExceeded",
+        "message": "Job has reached the specified backoff limit",
+    }
+    for type_ in ("FailureTarget", "Failed")
+)
+
+
+def _probed(wanted: Iterable[Mapping[str, str]], now: datetime) -> list[Mapping[str, str]]:
+    return [{**each, "lastProbeTime": time_text(now)} for each in wanted]
+
+
+def _nonzero(counts: Mapping[str, int]) -> dict[str, Any]:
+    """A count of nothing is not said; null takes it away."""
+    return {name: count or None for name, count in counts.items()}

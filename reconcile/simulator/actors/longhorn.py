@@ -1,0 +1,62 @@
+"""Longhorn: volumes are degraded while a node is away and rebuilt when it is back; settings are taken up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from reconcile.simulator.actors.actor_client import LONGHORN_SETTING, NODE, REPLICA, VOLUME
+from reconcile.simulator.actors.actor_context import ActorContext, status_of
+from reconcile.simulator.actors.placement import is_ready, is_witness
+from reconcile.simulator.actors.simulation_log import SimulationEventType
+from reconcile.simulator.actors.timers import Timers
+from renderer.model.ref import Body
+
+ACT = "volume-rebuild"
+NAMESPACE = "longhorn-system"
+
+
+class Longhorn:
+    """Works on attached volumes with more than one replica."""
+
+    def __init__(self, context: ActorContext) -> None:
+        self._scene = context
+        self._stage = context.client.by("longhorn-manager")
+        self._timers = Timers()
+
+    def step(self, now: datetime) -> bool:
+        self._timers.begin(now)
+        nodes = [node for node in self._stage.all(NODE) if not is_witness(node)]
+        away = {str(node["metadata"]["name"]) for node in nodes if not is_ready(node)}
+        replicas = self._replicas()
+        for volume in self._stage.all(VOLUME, NAMESPACE):
+            if status_of(volume).get("state") == "attached" and int(volume["spec"].get("numberOfReplicas") or 1) > 1:
+                hosts = replicas.get(str(volume["metadata"]["name"]), away)  # not known where: everywhere
+                self._look_after(volume, bool(hosts & away), now)
+        for setting in self._stage.all(LONGHORN_SETTING, NAMESPACE):
+            self._stage.tell(setting, {"applied": True})
+        return self._stage.worked()
+
+    def next_due(self) -> datetime | None:
+        return self._timers.next_due()
+
+    def _look_after(self, volume: Body, misses: bool, now: datetime) -> None:
+        name, robustness = str(volume["metadata"]["name"]), status_of(volume).get("robustness")
+        if misses:
+            self._timers.forget(name)
+            if robustness == "healthy":
+                self._stage.tell(volume, {"robustness": "degraded"})
+                self._scene.log.add(now, SimulationEventType.VOLUME_DEGRADED, name)
+        elif robustness == "degraded" and self._timers.passed(
+            name, self._scene.faults.lasts(ACT, self._scene.settings.rebuild, name)
+        ):
+            self._timers.forget(name)
+            self._stage.tell(volume, {"robustness": "healthy"})
+            self._scene.log.add(now, SimulationEventType.VOLUME_REBUILT, name)
+
+    def _replicas(self) -> Mapping[str, set[str]]:
+        """The nodes with a replica, by volume."""
+        found: dict[str, set[str]] = {}
+        for replica in self._stage.all(REPLICA, NAMESPACE):
+            found.setdefault(str(replica["spec"].get("volumeName")), set()).add(str(replica["spec"].get("nodeID")))
+        return found

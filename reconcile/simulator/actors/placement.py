@@ -1,0 +1,101 @@
+"""Where a pod or a virtual machine can go: readiness, cordons, taints, selectors and required node affinity. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from reconcile.simulator.actors.actor_context import has_condition, labels_of
+from renderer.model.ref import Body
+
+WITNESS = "node-role.harvesterhci.io/witness"
+DRAIN_TAINT = {"key": "kubevirt.io/drain", "value": "draining", "effect": "NoSchedule"}
+CORDON_TAINT = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
+ABSENT_TAINT = {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}
+_UNWANTED = ("NoSchedule", "NoExecute")
+
+
+def taints_of(node: Body) -> Sequence[Mapping[str, str]]:
+    return (node.get("spec") or {}).get("taints") or ()
+
+
+def with_taint(node: Body, taint: Mapping[str, str]) -> list[Mapping[str, str]]:
+    return [*without_taint(node, taint), taint]
+
+
+def without_taint(node: Body, taint: Mapping[str, str]) -> list[Mapping[str, str]]:
+    return [each for each in taints_of(node) if each.get("key") != taint["key"]]
+
+
+def is_tainted(node: Body, taint: Mapping[str, str]) -> bool:
+    return any(each.get("key") == taint["key"] for each in taints_of(node))
+
+
+def is_ready(node: Body) -> bool:
+    return has_condition(node, "Ready")
+
+
+def is_witness(node: Body) -> bool:
+    return WITNESS in labels_of(node)
+
+
+def can_host(node: Body, spec: Mapping[str, Any]) -> bool:
+    """Whether a pod or instance with this spec may start on the node now."""
+    return is_ready(node) and _is_tolerated(node, spec) and matches(node, spec)
+
+
+def matches(node: Body, spec: Mapping[str, Any]) -> bool:
+    """Selector and required affinity only."""
+    labels = {"metadata.name": str(node["metadata"]["name"]), **labels_of(node)}
+    selector = spec.get("nodeSelector") or {}
+    if any(labels.get(key) != value for key, value in selector.items()):
+        return False
+    affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
+    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
+    terms = required.get("nodeSelectorTerms")
+    return terms is None or any(_matches_term(labels, term) for term in terms)
+
+
+def _is_tolerated(node: Body, spec: Mapping[str, Any]) -> bool:
+    taints = list(taints_of(node))
+    if (node.get("spec") or {}).get("unschedulable") and not is_tainted(node, CORDON_TAINT):
+        taints.append(CORDON_TAINT)
+    tolerations = spec.get("tolerations") or ()
+    return all(_tolerates(tolerations, taint) for taint in taints if taint.get("effect") in _UNWANTED)
+
+
+def _tolerates(tolerations: Iterable[Mapping[str, str]], taint: Mapping[str, str]) -> bool:
+    return any(
+        each.get("key") in (None, "", taint["key"])
+        and each.get("effect") in (None, "", taint.get("effect"))
+        and (each.get("operator") == "Exists" or (each.get("value") or "") == (taint.get("value") or ""))
+        for each in tolerations
+    )
+
+
+def _matches_term(labels: Mapping[str, str], term: Mapping[str, Any]) -> bool:
+    wanted = (*(term.get("matchExpressions") or ()), *(term.get("matchFields") or ()))
+    return bool(wanted) and all(expression_holds(labels, each) for each in wanted)
+
+
+def expression_holds(labels: Mapping[str, str], expression: Mapping[str, Any]) -> bool:
+    """One requirement of a selector; `Gt` and `Lt` are not used in this field and never hold."""
+    value, values = labels.get(expression["key"]), expression.get("values") or ()
+    match expression["operator"]:
+        case "In":
+            return value is not None and value in values
+        case "NotIn":
+            return value not in values
+        case "Exists":
+            return value is not None
+        case "DoesNotExist":
+            return value is None
+    return False
+
+
+def selects(selector: Mapping[str, Any] | None, labels: Mapping[str, str]) -> bool:
+    """A label selector; an absent one selects nothing."""
+    if selector is None:
+        return False
+    equal = all(labels.get(key) == value for key, value in (selector.get("matchLabels") or {}).items())
+    return equal and all(expression_holds(labels, each) for each in selector.get("matchExpressions") or ())

@@ -1,0 +1,139 @@
+"""All actors together: one step, one next moment, one ledger. Whoever drives the world says what time it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+
+from reconcile.cluster.errors import AlreadyExists, Away, Conflict, NotFound, ServerFailed, Throttled
+from reconcile.cluster.protocol import Cluster
+from reconcile.simulator.actors.actor_client import ActorClient, EndPod
+from reconcile.simulator.actors.actor_context import Actor, ActorContext, Outage
+from reconcile.simulator.actors.addons import Addons
+from reconcile.simulator.actors.deployments import DeploymentController
+from reconcile.simulator.actors.fault_plan import FaultPlan
+from reconcile.simulator.actors.hosts import Hosts
+from reconcile.simulator.actors.image_import import ImageImport
+from reconcile.simulator.actors.job_effects import UpgradeJobEffects
+from reconcile.simulator.actors.jobs import JobController
+from reconcile.simulator.actors.kubevirt import KubeVirt
+from reconcile.simulator.actors.longhorn import Longhorn
+from reconcile.simulator.actors.machines import Machines
+from reconcile.simulator.actors.pods import Pods
+from reconcile.simulator.actors.rancher import Rancher
+from reconcile.simulator.actors.repo import Repo
+from reconcile.simulator.actors.settings import Settings
+from reconcile.simulator.actors.simulation_log import SimulationLog
+from reconcile.simulator.actors.upgrade_controller import UpgradeController
+from renderer.catalog.kinds import Kinds
+from renderer.model.ref import Ref
+
+Reader = Callable[[Ref, str, Mapping[str, str]], bytes]
+_SOON = timedelta(seconds=1)
+
+
+def unknown() -> object:
+    """Nobody can say whether the cluster has changed: each answer is another one."""
+    return object()
+
+
+def nobody(seconds: float) -> None:
+    """Is told of outages where there is no API server to take away."""
+
+
+class Simulation:
+    """Harvester's world on one cluster. Not to be stepped from two threads."""
+
+    def __init__(
+        self, context: ActorContext, repo: Repo, hosts: Hosts, actors: tuple[Actor, ...], version: Callable[[], object]
+    ) -> None:
+        self.log = context.log
+        self.repo = repo
+        self.hosts = hosts
+        self._scene = context
+        self._actors = actors
+        self._version = version
+        self._seen = version()
+        self._rested: datetime | None = None
+        self._again: datetime | None = None
+
+    @classmethod
+    def of(
+        cls,
+        cluster: Cluster,
+        kinds: Kinds,
+        settings: Settings,
+        *,
+        faults: FaultPlan | None = None,
+        away: Callable[[float], None] = nobody,
+        end_pod: EndPod | None = None,
+        real: bool = False,
+        version: Callable[[], object] = unknown,
+    ) -> Simulation:
+        """A world that begins now, with the cluster as it is.
+
+        `real`: Kubernetes' own controllers are at work, so only what they wait for is played. `away` is called with the
+        seconds of an outage and has to make the API server unreachable for others; `end_pod` deletes a pod with grace
+        period 0, without which deleted pods stay on a real server. `version` answers another value whenever the cluster
+        has changed; with it nothing is read while nothing happens. Only for a cluster that nobody writes to meanwhile.
+        """
+        log = SimulationLog()
+        client = ActorClient(cluster, kinds, end_pod=end_pod, real=real)
+        context = ActorContext(
+            client=client, settings=settings, faults=faults or FaultPlan(), log=log, outage=Outage(away, log)
+        )
+        repo, hosts, machines = Repo(context, ActorClient(cluster, kinds)), Hosts(context), Machines(context)
+        kubevirt = KubeVirt(context, machines)
+        pods = Pods(context, UpgradeJobEffects(context, hosts, machines, kubevirt).by_operation)
+        controllers: tuple[Actor, ...] = () if real else (DeploymentController(context), JobController(context))
+        actors: tuple[Actor, ...] = (ImageImport(context), UpgradeController(context), *controllers, pods, hosts)
+        others: tuple[Actor, ...] = (Rancher(context), machines, kubevirt, Longhorn(context), Addons(context), repo)
+        return cls(context, repo, hosts, actors + others, version)
+
+    @property
+    def readers(self) -> Mapping[tuple[str, str], Reader]:
+        """What stands behind an API server's proxies, by kind and subresource."""
+        return {("Service", "proxy"): self.repo.answer, ("Node", "proxy"): self.hosts.answer}
+
+    def step(self, now: datetime) -> bool:
+        """Lets everybody act once; whether anything was done. While the API server is away nobody can."""
+        if self._scene.outage.is_on(now):
+            self._again = self._scene.outage.until
+            return False
+        if self._version() != self._seen:
+            self._scene.client.refresh()
+        elif self._rested is not None and not self._is_due(now):
+            return False
+        self._again = None
+        worked = any([self._step(actor, now) for actor in self._actors])  # noqa: C419 everybody acts
+        self._seen = self._version()
+        self._rested = None if worked else now
+        return worked
+
+    def _is_due(self, now: datetime) -> bool:
+        due = self.next_due()
+        return due is not None and due <= now
+
+    def reboot(self, node: str, os_image: str = "") -> None:
+        """Lets a node reboot out of turn, as if somebody had pulled its plug; into another OS if one is named."""
+        self.hosts.order_reboot(node, os_image)
+        self._rested = None
+
+    def next_due(self) -> datetime | None:
+        """When there will be something to do even if nobody else does anything; None if never."""
+        if self._again is not None:
+            return self._again
+        return min((due for actor in self._actors if (due := actor.next_due()) is not None), default=None)
+
+    def _step(self, actor: Actor, now: datetime) -> bool:
+        """What changed under an actor's hands it sees at its next step; a server that is away comes back."""
+        if self._again is not None:
+            return False
+        try:
+            return actor.step(now)
+        except (Conflict, NotFound, AlreadyExists):
+            self._scene.client.refresh()
+            return True
+        except (Away, ServerFailed, Throttled):
+            self._again = now + _SOON
+            return False

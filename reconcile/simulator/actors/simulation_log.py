@@ -1,0 +1,77 @@
+"""What happened in the played world, in order: for the report of a rehearsal and for tests. It judges nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from threading import Lock
+
+
+class SimulationEventType(StrEnum):
+    """What can happen. The subject is a virtual machine (`namespace/name`), a Job's act, an object's name or a node."""
+
+    IMAGE_IMPORTED = "ImageImported"
+    IMAGE_FAILED = "ImageFailed"
+    WORK_STARTED = "WorkStarted"
+    WORK_SUCCEEDED = "WorkSucceeded"
+    WORK_FAILED = "WorkFailed"
+    VM_MOVED = "VMMoved"
+    VM_STOPPED = "VMStopped"
+    VM_STARTED = "VMStarted"
+    MIGRATION_STORM = "MigrationStorm"
+    KUBEVIRT_UPGRADED = "KubeVirtUpgraded"
+    HARVESTER_UPGRADED = "HarvesterUpgraded"
+    PRE_DRAIN_ASKED = "PreDrainAsked"
+    PRE_DRAIN_ANSWERED = "PreDrainAnswered"
+    CORDONED = "Cordoned"
+    DRAINED = "Drained"
+    KUBERNETES_UPGRADED = "KubernetesUpgraded"
+    POST_DRAIN_ASKED = "PostDrainAsked"
+    POST_DRAIN_ANSWERED = "PostDrainAnswered"
+    UNCORDONED = "Uncordoned"
+    WENT_DOWN = "WentDown"
+    CAME_BACK = "CameBack"
+    VOLUME_DEGRADED = "VolumeDegraded"
+    VOLUME_REBUILT = "VolumeRebuilt"
+    WENT_AWAY = "WentAway"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimulationEvent:
+    """`to` is where a virtual machine went; `detail` depends on what happened: a Job's name and uid, the OS that came
+    up, the version, the value that Rancher asked with."""
+
+    time: datetime
+    what: SimulationEventType
+    subject: str
+    node: str = ""
+    to: str = ""
+    detail: str = ""
+
+    def __str__(self) -> str:
+        place = f" on {self.node}" if self.node and self.node != self.subject else ""
+        place += f" to {self.to}" if self.to else ""
+        return f"{self.what} {self.subject}{place}" + (f": {self.detail}" if self.detail else "")
+
+
+class SimulationLog:
+    """Facts in the order in which they were told; from any thread."""
+
+    def __init__(self) -> None:
+        self._facts: list[SimulationEvent] = []
+        self._lock = Lock()
+
+    def add(
+        self, time: datetime, what: SimulationEventType, subject: str, node: str = "", detail: str = "", to: str = ""
+    ) -> None:
+        with self._lock:
+            self._facts.append(SimulationEvent(time=time, what=what, subject=subject, node=node, to=to, detail=detail))
+
+    @property
+    def facts(self) -> tuple[SimulationEvent, ...]:
+        with self._lock:
+            return tuple(self._facts)
+
+    def of(self, *whats: SimulationEventType, node: str = "") -> tuple[SimulationEvent, ...]:
+        return tuple(fact for fact in self.facts if fact.what in whats and node in ("", fact.node))

@@ -1,0 +1,268 @@
+"""`protocol.Cluster` over the embedded cluster: permissions, faults and the request log, then the server's own work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
+
+from reconcile.cluster.errors import Away, Forbidden, Invalid, NoSuchKind, NotFound
+from reconcile.cluster.paths import require_complete
+from reconcile.cluster.permission import Permission, permission
+from reconcile.cluster.protocol import AccessReview, Answer, Listing, Propagation, Selection
+from reconcile.objects import FIELD_MANAGER
+from reconcile.simulator.apiserver.access import Authorizer
+from reconcile.simulator.apiserver.deletion import Deletion
+from reconcile.simulator.apiserver.faults import ApiFault, ApiFaults
+from reconcile.simulator.apiserver.kinds import STATUS, Origin, ServedKind
+from reconcile.simulator.apiserver.requests import LoggedRequest, RequestLog
+from reconcile.simulator.apiserver.selectors import BadSelector, Test, field_test, label_test
+from reconcile.simulator.apiserver.server import Server
+from reconcile.simulator.apiserver.watching import EmbeddedWindow, Watched, require_history
+from reconcile.simulator.apiserver.writes import Write
+from renderer.model.ref import Body, Kind, Ref, ref_of
+
+_PAGE = 500
+_REVIEW = Kind(
+    api_version="authorization.k8s.io/v1",
+    kind="SelfSubjectAccessReview",
+    plural="selfsubjectaccessreviews",
+    namespaced=False,
+)
+
+
+class Moment(Enum):
+    """When a hook is called: before a write is sent, or after it was carried out and before its answer is read."""
+
+    BEFORE = "before"
+    AFTER = "after"
+
+
+Hook = Callable[[LoggedRequest, Moment], None]
+"""May raise, so that a test can end the caller at any write."""
+
+
+def no_hook(request: LoggedRequest, moment: Moment) -> None:
+    """Looks on."""
+
+
+class EmbeddedClient:
+    """One client of the cluster; see `protocol.Cluster` for what each call means."""
+
+    def __init__(self, server: Server, *, access: Authorizer, on_write: Hook) -> None:
+        self._server = server
+        self._access = access
+        self._on_write = on_write
+        self.faults = ApiFaults(server.clock, server.wake)
+        self.log = RequestLog()
+
+    def get(self, kind: Kind, ref: Ref) -> Answer:
+        require_complete(kind, ref)
+        self._meet("get", kind, ref)
+        self._permit("get", kind, ref)
+        self._server.registry.served(kind)
+        with self._server.store.lock:
+            found = self._server.store.find(ref)
+        if found is None:
+            raise NotFound(ref)
+        return Answer(body=found)
+
+    def list(self, selection: Selection) -> Listing:
+        kind = selection.kind
+        self._enter("list", selection)
+        test = self._test(selection)
+        store = self._server.store
+        with store.lock:
+            items = tuple(body for body in store.all_of(kind, selection.namespace) if test(body))
+            version = str(store.version)
+        for _ in range(_PAGE, len(items), _PAGE):
+            self._meet("list", kind, _collection(selection))
+        return Listing(items=items, resource_version=version)
+
+    def watch(self, selection: Selection, *, resource_version: str, window: int) -> EmbeddedWindow:
+        kind, store = selection.kind, self._server.store
+        met = self._enter("watch", selection)
+        test, version = self._test(selection), int(resource_version or 0)
+        with store.lock:
+            if version:
+                require_history(store, kind, version)
+            watched = Watched(kind=kind, test=test, version=version, seconds=window, cut_short=met is ApiFault.CUT)
+            cuts = self.faults.cuts
+            return EmbeddedWindow(store, self._server.clock, watched, lambda: self.faults.cuts != cuts)
+
+    def apply(
+        self, kind: Kind, body: Body, *, force: bool = False, dry_run: bool = False, field_manager: str = FIELD_MANAGER
+    ) -> Answer:
+        ref = ref_of(body)
+        write = Write(manager=field_manager, dry_run=dry_run, force=force)
+
+        def act() -> Body:
+            self._permit("patch", kind, ref)
+            served = self._server.registry.served(kind)
+            with self._server.store.lock:
+                if self._server.store.find(ref) is None:
+                    self._permit("create", kind, ref)
+                return self._server.writes.apply(served, body, write)
+
+        return self._write("apply", kind, ref, write, act)
+
+    def patch(
+        self,
+        kind: Kind,
+        ref: Ref,
+        patch: Body,
+        *,
+        subresource: str = "",
+        dry_run: bool = False,
+        field_manager: str = FIELD_MANAGER,
+    ) -> Answer:
+        write = Write(manager=field_manager, dry_run=dry_run, subresource=subresource)
+
+        def act() -> Body:
+            return self._server.writes.patch(self._patched(kind, ref, subresource), ref, patch, write)
+
+        return self._write("patch", kind, ref, write, act)
+
+    def json_patch(
+        self,
+        kind: Kind,
+        ref: Ref,
+        operations: Sequence[Body],
+        *,
+        dry_run: bool = False,
+        field_manager: str = FIELD_MANAGER,
+    ) -> Answer:
+        write = Write(manager=field_manager, dry_run=dry_run)
+
+        def act() -> Body:
+            return self._server.writes.json_patch(self._patched(kind, ref, ""), ref, operations, write)
+
+        return self._write("patch", kind, ref, write, act)
+
+    def create(self, kind: Kind, body: Body, *, dry_run: bool = False, field_manager: str = FIELD_MANAGER) -> Answer:
+        ref = ref_of(body)
+        write = Write(manager=field_manager, dry_run=dry_run)
+
+        def act() -> Body:
+            self._permit("create", kind, ref)
+            return self._server.writes.create(self._server.registry.served(kind), body, write)
+
+        return self._write("create", kind, ref, write, act)
+
+    def delete(
+        self,
+        kind: Kind,
+        ref: Ref,
+        *,
+        uid: str = "",
+        resource_version: str = "",
+        propagation: Propagation = Propagation.BACKGROUND,
+        dry_run: bool = False,
+    ) -> Answer:
+        deletion = Deletion(uid=uid, resource_version=resource_version, propagation=propagation, dry_run=dry_run)
+
+        def act() -> Body:
+            self._permit("delete", kind, ref)
+            self._server.registry.served(kind)
+            return self._server.deletions.delete(ref, deletion)
+
+        return self._write("delete", kind, ref, Write(manager="", dry_run=dry_run), act)
+
+    def put(self, kind: Kind, ref: Ref, subresource: str, body: Body | None = None) -> Answer:
+        def act() -> Body:
+            self._permit("update", kind, ref, subresource)
+            served = self._server.registry.find(kind.api_version, kind.kind)
+            if served and served.origin is not Origin.BUILTIN:
+                raise NotFound(ref)
+            return self._server.backends.put(kind, ref, subresource, body or {})
+
+        return self._write("put", kind, ref, Write(manager="", subresource=subresource), act)
+
+    def read(self, kind: Kind, ref: Ref, subresource: str, query: Mapping[str, str] | None = None) -> bytes:
+        require_complete(kind, ref)
+        self._meet("read", kind, ref, subresource)
+        self._permit("get", kind, ref, subresource)
+        return self._server.backends.read(ref, subresource, query or {})
+
+    def review(self, permission: Permission) -> AccessReview:
+        self._meet("review", _REVIEW, Ref(api_version=_REVIEW.api_version, kind=_REVIEW.kind, name=""))
+        return self._access.verdict(permission)
+
+    def _write(self, verb: str, kind: Kind, ref: Ref, write: Write, act: Callable[[], Body]) -> Answer:
+        """A fault of before takes the place of the write; LOST takes the place of its answer."""
+        require_complete(kind, ref)
+        request = self._request(verb, kind, ref, write.subresource, write.manager, write.dry_run)
+        if request.writes:
+            self._on_write(request, Moment.BEFORE)
+        met = self.faults.meet(request, kind, ref)
+        body = act()
+        if request.writes:
+            self._on_write(request, Moment.AFTER)
+        if met is ApiFault.LOST:
+            raise Away("the connection was closed before the answer came")
+        return Answer(body=body)
+
+    def _enter(self, verb: str, selection: Selection) -> ApiFault | None:
+        """What comes before a collection is read: log, faults, permission, kind."""
+        ref = _collection(selection)
+        met = self._meet(verb, selection.kind, ref)
+        self._permit(verb, selection.kind, ref)
+        self._server.registry.served(selection.kind)
+        return met
+
+    def _patched(self, kind: Kind, ref: Ref, subresource: str) -> ServedKind:
+        self._permit("patch", kind, ref, subresource)
+        served = self._server.registry.served(kind)
+        if subresource and not (subresource == STATUS and served.status):
+            # of a custom kind the server says that the object is not there
+            raise NoSuchKind(kind, subresource) if served.origin is Origin.BUILTIN else NotFound(ref)
+        return served
+
+    def _meet(self, verb: str, kind: Kind, ref: Ref, subresource: str = "") -> ApiFault | None:
+        return self.faults.meet(self._request(verb, kind, ref, subresource), kind, ref)
+
+    def _request(
+        self, verb: str, kind: Kind, ref: Ref, subresource: str = "", manager: str = "", dry_run: bool = False
+    ) -> LoggedRequest:
+        return self.log.add(
+            LoggedRequest(
+                number=self.log.number(),
+                verb=verb,
+                kind=kind.kind,
+                namespace=ref.namespace,
+                name=ref.name,
+                subresource=subresource,
+                field_manager=manager,
+                dry_run=dry_run,
+                time=self._server.clock.now(),
+            )
+        )
+
+    def _permit(self, verb: str, kind: Kind, ref: Ref, subresource: str = "") -> None:
+        wanted = permission(verb, kind, subresource=subresource, namespace=ref.namespace, name=ref.name)
+        if not self._access.verdict(wanted).allowed:
+            raise Forbidden(wanted)
+
+    def _test(self, selection: Selection) -> Test:
+        """What the selection selects. Raises Invalid for a selector that the server would refuse."""
+        served = self._server.registry.served(selection.kind)
+        try:
+            labels, fields = label_test(selection.labels), field_test(served.kind, selection.fields, served.selectable)
+        except BadSelector as error:
+            raise Invalid(_collection(selection), str(error)) from error
+        namespace = selection.namespace
+        return lambda body: (
+            (not namespace or body["metadata"].get("namespace") == namespace) and labels(body) and fields(body)
+        )
+
+
+def _collection(selection: Selection) -> Ref:
+    """The ref of a whole collection; of one object where a field selector names it, as permissions see it."""
+    kind = selection.kind
+    named = [
+        part.strip().partition("=")[2].lstrip("=")
+        for part in selection.fields.split(",")
+        if part.strip().startswith("metadata.name=")
+    ]
+    return Ref(
+        api_version=kind.api_version, kind=kind.kind, namespace=selection.namespace, name=named[0] if named else ""
+    )

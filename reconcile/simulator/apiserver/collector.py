@@ -1,0 +1,131 @@
+"""The garbage collector and the namespace controller: what goes, because what it depends on has gone.
+
+`collect` runs until nothing is left to do; nobody else calls it, so that a test or a rehearsal says when it happens.
+Source: k8s.io/kubernetes, pkg/controller/garbagecollector.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from reconcile.cluster.protocol import Propagation
+from reconcile.simulator.apiserver.clock import Clock, rfc3339
+from reconcile.simulator.apiserver.deletion import FOREGROUND, ORPHAN, Deletion, Deletions
+from reconcile.simulator.apiserver.store import Store
+from reconcile.simulator.apiserver.writes import Writes
+from renderer.model.ref import Body, ref_of
+
+
+class Collector:
+    """Collects by owner reference, finishes deletions, empties namespaces, and ends pods whose grace is over."""
+
+    def __init__(self, store: Store, writes: Writes, deletions: Deletions, clock: Clock) -> None:
+        self._store = store
+        self._writes = writes
+        self._deletions = deletions
+        self._clock = clock
+
+    def collect(self) -> int:
+        """How many objects went or were marked."""
+        done = 0
+        with self._store.lock:
+            while went := self._round():
+                done += went
+        return done
+
+    def _round(self) -> int:
+        """Every object once; an object may go because of another one that went before it in the same round."""
+        everything = self._store.everything()
+        return sum(self._handle(body, everything) for body in everything)
+
+    def _handle(self, body: Body, everything: Iterable[Body]) -> bool:
+        metadata = body["metadata"]
+        if not (metadata.get("deletionTimestamp") or metadata.get("ownerReferences")):
+            return False
+        if self._store.find(ref_of(body)) is not body:
+            return False
+        if metadata.get("deletionTimestamp"):
+            return self._finish(body, metadata, everything)
+        return bool(metadata.get("ownerReferences")) and self._follow(body, metadata["ownerReferences"])
+
+    def _finish(self, body: Body, metadata: dict[str, Any], everything: Iterable[Body]) -> bool:
+        finalizers = metadata.get("finalizers") or ()
+        if ORPHAN in finalizers:
+            return self._orphan(body, everything)
+        if FOREGROUND in finalizers:
+            return self._delete_dependants_first(body, everything)
+        if body["kind"] == "Namespace" and (body.get("spec") or {}).get("finalizers"):
+            return self._empty(body, everything)
+        if metadata.get("deletionGracePeriodSeconds") and metadata["deletionTimestamp"] <= rfc3339(self._clock.now()):
+            self._writes.put_changed(body, _with(body, deletionGracePeriodSeconds=0))
+            return True
+        return False
+
+    def _follow(self, body: Body, owners: list[dict[str, Any]]) -> bool:
+        """Without any owner it goes; with some gone, only those references go."""
+        left = [owner for owner in owners if self._store.knows(owner["uid"])]
+        if len(left) == len(owners):
+            return False
+        if left:
+            self._writes.control(body, _with(body, ownerReferences=left))
+        else:
+            self._deletions.delete(ref_of(body), Deletion(uid=body["metadata"]["uid"]))
+        return True
+
+    def _orphan(self, body: Body, everything: Iterable[Body]) -> bool:
+        uid = body["metadata"]["uid"]
+        for dependant in _dependants(uid, everything):
+            left = [owner for owner in dependant["metadata"]["ownerReferences"] if owner["uid"] != uid]
+            self._writes.control(dependant, _with(dependant, ownerReferences=left))
+        self._release(body, ORPHAN)
+        return True
+
+    def _delete_dependants_first(self, body: Body, everything: Iterable[Body]) -> bool:
+        """Those that block go first; the owner follows when none of them is left."""
+        uid = body["metadata"]["uid"]
+        left = [found for item in _dependants(uid, everything) if (found := self._store.find(ref_of(item))) is not None]
+        waiting = [item for item in left if not item["metadata"].get("deletionTimestamp")]
+        for item in waiting:
+            self._deletions.delete(ref_of(item), Deletion(propagation=Propagation.FOREGROUND))
+        if not any(_blocks(item, uid) and self._store.find(ref_of(item)) for item in left):
+            self._release(body, FOREGROUND)
+            return True
+        return bool(waiting)
+
+    def _empty(self, namespace: Body, everything: Iterable[Body]) -> bool:
+        """Deletes what is in the namespace; the namespace goes when nothing is left in it."""
+        name = namespace["metadata"]["name"]
+        inside = [body for body in everything if body["metadata"].get("namespace") == name]
+        left = [body for item in inside if (body := self._store.find(ref_of(item))) is not None]
+        waiting = [item for item in left if not item["metadata"].get("deletionTimestamp")]
+        for item in waiting:
+            self._deletions.delete(ref_of(item), Deletion())
+        if not any(self._store.find(ref_of(item)) for item in left):
+            self._writes.control(namespace, {**namespace, "spec": {**namespace["spec"], "finalizers": []}})
+            return True
+        return bool(waiting)
+
+    def _release(self, body: Body, finalizer: str) -> None:
+        live = self._store.find(ref_of(body)) or body
+        left = [name for name in live["metadata"]["finalizers"] if name != finalizer]
+        self._writes.control(live, _with(live, finalizers=left))
+
+
+def _dependants(uid: str, everything: Iterable[Body]) -> list[Body]:
+    return [
+        body
+        for body in everything
+        if any(owner["uid"] == uid for owner in body["metadata"].get("ownerReferences") or ())
+    ]
+
+
+def _blocks(body: Body, uid: str) -> bool:
+    owners = body["metadata"].get("ownerReferences") or ()
+    return any(owner["uid"] == uid and owner.get("blockOwnerDeletion") for owner in owners)
+
+
+def _with(body: Body, **changed: Any) -> dict[str, Any]:
+    """The object with fields of its metadata changed; an empty list goes."""
+    metadata = {**body["metadata"], **changed}
+    return {**body, "metadata": {name: value for name, value in metadata.items() if value != []}}

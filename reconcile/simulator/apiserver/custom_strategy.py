@@ -1,0 +1,128 @@
+"""How the embedded cluster treats custom resources, by one version of their CustomResourceDefinition."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from reconcile.cluster.errors import StatusCause
+from reconcile.simulator.apiserver import cel
+from reconcile.simulator.apiserver.builtin_strategy import Decoders
+from reconcile.simulator.apiserver.field_set import FieldSet
+from reconcile.simulator.apiserver.kinds import STATUS, counted, replaced
+from reconcile.simulator.apiserver.metadata_rules import invalid_metadata
+from reconcile.simulator.apiserver.shape import OBJECT_META, PRESERVE, Schema
+from reconcile.simulator.apiserver.structural import defaulted, denulled, invalid, pruned, unknown_fields
+from reconcile.simulator.apiserver.walk import ABSENT, same
+from renderer.model.ref import Body, Kind
+
+OPEN: Schema = {"type": "object", PRESERVE: True}
+"""The schema of a kind that nobody described."""
+
+_STATUS_WRITES_NOT: FieldSet = frozenset([("f:spec",)])  # metadata is not in it, though it is not written either
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Rule:
+    path: tuple[str, ...]
+    rule: cel.Rule
+    message: str
+    transition: bool
+
+
+class CustomStrategy:
+    """A custom kind. Rules that our part of CEL does not know are listed in `unchecked`, never passed silently."""
+
+    def __init__(self, kind: Kind, schema: Schema, decoders: Decoders, *, status: bool, relaxed: bool = False) -> None:
+        """`relaxed`: the schema is known to lack fields that the cluster has, so undeclared ones are taken and kept."""
+        self._kind = kind
+        self._types = decoders.types
+        self._strict = decoders.strict
+        self._schema = schema
+        self._status = status
+        self._relaxed = relaxed
+        self.unchecked: list[str] = []
+        self._rules = tuple(self._parsed(schema, ()))
+
+    def blank(self) -> Body:
+        return {"apiVersion": self._kind.api_version, "kind": self._kind.kind}
+
+    def refused(self, body: Body) -> tuple[StatusCause, ...]:
+        undeclared = () if self._relaxed else unknown_fields(self._schema, body)
+        causes = (StatusCause(field=path, message="unknown field") for path in undeclared)
+        return (*causes, *self._strict.refused(OBJECT_META, body.get("metadata") or {}, ("metadata",)))
+
+    def read(self, body: Body) -> dict[str, Any]:
+        """Metadata is read as every object's is; the rest is pruned and defaulted by the schema."""
+        return self.merged(denulled(self._schema, body if self._relaxed else pruned(self._schema, body)))
+
+    def merged(self, body: Body) -> dict[str, Any]:
+        made: dict[str, Any] = defaulted(self._schema, body)
+        return {**made, "metadata": self._types.read(OBJECT_META, body.get("metadata") or {})}
+
+    def stored(self, body: Body) -> dict[str, Any]:
+        return dict(body)
+
+    def prepared(self, new: dict[str, Any], old: Body | None, subresource: str) -> dict[str, Any]:
+        if old is None:
+            return counted(replaced(new, {}, (STATUS,)) if self._status else new, 1)
+        if subresource == STATUS:
+            return self._with_status_of(new, old)
+        kept = replaced(new, old, (STATUS,)) if self._status else new
+        if same(self._counted_part(kept), self._counted_part(old)):
+            return kept
+        return counted(kept, int(old["metadata"].get("generation", 0)) + 1)
+
+    def invalid(self, new: Body, old: Body | None, subresource: str) -> tuple[StatusCause, ...]:
+        metadata = () if subresource == STATUS else invalid_metadata(self._kind, new)
+        causes = (*metadata, *invalid(self._schema, new, old if old is not None else ABSENT))
+        return causes or tuple(self._broken(new, old))
+
+    def ignored(self, subresource: str) -> FieldSet:
+        if subresource == STATUS:
+            return _STATUS_WRITES_NOT
+        return frozenset([("f:status",)]) if self._status else frozenset()
+
+    def _with_status_of(self, new: Body, old: Body) -> dict[str, Any]:
+        """Through the status door, all but the status and the claims on it is what it was."""
+        entries = (new.get("metadata") or {}).get("managedFields")
+        metadata = {**old["metadata"], "managedFields": entries} if entries else old["metadata"]
+        return replaced({**old, "metadata": metadata}, new, (STATUS,))
+
+    def _counted_part(self, body: Body) -> dict[str, Any]:
+        left = ("metadata", STATUS) if self._status else ("metadata",)
+        return {name: value for name, value in body.items() if name not in left}
+
+    def _parsed(self, schema: Schema, path: tuple[str, ...]) -> Iterator[_Rule]:
+        """The rules that stand at named fields. Those inside of lists and maps are not run."""
+        for item in schema.get("x-kubernetes-validations") or ():
+            text = str(item["rule"])
+            try:
+                rule = cel.parse(text)
+            except cel.Unsupported as error:
+                self.unchecked.append(str(error))
+                continue
+            message = str(item.get("message") or f"failed rule: {text}")
+            yield _Rule(path=path, rule=rule, message=message, transition="oldSelf" in text)
+        for name, member in (schema.get("properties") or {}).items():
+            yield from self._parsed(member, (*path, name))
+        for word in ("items", "additionalProperties"):
+            if isinstance(schema.get(word), Mapping):
+                self.unchecked += [rule.message for rule in self._parsed(schema[word], path)]
+
+    def _broken(self, new: Body, old: Body | None) -> Iterator[StatusCause]:
+        for rule in self._rules:
+            value, before = _at(new, rule.path), _at(old or {}, rule.path)
+            if value is None or (rule.transition and before is None):
+                continue
+            if not cel.holds(rule.rule, {"self": value, "oldSelf": before}):
+                message = f'Invalid value: "object": {rule.message}'
+                yield StatusCause(field=".".join(rule.path), message=message, reason="FieldValueInvalid")
+
+
+def _at(body: Body, path: tuple[str, ...]) -> Any:
+    value: Any = body
+    for part in path:
+        value = value.get(part) if isinstance(value, Mapping) else None
+    return value

@@ -1,0 +1,107 @@
+"""Deleting one object: preconditions, finalizers, grace, and what is to happen to its dependants.
+
+Source: k8s.io/apiserver, package registry/generic/registry, and the pod strategy for grace.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from reconcile.cluster.errors import Conflict, NotFound
+from reconcile.cluster.protocol import Propagation
+from reconcile.simulator.apiserver.clock import Clock, rfc3339
+from reconcile.simulator.apiserver.store import Store
+from reconcile.simulator.apiserver.writes import Writes
+from renderer.model.ref import Body, Ref
+
+ORPHAN = "orphan"
+FOREGROUND = "foregroundDeletion"
+_FINALIZER = {Propagation.ORPHAN: ORPHAN, Propagation.FOREGROUND: FOREGROUND}
+_ENDED = ("Succeeded", "Failed")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deletion:
+    """How a deletion is asked for; empty preconditions always hold."""
+
+    uid: str = ""
+    resource_version: str = ""
+    propagation: Propagation = Propagation.BACKGROUND
+    dry_run: bool = False
+
+
+class Deletions:
+    """The deleting half of the server."""
+
+    def __init__(self, store: Store, writes: Writes, clock: Clock) -> None:
+        self._store = store
+        self._writes = writes
+        self._clock = clock
+
+    def delete(self, ref: Ref, deletion: Deletion) -> Body:
+        """The object with its deletionTimestamp if it stays for now, empty if it is gone."""
+        with self._store.lock:
+            live = self._store.find(ref)
+            if live is None:
+                raise NotFound(ref)
+            _require(ref, live, deletion)
+            return self._delete(live, deletion)
+
+    def _delete(self, live: Body, deletion: Deletion) -> Body:
+        marked = self._marked(live, deletion.propagation)
+        if marked is None:
+            if not deletion.dry_run:
+                self._store.remove(live)
+            return {}
+        if marked == live or deletion.dry_run:
+            return marked
+        return self._writes.put_changed(live, marked)
+
+    def _marked(self, live: Body, propagation: Propagation) -> Body | None:
+        """The object as it stays while somebody holds it; None if nobody does."""
+        finalizers = _finalizers(live, propagation)
+        grace = _grace(live)
+        held_by_kind = live["kind"] == "Namespace" and (live.get("spec") or {}).get("finalizers")
+        if not (finalizers or grace or held_by_kind):
+            return None
+        metadata = {**live["metadata"], "finalizers": finalizers}
+        if not finalizers:
+            del metadata["finalizers"]
+        if not metadata.get("deletionTimestamp"):
+            metadata |= self._marks(live, grace)
+            if held_by_kind:
+                del metadata["deletionGracePeriodSeconds"]
+        marked = {**live, "metadata": metadata}
+        return {**marked, "status": {**(live.get("status") or {}), "phase": "Terminating"}} if held_by_kind else marked
+
+    def _marks(self, live: Body, grace: int) -> dict[str, Any]:
+        """The first mark counts as a change of what is wanted, so generation rises."""
+        generation = live["metadata"].get("generation")
+        marks: dict[str, Any] = {
+            "deletionTimestamp": rfc3339(self._clock.now() + timedelta(seconds=grace)),
+            "deletionGracePeriodSeconds": grace,
+        }
+        return marks | {"generation": generation + 1} if generation else marks
+
+
+def _require(ref: Ref, live: Body, deletion: Deletion) -> None:
+    for what, wanted in (("uid", deletion.uid), ("resourceVersion", deletion.resource_version)):
+        found = live["metadata"].get(what)
+        if wanted and wanted != found:
+            raise Conflict(ref, f"the {what} in the precondition ({wanted}) does not match the one in record ({found})")
+
+
+def _finalizers(live: Body, propagation: Propagation) -> list[str]:
+    kept = [name for name in live["metadata"].get("finalizers") or () if name not in (ORPHAN, FOREGROUND)]
+    own = _FINALIZER.get(propagation)
+    return [*kept, own] if own else kept
+
+
+def _grace(live: Body) -> int:
+    """Only a pod that runs on a node is given time; the kubelet says when it has ended."""
+    if live["kind"] != "Pod" or live["apiVersion"] != "v1":
+        return 0
+    placed = (live.get("spec") or {}).get("nodeName") and (live.get("status") or {}).get("phase") not in _ENDED
+    return int(live["spec"].get("terminationGracePeriodSeconds", 30)) if placed else 0

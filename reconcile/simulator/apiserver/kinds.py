@@ -1,0 +1,96 @@
+"""The kinds that the embedded cluster serves, and how it reads, checks and prepares objects of each.
+
+A kind is built in (`schemas/kubernetes`), defined by a CustomResourceDefinition, or open: served without a schema, for
+objects of a user's cluster whose definition nobody gave us. This room has no objects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Protocol
+
+from reconcile.cluster.errors import StatusCause
+from reconcile.simulator.apiserver.field_set import FieldSet
+from reconcile.simulator.apiserver.shape import Shape
+from renderer.model.ref import Body, Kind
+
+STATUS = "status"
+
+
+class Strategy(Protocol):
+    """What a kind does to its objects. `subresource` is empty or `status`."""
+
+    def blank(self) -> Body:
+        """An object of the kind that says nothing."""
+        ...
+
+    def refused(self, body: Body) -> tuple[StatusCause, ...]:
+        """What strict decoding refuses: undeclared fields, and for built-in kinds wrong types."""
+        ...
+
+    def read(self, body: Body) -> dict[str, Any]:
+        """The object as the server understands it, defaults included."""
+        ...
+
+    def merged(self, body: Body) -> dict[str, Any]:
+        """What an apply has merged, with its defaults: of a custom resource nothing is dropped any more."""
+        ...
+
+    def stored(self, body: Body) -> dict[str, Any]:
+        """The object as it comes back from the store: read once more, and what the store does not keep apart is one."""
+        ...
+
+    def prepared(self, new: dict[str, Any], old: Body | None, subresource: str) -> dict[str, Any]:
+        """The object with what this door may not write put back, and its generation counted."""
+        ...
+
+    def invalid(self, new: Body, old: Body | None, subresource: str) -> tuple[StatusCause, ...]:
+        """What validation refuses, all of it."""
+        ...
+
+    def ignored(self, subresource: str) -> FieldSet:
+        """The fields that this door does not write, so nobody owns them by it."""
+        ...
+
+
+class Origin(Enum):
+    """Where a kind is known from. Of a guessed one nobody has described, the plural is unsure."""
+
+    BUILTIN = "builtin"
+    DEFINED = "defined"
+    GUESSED = "guessed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServedKind:
+    """A kind as it is served. `status`: it has that subresource. `counts`: it counts generations.
+
+    `selectable` are a CRD's own fields for selectors.
+    """
+
+    kind: Kind
+    shape: Shape
+    nature: Strategy
+    status: bool
+    counts: bool = True
+    selectable: tuple[str, ...] = ()
+    origin: Origin = Origin.DEFINED
+
+
+def counted(new: dict[str, Any], generation: int) -> dict[str, Any]:
+    return {**new, "metadata": {**new["metadata"], "generation": generation}}
+
+
+def replaced(new: Mapping[str, Any], old: Mapping[str, Any], path: tuple[str, ...]) -> dict[str, Any]:
+    """`new` with what stands at the path in `old`, or nothing if nothing stands there."""
+    head, *rest = path
+    out = dict(new)
+    if rest:
+        out[head] = replaced(new.get(head) or {}, old.get(head) or {}, tuple(rest))
+    elif head in old:
+        out[head] = old[head]
+    else:
+        out.pop(head, None)
+    return out

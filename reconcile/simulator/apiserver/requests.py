@@ -1,0 +1,72 @@
+"""The requests that were made of the embedded cluster, in order, for tests and reports that count them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from datetime import datetime
+from threading import Lock
+
+WRITES = frozenset(("apply", "patch", "create", "delete", "put"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoggedRequest:
+    """One request. `verb` is the Protocol's method; a JSON patch is a `patch`. `name` is empty for a collection."""
+
+    number: int
+    verb: str
+    kind: str
+    namespace: str = ""
+    name: str = ""
+    subresource: str = ""
+    field_manager: str = ""
+    dry_run: bool = False
+    time: datetime
+
+    @property
+    def writes(self) -> bool:
+        return self.verb in WRITES and not self.dry_run
+
+    def __str__(self) -> str:
+        place = "/".join(filter(None, (self.namespace, self.name)))
+        what = " ".join(filter(None, (self.verb, self.kind, place, self.subresource)))
+        return f"{what} (dry run)" if self.dry_run else what
+
+
+class RequestLog:
+    """All requests of one client. A list counts once for each page of 500, as a real one is asked for."""
+
+    def __init__(self) -> None:
+        self._requests: list[LoggedRequest] = []
+        self._numbers = 0
+        self._lock = Lock()
+
+    def number(self) -> int:
+        """The number of the next request, from 1."""
+        with self._lock:
+            self._numbers += 1
+            return self._numbers
+
+    def add(self, request: LoggedRequest) -> LoggedRequest:
+        with self._lock:
+            self._requests.append(request)
+        return request
+
+    @property
+    def requests(self) -> tuple[LoggedRequest, ...]:
+        with self._lock:
+            return tuple(self._requests)
+
+    @property
+    def writes(self) -> tuple[LoggedRequest, ...]:
+        """What was to change something, in order; whether it did or was refused."""
+        return tuple(request for request in self.requests if request.writes)
+
+    def counts(self) -> Counter[tuple[str, str]]:
+        """How many, by verb and kind."""
+        return Counter((request.verb, request.kind) for request in self.requests)
+
+    def clear(self) -> None:
+        with self._lock:
+            self._requests.clear()

@@ -1,0 +1,136 @@
+"""The objects of the embedded cluster, the history of their changes, and the lock over both.
+
+One counter gives every change its resourceVersion, as etcd's revision does. Nothing is checked here, and a body is
+never changed in place: a change puts another body in its place. Every method wants the lock to be held.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from threading import Condition, RLock
+from typing import Any
+
+from renderer.model.ref import Body, Kind, Ref
+
+KindKey = tuple[str, str]
+Key = tuple[str, str]
+
+_HISTORY = 100_000
+_FIRST_VERSION = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreChange:
+    """One write. `before` is None for a new object, `after` None for one that is gone."""
+
+    version: int
+    kind: KindKey
+    before: Body | None
+    after: Body | None
+
+
+def key_of(kind: Kind) -> KindKey:
+    return kind.api_version, kind.kind
+
+
+class Store:
+    """Objects by kind, namespace and name, and by uid."""
+
+    def __init__(self, observe: Callable[[StoreChange], None]) -> None:
+        """`observe` is told of every change, with the lock held."""
+        self._observe = observe
+        self.lock = RLock()
+        self.changed = Condition(self.lock)
+        self.version = _FIRST_VERSION
+        self.compacted = 0
+        self._objects: dict[KindKey, dict[Key, Body]] = {}
+        self._by_uid: dict[str, tuple[KindKey, Key]] = {}
+        self._presumed: frozenset[str] = frozenset()
+        self._history: dict[KindKey, deque[StoreChange]] = {}
+
+    def get(self, kind: Kind, namespace: str, name: str) -> Body | None:
+        return self._objects.get(key_of(kind), {}).get((namespace, name))
+
+    def find(self, ref: Ref) -> Body | None:
+        return self._objects.get((ref.api_version, ref.kind), {}).get((ref.namespace, ref.name))
+
+    def knows(self, uid: str) -> bool:
+        """Whether an object with this uid is there, or is presumed to be outside of what was seeded."""
+        return uid in self._by_uid or uid in self._presumed
+
+    def all_of(self, kind: Kind, namespace: str = "") -> Iterator[Body]:
+        """Ordered by namespace and name."""
+        objects = self._objects.get(key_of(kind), {})
+        for key in sorted(objects):
+            if not namespace or key[0] == namespace:
+                yield objects[key]
+
+    def everything(self) -> tuple[Body, ...]:
+        return tuple(body for objects in self._objects.values() for body in objects.values())
+
+    def put(self, body: Body) -> Body:
+        """Stores the object under the next resourceVersion and tells the watches."""
+        self.version += 1
+        stored = {**body, "metadata": {**body["metadata"], "resourceVersion": str(self.version)}}
+        kind, key = self._place(stored)
+        before = self._objects.setdefault(kind, {}).get(key)
+        self._objects[kind][key] = stored
+        self._by_uid[stored["metadata"]["uid"]] = kind, key
+        self._record(StoreChange(version=self.version, kind=kind, before=before, after=stored))
+        return stored
+
+    def remove(self, body: Body) -> Body:
+        """Removes the object; its last state, with the resourceVersion of the removal, is what watches see."""
+        kind, key = self._place(body)
+        before = self._objects[kind].pop(key)
+        self._by_uid.pop(before["metadata"]["uid"], None)
+        self.version += 1
+        self._record(StoreChange(version=self.version, kind=kind, before=before, after=None))
+        return before
+
+    def put_as_is(self, bodies: Iterable[Body]) -> None:
+        """Stores objects that bring their own resourceVersions, without history: what was before anybody watched.
+
+        Owners that they name and that are not there are presumed to live outside: nothing is collected for them.
+        """
+        owners: set[str] = set()
+        for body in bodies:
+            kind, key = self._place(body)
+            self._objects.setdefault(kind, {})[key] = body
+            self._by_uid[body["metadata"]["uid"]] = kind, key
+            owners.update(owner["uid"] for owner in body["metadata"].get("ownerReferences") or ())
+        self._presumed |= owners - set(self._by_uid)
+
+    def raise_version(self, version: int) -> None:
+        """Nothing before the version can be watched any more."""
+        self.version = max(self.version, version)
+        self.compact()
+
+    def compact(self) -> None:
+        """Forgets all history: a watch from before now is told that it is gone."""
+        self.compacted = self.version
+        self._history.clear()
+        self.changed.notify_all()
+
+    def since(self, kind: Kind, version: int) -> tuple[StoreChange, ...]:
+        """The changes of a kind after a version that is not compacted."""
+        found: list[StoreChange] = []
+        for change in reversed(self._history.get(key_of(kind), ())):
+            if change.version <= version:
+                break
+            found.append(change)
+        return tuple(reversed(found))
+
+    def _place(self, body: Body) -> tuple[KindKey, Key]:
+        metadata: dict[str, Any] = body["metadata"]
+        return (body["apiVersion"], body["kind"]), (metadata.get("namespace") or "", metadata["name"])
+
+    def _record(self, change: StoreChange) -> None:
+        history = self._history.setdefault(change.kind, deque())
+        history.append(change)
+        if len(history) > _HISTORY:
+            self.compacted = max(self.compacted, history.popleft().version)
+        self.changed.notify_all()
+        self._observe(change)

@@ -1,0 +1,212 @@
+"""Sets a rehearsal up and runs it to its end. Pure but for the clock that it is given: nothing is waited for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from reconcile.act.schemas import packaged_schemas
+from reconcile.loop.deps import ReconcilerDeps
+from reconcile.loop.journal import JournalEntry, keep_nothing
+from reconcile.loop.outage_clock import OutageClock
+from reconcile.loop.preconditions import check_preconditions, oldest_of
+from reconcile.loop.reconciler import API_VERSION, Reconciler, Round
+from reconcile.loop.rendering import Rendering
+from reconcile.observe.fetching import through_the_proxy
+from reconcile.observe.readings import Readings
+from reconcile.observe.source import DirectSource
+from reconcile.simulator.actors.fault_plan import FaultPlan
+from reconcile.simulator.actors.seeding import NAMESPACES
+from reconcile.simulator.actors.settings import Settings
+from reconcile.simulator.actors.simulation import Simulation
+from reconcile.simulator.actors.simulation_log import SimulationLog
+from reconcile.simulator.apiserver.client import EmbeddedClient, Hook, no_hook
+from reconcile.simulator.apiserver.clock import SimulatedClock
+from reconcile.simulator.apiserver.cluster import EmbeddedCluster
+from reconcile.simulator.apiserver.seeding import namespace
+from reconcile.simulator.rehearsal.driver import Ending, SimulationDriver
+from reconcile.simulator.rehearsal.driver import Simulation as PlayedWorld
+from reconcile.simulator.rehearsal.operator import Operator
+from reconcile.status.plan import SUCCEEDED
+from renderer.assemble import TemplateSet
+from renderer.documents import Inputs, plan_of
+from renderer.errors import Problems, problem
+from renderer.model.ref import Body, Ref
+
+LIMIT = timedelta(days=7)
+"""Simulated time after which an upgrade that has not ended counts as one that never will."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RehearsalResult:
+    """How it went: `plan` as it is at the end (None if it is gone), what was seen on the way, and what others did.
+    `refused` says why the loop would not begin on such a cluster at all; the rehearsal shows then what it kept from."""
+
+    ending: Ending
+    started: datetime
+    ended: datetime
+    plan: Body | None
+    last: Round | None
+    log: SimulationLog
+    events: tuple[Body, ...] = ()
+    refused: str = ""
+
+    @property
+    def succeeded(self) -> bool:
+        return (
+            not self.refused
+            and self.plan is not None
+            and (self.plan.get("status") or {}).get("currentPhase") == SUCCEEDED
+        )
+
+
+@dataclass
+class Rehearsal:
+    """One rehearsal's cluster and everybody who acts on it. Tests take it apart; `play` runs it to its end."""
+
+    cluster: EmbeddedCluster
+    client: EmbeddedClient
+    clock: SimulatedClock
+    simulation: PlayedWorld
+    log: SimulationLog
+    reconciler: Reconciler
+    outage_clock: OutageClock
+    name: str
+    parts: ReconcilerDeps
+    rounds: list[Round] = field(default_factory=list)
+
+    def play(self, on_round: Callable[[Round], None], limit: timedelta = LIMIT) -> RehearsalResult:
+        started = self.clock.now()
+        refused = self._refused()
+
+        def keep(done: Round) -> None:
+            self.rounds.append(done)
+            on_round(done)
+
+        drive = SimulationDriver(
+            self.reconciler,
+            self.simulation,
+            self.clock,
+            self.outage_clock,
+            settle=self.cluster.collect,
+            on_round=keep,
+        )
+        ending = drive.run(self.name, limit)
+        plan = self.parts.source.get(Ref(api_version=API_VERSION, kind="UpgradePlan", name=self.name))
+        return RehearsalResult(
+            ending=ending,
+            started=started,
+            ended=self.clock.now(),
+            plan=plan if isinstance(plan, dict) else None,
+            last=self.rounds[-1] if self.rounds else None,
+            log=self.log,
+            refused=refused,
+        )
+
+    def _refused(self) -> str:
+        try:
+            check_preconditions(self.parts.source, oldest_of(self.parts.rendering.catalog.values))
+        except Problems as error:
+            return error.problems[0].message
+        return ""
+
+
+def prepare(
+    inputs: Inputs,
+    template_set: TemplateSet,
+    *,
+    start: datetime,
+    faults: FaultPlan | None = None,
+    resume_after: timedelta = timedelta(minutes=10),
+    on_write: Hook = no_hook,
+    journal: Callable[[JournalEntry], None] = keep_nothing,
+) -> Rehearsal:
+    """A theatre with the user's cluster, and the plan created in it as `kubectl create` would. A node that is held is
+    let go on `resume_after` it was first held. `journal` takes every round that decides something.
+
+    Raises `Problems`: no plan, or no release, without which nobody knows what the nodes become.
+    """
+    plan = plan_of(inputs).body
+    clock = SimulatedClock(start)
+    cluster = EmbeddedCluster(clock)
+    cluster.seed(namespace(name) for name in NAMESPACES)
+    cluster.seed(source.body for source in inputs.objects)
+    kinds = template_set.catalog.kinds
+    client = cluster.client(on_write=on_write)
+    outage_clock = OutageClock(clock.now)
+    parts = ReconcilerDeps(
+        cluster=client,
+        source=DirectSource(client, kinds),
+        rendering=Rendering(template_set.catalog, template_set.templates, template_set.spec_fields),
+        schemas=packaged_schemas(),
+        readings=Readings(client, kinds, clock.now, _nobody_answers, _facts(inputs)),
+        read=through_the_proxy(client, kinds),
+        now=clock.now,
+        attended=outage_clock.attended,
+    )
+    simulation = Simulation.of(
+        cluster.client(),
+        kinds,
+        settings_of(inputs),
+        faults=faults,
+        away=client.faults.away,
+        version=lambda: cluster.store.version,
+    )
+    for (kind, subresource), reader in simulation.readers.items():
+        cluster.backends.serve_read(kind, subresource, reader)
+    ref = Ref(api_version=API_VERSION, kind="UpgradePlan", name=str(plan["metadata"]["name"]))
+    new = {key: value for key, value in plan.items() if key != "status"}
+    cluster.client().create(kinds.row(API_VERSION, "UpgradePlan").kind, new, field_manager="kubectl-create")
+    return Rehearsal(
+        cluster=cluster,
+        client=client,
+        clock=clock,
+        simulation=_Ensemble(simulation, Operator(cluster.client(), kinds, ref, resume_after)),
+        log=simulation.log,
+        reconciler=Reconciler(parts, journal),
+        outage_clock=outage_clock,
+        name=ref.name,
+        parts=parts,
+    )
+
+
+class _Ensemble:
+    """Harvester's world and the operator, as one."""
+
+    def __init__(self, *players: PlayedWorld) -> None:
+        self._players = players
+
+    def step(self, now: datetime) -> bool:
+        acted = [player.step(now) for player in self._players]
+        return any(acted)
+
+    def next_due(self) -> datetime | None:
+        return min((due for player in self._players if (due := player.next_due()) is not None), default=None)
+
+
+def settings_of(inputs: Inputs) -> Settings:
+    """What the played world has to know of the inputs. Raises `Problems` where there is no release."""
+    if inputs.release is None:
+        raise problem(
+            "MissingInput",
+            "the release is not known, so nobody can play what it brings",
+            remedy="give the release's harvester-release.yaml with --release",
+        )
+    lists: dict[str, Sequence[str]] = inputs.facts.get("imageLists") or {}
+    return Settings(
+        release=inputs.release.body,
+        previous_images=lists.get("previous"),
+        current_images=lists.get("current"),
+        kubelets=inputs.facts.get("kubelet") or {},
+    )
+
+
+def _facts(inputs: Inputs) -> dict[str, Any]:
+    """What was given as facts, and for the rest a cluster whose certificates are fresh."""
+    return {"certificates": inputs.facts.get("certificates") or {}}
+
+
+def _nobody_answers(address: str, port: int) -> datetime | None:
+    raise OSError("nobody answers in a rehearsal: give its end date in a facts document")

@@ -1,0 +1,222 @@
+"""The arguments that name inputs, the same for all commands, and what is made of them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, MutableMapping
+from functools import partial, wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from renderer.errors import ExitCode, Problem, Problems
+from renderer.frozen import frozen
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+    from renderer.assemble import Assembly
+    from renderer.catalog.load import Catalog
+    from renderer.catalog.tree import Tree
+    from renderer.documents import Inputs
+    from renderer.model.rendered import RenderedPlan
+
+
+@frozen
+class InputOptions:
+    """What the command line says about inputs, unread."""
+
+    files: tuple[str, ...] = ()
+    plan: str | None = None
+    release: str | None = None
+    cluster: tuple[str, ...] = ()
+    templates: tuple[str, ...] = ()
+    retry: int = 0
+
+    @property
+    def names_inputs(self) -> bool:
+        return bool(self.files or self.plan or self.release or self.cluster)
+
+
+@frozen
+class Rendering:
+    """A rendered plan, with what it was made from."""
+
+    inputs: Inputs
+    assembly: Assembly
+    plan: RenderedPlan
+
+
+class Place(click.ParamType[str]):
+    """A file, folder or address. Whether it is there, the room that opens it says; here it only completes words."""
+
+    def __init__(self, completes: str) -> None:
+        self.name = completes
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """An empty one comes of a shell's variable that is not set, and would count as left out."""
+        if not value:
+            self.fail("an empty name is given", param, ctx)
+        return str(value)
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
+        from click.shell_completion import CompletionItem
+
+        return [CompletionItem(incomplete, type=self.name)]
+
+
+FILE = Place("file")
+FOLDER = Place("dir")
+_OPTIONS = (
+    click.argument("files", nargs=-1, type=FILE, metavar="[FILE|FOLDER]..."),
+    click.option("--plan", type=FILE, metavar="FILE", help="The UpgradePlan; wins over one among FILES."),
+    click.option(
+        "--release",
+        type=FILE,
+        metavar="FILE|URL|ISO",
+        help="The release's harvester-release.yaml, its address, or the ISO image that holds it.",
+    ),
+    click.option(
+        "--cluster",
+        type=FILE,
+        metavar="FILE|FOLDER",
+        multiple=True,
+        help="The cluster's objects, as `kubectl get -o yaml` prints them, or a support bundle; they win over FILES.",
+    ),
+    click.option(
+        "--templates",
+        type=FOLDER,
+        metavar="FOLDER",
+        multiple=True,
+        help="Laid over the packaged templates, file by file; a new folder is a new phase.",
+    ),
+    click.option(
+        "--retry",
+        type=click.IntRange(min=0),
+        metavar="N",
+        default=0,
+        help="The Nth repetition of a failed upgrade: one-shot objects get new names.",
+    ),
+)
+
+T = TypeVar("T")
+Command = Callable[..., ExitCode]
+
+
+def input_options(command: Command) -> Command:
+    """Adds the arguments that name inputs; the command gets them as one, `given`."""
+
+    @wraps(command)
+    def with_given(
+        files: tuple[str, ...],
+        plan: str | None,
+        release: str | None,
+        cluster: tuple[str, ...],
+        templates: tuple[str, ...],
+        retry: int,
+        **others: Any,
+    ) -> ExitCode:
+        given = InputOptions(files=files, plan=plan, release=release, cluster=cluster, templates=templates, retry=retry)
+        return command(given=given, **others)
+
+    for option in reversed(_OPTIONS):
+        with_given = option(with_given)
+    return with_given
+
+
+def rendering_of(given: InputOptions) -> Rendering:
+    """Reads and renders everything. Raises `Problems` with all that is wrong."""
+    inputs, tree = read(given)
+    return rendering_from(inputs, tree, retry=given.retry)
+
+
+def rendering_from(inputs: Inputs, tree: Tree, *, retry: int) -> Rendering:
+    """The same for what has been read."""
+    from renderer.assemble import assemble
+    from renderer.files.code import CodeCache
+
+    code = CodeCache()
+    problems = _syntax_problems(tree, code)
+    assembly = _attempt(lambda: assemble(inputs, tree, retry=retry, code=code), problems)
+    plan = _attempt(assembly.render, problems) if assembly else None
+    problems += _form_problems(plan, tree) if plan else ()
+    if assembly is None or plan is None or problems:
+        raise Problems(problems)
+    code.save()
+    return Rendering(inputs=inputs, assembly=assembly, plan=plan)
+
+
+def read(given: InputOptions) -> tuple[Inputs, Tree]:
+    """Inputs and templates. Raises `Problems` with all that is wrong with either of them."""
+    problems: list[Problem] = []
+    inputs = _attempt(lambda: _inputs_of(given), problems)
+    tree = _attempt(lambda: tree_of(given), problems)
+    if inputs is None and tree is not None:
+        problems += [*_declaration_problems(tree), *_syntax_problems(tree, {})]
+    if inputs is None or tree is None:
+        raise Problems(problems)
+    return inputs, tree
+
+
+def catalog_of(given: InputOptions) -> Catalog:
+    """What the templates declare; no input is needed. Raises `Problems`."""
+    from renderer.catalog.load import load_catalog
+    from renderer.validation import document_problems
+
+    return load_catalog(tree_of(given), document_problems)
+
+
+def tree_of(given: InputOptions) -> Tree:
+    """The templates, overlays laid over them. Raises `Problems`."""
+    from renderer.files.templates import read_templates
+
+    return read_templates([Path(folder) for folder in given.templates])
+
+
+def _inputs_of(given: InputOptions) -> Inputs:
+    from renderer.files.inputs import read_inputs
+
+    return read_inputs(
+        given.files,
+        plan=given.plan,
+        release=given.release,
+        cluster=given.cluster,
+        stdin=getattr(sys.stdin, "buffer", None),
+    )
+
+
+def _declaration_problems(tree: Tree) -> list[Problem]:
+    from renderer.catalog.load import load_catalog
+    from renderer.validation import document_problems
+
+    problems: list[Problem] = []
+    _attempt(lambda: load_catalog(tree, document_problems), problems)
+    return problems
+
+
+def _syntax_problems(tree: Tree, code: MutableMapping[str, bytes]) -> list[Problem]:
+    """Of templates that are not packaged, those that this plan does not reach included."""
+    from renderer.templating import Templates
+
+    problems: list[Problem] = []
+    templates = Templates(tree, code)
+    for path in (path for path, file in tree.items() if path.endswith(".j2") and not file.packaged):
+        _attempt(partial(templates.check_syntax, path), problems)
+    return problems
+
+
+def _form_problems(plan: RenderedPlan, tree: Tree) -> list[Problem]:
+    """Of the manifests that overlays render."""
+    from renderer.built_in import form_problems
+
+    own = {file.shown for file in tree.values() if not file.packaged}
+    return list(form_problems(plan.manifests(), own)) if own else []
+
+
+def _attempt(read: Callable[[], T], problems: list[Problem]) -> T | None:
+    try:
+        return read()
+    except Problems as error:
+        problems += error.problems
+        return None

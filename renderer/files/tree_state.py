@@ -1,0 +1,237 @@
+"""What stands in a plan's output folder: which files are ours, which are not, and what differs from a rendering.
+
+A file is ours if the folder's `index.yaml` lists it, or the journal of a write that was cut off. Only reads.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from renderer.documents import INDEX_KIND
+from renderer.errors import Problem, Problems
+from renderer.files.look import unreadable
+from renderer.files.text import text_of
+from renderer.frozen import frozen
+from renderer.yaml_io import Document, parse
+
+INDEX = "index.yaml"
+STAGING = ".upgradeplan-staging"
+JOURNAL = "journal.json"
+
+Files = Mapping[str, str | bytes]
+"""Path below the plan's folder, with `/`, to content."""
+
+_MOVE = "move it away, or choose another --output-dir"
+_LINK = "is a symbolic link, and nothing is written through one"
+_RESTORE = "restore the file from version control, or remove the folder"
+
+
+@frozen
+class TreeChanges:
+    """How a folder differs from a rendering; paths below it, sorted. Foreign files are no difference."""
+
+    missing: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    stale: tuple[str, ...] = ()
+    foreign: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.missing or self.changed or self.stale)
+
+
+@dataclass(slots=True)
+class TreeState:
+    """A folder as it is. `old` has the bytes of each file that is wanted or ours; `open` the folders looked at."""
+
+    folder: Path
+    owned: set[str] = field(default_factory=set)
+    journal: set[str] = field(default_factory=set)
+    old: dict[str, bytes] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+    open: dict[str, bool] = field(default_factory=dict)
+
+    @property
+    def was_cut_off(self) -> bool:
+        return (self.folder / STAGING).exists()
+
+
+def as_bytes(files: Files) -> dict[str, bytes]:
+    """Content as it is written. Raises `ValueError` for a path that leads out of the folder."""
+    for path in files:
+        if not is_inside(path) or path.split("/")[0] == STAGING:
+            raise ValueError(f"{path!r} is no path below the plan's folder")
+    return {path: content.encode() if isinstance(content, str) else content for path, content in files.items()}
+
+
+def is_inside(path: object) -> bool:
+    """Whether this is a plain relative path that goes down only."""
+    if not isinstance(path, str) or not path or "\\" in path or "\0" in path:
+        return False
+    pure = PurePosixPath(path)
+    return bool(pure.parts) and not pure.is_absolute() and ".." not in pure.parts and str(pure) == path
+
+
+def look(folder: Path, wanted: Mapping[str, bytes]) -> TreeState:
+    """The folder as it is."""
+    state = TreeState(folder=folder)
+    try:
+        if obstacle := no_folder(folder):
+            state.problems.append(obstacle)
+            return state
+        state.journal = _journal(folder)
+        state.owned = state.journal | _indexed(state, wanted)
+        for path in sorted({*wanted, *state.owned}):
+            _look_at(state, path)
+    except OSError as error:
+        state.problems.append(unreadable(str(error.filename or folder), error))
+    return state
+
+
+def changes(state: TreeState, wanted: Mapping[str, bytes]) -> TreeChanges:
+    """What a write would do, and which files are none of ours."""
+    old = state.old
+    return TreeChanges(
+        missing=tuple(sorted(path for path in wanted if path not in old)),
+        changed=tuple(sorted(path for path in wanted if path in old and old[path] != wanted[path])),
+        stale=tuple(sorted(path for path in state.owned if path in old and path not in wanted)),
+        foreign=tuple(sorted(path for path in _all(state.folder) if path not in wanted and path not in state.owned)),
+    )
+
+
+def obstacles(state: TreeState, wanted: Mapping[str, bytes]) -> Iterator[Problem]:
+    """Why the folder cannot be read, or may not be written to: what is not ours stands in the way."""
+    yield from state.problems
+    if state.problems:
+        return
+    if not state.owned and INDEX not in state.old and (others := sorted(_entries(state.folder))):
+        message = f"holds {others[0]} but no {INDEX} of an earlier render"
+        yield Problem(reason="ForeignFolder", message=message, file=str(state.folder), remedy=_MOVE)
+        return
+    for path, content in state.old.items():
+        if path in wanted and path not in state.owned and path != INDEX and content != wanted[path]:
+            yield _in_the_way(state.folder / path, "would be overwritten, and is not from an earlier render")
+
+
+def _in_the_way(path: Path, message: str) -> Problem:
+    return Problem(reason="ForeignFile", message=message, file=str(path), remedy=_MOVE)
+
+
+def no_folder(folder: Path) -> Problem | None:
+    """Why this cannot be a folder that is written to."""
+    if folder.is_symlink():
+        return _in_the_way(folder, "is a symbolic link; a folder is wanted")
+    if (folder / STAGING).is_symlink():
+        return _in_the_way(folder / STAGING, _LINK)
+    nearest = next((path for path in (folder, *folder.parents) if path.exists()), folder)
+    if nearest.is_dir() or not nearest.exists():
+        return None
+    what = "a file" if nearest.is_file() else "a device, a pipe or a socket"
+    return _in_the_way(nearest, f"is {what}; a folder is wanted")
+
+
+def _journal(folder: Path) -> set[str]:
+    journal = folder / STAGING / JOURNAL
+    if not journal.is_file():
+        return set()
+    try:
+        listed = json.loads(journal.read_bytes())
+    except ValueError:
+        return set()
+    return {path for path in listed if is_inside(path)} if isinstance(listed, list) else set()
+
+
+def _indexed(state: TreeState, wanted: Mapping[str, bytes]) -> set[str]:
+    """The files of the earlier render; none if there was none."""
+    index = state.folder / INDEX
+    if index.is_symlink() or not index.is_file():
+        return set()
+    data = index.read_bytes()
+    if data == wanted.get(INDEX):
+        return set(wanted)
+    try:
+        return {INDEX, *_listed(_read(data, str(index)), str(index))}
+    except Problems as error:
+        state.problems += error.problems
+        return set()
+
+
+def _read(data: bytes, file: str) -> tuple[Document, ...]:
+    """Whatever keeps it from being read: nobody mends a file that a render has written."""
+    try:
+        return parse(text_of(data, file), file)
+    except Problems as error:
+        raise Problems(replace(problem, remedy=_RESTORE) for problem in error.problems) from error
+
+
+def _listed(documents: tuple[Document, ...], file: str) -> list[str]:
+    body: Any = documents[0].value if len(documents) == 1 else None
+    if not isinstance(body, Mapping) or body.get("kind") != INDEX_KIND or not isinstance(body.get("files"), list):
+        raise Problems([_in_the_way(Path(file), f"is no {INDEX_KIND}, so the folder is not from an earlier render")])
+    wrong = [(number, path) for number, path in enumerate(body["files"]) if not is_inside(path)]
+    if wrong:
+        raise Problems(
+            Problem(
+                reason="DamagedIndex",
+                message=f"{path!r} is no path below the folder",
+                file=file,
+                line=documents[0].line_of(("files", number)),
+                field=f"files[{number}]",
+                remedy=_RESTORE,
+            )
+            for number, path in wrong
+        )
+    return list(body["files"])
+
+
+def _look_at(state: TreeState, path: str) -> None:
+    if not _is_open(state, path.rpartition("/")[0]):
+        return
+    target = state.folder / path
+    try:
+        mode = target.lstat().st_mode
+    except FileNotFoundError:
+        return
+    if stat.S_ISLNK(mode):
+        state.problems.append(_in_the_way(target, _LINK))
+    elif stat.S_ISDIR(mode):
+        state.problems.append(_in_the_way(target, "is a folder; a file is wanted"))
+    elif not stat.S_ISREG(mode):  # reading it could wait for ever
+        state.problems.append(_in_the_way(target, "is a device, a pipe or a socket; a file is wanted"))
+    else:
+        state.old[path] = target.read_bytes()
+
+
+def _is_open(state: TreeState, folder: str) -> bool:
+    """Whether files may stand in this folder: it is one, or nothing yet. Asked once for each."""
+    if folder not in state.open:
+        above = folder.rpartition("/")[0]
+        state.open[folder] = not folder or (_is_open(state, above) and _is_folder_or_nothing(state, folder))
+    return state.open[folder]
+
+
+def _is_folder_or_nothing(state: TreeState, folder: str) -> bool:
+    path = state.folder / folder
+    if path.is_symlink() or (path.exists() and not path.is_dir()):
+        message = _LINK if path.is_symlink() else "is a file; a folder is wanted"
+        state.problems.append(_in_the_way(path, message))
+        return False
+    return True
+
+
+def _entries(folder: Path) -> Iterator[str]:
+    if folder.is_dir():
+        yield from (entry.name for entry in folder.iterdir() if entry.name != STAGING)
+
+
+def _all(folder: Path) -> Iterator[str]:
+    for parent, folders, names in os.walk(folder):
+        if STAGING in folders:
+            folders.remove(STAGING)
+        links = (name for name in folders if (Path(parent) / name).is_symlink())
+        yield from ((Path(parent) / name).relative_to(folder).as_posix() for name in (*names, *links))

@@ -1,0 +1,38 @@
+"""Steps kept from one rendering to the next, so that what has the same inputs is not rendered again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from renderer.model.ref import Body
+from renderer.model.rendered import Manifest, RenderedStep
+from renderer.model.sharing import shared
+
+
+class StepCache:
+    """By place; the manifests of one template hold in common what is the same for all nodes."""
+
+    def __init__(self) -> None:
+        self._steps: dict[str, tuple[str, RenderedStep]] = {}
+        self._last: dict[tuple[str, int], Body] = {}
+
+    def find(self, place: str, key: str) -> RenderedStep | None:
+        """The step of that place, if it was made of the inputs that `key` is the digest of."""
+        known, step = self._steps.get(place, ("", None))
+        return step if known == key else None
+
+    def keep(self, place: str, key: str, step: RenderedStep) -> RenderedStep:
+        """Answers the step as it is kept."""
+        kept = self._slim(step)
+        self._steps[place] = (key, kept)
+        return kept
+
+    def _slim(self, step: RenderedStep) -> RenderedStep:
+        manifests = tuple(self._manifest(number, manifest) for number, manifest in enumerate(step.manifests))
+        return replace(step, manifests=manifests, undo=self._slim(step.undo) if step.undo else None)
+
+    def _manifest(self, number: int, manifest: Manifest) -> Manifest:
+        place = (manifest.template, number)
+        body = shared(manifest.body, self._last.get(place))
+        self._last[place] = body
+        return replace(manifest, body=body)

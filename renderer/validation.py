@@ -1,0 +1,126 @@
+"""The one door to jsonschema: what is wrong with a document, by one of the files in `schemas/`.
+
+jsonschema is imported only when a document does not fit, to explain why. What a document means is not known here.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any, Protocol
+
+from renderer.errors import Problem
+from renderer.frozen import frozen
+from renderer.model.path import Path, path_name
+from renderer.resources import packaged
+from renderer.schema_fit import fits, is_known, map_key, regex, repeated
+from renderer.schema_messages import explain
+from renderer.structural_schema import Schema, from_definition
+from renderer.yaml_io import Document, parse
+
+_OTHER_FILE = re.compile(r'"\$ref":\s*"([\w-]+\.json)#')
+
+
+class Located(Protocol):
+    """A value, and where its parts stand."""
+
+    @property
+    def body(self) -> Any: ...
+    @property
+    def file(self) -> str: ...
+    def line_of(self, path: Path = ()) -> int | None: ...
+
+
+def problems(source: Located, schema_name: str) -> list[Problem]:
+    """All that is wrong with one document, by line. Empty if it fits.
+
+    `schema_name` is the path of a JSON Schema or of a CustomResourceDefinition below `schemas/`: `facts.json`,
+    `crds/upgradeplan.yaml`.
+    """
+    schema = load(schema_name)
+    if _is_known(schema_name) and fits(source.body, schema, schema):
+        return []
+    return explained(source, schema)
+
+
+def explained(source: Located, schema: Schema) -> list[Problem]:
+    """What jsonschema finds, in our words and by line."""
+    errors = _validator_class()(schema).iter_errors(source.body)
+    findings = dict.fromkeys(finding for error in errors for finding in explain(error))
+    found = [
+        Problem(
+            reason=finding.reason,
+            message=finding.message,
+            file=source.file,
+            line=source.line_of(finding.path),
+            field=path_name(finding.path) or None,
+            remedy=finding.remedy,
+        )
+        for finding in findings
+    ]
+    return sorted(found, key=lambda problem: (problem.line or 0, problem.field or "", problem.message))
+
+
+def document_problems(document: Document, schema: str) -> list[Problem]:
+    """The same for a whole document of ours, by a JSON Schema's name without its ending: `phase`."""
+    return problems(_Whole(document=document), f"{schema}.json")
+
+
+@frozen
+class _Whole:
+    document: Document
+
+    @property
+    def body(self) -> Any:
+        return self.document.value
+
+    @property
+    def file(self) -> str:
+        return self.document.file
+
+    def line_of(self, path: Path = ()) -> int | None:
+        return self.document.line_of(path) or None
+
+
+@lru_cache
+def load(schema_name: str) -> Schema:
+    """A schema as JSON Schema, read once."""
+    text = packaged("schemas").joinpath(schema_name).read_text(encoding="utf-8")
+    if schema_name.endswith(".json"):
+        return _bundled(text)
+    return from_definition(parse(text, f"schemas/{schema_name}")[0].value)
+
+
+def _bundled(text: str) -> Schema:
+    """A schema that refers to `other.json#/$defs/x` is given the other's `$defs` as its own."""
+    others = sorted(set(_OTHER_FILE.findall(text)))
+    schema: Schema = json.loads(_OTHER_FILE.sub('"$ref": "#', text))
+    for other in others:
+        own, borrowed = schema.get("$defs", {}), load(other)["$defs"]
+        if clash := [name for name in own if name in borrowed and own[name] != borrowed[name]]:
+            raise ValueError(f"$defs {clash} mean something else in {other}")
+        schema["$defs"] = {**borrowed, **own}
+    return schema
+
+
+@lru_cache
+def _is_known(schema_name: str) -> bool:
+    return is_known(load(schema_name))
+
+
+@lru_cache
+def _validator_class() -> Any:
+    from jsonschema import Draft202012Validator, ValidationError, validators
+
+    def pattern(_: Any, wanted: str, value: Any, __: Any) -> Iterator[ValidationError]:
+        if isinstance(value, str) and not regex(wanted).search(value):
+            yield ValidationError("pattern")
+
+    def list_map_keys(_: Any, names: list[str], value: Any, __: Any) -> Iterator[ValidationError]:
+        if isinstance(value, list) and repeated(value, map_key(names)) is not None:
+            yield ValidationError("list map keys")
+
+    rules = {"pattern": pattern, "x-kubernetes-list-map-keys": list_map_keys}
+    return validators.extend(Draft202012Validator, rules)  # type: ignore[no-untyped-call]

@@ -1,0 +1,8 @@
+"""The one door to PyYAML. Each of its rules is a case of the tests. It must not know what a document means."""
+
+from __future__ import annotations
+
+from renderer.yaml_io.read import Document, parse
+from renderer.yaml_io.write import dump
+
+__all__ = ["Document", "dump", "parse"]

@@ -1,0 +1,89 @@
+"""What users say shall go wrong, as they say it, and what is understood. The table is cues.yaml."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from reconcile.simulator.actors.fault_options import FaultOptions, KnownTargets, duration_of, fault_plan_of
+from reconcile.simulator.actors.fault_plan import FaultMode, FaultPlan, InjectedFault
+from reconcile.simulator.actors.operations import SIMULATED_OPERATIONS, OperationTarget
+from reconcile.simulator.actors.settings import Settings
+from renderer.errors import Problems
+
+CASES = yaml.safe_load((Path(__file__).parent / "cues.yaml").read_text())
+CAST = KnownTargets(
+    nodes=("charlie-1-tink-system", "charlie-2-tink-system", "charlie-10"),
+    machines=("web-1", "ledger-1"),
+    jobs=("pre-check",),
+)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: str(case["say"]))
+def test_a_wish_is_understood_or_refused(case: Any) -> None:
+    options = FaultOptions(**case["say"])
+    if "understood" in case:
+        assert list(words(fault_plan_of(options, CAST))) == case["understood"]
+        return
+    with pytest.raises(Problems) as caught:
+        fault_plan_of(options, CAST)
+    assert [f"{problem.field}: {problem.message}" for problem in caught.value.problems] == case["refused"]
+    assert all(problem.remedy for problem in caught.value.problems)
+
+
+def words(faults: FaultPlan) -> Iterator[str]:
+    for fault in faults.injected:
+        yield (
+            f"{fault.mode} {fault.act}{_on(fault.target)}"
+            + (f" x{fault.times}" if fault.times else "")
+            + (f"={fault.lasts}" if fault.lasts else "")
+        )
+    for absence in faults.absences:
+        yield f"away {absence.lasts} at {absence.act}{_on(absence.target)}"
+
+
+def _on(target: str) -> str:
+    return f" on {target}" if target else ""
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("90s", 90), ("5m", 300), ("2h", 7200), ("1h1m1s", 3661), ("", None), ("5", None), ("m5", None)],
+)
+def test_durations(text: str, seconds: int | None) -> None:
+    assert duration_of(text) == (None if seconds is None else timedelta(seconds=seconds))
+
+
+def test_every_job_that_takes_a_time_of_its_own_can_be_told_to_go_wrong() -> None:
+    assert set(Settings().work) == {act.name for act in SIMULATED_OPERATIONS.values() if act.is_job}
+
+
+def test_every_act_is_asked_for_somewhere() -> None:
+    sources = Path(__file__).resolve().parents[2] / "reconcile" / "actors"
+    text = "".join(path.read_text() for path in sources.glob("*.py") if path.name != "acts.py")
+    assert [name for name in SIMULATED_OPERATIONS if f'"{name}"' not in text] == []
+
+
+def test_cues_add_up() -> None:
+    faults = FaultPlan(
+        injected=(
+            InjectedFault(mode=FaultMode.SLOW, act="reboot", lasts=timedelta(hours=1)),
+            InjectedFault(mode=FaultMode.SLOW, act="reboot", target="a", lasts=timedelta(hours=2)),
+            InjectedFault(mode=FaultMode.STALL, act="reboot", target="b"),
+            InjectedFault(mode=FaultMode.FAIL, act="reboot", target="a", times=2),
+        )
+    )
+    usual = timedelta(minutes=5)
+    assert [faults.lasts("reboot", usual, node) for node in "abc"] == [timedelta(hours=2), None, timedelta(hours=1)]
+    assert faults.lasts("drain", usual, "a") == usual
+    assert [faults.fails("reboot", "a", tried) for tried in range(4)] == [True, True, False, False]
+    assert not faults.fails("reboot", "c")
+
+
+def test_nodes_and_machines_are_what_acts_take_place_on() -> None:
+    assert {act.name for act in SIMULATED_OPERATIONS.values() if act.on is OperationTarget.MACHINE} == {"vm-migration"}

@@ -1,0 +1,63 @@
+"""On which clusters the loop begins (case 64 of the periphery: the manager's start)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from loop_world import world
+from rendering import server_version
+from theatre import template_set
+
+from reconcile.loop.preconditions import check_preconditions
+from reconcile.observe.source import Source
+from reconcile.simulator.apiserver.faults import ApiFault, InjectedApiFault
+from renderer.cli.program import run
+from renderer.errors import ExitCode, Problems
+
+OLDEST = template_set().catalog.values["oldestServerVersion"]
+
+
+def source(**setting: Any) -> Source:
+    return world(more=[server_version(**setting)]).scene.parts.source
+
+
+@pytest.mark.parametrize("version", ["v1.7.1", "v1.7.2", "v1.8.0", "1.10.0", "v1.8.0-rc1", "v1.7.1+build"])
+def test_case_64_it_begins(version: str) -> None:
+    assert check_preconditions(source(value=version), OLDEST) == ""
+
+
+@pytest.mark.parametrize("version", ["v1.7.0", "v1.6.0", "v1.7.1-rc1"])
+def test_case_64_it_refuses(version: str) -> None:
+    with pytest.raises(Problems) as caught:
+        check_preconditions(source(value=version), OLDEST)
+    [problem] = caught.value.problems
+    assert caught.value.exit_code is ExitCode.NO
+    assert f"runs {version}, and only v1.7.1 and newer" in problem.message
+
+
+@pytest.mark.parametrize("version", [None, "", "v1.7-head", "f6bc010-dirty", "v"])
+def test_case_64_what_cannot_be_compared_is_let_through_and_told(version: str | None) -> None:
+    assert (
+        check_preconditions(source(value=version), OLDEST) == f"Setting server-version is no release: {version or ''!r}"
+    )
+
+
+def test_case_64_a_setting_that_is_missing_is_let_through() -> None:
+    found = world(without=("Setting",)).scene.parts.source
+    assert check_preconditions(found, OLDEST) == "Setting server-version is no release: ''"
+
+
+def test_a_setting_that_cannot_be_read_is_let_through_and_told() -> None:
+    found = world()
+    found.scene.client.faults.add(InjectedApiFault(trouble=ApiFault.FAILED, verb="get", kind="Setting"))
+    assert check_preconditions(found.scene.parts.source, OLDEST).startswith("Setting server-version cannot be read: ")
+
+
+def test_a_rehearsal_says_that_the_loop_would_not_begin(capsys: pytest.CaptureFixture[str]) -> None:
+    example = Path(__file__).parent.parent / "examples" / "three-node-v1.6.1"
+    assert run(["upgradeplan", "rehearse", "--quiet", str(example)]) == 1
+    told = capsys.readouterr().out
+    assert "would not begin (Setting server-version: the cluster runs v1.6.0, and only v1.7.1 and newer" in told
+    assert "played all the same, it is in Succeeded after" in told
