@@ -40,7 +40,7 @@ class Assembly:
         return render(self.catalog, self.templates, self.facts)
 
 
-def open_workshop(tree: Tree, *, code: MutableMapping[str, bytes] | None = None) -> TemplateSet:
+def open_template_set(tree: Tree, *, code: MutableMapping[str, bytes] | None = None) -> TemplateSet:
     """`code` keeps compiled templates from one run to the next.
 
     Raises `Problems` for a template tree that does not hold together.
@@ -53,9 +53,9 @@ def open_workshop(tree: Tree, *, code: MutableMapping[str, bytes] | None = None)
 
 
 def assemble(inputs: Inputs, tree: Tree, *, retry: int = 0, code: MutableMapping[str, bytes] | None = None) -> Assembly:
-    """As `open_workshop`, with the facts of the inputs. Raises `Problems` too if no plan is among them."""
+    """As `open_template_set`, with the facts of the inputs. Raises `Problems` too if no plan is among them."""
     plan = plan_of(inputs)
-    template_set = open_workshop(tree, code=code)
+    template_set = open_template_set(tree, code=code)
     facts = Facts(
         plan=plan.body,
         release=inputs.release.body if inputs.release else None,

@@ -43,7 +43,7 @@ class End:
 def end_of(scene: Rehearsal, example: str) -> End:
     """The end of an example's upgrade on the embedded cluster."""
     return good_end(
-        (source.body for source in inputs_of(example).objects), scene.cluster.store.everything(), scene.ledger.facts
+        (source.body for source in inputs_of(example).objects), scene.cluster.store.everything(), scene.log.facts
     )
 
 

@@ -189,7 +189,7 @@ class Small:
         raise AssertionError(f"it is not over: {self.phase}")
 
     def restart(self) -> None:
-        self.scene.reconciler = Reconciler(self.scene.parts)
+        self.scene.reconciler = Reconciler(self.scene.deps)
 
     # ------------------------------------------------------------------------------------------------------ looking
 
@@ -243,7 +243,7 @@ class Small:
             namespace=metadata.get("namespace", ""),
             name=metadata["name"],
         )
-        kind = self.scene.parts.kinds.row(ref.api_version, ref.kind).kind
+        kind = self.scene.deps.kinds.row(ref.api_version, ref.kind).kind
         self.scene.cluster.client().patch(kind, ref, patch, subresource=subresource, field_manager="test")
 
     def set_status(self, **fields: Any) -> None:
@@ -253,12 +253,12 @@ class Small:
         self.patch(self.secret(name), {"metadata": {"annotations": {key: value}}})
 
     def delete_plan(self) -> None:
-        kind = self.scene.parts.kinds.row(API_VERSION, "UpgradePlan").kind
+        kind = self.scene.deps.kinds.row(API_VERSION, "UpgradePlan").kind
         ref = Ref(api_version=API_VERSION, kind="UpgradePlan", name=self.name)
         self.scene.cluster.client().delete(kind, ref)
 
     def create(self, body: Json) -> None:
-        kind = self.scene.parts.kinds.row(body["apiVersion"], body["kind"]).kind
+        kind = self.scene.deps.kinds.row(body["apiVersion"], body["kind"]).kind
         self.scene.cluster.client().create(kind, body)
 
     def end_job(self, name: str, *, failed: bool = False, message: str = "") -> None:

@@ -24,14 +24,14 @@ ROOMS: Mapping[str, Sequence[str]] = {
         "frozen",
         "errors",
         "model names image_names versions digest resources schema_fit structural_schema go_scalars",
-        "yaml_door",
+        "yaml_io",
         "schema_messages",
-        "schema_door",
+        "validation",
         "documents",
         "plan_metadata image_rules",
         "input_rules",
         "catalog",
-        "words context templating",
+        "describe context templating",
         "checks built_in",
         "render",
         "layout",
@@ -46,10 +46,9 @@ ROOMS: Mapping[str, Sequence[str]] = {
         "decide",
         "cluster",
         "observe act",
-        "rehearsal actors",
         "loop",
         "report",
-        "rehearse",
+        "simulator",
         "cli",
     ),
 }
@@ -305,7 +304,7 @@ def test_a_word_is_seen_in_code_and_not_in_documentation() -> None:
 
 
 def test_a_room_knows_its_place() -> None:
-    assert rank("renderer", "errors") < rank("renderer", "yaml_door") < rank("renderer", "cli")
+    assert rank("renderer", "errors") < rank("renderer", "yaml_io") < rank("renderer", "cli")
     assert room_of("renderer/cli/program.py") == room_of("renderer.cli.program") == "cli"
     assert room_of("renderer/errors.py") == "errors"
     assert allowed("renderer/files/iso.py", EDGES)

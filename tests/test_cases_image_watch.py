@@ -66,7 +66,7 @@ def another_comes(found: Small) -> None:
 
 def another_goes(found: Small) -> None:
     body = live(found, "theirs")
-    kind = found.scene.parts.kinds.row(body["apiVersion"], body["kind"]).kind
+    kind = found.scene.deps.kinds.row(body["apiVersion"], body["kind"]).kind
     found.scene.cluster.client().delete(kind, ref_of(body))
 
 

@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from loop_world import PRE, Small, observation, waiting_for_rancher
+from loop_world import PRE, Small, waiting_for_rancher, world
 
 import reconcile.loop.reconciler as loop
 from reconcile.decide.decision import Decision, SetFinalizer
@@ -82,7 +82,7 @@ def test_errors_of_the_last_round_are_said(worlds: list[Observation]) -> None:
 
 def test_a_rendering_that_nobody_approved_is_not_entered(worlds: list[Observation]) -> None:
     """The digest that was approved is not what would run now: the phase is not entered, and both are named."""
-    found = observation()
+    found = world()
     found.rounds()
     given = next(item for item in worlds if not (item.plan.get("status") or {}).get("currentPhase"))
     refused = decide(replace(given, approved={"Initialize": "sha256:a"}, sealed={"Initialize": "sha256:b"}))
@@ -121,7 +121,7 @@ def gone(found: Decision) -> bool:
 
 
 def test_a_plan_that_could_not_be_read_is_not_gone() -> None:
-    found = observation()
+    found = world()
     found.scene.client.faults.add(InjectedApiFault(trouble=ApiFault.FAILED, verb="get", kind="UpgradePlan"))
     done = found.round()
     assert done.problems

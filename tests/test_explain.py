@@ -91,7 +91,7 @@ def played(scene: Rehearsal, hours: float) -> None:
     """The rehearsal, up to a moment."""
     drive = SimulationDriver(
         scene.reconciler,
-        scene.world,
+        scene.simulation,
         scene.clock,
         scene.outage_clock,
         settle=scene.cluster.collect,
@@ -101,7 +101,7 @@ def played(scene: Rehearsal, hours: float) -> None:
 
 
 def explained(scene: Rehearsal) -> dict[str, Any]:
-    return explanation_of(scene.reconciler.look(scene.name), scene.parts.source, scene.clock.now())
+    return explanation_of(scene.reconciler.look(scene.name), scene.deps.source, scene.clock.now())
 
 
 def test_an_image_that_does_not_arrive_is_the_cause() -> None:
@@ -150,10 +150,10 @@ def test_what_may_not_be_read_is_said_and_the_rest_is_explained() -> None:
 
     class Blind:
         def get(self, ref: Ref) -> Body | ReadFailure | None:
-            return scene.parts.source.get(ref)
+            return scene.deps.source.get(ref)
 
         def list(self, group: Group, fields: str = "") -> tuple[Body, ...] | ReadFailure:
-            return ReadFailure(why="forbidden") if group.kind == "Pod" else scene.parts.source.list(group, fields)
+            return ReadFailure(why="forbidden") if group.kind == "Pod" else scene.deps.source.list(group, fields)
 
         def note(self, body: Body) -> None:
             raise AssertionError("explain writes nothing")

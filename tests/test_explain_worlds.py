@@ -44,7 +44,7 @@ RANCHER = "see what Rancher says: kubectl get clusters.provisioning.cattle.io -n
 
 def explained(found: Small) -> dict[str, Any]:
     scene = found.scene
-    model = explanation_of(scene.reconciler.look(found.name), scene.parts.source, scene.clock.now())
+    model = explanation_of(scene.reconciler.look(found.name), scene.deps.source, scene.clock.now())
     schema = json.loads((ROOT / "schemas" / "explain.json").read_text(encoding="utf-8"))
     Draft202012Validator(schema).validate(model)
     assert list(explanation_lines(model))
@@ -74,7 +74,7 @@ def lost(found: Small, name: str) -> None:
 
 def remove(found: Small, api_version: str, kind: str, name: str, namespace: str = "") -> None:
     ref = Ref(api_version=api_version, kind=kind, namespace=namespace, name=name)
-    found.scene.cluster.client().delete(found.scene.parts.kinds.row(api_version, kind).kind, ref)
+    found.scene.cluster.client().delete(found.scene.deps.kinds.row(api_version, kind).kind, ref)
 
 
 def carried(found: Small, *names: str) -> None:

@@ -80,7 +80,7 @@ def test_rendering_from_what_was_collected_is_rendering_from_the_example(
 def test_the_live_plan_is_collected_with_the_rest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     scene = theatre("three-node")
     scene.reconciler.round(scene.name)
-    plan = scene.parts.source.get(Ref(api_version=API_VERSION, kind="UpgradePlan", name=scene.name))
+    plan = scene.deps.source.get(Ref(api_version=API_VERSION, kind="UpgradePlan", name=scene.name))
     assert isinstance(plan, dict)
     folder = tmp_path / "facts"
     write_flat(folder, as_files(collected_from(scene.client, plan)), NAMES)

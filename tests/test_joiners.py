@@ -52,7 +52,7 @@ def lose(found: Small, name: str) -> None:
         ("v1", "Secret", f"p-{name}", "fleet-local"),
         ("cluster.x-k8s.io/v1beta1", "Machine", f"m-{name}", "fleet-local"),
     ):
-        served = found.scene.parts.kinds.row(api_version, kind).kind
+        served = found.scene.deps.kinds.row(api_version, kind).kind
         ref = Ref(api_version=api_version, kind=kind, name=thing, namespace=namespace)
         found.scene.cluster.client().delete(served, ref)
     found.rounds()
@@ -153,7 +153,7 @@ def test_the_job_of_a_lost_machine_does_not_speak_for_the_next_one() -> None:
 def test_a_node_object_that_is_made_anew_for_the_same_machine_goes_on() -> None:
     found = drained()
     body = found.get("v1", "Node", "n1")
-    served = found.scene.parts.kinds.row("v1", "Node").kind
+    served = found.scene.deps.kinds.row("v1", "Node").kind
     found.scene.cluster.client().delete(served, Ref(api_version="v1", kind="Node", name="n1"))
     found.rounds()
     found.scene.clock.advance(60)

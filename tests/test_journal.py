@@ -37,8 +37,8 @@ def quiet(text: str) -> None:
 
 def play(scene: Rehearsal, keep: Callable[[JournalEntry], None], hours: float = 48) -> None:
     drive = SimulationDriver(
-        Reconciler(scene.parts, keep),
-        scene.world,
+        Reconciler(scene.deps, keep),
+        scene.simulation,
         scene.clock,
         scene.outage_clock,
         settle=scene.cluster.collect,
@@ -100,7 +100,7 @@ def test_all_that_a_decision_sees_is_read_back() -> None:
     last.seen.snapshot.certificates["b"] = CertificateReading(not_after=START)
     last.seen.attended.asked[START] = 7.5
     world = replace(
-        last.seen.world,
+        last.seen.observation,
         passes={("A/B", 1): 2},
         fetch_failures={"list": FetchFailure(why="404", absent=True)},
         errors=("refused",),
@@ -206,7 +206,7 @@ def test_the_journal_is_bounded_and_each_file_stands_for_itself(tmp_path: Path) 
 def test_no_secret_is_written(tmp_path: Path) -> None:
     scene = theatre("three-node")
     secret = next(b for b in scene.cluster.store.everything() if b["kind"] == "Secret")
-    kind = scene.parts.kinds.row("v1", "Secret").kind
+    kind = scene.deps.kinds.row("v1", "Secret").kind
     scene.cluster.client().patch(kind, ref_of(secret), {"data": {"plan": "aHVudGVyMg=="}})
     path = tmp_path / "j"
     play(scene, Journal(path, quiet), hours=1)

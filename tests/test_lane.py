@@ -73,7 +73,7 @@ def test_a_machine_that_is_gone_keeps_no_place() -> None:
     found = rebooting()
     found.reboot("n1")
     found.rounds()
-    kind = found.scene.parts.kinds.row("v1", "Secret").kind
+    kind = found.scene.deps.kinds.row("v1", "Secret").kind
     found.scene.cluster.client().delete(kind, ref_of(found.secret("n1")))
     found.ask("n2", PRE, "asked")
     found.rounds()

@@ -87,7 +87,7 @@ class Scribe:
             _, edit = self._edits.pop(0)
             self.lines.append(f"operator: {edit}")
             assert edit == "delete"
-            kind = self._scene.parts.kinds.row(PLAN, "UpgradePlan").kind
+            kind = self._scene.deps.kinds.row(PLAN, "UpgradePlan").kind
             plan = Ref(api_version=PLAN, kind="UpgradePlan", name=self._scene.name)
             self._scene.cluster.client().delete(kind, plan)
 
@@ -101,7 +101,7 @@ def end_of(scene: Rehearsal, plan: Mapping[str, Any] | None) -> Iterator[str]:
     for loan in status.get("borrowed") or ():
         fate = "given back" if loan.get("returned") else "not given back"
         yield f"    {loan['kind']} {loan['name']} {loan['path']}: {fate}"
-    yield from (f"    VIOLATED: {text}" for text in violations(scene.ledger.facts))
+    yield from (f"    VIOLATED: {text}" for text in violations(scene.log.facts))
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
@@ -116,7 +116,7 @@ def test_journey(file: Path, request: pytest.FixtureRequest) -> None:
         file.write_text(f"{head}{RULE}\n{journey}", encoding="utf-8")
         pinned = journey
     assert journey.splitlines() == pinned.splitlines()
-    assert not violations(scene.ledger.facts)
+    assert not violations(scene.log.facts)
 
 
 def test_every_journey_is_told() -> None:

@@ -143,7 +143,7 @@ def test_a_paused_node_and_machines_to_restore(wiped_control_plane: ControlPlane
         assert resumed == ["echo-2"]
         assert rounds[-1].decision is not None
         assert rounds[-1].decision.status.phase == "Succeeded"
-        restored = [fact.subject for fact in place.world.ledger.facts if str(fact.what) == "VMStarted"]
+        restored = [fact.subject for fact in place.world.log.facts if str(fact.what) == "VMStarted"]
         assert restored
 
 
@@ -197,7 +197,7 @@ def _settled_end(place: Site, before: Iterable[Body]) -> End:
         return moment - seen[0][0] > STILL
 
     waiting.until("the end", is_still, seconds=60)
-    return good_end(before, place.everything(), place.world.ledger.facts)
+    return good_end(before, place.everything(), place.world.log.facts)
 
 
 def _write(event: AuditEvent) -> str:

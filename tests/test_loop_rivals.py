@@ -56,9 +56,9 @@ class Loop:
             outage_clock=self.outage_clock,
         )
         parts = replace(
-            scene.parts,
+            scene.deps,
             cluster=Guarded(client, self.election.leads),
-            source=DirectSource(client, scene.parts.kinds),
+            source=DirectSource(client, scene.deps.kinds),
             rendering=Rendering(shop.catalog, shop.templates, shop.spec_fields),
         )
         self.reconciler = Reconciler(parts)
@@ -96,7 +96,7 @@ def holder(scene: Rehearsal) -> str:
 def tick(scene: Rehearsal, loops: tuple[Loop, ...]) -> None:
     """Everybody until nobody has anything to do at this moment, then some seconds later."""
     for _ in range(100):
-        moved = scene.world.step(scene.clock.now())
+        moved = scene.simulation.step(scene.clock.now())
         scene.cluster.collect()
         again = [loop.turn(moved=moved) for loop in loops]
         if not (moved or any(again)):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.inputs import write_inputs
-from theatre import START, Theatre, stage, template_set
+from theatre import START, Rehearsal, prepare, template_set
 
 from reconcile.loop.logs import RoundLog
 from reconcile.loop.reconciler import API_VERSION
@@ -22,12 +22,12 @@ SAID: dict[str, Any] = {
 }
 
 
-def at_node_upgrade(nodes: int, work: Path) -> Theatre:
+def at_node_upgrade(nodes: int, work: Path) -> Rehearsal:
     """A cluster whose nodes all wait for Rancher; the plan has been begun by another manager."""
     inputs = read_inputs([str(write_inputs(nodes, work / str(nodes)))])
     assert inputs.release is not None
-    scene = stage(inputs, template_set(), start=START)
-    kind = scene.parts.kinds.row(API_VERSION, "UpgradePlan").kind
+    scene = prepare(inputs, template_set(), start=START)
+    kind = scene.deps.kinds.row(API_VERSION, "UpgradePlan").kind
     ref = Ref(api_version=API_VERSION, kind="UpgradePlan", name=scene.name)
     status = {**SAID, "releaseMetadata": dict(inputs.release.body)}
     scene.client.patch(kind, ref, {"status": status}, subresource="status")

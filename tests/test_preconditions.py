@@ -20,7 +20,7 @@ OLDEST = template_set().catalog.values["oldestServerVersion"]
 
 
 def source(**setting: Any) -> Source:
-    return world(more=[server_version(**setting)]).scene.parts.source
+    return world(more=[server_version(**setting)]).scene.deps.source
 
 
 @pytest.mark.parametrize("version", ["v1.7.1", "v1.7.2", "v1.8.0", "1.10.0", "v1.8.0-rc1", "v1.7.1+build"])
@@ -45,14 +45,14 @@ def test_case_64_what_cannot_be_compared_is_let_through_and_told(version: str | 
 
 
 def test_case_64_a_setting_that_is_missing_is_let_through() -> None:
-    found = world(without=("Setting",)).scene.parts.source
+    found = world(without=("Setting",)).scene.deps.source
     assert check_preconditions(found, OLDEST) == "Setting server-version is no release: ''"
 
 
 def test_a_setting_that_cannot_be_read_is_let_through_and_told() -> None:
     found = world()
     found.scene.client.faults.add(InjectedApiFault(trouble=ApiFault.FAILED, verb="get", kind="Setting"))
-    assert check_preconditions(found.scene.parts.source, OLDEST).startswith("Setting server-version cannot be read: ")
+    assert check_preconditions(found.scene.deps.source, OLDEST).startswith("Setting server-version cannot be read: ")
 
 
 def test_a_rehearsal_says_that_the_loop_would_not_begin(capsys: pytest.CaptureFixture[str]) -> None:

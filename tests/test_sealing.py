@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from bench.inputs import write_inputs
-from loop_world import Small, observation
+from loop_world import Small, world
 
 from reconcile.loop.sealing import APPROVED, APPROVED_OBJECTS, rendered_for_review, seal
 from renderer.assemble import assemble
@@ -20,13 +20,13 @@ from renderer.files.templates import read_templates
 
 def approved(**spec: Any) -> Small:
     """A plan as `approve` leaves it, before it has begun."""
-    found = observation(**{"version": "v1.8.0", **spec})
+    found = world(**{"version": "v1.8.0", **spec})
     approve(found)
     return found
 
 
 def approve(found: Small) -> None:
-    annotations = seal(rendered_for_review(found.scene.parts, found.plan))
+    annotations = seal(rendered_for_review(found.scene.deps, found.plan))
     found.patch(found.plan, {"metadata": {"annotations": annotations}})
 
 
@@ -78,8 +78,8 @@ def test_an_object_that_comes_or_goes_is_named(objects: Any, named: str) -> None
 
 def test_the_very_first_phase_is_refused_as_well() -> None:
     """With `spec.image` no Version is read, so what Initialize waits for is another thing."""
-    found, other = observation(), observation(image="given")
-    annotations = seal(rendered_for_review(other.scene.parts, other.plan))
+    found, other = world(), world(image="given")
+    annotations = seal(rendered_for_review(other.scene.deps, other.plan))
     found.patch(found.plan, {"metadata": {"annotations": annotations}})
     assert "no object of the first node, but another node's, or what its steps wait for" in refusal(found)
     assert found.phase == ""
@@ -103,7 +103,7 @@ def test_what_was_pending_is_free_to_go() -> None:
 
 @pytest.mark.parametrize("text", ["{", "[]", "sha256:0"])
 def test_an_approval_that_cannot_be_read_approves_nothing(text: str) -> None:
-    found = observation()
+    found = world()
     found.patch(found.plan, {"metadata": {"annotations": {APPROVED: text}}})
     assert refusal(found) == "phase Initialize is not among those that were approved"
 

@@ -182,7 +182,7 @@ def other_made(found: Small, body: Json) -> None:
     """The object as the other manager makes it: by an update, and controlled by the plan."""
     owner = {"apiVersion": API_VERSION, "kind": "UpgradePlan", "name": "up", "uid": found.plan["metadata"]["uid"]}
     controlled = {**body["metadata"], "ownerReferences": [{**owner, "controller": True, "blockOwnerDeletion": True}]}
-    kind = found.scene.parts.kinds.row(body["apiVersion"], body["kind"]).kind
+    kind = found.scene.deps.kinds.row(body["apiVersion"], body["kind"]).kind
     found.scene.cluster.client().create(kind, {**body, "metadata": controlled}, field_manager="manager")
 
 

@@ -47,7 +47,7 @@ def second_under_way(found: Small) -> Small:
 
 
 def delete_first(found: Small) -> None:
-    kind = found.scene.parts.kinds.row(API_VERSION, "UpgradePlan").kind
+    kind = found.scene.deps.kinds.row(API_VERSION, "UpgradePlan").kind
     first = Ref(api_version=API_VERSION, kind="UpgradePlan", name="up")
     found.scene.cluster.client().delete(kind, first)
     for _ in range(20):

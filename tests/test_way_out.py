@@ -132,7 +132,7 @@ def test_what_nobody_knows_how_to_undo_is_told() -> None:
 def test_a_job_that_is_gone_is_not_made_again_by_itself_but_when_it_is_asked_for() -> None:
     found = being_prepared()
     [job] = found.all("Job")
-    kind = found.scene.parts.kinds.row("batch/v1", "Job").kind
+    kind = found.scene.deps.kinds.row("batch/v1", "Job").kind
     found.scene.cluster.client().delete(kind, ref_of(job))
     found.rounds()
     assert found.jobs() == []

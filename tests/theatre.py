@@ -14,7 +14,7 @@ from reconcile.simulator.actors.fault_options import FaultOptions, KnownTargets,
 from reconcile.simulator.apiserver.client import Hook, no_hook
 from reconcile.simulator.rehearsal.driver import Ending, SimulationDriver
 from reconcile.simulator.rehearsal.rehearsal import LIMIT, Rehearsal, prepare
-from renderer.assemble import TemplateSet, open_workshop
+from renderer.assemble import TemplateSet, open_template_set
 from renderer.documents import Inputs
 from renderer.files.inputs import read_inputs
 from renderer.files.templates import read_templates
@@ -25,7 +25,7 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 
 @cache
 def template_set() -> TemplateSet:
-    return open_workshop(read_templates())
+    return open_template_set(read_templates())
 
 
 @cache
@@ -49,11 +49,16 @@ def play_through_kills(scene: Rehearsal, on_round: Callable[[Round], None] = lam
     """Plays to the end; whenever the loop is killed a new one begins, with nothing of the old one's memory. Answers how
     often it was killed."""
     kills = 0
-    parts = scene.parts
+    parts = scene.deps
     while True:
         reconciler = Reconciler(_anew(parts))
         drive = SimulationDriver(
-            reconciler, scene.world, scene.clock, scene.outage_clock, settle=scene.cluster.collect, on_round=on_round
+            reconciler,
+            scene.simulation,
+            scene.clock,
+            scene.outage_clock,
+            settle=scene.cluster.collect,
+            on_round=on_round,
         )
         try:
             ending = drive.run(scene.name, LIMIT)
@@ -69,7 +74,7 @@ def settle(scene: Rehearsal) -> None:
     """Lets everybody else finish what the end of the plan has left them to do."""
     for _ in range(50):
         scene.clock.advance(60)
-        while scene.world.step(scene.clock.now()):
+        while scene.simulation.step(scene.clock.now()):
             scene.cluster.collect()
 
 

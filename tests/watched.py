@@ -30,7 +30,7 @@ class Watched:
         self._scene = scene
         self._watches: list[_Watch] = []
         pace = Pace(clock=self._now, random=lambda: 0.5, window=0, begin=self._begin)
-        self._cached = CachedSource(scene.client, scene.parts.kinds, lambda ref: None, pace)
+        self._cached = CachedSource(scene.client, scene.deps.kinds, lambda ref: None, pace)
 
     def get(self, ref: Ref) -> Body | ReadFailure | None:
         self._catch_up()
@@ -66,5 +66,5 @@ class Watched:
 
 def over_watches(scene: Rehearsal) -> Rehearsal:
     """The same theatre, with a loop that reads from watches."""
-    scene.parts = replace(scene.parts, source=Watched(scene))
+    scene.deps = replace(scene.deps, source=Watched(scene))
     return scene

@@ -93,12 +93,12 @@ def connect_to(target: Target) -> Connection:
 
 def workshop_of(templates: tuple[str, ...]) -> TemplateSet:
     """The templates, overlays laid over them. Raises `Problems`."""
-    from renderer.assemble import open_workshop
+    from renderer.assemble import open_template_set
     from renderer.files.code import CodeCache
     from renderer.files.templates import read_templates
 
     code = CodeCache()
-    template_set = open_workshop(read_templates([Path(folder) for folder in templates]), code=code)
+    template_set = open_template_set(read_templates([Path(folder) for folder in templates]), code=code)
     code.save()
     return template_set
 

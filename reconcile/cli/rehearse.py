@@ -18,7 +18,7 @@ from renderer.model.ref import Body, ref_of
 
 if TYPE_CHECKING:
     from reconcile.loop.reconciler import Round
-    from reconcile.simulator.actors.injected import KnownTargets
+    from reconcile.simulator.actors.fault_options import KnownTargets
     from reconcile.simulator.rehearsal.rehearsal import Rehearsal, RehearsalResult
     from renderer.documents import Inputs
 
@@ -54,15 +54,15 @@ def rehearse(
     The loop that production runs works on an embedded cluster that holds your own objects; Harvester, Rancher and the
     nodes are played. Nothing is waited for. Exit 1 when the upgrade would not succeed.
     """
-    from reconcile.simulator.actors.injected import FaultOptions, duration_of, fault_plan_of
+    from reconcile.simulator.actors.fault_options import FaultOptions, duration_of, fault_plan_of
     from reconcile.simulator.rehearsal.rehearsal import prepare
     from reconcile.simulator.rehearsal.report import report_lines, report_of
-    from renderer.assemble import open_workshop
+    from renderer.assemble import open_template_set
     from renderer.files.code import CodeCache
 
     inputs, tree = read(given)
     code = CodeCache()
-    template_set = open_workshop(tree, code=code)
+    template_set = open_template_set(tree, code=code)
     pause = duration_of(resume_after)
     if pause is None:
         raise problem("InvalidDuration", f"--resume-after: {resume_after!r} is no duration", remedy="write 10m or 2h")
@@ -120,7 +120,7 @@ def _span(rehearsal: Rehearsal) -> str:
 
 
 def _cast(inputs: Inputs) -> KnownTargets:
-    from reconcile.simulator.actors.injected import KnownTargets
+    from reconcile.simulator.actors.fault_options import KnownTargets
 
     def named(kind: str) -> tuple[str, ...]:
         bodies = [source.body for source in inputs.objects if source.body["kind"] == kind]

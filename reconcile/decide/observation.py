@@ -36,7 +36,8 @@ class BorrowedElsewhere:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OtherUpgrades:
     """The other upgrades of the cluster: `blocker` goes before this plan, `beside` is a built-in Upgrade that was begun
-    although this plan runs, `lookup_error` says why they could not be looked for. `lent` is what other plans have on loan.
+    although this plan runs, `lookup_error` says why they could not be looked for. `lent` is what other plans
+    have on loan.
     """
 
     blocker: str | None = None

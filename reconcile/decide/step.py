@@ -31,8 +31,8 @@ _OUT_OF_TURN = "OutOfTurn"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotAdmitted:
-    """Why a step may not begin now, though it could. `patient`: it is just not its turn; `out_of_turn`: it was asked for
-    out of turn."""
+    """Why a step may not begin now, though it could. `patient`: it is just not its turn;
+    `out_of_turn`: it was asked for out of turn."""
 
     text: str
     patient: bool

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from reconcile.act.applied import WROTE, Applied
-from reconcile.act.applied import ActionResult as Written
+from reconcile.act.applied import ApplyResult as Written
 from reconcile.act.apply import ObjectWriter
 from reconcile.borrow.loan import Loan, on_loan
 from reconcile.cluster.errors import Away, ClusterError, NotFound, Throttled, Unauthorized

@@ -44,8 +44,8 @@ class Attended:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """`objects` and `fetched` are what the rendering was made from, `observation` what the decision is made from; `snapshot`
-    and `attended` are what the world looks at."""
+    """`objects` and `fetched` are what the rendering was made from, `observation` what the decision is made from;
+    `snapshot` and `attended` are what the world looks at."""
 
     observation: Observation
     snapshot: Snapshot

@@ -232,7 +232,11 @@ def condition(body: Any, type_: str) -> str:
     return next((f"{c['status']} {c.get('reason') or ''}".strip() for c in found if c["type"] == type_), "")
 
 
-def fault(mode: str, act: str, target: str = "", times: int | None = None, **lasts: float) -> InjectedFault:
+def fault(mode: str, operation: str, target: str = "", times: int | None = None, **lasts: float) -> InjectedFault:
     return InjectedFault(
-        mode=FaultMode(mode), act=act, target=target, times=times, lasts=timedelta(**lasts) if lasts else None
+        mode=FaultMode(mode),
+        operation=operation,
+        target=target,
+        times=times,
+        lasts=timedelta(**lasts) if lasts else None,
     )

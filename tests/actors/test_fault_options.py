@@ -39,12 +39,12 @@ def test_a_wish_is_understood_or_refused(case: Any) -> None:
 def words(faults: FaultPlan) -> Iterator[str]:
     for fault in faults.injected:
         yield (
-            f"{fault.mode} {fault.act}{_on(fault.target)}"
+            f"{fault.mode} {fault.operation}{_on(fault.target)}"
             + (f" x{fault.times}" if fault.times else "")
             + (f"={fault.lasts}" if fault.lasts else "")
         )
     for absence in faults.absences:
-        yield f"away {absence.lasts} at {absence.act}{_on(absence.target)}"
+        yield f"away {absence.lasts} at {absence.operation}{_on(absence.target)}"
 
 
 def _on(target: str) -> str:
@@ -60,22 +60,22 @@ def test_durations(text: str, seconds: int | None) -> None:
 
 
 def test_every_job_that_takes_a_time_of_its_own_can_be_told_to_go_wrong() -> None:
-    assert set(Settings().work) == {act.name for act in SIMULATED_OPERATIONS.values() if act.is_job}
+    assert set(Settings().work) == {operation.name for operation in SIMULATED_OPERATIONS.values() if operation.is_job}
 
 
-def test_every_act_is_asked_for_somewhere() -> None:
-    sources = Path(__file__).resolve().parents[2] / "reconcile" / "actors"
-    text = "".join(path.read_text() for path in sources.glob("*.py") if path.name != "acts.py")
+def test_every_operation_is_asked_for_somewhere() -> None:
+    sources = Path(__file__).resolve().parents[2] / "reconcile" / "simulator" / "actors"
+    text = "".join(path.read_text() for path in sources.glob("*.py") if path.name != "operations.py")
     assert [name for name in SIMULATED_OPERATIONS if f'"{name}"' not in text] == []
 
 
 def test_cues_add_up() -> None:
     faults = FaultPlan(
         injected=(
-            InjectedFault(mode=FaultMode.SLOW, act="reboot", lasts=timedelta(hours=1)),
-            InjectedFault(mode=FaultMode.SLOW, act="reboot", target="a", lasts=timedelta(hours=2)),
-            InjectedFault(mode=FaultMode.STALL, act="reboot", target="b"),
-            InjectedFault(mode=FaultMode.FAIL, act="reboot", target="a", times=2),
+            InjectedFault(mode=FaultMode.SLOW, operation="reboot", lasts=timedelta(hours=1)),
+            InjectedFault(mode=FaultMode.SLOW, operation="reboot", target="a", lasts=timedelta(hours=2)),
+            InjectedFault(mode=FaultMode.STALL, operation="reboot", target="b"),
+            InjectedFault(mode=FaultMode.FAIL, operation="reboot", target="a", times=2),
         )
     )
     usual = timedelta(minutes=5)
@@ -86,4 +86,6 @@ def test_cues_add_up() -> None:
 
 
 def test_nodes_and_machines_are_what_acts_take_place_on() -> None:
-    assert {act.name for act in SIMULATED_OPERATIONS.values() if act.on is OperationTarget.MACHINE} == {"vm-migration"}
+    assert {
+        operation.name for operation in SIMULATED_OPERATIONS.values() if operation.on is OperationTarget.MACHINE
+    } == {"vm-migration"}

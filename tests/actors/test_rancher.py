@@ -228,7 +228,7 @@ def test_two_are_asked_at_once_where_it_does_not_keep_its_order() -> None:
 
 
 @pytest.mark.parametrize(
-    ("act", "seen"),
+    ("operation", "seen"),
     [
         ("rancher", []),
         ("pre-drain-request", []),
@@ -257,8 +257,8 @@ def test_two_are_asked_at_once_where_it_does_not_keep_its_order() -> None:
         ),
     ],
 )
-def test_it_can_stand_still_anywhere(act: str, seen: list[SimulationEventType]) -> None:
-    play = begun(fault("stall", act, FIRST))
+def test_it_can_stand_still_anywhere(operation: str, seen: list[SimulationEventType]) -> None:
+    play = begun(fault("stall", operation, FIRST))
     if play.run(until=lambda: play.asking(BEFORE)):
         play.finish(f"NodeUpgrade/PreDrain/{FIRST}")
         play.answer(BEFORE, FIRST)

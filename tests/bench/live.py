@@ -32,7 +32,7 @@ from reconcile.cluster.protocol import Cluster, Selection
 from reconcile.loop.reconciler import API_VERSION
 from reconcile.simulator.actors.seeding import seed
 from reconcile.status.plan import status_body
-from renderer.assemble import open_workshop
+from renderer.assemble import open_template_set
 from renderer.documents import plan_of
 from renderer.files.inputs import read_inputs
 from renderer.files.templates import read_templates
@@ -225,7 +225,7 @@ def _line(what: str, taken: Figures, *, ratio: float | None = None, budgets: tup
 
 def seed_cluster(plane: ControlPlane, inputs: Path) -> None:
     """The cluster's objects, and the loop's account with its rights; without addresses, since nothing answers there."""
-    kinds = open_workshop(read_templates()).catalog.kinds
+    kinds = open_template_set(read_templates()).catalog.kinds
     bodies = [copy.deepcopy(source.body) for source in read_inputs([str(inputs)]).objects]
     for body in bodies:
         if body["kind"] == "Node":

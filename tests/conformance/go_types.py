@@ -1,4 +1,4 @@
-"""Writes `reconcile/simulator/apiserver/go_types.json`: which built-in fields survive the API server's decoding, and how.
+"""Writes `reconcile/simulator/apiserver/go_types.json`: which built-in fields survive the API server's decoding.
 
 The server reads a built-in object into Go structs and writes it out again, so `hostNetwork: false` vanishes while
 `replicas: 0` stays and `status: {}` appears. JSON schemas do not tell these apart; the Go sources do. To be run after

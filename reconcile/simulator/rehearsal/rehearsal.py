@@ -27,7 +27,7 @@ from reconcile.simulator.apiserver.clock import SimulatedClock
 from reconcile.simulator.apiserver.cluster import EmbeddedCluster
 from reconcile.simulator.apiserver.seeding import namespace
 from reconcile.simulator.rehearsal.driver import Ending, SimulationDriver
-from reconcile.simulator.rehearsal.driver import Simulation as PlayedWorld
+from reconcile.simulator.rehearsal.driver import Participants as PlayedWorld
 from reconcile.simulator.rehearsal.operator import Operator
 from reconcile.status.plan import SUCCEEDED
 from renderer.assemble import TemplateSet
@@ -74,7 +74,7 @@ class Rehearsal:
     reconciler: Reconciler
     outage_clock: OutageClock
     name: str
-    parts: ReconcilerDeps
+    deps: ReconcilerDeps
     rounds: list[Round] = field(default_factory=list)
 
     def play(self, on_round: Callable[[Round], None], limit: timedelta = LIMIT) -> RehearsalResult:
@@ -94,7 +94,7 @@ class Rehearsal:
             on_round=keep,
         )
         ending = drive.run(self.name, limit)
-        plan = self.parts.source.get(Ref(api_version=API_VERSION, kind="UpgradePlan", name=self.name))
+        plan = self.deps.source.get(Ref(api_version=API_VERSION, kind="UpgradePlan", name=self.name))
         return RehearsalResult(
             ending=ending,
             started=started,
@@ -107,7 +107,7 @@ class Rehearsal:
 
     def _refused(self) -> str:
         try:
-            check_preconditions(self.parts.source, oldest_of(self.parts.rendering.catalog.values))
+            check_preconditions(self.deps.source, oldest_of(self.deps.rendering.catalog.values))
         except Problems as error:
             return error.problems[0].message
         return ""
@@ -136,7 +136,7 @@ def prepare(
     kinds = template_set.catalog.kinds
     client = cluster.client(on_write=on_write)
     outage_clock = OutageClock(clock.now)
-    parts = ReconcilerDeps(
+    deps = ReconcilerDeps(
         cluster=client,
         source=DirectSource(client, kinds),
         rendering=Rendering(template_set.catalog, template_set.templates, template_set.spec_fields),
@@ -165,10 +165,10 @@ def prepare(
         clock=clock,
         simulation=_Ensemble(simulation, Operator(cluster.client(), kinds, ref, resume_after)),
         log=simulation.log,
-        reconciler=Reconciler(parts, journal),
+        reconciler=Reconciler(deps, journal),
         outage_clock=outage_clock,
         name=ref.name,
-        parts=parts,
+        deps=deps,
     )
 
 
