@@ -13,8 +13,7 @@ from renderer.errors import Problem
 from renderer.frozen import frozen
 from renderer.model.path import Path, path_name
 from renderer.model.rendered import Manifest
-from renderer.schema_fit import fits
-from renderer.validation import explained, load
+from renderer.validation import load, schema_problems
 
 _SCHEMAS = "kubernetes/v1.35.json"
 
@@ -29,11 +28,11 @@ def form_problems(manifests: Iterable[Manifest], templates: Collection[str]) -> 
 def _form_problems(manifest: Manifest) -> Iterator[Problem]:
     schemas = load(_SCHEMAS)
     reference = schemas["kinds"].get(f"{manifest.ref.api_version} {manifest.ref.kind}")
-    schema = {"$ref": reference, "$defs": schemas["$defs"]}
-    if reference is None or fits(manifest.body, schema, schema):
+    if reference is None:
         return
+    schema = {"$ref": reference, "$defs": schemas["$defs"]}
     run_time = {path_name(path) for path in manifest.run_time}
-    for problem in explained(_Rendered(manifest=manifest), schema):
+    for problem in schema_problems(_Rendered(manifest=manifest), schema):
         is_partial = manifest.borrowed and problem.reason == "MissingField"
         if not is_partial and problem.field not in run_time:
             yield replace(problem, message=f"{manifest.ref}: {problem.message}")

@@ -65,8 +65,8 @@ def _is_known_word(word: str, value: Any) -> bool:
 
 
 _NO_RULE = {
-    "$schema", "$id", "$comment", "title", "description", "default", "examples", "format", "x-message", "x-remedy",
-    "then", "else",
+    "$schema", "$id", "$comment", "title", "description", "default", "examples", "format", "writeOnly", "x-message",
+    "x-remedy", "then", "else",
 }  # fmt: skip
 """Words that ask nothing of a value by themselves."""
 

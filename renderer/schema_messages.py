@@ -68,6 +68,11 @@ def found(value: Any) -> str:
     return f"'{value[:60]}…'" if len(value) > 60 else f"'{value}'"
 
 
+def _shown(error: SchemaError) -> str:
+    """The value of an error as a message shows it; what a schema calls `writeOnly` may be secret and is not shown."""
+    return "the value" if error.schema.get("writeOnly") else found(error.instance)
+
+
 def is_no_text(path: Path, value: Any) -> Finding:
     """For a scalar that is to be text: it was read as something else."""
     return Finding(
@@ -98,12 +103,13 @@ _TYPE_WORDS = {
 
 def _type(error: SchemaError, path: Path) -> Iterator[Finding]:
     wanted = [error.validator_value] if isinstance(error.validator_value, str) else list(error.validator_value)
-    yield _wrong_type(path, error.instance, wanted)
+    yield _wrong_type(path, error, wanted)
 
 
-def _wrong_type(path: Path, value: Any, wanted: list[str]) -> Finding:
+def _wrong_type(path: Path, error: SchemaError, wanted: list[str]) -> Finding:
+    value = error.instance
     words = " or ".join(_TYPE_WORDS[name] for name in wanted if name != "null" or len(wanted) == 1)
-    message = f"has no value; {words} is wanted" if value is None else f"{found(value)} is not {words}"
+    message = f"has no value; {words} is wanted" if value is None else f"{_shown(error)} is not {words}"
     return Finding(reason="WrongType", path=path, message=message, remedy=_type_remedy(value, wanted, path))
 
 
@@ -168,10 +174,10 @@ def _dependent(error: SchemaError, path: Path) -> Iterator[Finding]:
 
 def _enum(error: SchemaError, path: Path) -> Iterator[Finding]:
     wanted = error.validator_value if error.validator == "enum" else [error.validator_value]
-    texts = [str(value) for value in wanted if value is not None]
+    texts = [str(value) for value in wanted if value not in (None, "")]
     close = did_you_mean(error.instance, texts) if isinstance(error.instance, str) else None
     none_of = f"is none of {', '.join(texts)}" if len(texts) > 1 else f"is not {', '.join(texts)}"
-    message = f"{found(error.instance)} {none_of}" + (f"; did you mean '{close}'?" if close else "")
+    message = f"{_shown(error)} {none_of}" + (f"; did you mean '{close}'?" if close else "")
     yield Finding(reason="InvalidValue", path=path, message=message, remedy="write " + " or ".join(texts))
 
 
@@ -180,7 +186,7 @@ def _pattern(error: SchemaError, path: Path) -> Iterator[Finding]:
         message, remedy = "is no RFC 3339 time", "write it as 2026-11-28T09:30:00Z"
     else:
         message, remedy = f"does not have the form {error.validator_value}", "correct the value"
-    yield Finding(reason="InvalidValue", path=path, message=f"{found(error.instance)} {message}", remedy=remedy)
+    yield Finding(reason="InvalidValue", path=path, message=f"{_shown(error)} {message}", remedy=remedy)
 
 
 def _size(error: SchemaError, path: Path) -> Iterator[Finding]:
@@ -196,7 +202,7 @@ def _size(error: SchemaError, path: Path) -> Iterator[Finding]:
 
 def _limit(error: SchemaError, path: Path) -> Iterator[Finding]:
     word, advice = ("less", "least") if error.validator == "minimum" else ("more", "most")
-    message = f"{found(error.instance)} is {word} than {error.validator_value}"
+    message = f"{_shown(error)} is {word} than {error.validator_value}"
     remedy = f"write a number of at {advice} {error.validator_value}"
     yield Finding(reason="InvalidValue", path=path, message=message, remedy=remedy)
 
@@ -221,7 +227,7 @@ def _choice(error: SchemaError, path: Path) -> Iterator[Finding]:
     required = [name for schema in error.validator_value for name in schema.get("required", ())]
     if required and all(set(schema) == {"required"} for schema in error.validator_value):
         if not isinstance(error.instance, Mapping):
-            yield _wrong_type(path, error.instance, ["object"])
+            yield _wrong_type(path, error, ["object"])
             return
         names = ", ".join(f"'{name}'" for name in dict.fromkeys(required))
         missing = not any(name in error.instance for name in required)
@@ -232,7 +238,7 @@ def _choice(error: SchemaError, path: Path) -> Iterator[Finding]:
         for nested in min(branches, key=lambda errors: _distance(errors, len(error.absolute_path))):
             yield from explain(nested)
     else:
-        message = f"{found(error.instance)} fits more than one of the allowed forms"
+        message = f"{_shown(error)} fits more than one of the allowed forms"
         yield Finding(reason="InvalidValue", path=path, message=message, remedy="keep to one form")
 
 
@@ -250,7 +256,7 @@ def _distance(errors: list[SchemaError], depth: int) -> tuple[int, int]:
 
 
 def _other(error: SchemaError, path: Path) -> Iterator[Finding]:
-    message = f"{found(error.instance)} breaks the rule {error.validator}: {found(error.validator_value)}"
+    message = f"{_shown(error)} breaks the rule {error.validator}: {found(error.validator_value)}"
     yield Finding(reason="InvalidValue", path=path, message=message, remedy="correct the value")
 
 

@@ -40,9 +40,18 @@ def problems(source: Located, schema_name: str) -> list[Problem]:
     `crds/upgradeplan.yaml`.
     """
     schema = load(schema_name)
-    if _is_known(schema_name) and fits(source.body, schema, schema):
-        return []
-    return explained(source, schema)
+    return schema_problems(source, schema) if _is_known(schema_name) else explained(source, schema)
+
+
+def part_problems(source: Located, schema_name: str, part: str) -> list[Problem]:
+    """The same for a part of a document, by one of the `$defs` of a schema."""
+    schema = load(schema_name)
+    return schema_problems(source, {"$ref": f"#/$defs/{part}", "$defs": schema["$defs"]})
+
+
+def schema_problems(source: Located, schema: Schema) -> list[Problem]:
+    """The same by a schema itself, which has only words that `fits` knows."""
+    return [] if fits(source.body, schema, schema) else explained(source, schema)
 
 
 def explained(source: Located, schema: Schema) -> list[Problem]:

@@ -7,21 +7,32 @@ It reads files and contacts nobody. The official client's loader is not used for
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from reconcile.cluster.entry_rules import RULES, Fault
+from reconcile.cluster.wire import PROXY_REMEDY, PROXY_SCHEMES, SERVER_SCHEMES, token_fault, url_fault
 from renderer.errors import Problem, Problems, problem
 from renderer.model import path as paths
 from renderer.model.ref import Body
+from renderer.structural_schema import without_nulls
+from renderer.validation import load, part_problems
 from renderer.yaml_io import Document, parse
 
 IN_CLUSTER = "in-cluster"
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 _CERTIFICATE_FILES = ("certificate-authority", "client-certificate", "client-key")
+_TEXTS: Mapping[str, tuple[Callable[[str], str | None], str]] = {
+    "server": (partial(url_fault, schemes=SERVER_SCHEMES), "write it as https://HOST:PORT"),
+    "proxy-url": (partial(url_fault, schemes=PROXY_SCHEMES), PROXY_REMEDY),
+    "token": (token_fault, "copy the token again, on one line and with nothing around it"),
+}
+"""Rules that a pattern cannot state: what is wrong with a text, and the remedy."""
+SCHEMA = "kubeconfig.json"
+INVALID = "InvalidKubeconfig"
 REMEDY = "`kubectl config view` shows what kubectl reads"
 
 
@@ -44,29 +55,48 @@ class ClusterAccess:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Entry:
-    """A named entry, and where it stands. `body` has absolute paths, and nothing that is empty."""
+    """A named entry, and where it is. `body` has absolute paths, and nothing that is empty."""
 
     document: Document
     path: paths.Path
     body: Body
 
-    def problems(self) -> Iterator[Problem]:
-        """What kubectl would not read either. A file of certificates is not looked at where the data is given."""
-        faults = [*RULES[str(self.path[-1])](self.body)]
-        for name in () if faults else _CERTIFICATE_FILES:
-            if name in self.body and f"{name}-data" not in self.body:
-                faults += _unreadable(name, self.body[name])
-        return (self._problem(fault) for fault in faults)
+    @property
+    def file(self) -> str:
+        return self.document.file
 
-    def _problem(self, fault: Fault) -> Problem:
-        path = (*self.path, *fault.path)
+    def line_of(self, path: paths.Path = ()) -> int | None:
+        return self.document.line_of((*self.path, *path))
+
+    def problems(self) -> list[Problem]:
+        """What kubectl would not read either. A certificate file is not opened where the data is given."""
+        return [*self._of_the_schema(), *self._of_texts()] or [*self._of_files()]
+
+    def _of_the_schema(self) -> list[Problem]:
+        at = paths.path_name(self.path)
+        found = part_problems(self, SCHEMA, str(self.path[-1]))
+        return [replace(item, reason=INVALID, field=f"{at}.{item.field}" if item.field else at) for item in found]
+
+    def _of_texts(self) -> Iterator[Problem]:
+        for name, (fault, remedy) in _TEXTS.items():
+            text = self.body.get(name)
+            if isinstance(text, str) and (message := fault(text)):
+                yield self._problem(name, message, remedy)
+
+    def _of_files(self) -> Iterator[Problem]:
+        for name in _CERTIFICATE_FILES:
+            if name in self.body and f"{name}-data" not in self.body and (message := _read_fault(self.body[name])):
+                yield self._problem(name, message, "correct the path, or make the file readable for this user")
+
+    def _problem(self, name: str, message: str, remedy: str) -> Problem:
+        path = (*self.path, name)
         return Problem(
-            reason="InvalidKubeconfig",
-            message=fault.message,
-            file=self.document.file,
+            reason=INVALID,
+            message=message,
+            file=self.file,
             line=self.document.line_of(path),
             field=paths.path_name(path),
-            remedy=fault.remedy,
+            remedy=remedy,
         )
 
 
@@ -116,7 +146,7 @@ def _chosen(files: list[Document], wanted: str) -> ClusterAccess:
     _sound(cluster, *users)
     if not cluster.body.get("server"):
         message = f"cluster {chosen['cluster']!r} has no server"
-        raise problem("InvalidKubeconfig", message, file=names, remedy="add server: https://HOST:PORT")
+        raise problem(INVALID, message, file=names, remedy="add server: https://HOST:PORT")
     return ClusterAccess(
         context=context,
         server=cluster.body["server"].rstrip("/"),
@@ -140,7 +170,7 @@ def _entry(files: list[Document], kind: str, name: str, because: str = "") -> _E
     for document in files:
         for index, entry in enumerate(_entries(document, kind)):
             if entry.get("name") == name:
-                body = _absolute(Path(document.file), entry.get(kind) or {})
+                body = without_nulls(_absolute(Path(document.file), entry.get(kind) or {}), _schema_of(kind))
                 return _Entry(document=document, path=(f"{kind}s", index, kind), body=body)
             known.append(str(entry.get("name")))
     asked_by = f" that {because} names" if because else ""
@@ -173,21 +203,25 @@ def _absolute(path: Path, entry: Mapping[str, Any]) -> Body:
     return body
 
 
-def _unreadable(name: str, path: str) -> Iterator[Fault]:
+def _schema_of(kind: str) -> Any:
+    return load(SCHEMA)["$defs"][kind]
+
+
+def _read_fault(path: str) -> str | None:
     try:
         Path(path).read_bytes()
     except OSError as error:
-        remedy = "correct the path, or let whoever runs this read the file"
-        yield Fault(path=(name,), message=f"{path} cannot be read: {error.strerror}", remedy=remedy)
+        return f"{path} cannot be read: {error.strerror}"
+    return None
 
 
 def _in_cluster(environ: Mapping[str, str], service_account: Path) -> ClusterAccess:
     host, port = environ["KUBERNETES_SERVICE_HOST"], environ.get("KUBERNETES_SERVICE_PORT") or "443"
     server = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
     own, authority = service_account / "namespace", str(service_account / "ca.crt")
-    for fault in _unreadable("certificate-authority", authority):
-        remedy = "let the pod have its service account's token: automountServiceAccountToken: true"
-        raise problem("NoServiceAccount", fault.message, remedy=remedy)
+    if message := _read_fault(authority):
+        remedy = "mount the service account's token in the pod: automountServiceAccountToken: true"
+        raise problem("NoServiceAccount", message, remedy=remedy)
     return ClusterAccess(
         context=IN_CLUSTER,
         server=server,
@@ -199,4 +233,4 @@ def _in_cluster(environ: Mapping[str, str], service_account: Path) -> ClusterAcc
 
 
 def _invalid(path: Path, message: str) -> Problems:
-    return problem("InvalidKubeconfig", message, file=str(path), remedy=REMEDY)
+    return problem(INVALID, message, file=str(path), remedy=REMEDY)

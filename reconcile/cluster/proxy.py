@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from reconcile.cluster.entry_rules import PROXY_REMEDY, PROXY_SCHEMES
 from reconcile.cluster.kubeconfig import ClusterAccess
-from reconcile.cluster.wire import url_fault
+from reconcile.cluster.wire import PROXY_REMEDY, PROXY_SCHEMES, url_fault
 from renderer.errors import problem
 
 

@@ -8,6 +8,10 @@ import re
 from collections.abc import Sequence
 from urllib.parse import quote, urlsplit
 
+SERVER_SCHEMES = ("https", "http")
+PROXY_SCHEMES = ("http", "https", "socks5", "socks5h")
+PROXY_REMEDY = "write it as http://HOST:PORT, https://HOST:PORT or socks5://HOST:PORT"
+
 _NOT_IN_URL = re.compile(r"[^\x21-\x7e]")
 _NOT_IN_HEADER = re.compile(r"[\x00-\x1f\x7f]")
 _LABEL = r"[A-Za-z0-9_-]{1,63}"
@@ -35,11 +39,6 @@ def token_fault(text: str) -> str | None:
     if _NOT_IN_HEADER.search(text):
         return "has a line end or another control character in it"
     return None if text.isascii() else "has characters in it that are not ASCII"
-
-
-def header_fault(text: str) -> str | None:
-    """Why this cannot be the value of a header."""
-    return "has a line end or another control character in it" if _NOT_IN_HEADER.search(text) else None
 
 
 def as_header(text: str) -> str:
