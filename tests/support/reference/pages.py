@@ -1,0 +1,48 @@
+"""The table of pages: file name to what writes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from support.reference.api import annotation_table, conditions, events, node_states, reason_catalogue, upgrade_plan
+from support.reference.languages import documents, phase_language, probe_language, template_context
+from support.reference.markdown import page
+from support.reference.program import answers, commands, exit_codes
+
+
+def overview() -> str:
+    return page("Reference", *("\n".join([f"**{title}**", "", *rows]) for title, rows in _OVERVIEW.items()))
+
+
+_OVERVIEW: Mapping[str, tuple[str, ...]] = {
+    "Running an upgrade": (
+        "- [UpgradePlan](upgradeplan.md): every field of spec and status",
+        "- [Annotations and labels](annotations.md): what you may set, and what is read and written",
+        "- [Conditions](conditions.md), [events](events.md), [node states](node-states.md)",
+        "- [Reasons](reasons.md): every reason, its effect on the upgrade, and what to do",
+        "- [Commands](commands.md), [exit codes](exit-codes.md), [JSON output](json.md)",
+        "- [Input documents](documents.md): release, facts, values",
+    ),
+    "Writing templates": (
+        "- [Phase language](phase-language.md): `phase.yaml`",
+        "- [Probe language](probe-language.md): probes, gates, rules, readiness of kinds",
+        "- [Template context](template-context.md): names, functions and filters",
+    ),
+}
+
+PAGES: Mapping[str, Callable[[], str]] = {
+    "README.md": overview,
+    "annotations.md": annotation_table,
+    "commands.md": commands,
+    "conditions.md": conditions,
+    "documents.md": documents,
+    "events.md": events,
+    "exit-codes.md": exit_codes,
+    "json.md": answers,
+    "node-states.md": node_states,
+    "phase-language.md": phase_language,
+    "probe-language.md": probe_language,
+    "reasons.md": reason_catalogue,
+    "template-context.md": template_context,
+    "upgradeplan.md": upgrade_plan,
+}

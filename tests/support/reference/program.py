@@ -1,0 +1,105 @@
+"""The pages about the program: its commands, its exit codes, what it prints for machines."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+
+import click
+
+from reconcile.simulator.actors.operations import SIMULATED_OPERATIONS
+from renderer.cli.commands import program as upgradeplan
+from renderer.errors import ExitCode
+from support.reference.markdown import code, page, section, table
+from support.reference.schema_tables import sections
+from support.reference.sources import SCHEMAS, schema
+
+_NAME = "upgradeplan"
+
+
+def commands() -> str:
+    context = click.Context(upgradeplan, info_name=_NAME)
+    names = upgradeplan.list_commands(context)
+    return page(
+        "Commands",
+        f"`{_NAME} COMMAND --help` prints the same. kubectl finds the program as `kubectl {_NAME}`.",
+        *(_command(context, name) for name in names),
+        section(
+            "Operations of a rehearsal", _OPERATIONS, table(("Operation", "On", "Faults", "What it is"), _operations())
+        ),
+    )
+
+
+def _command(parent: click.Context, name: str) -> str:
+    command = upgradeplan.get_command(parent, name)
+    assert command is not None
+    context = click.Context(command, info_name=name, parent=parent)
+    usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
+    text = inspect.cleandoc(command.help or "").replace("\b\n", "")
+    return section(
+        name, f"```text\n{usage}\n```", text, table(("Option", "Default", "Meaning"), _options(command, context))
+    )
+
+
+def _options(command: click.Command, context: click.Context) -> Iterator[tuple[str, ...]]:
+    for option in command.get_params(context):
+        record = option.get_help_record(context)
+        if isinstance(option, click.Option) and record and "--help" not in option.opts:
+            yield code(record[0]), _default(option), option.help or ""
+
+
+def _default(option: click.Option) -> str:
+    value = option.default
+    return code(value) if isinstance(value, (str, int)) and not isinstance(value, bool) and value != "" else ""
+
+
+_OPERATIONS = (
+    "What `--fail`, `--stall`, `--slow` and `--repeat` of `rehearse` take, as `OPERATION [on NAME]`: of a node"
+    " or a virtual"
+    " machine, or of all without `on`. Jobs of your own phases are operations as well, by their component label."
+)
+
+
+def _operations() -> Iterator[tuple[str, ...]]:
+    for act in SIMULATED_OPERATIONS.values():
+        yield code(act.name), str(act.on), ", ".join(sorted(act.troubles)), act.what
+
+
+def exit_codes() -> str:
+    return page(
+        "Exit codes",
+        "Every command ends with one of these. 141 means that the reader of the output has gone, as in"
+        f" `{_NAME} phases | head -1`.",
+        table(("Status", "Means"), ((str(int(status)), _MEANS[status]) for status in ExitCode)),
+    )
+
+
+_MEANS = {
+    ExitCode.YES: "Success.",
+    ExitCode.NO: "The answer is no: the folder is stale, there are differences, images are missing, the upgrade"
+    " has failed"
+    " or would fail, the phase forbids it.",
+    ExitCode.BAD_INPUT: "Wrong usage or invalid input.",
+    ExitCode.CLUSTER: "The cluster has refused the request, or does not answer.",
+    ExitCode.BUG: "A bug in upgradeplan. The message says how to report it.",
+}
+
+
+def answers() -> str:
+    return page(
+        "JSON output",
+        "What commands print with `-o json`. A refusal is a list of [problems](#problems) with the exit code"
+        " that says what"
+        " kind it is; [exit codes](exit-codes.md). The schemas are in [schemas](../../schemas).",
+        *(_answer(name) for name in _ANSWERS),
+    )
+
+
+_INPUTS = ("phase", "kinds", "diff-rules", "values", "release", "facts", "reasons", "annotations")
+"""Schemas of documents that are read; all others are of what commands print."""
+_ANSWERS = sorted(path.stem for path in SCHEMAS.glob("*.json") if path.stem not in _INPUTS)
+
+
+def _answer(name: str) -> str:
+    whole = schema(name)
+    return section(name, whole["title"] + ".", sections(whole, root=f"{name} document", prefix=f"{name}.", level=3))

@@ -1,0 +1,29 @@
+"""docs/reference is what the schemas, the catalogues and the code say now. `make reference` writes it."""
+
+from __future__ import annotations
+
+from difflib import unified_diff
+
+import pytest
+from rendering import ROOT
+from support.reference.pages import PAGES
+
+FOLDER = ROOT / "docs" / "reference"
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_is_up_to_date(name: str, pytestconfig: pytest.Config) -> None:
+    path, generated = FOLDER / name, PAGES[name]()
+    if pytestconfig.option.update_snapshots:
+        FOLDER.mkdir(parents=True, exist_ok=True)
+        path.write_text(generated, encoding="utf-8")
+        return
+    written = path.read_text(encoding="utf-8") if path.exists() else ""
+    difference = "\n".join(
+        unified_diff(written.splitlines(), generated.splitlines(), "written", "now", n=0, lineterm="")
+    )
+    assert written == generated, f"{difference}\nrun `make reference` and read the difference"
+
+
+def test_the_folder_holds_nothing_else() -> None:
+    assert sorted(path.name for path in FOLDER.iterdir()) == sorted(PAGES)
