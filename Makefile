@@ -1,7 +1,7 @@
 # Needs Python 3.11 or later and make. All else goes into .venv, from the pins in requirements-dev.txt, once.
 # uv is taken where it is there, since it is fast; `make test UV=` does without it.
 
-.PHONY: help demo test check lint types format controlplane controlplane-clients bench lock clean
+.PHONY: help demo test check lint types format controlplane controlplane-clients reference bench lock clean
 .DEFAULT_GOAL := help
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -52,6 +52,9 @@ controlplane: $(READY) ## build the real control plane for tests, once (needs Go
 
 controlplane-clients: $(READY)
 	@PYTHONPATH=tests $(BIN)/python -m controlplane.build clients
+
+reference: $(READY) ## write docs/reference from the schemas and the code
+	@$(BIN)/python -m pytest -q --snapshot-update tests/test_reference.py
 
 bench: controlplane-clients ## time and memory, beside helm's
 	@PYTHONPATH=tests $(BIN)/python -m bench

@@ -21,9 +21,18 @@ import pytest
 from renderer.errors import ExitCode
 
 ROOT = Path(__file__).resolve().parents[1]
-DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("examples/**/*.md"), ROOT / "tests" / "cases" / "README.md"])
+FOLDERS = ("examples", "docs")
+DOCUMENTS = sorted(
+    [
+        *ROOT.glob("*.md"),
+        *(path for name in FOLDERS for path in (ROOT / name).rglob("*.md")),
+        ROOT / "tests/cases/README.md",
+    ]
+)
 CONSOLE = re.compile(r"(?<=^```console\n).*?(?=^```$)", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[[^\]]*\]\(([^)]+)\)")
+CODE = re.compile(r"`[^`\n]*`")
+NAMED = re.compile(r'<a id="([^"]+)">')
 HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 TARGET = re.compile(r"\bmake ([a-z][a-z-]+)(?=[`\n ]*(?:`|#|$))", re.MULTILINE)
 
@@ -92,7 +101,7 @@ def _output(command: str, desk: Path) -> str:
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=_name)
 def test_links_lead_somewhere(document: Path) -> None:
-    broken = [link for link in LINK.findall(document.read_text()) if not _leads_somewhere(link, document)]
+    broken = [link for link in LINK.findall(CODE.sub("", document.read_text())) if not _leads_somewhere(link, document)]
     assert broken == []
 
 
@@ -101,7 +110,10 @@ def _leads_somewhere(link: str, document: Path) -> bool:
     target = document.parent / path if path else document
     if not anchor:
         return target.exists()
-    return target.is_file() and anchor in map(_anchor, HEADING.findall(target.read_text()))
+    if not target.is_file():
+        return False
+    text = target.read_text()
+    return anchor in {*map(_anchor, HEADING.findall(text)), *NAMED.findall(text)}
 
 
 def _anchor(heading: str) -> str:

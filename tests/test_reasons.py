@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 
 import pytest
@@ -21,10 +21,10 @@ SIMULATED = (
 )
 """The simulation speaks for the API server and for others' controllers; their reasons are not ours."""
 
-COMPUTED: Mapping[str, str] = {
-    "reconcile/decide/plan.py: phase, a parameter of _ended": "the value of the phase that ends: Succeeded or Failed",
+COMPUTED: Mapping[str, Sequence[str]] = {
+    "reconcile/decide/plan.py: phase, a parameter of _ended": ("Succeeded", "Failed"),
 }
-"""Where a reason is no word in the code, and what it can be."""
+"""Where a reason cannot be followed, and what it can be there."""
 
 
 @cache
@@ -35,7 +35,8 @@ def found() -> Found:
 
 
 def given() -> list[Given]:
-    return [*found().given, *in_templates(dict(phases()))]
+    computed = [Given(reason=word, place=place) for place, words in COMPUTED.items() for word in words]
+    return [*found().given, *in_templates(dict(phases())), *computed]
 
 
 def test_every_reason_is_listed() -> None:
@@ -90,5 +91,6 @@ def test_a_reason_that_is_computed_is_reported(word: str) -> None:
 
 
 def test_an_exception_named_after_its_reason_is_found() -> None:
-    code = "class Failure(Exception):\n    def __init__(self):\n        reason = type(self).__name__\nclass Gone(Failure): ..."
+    root = "class Failure(Exception):\n    def __init__(self):\n        reason = type(self).__name__\n"
+    code = f"{root}class Gone(Failure): ..."
     assert [item.reason for item in in_code({"file.py": ast.parse(code)}).given] == ["Gone"]

@@ -175,10 +175,13 @@ def _entry(files: list[Document], kind: str, name: str, because: str = "") -> _E
             known.append(str(entry.get("name")))
     asked_by = f" that {because} names" if because else ""
     raise problem(
-        f"NoSuch{kind.capitalize()}",
+        _NO_SUCH[kind],
         f"{', '.join(document.file for document in files)}: no {kind} {name!r}{asked_by}",
         remedy=f"{kind}s that are there: {', '.join(sorted(set(known))) or 'none'}",
     )
+
+
+_NO_SUCH = {"context": "NoSuchContext", "cluster": "NoSuchCluster", "user": "NoSuchUser"}
 
 
 def _entries(document: Document, kind: str) -> Iterable[Mapping[str, Any]]:

@@ -52,7 +52,10 @@ def unknown(what: str, name: str, known: Sequence[str]) -> Problems:
     close = difflib.get_close_matches(name, known, n=1)
     hint = f"; did you mean {close[0]!r}?" if close else ""
     return problem(
-        f"Unknown{what.capitalize()}",
+        _UNKNOWN[what],
         f"the plan has no {what} {name!r}{hint}",
         remedy=f"choose one of: {', '.join(known) or 'none'}",
     )
+
+
+_UNKNOWN = {"phase": "UnknownPhase", "node": "UnknownNode"}
