@@ -87,13 +87,12 @@ def test_actors_know_the_protocol_and_nothing_of_the_loop() -> None:
         f"{path.name}:{node.lineno} {name}"
         for path in sorted((ROOT / "reconcile" / "actors").glob("*.py"))
         for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Import | ast.ImportFrom)
         for name in _imported(node)
         if name.startswith(("reconcile", "renderer")) and not name.startswith(KNOWN)
     ]
     assert strangers == []
 
 
-def _imported(node: ast.AST) -> list[str]:
-    if isinstance(node, ast.ImportFrom):
-        return [node.module or ""]
-    return [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+def _imported(node: ast.Import | ast.ImportFrom) -> list[str]:
+    return [node.module or ""] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]

@@ -16,8 +16,8 @@ import yaml
 from controlplane import waiting
 
 from reconcile.act.applied import Applied, ApplyResult, without_dumps
-from reconcile.act.apply import ObjectWriter, short_digest
-from reconcile.act.belonging import PLAN_LABEL, Plan
+from reconcile.act.apply import ObjectWriter
+from reconcile.act.belonging import Plan
 from reconcile.act.dry_run import try_phase
 from reconcile.act.schemas import packaged_schemas
 from reconcile.borrow.give_back import plan_return
@@ -27,14 +27,14 @@ from reconcile.cluster.client import connect
 from reconcile.cluster.errors import AlreadyExists, Away, Conflict, NotFound
 from reconcile.cluster.kubeconfig import find_access
 from reconcile.cluster.protocol import Cluster
-from reconcile.objects import FIELD_MANAGER
+from reconcile.objects import FIELD_MANAGER, PLAN_LABEL
 from reconcile.simulator.apiserver.access import Rbac
 from reconcile.simulator.apiserver.clock import SimulatedClock
 from reconcile.simulator.apiserver.cluster import EmbeddedCluster
 from reconcile.simulator.apiserver.faults import ApiFault, InjectedApiFault
 from renderer.catalog.declare import step_from
 from renderer.catalog.kinds import Kinds, rows_from
-from renderer.digest import digest_of
+from renderer.digest import digest_of, short_digest
 from renderer.model.path import parse_path
 from renderer.model.phase import Deletion, ManifestSpec, Occasion, Owned, Phase, Position, Step
 from renderer.model.ref import Body, Kind, Ref, ref_of
@@ -59,7 +59,7 @@ class Stage:
     cluster: Cluster
     plan: Plan
     requests: Callable[[], tuple[int, int]]
-    settle: Callable[[Callable[[], bool]], None]
+    settle: Callable[[Callable[[], bool]], object]
     account: Callable[[str], Cluster]
 
     @property
@@ -155,7 +155,7 @@ def client_by(kubeconfig: File) -> Cluster:
 def begun(
     cluster: Cluster,
     requests: Callable[[], tuple[int, int]],
-    settle: Callable[[Callable[[], bool]], None],
+    settle: Callable[[Callable[[], bool]], object],
     account: Callable[[str], Cluster],
 ) -> Stage:
     """Empties what an earlier test has left on a cluster that all of them share."""
@@ -847,7 +847,7 @@ def test_what_cannot_be_tried_yet_is_asked_for_permission(stage: Stage, verbs: l
 
     def look() -> set[tuple[str, str | None]]:
         trials = try_phase(writer, phase)
-        return {(str(trial.operation), trial.problem and trial.problem.remedy) for trial in trials}
+        return {(str(trial.operation), trial.problem.remedy if trial.problem else None) for trial in trials}
 
     stage.settle(lambda: look() == expected)
 

@@ -199,9 +199,11 @@ def test_ac_87_another_value_is_answered_and_the_job_is_not_repeated() -> None:
 # ----------------------------------------------------------------------------------------------------- the node upgrade
 
 ENDED, BROKEN = ("PostDrained", "SingleNodeUpgraded"), ("PreDrainFailed", "PostDrainFailed", "SingleNodeUpgradeFailed")
-ON_THE_WAY = ("ImagePreloading", "ImagePreloaded", "ImagePreloadFailed", "UpgradePaused")
-ON_THE_WAY += ("PreDraining", "SingleNodeUpgrading", "PreDrained", "PostDraining", "WaitingReboot")
-ON_THE_WAY += ("ImageCleaning", "ImageCleaned", "ImageCleanFailed")
+ON_THE_WAY = (
+    *("ImagePreloading", "ImagePreloaded", "ImagePreloadFailed", "UpgradePaused"),
+    *("PreDraining", "SingleNodeUpgrading", "PreDrained", "PostDraining", "WaitingReboot"),
+    *("ImageCleaning", "ImageCleaned", "ImageCleanFailed"),
+)
 
 
 def test_ac_26_which_states_end_a_nodes_upgrade() -> None:

@@ -23,7 +23,7 @@ from controlplane.cluster import ControlPlane
 from rendering import inputs_of_example, render_example
 
 from reconcile.act.applied import ApplyResult
-from reconcile.act.apply import ObjectWriter, short_digest
+from reconcile.act.apply import ObjectWriter
 from reconcile.act.belonging import Plan
 from reconcile.act.dry_run import try_phase
 from reconcile.act.schemas import packaged_schemas
@@ -48,7 +48,7 @@ from reconcile.simulator.apiserver.clock import SimulatedClock
 from reconcile.simulator.apiserver.cluster import EmbeddedCluster
 from renderer.catalog.declare import step_from
 from renderer.catalog.kinds import Kinds, rows_from
-from renderer.digest import digest_of
+from renderer.digest import digest_of, short_digest
 from renderer.documents import without_lines
 from renderer.errors import ExitCode, Problem
 from renderer.model.path import ABSENT, parse_path
@@ -100,7 +100,7 @@ def diffed(case: Mapping[str, Any]) -> tuple[Diff, int]:
     whole = EmbeddedCluster(SimulatedClock(START), () if case.get("unserved") else None)
     whole.seed((PLAN, *case.get("cluster", ())))
     admin = whole.client()
-    plan = Plan.of(admin.get(KINDS.row(PLAN["apiVersion"], "UpgradePlan").kind, ref_of(PLAN)).body)
+    plan = Plan.of(admin.get(KINDS.row(str(PLAN["apiVersion"]), "UpgradePlan").kind, ref_of(PLAN)).body)
     for manager, bodies in case.get("created", {}).items():
         for body in bodies:
             admin.create(KINDS.row(body["apiVersion"], body["kind"]).kind, body, field_manager=manager)
@@ -208,7 +208,7 @@ NOT_KNOWN = Untried(step="P/S", pending=(NODES,))
         (diff(), ExitCode.YES),
         (diff(Operation.UNCHANGED, Operation.SKIP, Operation.RETURN_LATER), ExitCode.YES),
         (diff(Operation.UNCHANGED, untried=(Untried(step="P", skipped="it is not needed"),)), ExitCode.YES),
-        *((diff(operation), ExitCode.NO) for operation in ("create", "change", "adopt", "borrow", "wait", "pending")),
+        *((diff(Operation(name)), ExitCode.NO) for name in ("create", "change", "adopt", "borrow", "wait", "pending")),
         (diff(untried=(NOT_KNOWN,)), ExitCode.NO),
         (diff(Operation.CREATE, Operation.CONFLICT), ExitCode.CLUSTER),
         (diff(Operation.REFUSED), ExitCode.CLUSTER),
@@ -651,7 +651,7 @@ def site_on(cluster: Cluster, asked: Callable[[], Mapping[str, int]]) -> Site:
     inputs, rendered = inputs_of_example("three-node"), render_example("three-node")
     assert inputs.plan is not None
     seed(cluster, [inputs.plan.body, *(source.body for source in inputs.objects)], KINDS)
-    plan = Plan.of(cluster.get(KINDS.row(PLAN["apiVersion"], "UpgradePlan").kind, ref_of(inputs.plan.body)).body)
+    plan = Plan.of(cluster.get(KINDS.row(str(PLAN["apiVersion"]), "UpgradePlan").kind, ref_of(inputs.plan.body)).body)
     asked()
     writer = ObjectWriter(cluster=cluster, kinds=KINDS, schemas=SCHEMAS, plan=plan)
     return Site(plan=rendered.plan, writer=writer, asked=asked)

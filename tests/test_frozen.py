@@ -49,13 +49,17 @@ class Also:
     pass
 
 
+OF_TWO_CLASSES: tuple[object, object] = (Nothing(), Also())
+
+
+STRANGERS: tuple[object, ...] = ("a", ("a", 1, {}), None)
 QUESTIONS: Mapping[str, Callable[[Any], object]] = {
     "repr": lambda made: repr(made(name="a", parts={"b": 1}, hidden=2)).partition("(")[2],
     "a method of its own": lambda made: str(made(name="a")),
     "equal": lambda made: made(name="a", size=2) == made(size=2, name="a"),
     "not equal": lambda made: [made(name="a") == made(name=other) for other in ("b", "A")],
     "left out of comparison": lambda made: made(name="a", hidden=1) == made(name="a", hidden=2),
-    "equal to nothing else": lambda made: [made(name="a") == other for other in ("a", ("a", 1, {}), None)],
+    "equal to nothing else": lambda made: [made(name="a") == other for other in STRANGERS],
     "hash": lambda made: hash(made(name="a", parts=())) == hash(made(name="a", parts=())),
     "hash of the fields": lambda made: hash(made(name="a", parts=())),
     "a default of its own": lambda made: made(name="a").parts is made(name="a").parts,
@@ -96,5 +100,6 @@ def test_it_refuses_what_the_standard_one_refuses(refused: str, maker: Any) -> N
 
 def test_values_of_two_classes_differ_even_without_fields() -> None:
     assert Nothing() == Nothing()
-    assert Nothing() != Also()
+    one, other = OF_TWO_CLASSES
+    assert one != other
     assert len({Nothing(), Nothing(), copy.copy(Nothing())}) == 1

@@ -324,7 +324,7 @@ def _when(state: str | None) -> str:
 
 def test_whatever_happens() -> None:
     reached: Counter[str] = Counter()
-    run_state_machine_as_test(
+    run_state_machine_as_test(  # type: ignore[no-untyped-call]
         lambda: Upgrade(reached),
         settings=settings(
             max_examples=EXAMPLES,
@@ -378,7 +378,11 @@ def test_each_edit_at_each_state(state: str, course: tuple[str, tuple[Edit, str]
 def _reach(machine: Upgrade, state: str) -> None:
     """Node n1 comes to this state, and what the state begins with is done."""
     others = machine.others
-    moves = (others.rancher_goes_on, others.job_ends, lambda: others.host_reboots("n1"))
+    moves: tuple[Callable[[], object], ...] = (
+        others.rancher_goes_on,
+        others.job_ends,
+        lambda: others.host_reboots("n1"),
+    )
     for move in (*moves, *moves, *moves):
         if machine.found.state("n1") != state:
             move()

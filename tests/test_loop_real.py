@@ -135,7 +135,7 @@ def test_a_paused_node_and_machines_to_restore(wiped_control_plane: ControlPlane
             held = [node for node, entry in states.items() if entry["state"] == "UpgradePaused"]
             if held and not resumed:
                 resumed.extend(held)
-                patch = {"spec": {"nodeUpgradeOption": {"pauseNodes": []}}}
+                patch: Body = {"spec": {"nodeUpgradeOption": {"pauseNodes": []}}}
                 ref = Ref(api_version=API_VERSION, kind="UpgradePlan", name=place.name)
                 place.admin.patch(PLAN, ref, patch, field_manager="operator")
 

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from bench.inputs import write_inputs
-from theatre import START, Rehearsal, prepare, template_set
+from theatre import START, template_set
 
 from reconcile.loop.logs import RoundLog
 from reconcile.loop.reconciler import API_VERSION
+from reconcile.simulator.rehearsal.rehearsal import Rehearsal, prepare
 from renderer.files.inputs import read_inputs
 from renderer.model.ref import Ref
 

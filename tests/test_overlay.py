@@ -6,7 +6,7 @@ What can be wrong with an overlay is told as a problem that names the file, and 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -348,6 +348,7 @@ def test_what_is_borrowed_must_be_one_object_and_a_field() -> None:
 
 # --------------------------------------------------------------------------------------- declarations of any form
 
+STRANGE: Sequence[Any]
 STRANGE = (None, "", [], {}, 5, True, 1.5, "x", "{{ nope }}", "{{", "a.b[", [[]], [None], {"": None}, -1, "((")
 MUTATIONS = 6
 """Of each step; each takes some hundredths of a second, most of it to explain."""
@@ -358,7 +359,7 @@ def packaged_steps() -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
     for path, file in templates().items():
         body = parse(file.text, path)[0].value if path.endswith("/phase.yaml") else {}
         head = {key: value for key, value in body.items() if key not in tuple(Position)}
-        yield from ((path, head, {position: [step]}) for position in Position for step in body.get(position, ()))
+        yield from ((path, head, {str(position): [step]}) for position in Position for step in body.get(position, ()))
 
 
 def mutated(body: Any, random: Random, depth: int = 0) -> Any:

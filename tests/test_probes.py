@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import random
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -221,6 +221,7 @@ def _without(value: Mapping[str, Any], key: str) -> dict[str, Any]:
     return {name: item for name, item in value.items() if name != key}
 
 
+WRONG: Sequence[Any]
 WRONG = (None, True, 0, -1, 1.5, 10**30, "", "x", "x\ny", [], ["x"], [None], [[]], {}, {"x": 1}, ABSENT)
 """What may stand where something else is expected; ABSENT: nothing."""
 

@@ -97,7 +97,7 @@ def test_the_tag_of_the_toolkit(spec: Mapping[str, Any], target: str, repo: str,
 def test_the_tag_of_the_toolkit_before_the_release_is_known(asked: str | None, repo: str) -> None:
     """AC-61. Ours differs: not the tag of the manager's own build, which may be a laptop's and is on no node, but that
     of the version that runs now, whose toolkit the nodes have. What comes later waits for the release's."""
-    spec = {"version": "v1.8.0"} | ({"upgrade": asked} if asked else {})
+    spec: dict[str, Any] = {"version": "v1.8.0"} | ({"upgrade": asked} if asked else {})
     rendered = render_made(*[document for document in three_nodes(**spec) if "harvester" not in document])
     assert rendered.plan.images == (f"{TOOLKIT}:{repo}",)
     waiting = {step.id for step in rendered.steps() for item in step.pending if item.input == "toolkitTag"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +59,7 @@ def test_every_definition_is_translated(name: str) -> None:
     assert is_known(load(name))
 
 
-def definition_of(body: dict[str, Any]) -> str:
+def definition_of(body: Mapping[str, Any]) -> str:
     group = body["apiVersion"].rpartition("/")[0]
     names = [name for name in DEFINITIONS if load(name)["properties"]["kind"] == {"const": body["kind"]}]
     return next(name for name in names if load(name)["properties"]["apiVersion"]["const"].startswith(f"{group}/"))

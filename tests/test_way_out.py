@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from loop_world import API_VERSION, METADATA, POST, PRE_JOB, Small, being_prepared, drained, waiting_for_rancher, world
+from loop_world import METADATA, POST, PRE_JOB, Small, being_prepared, drained, waiting_for_rancher, world
 
+from reconcile.loop.reconciler import API_VERSION
 from reconcile.simulator.apiserver.faults import ApiFault, InjectedApiFault
 from renderer.model.ref import ref_of
 

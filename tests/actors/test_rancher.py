@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -30,6 +31,14 @@ def kubelet(play: Play, node: str) -> str:
 
 def is_cordoned(play: Play, node: str) -> bool:
     return bool(play.get(NODE, node)["spec"].get("unschedulable"))
+
+
+def is_asked(play: Play, keys: tuple[str, str], node: str) -> bool:
+    return node in play.asking(keys)
+
+
+def has_booted(play: Play, node: str, before: str) -> bool:
+    return play.boot_id(node) != before
 
 
 def without_hooks(play: Play) -> None:
@@ -85,13 +94,13 @@ def test_only_the_very_value_counts_as_an_answer(change: str) -> None:
 def test_the_value_is_another_one_each_time() -> None:
     play = begun(fault("repeat", "pre-drain-request", FIRST, times=2), fault("repeat", "post-drain-request"))
     for node in (FIRST, THIRD, SECOND):
-        assert play.run(until=lambda node=node: node in play.asking(BEFORE))
+        assert play.run(until=partial(is_asked, play, BEFORE, node))
         play.finish(f"NodeUpgrade/PreDrain/{node}")
         answer_until_satisfied(play, BEFORE, node)
-        assert play.run(until=lambda node=node: node in play.asking(AFTER))
+        assert play.run(until=partial(is_asked, play, AFTER, node))
         boot = play.boot_id(node)
         play.finish(f"NodeUpgrade/PostDrain/{node}")
-        assert play.run(until=lambda node=node, boot=boot: play.boot_id(node) != boot)
+        assert play.run(until=partial(has_booted, play, node, boot))
         answer_until_satisfied(play, AFTER, node)
     asked = play.world.log.of(SimulationEventType.PRE_DRAIN_ASKED, SimulationEventType.POST_DRAIN_ASKED)
     assert len({fact.detail for fact in asked}) == len(asked) == 3 + 2 + 3 * 2
@@ -117,7 +126,7 @@ def test_a_node_is_not_drained_while_a_machine_runs_there() -> None:
 def test_a_machine_that_cannot_move_holds_the_drain() -> None:
     play = begun()
     for node in (FIRST, THIRD):
-        assert play.run(until=lambda node=node: node in play.asking(BEFORE))
+        assert play.run(until=partial(is_asked, play, BEFORE, node))
         upgrade_node(play, node)
     assert play.run(until=lambda: play.asking(BEFORE) == [SECOND])
     play.answer(BEFORE, SECOND)

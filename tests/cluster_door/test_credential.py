@@ -143,7 +143,7 @@ def test_plugin_may_ask_a_person_only_where_there_is_one(
     assert credential.user["token"] == str(interactive)
 
 
-FAILURES = {
+FAILURES: Mapping[str, tuple[str, dict[str, Any], str]] = {
     "ends with an error": ("sys.exit('no ticket')", {}, "ended with 1: no ticket"),
     "prints no JSON": ("print('hello')", {}, "did not print JSON"),
     "prints another kind": ("print('{}')", {}, "did not print an ExecCredential"),

@@ -198,7 +198,7 @@ def test_trim_decides_what_is_kept_and_told() -> None:
         watch = ListWatch(
             client_to(server.url),
             Selection(kind=CONFIG_MAP),
-            told.append,
+            lambda event: told.append(event),
             clock=Clock(),
             random=lambda: 0.5,
             trim=lambda body: {key: value for key, value in body.items() if key != "kind"} | {"kind": "Trimmed"},

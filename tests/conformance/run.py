@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from conformance.case import Case, KindWords, verb_of
@@ -128,15 +129,13 @@ class _Run:
     def _settle(self, cluster: Cluster, step: Step) -> Any:
         """Waits until the objects under `there` are there, those under `gone` are gone, those under `marked` are being
         deleted, and those under `released` have neither owner nor finalizer."""
-        for text in step["settle"].get("there", ()):
-            self._stage.settle(f"{text} there", lambda text=text: self._look(cluster, text) is not None)
-        for text in step["settle"].get("gone", ()):
-            self._stage.settle(f"{text} gone", lambda text=text: self._look(cluster, text) is None)
-        for text in step["settle"].get("marked", ()):
-            self._stage.settle(f"{text} marked", lambda text=text: _is_marked(self._look(cluster, text)))
-        for text in step["settle"].get("released", ()):
-            self._stage.settle(f"{text} released", lambda text=text: _is_released(self._look(cluster, text)))
+        for word, is_so in _SETTLED.items():
+            for text in step["settle"].get(word, ()):
+                self._stage.settle(f"{text} {word}", partial(self._is, cluster, text, is_so))
         return "settled"
+
+    def _is(self, cluster: Cluster, text: str, is_so: Callable[[Body | None], bool]) -> bool:
+        return is_so(self._look(cluster, text))
 
     def _look(self, cluster: Cluster, text: str) -> Body | None:
         try:
@@ -176,3 +175,11 @@ def _is_released(body: Body | None) -> bool:
 
 def _is_marked(body: Body | None) -> bool:
     return body is not None and "deletionTimestamp" in body["metadata"]
+
+
+_SETTLED: Mapping[str, Callable[[Body | None], bool]] = {
+    "there": lambda body: body is not None,
+    "gone": lambda body: body is None,
+    "marked": _is_marked,
+    "released": _is_released,
+}
