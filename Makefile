@@ -1,7 +1,8 @@
 # Needs Python 3.11 or later and make. All else goes into .venv, from the pins in requirements-dev.txt, once.
 # uv is taken where it is there, since it is fast; `make test UV=` does without it.
 
-.PHONY: help demo test check lint types format controlplane controlplane-clients reference bench lock clean
+.PHONY: help demo test test-full quick check lint types format coverage mutation reference bench lock clean
+.PHONY: controlplane controlplane-clients
 .DEFAULT_GOAL := help
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -16,6 +17,12 @@ DEMO := build/demo
 install = $(if $(UV),$(UV) pip install -q --python $(BIN)/python $(1) ||) \
 	$(BIN)/python -m pip install -q --disable-pip-version-check $(1)
 
+# Two of the three workers mostly wait for a control plane of their own (tests/conftest.py). Which tests run beside each
+# other is told by groups, so plain `pytest`, one after the other, runs the same ones.
+WORKERS ?= 3
+pytest = $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder --durations 15
+prebuilt = PYTHONPATH=tests $(BIN)/python -m controlplane.build --if-possible
+
 help: ## say what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F '|' '{printf "make %-22s%s\n", $$1, $$2}'
 
@@ -28,8 +35,16 @@ demo: $(READY) ## set everything up, render the upgrade of a three-node cluster 
 	@echo
 	$(BIN)/upgradeplan rehearse examples/three-node
 
-test: check $(READY) ## set everything up, then lint, types and all tests
-	@$(BIN)/python -m pytest
+test: check $(READY) ## set everything up, then lint, types and the tests: all but what it says at the end
+	@$(prebuilt)
+	@$(pytest) --short
+
+test-full: check $(READY) ## the same with every test, as CI does
+	@$(prebuilt)
+	@$(pytest)
+
+quick: check $(READY) ## lint, types and the quick tests, without a control plane
+	@$(pytest) --quick
 
 check: lint types
 
@@ -39,7 +54,6 @@ lint: $(READY) ## ruff: rules and format
 
 types: $(READY) ## mypy --strict
 	@$(BIN)/python -m mypy
-	@MYPYPATH=tests $(BIN)/python -m mypy -p controlplane -p bench
 
 format: $(READY) ## mend the format, and what rules can be mended
 	@$(BIN)/ruff check --fix .

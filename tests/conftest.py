@@ -1,12 +1,13 @@
-"""The control plane for tests that ask for it, and a plain word about those that could not have it.
+"""The control plane for tests that ask for it, what may run side by side, and what a short run leaves out.
 
-Without Go and without built binaries such tests are skipped and counted; under CI=true they fail.
+Without Go and without built binaries the tests on a control plane are skipped and counted; under CI=true they fail.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,15 @@ from controlplane import binaries, build, cluster
 
 CRDS = Path(__file__).resolve().parents[1] / "schemas" / "crds"
 MARKER = "controlplane"
+UPGRADES = ("test_loop_real.py", "test_commands_real.py")
+"""The tests on a control plane that wait longest. They are one lane, all others on a control plane are the second, and
+each lane has a control plane of its own; what needs none is spread over all workers, a module at a time."""
+LEFT_OUT = pytest.StashKey[Counter[str]]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--short", action="store_true", help="leave out what is marked `full`, as `make test` does")
+    parser.addoption("--quick", action="store_true", help="leave out `slow` and `controlplane` too (`make quick`)")
 
 
 @pytest.fixture(scope="session")
@@ -38,12 +48,65 @@ def clean_control_plane(control_plane: cluster.ControlPlane) -> cluster.ControlP
     return control_plane
 
 
+# ------------------------------------------------------------------------------------------- what runs, and beside what
+
+
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whoever asks for the fixture has the marker."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Whoever asks for the control plane has the marker; whoever shares a lane has its name."""
     for item in items:
         if "control_plane" in getattr(item, "fixturenames", ()):
             item.add_marker(MARKER)
+        item.add_marker(pytest.mark.xdist_group(_lane(item)))
+    items.sort(key=_turn)
+    _leave_out(config, items)
+
+
+def _lane(item: pytest.Item) -> str:
+    if item.get_closest_marker(MARKER):
+        return "upgrades" if item.path.name in UPGRADES else "requests"
+    return item.nodeid.partition("::")[0]
+
+
+def _turn(item: pytest.Item) -> int:
+    """The lanes first, then what takes long, so that a run does not end with one of these alone."""
+    if item.get_closest_marker(MARKER):
+        return 0 if item.path.name in UPGRADES else 1
+    return 2 if item.get_closest_marker("slow") else 3
+
+
+def _leave_out(config: pytest.Config, items: list[pytest.Item]) -> None:
+    marks = [name for option, name in _OPTIONS if config.getoption(option)]
+    left_out = {item: mark for item in items for mark in item.iter_markers() if mark.name in marks}
+    config.stash[LEFT_OUT] = Counter(_why(mark) for mark in left_out.values())
+    if left_out:
+        config.hook.pytest_deselected(items=list(left_out))
+        items[:] = [item for item in items if item not in left_out]
+
+
+_OPTIONS = (("short", "full"), ("quick", "full"), ("quick", "slow"), ("quick", MARKER))
+
+
+def _why(mark: pytest.Mark) -> str:
+    """`@pytest.mark.full("why it is left out, and what stands for it")`."""
+    return f"{mark.name}: {mark.args[0]}" if mark.args else mark.name
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A worker's own counts are handed to the process that prints."""
+    output: dict[str, Any] | None = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        left_out = session.config.stash[LEFT_OUT]
+        output["left_out"] = dict(left_out)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Of pytest-xdist: a worker has ended. All of them leave out the same."""
+    node.config.stash[LEFT_OUT] = Counter(getattr(node, "workeroutput", {}).get("left_out", {}))
+
+
+# ------------------------------------------------------------------------------------------------------ what is printed
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -53,13 +116,22 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         pytest.skip(reason)
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    skipped = [report for report in terminalreporter.getreports("skipped") if MARKER in report.keywords]
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    for line in (*_skipped(terminalreporter.getreports("skipped")), *_left_out(config)):
+        terminalreporter.write_line(line, yellow=True)
+
+
+def _skipped(reports: Sequence[Any]) -> Iterator[str]:
+    skipped = [report for report in reports if MARKER in report.keywords]
     if skipped and (reason := binaries.why_absent()):
-        terminalreporter.write_line(
-            f"{len(skipped)} tests on the real control plane were SKIPPED: {reason} (`make controlplane` builds it)",
-            yellow=True,
-        )
+        yield f"{len(skipped)} tests on the real control plane were SKIPPED: {reason} (`make controlplane` builds it)"
+
+
+def _left_out(config: pytest.Config) -> Iterator[str]:
+    left_out = config.stash.get(LEFT_OUT, None)
+    if left_out:
+        yield f"{left_out.total()} tests were left out; `make test-full` runs them:"
+        yield from (f"  {count} {why}" for why, count in sorted(left_out.items()))
 
 
 def _built(config: pytest.Config) -> binaries.Binaries:
@@ -69,6 +141,8 @@ def _built(config: pytest.Config) -> binaries.Binaries:
     capture: Any = config.pluginmanager.get_plugin("capturemanager")
 
     def say(text: str) -> None:
+        if reporter is None:  # in a worker, where nobody reads; `make test` has built it before
+            return
         with capture.global_and_fixture_disabled():
             reporter.ensure_newline()
             reporter.write_line(text)

@@ -15,8 +15,8 @@ import yaml
 from bench.live import PLANS, seed_cluster, without_disk_check
 from controlplane.cluster import ControlPlane
 from jsonschema import Draft202012Validator
-from nowhere import KUBECONFIG
-from rendering import ROOT
+from support.rendered_plans import ROOT
+from support.unreachable import KUBECONFIG
 
 from reconcile.cli import COMMANDS as ON_A_CLUSTER
 from renderer.cli.commands import COMMANDS, program

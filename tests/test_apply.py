@@ -53,7 +53,7 @@ NAMESPACE = "apply"
 
 
 @dataclass
-class Stage:
+class ApplyStage:
     """A cluster with a namespace and a plan; `requests` tells what was asked since it was asked last, writes first."""
 
     cluster: Cluster
@@ -106,11 +106,11 @@ class Stage:
 
 
 @pytest.fixture(params=["embedded", pytest.param("real", marks=pytest.mark.controlplane)])
-def stage(request: pytest.FixtureRequest) -> Stage:
+def stage(request: pytest.FixtureRequest) -> ApplyStage:
     return embedded() if request.param == "embedded" else real(request.getfixturevalue("control_plane"))
 
 
-def embedded() -> Stage:
+def embedded() -> ApplyStage:
     whole = EmbeddedCluster(SimulatedClock(START))
     client = whole.client()
     mark = 0
@@ -131,7 +131,7 @@ def embedded() -> Stage:
     return begun(client, requests, settle, account)
 
 
-def real(plane: Any) -> Stage:
+def real(plane: Any) -> ApplyStage:
     client = client_by(plane.kubeconfig)
     mark = 0
 
@@ -157,12 +157,12 @@ def begun(
     requests: Callable[[], tuple[int, int]],
     settle: Callable[[Callable[[], bool]], object],
     account: Callable[[str], Cluster],
-) -> Stage:
+) -> ApplyStage:
     """Empties what an earlier test has left on a cluster that all of them share."""
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
     with suppress(AlreadyExists):
         cluster.create(KINDS.row("v1", "Namespace").kind, namespace)
-    stage = Stage(cluster=cluster, plan=made_plan(cluster), requests=requests, settle=settle, account=account)
+    stage = ApplyStage(cluster=cluster, plan=made_plan(cluster), requests=requests, settle=settle, account=account)
     maps = (config_map(name) for name in ("it", "it-true", "it-false"))
     for body in (*maps, job(), setting(), chart()):
         with suppress(NotFound):
@@ -238,7 +238,7 @@ def managers(body: Body) -> set[tuple[str, str]]:
 # ---------------------------------------------------------------------------------------------------------- owned
 
 
-def test_what_is_made_is_labelled_and_owned(stage: Stage) -> None:
+def test_what_is_made_is_labelled_and_owned(stage: ApplyStage) -> None:
     manifest = owned(config_map(a="1"))
 
     applied = stage.own(manifest)
@@ -259,7 +259,7 @@ def test_what_is_made_is_labelled_and_owned(stage: Stage) -> None:
     assert managers(applied.body or {}) == {(FIELD_MANAGER, "Apply")}
 
 
-def test_the_second_time_nothing_is_asked(stage: Stage) -> None:
+def test_the_second_time_nothing_is_asked(stage: ApplyStage) -> None:
     manifest = owned(config_map(a="1"))
     stage.own(manifest)
     live = stage.there(manifest.body)
@@ -271,7 +271,7 @@ def test_the_second_time_nothing_is_asked(stage: Stage) -> None:
     assert stage.requests() == (0, 0)
 
 
-def test_the_second_time_without_a_record_nothing_is_written(stage: Stage) -> None:
+def test_the_second_time_without_a_record_nothing_is_written(stage: ApplyStage) -> None:
     manifest = owned(job())
     assert stage.own(manifest).outcome is ApplyResult.CREATED
     live = stage.there(manifest.body)
@@ -283,7 +283,7 @@ def test_the_second_time_without_a_record_nothing_is_written(stage: Stage) -> No
     assert stage.there(manifest.body)["metadata"]["uid"] == live["metadata"]["uid"]
 
 
-def test_a_field_that_is_no_longer_wanted_is_a_change(stage: Stage) -> None:
+def test_a_field_that_is_no_longer_wanted_is_a_change(stage: ApplyStage) -> None:
     """It cannot be seen by looking whether the live object has all that is wanted."""
     stage.own(owned(config_map(a="1", b="2")))
 
@@ -303,7 +303,7 @@ def test_a_field_that_is_no_longer_wanted_is_a_change(stage: Stage) -> None:
     ],
 )
 def test_what_is_not_ours_is_refused(
-    stage: Stage, labels: Mapping[str, str], owner: tuple[str, str] | None, says: str
+    stage: ApplyStage, labels: Mapping[str, str], owner: tuple[str, str] | None, says: str
 ) -> None:
     body = config_map(labels=labels, a="theirs")
     if owner:
@@ -323,7 +323,7 @@ def test_what_is_not_ours_is_refused(
     assert stage.requests() == (0, 0)
 
 
-def test_what_an_agent_has_brought_for_this_plan_is_adopted(stage: Stage) -> None:
+def test_what_an_agent_has_brought_for_this_plan_is_adopted(stage: ApplyStage) -> None:
     labels = {PLAN_LABEL: "up"}
     stage.create(config_map(labels=labels, a="1"), manager="fleet")
 
@@ -335,7 +335,7 @@ def test_what_an_agent_has_brought_for_this_plan_is_adopted(stage: Stage) -> Non
     assert stage.own(owned(config_map(labels=labels, a="1"))).outcome is ApplyResult.UNCHANGED
 
 
-def of_the_other_manager(stage: Stage, image: str = "example/other:1", **spec: Any) -> Body:
+def of_the_other_manager(stage: ApplyStage, image: str = "example/other:1", **spec: Any) -> Body:
     """The Job as the Harvester Upgrade Manager makes it for this very plan."""
     body = job(image=image)
     metadata = {**body["metadata"], "labels": {PLAN_LABEL: "up"}, "ownerReferences": [stage.plan.reference()]}
@@ -344,7 +344,7 @@ def of_the_other_manager(stage: Stage, image: str = "example/other:1", **spec: A
 
 
 @pytest.mark.parametrize("image", ["example/it:1", "example/other:1"])
-def test_what_the_other_manager_has_made_for_this_plan_stays_as_it_is(stage: Stage, image: str) -> None:
+def test_what_the_other_manager_has_made_for_this_plan_stays_as_it_is(stage: ApplyStage, image: str) -> None:
     """Be it that its fields are in conflict with ours, or that a Job's pods may not be changed."""
     live = of_the_other_manager(stage, image=image)
     applied = stage.own(owned(job()))
@@ -355,7 +355,7 @@ def test_what_the_other_manager_has_made_for_this_plan_stays_as_it_is(stage: Sta
     assert FIELD_MANAGER not in {manager for manager, _ in managers(there)}
 
 
-def test_of_what_is_taken_over_only_what_is_declared_changes(stage: Stage) -> None:
+def test_of_what_is_taken_over_only_what_is_declared_changes(stage: ApplyStage) -> None:
     live = of_the_other_manager(stage, suspend=True)
     manifest = made(job(), Owned(file="it.yaml.j2", take_over=(("spec", "suspend"),)))
     applied = stage.own(manifest)
@@ -368,7 +368,7 @@ def test_of_what_is_taken_over_only_what_is_declared_changes(stage: Stage) -> No
     assert stage.requests()[0] == 0
 
 
-def test_a_field_of_another_manager_is_never_forced(stage: Stage) -> None:
+def test_a_field_of_another_manager_is_never_forced(stage: ApplyStage) -> None:
     stage.create(config_map(labels={PLAN_LABEL: "up"}, a="theirs"), manager="fleet")
 
     applied = stage.own(owned(config_map(a="ours")))
@@ -382,7 +382,7 @@ def test_a_field_of_another_manager_is_never_forced(stage: Stage) -> None:
     assert stage.there(config_map())["data"] == {"a": "theirs"}
 
 
-def test_an_immutable_field_is_refused_in_few_words(stage: Stage) -> None:
+def test_an_immutable_field_is_refused_in_few_words(stage: ApplyStage) -> None:
     """The server repeats the whole pod template, environment and all."""
     stage.own(owned(job(image="example/it:1")))
 
@@ -400,7 +400,7 @@ def test_dumps_are_cut_and_short_values_stay() -> None:
     assert without_dumps(short) == short
 
 
-def test_what_is_being_deleted_is_waited_for(stage: Stage) -> None:
+def test_what_is_being_deleted_is_waited_for(stage: ApplyStage) -> None:
     body = config_map()
     body["metadata"]["finalizers"] = ["example.org/hold"]
     stage.own(owned(body))
@@ -413,7 +413,7 @@ def test_what_is_being_deleted_is_waited_for(stage: Stage) -> None:
     stage.cluster.patch(stage.kind(body), ref_of(body), {"metadata": {"finalizers": None}})
 
 
-def test_what_was_made_and_is_gone_is_not_made_again(stage: Stage) -> None:
+def test_what_was_made_and_is_gone_is_not_made_again(stage: ApplyStage) -> None:
     manifest = owned(job())
     applied = stage.own(manifest, recorded=manifest.digest)
     assert applied.outcome is ApplyResult.MISSING
@@ -421,12 +421,12 @@ def test_what_was_made_and_is_gone_is_not_made_again(stage: Stage) -> None:
     assert stage.get(manifest.body) is None
 
 
-def test_what_is_maintained_is_made_again(stage: Stage) -> None:
+def test_what_is_maintained_is_made_again(stage: ApplyStage) -> None:
     manifest = owned(config_map(), maintained=True)
     assert stage.own(manifest, recorded=manifest.digest).outcome is ApplyResult.CREATED
 
 
-def test_what_goes_between_look_and_write_is_not_made_again(stage: Stage) -> None:
+def test_what_goes_between_look_and_write_is_not_made_again(stage: ApplyStage) -> None:
     manifest = owned(config_map(a="1"))
     stage.own(manifest)
     live = stage.there(manifest.body)
@@ -438,7 +438,7 @@ def test_what_goes_between_look_and_write_is_not_made_again(stage: Stage) -> Non
     assert stage.get(manifest.body) is None
 
 
-def test_a_successor_of_the_same_name_is_left_alone(stage: Stage) -> None:
+def test_a_successor_of_the_same_name_is_left_alone(stage: ApplyStage) -> None:
     manifest = owned(config_map(a="1"))
     stage.own(manifest)
     live = stage.there(manifest.body)
@@ -450,7 +450,7 @@ def test_a_successor_of_the_same_name_is_left_alone(stage: Stage) -> None:
     assert stage.there(config_map())["data"] == {"a": "1"}
 
 
-def test_drift_is_mended_on_what_is_maintained_only(stage: Stage) -> None:
+def test_drift_is_mended_on_what_is_maintained_only(stage: ApplyStage) -> None:
     for maintained, outcome in ((False, ApplyResult.UNCHANGED), (True, ApplyResult.CHANGED)):
         manifest = owned(config_map(name=f"it-{maintained}".lower(), a="1"), maintained=maintained)
         stage.own(manifest)
@@ -463,7 +463,7 @@ def test_drift_is_mended_on_what_is_maintained_only(stage: Stage) -> None:
         assert stage.requests() == (0, 1)
 
 
-def test_a_missing_namespace_is_the_objects_problem(stage: Stage) -> None:
+def test_a_missing_namespace_is_the_objects_problem(stage: ApplyStage) -> None:
     body = config_map()
     body["metadata"]["namespace"] = "nowhere"
     applied = stage.own(owned(body))
@@ -472,7 +472,7 @@ def test_a_missing_namespace_is_the_objects_problem(stage: Stage) -> None:
     assert applied.problem.message == "Namespace nowhere was not found"
 
 
-def test_a_value_that_is_known_at_run_time_only_is_not_sent(stage: Stage) -> None:
+def test_a_value_that_is_known_at_run_time_only_is_not_sent(stage: ApplyStage) -> None:
     manifest = replace(owned(config_map(a="<captured>")), run_time=(parse_path("data.a"),))
     for applied in (stage.writer.own(manifest, None), stage.writer.take(manifest, any_patch())):
         assert applied.outcome is ApplyResult.REFUSED
@@ -526,7 +526,7 @@ def test_what_others_stand_in_comes_first() -> None:
 # -------------------------------------------------------------------------------------------------------- borrowed
 
 
-def test_nothing_of_us_is_left_after_giving_back(stage: Stage) -> None:
+def test_nothing_of_us_is_left_after_giving_back(stage: ApplyStage) -> None:
     """And the next server-side apply of somebody else succeeds."""
     manifest = borrowed(setting("1800"), raiseOnly=True, **{"return": "always"})
     stage.create({**setting("600"), "status": {"applied": True}}, manager="longhorn")
@@ -550,7 +550,7 @@ def test_nothing_of_us_is_left_after_giving_back(stage: Stage) -> None:
     stage.cluster.apply(stage.kind(setting()), setting("900"), field_manager="other")
 
 
-def test_a_sole_claim_goes_too(stage: Stage) -> None:
+def test_a_sole_claim_goes_too(stage: ApplyStage) -> None:
     """We took the only field that anybody held: the server would ignore an empty list of claims."""
     manifest = borrowed(setting("1800"), **{"return": "always"})
     stage.create(setting("600"), manager="longhorn")
@@ -564,7 +564,7 @@ def test_a_sole_claim_goes_too(stage: Stage) -> None:
     stage.cluster.patch(stage.kind(setting()), manifest.ref, {"value": "700"}, field_manager="longhorn")
 
 
-def test_the_second_time_nothing_is_borrowed(stage: Stage) -> None:
+def test_the_second_time_nothing_is_borrowed(stage: ApplyStage) -> None:
     manifest = borrowed(setting("1800"), raiseOnly=True, **{"return": "always"})
     stage.create(setting("600"))
     _, loans = stage.take(manifest)
@@ -576,7 +576,7 @@ def test_the_second_time_nothing_is_borrowed(stage: Stage) -> None:
     assert stage.requests() == (0, 1)
 
 
-def test_giving_back_twice_writes_once(stage: Stage) -> None:
+def test_giving_back_twice_writes_once(stage: ApplyStage) -> None:
     manifest = borrowed(setting("1800"), **{"return": "always"})
     stage.create(setting("600"))
     _, loans = stage.take(manifest)
@@ -589,7 +589,7 @@ def test_giving_back_twice_writes_once(stage: Stage) -> None:
     assert stage.requests() == (0, 1)
 
 
-def test_a_claim_stays_while_anything_is_on_loan(stage: Stage) -> None:
+def test_a_claim_stays_while_anything_is_on_loan(stage: ApplyStage) -> None:
     manifest = borrowed(setting("1800"), **{"return": "always"})
     stage.create(setting("600"))
     _, loans = stage.take(manifest)
@@ -601,7 +601,7 @@ def test_a_claim_stays_while_anything_is_on_loan(stage: Stage) -> None:
     assert (FIELD_MANAGER, "Update") in managers(stage.there(setting()))
 
 
-def test_an_object_that_is_gone_needs_nothing_back(stage: Stage) -> None:
+def test_an_object_that_is_gone_needs_nothing_back(stage: ApplyStage) -> None:
     manifest = borrowed(setting("1800"), **{"return": "always"})
     assert stage.writer.write_return(manifest.ref, None, None, last=True).outcome is ApplyResult.UNCHANGED
     live = stage.create(setting("1800"))
@@ -626,7 +626,7 @@ def entry(kind: str, *pointers: str, **more: Any) -> dict[str, Any]:
     return {"apiVersion": "kubevirt.io/v1", "kind": kind, "name": "kubevirt", "jsonPointers": list(pointers), **more}
 
 
-def test_a_list_that_others_change_meanwhile_is_read_again(stage: Stage) -> None:
+def test_a_list_that_others_change_meanwhile_is_read_again(stage: ApplyStage) -> None:
     """Their entry came after we had looked: our stale list is refused, the next look has both, and only ours goes."""
     manifest = borrowed(chart(entry("KubeVirt", POINTER)), union=COMPARE_PATCHES, **{"return": "always"})
     stage.create(chart(entry("CDI", "/a", operations=None)))
@@ -650,7 +650,7 @@ def entries(body: Body) -> list[str]:
     return [str(item["kind"]) for item in body["spec"]["diff"]["comparePatches"]]
 
 
-def test_nulls_of_others_survive(stage: Stage) -> None:
+def test_nulls_of_others_survive(stage: ApplyStage) -> None:
     manifest = borrowed(chart(entry("KubeVirt", POINTER)), union=COMPARE_PATCHES, **{"return": "always"})
     before = stage.create(chart(entry("CDI", "/a", operations=None)))
     assert before["spec"]["diff"]["comparePatches"][0]["operations"] is None
@@ -662,7 +662,7 @@ def test_nulls_of_others_survive(stage: Stage) -> None:
     assert stage.there(chart())["spec"] == before["spec"]
 
 
-def test_what_changes_between_look_and_return_is_not_overwritten(stage: Stage) -> None:
+def test_what_changes_between_look_and_return_is_not_overwritten(stage: ApplyStage) -> None:
     manifest = borrowed(setting("1800"), **{"return": "always"})
     stage.create(setting("600"))
     _, loans = stage.take(manifest)
@@ -678,7 +678,7 @@ def test_what_changes_between_look_and_return_is_not_overwritten(stage: Stage) -
     assert applied.outcome is ApplyResult.UNCHANGED
 
 
-def test_claims_that_change_meanwhile_are_read_again(stage: Stage) -> None:
+def test_claims_that_change_meanwhile_are_read_again(stage: ApplyStage) -> None:
     manifest = borrowed(setting("1800"), **{"return": "always"})
     stage.create(setting("600"), manager="longhorn")
     stage.take(manifest)
@@ -690,7 +690,7 @@ def test_claims_that_change_meanwhile_are_read_again(stage: Stage) -> None:
     assert stage.writer.write_return(manifest.ref, live, None, last=True).outcome is ApplyResult.STALE
 
 
-def test_an_undeclared_field_is_refused(stage: Stage) -> None:
+def test_an_undeclared_field_is_refused(stage: ApplyStage) -> None:
     manifest = borrowed({**setting("1800"), "valeu": "1"}, **{"return": "never"})
     stage.create(setting("600"))
     applied, _ = stage.take(manifest)
@@ -700,7 +700,7 @@ def test_an_undeclared_field_is_refused(stage: Stage) -> None:
     assert applied.problem.field == "valeu"
 
 
-def test_a_dry_run_changes_nothing(stage: Stage) -> None:
+def test_a_dry_run_changes_nothing(stage: ApplyStage) -> None:
     trying = replace(stage.writer, dry_run=True)
     live = stage.create(setting("600"))
     manifest = borrowed(setting("1800"), **{"return": "always"})
@@ -719,7 +719,7 @@ def test_a_dry_run_changes_nothing(stage: Stage) -> None:
     assert stage.get(config_map()) is None
 
 
-def test_a_dry_run_of_giving_back_changes_nothing(stage: Stage) -> None:
+def test_a_dry_run_of_giving_back_changes_nothing(stage: ApplyStage) -> None:
     manifest = borrowed(setting("1800"), **{"return": "always"})
     stage.create(setting("600"))
     _, loans = stage.take(manifest)
@@ -739,7 +739,7 @@ def test_a_record_holds_the_head_of_a_digest() -> None:
     assert short_digest("sha256:0123456789abcdef") == short_digest("0123456789ab") == "0123456789ab"
 
 
-def test_the_garbage_collector_takes_what_a_gone_plan_owned(stage: Stage) -> None:
+def test_the_garbage_collector_takes_what_a_gone_plan_owned(stage: ApplyStage) -> None:
     stage.own(owned(config_map()))
     plan = KINDS.row(stage.plan.api_version, stage.plan.kind).kind
 
@@ -759,7 +759,7 @@ def phase_of(*manifests: Manifest) -> RenderedPhase:
     return RenderedPhase(phase=phase, steps=(step,))
 
 
-def test_a_phase_is_tried_as_a_whole_and_nothing_is_changed(stage: Stage) -> None:
+def test_a_phase_is_tried_as_a_whole_and_nothing_is_changed(stage: ApplyStage) -> None:
     stage.own(owned(job(image="example/it:1")))
     stage.create(config_map(labels={PLAN_LABEL: "up"}, a="theirs"), manager="fleet")
     stage.create(setting("600"))
@@ -790,7 +790,7 @@ def test_a_phase_is_tried_as_a_whole_and_nothing_is_changed(stage: Stage) -> Non
     assert stage.there(setting())["value"] == "600"
 
 
-def account_with(stage: Stage, resource: str, verbs: list[str]) -> Cluster:
+def account_with(stage: ApplyStage, resource: str, verbs: list[str]) -> Cluster:
     """An account of its own that may do this in the namespace, and nothing else."""
     name = f"apply-{resource}-{'-'.join(verbs)}".strip("-")
     role = {
@@ -818,7 +818,7 @@ def rule_for(resource: str, verbs: list[str]) -> str:
 
 
 @pytest.mark.parametrize("verbs", [[], ["get"], ["get", "patch"]])
-def test_every_missing_permission_is_named_at_once(stage: Stage, verbs: list[str]) -> None:
+def test_every_missing_permission_is_named_at_once(stage: ApplyStage, verbs: list[str]) -> None:
     """The rule in the remedy is the one that is missing."""
     writer = replace(stage.writer, cluster=account_with(stage, "configmaps", verbs))
     expected = rule_for("configmaps", [verb for verb in ("get", "create", "patch") if verb not in verbs])
@@ -840,7 +840,9 @@ def acknowledgement(name: str) -> Manifest:
 @pytest.mark.parametrize(
     ("verbs", "missing"), [(["get", "list"], ["patch"]), (["list"], ["get", "patch"]), (["get", "patch"], [])]
 )
-def test_what_cannot_be_tried_yet_is_asked_for_permission(stage: Stage, verbs: list[str], missing: list[str]) -> None:
+def test_what_cannot_be_tried_yet_is_asked_for_permission(
+    stage: ApplyStage, verbs: list[str], missing: list[str]
+) -> None:
     writer = replace(stage.writer, cluster=account_with(stage, "secrets", verbs))
     phase = phase_of(*(acknowledgement(f"plan-{number}") for number in range(6)))
     expected = {("refused", rule_for("secrets", missing)) if missing else ("pending", None)}

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from rendering import ROOT, templates
+from support.rendered_plans import ROOT, templates
 
 from renderer.yaml_io import parse
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from theatre import ROOT, inputs_of
+from support.rehearsals import ROOT, inputs_of
 
 from renderer.cli.program import run
 from renderer.errors import Problems

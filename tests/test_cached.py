@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 from controlplane.waiting import until
-from theatre import template_set
+from support.rehearsals import template_set
 
 from reconcile.observe.cached import CachedSource
 from reconcile.simulator.apiserver.client import EmbeddedClient

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rendering import ROOT, Json, Rendered, inputs_of, nodes, release, render_made, server_version, version
 from ruamel.yaml import YAML
+from support.rendered_plans import ROOT, Json, Rendered, inputs_of, nodes, release, render_made, server_version, version
 
 from renderer.documents import Inputs, tell_apart
 from renderer.errors import Problems

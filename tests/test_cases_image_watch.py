@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 from controlplane.waiting import until
-from loop_world import Small, world
-from rendering import Json
+from support.rehearsals import template_set
+from support.rendered_plans import Json
+from support.small_cluster import Small, world
+from support.watched_source import over_watches
 from test_cases_loop import image
-from theatre import template_set
-from watched import over_watches
 
 from reconcile.act.schemas import packaged_schemas
 from reconcile.loop.assemble import ManagerConfig, assemble_manager

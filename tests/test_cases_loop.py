@@ -9,8 +9,20 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from loop_world import METADATA, PRE, PRE_HOOK, PREFIX, Small, facts, kubevirt, managed_chart, node, upgrading, world
-from rendering import ROOT, Json, plan
+from support.rendered_plans import ROOT, Json, plan
+from support.small_cluster import (
+    METADATA,
+    PRE,
+    PRE_HOOK,
+    PREFIX,
+    Small,
+    facts,
+    kubevirt,
+    managed_chart,
+    node,
+    upgrading,
+    world,
+)
 from test_cases import documents
 
 from reconcile.loop.active_plan import blocker_of

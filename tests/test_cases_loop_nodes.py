@@ -10,7 +10,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from loop_world import (
+from support.manual_actors import ManualActors
+from support.rehearsals import rehearsal_of
+from support.rendered_plans import plan
+from support.small_cluster import (
     NEW_OS,
     POST,
     POST_HOOK,
@@ -32,9 +35,6 @@ from loop_world import (
     waiting_for_rancher,
     world,
 )
-from outsiders import Outsiders
-from rendering import plan
-from theatre import theatre
 
 from reconcile.simulator.apiserver.client import no_hook
 from reconcile.simulator.apiserver.faults import ApiFault, InjectedApiFault
@@ -411,7 +411,7 @@ def test_fx_6_of_two_plans_one_goes_on_and_the_other_after_it() -> None:
 
 
 def test_fx_7_a_failing_image_cleanup_is_a_warning() -> None:
-    scene = theatre("three-node", on_write=no_hook, fail=["image-cleanup"])
+    scene = rehearsal_of("three-node", on_write=no_hook, fail=["image-cleanup"])
     played = scene.play(lambda done: None)
     assert played.succeeded
     told = [
@@ -469,7 +469,7 @@ def test_fx_10_a_round_that_finds_nothing_new_writes_nothing() -> None:
 def test_fx_18_a_node_that_leaves_is_not_waited_for_and_leaves_nothing(reached: Callable[[], Small]) -> None:
     """Before its turn, drained, and while it reboots. Its Jobs go at the end like those of the others."""
     found = reached()
-    others = Outsiders(found, succeeded={PRE_JOB, POST_JOB})
+    others = ManualActors(found, succeeded={PRE_JOB, POST_JOB})
     others.node_leaves("n1", "Node")
     others.the_rest_goes()
     for _ in range(20):
@@ -483,7 +483,7 @@ def test_a_node_whose_job_was_last_seen_running_is_done_once_its_plan_is() -> No
     """Jobs and Plans come by two watches: the Plan's end may be seen before that of its last Job."""
     found = upgrading("n1", "n2", states={"n1": "PostDrained", "n2": "PostDrained"})
     found.set_status(currentPhase="CleaningUp")
-    Outsiders(found)
+    ManualActors(found)
     found.rounds()
     running = job("apply-up-image-cleanup-on-n1", "up", "")
     labels = {

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from loop_world import Small, upgrading, world
-from outsiders import REPO
+from support.manual_actors import REPO
+from support.small_cluster import Small, upgrading, world
 
 from reconcile.cluster.errors import BackendFailed
 from reconcile.status.plan import SUCCEEDED

@@ -18,7 +18,7 @@ from typing import Any
 import click
 import pytest
 import yaml
-from rendering import EXAMPLES, ROOT, render_example
+from support.rendered_plans import EXAMPLES, ROOT, render_example
 from test_files_release import image
 
 from renderer.catalog.rules import RULES

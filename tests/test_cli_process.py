@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from nowhere import KUBECONFIG
-from rendering import ROOT
+from support.rendered_plans import ROOT
+from support.unreachable import KUBECONFIG
 
 PROGRAM = [sys.executable, "-m", "renderer.cli"]
 THREE_NODE = str(ROOT / "examples" / "three-node")

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 from bench.live import PLANS
-from commands_site import EXAMPLE, PLAN, Site, seeded
 from controlplane.cluster import ControlPlane
 from controlplane.waiting import until
+from support.real_commands import EXAMPLE, PLAN, CommandSite, seeded
 
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/harvester-system/leases/3509939c.harvesterhci.io"
 
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.controlplane
 
 
 @pytest.fixture
-def site(wiped_control_plane: ControlPlane) -> Site:
+def site(wiped_control_plane: ControlPlane) -> CommandSite:
     return seeded(wiped_control_plane)
 
 
@@ -47,7 +47,7 @@ def site(wiped_control_plane: ControlPlane) -> Site:
     ids=["diff", "diff with files", "one phase", "facts"],
 )
 def test_whoever_may_read_nothing_is_told_every_rule_at_once(
-    site: Site, words: tuple[str, ...], kinds: set[str], tmp_path: Path
+    site: CommandSite, words: tuple[str, ...], kinds: set[str], tmp_path: Path
 ) -> None:
     account = site.plane.service_account_kubeconfig("default", "nobody")
     site.target = ("--kubeconfig", str(account), *(("--output-dir", str(tmp_path)) if words == ("facts",) else ()))
@@ -62,7 +62,7 @@ def test_whoever_may_read_nothing_is_told_every_rule_at_once(
 # --------------------------------------------------------------------------------------------------------- a whole plan
 
 
-def test_a_plan_is_created_driven_to_its_end_and_its_lease_given_back(site: Site) -> None:
+def test_a_plan_is_created_driven_to_its_end_and_its_lease_given_back(site: CommandSite) -> None:
     site.stands(currentPhase="CleanedUp")
     with site.started("apply", str(EXAMPLE), "--yes") as process:
         site.charts_are_let_go()
@@ -73,7 +73,7 @@ def test_a_plan_is_created_driven_to_its_end_and_its_lease_given_back(site: Site
     assert site.plane.api.get(LEASE)["spec"]["holderIdentity"] == ""
 
 
-def test_a_failed_plan_is_the_answer_no(site: Site) -> None:
+def test_a_failed_plan_is_the_answer_no(site: CommandSite) -> None:
     site.stands(nodeUpgradeStatuses={"charlie-1-tink-system": {"state": "PreDrainFailed"}})
     with site.started("apply", "--plan", PLAN, "--yes") as process:
         site.charts_are_let_go()
@@ -81,7 +81,7 @@ def test_a_failed_plan_is_the_answer_no(site: Site) -> None:
         assert (process.returncode, out.splitlines()[-1]) == (1, f"{PLAN}: Failed")
 
 
-def test_while_another_loop_leads_it_says_so_and_how_to_go_on(site: Site) -> None:
+def test_while_another_loop_leads_it_says_so_and_how_to_go_on(site: CommandSite) -> None:
     spec = {"holderIdentity": "somebody", "leaseDurationSeconds": 3600, "renewTime": "2026-01-01T00:00:00.000000Z"}
     lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": LEASE.rpartition("/")[2]}}
     site.plane.api.create(LEASE.rpartition("/")[0], {**lease, "spec": spec})
@@ -113,7 +113,7 @@ def answer(port: int, path: str) -> int:
         return 0
 
 
-def test_the_loop_answers_the_kubelet_leads_works_and_gives_the_lease_up(site: Site, tmp_path: Path) -> None:
+def test_the_loop_answers_the_kubelet_leads_works_and_gives_the_lease_up(site: CommandSite, tmp_path: Path) -> None:
     port, journal = free_port(), tmp_path / "journal.jsonl"
     with site.started("run", "--health-address", f"127.0.0.1:{port}", "--journal", str(journal)) as process:
         until("it is ready", lambda: answer(port, "/readyz") == 200)
@@ -131,7 +131,7 @@ def test_the_loop_answers_the_kubelet_leads_works_and_gives_the_lease_up(site: S
 
 
 @pytest.mark.parametrize("address", ["x", "127.0.0.1:99999", "taken"])
-def test_an_address_that_cannot_be_served_is_told(site: Site, address: str) -> None:
+def test_an_address_that_cannot_be_served_is_told(site: CommandSite, address: str) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -141,7 +141,7 @@ def test_an_address_that_cannot_be_served_is_told(site: Site, address: str) -> N
     assert done.stderr.startswith(f"--health-address {given}: ")
 
 
-def test_a_cluster_that_is_too_old_is_refused_before_anything_is_written(site: Site) -> None:
+def test_a_cluster_that_is_too_old_is_refused_before_anything_is_written(site: CommandSite) -> None:
     site.plane.api.patch(SERVER_VERSION, {"value": "v1.7.0"})
     site.plane.api.delete(f"{PLANS}/{PLAN}")
     for words in (("run", "--health-address", ""), ("apply", str(EXAMPLE), "--yes")):
@@ -155,7 +155,7 @@ def test_a_cluster_that_is_too_old_is_refused_before_anything_is_written(site: S
 # ---------------------------------------------------------------------------------------------- what an operator says
 
 
-def test_a_node_is_held_and_let_go(site: Site) -> None:
+def test_a_node_is_held_and_let_go(site: CommandSite) -> None:
     node = "charlie-2-tink-system"
     assert site.run("pause", node).stdout == f"{PLAN}: {node} is held before its upgrade\n"
     assert site.plan()["spec"]["nodeUpgradeOption"] == {"pauseNodes": [node]}
@@ -172,7 +172,7 @@ def test_a_node_is_held_and_let_go(site: Site) -> None:
     assert "there is no Node charlie-9\n    remedy: choose one of: charlie-1-tink-system, " in unknown.stderr
 
 
-def test_what_a_failed_plan_has_on_loan_is_told_before_it_is_taken_back(site: Site) -> None:
+def test_what_a_failed_plan_has_on_loan_is_told_before_it_is_taken_back(site: CommandSite) -> None:
     cluster = {
         "apiVersion": "provisioning.cattle.io/v1",
         "kind": "Cluster",
@@ -198,7 +198,7 @@ def test_what_a_failed_plan_has_on_loan_is_told_before_it_is_taken_back(site: Si
     assert "deletionTimestamp" not in site.plan()["metadata"]
 
 
-def test_a_plan_is_taken_back_unless_its_phase_forbids_it(site: Site) -> None:
+def test_a_plan_is_taken_back_unless_its_phase_forbids_it(site: CommandSite) -> None:
     site.stands()
     refused = site.run("abort", "--yes")
     assert refused.returncode == 1

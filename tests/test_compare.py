@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rendering import EXAMPLES, Rendered, overlaid, release, render_example, render_made, three_nodes
+from support.rendered_plans import EXAMPLES, Rendered, overlaid, release, render_example, render_made, three_nodes
 
 from renderer.compare import ComparedItem, Difference, Operation, Side, compare, differing
 from renderer.model.path import ABSENT, look_up, path_name

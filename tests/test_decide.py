@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from loop_world import PRE, Small, waiting_for_rancher, world
+from support.small_cluster import PRE, Small, waiting_for_rancher, world
 
 import reconcile.loop.reconciler as loop
 from reconcile.decide.decision import Decision, SetFinalizer
@@ -103,14 +103,14 @@ def test_a_plan_goes_only_after_its_traces_could_be_searched_for(worlds: list[Ob
     last, read_failures = worlds[-1], ReadFailure(why="forbidden")
     assert gone(decide(last))
 
-    class Blind:
+    class NodesUnreadable:
         def __getattr__(self, name: str) -> Any:
             return getattr(last.look, name)
 
         def list(self, group: Group) -> tuple[Body, ...] | ReadFailure:
             return read_failures if group.kind == "Node" else last.look.list(group)
 
-    blind = decide(replace(last, look=Blind()))
+    blind = decide(replace(last, look=NodesUnreadable()))
     assert not gone(blind)
     mark = 'metadata.labels["plan.upgrade.cattle.io/up-skip-manifest-apply"]'
     assert f"Node objects cannot be searched for {mark}: forbidden" in [wait.text for wait in blind.waits]

@@ -12,7 +12,7 @@ from bench.live import PLANS
 from controlplane.api import ApiError
 from controlplane.cluster import ControlPlane
 from controlplane.waiting import until
-from theatre import ROOT, template_set
+from support.rehearsals import ROOT, template_set
 
 GUARD = ROOT / "templates" / "install" / "deletion-guard.yaml"
 ALLOWED = {"management.harvesterhci.io/allow-deletion": "true"}

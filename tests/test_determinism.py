@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from rendering import (
+from support.rendered_plans import (
     EXAMPLES,
     ROOT,
     assembled,

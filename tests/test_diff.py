@@ -20,7 +20,7 @@ import pytest
 import yaml
 from controlplane.audit import AuditEvent
 from controlplane.cluster import ControlPlane
-from rendering import inputs_of_example, render_example
+from support.rendered_plans import inputs_of_example, render_example
 
 from reconcile.act.applied import ApplyResult
 from reconcile.act.apply import ObjectWriter
@@ -609,7 +609,7 @@ def test_an_unknown_place_has_atomic_lists() -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Site:
+class DiffSite:
     """The three-node example and its cluster. `asked` says what was asked of the server since the last call: how often
     to read, to try and to write."""
 
@@ -619,11 +619,11 @@ class Site:
 
 
 @pytest.fixture(params=["embedded", pytest.param("real", marks=pytest.mark.controlplane)])
-def site(request: pytest.FixtureRequest) -> Site:
+def site(request: pytest.FixtureRequest) -> DiffSite:
     return embedded_site() if request.param == "embedded" else real_site(request.getfixturevalue("wiped_control_plane"))
 
 
-def embedded_site() -> Site:
+def embedded_site() -> DiffSite:
     client = EmbeddedCluster(SimulatedClock(START)).client()
 
     def asked() -> Mapping[str, int]:
@@ -634,7 +634,7 @@ def embedded_site() -> Site:
     return site_on(client, asked)
 
 
-def real_site(plane: ControlPlane) -> Site:
+def real_site(plane: ControlPlane) -> DiffSite:
     mark = 0
 
     def asked() -> Mapping[str, int]:
@@ -647,14 +647,14 @@ def real_site(plane: ControlPlane) -> Site:
     return site_on(connect(access, environ={}, now=lambda: datetime.now(UTC)), asked)
 
 
-def site_on(cluster: Cluster, asked: Callable[[], Mapping[str, int]]) -> Site:
+def site_on(cluster: Cluster, asked: Callable[[], Mapping[str, int]]) -> DiffSite:
     inputs, rendered = inputs_of_example("three-node"), render_example("three-node")
     assert inputs.plan is not None
     seed(cluster, [inputs.plan.body, *(source.body for source in inputs.objects)], KINDS)
     plan = Plan.of(cluster.get(KINDS.row(str(PLAN["apiVersion"]), "UpgradePlan").kind, ref_of(inputs.plan.body)).body)
     asked()
     writer = ObjectWriter(cluster=cluster, kinds=KINDS, schemas=SCHEMAS, plan=plan)
-    return Site(plan=rendered.plan, writer=writer, asked=asked)
+    return DiffSite(plan=rendered.plan, writer=writer, asked=asked)
 
 
 def _verb(event: AuditEvent) -> str:
@@ -667,7 +667,7 @@ def _sort(verb: str, *, dry_run: bool) -> str:
     return "read" if verb in ("get", "list", "watch") else "try" if dry_run else "write"
 
 
-def test_a_diff_reads_each_object_once_and_tries_it_once(site: Site) -> None:
+def test_a_diff_reads_each_object_once_and_tries_it_once(site: DiffSite) -> None:
     tried = [trial for phase in site.plan.phases for trial in try_phase(site.writer, phase)]
     counts = Counter(trial.operation for trial in tried)
 
@@ -681,7 +681,7 @@ def test_a_diff_reads_each_object_once_and_tries_it_once(site: Site) -> None:
     assert sum(asked.values()) == 49
 
 
-def test_a_first_apply_is_one_write_an_object_and_a_second_none(site: Site) -> None:
+def test_a_first_apply_is_one_write_an_object_and_a_second_none(site: DiffSite) -> None:
     owned = [m for phase in site.plan.phases for step in phase.steps for m in step.manifests if not m.borrowed]
 
     first = [site.writer.own(manifest, None) for manifest in owned]

@@ -11,8 +11,8 @@ import pytest
 import yaml
 from controlplane.cluster import ControlPlane
 from jsonschema import Draft202012Validator
-from nowhere import KUBECONFIG
-from theatre import ROOT, inputs_of, template_set, theatre
+from support.rehearsals import ROOT, inputs_of, rehearsal_of, template_set
+from support.unreachable import KUBECONFIG
 
 from reconcile.cluster.client import connect
 from reconcile.cluster.errors import Away
@@ -105,7 +105,7 @@ def explained(scene: Rehearsal) -> dict[str, Any]:
 
 
 def test_an_image_that_does_not_arrive_is_the_cause() -> None:
-    scene = theatre("three-node", stall=["image-import"])
+    scene = rehearsal_of("three-node", stall=["image-import"])
     played(scene, 2)
     model = explained(scene)
     validate(model)
@@ -114,7 +114,7 @@ def test_an_image_that_does_not_arrive_is_the_cause() -> None:
 
 
 def test_a_machine_that_waits_while_a_drain_stalls() -> None:
-    scene = theatre("three-node", stall=["pre-drain on charlie-1-tink-system"])
+    scene = rehearsal_of("three-node", stall=["pre-drain on charlie-1-tink-system"])
     played(scene, 6)
     model = explained(scene)
     validate(model)
@@ -124,7 +124,7 @@ def test_a_machine_that_waits_while_a_drain_stalls() -> None:
 
 
 def test_the_readme_shows_what_is_said_of_a_node_that_does_not_come_back() -> None:
-    scene = theatre("three-node", stall=["reboot on charlie-1-tink-system"])
+    scene = rehearsal_of("three-node", stall=["reboot on charlie-1-tink-system"])
     played(scene, 5)
     lines = [*explanation_lines(explained(scene))]
     first = next(i for i, line in enumerate(lines) if line.startswith("  because "))
@@ -132,7 +132,7 @@ def test_the_readme_shows_what_is_said_of_a_node_that_does_not_come_back() -> No
 
 
 def test_a_failed_plan_says_so() -> None:
-    scene = theatre("three-node", fail=["pre-drain on charlie-1-tink-system"])
+    scene = rehearsal_of("three-node", fail=["pre-drain on charlie-1-tink-system"])
     played(scene, 24)
     model = explained(scene)
     validate(model)
@@ -145,10 +145,10 @@ def test_a_failed_plan_says_so() -> None:
 
 
 def test_what_may_not_be_read_is_said_and_the_rest_is_explained() -> None:
-    scene = theatre("three-node", stall=["image-import"])
+    scene = rehearsal_of("three-node", stall=["image-import"])
     played(scene, 2)
 
-    class Blind:
+    class PodsUnreadable:
         def get(self, ref: Ref) -> Body | ReadFailure | None:
             return scene.deps.source.get(ref)
 
@@ -158,13 +158,13 @@ def test_what_may_not_be_read_is_said_and_the_rest_is_explained() -> None:
         def note(self, body: Body) -> None:
             raise AssertionError("explain writes nothing")
 
-    model = explanation_of(scene.reconciler.look(scene.name), Blind(), scene.clock.now())
+    model = explanation_of(scene.reconciler.look(scene.name), PodsUnreadable(), scene.clock.now())
     assert model["unread"] == ["Pod objects: forbidden"]
     assert model["causes"]
 
 
 def test_explaining_writes_nothing_and_an_absent_server_has_its_own_words() -> None:
-    scene = theatre("three-node", stall=["image-import"])
+    scene = rehearsal_of("three-node", stall=["image-import"])
     played(scene, 2)
     before = [body["metadata"]["resourceVersion"] for body in scene.cluster.store.everything()]
     explained(scene)
@@ -186,7 +186,7 @@ def test_explaining_writes_nothing_and_an_absent_server_has_its_own_words() -> N
 )
 def test_a_wait_says_how_long_it_may_take_or_that_somebody_has_to_act(asked: dict[str, Any], marks: list[str]) -> None:
     phase = asked.pop("phase", "")
-    scene = theatre("three-node", **asked)
+    scene = rehearsal_of("three-node", **asked)
     played(scene, 4)
     if phase:
         set_phase(scene, phase)
@@ -204,7 +204,7 @@ def set_phase(scene: Rehearsal, phase: str) -> None:
 
 
 def test_a_plan_that_has_succeeded_has_nothing_to_do_next() -> None:
-    scene = theatre("three-node")
+    scene = rehearsal_of("three-node")
     played(scene, 24)
     model = explained(scene)
     validate(model)

@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
-from loop_world import (
+from support.rehearsals import ROOT
+from support.rendered_plans import Json, machine_plan, plan
+from support.small_cluster import (
     NEW_OS,
     OLD_OS,
     POST,
@@ -23,8 +25,6 @@ from loop_world import (
     waiting_for_rancher,
     world,
 )
-from rendering import Json, machine_plan, plan
-from theatre import ROOT
 
 from reconcile.loop.reconciler import API_VERSION
 from reconcile.report.explain import explanation_lines, explanation_of

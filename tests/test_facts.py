@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from controlplane.cluster import ControlPlane
-from theatre import ROOT, START, inputs_of, template_set, theatre
+from support.rehearsals import ROOT, START, inputs_of, rehearsal_of, template_set
 
 from reconcile.cli.facts import as_files
 from reconcile.cluster.client import connect
@@ -78,7 +78,7 @@ def test_rendering_from_what_was_collected_is_rendering_from_the_example(
 
 
 def test_the_live_plan_is_collected_with_the_rest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    scene = theatre("three-node")
+    scene = rehearsal_of("three-node")
     scene.reconciler.round(scene.name)
     plan = scene.deps.source.get(Ref(api_version=API_VERSION, kind="UpgradePlan", name=scene.name))
     assert isinstance(plan, dict)
@@ -311,13 +311,13 @@ def test_nothing_of_a_chart_s_values_is_kept_but_their_form() -> None:
 
 
 def test_what_may_not_be_read_is_all_said_at_once() -> None:
-    class Blind(DirectSource):
+    class PartlyBlindSource(DirectSource):
         def list(self, group: Group, fields: str = "") -> tuple[Body, ...] | ReadFailure:
             return ReadFailure(why="forbidden") if group.kind in ("Machine", "Addon") else super().list(group, fields)
 
     client = embedded().client()
     with pytest.raises(Problems) as refused:
-        collect(Blind(client, KINDS), Readings(client, KINDS, lambda: START, nobody), None)
+        collect(PartlyBlindSource(client, KINDS), Readings(client, KINDS, lambda: START, nobody), None)
     assert [item.message for item in refused.value.problems] == [
         "Machine objects cannot be read: forbidden",
         "Addon objects cannot be read: forbidden",

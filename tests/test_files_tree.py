@@ -312,7 +312,7 @@ def test_a_device_is_no_folder() -> None:
 # ------------------------------------------------------------------------------------------- when the disk says no
 
 
-class Killed(BaseException):
+class WriterKilled(BaseException):
     """The process dies: nothing is caught, nothing is cleaned up."""
 
 
@@ -420,8 +420,8 @@ def test_a_crash_at_any_step_is_repaired_by_the_next_run(
         folder = tmp_path / f"{at}"
         if before:
             write_tree(folder, before)
-        with pytest.raises(Killed):
-            write_tree(folder, SECOND, Recorded(at, Killed(), for_good=True))
+        with pytest.raises(WriterKilled):
+            write_tree(folder, SECOND, Recorded(at, WriterKilled(), for_good=True))
         write_tree(folder, next_one)
         assert standing(folder) == next_one, at
 
@@ -434,8 +434,8 @@ def test_crashes_one_after_the_other_are_repaired(tmp_path: Path) -> None:
             write_tree(folder, FIRST)
             for at, tree in ((first, SECOND), (second, THIRD)):
                 try:
-                    write_tree(folder, tree, Recorded(at, Killed(), for_good=True))
-                except Killed:
+                    write_tree(folder, tree, Recorded(at, WriterKilled(), for_good=True))
+                except WriterKilled:
                     continue
             write_tree(folder, FIRST)
             assert standing(folder) == FIRST, (first, second)
@@ -597,8 +597,8 @@ def test_after_any_renderings_and_crashes_the_last_one_stands(
     folder = tmp_path_factory.mktemp("any") / "plan"
     for tree, at in writes:
         try:
-            write_tree(folder, rendering(**tree), Recorded(at, Killed(), for_good=True))
-        except Killed:
+            write_tree(folder, rendering(**tree), Recorded(at, WriterKilled(), for_good=True))
+        except WriterKilled:
             continue
     last = rendering(**writes[-1][0])
     write_tree(folder, last)

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 
 import pytest
-from rendering import ROOT
+from support.rendered_plans import ROOT
 
 NEVER = ("kubernetes", "deepdiff", "requests", "urllib3", "jsonschema", "reconcile", "pycdlib", "http", "rich")
 """Of a command on good input that asks no cluster. jsonschema explains what does not fit, and here all does."""

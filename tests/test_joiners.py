@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from loop_world import (
+from support.rendered_plans import machine, machine_plan
+from support.small_cluster import (
     NEW_OS,
     POST,
     POST_HOOK,
@@ -21,7 +22,6 @@ from loop_world import (
     rebooting,
     waiting_for_rancher,
 )
-from rendering import machine, machine_plan
 
 from reconcile.simulator.apiserver.clock import SimulatedClock
 from renderer.model.ref import Ref

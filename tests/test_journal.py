@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
-from theatre import ROOT, START, template_set, theatre
+from support.rehearsals import ROOT, START, rehearsal_of, template_set
 
 from reconcile.decide.observation import FetchFailure, OtherUpgrades
 from reconcile.loop.journal import Journal, JournalEntry, line_of
@@ -59,7 +59,7 @@ def replayed(path: Path) -> list[Replayed]:
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The journal of a three-node upgrade to its end."""
     path = tmp_path_factory.mktemp("journal") / "journal.jsonl"
-    play(theatre("three-node"), Journal(path, quiet))
+    play(rehearsal_of("three-node"), Journal(path, quiet))
     return path
 
 
@@ -83,7 +83,7 @@ def test_every_decision_of_a_whole_upgrade_is_made_again_alike(whole: Path) -> N
 )
 def test_other_upgrades_are_made_again_alike(example: str, wishes: dict[str, Any], tmp_path: Path) -> None:
     path = tmp_path / "j"
-    play(theatre(example, **wishes), Journal(path, quiet))
+    play(rehearsal_of(example, **wishes), Journal(path, quiet))
     found = replayed(path)
     assert len(found) > 10
     assert [(line.line, line.problem, line.differs) for line in found if line.problem or line.differs] == []
@@ -91,7 +91,7 @@ def test_other_upgrades_are_made_again_alike(example: str, wishes: dict[str, Any
 
 def test_all_that_a_decision_sees_is_read_back() -> None:
     entries: list[JournalEntry] = []
-    play(theatre("three-node"), entries.append, hours=0.2)
+    play(rehearsal_of("three-node"), entries.append, hours=0.2)
     last = entries[-1]
     group = Group(api_version="v1", kind="Node", labels=(("a", "b"),))
     last.seen.snapshot.groups[group] = ReadFailure(why="forbidden")
@@ -108,12 +108,12 @@ def test_all_that_a_decision_sees_is_read_back() -> None:
         sealed={"A": "sha256:1"},
         unapproved={"A": ("Job a/b spec",)},
     )
-    line, bodies = line_of(replace(last, seen=replace(last.seen, world=world)))
+    line, bodies = line_of(replace(last, seen=replace(last.seen, observation=world)))
     back = world_from(json.loads(json.dumps(line)), json.loads(json.dumps(bodies)), rendering())
     for name in (
         "now",
         "passes",
-        "unfetched",
+        "fetch_failures",
         "errors",
         "others",
         "sealed",
@@ -182,10 +182,10 @@ def test_a_rehearsal_writes_one_as_well(tmp_path: Path, capsys: pytest.CaptureFi
 
 def test_lines_that_were_cut_off_are_named_and_the_rest_is_replayed(tmp_path: Path) -> None:
     path = tmp_path / "j"
-    play(theatre("three-node"), Journal(path, quiet), hours=0.2)
+    play(rehearsal_of("three-node"), Journal(path, quiet), hours=0.2)
     whole = len(replayed(path))
     path.write_text(path.read_text(encoding="utf-8") + '{"format":1,"bod', encoding="utf-8")
-    scene = theatre("three-node")
+    scene = rehearsal_of("three-node")
     play(scene, Journal(path, quiet), hours=0.2)
     found = replayed(path)
     assert [line.line for line in found if line.problem] == [whole + 1]
@@ -195,7 +195,7 @@ def test_lines_that_were_cut_off_are_named_and_the_rest_is_replayed(tmp_path: Pa
 
 def test_the_journal_is_bounded_and_each_file_stands_for_itself(tmp_path: Path) -> None:
     path = tmp_path / "j"
-    play(theatre("three-node"), Journal(path, quiet, limit=400_000))
+    play(rehearsal_of("three-node"), Journal(path, quiet, limit=400_000))
     old = tmp_path / "j.1"
     assert sorted(file.name for file in tmp_path.iterdir()) == ["j", "j.1"]
     for file in (path, old):
@@ -204,7 +204,7 @@ def test_the_journal_is_bounded_and_each_file_stands_for_itself(tmp_path: Path) 
 
 
 def test_no_secret_is_written(tmp_path: Path) -> None:
-    scene = theatre("three-node")
+    scene = rehearsal_of("three-node")
     secret = next(b for b in scene.cluster.store.everything() if b["kind"] == "Secret")
     kind = scene.deps.kinds.row("v1", "Secret").kind
     scene.cluster.client().patch(kind, ref_of(secret), {"data": {"plan": "aHVudGVyMg=="}})
@@ -218,7 +218,7 @@ def test_no_secret_is_written(tmp_path: Path) -> None:
 
 def test_a_journal_that_cannot_be_written_is_told_once_and_holds_nothing_up(tmp_path: Path) -> None:
     told: list[str] = []
-    scene = theatre("three-node")
+    scene = rehearsal_of("three-node")
     play(scene, Journal(tmp_path / "no" / "such" / "folder", told.append), hours=0.5)
     assert len(told) == 1
     assert "No such file" in told[0]
@@ -227,7 +227,7 @@ def test_a_journal_that_cannot_be_written_is_told_once_and_holds_nothing_up(tmp_
 
 def test_rounds_that_decide_nothing_new_are_not_written(tmp_path: Path) -> None:
     path = tmp_path / "j"
-    scene = theatre("three-node", stall=["image-import"])
+    scene = rehearsal_of("three-node", stall=["image-import"])
     keep = Journal(path, quiet)
     play(scene, keep, hours=1)
     before = len(lines_of(path))

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from loop_world import POST, POST_HOOK, POST_JOB, PRE, PRE_HOOK, PRE_JOB, Small, being_prepared, drained, rebooting
+from support.small_cluster import (
+    POST,
+    POST_HOOK,
+    POST_JOB,
+    PRE,
+    PRE_HOOK,
+    PRE_JOB,
+    Small,
+    being_prepared,
+    drained,
+    rebooting,
+)
 
 from renderer.model.ref import ref_of
 

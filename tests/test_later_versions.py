@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from loop_world import METADATA, node, world
-from rendering import Json, machine
-from theatre import inputs_of, template_set
+from support.rehearsals import inputs_of, template_set
+from support.rendered_plans import Json, machine
+from support.small_cluster import METADATA, node, world
 
 from reconcile.observe.cached import CachedSource
 from reconcile.observe.source import DirectSource, Source

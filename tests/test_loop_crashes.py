@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from endings import End, assert_same, end_of
-from theatre import Killed, play_through_kills, theatre
+from support.final_state import FinalState, assert_same, final_state_of
+from support.rehearsals import Killed, play_through_kills, rehearsal_of
 
 from reconcile.simulator.apiserver.client import Moment
 from reconcile.simulator.apiserver.requests import LoggedRequest
@@ -50,30 +50,30 @@ class Between:
 
 
 @pytest.fixture(scope="module")
-def undisturbed() -> End:
-    scene = theatre(EXAMPLE)
+def undisturbed() -> FinalState:
+    scene = rehearsal_of(EXAMPLE)
     play_through_kills(scene)
-    return end_of(scene, EXAMPLE)
+    return final_state_of(scene, EXAMPLE)
 
 
 @pytest.mark.parametrize("moment", [Moment.BEFORE, Moment.AFTER])
-def test_killed_at_every_write(moment: Moment, undisturbed: End) -> None:
+def test_killed_at_every_write(moment: Moment, undisturbed: FinalState) -> None:
     killer = Killer(moment)
-    scene = theatre(EXAMPLE, on_write=killer)
+    scene = rehearsal_of(EXAMPLE, on_write=killer)
     kills = play_through_kills(scene)
     assert kills == killer.writes > 100
-    assert_same(end_of(scene, EXAMPLE), undisturbed)
+    assert_same(final_state_of(scene, EXAMPLE), undisturbed)
 
 
-def test_killed_between_every_two_writes(undisturbed: End) -> None:
+def test_killed_between_every_two_writes(undisturbed: FinalState) -> None:
     killer = Between()
-    scene = theatre(EXAMPLE, on_write=killer)
+    scene = rehearsal_of(EXAMPLE, on_write=killer)
     assert play_through_kills(scene) == killer.kills > 100
-    assert_same(end_of(scene, EXAMPLE), undisturbed)
+    assert_same(final_state_of(scene, EXAMPLE), undisturbed)
 
 
 @pytest.mark.parametrize("write", [1, 9, 47, 104])
-def test_killed_once(write: int, undisturbed: End) -> None:
-    scene = theatre(EXAMPLE, on_write=Killer(Moment.AFTER, only=write))
+def test_killed_once(write: int, undisturbed: FinalState) -> None:
+    scene = rehearsal_of(EXAMPLE, on_write=Killer(Moment.AFTER, only=write))
     assert play_through_kills(scene) == 1
-    assert_same(end_of(scene, EXAMPLE), undisturbed)
+    assert_same(final_state_of(scene, EXAMPLE), undisturbed)

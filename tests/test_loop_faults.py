@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count, product
 
 import pytest
-from endings import End, assert_same, end_of
-from theatre import play_through_kills, theatre
-from watched import over_watches
+from support.final_state import FinalState, assert_same, final_state_of
+from support.rehearsals import play_through_kills, rehearsal_of
+from support.watched_source import over_watches
 
 from reconcile.simulator.apiserver.client import Hook, Moment
 from reconcile.simulator.apiserver.faults import ApiFault, InjectedApiFault
@@ -55,10 +55,10 @@ def strikes(trouble: ApiFault, verb: str, every: Every) -> Iterator[InjectedApiF
 
 
 @pytest.fixture(scope="module")
-def undisturbed() -> End:
-    scene = theatre(EXAMPLE)
+def undisturbed() -> FinalState:
+    scene = rehearsal_of(EXAMPLE)
     play_through_kills(scene)
-    return end_of(scene, EXAMPLE)
+    return final_state_of(scene, EXAMPLE)
 
 
 def struck(scene: Rehearsal, troubles: Sequence[tuple[ApiFault, str]], every: Every) -> Rehearsal:
@@ -73,15 +73,15 @@ def struck(scene: Rehearsal, troubles: Sequence[tuple[ApiFault, str]], every: Ev
 
 
 @pytest.mark.parametrize("trouble", ApiFault, ids=lambda trouble: trouble.name.lower())
-def test_trouble_on_every_verb(trouble: ApiFault, undisturbed: End) -> None:
-    scene = struck(over_watches(theatre(EXAMPLE)), [(trouble, verb) for verb in verbs_that_meet(trouble)], EVERY)
-    assert_same(end_of(scene, EXAMPLE), undisturbed)
+def test_trouble_on_every_verb(trouble: ApiFault, undisturbed: FinalState) -> None:
+    scene = struck(over_watches(rehearsal_of(EXAMPLE)), [(trouble, verb) for verb in verbs_that_meet(trouble)], EVERY)
+    assert_same(final_state_of(scene, EXAMPLE), undisturbed)
 
 
-def test_trouble_where_each_round_asks_anew(undisturbed: End) -> None:
+def test_trouble_where_each_round_asks_anew(undisturbed: FinalState) -> None:
     troubles = (ApiFault.THROTTLED, ApiFault.FAILED, ApiFault.AWAY, ApiFault.HANG, ApiFault.OUTAGE)
-    scene = struck(theatre(EXAMPLE), [*product(troubles, EVERY_ANEW), (ApiFault.GONE, "list")], EVERY_ANEW)
-    assert_same(end_of(scene, EXAMPLE), undisturbed)
+    scene = struck(rehearsal_of(EXAMPLE), [*product(troubles, EVERY_ANEW), (ApiFault.GONE, "list")], EVERY_ANEW)
+    assert_same(final_state_of(scene, EXAMPLE), undisturbed)
 
 
 def test_every_combination_is_met_or_impossible() -> None:
@@ -101,7 +101,7 @@ def every_so_many_writes(every: int, strike: Callable[[], None]) -> Hook:
     return hook
 
 
-def test_the_server_is_away_for_a_minute_now_and_then(undisturbed: End) -> None:
+def test_the_server_is_away_for_a_minute_now_and_then(undisturbed: FinalState) -> None:
     """The answers of those writes are lost as well."""
     outages: list[float] = []
 
@@ -109,15 +109,15 @@ def test_the_server_is_away_for_a_minute_now_and_then(undisturbed: End) -> None:
         outages.append(60)
         scene.client.faults.away(60)
 
-    scene = over_watches(theatre(EXAMPLE, on_write=every_so_many_writes(7, strike)))
+    scene = over_watches(rehearsal_of(EXAMPLE, on_write=every_so_many_writes(7, strike)))
     play_through_kills(scene)
     assert len(outages) > 10
-    assert_same(end_of(scene, EXAMPLE), undisturbed)
+    assert_same(final_state_of(scene, EXAMPLE), undisturbed)
 
 
-def test_the_history_is_compacted_now_and_then(undisturbed: End) -> None:
+def test_the_history_is_compacted_now_and_then(undisturbed: FinalState) -> None:
     """No watch can go on from where it was: each is told so until it has listed anew."""
-    scene = over_watches(theatre(EXAMPLE, on_write=every_so_many_writes(5, lambda: scene.cluster.compact())))
+    scene = over_watches(rehearsal_of(EXAMPLE, on_write=every_so_many_writes(5, lambda: scene.cluster.compact())))
     play_through_kills(scene)
     assert Counter(request.verb for request in scene.client.log.requests)["list"] > 100
-    assert_same(end_of(scene, EXAMPLE), undisturbed)
+    assert_same(final_state_of(scene, EXAMPLE), undisturbed)

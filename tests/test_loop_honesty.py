@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from loop_world import PRE, Small, node, upgrading, waiting_for_rancher, world
-from rendering import machine, machine_plan
+from support.rendered_plans import machine, machine_plan
+from support.small_cluster import PRE, Small, node, upgrading, waiting_for_rancher, world
 
 from reconcile.cluster.errors import Away
 from reconcile.simulator.apiserver.faults import ApiFault, InjectedApiFault

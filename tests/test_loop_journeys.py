@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from theatre import START, theatre
+from support.rehearsals import START, rehearsal_of
 
 from reconcile.loop.logs import described
 from reconcile.loop.reconciler import Round
@@ -108,7 +108,7 @@ def end_of(scene: Rehearsal, plan: Mapping[str, Any] | None) -> Iterator[str]:
 def test_journey(file: Path, request: pytest.FixtureRequest) -> None:
     head, _, pinned = file.read_text(encoding="utf-8").partition(f"{RULE}\n")
     plot = Head.of(head)
-    scene = theatre(plot.example, on_write=no_hook, **plot.wishes)
+    scene = rehearsal_of(plot.example, on_write=no_hook, **plot.wishes)
     scribe = Scribe(plot, scene)
     played = scene.play(scribe)
     journey = "\n".join([*scribe.lines, *end_of(scene, played.plan), ""])

@@ -22,9 +22,9 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
-from loop_world import POST, POST_HOOK, PRE, PRE_HOOK, STRATEGY, upgrading
-from outsiders import OUT, Outsiders
-from rendering import plan
+from support.manual_actors import OUT, ManualActors
+from support.rendered_plans import plan
+from support.small_cluster import POST, POST_HOOK, PRE, PRE_HOOK, STRATEGY, upgrading
 
 from reconcile.cluster.errors import ClusterError
 from reconcile.decide.plan import is_over
@@ -57,7 +57,7 @@ class Upgrade(RuleBasedStateMachine):
         super().__init__()
         self.reached = reached
         self.found = upgrading(*NODES, states={})
-        self.others = Outsiders(self.found)
+        self.others = ManualActors(self.found)
         self.made: dict[str, str] = {}
         self.states: dict[str, str] = {}
         self.held: set[str] = set()
@@ -124,8 +124,8 @@ class Upgrade(RuleBasedStateMachine):
         self.others.job_ends(number)
 
     @precondition(lambda self: not self.others.failed | self.others.lost)
-    @rule(really=often, how=st.sampled_from([Outsiders.job_is_deleted, Outsiders.job_fails]))
-    def the_next_job_goes_wrong(self, really: bool, how: Callable[[Outsiders], None]) -> None:
+    @rule(really=often, how=st.sampled_from([ManualActors.job_is_deleted, ManualActors.job_fails]))
+    def the_next_job_goes_wrong(self, really: bool, how: Callable[[ManualActors], None]) -> None:
         for _ in range(8 if really else 0):
             if self.others.running():
                 how(self.others)
@@ -324,8 +324,8 @@ def _when(state: str | None) -> str:
 
 def test_whatever_happens() -> None:
     reached: Counter[str] = Counter()
-    run_state_machine_as_test(  # type: ignore[no-untyped-call]
-        lambda: Upgrade(reached),
+    run_state_machine_as_test(
+        lambda: Upgrade(reached),  # type: ignore[arg-type]  # it calls it; a class is not asked for
         settings=settings(
             max_examples=EXAMPLES,
             stateful_step_count=40,

@@ -15,10 +15,10 @@ import yaml
 from controlplane import waiting
 from controlplane.audit import AuditEvent
 from controlplane.cluster import ControlPlane
-from endings import End, assert_same, good_end, objects_of
-from mortal import Sample, carried_through_kills
-from real_site import KINDS, PLAN, RBAC, USER, Site, carried, now, site
-from theatre import ROOT
+from support.final_state import FinalState, assert_same, objects_of, successful_end
+from support.process_kills import KillPlan, run_through_kills
+from support.real_upgrade import KINDS, PLAN, RBAC, USER, RealUpgrade, carried, now, site
+from support.rehearsals import ROOT
 
 from reconcile.cluster.client import Client
 from reconcile.cluster.errors import BackendFailed
@@ -40,7 +40,7 @@ STILL = 2.0
 class Run:
     """What is left of an upgrade, and what the loop asked the API server for meanwhile."""
 
-    end: End
+    end: FinalState
     calls: tuple[AuditEvent, ...]
 
 
@@ -66,11 +66,11 @@ def test_three_nodes_and_every_permission(undisturbed: Run) -> None:
 def test_killed_at_every_sort_of_write(undisturbed: Run, wiped_control_plane: ControlPlane) -> None:
     """Before or after it is carried out in turn; another process takes the lease over. The end is as undisturbed, and
     the audit log has no Job created twice."""
-    sample = Sample()
+    sample = KillPlan()
     mark = wiped_control_plane.audit_mark()
     with site(wiped_control_plane, EXAMPLE) as place:
         before = _enabled_descheduler(wiped_control_plane, place)
-        processes = carried_through_kills(place, EXAMPLE, sample)
+        processes = run_through_kills(place, EXAMPLE, sample)
         end = _settled_end(place, before)
     assert sorted(sample.kills) == sorted({_write(event) for event in undisturbed.calls} - {""})
     assert processes == len(sample.kills) + 1
@@ -79,7 +79,7 @@ def test_killed_at_every_sort_of_write(undisturbed: Run, wiped_control_plane: Co
     assert_same(end, undisturbed.end)
 
 
-def _ask_through_the_proxies(place: Site) -> None:
+def _ask_through_the_proxies(place: RealUpgrade) -> None:
     """As the loop asks kubelets, and a laptop the repository. They may, and then the server refuses of itself
     to go to a loopback address, and to a Service without endpoints: it takes no loopback address for one."""
     node = {
@@ -112,7 +112,7 @@ def _ask_through_the_proxies(place: Site) -> None:
 _DESCHEDULER = ("-n", "kube-system", "addons.harvesterhci.io", "descheduler")
 
 
-def _enabled_descheduler(plane: ControlPlane, place: Site) -> tuple[Body, ...]:
+def _enabled_descheduler(plane: ControlPlane, place: RealUpgrade) -> tuple[Body, ...]:
     """The example's is off already. Answers the cluster as the loop finds it."""
     patch = ("--type", "merge", "-p", '{"spec": {"enabled": true}}')
     plane.kubectl("patch", *_DESCHEDULER, *patch)
@@ -186,7 +186,7 @@ def test_a_deleted_plan_gives_everything_back(wiped_control_plane: ControlPlane)
         assert owned == ""
 
 
-def _settled_end(place: Site, before: Iterable[Body]) -> End:
+def _settled_end(place: RealUpgrade, before: Iterable[Body]) -> FinalState:
     """Once Kubernetes' own controllers and the played ones have done what the end of the plan has left them to do."""
     seen: list[tuple[float, dict[Ref, Any]]] = []
 
@@ -197,11 +197,11 @@ def _settled_end(place: Site, before: Iterable[Body]) -> End:
         return moment - seen[0][0] > STILL
 
     waiting.until("the end", is_still, seconds=60)
-    return good_end(before, place.everything(), place.world.log.facts)
+    return successful_end(before, place.everything(), place.world.log.facts)
 
 
 def _write(event: AuditEvent) -> str:
-    """As `mortal.sort_of` calls it; empty for what is none."""
+    """As `process_kills.sort_of` calls it; empty for what is none."""
     if event.verb not in ("patch", "delete", "create", "update") or "dryRun" in event.uri:
         return ""
     if event.resource in ("events", "leases"):
@@ -213,7 +213,7 @@ def _creates_a_job(event: AuditEvent) -> bool:
     return event.resource == "jobs" and event.code == 201
 
 
-def _ends_as_known(place: Site, example: str) -> None:
+def _ends_as_known(place: RealUpgrade, example: str) -> None:
     """As the existing manager's status was at the end of this very upgrade."""
     known = yaml.safe_load((ROOT / "tests" / "data" / "expected-status" / f"{example}.yaml").read_text())
     plan = place.plan()

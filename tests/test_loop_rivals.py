@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from endings import End, assert_same, end_of
-from theatre import START, play_through_kills, settle, template_set, theatre
+from support.final_state import FinalState, assert_same, final_state_of
+from support.rehearsals import START, play_through_kills, rehearsal_of, settle, template_set
 
 from reconcile.cluster.errors import Away
 from reconcile.loop.lease import LEASE, NAME, OUTAGES, Election, Guarded
@@ -114,25 +114,25 @@ def play(scene: Rehearsal, *loops: Loop) -> None:
 
 
 @pytest.fixture(scope="module")
-def alone() -> End:
-    scene = theatre(EXAMPLE, on_write=no_hook)
+def alone() -> FinalState:
+    scene = rehearsal_of(EXAMPLE, on_write=no_hook)
     play_through_kills(scene)
-    return end_of(scene, EXAMPLE)
+    return final_state_of(scene, EXAMPLE)
 
 
-def test_one_of_two_does_all_the_work(alone: End) -> None:
-    scene = theatre(EXAMPLE, on_write=no_hook)
+def test_one_of_two_does_all_the_work(alone: FinalState) -> None:
+    scene = rehearsal_of(EXAMPLE, on_write=no_hook)
     first, second = Loop("first", scene), Loop("second", scene)
     play(scene, first, second)
     assert set(first.writes) == {"first"}
     assert second.writes == []
-    assert_same(end_of(scene, EXAMPLE), alone)
+    assert_same(final_state_of(scene, EXAMPLE), alone)
 
 
 @pytest.mark.parametrize("write", [9, 40])
-def test_a_leader_that_is_paused_in_mid_write(write: int, alone: End) -> None:
+def test_a_leader_that_is_paused_in_mid_write(write: int, alone: FinalState) -> None:
     """Its write had left when it was paused, and arrives a minute late: after that it writes nothing any more."""
-    scene = theatre(EXAMPLE, on_write=no_hook)
+    scene = rehearsal_of(EXAMPLE, on_write=no_hook)
     second = Loop("second", scene)
     late: list[int] = []
 
@@ -151,11 +151,11 @@ def test_a_leader_that_is_paused_in_mid_write(write: int, alone: End) -> None:
     assert len(first.writes) == write
     assert set(first.writes) == {"first"}
     assert set(second.writes) == {"second"}
-    assert_same(end_of(scene, EXAMPLE), alone)
+    assert_same(final_state_of(scene, EXAMPLE), alone)
 
 
 def test_a_leader_that_is_cut_off_stops_by_itself() -> None:
-    scene = theatre(EXAMPLE, on_write=no_hook)
+    scene = rehearsal_of(EXAMPLE, on_write=no_hook)
     first = Loop("first", scene)
     assert first.election.attempt()
     assert first.election.leads()
@@ -168,7 +168,7 @@ def test_a_leader_that_is_cut_off_stops_by_itself() -> None:
 
 def test_a_stolen_lease_is_not_used_any_more() -> None:
     """Somebody wrote another holder into it: the loop stops as soon as it has seen that, not when its time is up."""
-    scene = theatre(EXAMPLE, on_write=no_hook)
+    scene = rehearsal_of(EXAMPLE, on_write=no_hook)
     first = Loop("first", scene)
     for _ in range(3):
         tick(scene, (first,))
@@ -185,7 +185,7 @@ def test_a_stolen_lease_is_not_used_any_more() -> None:
 
 
 def test_a_lease_that_was_given_up_is_free_at_once() -> None:
-    scene = theatre(EXAMPLE, on_write=no_hook)
+    scene = rehearsal_of(EXAMPLE, on_write=no_hook)
     first, second = Loop("first", scene), Loop("second", scene)
     tick(scene, (first, second))
     first.election.release()
@@ -196,7 +196,7 @@ def test_a_lease_that_was_given_up_is_free_at_once() -> None:
 
 def test_what_one_leader_has_missed_the_next_one_does_not_count() -> None:
     """Neither an outage that the first has seen, nor the time in which nobody led."""
-    scene = theatre(EXAMPLE, on_write=no_hook)
+    scene = rehearsal_of(EXAMPLE, on_write=no_hook)
     first, began = Loop("first", scene), scene.clock.now()
     first.election.attempt()
     assert OUTAGES not in lease_annotations(scene)
@@ -226,7 +226,7 @@ def test_what_one_leader_has_missed_the_next_one_does_not_count() -> None:
 
 
 def test_what_is_no_outage_is_passed_over() -> None:
-    scene = theatre(EXAMPLE, on_write=no_hook)
+    scene = rehearsal_of(EXAMPLE, on_write=no_hook)
     first = Loop("first", scene)
     tick(scene, (first,))
     first.election.release()
@@ -261,8 +261,8 @@ def lease_annotations(scene: Rehearsal) -> Any:
     return lease["metadata"].get("annotations") or {}
 
 
-def test_the_lease_changes_hands_again_and_again(alone: End) -> None:
-    scene = theatre(EXAMPLE, on_write=no_hook)
+def test_the_lease_changes_hands_again_and_again(alone: FinalState) -> None:
+    scene = rehearsal_of(EXAMPLE, on_write=no_hook)
     loops = [Loop("first", scene), Loop("second", scene)]
     for number in range(4000):
         if number % 40 == 39:
@@ -274,4 +274,4 @@ def test_the_lease_changes_hands_again_and_again(alone: End) -> None:
             break
     settle(scene)
     assert all(set(loop.writes) == {loop.identity} for loop in loops)
-    assert_same(end_of(scene, EXAMPLE), alone)
+    assert_same(final_state_of(scene, EXAMPLE), alone)

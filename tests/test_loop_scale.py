@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.inputs import write_inputs
-from theatre import START, template_set
+from support.rehearsals import START, template_set
 
 from reconcile.loop.logs import RoundLog
 from reconcile.loop.reconciler import API_VERSION

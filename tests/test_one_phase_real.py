@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 import yaml
 from bench.live import PLANS
-from commands_site import EXAMPLE, PLAN, Site, seeded
 from controlplane.cluster import ControlPlane
 from controlplane.waiting import until
+from support.real_commands import EXAMPLE, PLAN, CommandSite, seeded
 
 IMAGE = f"VirtualMachineImage harvester-system/{PLAN}-iso"
 
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.controlplane
 
 
 @pytest.fixture
-def site(wiped_control_plane: ControlPlane) -> Site:
+def site(wiped_control_plane: ControlPlane) -> CommandSite:
     return seeded(wiped_control_plane)
 
 
@@ -36,14 +36,14 @@ def one_phase(*more: str) -> tuple[str, ...]:
     return ("apply", "--phase", "ISODownload", str(EXAMPLE), *more)
 
 
-def test_nobody_has_confirmed_the_cluster(site: Site) -> None:
+def test_nobody_has_confirmed_the_cluster(site: CommandSite) -> None:
     done = site.run(*one_phase(), stdin=subprocess.DEVNULL)
     assert (done.returncode, done.stdout) == (2, "")
     assert f"would write to context test at {site.plane.server}, which nobody has confirmed" in done.stderr
     assert site.images() == []
 
 
-def test_a_phase_is_applied_waited_for_and_not_applied_twice(site: Site) -> None:
+def test_a_phase_is_applied_waited_for_and_not_applied_twice(site: CommandSite) -> None:
     with site.started(*one_phase("--yes")) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == f"{IMAGE}: created\n"
@@ -55,7 +55,7 @@ def test_a_phase_is_applied_waited_for_and_not_applied_twice(site: Site) -> None
     assert (again.returncode, again.stdout) == (0, f"{IMAGE}: unchanged\nISODownload: done\n")
 
 
-def test_what_the_loop_has_done_is_not_done_again(site: Site) -> None:
+def test_what_the_loop_has_done_is_not_done_again(site: CommandSite) -> None:
     moment = "2026-01-01T00:00:00Z"
     record = {"state": "Completed", "started": moment, "ended": moment}
     site.stands(steps={"ISODownload": {"records": {"Image": record}}})
@@ -65,7 +65,7 @@ def test_what_the_loop_has_done_is_not_done_again(site: Site) -> None:
     assert site.images() == []
 
 
-def test_a_gate_that_fails_ends_it(site: Site) -> None:
+def test_a_gate_that_fails_ends_it(site: CommandSite) -> None:
     with site.started(*one_phase("--yes")) as process:
         assert process.stdout is not None
         process.stdout.readline()
@@ -74,7 +74,7 @@ def test_a_gate_that_fails_ends_it(site: Site) -> None:
         assert process.wait() == 1
 
 
-def test_ctrl_c_says_what_was_applied_and_how_to_go_on(site: Site) -> None:
+def test_ctrl_c_says_what_was_applied_and_how_to_go_on(site: CommandSite) -> None:
     with site.started(*one_phase("--yes")) as process:
         assert process.stdout is not None
         process.stdout.readline()
@@ -84,14 +84,14 @@ def test_ctrl_c_says_what_was_applied_and_how_to_go_on(site: Site) -> None:
         assert process.wait() == 1
 
 
-def test_a_phase_that_only_the_loop_can_take_is_refused_before_its_first_write(site: Site) -> None:
+def test_a_phase_that_only_the_loop_can_take_is_refused_before_its_first_write(site: CommandSite) -> None:
     site.stands()
     done = site.run("apply", "--phase", "NodeUpgrade", str(EXAMPLE), "--yes")
     assert done.returncode == 2
     assert "answers to what happens in the cluster, which only the loop can" in done.stderr
 
 
-def test_a_plan_that_is_not_there_is_told(site: Site) -> None:
+def test_a_plan_that_is_not_there_is_told(site: CommandSite) -> None:
     site.plane.api.delete(f"{PLANS}/{PLAN}")
     done = site.run(*one_phase("--yes"))
     assert done.returncode == 2
@@ -105,7 +105,7 @@ def workload_updates(*methods: str) -> dict[str, Any]:
     return {"spec": {"workloadUpdateStrategy": {"workloadUpdateMethods": list(methods)}}}
 
 
-def test_what_is_borrowed_is_recorded_shown_and_given_back_by_the_loop(site: Site) -> None:
+def test_what_is_borrowed_is_recorded_shown_and_given_back_by_the_loop(site: CommandSite) -> None:
     site.plane.api.patch(KUBEVIRT, workload_updates(*METHODS))
     site.stands(currentPhase="")
     with site.started("apply", "--phase", "ClusterUpgrade", str(EXAMPLE), "--yes") as process:
@@ -129,14 +129,14 @@ def test_what_is_borrowed_is_recorded_shown_and_given_back_by_the_loop(site: Sit
     given_back(site)
 
 
-def given_back(site: Site) -> None:
+def given_back(site: CommandSite) -> None:
     """Exactly, and nothing of us is left."""
     kubevirt = site.plane.api.get(KUBEVIRT)
     assert kubevirt["spec"]["workloadUpdateStrategy"] == {"workloadUpdateMethods": METHODS}
     assert "upgradeplan" not in {entry["manager"] for entry in kubevirt["metadata"]["managedFields"]}
 
 
-def test_what_was_recorded_by_hand_counts_for_a_loop_that_takes_the_plan_over(site: Site) -> None:
+def test_what_was_recorded_by_hand_counts_for_a_loop_that_takes_the_plan_over(site: CommandSite) -> None:
     """It does not know better what stood there."""
     site.plane.api.patch(KUBEVIRT, workload_updates(*METHODS))
     site.stands(currentPhase="")
@@ -149,7 +149,7 @@ def test_what_was_recorded_by_hand_counts_for_a_loop_that_takes_the_plan_over(si
     given_back(site)
 
 
-def methods_of(site: Site) -> Any:
+def methods_of(site: CommandSite) -> Any:
     return site.plane.api.get(KUBEVIRT)["spec"]["workloadUpdateStrategy"]["workloadUpdateMethods"]
 
 
@@ -205,7 +205,7 @@ def namespace(name: str) -> str:
     return f"apiVersion: v1\nkind: Namespace\nmetadata: {{name: {name}}}\n"
 
 
-def test_a_step_is_written_in_the_order_that_diff_shows(site: Site, tmp_path: Path) -> None:
+def test_a_step_is_written_in_the_order_that_diff_shows(site: CommandSite, tmp_path: Path) -> None:
     thing = "apiVersion: example.com/v1\nkind: Thing\nmetadata: {name: it, namespace: mine}\n"
     manifests = {"map": config_map("it", "mine"), "thing": thing, "crd": THINGS, "space": namespace("mine")}
     words = overlay(tmp_path, manifests)
@@ -220,7 +220,7 @@ def test_a_step_is_written_in_the_order_that_diff_shows(site: Site, tmp_path: Pa
     ]
 
 
-def test_what_is_borrowed_of_is_waited_for(site: Site, tmp_path: Path) -> None:
+def test_what_is_borrowed_of_is_waited_for(site: CommandSite, tmp_path: Path) -> None:
     declared = "  noGate: it is there\n  borrowed: [{file: map.yaml.j2, whenAbsent: wait, return: never}]\n"
     with site.started(*overlay(tmp_path, {"map": config_map("late", data="{a: b}")}, declared)) as process:
         assert process.stdout is not None
@@ -230,7 +230,7 @@ def test_what_is_borrowed_of_is_waited_for(site: Site, tmp_path: Path) -> None:
     assert site.plane.api.get(f"{MAPS}/late")["data"] == {"a": "b", "c": "d"}
 
 
-def dying(site: Site, path: str, name: str) -> None:
+def dying(site: CommandSite, path: str, name: str) -> None:
     """Made for the plan, being deleted, and held."""
     metadata = {"name": name, "finalizers": ["example.com/held"], "labels": {f"{PREFIX}upgrade-plan": PLAN}}
     site.plane.api.create(path, {"metadata": metadata})
@@ -238,7 +238,7 @@ def dying(site: Site, path: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["ConfigMap", "Namespace"])
-def test_what_is_being_deleted_is_made_once_it_is_gone(site: Site, tmp_path: Path, kind: str) -> None:
+def test_what_is_being_deleted_is_made_once_it_is_gone(site: CommandSite, tmp_path: Path, kind: str) -> None:
     """And nothing that comes behind it before."""
     path, ref = (MAPS, "ConfigMap harvester-system/it") if kind == "ConfigMap" else (SPACES, "Namespace it")
     first = config_map("it") if kind == "ConfigMap" else namespace("it")
@@ -264,7 +264,7 @@ def test_what_is_being_deleted_is_made_once_it_is_gone(site: Site, tmp_path: Pat
     ]
 
 
-def test_a_refusal_says_what_was_applied_and_how_to_go_on(site: Site, tmp_path: Path) -> None:
+def test_a_refusal_says_what_was_applied_and_how_to_go_on(site: CommandSite, tmp_path: Path) -> None:
     site.plane.api.create(MAPS, {"metadata": {"name": "theirs"}})
     done = site.run(*overlay(tmp_path, {"fine": config_map("fine"), "theirs": config_map("theirs")}))
     fine = "ConfigMap harvester-system/fine"
@@ -276,7 +276,7 @@ def test_a_refusal_says_what_was_applied_and_how_to_go_on(site: Site, tmp_path: 
 # --------------------------------------------------------------------------------------------------------------- outage
 
 
-def test_an_api_server_that_goes_away_is_waited_for(site: Site) -> None:
+def test_an_api_server_that_goes_away_is_waited_for(site: CommandSite) -> None:
     with site.started(*one_phase("--yes")) as process:
         assert process.stdout is not None
         process.stdout.readline()
@@ -288,7 +288,7 @@ def test_an_api_server_that_goes_away_is_waited_for(site: Site) -> None:
         assert process.wait() == 0
 
 
-def test_an_api_server_that_goes_away_before_all_is_written_is_waited_for(site: Site, tmp_path: Path) -> None:
+def test_an_api_server_that_goes_away_before_all_is_written_is_waited_for(site: CommandSite, tmp_path: Path) -> None:
     declared = "  noGate: it is there\n  owned: [first.yaml.j2, second.yaml.j2]\n"
     dying(site, MAPS, "second")
     words = overlay(tmp_path, {"first": config_map("first"), "second": config_map("second")}, declared)

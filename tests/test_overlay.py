@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rendering import (
+from support.rendered_plans import (
     PREFIX,
     ROOT,
     inputs_of_example,

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from loop_world import world
-from rendering import server_version
-from theatre import template_set
+from support.rehearsals import template_set
+from support.rendered_plans import server_version
+from support.small_cluster import world
 
 from reconcile.loop.preconditions import check_preconditions
 from reconcile.observe.source import Source

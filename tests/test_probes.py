@@ -112,14 +112,14 @@ def _is_in(group: Group, body: Body) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
+class ProbeCase:
     probe: Probe
     scope: Scope
     snapshot: Snapshot
     head: Mapping[str, Any]
 
 
-def _case(path: Path) -> Case:
+def _case(path: Path) -> ProbeCase:
     head, *bodies = yaml.safe_load_all(path.read_text())
     manifests = {file: tuple(ref_from(ref) for ref in refs) for file, refs in head.get("manifests", {}).items()}
     scope = Scope(
@@ -133,7 +133,7 @@ def _case(path: Path) -> Case:
         kubelets={node: _kubelet(raw) for node, raw in head.get("kubelet", {}).items()},
         certificates={address: _certificate(raw) for address, raw in head.get("certificates", {}).items()},
     )
-    return Case(probe=probe, scope=scope, snapshot=snapshot, head=head)
+    return ProbeCase(probe=probe, scope=scope, snapshot=snapshot, head=head)
 
 
 def _ready(ref: Ref) -> Probe:

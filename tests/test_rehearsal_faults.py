@@ -155,7 +155,7 @@ def test_history_is_lost_between_two_pages(cluster: EmbeddedCluster) -> None:
     assert client.log.counts()["list", "ConfigMap"] == 3
 
 
-class Killed(BaseException):
+class CallerKilled(BaseException):
     """Ends the caller as a crash would."""
 
 
@@ -163,10 +163,10 @@ class Killed(BaseException):
 def test_a_crash_before_or_after_a_write(cluster: EmbeddedCluster, moment: Moment, there: bool) -> None:
     def crash(request: LoggedRequest, now: Moment) -> None:
         if (request.verb, now) == ("create", moment):
-            raise Killed
+            raise CallerKilled
 
     client = cluster.client(on_write=crash)
-    with pytest.raises(Killed):
+    with pytest.raises(CallerKilled):
         client.create(CONFIG_MAP, body("c"))
     assert bool(cluster.client().list(Selection(kind=CONFIG_MAP)).items) is there
 

@@ -92,7 +92,7 @@ specs = st.fixed_dictionaries(
         ),
         "keyed": st.lists(
             st.fixed_dictionaries({"name": names}, optional={"value": names}),
-            unique_by=lambda item: item["name"],
+            unique_by=lambda item: str(item["name"]),  # type: ignore[index]  # typed as what is not to be read
             max_size=3,
         ),
     },

@@ -11,9 +11,9 @@ from typing import Any
 
 import kubernetes_validate
 import pytest
-from rendering import EXAMPLES, Rendered, render_example
 from schemas.definitions import CRDS
 from schemas.strict import refused
+from support.rendered_plans import EXAMPLES, Rendered, render_example
 from syrupy.assertion import SnapshotAssertion
 from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 

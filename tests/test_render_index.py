@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rendering import Rendered, node, plan, release, render_made, server_version, three_nodes, version
+from support.rendered_plans import Rendered, node, plan, release, render_made, server_version, three_nodes, version
 
 from renderer.digest import digest_of
 from renderer.layout.index import pending_of

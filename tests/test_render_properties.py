@@ -14,7 +14,8 @@ from typing import Any
 
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
-from rendering import (
+from ruamel.yaml import YAML
+from support.rendered_plans import (
     PREFIX,
     Json,
     Rendered,
@@ -29,7 +30,6 @@ from rendering import (
     server_version,
     version,
 )
-from ruamel.yaml import YAML
 
 from renderer.documents import tell_apart, without_lines
 from renderer.errors import Problem, Problems

@@ -10,8 +10,19 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from expected import NAMED_PLAN, OF_A_DRAIN, TOLERATIONS, TOOLKIT, job, labels, multi, node_plan, same, single
-from rendering import node, plan, release, render_made, server_version, three_nodes, version
+from support.expected_objects import (
+    NAMED_PLAN,
+    OF_A_DRAIN,
+    TOLERATIONS,
+    TOOLKIT,
+    job,
+    labels,
+    multi,
+    node_plan,
+    same,
+    single,
+)
+from support.rendered_plans import node, plan, release, render_made, server_version, three_nodes, version
 
 from renderer.errors import Problems
 from renderer.model.phase import Owned, Position

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from expected import TOOLKIT, labels, multi
-from rendering import (
+from support.expected_objects import TOOLKIT, labels, multi
+from support.rendered_plans import (
     PREFIX,
     nodes,
     one_node,

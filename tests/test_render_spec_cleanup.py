@@ -7,8 +7,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from expected import multi, node_plan, same
-from rendering import image_lists, render_made, three_nodes
+from support.expected_objects import multi, node_plan, same
+from support.rendered_plans import image_lists, render_made, three_nodes
 
 from renderer.model.probe import Severity
 

@@ -5,8 +5,31 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from expected import NAMED_PLAN, POD_NAME, RUN_TIME, TOLERATIONS, TOOLKIT, job, labels, multi, node_plan, same, single
-from rendering import PREFIX, machine, machine_plan, node, nodes, plan, release, render_made, server_version, version
+from support.expected_objects import (
+    NAMED_PLAN,
+    POD_NAME,
+    RUN_TIME,
+    TOLERATIONS,
+    TOOLKIT,
+    job,
+    labels,
+    multi,
+    node_plan,
+    same,
+    single,
+)
+from support.rendered_plans import (
+    PREFIX,
+    machine,
+    machine_plan,
+    node,
+    nodes,
+    plan,
+    release,
+    render_made,
+    server_version,
+    version,
+)
 
 from renderer.model.phase import Occasion, Owned, Position
 

@@ -9,8 +9,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from expected import RUN_TIME, everything, multi, single
-from rendering import PREFIX, Rendered, plan, render_made, three_nodes
+from support.expected_objects import RUN_TIME, everything, multi, single
+from support.rendered_plans import PREFIX, Rendered, plan, render_made, three_nodes
 
 from renderer.model.path import walk
 from renderer.model.phase import Deletion, Occasion, Owned, Position, WhenAbsent

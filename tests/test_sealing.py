@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from bench.inputs import write_inputs
-from loop_world import Small, world
+from support.small_cluster import Small, world
 
 from reconcile.loop.sealing import APPROVED, APPROVED_OBJECTS, rendered_for_review, seal
 from renderer.assemble import assemble

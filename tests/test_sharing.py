@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
-from theatre import theatre
+from support.rehearsals import rehearsal_of
 
 from renderer.digest import digest_of
 from renderer.model.sharing import shared
@@ -41,7 +41,7 @@ def test_equal_parts_are_one_and_others_stand_for_themselves() -> None:
 def test_nobody_changes_what_is_shared() -> None:
     """After a whole upgrade every manifest still is what it was when its digest was made."""
     last: dict[str, Any] = {}
-    theatre("three-node").play(lambda done: last.update(rendered=done.rendered or last.get("rendered")))
+    rehearsal_of("three-node").play(lambda done: last.update(rendered=done.rendered or last.get("rendered")))
     manifests = list(last["rendered"].manifests())
     assert len(manifests) > 25
     assert [item.file for item in manifests if digest_of(item.body) != item.digest] == []

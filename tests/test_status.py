@@ -11,7 +11,7 @@ import pytest
 from bench.largest import LIMIT, NOW, largest_status
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from loop_world import world
+from support.small_cluster import world
 
 from reconcile.status.conditions import PlanCondition, with_condition
 from reconcile.status.patch import merge_patch

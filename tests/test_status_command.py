@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
-from theatre import ROOT, theatre
+from support.rehearsals import ROOT, rehearsal_of
 
 from reconcile.report.progress import progress_lines, progress_of
 from reconcile.simulator.rehearsal.report import report_of
@@ -31,7 +31,7 @@ def validator(name: str) -> Draft202012Validator:
 @pytest.mark.parametrize("name", ENDS)
 def test_every_stage_of_an_upgrade_and_its_report_fit_their_schemas(name: str) -> None:
     example, wishes = ENDS[name]
-    scene = theatre(example, **wishes)
+    scene = rehearsal_of(example, **wishes)
     seen: set[str] = set()
 
     def look(done: Any) -> None:

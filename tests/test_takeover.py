@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from loop_world import (
+from support.rendered_plans import Json, plan
+from support.small_cluster import (
     METADATA,
     NEW_OS,
     OLD_OS,
@@ -26,7 +27,6 @@ from loop_world import (
     node,
     world,
 )
-from rendering import Json, plan
 
 from reconcile.decide.ending import FINALIZER
 from reconcile.loop.reconciler import API_VERSION

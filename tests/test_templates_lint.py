@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from rendering import overlaid, render_made, templates, three_nodes
+from support.rendered_plans import overlaid, render_made, templates, three_nodes
 
 from renderer.catalog.load import load_catalog
 from renderer.catalog.tree import Template

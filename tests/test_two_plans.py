@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from loop_world import PRE, PRE_JOB, STRATEGY, Small, waiting_for_rancher, world
-from rendering import plan
+from support.rendered_plans import plan
+from support.small_cluster import PRE, PRE_JOB, STRATEGY, Small, waiting_for_rancher, world
 
 from reconcile.loop.reconciler import API_VERSION
 from reconcile.simulator.apiserver.faults import ApiFault, InjectedApiFault

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from loop_world import METADATA, POST, PRE_JOB, Small, being_prepared, drained, waiting_for_rancher, world
+from support.small_cluster import METADATA, POST, PRE_JOB, Small, being_prepared, drained, waiting_for_rancher, world
 
 from reconcile.loop.reconciler import API_VERSION
 from reconcile.simulator.apiserver.faults import ApiFault, InjectedApiFault

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from rendering import inputs_of_example, render_example
+from support.rendered_plans import inputs_of_example, render_example
 
 from reconcile.cluster.errors import NotFound
 from reconcile.cluster.protocol import Cluster, Selection

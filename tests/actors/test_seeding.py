@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from rendering import EXAMPLES, inputs_of_example, render_example
+from support.rendered_plans import EXAMPLES, inputs_of_example, render_example
 
 from actors.playing import START
 from reconcile.cluster.protocol import Selection

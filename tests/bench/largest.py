@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from rendering import render_made, three_nodes
+from support.rendered_plans import render_made, three_nodes
 
 from reconcile.status.plan import Place, PlanStatus
 from reconcile.status.record import OwnedObject, StepRecord, StepState

@@ -43,7 +43,7 @@ def test_watch(file: Path) -> None:
     clock = Clock()
     script = [_step(step, clock) for step in case["script"]]
     with serving(*script) as server:
-        run = _Run(server, clock, cycles=case.get("cycles", len(script)))
+        run = _WatchRun(server, clock, cycles=case.get("cycles", len(script)))
         run.to_the_end()
     assert [_request(seen) for seen in server.seen] == case["requests"]
     assert run.events == case["events"]
@@ -51,7 +51,7 @@ def test_watch(file: Path) -> None:
     assert sorted(_name(body) for body in run.watch.objects()) == case["objects"]
 
 
-class _Run:
+class _WatchRun:
     def __init__(self, server: BadServer, clock: Clock, cycles: int) -> None:
         self.events: list[str] = []
         self.waits: list[str] = []
@@ -140,7 +140,7 @@ def test_dead_server_is_asked_ever_more_rarely() -> None:
     with serving() as server:
         pass
     clock = Clock()
-    run = _Run(server, clock, cycles=40)
+    run = _WatchRun(server, clock, cycles=40)
     run.to_the_end()
     waits = [float(wait.split()[0]) for wait in run.waits]
     assert waits[:7] == [0.5, 1, 2, 4, 8, 15, 15]

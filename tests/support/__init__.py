@@ -1,1 +1,1 @@
-"""What several test modules share: helpers that are no tests themselves."""
+"""What several test modules share: examples as rehearsals, small clusters, whole upgrades on a real API server."""

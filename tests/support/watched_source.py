@@ -5,13 +5,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from theatre import START
-
 from reconcile.cluster.listwatch import FLOOR
 from reconcile.observe.cached import CachedSource, Pace, Turn
 from reconcile.probes.look import Group, ReadFailure
 from reconcile.simulator.rehearsal.rehearsal import Rehearsal
 from renderer.model.ref import Body, Ref
+from support.rehearsals import START
 
 
 @dataclass
@@ -23,7 +22,7 @@ class _Watch:
     version: int = -1
 
 
-class Watched:
+class WatchedSource:
     """A `Source`: `CachedSource`, brought up to date before each answer, as far as its watches get."""
 
     def __init__(self, scene: Rehearsal) -> None:
@@ -65,6 +64,6 @@ class Watched:
 
 
 def over_watches(scene: Rehearsal) -> Rehearsal:
-    """The same theatre, with a loop that reads from watches."""
-    scene.deps = replace(scene.deps, source=Watched(scene))
+    """The same rehearsal, with a loop that reads from watches."""
+    scene.deps = replace(scene.deps, source=WatchedSource(scene))
     return scene

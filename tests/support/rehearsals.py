@@ -1,4 +1,4 @@
-"""Support for tests of the loop: an example as a theatre, a loop killed and begun anew."""
+"""Support for tests of the loop: an example as a rehearsal, a loop that is killed and started again."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from renderer.documents import Inputs
 from renderer.files.inputs import read_inputs
 from renderer.files.templates import read_templates
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -33,7 +33,7 @@ def inputs_of(example: str) -> Inputs:
     return read_inputs([str(ROOT / "examples" / example)])
 
 
-def theatre(example: str, *, on_write: Hook = no_hook, **wishes: list[str]) -> Rehearsal:
+def rehearsal_of(example: str, *, on_write: Hook = no_hook, **wishes: list[str]) -> Rehearsal:
     """The example, with what shall go wrong: `fail=["pre-drain on charlie-2"]`."""
     inputs = inputs_of(example)
     nodes = tuple(str(s.body["metadata"]["name"]) for s in inputs.objects if s.body["kind"] == "Node")

@@ -9,8 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from theatre import inputs_of
-
 from reconcile.borrow.loan import Loan
 from reconcile.objects import FIELD_MANAGER, PLAN_LABEL
 from reconcile.simulator.actors.invariants import violations
@@ -19,6 +17,7 @@ from reconcile.simulator.rehearsal.rehearsal import Rehearsal
 from reconcile.status.plan import SUCCEEDED
 from renderer.model.path import look_up
 from renderer.model.ref import Body, Ref, ref_of
+from support.rehearsals import inputs_of
 
 _TRANSIENT = (
     *("Event", "CustomResourceDefinition", "Lease", "Pod", "ReplicaSet", "EndpointSlice"),
@@ -33,21 +32,21 @@ _TIME_IN_TEXT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ( \d+s)?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class End:
+class FinalState:
     """`objects` without what differs from run to run; `jobs` whose work was started, sorted."""
 
     objects: Mapping[Ref, Any]
     jobs: Sequence[str]
 
 
-def end_of(scene: Rehearsal, example: str) -> End:
+def final_state_of(scene: Rehearsal, example: str) -> FinalState:
     """The end of an example's upgrade on the embedded cluster."""
-    return good_end(
+    return successful_end(
         (source.body for source in inputs_of(example).objects), scene.cluster.store.everything(), scene.log.facts
     )
 
 
-def good_end(before: Iterable[Body], bodies: Iterable[Body], facts: Sequence[SimulationEvent]) -> End:
+def successful_end(before: Iterable[Body], bodies: Iterable[Body], facts: Sequence[SimulationEvent]) -> FinalState:
     """The end of a success: nothing forbidden happened, no work ran twice, what was borrowed is as it was `before`."""
     live = {ref_of(body): body for body in bodies if body["kind"] not in _TRANSIENT}
     plan = next(body for body in live.values() if body["kind"] == "UpgradePlan")
@@ -59,7 +58,7 @@ def good_end(before: Iterable[Body], bodies: Iterable[Body], facts: Sequence[Sim
     assert [job for job, count in Counter(jobs).items() if count > 1] == []
     _all_is_back({ref_of(body): body for body in before}, plan, live)
     assert [str(ref) for ref, body in live.items() if _is_claimed(body)] == []
-    return End(objects=objects_of(live.values()), jobs=sorted(jobs))
+    return FinalState(objects=objects_of(live.values()), jobs=sorted(jobs))
 
 
 def objects_of(bodies: Iterable[Body]) -> dict[Ref, Any]:
@@ -99,7 +98,7 @@ def _type_of(item: Any) -> str:
     return str(item.get("type", "")) if isinstance(item, dict) and "status" in item else ""
 
 
-def assert_same(found: End, undisturbed: End) -> None:
+def assert_same(found: FinalState, undisturbed: FinalState) -> None:
     """The same objects with the same contents, and the same work done. Names the first object that differs."""
     assert found.jobs == undisturbed.jobs
     assert sorted(found.objects) == sorted(undisturbed.objects)

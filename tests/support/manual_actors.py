@@ -10,11 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from loop_world import POST, POST_HOOK, PRE, PRE_HOOK, PREFIX, Small, node
-from rendering import Json, machine, machine_plan
-
 from reconcile.objects import NODE_LABEL, PLAN_LABEL
 from renderer.model.ref import Ref
+from support.rendered_plans import Json, machine, machine_plan
+from support.small_cluster import POST, POST_HOOK, PRE, PRE_HOOK, PREFIX, Small, node
 
 OUT = ("PreDraining", "PreDrained", "PostDraining", "WaitingReboot")
 SAME = b"docker.io/rancher/same:v1\n"
@@ -30,7 +29,7 @@ GENERATION = 5
 
 
 @dataclass
-class Outsiders:
+class ManualActors:
     """`turns` are the nodes that Rancher is busy with, `done` those that it has taken back, `asked` its values; `lost`
     are the Jobs that somebody deleted before the loop could see their end, `booted` the nodes that came back."""
 

@@ -24,7 +24,7 @@ from renderer.model.rendered import Manifest, RenderedPlan, RenderedStep
 
 Json = Mapping[str, Any]
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = tuple(sorted(path.parent.name for path in ROOT.glob("examples/*/upgradeplan.yaml")))
 PREFIX = "management.harvesterhci.io/"
 WITNESS = "node-role.harvesterhci.io/witness"

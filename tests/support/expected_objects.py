@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from rendering import EXAMPLES, PREFIX, Rendered, one_node, render_example, render_made, three_nodes
+from support.rendered_plans import EXAMPLES, PREFIX, Rendered, one_node, render_example, render_made, three_nodes
 
 TOOLKIT = "rancher/harvester-upgrade-toolkit"
 RUN_TIME = "<known at run time: "

@@ -8,22 +8,21 @@ from dataclasses import dataclass, field
 from itertools import count
 from threading import Thread
 
-from real_site import ACCOUNT, PATIENCE, Site, process
-from theatre import Killed
-
 from reconcile.cluster.errors import Away
 from reconcile.cluster.exchange import Exchange, Request, Transport
 from reconcile.loop.lease import LEASE, NAME
 from reconcile.loop.reconciler import Round
 from reconcile.simulator.apiserver.client import Moment
 from renderer.model.ref import Ref
+from support.real_upgrade import ACCOUNT, PATIENCE, RealUpgrade, process
+from support.rehearsals import Killed
 
 _COURTESIES = ("events", "leases")
 _MOMENTS = (Moment.BEFORE, Moment.AFTER)
 
 
 @dataclass
-class Sample:
+class KillPlan:
     """Kills once at each sort of write (`PATCH upgradeplans/status`), before and after it is carried out in turn."""
 
     kills: dict[str, Moment] = field(default_factory=dict)
@@ -51,10 +50,10 @@ def _resource(path: str) -> str:
     return "/".join((plural, *rest[1:]))
 
 
-class Mortal:
+class KillableTransport:
     """The connections of one process; see `exchange.Transport`."""
 
-    def __init__(self, transport: Transport, sample: Sample) -> None:
+    def __init__(self, transport: Transport, sample: KillPlan) -> None:
         self._transport = transport
         self._sample = sample
         self.dead = False
@@ -76,10 +75,10 @@ class Mortal:
         raise Killed
 
 
-def carried_through_kills(place: Site, example: str, sample: Sample) -> int:
+def run_through_kills(place: RealUpgrade, example: str, sample: KillPlan) -> int:
     """Runs the loop until the plan is over, in one process after the other. Answers how many there were."""
     for number in count(1):
-        transport = Mortal(place.transport(), sample)
+        transport = KillableTransport(place.transport(), sample)
         last = _lived(place, example, transport, f"process-{number}")
         if not transport.dead:
             assert last is not None
@@ -89,7 +88,7 @@ def carried_through_kills(place: Site, example: str, sample: Sample) -> int:
     raise AssertionError("nobody counts so far")
 
 
-def _lived(place: Site, example: str, transport: Transport, identity: str) -> Round | None:
+def _lived(place: RealUpgrade, example: str, transport: Transport, identity: str) -> Round | None:
     """One process, until it is killed, the plan is over or patience ends; its last round."""
     last: list[Round] = []
 
@@ -112,7 +111,7 @@ def _lived(place: Site, example: str, transport: Transport, identity: str) -> Ro
     return last[0] if last else None
 
 
-def _let_the_lease_run_out(place: Site) -> None:
+def _let_the_lease_run_out(place: RealUpgrade) -> None:
     """The claim stands, but for one second only, so that whoever comes next need not wait for fifteen."""
     ref = Ref(api_version=LEASE.api_version, kind=LEASE.kind, namespace=ACCOUNT[0], name=NAME)
     lease = place.admin.patch(LEASE, ref, {"spec": {"leaseDurationSeconds": 1}}).body

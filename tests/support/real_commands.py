@@ -13,21 +13,22 @@ from typing import Any
 from bench.live import BEGUN, IMAGES, PLANS, seed_cluster, without_disk_check
 from controlplane.cluster import ControlPlane
 from controlplane.waiting import until
-from theatre import ROOT, inputs_of
+
+from support.rehearsals import ROOT, inputs_of
 
 EXAMPLE = ROOT / "examples" / "three-node"
 PLAN = "hvst-upgrade-864fh"
 REMOVAL = f"/apis/upgrade.cattle.io/v1/namespaces/cattle-system/plans/{PLAN}-skip-manifest-remove"
 
 
-def seeded(plane: ControlPlane) -> Site:
+def seeded(plane: ControlPlane) -> CommandSite:
     """The three-node cluster with its plan in it."""
     seed_cluster(plane, EXAMPLE)
     plane.api.create(PLANS, without_disk_check(EXAMPLE))
-    return Site(plane)
+    return CommandSite(plane)
 
 
-class Site:
+class CommandSite:
     """The three-node cluster with its plan in it, and our program beside it."""
 
     def __init__(self, plane: ControlPlane) -> None:

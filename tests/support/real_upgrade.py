@@ -18,7 +18,6 @@ from typing import Any
 
 from controlplane.api import ApiError
 from controlplane.cluster import ControlPlane
-from theatre import ROOT, inputs_of, template_set
 
 from reconcile.act.schemas import packaged_schemas
 from reconcile.cluster.client import Client, connect
@@ -36,6 +35,7 @@ from reconcile.simulator.actors.simulation import Simulation
 from reconcile.simulator.rehearsal.rehearsal import settings_of
 from renderer.documents import plan_of
 from renderer.model.ref import Body, Ref
+from support.rehearsals import ROOT, inputs_of, template_set
 
 SPEED = 1500.0
 PATIENCE = 240.0
@@ -51,7 +51,7 @@ def now() -> datetime:
 
 
 @dataclass
-class Site:
+class RealUpgrade:
     """A cluster with an example's objects in it, and its plan's name. `kubeconfig` is the loop's."""
 
     admin: Cluster
@@ -85,7 +85,7 @@ def client(kubeconfig: Path) -> Cluster:
 
 
 @contextmanager
-def site(plane: ControlPlane, example: str, **wishes: list[str]) -> Iterator[Site]:
+def site(plane: ControlPlane, example: str, **wishes: list[str]) -> Iterator[RealUpgrade]:
     """The example in the cluster, the played world at work, the plan created."""
     inputs = inputs_of(example)
     admin = client(plane.kubeconfig)
@@ -94,13 +94,13 @@ def site(plane: ControlPlane, example: str, **wishes: list[str]) -> Iterator[Sit
     nodes = tuple(str(s.body["metadata"]["name"]) for s in inputs.objects if s.body["kind"] == "Node")
     script = fault_plan_of(FaultOptions(**wishes), KnownTargets(nodes=nodes))
     world = Simulation.of(
-        client(plane.kubeconfig), KINDS, settings_of(inputs), script=script, end_pod=_end_pod(plane), real=True
+        client(plane.kubeconfig), KINDS, settings_of(inputs), faults=script, end_pod=_end_pod(plane), real=True
     )
     account = plane.service_account_kubeconfig(*ACCOUNT)
     plan = plan_of(inputs).body
     admin.create(PLAN, {key: value for key, value in plan.items() if key != "status"}, field_manager="kubectl")
     with _at_work(world):
-        yield Site(admin=admin, kubeconfig=account, name=str(plan["metadata"]["name"]), world=world)
+        yield RealUpgrade(admin=admin, kubeconfig=account, name=str(plan["metadata"]["name"]), world=world)
 
 
 def _end_pod(plane: ControlPlane) -> Callable[[Ref], None]:
@@ -132,7 +132,7 @@ def _at_work(world: Simulation) -> Iterator[None]:
 
 
 def process(
-    place: Site, example: str, on_round: Callable[[Round], None], *, transport: Transport, identity: str = "test"
+    place: RealUpgrade, example: str, on_round: Callable[[Round], None], *, transport: Transport, identity: str = "test"
 ) -> Manager:
     """The loop as one process runs it."""
     return assemble_manager(
@@ -154,7 +154,7 @@ def process(
     )
 
 
-def carried(place: Site, example: str, *, watch: Callable[[Round], None] = lambda done: None) -> list[Round]:
+def carried(place: RealUpgrade, example: str, *, watch: Callable[[Round], None] = lambda done: None) -> list[Round]:
     """Runs the loop until the plan is over, or for as long as patience lasts."""
     rounds: list[Round] = []
 

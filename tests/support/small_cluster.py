@@ -6,7 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rendering import (
+from reconcile.loop.reconciler import API_VERSION, Reconciler, Round
+from reconcile.simulator.apiserver.client import Hook, no_hook
+from reconcile.simulator.rehearsal.rehearsal import Rehearsal, prepare
+from renderer.model.ref import Ref
+from support.rehearsals import START, template_set
+from support.rendered_plans import (
     Json,
     image_lists,
     inputs_of,
@@ -17,12 +22,6 @@ from rendering import (
     server_version,
     version,
 )
-from theatre import START, template_set
-
-from reconcile.loop.reconciler import API_VERSION, Reconciler, Round
-from reconcile.simulator.apiserver.client import Hook, no_hook
-from reconcile.simulator.rehearsal.rehearsal import Rehearsal, prepare
-from renderer.model.ref import Ref
 
 PREFIX = "management.harvesterhci.io/"
 PRE, POST = "rke.cattle.io/pre-drain", "rke.cattle.io/post-drain"
