@@ -57,7 +57,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if "control_plane" in getattr(item, "fixturenames", ()):
             item.add_marker(MARKER)
-        item.add_marker(pytest.mark.xdist_group(_lane(item)))
+        if config.pluginmanager.hasplugin("xdist"):
+            item.add_marker(pytest.mark.xdist_group(_lane(item)))
     items.sort(key=_turn)
     _leave_out(config, items)
 
