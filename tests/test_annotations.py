@@ -7,11 +7,11 @@ from collections.abc import Mapping
 
 import pytest
 from jsonschema import Draft202012Validator
-from rendering import ROOT
-from support.reference.sources import annotations, document, schema
+from support.reference.sources import document, known_annotations, schema
+from support.rendered_plans import ROOT
 from support.used_keys import Used, in_code, in_templates
 
-LISTED = {item["key"].partition("<")[0] for item in annotations()}
+LISTED = {item["key"].partition("<")[0] for item in known_annotations()}
 """Of a key that goes on with a rendered name, what it begins with."""
 
 SIMULATED = "reconcile/simulator/"
@@ -50,7 +50,7 @@ def test_every_listed_key_is_used() -> None:
 def test_the_table_has_the_form_of_its_schema() -> None:
     whole = document("schemas/reference/annotations.yaml")
     assert [error.message for error in Draft202012Validator(schema("annotations")).iter_errors(whole)] == []
-    keys = [item["key"] for item in annotations()]
+    keys = [item["key"] for item in known_annotations()]
     assert sorted(keys) == sorted(set(keys))
 
 

@@ -8,9 +8,9 @@ from functools import cache
 
 import pytest
 from jsonschema import Draft202012Validator
-from rendering import ROOT
 from support.given_reasons import Found, Given, in_code, in_templates
 from support.reference.sources import document, phases, reasons, schema
+from support.rendered_plans import ROOT
 
 LISTED = {item["reason"] for item in reasons()}
 SIMULATED = (

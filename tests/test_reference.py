@@ -5,8 +5,8 @@ from __future__ import annotations
 from difflib import unified_diff
 
 import pytest
-from rendering import ROOT
 from support.reference.pages import PAGES
+from support.rendered_plans import ROOT
 
 FOLDER = ROOT / "docs" / "reference"
 

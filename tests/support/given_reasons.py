@@ -115,7 +115,7 @@ class _Reader:
                     self._found.given.append(Given(reason=word, place=f"{file}:{value.lineno}"))
             case ast.Constant() | ast.Attribute() | ast.Call(func=ast.Attribute()):
                 pass  # nothing, or what another value has already, such as an object's own reason
-            case ast.JoinedStr(values=parts) if any(" " in p.value for p in parts if isinstance(p, ast.Constant)):
+            case ast.JoinedStr(values=parts) if any(" " in str(p.value) for p in parts if isinstance(p, ast.Constant)):
                 pass  # a sentence
             case ast.Tuple(elts=items) if index is not None and index < len(items):
                 self._follow(items[index], scope, file)

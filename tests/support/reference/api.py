@@ -8,7 +8,7 @@ from typing import Any
 from reconcile.status.nodes import ORDINALS
 from support.reference.markdown import code, codes, link, page, section, table
 from support.reference.schema_tables import sections
-from support.reference.sources import annotations, document, phases, plan_schema, reasons
+from support.reference.sources import document, known_annotations, phases, plan_schema, reasons
 
 _REASONS = "reasons.md"
 
@@ -136,7 +136,7 @@ _KEYS = ("Key", "Form", "On", "Set by", "Values", "Effect", "Origin")
 
 
 def _keys() -> Iterator[tuple[str, Sequence[Mapping[str, Any]]]]:
-    found = annotations()
+    found = known_annotations()
     yours = [item for item in found if item["setBy"].startswith(("you", "`upgradeplan"))]
     hidden = [item for item in found if item["object"].startswith("any") or item["effect"] == "As above."]
     yield "Set by you", yours

@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
-from rendering import ROOT
-
 from renderer.yaml_io import parse
+from support.rendered_plans import ROOT
 
 SCHEMAS = ROOT / "schemas"
 TEMPLATES = ROOT / "templates"
@@ -32,7 +31,7 @@ def reasons() -> list[Mapping[str, Any]]:
     return list(document("schemas/reference/reasons.yaml")["reasons"])
 
 
-def annotations() -> list[Mapping[str, Any]]:
+def known_annotations() -> list[Mapping[str, Any]]:
     return list(document("schemas/reference/annotations.yaml")["annotations"])
 
 
