@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import tomllib
 from collections.abc import Callable
@@ -21,9 +22,11 @@ import yaml
 from support.rendered_plans import EXAMPLES, ROOT, render_example
 from test_files_release import image
 
+from reconcile.cli import COMMANDS as CLUSTER_COMMANDS
+from reconcile.simulator.actors.operations import SIMULATED_OPERATIONS
 from renderer.catalog.rules import RULES
 from renderer.cli.answer import wants_json
-from renderer.cli.commands import COMMANDS, program
+from renderer.cli.commands import COMMANDS, Group, program
 from renderer.cli.completion import kubectl_candidates
 from renderer.cli.images import is_listed
 from renderer.cli.names import COMPLETE_VARIABLE
@@ -35,6 +38,7 @@ THREE_NODE = str(ROOT / "examples" / "three-node")
 OVERLAY = str(ROOT / "examples" / "pre-check-overlay" / "templates")
 RELEASE_FILE = "harvester-release.yaml"
 PLAN = "hvst-upgrade-864fh"
+ALL_COMMANDS = {**COMMANDS, **CLUSTER_COMMANDS}
 PHASES = [
     yaml.safe_load(file.read_text(encoding="utf-8"))["name"] for file in sorted(ROOT.glob("templates/*/phase.yaml"))
 ]
@@ -78,14 +82,14 @@ def test_the_list_of_commands_shows_every_command_and_nothing_goes_to_stderr(she
     ]
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", ALL_COMMANDS)
 def test_a_command_says_of_itself_what_the_list_says(name: str, shell: Shell) -> None:
     context = click.Context(program)
     command = program.get_command(context, name)
     assert command is not None
     assert command.help is not None
     assert shell(name, "--help").status == 0
-    assert command.help.splitlines()[0] == COMMANDS[name].help
+    assert command.help.splitlines()[0] == ALL_COMMANDS[name].help
 
 
 def test_the_help_of_render_names_every_layout() -> None:
@@ -97,7 +101,44 @@ def test_the_help_of_render_names_every_layout() -> None:
 def test_without_a_command_help_is_an_answer_to_a_mistake(shell: Shell) -> None:
     ended = shell()
     assert (ended.status, ended.out) == (2, "")
-    assert "Commands:" in ended.err
+    assert f"{Group.REVIEW}:" in ended.err
+
+
+def test_commands_are_listed_in_groups_in_the_order_of_the_work(shell: Shell) -> None:
+    lines = shell("--help").out.splitlines()
+    headings = [line.removesuffix(":") for line in lines if line.removesuffix(":") in set(Group)]
+    assert headings == [*Group]
+    under = {heading: lines[lines.index(f"{heading}:") + 1].split()[0] for heading in headings}
+    assert list(under.values()) == ["render", "facts", "status", "completion"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("render -f plan.yaml", "unknown option -f; files and folders are given as arguments, without an option"),
+        ("version -f plan.yaml", "unknown option -f"),
+        ("render --outdir x", "unknown option --outdir; did you mean --output-dir?"),
+        ("statsu", "unknown command 'statsu'; did you mean status?"),
+        ("plan", "unknown command 'plan'"),
+    ],
+)
+def test_a_wrong_word_is_answered_with_the_right_one_where_there_is_one(words: str, message: str, shell: Shell) -> None:
+    ended = shell(*words.split())
+    assert (ended.status, ended.err.splitlines()[0]) == (2, message)
+
+
+def test_the_help_of_rehearse_lists_every_operation(shell: Shell) -> None:
+    lines = shell("rehearse", "--help").out.splitlines()
+    operations = {line.split()[0] for line in lines[lines.index("Operations:") + 1 :] if line.startswith("  ")}
+    assert operations >= set(SIMULATED_OPERATIONS)
+
+
+@pytest.mark.parametrize("name", ALL_COMMANDS)
+def test_every_option_is_described_in_a_sentence(name: str) -> None:
+    command = program.get_command(click.Context(program), name)
+    assert command is not None
+    options = [item for item in command.get_params(click.Context(command)) if isinstance(item, click.Option)]
+    assert [item.name for item in options if not re.fullmatch(r"[A-Z'].*\.", str(item.help))] == []
 
 
 def test_as_a_plug_in_of_kubectl_it_goes_by_that_name(shell: Shell) -> None:

@@ -30,11 +30,16 @@ if TYPE_CHECKING:
 
 @click.command
 @click.argument("files", nargs=-1, type=click.Path(), metavar="[FILE|FOLDER]...")
-@click.option("--plan", "name", metavar="NAME", help="A plan that is in the cluster already.")
-@click.option("--release", type=click.Path(), metavar="FILE|URL|ISO", help="As for render.")
-@click.option("--phase", metavar="NAME", help="Just this phase, once: apply it and wait for its gates.")
-@click.option("--yes", is_flag=True, help="Do not ask whether this is the cluster.")
-@click.option("--journal", type=FILE, metavar="FILE", help="Write every decision there, for `explain --replay`.")
+@click.option("--plan", "name", metavar="NAME", help="Run a plan that is already in the cluster.")
+@click.option(
+    "--release",
+    type=click.Path(),
+    metavar="FILE|URL|ISO",
+    help="The release's harvester-release.yaml, its URL, or the ISO image that contains it.",
+)
+@click.option("--phase", metavar="NAME", help="Apply this phase only, and wait until it is done.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+@click.option("--journal", type=FILE, metavar="FILE", help="Record every decision in FILE, for `explain --replay`.")
 @cluster_options
 def apply(
     files: tuple[str, ...],
@@ -45,10 +50,17 @@ def apply(
     journal: str | None,
     target: Target,
 ) -> ExitCode:
-    """Carry a plan through its phases from here, with live progress.
+    """Run the upgrade from this machine.
 
-    The plan is created if FILES bring one that the cluster does not have. Ctrl-C stops after the write that is under
-    way; run it again, or the in-cluster loop, to go on from the plan's status. Exit 0: done; 1: it has failed.
+    \b
+    Examples:
+      upgradeplan apply upgradeplan.yaml
+      upgradeplan apply --plan hvst-upgrade-864fh --context site --yes
+      upgradeplan apply upgradeplan.yaml --phase ImagePreload
+
+    Creates the plan in FILES if it is not in the cluster, runs its phases and shows the progress. Ctrl-C stops after
+    the current write; run the command again, or the in-cluster manager, to continue from the plan's status. Exits 0
+    when the plan has succeeded, 1 if it has failed.
     """
     connection = connect_to(target)
     _confirm(connection, yes)

@@ -25,14 +25,20 @@ if TYPE_CHECKING:
 
 _DIAL_SECONDS = 10.0
 _OPTIONS = (
-    click.option("--kubeconfig", type=click.Path(), metavar="FILE", default="", help="As kubectl's."),
-    click.option("--context", metavar="NAME", default="", help="The kubeconfig's context to use."),
+    click.option(
+        "--kubeconfig",
+        type=click.Path(),
+        metavar="FILE",
+        default="",
+        help="The kubeconfig file to use, as for kubectl.",
+    ),
+    click.option("--context", metavar="NAME", default="", help="The kubeconfig context to use."),
     click.option(
         "--templates",
         type=FOLDER,
         metavar="FOLDER",
         multiple=True,
-        help="Laid over the packaged templates, file by file.",
+        help="An overlay over the packaged templates, as for render.",
     ),
 )
 

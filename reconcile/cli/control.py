@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 ALLOW_DELETION = "management.harvesterhci.io/allow-deletion"
 
-_plan_option = click.option("--plan", "name", metavar="PLAN", help="The plan; the one that has not ended if left out.")
+_plan_option = click.option("--plan", "name", metavar="NAME", help="The plan. Defaults to the one that has not ended.")
 
 
 @click.command
@@ -25,7 +25,14 @@ _plan_option = click.option("--plan", "name", metavar="PLAN", help="The plan; th
 @_plan_option
 @cluster_options
 def pause(node: str, name: str | None, target: Target) -> ExitCode:
-    """Hold a node before its upgrade. One whose drain has begun is not stopped."""
+    """Hold a node before its upgrade.
+
+    \b
+    Examples:
+      upgradeplan pause charlie-2-tink-system
+
+    A node whose drain has started is not stopped.
+    """
     return _set_paused(target, name, node, wanted=True)
 
 
@@ -34,16 +41,23 @@ def pause(node: str, name: str | None, target: Target) -> ExitCode:
 @_plan_option
 @cluster_options
 def resume(node: str, name: str | None, target: Target) -> ExitCode:
-    """Let a held node go on."""
+    """Release a held node."""
     return _set_paused(target, name, node, wanted=False)
 
 
 @click.command
 @click.argument("name", required=False, metavar="[PLAN]")
-@click.option("--digest", metavar="DIGEST", help="Approve only if this is what would run: the digest in index.yaml.")
+@click.option("--digest", metavar="DIGEST", help="Approve only if this digest, found in index.yaml, is what would run.")
 @cluster_options
 def approve(name: str | None, digest: str | None, target: Target) -> ExitCode:
-    """Seal what was reviewed: the loop enters no phase that is rendered otherwise."""
+    """Seal a reviewed rendering: nothing else may run.
+
+    \b
+    Examples:
+      upgradeplan approve hvst-upgrade-864fh --digest sha256:0123...
+
+    The manager does not start a phase whose rendering differs from the approved one.
+    """
     from reconcile.loop.sealing import digests, rendered_for_review, seal
 
     parts, plan, body = _plan(target, name)
@@ -60,12 +74,13 @@ def approve(name: str | None, digest: str | None, target: Target) -> ExitCode:
 
 @click.command
 @click.argument("name", required=False, metavar="[PLAN]")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @cluster_options
 def abort(name: str | None, yes: bool, target: Target) -> ExitCode:
-    """Take a plan back: what was borrowed is returned, what was made is removed.
+    """Abort a plan and restore what it changed.
 
-    Refused while the phase forbids it: a half-upgraded cluster has to be carried through.
+    Returns the borrowed fields and removes the plan's objects. Refused in phases that must be completed, so that no
+    cluster is left half upgraded.
     """
     parts, plan, body = _plan(target, name)
     phase = _phase_now(parts, body)

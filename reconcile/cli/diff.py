@@ -21,18 +21,28 @@ if TYPE_CHECKING:
 
 @click.command
 @click.argument("files", nargs=-1, type=click.Path(), metavar="[FILE|FOLDER]...")
-@click.option("--plan", "name", metavar="NAME", help="The live plan; the one that has not ended if left out.")
-@click.option("--release", type=click.Path(), metavar="FILE|URL|ISO", help="As for render.")
-@click.option("--phase", "phases", multiple=True, metavar="NAME", help="Just these phases; all of them if left out.")
+@click.option("--plan", "name", metavar="NAME", help="The plan in the cluster. Defaults to the one that has not ended.")
+@click.option(
+    "--release",
+    type=click.Path(),
+    metavar="FILE|URL|ISO",
+    help="The release's harvester-release.yaml, its URL, or the ISO image that contains it.",
+)
+@click.option("--phase", "phases", multiple=True, metavar="NAME", help="Compare this phase only. Repeatable.")
 @cluster_options
 @output_option
 def diff(
     files: tuple[str, ...], name: str | None, release: str | None, phases: tuple[str, ...], target: Target, output: str
 ) -> ExitCode:
-    """Say what each phase would change on the live cluster.
+    """Show what each phase would change on the cluster.
 
-    Every manifest is tried by the server as it would be applied, and nothing is changed. A plan that is not in the
-    cluster yet is given as FILE. Exit 0: no difference; 1: differences; 3: the cluster refuses something.
+    \b
+    Examples:
+      upgradeplan diff
+      upgradeplan diff upgradeplan.yaml --release harvester-release.yaml --phase ImagePreload
+
+    Applies every manifest as a server-side dry run; nothing is changed. A plan that is not yet in the cluster is given
+    as FILE. Exits 0 if there are no differences, 1 if there are, 3 if the cluster refuses a manifest.
     """
     from reconcile.cli.live import live_of
 

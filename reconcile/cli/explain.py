@@ -14,15 +14,22 @@ from renderer.errors import ExitCode, problem
 
 @click.command
 @click.argument("name", required=False, metavar="[PLAN]")
-@click.option("--replay", type=FILE, metavar="JOURNAL", help="Decide again what `run --journal` has written down.")
+@click.option(
+    "--replay", type=FILE, metavar="JOURNAL", help="Replay the decisions that --journal recorded, and compare."
+)
 @cluster_options
 @output_option
 def explain(name: str | None, replay: str | None, target: Target, output: str) -> ExitCode:
-    """Say why a plan waits, and what to do.
+    """Explain why a plan waits and what to do.
 
-    Looks at what blocks: nodes that are not ready or do not come back, disruption budgets, virtual machines, volumes,
-    machines that wait for their turn, image imports, pods, what somebody has deleted. Exit 1: the plan has failed, or a
-    replayed decision differs; 3: the cluster is away.
+    \b
+    Examples:
+      upgradeplan explain
+      upgradeplan explain --replay journal.jsonl
+
+    Looks for causes: nodes that are not ready or do not come back, disruption budgets, virtual machines, volumes,
+    machines that wait for their turn, image imports, pods, deleted objects. Exits 1 if the plan has failed or a
+    replayed decision differs, 3 if the cluster does not answer.
     """
     if replay is not None:
         return _replay(Path(replay), name, target, output)

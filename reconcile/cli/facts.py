@@ -19,14 +19,26 @@ if TYPE_CHECKING:
 
 
 @click.command
-@click.option("--output-dir", type=FOLDER, metavar="FOLDER", default="facts", show_default=True, help="Written anew.")
-@click.option("--plan", "name", metavar="NAME", help="The live plan; the one that has not ended if left out.")
+@click.option(
+    "--output-dir",
+    type=FOLDER,
+    metavar="FOLDER",
+    default="facts",
+    show_default=True,
+    help="The folder to write; an earlier one is replaced.",
+)
+@click.option("--plan", "name", metavar="NAME", help="The plan in the cluster. Defaults to the one that has not ended.")
 @cluster_options
 def facts(output_dir: str, name: str | None, target: Target) -> ExitCode:
-    """Collect what rendering needs from a live cluster.
+    """Collect the inputs of a rendering from the cluster.
 
-    The folder serves as `--cluster` for every other command. Data of Secrets is never read into it, of certificates
-    just when they end; passwords in other objects are marked. Look through it before you pass it on.
+    \b
+    Examples:
+      upgradeplan facts --output-dir facts
+      upgradeplan render upgradeplan.yaml --release harvester-release.yaml --cluster facts
+
+    Use the folder as --cluster in other commands. It contains no data of Secrets, only the expiry dates of
+    certificates, and passwords in other objects are redacted. Read it before you share it.
     """
     import sys
 

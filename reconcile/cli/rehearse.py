@@ -19,6 +19,7 @@ from renderer.model.ref import Body, ref_of
 if TYPE_CHECKING:
     from reconcile.loop.reconciler import Round
     from reconcile.simulator.actors.fault_options import KnownTargets
+    from reconcile.simulator.actors.operations import SimulatedOperation
     from reconcile.simulator.rehearsal.rehearsal import Rehearsal, RehearsalResult
     from renderer.documents import Inputs
 
@@ -26,16 +27,39 @@ _START = datetime(2026, 1, 1, tzinfo=UTC)
 """Any day will do: what is told are times since the start, and certificates of a facts document end later."""
 
 
-@click.command
+class _Rehearse(click.Command):
+    """Lists the simulated operations in its help; the table is imported for that only."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        from reconcile.simulator.actors.operations import SIMULATED_OPERATIONS
+
+        with formatter.section("Operations"):
+            formatter.write_dl([(item.name, _described(item)) for item in SIMULATED_OPERATIONS.values()])
+
+
+def _described(operation: SimulatedOperation) -> str:
+    on = f", on NAME of a {operation.on}" if operation.on else ""
+    return f"{operation.what}{on} ({', '.join(sorted(operation.troubles))})"
+
+
+@click.command(cls=_Rehearse)
 @input_options
-@click.option("--fail", multiple=True, metavar="ACT [on NAME]", help="Such as 'pre-drain on node-2', image-import.")
-@click.option("--stall", multiple=True, metavar="ACT [on NAME]", help="It never ends.")
-@click.option("--slow", multiple=True, metavar="ACT [on NAME]=DURATION", help="It takes so long.")
-@click.option("--repeat", multiple=True, metavar="ACT [on NAME]", help="It is done again.")
-@click.option("--away", multiple=True, metavar="DURATION [at ACT]", help="The API server is away for so long.")
-@click.option("--resume-after", default="10m", show_default=True, metavar="DURATION", help="A held node goes on then.")
-@click.option("--journal", type=FILE, metavar="FILE", help="Write every decision there, for `explain --replay`.")
-@click.option("--quiet", "-q", is_flag=True, help="No progress, just the report.")
+@click.option(
+    "--fail", multiple=True, metavar="OPERATION [on NAME]", help="Make the operation fail, e.g. 'pre-drain on node-2'."
+)
+@click.option("--stall", multiple=True, metavar="OPERATION [on NAME]", help="Make the operation hang.")
+@click.option(
+    "--slow", multiple=True, metavar="OPERATION [on NAME]=DURATION", help="Make the operation take this long."
+)
+@click.option("--repeat", multiple=True, metavar="OPERATION [on NAME]", help="Make the operation run twice.")
+@click.option(
+    "--away", multiple=True, metavar="DURATION [at OPERATION]", help="Make the API server unavailable for this long."
+)
+@click.option(
+    "--resume-after", default="10m", show_default=True, metavar="DURATION", help="Release a held node after this time."
+)
+@click.option("--journal", type=FILE, metavar="FILE", help="Record every decision in FILE, for `explain --replay`.")
+@click.option("--quiet", "-q", is_flag=True, help="Print only the report, no progress.")
 @output_option
 def rehearse(
     given: InputOptions,
@@ -49,10 +73,16 @@ def rehearse(
     quiet: bool,
     output: str,
 ) -> ExitCode:
-    """Play the whole upgrade without a cluster.
+    """Run the whole upgrade on a simulated cluster.
 
-    The loop that production runs works on an embedded cluster that holds your own objects; Harvester, Rancher and the
-    nodes are played. Nothing is waited for. Exit 1 when the upgrade would not succeed.
+    \b
+    Examples:
+      upgradeplan rehearse examples/three-node
+      upgradeplan rehearse examples/three-node --fail 'pre-drain on charlie-2-tink-system'
+      upgradeplan rehearse examples/three-node --slow image-import=3h --away '10m at cluster-upgrade'
+
+    Runs the production reconcile loop against an in-memory cluster seeded with your objects; Harvester, Rancher and
+    the nodes are simulated, and time is virtual. Exits 1 if the upgrade would not succeed.
     """
     from reconcile.simulator.actors.fault_options import FaultOptions, duration_of, fault_plan_of
     from reconcile.simulator.rehearsal.rehearsal import prepare

@@ -26,24 +26,38 @@ if TYPE_CHECKING:
 @click.command
 @cluster_options
 @click.option(
-    "--namespace", default=lambda: _own_namespace(), metavar="NAME", help="Where the Lease is; in a pod, its own."
+    "--namespace",
+    default=lambda: _own_namespace(),
+    metavar="NAME",
+    help="The namespace of the Lease. Defaults to the pod's own.",
 )
-@click.option("--health-address", default=":8081", show_default=True, metavar="HOST:PORT", help="Empty for none.")
-@click.option("--leader-elect/--no-leader-elect", default=True, show_default=True, help="One of several runs.")
+@click.option(
+    "--health-address",
+    default=":8081",
+    show_default=True,
+    metavar="HOST:PORT",
+    help="Where /healthz and /readyz are served; '' for nowhere.",
+)
+@click.option(
+    "--leader-elect/--no-leader-elect",
+    default=True,
+    show_default=True,
+    help="Take the Lease first, so that one of several managers is active.",
+)
 @click.option(
     "--log-format",
     type=click.Choice(["json", "text"]),
     default=lambda: "text" if sys.stderr.isatty() else "json",
-    help="Text on a terminal, else JSON.",
+    help="Format of the log. Defaults to text on a terminal, else json.",
 )
-@click.option("--journal", type=FILE, metavar="FILE", help="Write every decision there, for `explain --replay`.")
+@click.option("--journal", type=FILE, metavar="FILE", help="Record every decision in FILE, for `explain --replay`.")
 def run(
     target: Target, namespace: str, health_address: str, leader_elect: bool, log_format: str, journal: str | None
 ) -> ExitCode:
-    """Run the loop: what the in-cluster Deployment does.
+    """Run the manager, as the in-cluster Deployment does.
 
-    Watches UpgradePlans and carries the oldest one through its phases. Ends on SIGTERM or Ctrl-C, after the write that
-    is under way; whoever runs next goes on from the plan's status.
+    Watches UpgradePlans and runs the oldest one that has not ended. Stops on SIGTERM or Ctrl-C after the current
+    write; the next manager continues from the plan's status.
     """
     manager = _manager(target, namespace if leader_elect else "", log_format, journal)
     for number in (signal.SIGTERM, signal.SIGINT):

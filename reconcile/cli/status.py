@@ -23,12 +23,17 @@ _EVERY = 2.0
 @click.command
 @click.argument("name", required=False, metavar="[PLAN]")
 @cluster_options
-@click.option("--watch", "-w", is_flag=True, help="Show it again whenever it changes, until the plan has ended.")
+@click.option("--watch", "-w", is_flag=True, help="Follow the progress until the plan has ended.")
 @output_option
 def status(name: str | None, target: Target, watch: bool, output: str) -> ExitCode:
-    """Say how far a plan has come, what it waits for, and since when.
+    """Show the progress of a plan.
 
-    Exit 0: it goes on or has succeeded; 1: it has failed.
+    \b
+    Examples:
+      upgradeplan status
+      upgradeplan status hvst-upgrade-864fh --watch
+
+    Shows the phases and nodes, what the plan waits for and since when. Exits 1 if the plan has failed.
     """
     from reconcile.cli.parts import nobody_works, parts_of, plan_named
     from reconcile.loop.reconciler import Reconciler

@@ -32,7 +32,7 @@ output_option = click.option(
     type=click.Choice(["text", "json"]),
     default="text",
     show_default=True,
-    help="Text for people, or JSON with a schema for machines.",
+    help="Output format. The schemas of the JSON output are in schemas/.",
 )
 
 

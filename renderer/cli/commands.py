@@ -8,6 +8,7 @@ name that is not in our table, and for `--help`.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import StrEnum
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -22,22 +23,42 @@ if TYPE_CHECKING:
 EXTENSIONS = "upgradeplan.commands"
 
 
+class Group(StrEnum):
+    """The headings of the list of commands, in the order of the work."""
+
+    REVIEW = "Review an upgrade (no cluster needed)"
+    RUN = "Run an upgrade"
+    CONTROL = "Watch and control a running upgrade"
+    OTHER = "Other commands"
+
+
 @frozen
 class Row:
     """`target` is `module:object`; `help` is the line that the list of commands shows."""
 
     target: str
     help: str
+    group: Group = Group.OTHER
 
 
 COMMANDS: Mapping[str, Row] = {
-    "render": Row(target="renderer.cli.render:render", help="Make a plan's manifests, for a reviewer to read."),
-    "validate": Row(target="renderer.cli.validate:validate", help="Say all that is wrong, before anything runs."),
-    "phases": Row(target="renderer.cli.phases:phases", help="List the phases, or what a phase's templates may see."),
-    "images": Row(target="renderer.cli.images:images", help="List the images that the manifests use."),
-    "compare": Row(target="renderer.cli.compare:compare", help="Say what another release or template set changes."),
-    "completion": Row(target="renderer.cli.completion:completion", help="Print a script that completes commands."),
-    "version": Row(target="renderer.cli.version:version", help="Print the version of this program."),
+    "render": Row(
+        target="renderer.cli.render:render", help="Render the manifests of a plan for review.", group=Group.REVIEW
+    ),
+    "validate": Row(target="renderer.cli.validate:validate", help="Check a plan and its inputs.", group=Group.REVIEW),
+    "phases": Row(target="renderer.cli.phases:phases", help="List the phases of an upgrade.", group=Group.REVIEW),
+    "images": Row(
+        target="renderer.cli.images:images", help="List the images that an upgrade uses.", group=Group.REVIEW
+    ),
+    "compare": Row(
+        target="renderer.cli.compare:compare",
+        help="Show what another release or other templates would change.",
+        group=Group.REVIEW,
+    ),
+    "completion": Row(
+        target="renderer.cli.completion:completion", help="Print a shell completion script.", group=Group.OTHER
+    ),
+    "version": Row(target="renderer.cli.version:version", help="Print the version.", group=Group.OTHER),
 }
 
 
@@ -58,8 +79,9 @@ class Commands(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, row.help) for name, row in _all().items()])
+        for group in Group:
+            with formatter.section(group):
+                formatter.write_dl([(name, row.help) for name, row in _all().items() if row.group is group])
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
         from click.shell_completion import CompletionItem
@@ -97,5 +119,12 @@ def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
 def program() -> None:
     """Upgrade Harvester clusters from an UpgradePlan: render it, review it, rehearse it, run it.
 
-    Exit status: 0 yes; 1 the answer is no; 2 usage or bad input; 3 the cluster refused or is away; 4 a bug of ours.
+    \b
+    Examples:
+      upgradeplan render examples/three-node        # print the manifests
+      upgradeplan rehearse examples/three-node      # run the upgrade on a simulated cluster
+      upgradeplan apply upgradeplan.yaml            # run it on the current kubectl context
+
+    Exit status: 0 success; 1 differences, refused or failed; 2 usage or invalid input; 3 the cluster refused the
+    request or does not answer; 4 a bug in upgradeplan.
     """

@@ -20,20 +20,20 @@ _SHOWN = 3
 
 @click.command
 @input_options
-@click.option("--to-release", type=FILE, metavar="FILE|URL|ISO", help="Compare with this release.")
-@click.option("--to-templates", type=FOLDER, metavar="FOLDER", multiple=True, help="Compare with these templates.")
+@click.option("--to-release", type=FILE, metavar="FILE|URL|ISO", help="The release to compare with.")
+@click.option("--to-templates", type=FOLDER, metavar="FOLDER", multiple=True, help="The overlay to compare with.")
 @output_option
 def compare(given: InputOptions, to_release: str | None, to_templates: tuple[str, ...], output: str) -> ExitCode:
-    """Say what another release or template set changes.
-
-    The plan is rendered twice: once from FILES with --release and --templates, and once with what --to-release and
-    --to-templates put in their place. Shown is what the second does differently: which objects come, go or change, and
-    what the upgrade waits for. Of the plan only metadata and spec count, since its status belongs to one release. Exit
-    0 if both do the same, 1 if they differ.
+    """Show what another release or other templates would change.
 
     \b
+    Examples:
       upgradeplan compare examples/three-node --to-release v1.8.1/harvester-release.yaml
       upgradeplan compare examples/three-node --templates old/ --to-templates new/
+
+    Renders the plan twice, with --release and --templates and with --to-release and --to-templates, and shows the
+    differences: objects that are added, removed or changed, and what the upgrade waits for. The plan's status is
+    ignored, since it belongs to one release. Exits 0 if there are no differences, 1 if there are.
     """
     if to_release is None and not to_templates:
         raise click.UsageError("--to-release or --to-templates is missing, so there is nothing to compare with")

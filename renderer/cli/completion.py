@@ -19,15 +19,15 @@ _FOLDERS = 16
 @click.command
 @click.argument("shell", metavar="SHELL", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> ExitCode:
-    """Print a script that completes commands.
+    """Print a shell completion script.
 
     \b
-      bash:  source <(upgradeplan completion bash)
-      zsh:   source <(upgradeplan completion zsh)
-      fish:  upgradeplan completion fish | source
+    Examples:
+      source <(upgradeplan completion bash)
+      source <(upgradeplan completion zsh)
+      upgradeplan completion fish | source
 
-    For `kubectl upgradeplan` nothing is needed but kubectl's own completion: the program kubectl_complete-upgradeplan,
-    installed beside this one, answers it.
+    `kubectl upgradeplan` needs only kubectl's own completion, which calls kubectl_complete-upgradeplan.
     """
     made = get_completion_class(shell)
     if made is None:

@@ -28,14 +28,19 @@ _SHOWN = 3
     "--against",
     type=FILE,
     metavar="FILE|ISO",
-    help="An image list, one image a line, or the ISO image that holds it; exit 1 if it lacks an image.",
+    help="An image list (one image per line), or the ISO image that contains it. Exits 1 if an image is not in it.",
 )
 @output_option
 def images(given: InputOptions, against: str | None, output: str) -> ExitCode:
-    """List the images that the manifests use.
+    """List the images that an upgrade uses.
 
-    One a line. With --against only those that the list lacks, with the objects that use them: in an air gap they would
-    have to be brought to the nodes by other means.
+    \b
+    Examples:
+      upgradeplan images examples/three-node
+      upgradeplan images examples/three-node --against harvester.iso
+
+    With --against, lists only the images that are not in the image list, with the objects that use them; in an air
+    gap these must be loaded on the nodes by other means.
     """
     listed = None if against is None else _list(Path(against))
     plan = rendering_of(given).plan

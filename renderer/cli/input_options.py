@@ -70,33 +70,33 @@ FILE = Place("file")
 FOLDER = Place("dir")
 _OPTIONS = (
     click.argument("files", nargs=-1, type=FILE, metavar="[FILE|FOLDER]..."),
-    click.option("--plan", type=FILE, metavar="FILE", help="The UpgradePlan; wins over one among FILES."),
+    click.option("--plan", type=FILE, metavar="FILE", help="The file of the UpgradePlan. Overrides FILES."),
     click.option(
         "--release",
         type=FILE,
         metavar="FILE|URL|ISO",
-        help="The release's harvester-release.yaml, its address, or the ISO image that holds it.",
+        help="The release's harvester-release.yaml, its URL, or the ISO image that contains it. Overrides FILES.",
     ),
     click.option(
         "--cluster",
         type=FILE,
         metavar="FILE|FOLDER",
         multiple=True,
-        help="The cluster's objects, as `kubectl get -o yaml` prints them, or a support bundle; they win over FILES.",
+        help="Objects of the cluster: the output of `kubectl get -o yaml` or a support bundle. Overrides FILES.",
     ),
     click.option(
         "--templates",
         type=FOLDER,
         metavar="FOLDER",
         multiple=True,
-        help="Laid over the packaged templates, file by file; a new folder is a new phase.",
+        help="An overlay: its files replace packaged templates of the same path, and a new folder adds a phase.",
     ),
     click.option(
         "--retry",
         type=click.IntRange(min=0),
         metavar="N",
         default=0,
-        help="The Nth repetition of a failed upgrade: one-shot objects get new names.",
+        help="Render the Nth retry of a failed upgrade: run-once objects get new names.",
     ),
 )
 

@@ -23,13 +23,21 @@ _NAME = re.compile(r"[A-Z][A-Za-z0-9]*")
 
 @click.command
 @input_options
-@click.option("--context", "wants_context", is_flag=True, help="What the templates of the one phase may see.")
+@click.option(
+    "--context", "wants_context", is_flag=True, help="List the names that the templates of this phase can use."
+)
 @output_option
 def phases(given: InputOptions, wants_context: bool, output: str) -> ExitCode:
-    """List the phases, or what a phase's templates may see.
+    """List the phases of an upgrade.
 
-    A word such as NodeUpgrade among FILES picks a phase. Without inputs the phases are shown as they are declared;
-    with inputs also what is skipped, what is pending and why, and the gates name the objects of this plan.
+    \b
+    Examples:
+      upgradeplan phases
+      upgradeplan phases NodeUpgrade examples/three-node
+      upgradeplan phases NodeUpgrade --context
+
+    A name such as NodeUpgrade among FILES selects a phase. Without inputs, phases are listed as the templates declare
+    them; with inputs, also what is skipped or pending and why, and which objects of this plan each gate waits for.
     """
     names, given = _names_apart(given)
     if wants_context and len(names) != 1:

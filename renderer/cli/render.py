@@ -54,18 +54,22 @@ def _phase_names(ctx: click.Context, _: click.Parameter, incomplete: str) -> lis
 
 @click.command
 @input_options
-@click.option("--output-dir", type=FOLDER, metavar="FOLDER", help="Write FOLDER/<plan>/.")
-@click.option("--check", is_flag=True, help="Write nothing; exit 1 and say what is stale in --output-dir.")
+@click.option(
+    "--output-dir", type=FOLDER, metavar="FOLDER", help="Write the manifests to FOLDER/<plan>/ instead of stdout."
+)
+@click.option(
+    "--check", is_flag=True, help="Write nothing; list the stale files in --output-dir and exit 1 if there are any."
+)
 @click.option(
     "--phase",
     "names",
     multiple=True,
     metavar="NAME",
     shell_complete=_phase_names,
-    help="Only this phase; not with --output-dir.",
+    help="Print this phase only. Repeatable; not with --output-dir.",
 )
-@click.option("--through", metavar="NAME", shell_complete=_phase_names, help="Only the phases up to this one.")
-@click.option("--node", metavar="NAME", help="Only what is done for this node; not with --output-dir.")
+@click.option("--through", metavar="NAME", shell_complete=_phase_names, help="Stop after this phase.")
+@click.option("--node", metavar="NAME", help="Print the manifests of this node only; not with --output-dir.")
 @click.option(
     "--format",
     "layout",
@@ -85,17 +89,25 @@ def render(
     layout: str,
     output: str,
 ) -> ExitCode:
-    """Make a plan's manifests, for a reviewer to read.
+    """Render the manifests of a plan for review.
 
-    FILES and FOLDERS hold the UpgradePlan, the release and the cluster's objects; they are told apart by what they
-    are, and `-` is standard input. What is missing is said; the rest is rendered.
+    \b
+    Examples:
+      upgradeplan render examples/three-node
+      upgradeplan render upgradeplan.yaml --release harvester.iso --cluster facts/ --output-dir rendered
+      upgradeplan render examples/three-node --output-dir rendered --check
+      upgradeplan render examples/three-node --phase NodeUpgrade --node charlie-1-tink-system
 
-    On stdout stand the manifests in the order in which they are applied, on stderr what is pending. With --output-dir
-    they become files, with an index.yaml that explains them; files of an earlier render that are not wanted any more
-    are removed, and no others.
+    FILES and FOLDERS contain the UpgradePlan, the release and objects of the cluster, in any order; each document is
+    recognized by its content, and `-` reads standard input. If an input is missing, the rest is rendered and the
+    missing input is reported as pending.
 
-    A folder is always a whole rendering, so --phase and --node are for stdout only; --through leaves the later phases
-    out of the folder.
+    Manifests are printed to stdout in the order in which they are applied, pending inputs to stderr. --output-dir
+    writes files instead, with an index.yaml that explains them, and removes files of an earlier render that are no
+    longer needed; other files are left alone.
+
+    A folder always contains a whole rendering: --phase and --node are for stdout only, and --through leaves out the
+    later phases.
     """
     from renderer.layout.select import select
 

@@ -1,4 +1,4 @@
-"""A wrong command line as a problem like any other, in this program's words instead of click's."""
+"""Turns a wrong command line into a problem like any other, worded as kubectl would instead of click."""
 
 from __future__ import annotations
 
@@ -10,26 +10,41 @@ import click
 from renderer.cli.names import name_of
 from renderer.errors import Problem
 
+_CLOSE = 0.75  # `plan` is 0.73 from `explain`
+_OF_KUBECTL = ("-f", "--file", "--filename", "-k", "--kustomize", "-R", "--recursive")
+_FILES_HINT = "; files and folders are given as arguments, without an option"
+
 
 def usage_problem(error: click.ClickException, argv: Sequence[str]) -> Problem:
-    """What is wrong, and the command that shows what would be right."""
+    """The mistake, and the command that lists what is allowed."""
     context = error.ctx if isinstance(error, click.UsageError) else None
     path = context.command_path if context else " ".join([name_of(argv[0]), *argv[1:2]])
-    return Problem(reason="Usage", message=_message(error), remedy=f"`{path} --help` lists what it takes")
+    return Problem(reason="Usage", message=_message(error), remedy=f"`{path} --help` lists the {_listed(error)}")
+
+
+def _listed(error: click.ClickException) -> str:
+    return "commands" if isinstance(error, click.NoSuchCommand) else "arguments and options"
 
 
 def _message(error: click.ClickException) -> str:
     if isinstance(error, click.NoSuchOption):
-        return f"there is no option {error.option_name}{_meant(error.option_name, _options(error.ctx))}"
+        name = error.option_name
+        hint = _FILES_HINT if name in _OF_KUBECTL and _takes_files(error.ctx) else _meant(name, _options(error.ctx))
+        return f"unknown option {name}{hint}"
     if isinstance(error, click.NoSuchCommand):
-        return f"there is no command {error.command_name!r}{_meant(error.command_name, _commands(error.ctx))}"
+        return f"unknown command {error.command_name!r}{_meant(error.command_name, _commands(error.ctx))}"
     text = error.format_message().rstrip(".")
     return text[:1].lower() + text[1:]
 
 
 def _meant(word: str, known: list[str]) -> str:
-    close = get_close_matches(word, known, n=1)
+    close = get_close_matches(word, known, n=1, cutoff=_CLOSE)
     return f"; did you mean {close[0]}?" if close else ""
+
+
+def _takes_files(context: click.Context | None) -> bool:
+    parameters = context.command.params if context else []
+    return any(parameter.name == "files" for parameter in parameters)
 
 
 def _options(context: click.Context | None) -> list[str]:

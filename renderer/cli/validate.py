@@ -19,10 +19,16 @@ if TYPE_CHECKING:
 @input_options
 @output_option
 def validate(given: InputOptions, output: str) -> ExitCode:
-    """Say all that is wrong, before anything runs.
+    """Check a plan and its inputs.
 
-    Reads everything, renders everything and checks every manifest. What a gate would refuse whatever the cluster says,
-    such as a downgrade, is refused here: exit 1. What is only missing is pending and no error.
+    \b
+    Examples:
+      upgradeplan validate examples/three-node
+      upgradeplan validate upgradeplan.yaml --release harvester-release.yaml --templates overlay/
+
+    Reads all inputs, renders all phases, checks every manifest, and reports all problems at once. Exits 1 if the
+    upgrade would be refused whatever the state of the cluster, for example a downgrade. A missing input is pending,
+    not an error.
     """
     try:
         model = _model(given)

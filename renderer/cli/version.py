@@ -15,7 +15,7 @@ DISTRIBUTION = "upgradeplan"
 @click.command
 @output_option
 def version(output: str) -> ExitCode:
-    """Print the version of this program."""
+    """Print the version."""
     answer({"version": installed(DISTRIBUTION)}, output, _text)
     return ExitCode.YES
 
