@@ -35,10 +35,19 @@ def _command(parent: click.Context, name: str) -> str:
     assert command is not None
     context = click.Context(command, info_name=name, parent=parent)
     usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
-    text = inspect.cleandoc(command.help or "").replace("\b\n", "")
-    return section(
-        name, f"```text\n{usage}\n```", text, table(("Option", "Default", "Meaning"), _options(command, context))
-    )
+    options = table(("Option", "Default", "Meaning"), _options(command, context))
+    return section(name, _block(usage), *_paragraphs(command.help or ""), options)
+
+
+def _block(text: str) -> str:
+    return f"```text\n{text}\n```"
+
+
+def _paragraphs(text: str) -> Iterator[str]:
+    """Of a command's help; what click must not wrap is a block."""
+    for part in inspect.cleandoc(text).split("\n\n"):
+        kept = part.removeprefix("\b\n")
+        yield _block(inspect.cleandoc(kept)) if kept != part else " ".join(part.split())
 
 
 def _options(command: click.Command, context: click.Context) -> Iterator[tuple[str, ...]]:
