@@ -163,6 +163,8 @@ def _asks(predicate: FieldPredicate) -> str:
             return f"is {_operand(operand)}"
         case Test.AT_LEAST:
             return f"is at least {_operand(operand)}"
+        case Test.AT_MOST:
+            return f"is at most {_operand(operand)}"
         case Test.MATCHES:
             return f"matches {describe_pattern(operand.value) if isinstance(operand, Fixed) else _operand(operand)}"
         case Test.DIFFERS_FROM:

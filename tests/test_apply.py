@@ -19,7 +19,6 @@ from reconcile.act.applied import Applied, ApplyResult, without_dumps
 from reconcile.act.apply import ObjectWriter
 from reconcile.act.belonging import Plan
 from reconcile.act.dry_run import try_phase
-from reconcile.act.schemas import packaged_schemas
 from reconcile.borrow.give_back import plan_return
 from reconcile.borrow.loan import Loan, on_loan, record, settle
 from reconcile.borrow.take import Taking, plan_take
@@ -28,6 +27,7 @@ from reconcile.cluster.errors import AlreadyExists, Away, Conflict, NotFound
 from reconcile.cluster.kubeconfig import find_access
 from reconcile.cluster.protocol import Cluster
 from reconcile.objects import FIELD_MANAGER, PLAN_LABEL
+from reconcile.schemas import packaged_schemas
 from reconcile.simulator.apiserver.access import Rbac
 from reconcile.simulator.apiserver.clock import SimulatedClock
 from reconcile.simulator.apiserver.cluster import EmbeddedCluster

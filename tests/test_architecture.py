@@ -23,7 +23,7 @@ ROOMS: Mapping[str, Sequence[str]] = {
     "renderer": (
         "frozen",
         "errors",
-        "model names image_names versions digest resources schema_fit structural_schema go_scalars",
+        "model names image_names versions digest resources schema_fit structural_schema go_scalars quantity",
         "yaml_io",
         "schema_messages",
         "validation",
@@ -39,7 +39,8 @@ ROOMS: Mapping[str, Sequence[str]] = {
         "cli",
     ),
     "reconcile": (
-        "objects",
+        "objects values",
+        "schemas",
         "diff probes",
         "borrow",
         "status",

@@ -20,9 +20,9 @@ from support.small_cluster import Small, world
 from support.watched_source import over_watches
 from test_cases_loop import image
 
-from reconcile.act.schemas import packaged_schemas
 from reconcile.loop.assemble import ManagerConfig, assemble_manager
 from reconcile.loop.reconciler import Round
+from reconcile.schemas import packaged_schemas
 from renderer.model.ref import ref_of
 
 IMAGE, OURS = "VirtualMachineImage", "up-iso"

@@ -26,7 +26,6 @@ from reconcile.act.applied import ApplyResult
 from reconcile.act.apply import ObjectWriter
 from reconcile.act.belonging import Plan
 from reconcile.act.dry_run import try_phase
-from reconcile.act.schemas import packaged_schemas
 from reconcile.borrow.loan import Loan
 from reconcile.cluster.client import connect
 from reconcile.cluster.kubeconfig import find_access
@@ -37,15 +36,15 @@ from reconcile.diff.entry import Change, Diff, DiffEntry, Untried
 from reconcile.diff.explain import explained
 from reconcile.diff.redact import Redactor
 from reconcile.diff.rules import DiffRules, edited, masked, rules_from
-from reconcile.diff.schemas import UNKNOWN
 from reconcile.diff.trial import Operation, Trial
-from reconcile.diff.values import same, satisfies
 from reconcile.diff.waits import waits_of
 from reconcile.diff.walk import FieldChange, changes, steps_text, unmet
+from reconcile.schemas import UNKNOWN, packaged_schemas
 from reconcile.simulator.actors.seeding import seed
 from reconcile.simulator.apiserver.access import Rbac
 from reconcile.simulator.apiserver.clock import SimulatedClock
 from reconcile.simulator.apiserver.cluster import EmbeddedCluster
+from reconcile.values import same, satisfies
 from renderer.catalog.declare import step_from
 from renderer.catalog.kinds import Kinds, rows_from
 from renderer.digest import digest_of, short_digest
@@ -483,7 +482,7 @@ from reconcile.diff import build, document, text
 from reconcile.act import apply, dry_run
 from reconcile.diff.waits import waits_of
 from reconcile.diff.walk import changes
-from reconcile.diff.schemas import UNKNOWN
+from reconcile.schemas import UNKNOWN
 assert not list(changes({"a": [1]}, {"a": [1]}, UNKNOWN))
 loaded = {"deepdiff", "kubernetes", "requests"} & sys.modules.keys()
 assert not loaded, loaded

@@ -24,6 +24,7 @@ from reconcile.probes.look import CertificateReading, Group, KubeletReading, Nee
 from reconcile.probes.needs import needs, target_needs
 from reconcile.probes.rules.table import RULES
 from reconcile.probes.verdict import ProbeResult, Verdict, passed, together, waiting
+from reconcile.schemas import packaged_schemas
 from renderer.catalog.declare import phase_from
 from renderer.catalog.kinds import KindRow, Kinds, rows_from
 from renderer.catalog.probes import probe_from, ref_from
@@ -60,6 +61,7 @@ def _kinds() -> Kinds:
 
 
 KINDS = _kinds()
+SCHEMAS = packaged_schemas()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +125,11 @@ def _case(path: Path) -> ProbeCase:
     head, *bodies = yaml.safe_load_all(path.read_text())
     manifests = {file: tuple(ref_from(ref) for ref in refs) for file, refs in head.get("manifests", {}).items()}
     scope = Scope(
-        kinds=KINDS, now=_time(head.get("now")) or NOW, manifests=manifests, captured=head.get("captured", {})
+        kinds=KINDS,
+        schemas=SCHEMAS,
+        now=_time(head.get("now")) or NOW,
+        manifests=manifests,
+        captured=head.get("captured", {}),
     )
     probe = probe_from(head["probe"]) if "probe" in head else _ready(ref_of(bodies[0]))
     snapshot = Snapshot(
@@ -311,7 +317,7 @@ LOOKS_AT_THE_CLUSTER = {name: probe for name, probe in DECLARED.items() if "vers
 def _scope_of(probe: Probe) -> Scope:
     ref = Ref(api_version="batch/v1", kind="Job", namespace="a", name="x")
     manifests = {probe.target.file: (ref,)} if isinstance(probe.target, ManifestTarget) else {}
-    return Scope(kinds=KINDS, now=NOW, manifests=manifests, captured={"bootID": "6f1c"})
+    return Scope(kinds=KINDS, schemas=SCHEMAS, now=NOW, manifests=manifests, captured={"bootID": "6f1c"})
 
 
 def _resolved(probe: Probe) -> Probe:
@@ -466,12 +472,12 @@ def test_what_a_verified_catalogue_cannot_contain_is_a_problem(probe: Probe, rea
         kubelets={"x": KubeletReading(capacity_bytes=2, used_bytes=1)},
     )
     with pytest.raises(Problems) as caught:
-        evaluate(probe, snapshot, Scope(kinds=KINDS, now=NOW))
+        evaluate(probe, snapshot, Scope(kinds=KINDS, schemas=SCHEMAS, now=NOW))
     assert [problem.reason for problem in caught.value.problems] == [reason]
 
 
 def test_what_a_capture_must_read() -> None:
-    scope = Scope(kinds=KINDS, now=NOW)
+    scope = Scope(kinds=KINDS, schemas=SCHEMAS, now=NOW)
     ref = Ref(api_version="v1", kind="Node", name="a")
     assert target_needs(ObjectTarget(ref=ref), scope) == (ref,)
     assert target_needs(EveryTarget(api_version="v1", kind="Node"), scope) == (Group(api_version="v1", kind="Node"),)

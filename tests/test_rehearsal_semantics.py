@@ -22,9 +22,9 @@ from reconcile.simulator.apiserver.clock import SimulatedClock
 from reconcile.simulator.apiserver.cluster import EmbeddedCluster
 from reconcile.simulator.apiserver.field_set import field, from_fields_v1, key, member, order, path_text, to_fields_v1
 from reconcile.simulator.apiserver.kinds import Origin
-from reconcile.simulator.apiserver.quantity import canonical
 from reconcile.simulator.apiserver.schema_files import builtin_schemas
 from renderer.model.ref import Kind
+from renderer.quantity import canonical
 
 WIDGET = Kind(api_version="conformance.example.org/v1", kind="Widget", plural="widgets", namespaced=True)
 

@@ -17,9 +17,9 @@ from reconcile.borrow.claim import release_of
 from reconcile.borrow.fields import Patch, patch_of
 from reconcile.cluster.errors import Conflict, Immutable, Invalid
 from reconcile.cluster.protocol import Answer, Cluster
-from reconcile.diff.schemas import Schemas
 from reconcile.diff.walk import unmet
 from reconcile.objects import deletion_timestamp
+from reconcile.schemas import Schemas
 from renderer.catalog.kinds import Kinds
 from renderer.digest import short_digest
 from renderer.errors import Problem

@@ -16,7 +16,7 @@ from reconcile.borrow.fields import Patch, fields_of, patch_of
 from reconcile.borrow.loan import Loan, Original
 from reconcile.borrow.take import covers, goes_back
 from reconcile.borrow.union import parted
-from reconcile.diff.values import same, satisfies
+from reconcile.values import same, satisfies
 from renderer.model.path import ABSENT, Path, look_up, path_name
 from renderer.model.phase import Borrowed, Occasion, Union
 from renderer.model.ref import Body

@@ -14,7 +14,7 @@ from typing import Any
 from reconcile.borrow.fields import Patch, fields_of, patch_of, standing, without_nulls
 from reconcile.borrow.loan import Original
 from reconcile.borrow.union import joined
-from reconcile.diff.values import satisfies
+from reconcile.values import satisfies
 from renderer.model.path import ABSENT, Path, look_up, path_name
 from renderer.model.phase import Borrowed, WhenAbsent
 from renderer.model.ref import Body, ref_of

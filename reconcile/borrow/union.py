@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from reconcile.diff.values import same
+from reconcile.values import same
 from renderer.model.path import ABSENT
 from renderer.model.phase import Union
 

@@ -106,8 +106,8 @@ def _created(cluster: Cluster, inputs: Inputs | None, target: Target) -> str:
 
 
 def _drive(connection: Connection, target: Target, plan: str, journal: str | None) -> ExitCode:
-    from reconcile.act.schemas import packaged_schemas
     from reconcile.loop.assemble import ManagerConfig, assemble_manager
+    from reconcile.schemas import packaged_schemas
 
     ended: list[str] = []
 

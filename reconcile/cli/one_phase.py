@@ -128,7 +128,9 @@ def _take(live: Live, phase: RenderedPhase, step: RenderedStep, course: _Course)
 
 
 def _gates(live: Live, step: RenderedStep) -> _PhaseState:
-    scope = Scope(kinds=live.parts.kinds, now=wall_clock(), manifests=refs_by_template(step))
+    scope = Scope(
+        kinds=live.parts.kinds, schemas=live.parts.schemas, now=wall_clock(), manifests=refs_by_template(step)
+    )
     wanted = [need for gate in step.step.gates for need in needs(gate.probe, scope)]
     snapshot = take(wanted, live.parts.source, live.parts.readings)
     verdicts = [evaluate(gate.probe, snapshot, scope) for gate in step.step.gates]

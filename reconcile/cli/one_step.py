@@ -89,6 +89,7 @@ class Stepper:
             plan=plan,
             rendered=self._live.rendered,
             kinds=parts.kinds,
+            schemas=parts.schemas,
             look=seen,
             now=parts.now(),
             attended=parts.attended,

@@ -19,13 +19,13 @@ def parts_of(target: Target) -> ReconcilerDeps:
 
 
 def parts_on(cluster: Cluster, templates: tuple[str, ...]) -> ReconcilerDeps:
-    from reconcile.act.schemas import packaged_schemas
     from reconcile.loop.deps import ReconcilerDeps
     from reconcile.loop.outage_clock import OutageClock
     from reconcile.loop.rendering import Rendering
     from reconcile.observe.fetching import through_the_proxy
     from reconcile.observe.readings import Readings
     from reconcile.observe.source import DirectSource
+    from reconcile.schemas import packaged_schemas
 
     template_set = workshop_of(templates)
     kinds = template_set.catalog.kinds

@@ -85,9 +85,9 @@ def _health(address: str, manager: Manager) -> HealthServer:
 
 
 def _manager(target: Target, lease_namespace: str, log_format: str, journal: str | None) -> Manager:
-    from reconcile.act.schemas import packaged_schemas
     from reconcile.loop.assemble import ManagerConfig, assemble_manager
     from reconcile.loop.logs import json_lines, text_lines
+    from reconcile.schemas import packaged_schemas
 
     connection = connect_to(target)
     lines = text_lines if log_format == "text" else json_lines

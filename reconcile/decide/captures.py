@@ -58,6 +58,7 @@ def scope_of(builder: DecisionBuilder, item: RenderedStep, captured: Mapping[str
     known = builder.status.captured(item.phase, item.step.node)
     return Scope(
         kinds=builder.observation.kinds,
+        schemas=builder.observation.schemas,
         now=builder.now,
         manifests=refs_by_template(item, builder.status.record(key_of(item))),
         captured={**known, **(captured or {})},

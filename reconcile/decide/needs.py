@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from reconcile.decide.captures import refs_by_template, renamed
 from reconcile.decide.made_for_nodes import groups_of_nodes
@@ -65,7 +66,7 @@ def _of_steps(steps: Iterable[RenderedStep], status: PlanStatus, scope: Scope) -
 
 
 def _of_step(item: RenderedStep, record: StepRecord | None, scope: Scope) -> Iterator[Need]:
-    within = Scope(kinds=scope.kinds, now=scope.now, manifests=refs_by_template(item, record))
+    within = replace(scope, manifests=refs_by_template(item, record))
     for probe in _probes(item):
         yield from needs(probe, within)
     for capture in item.step.captures:

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from reconcile.borrow.loan import Loan
 from reconcile.probes.look import Look
+from reconcile.schemas import Schemas
 from renderer.catalog.kinds import Kinds
 from renderer.model.ref import Body
 from renderer.model.rendered import RenderedPlan
@@ -60,6 +61,7 @@ class Observation:
     plan: Body
     rendered: RenderedPlan
     kinds: Kinds
+    schemas: Schemas
     look: Look
     now: datetime
     attended: Callable[[datetime], float]

@@ -126,7 +126,7 @@ def _others_in_trouble(builder: DecisionBuilder, lane: Lane, node: str) -> NotAd
     """A node that is in trouble stops the next step of another one, before both are down."""
     if lane.others is None:
         return None
-    scope = Scope(kinds=builder.observation.kinds, now=builder.now)
+    scope = Scope(kinds=builder.observation.kinds, schemas=builder.observation.schemas, now=builder.now)
     reasons: list[str] = []
     for other in (name for name in builder.nodes if name != node):
         target = ObjectTarget(ref=Ref(api_version="v1", kind="Node", name=other))

@@ -9,10 +9,10 @@ from reconcile.borrow.give_back import plan_return
 from reconcile.borrow.loan import Loan, on_loan, settle
 from reconcile.decide.builder import LONG_TO_READ, DecisionBuilder
 from reconcile.decide.decision import Return, Wait
-from reconcile.diff.values import satisfies
 from reconcile.objects import FIELD_MANAGER
 from reconcile.probes.look import ReadFailure
 from reconcile.status.times import time_text
+from reconcile.values import satisfies
 from renderer.model.path import ABSENT, look_up, path_name
 from renderer.model.phase import Borrowed, Occasion
 from renderer.model.ref import Body, Ref

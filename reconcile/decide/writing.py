@@ -10,10 +10,10 @@ from reconcile.borrow.take import TakePlan, Taking, goes_back, plan_take
 from reconcile.decide.builder import DecisionBuilder
 from reconcile.decide.decision import Action, Apply, Borrow
 from reconcile.decide.returns import loan_step
-from reconcile.diff.values import satisfies
 from reconcile.probes.look import ReadFailure
 from reconcile.status.plan import key_of
 from reconcile.status.times import time_text
+from reconcile.values import satisfies
 from renderer.model.path import ABSENT, Path, look_up
 from renderer.model.phase import Borrowed
 from renderer.model.ref import Body

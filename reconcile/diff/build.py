@@ -14,9 +14,9 @@ from reconcile.diff.entry import Change, Diff, DiffEntry, Untried
 from reconcile.diff.explain import explained
 from reconcile.diff.redact import Redactor
 from reconcile.diff.rules import DiffRules, masked, paths_for
-from reconcile.diff.schemas import Schemas
 from reconcile.diff.trial import GoesBack, Trial
 from reconcile.diff.walk import changes, steps_text, unmet
+from reconcile.schemas import Schemas
 from renderer.errors import Problem
 from renderer.model.ref import Body
 from renderer.model.rendered import RenderedPhase

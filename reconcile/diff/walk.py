@@ -7,22 +7,14 @@ Nothing becomes text here.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any
 
-from reconcile.diff.schemas import KEY_DEFAULTS, Place
-from reconcile.diff.values import same, satisfies
+from reconcile.schemas import KEY_DEFAULTS, Place
+from reconcile.values import same, satisfies
 from renderer.model.path import ABSENT, path_name
 from renderer.model.ref import Body
-
-_QUANTITY = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))(?:([KMGTPE]i|[numkMGTPE]?)|[eE]([+-]?\d+))")
-_POWERS = {"n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
-_FACTORS = {suffix: Decimal(10) ** power for suffix, power in _POWERS.items()} | {
-    f"{suffix}i": Decimal(1024) ** power for power, suffix in enumerate("KMGTPE", start=1)
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,12 +38,12 @@ class FieldChange:
 
 def changes(before: Any, after: Any, place: Place, path: Steps = ()) -> Iterator[FieldChange]:
     """Every difference, in the order in which the fields stand, those of `before` first."""
-    if same(before, after):
+    if same(before, after, place.is_quantity):
         return
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         for key in dict.fromkeys((*before, *after)):
             yield from changes(before.get(key, ABSENT), after.get(key, ABSENT), place.at(key), (*path, key))
-    elif not _amounts_to_the_same(before, after, place):
+    elif not (place.is_set and _are_the_same_set(before, after)):
         yield from _unequal(before, after, place, path)
 
 
@@ -73,12 +65,10 @@ def steps_text(path: Steps) -> str:
     return text
 
 
-def _amounts_to_the_same(before: Any, after: Any, place: Place) -> bool:
-    if place.is_quantity:
-        return bool(_amount(before) == _amount(after))
-    if place.is_set and isinstance(before, list | tuple) and isinstance(after, list | tuple):
-        return sorted(map(_key_text, before)) == sorted(map(_key_text, after))
-    return False
+def _are_the_same_set(before: Any, after: Any) -> bool:
+    if not (isinstance(before, list | tuple) and isinstance(after, list | tuple)):
+        return False
+    return sorted(map(_key_text, before)) == sorted(map(_key_text, after))
 
 
 def _unequal(before: Any, after: Any, place: Place, path: Steps) -> Iterator[FieldChange]:
@@ -114,12 +104,3 @@ def _keys_of(item: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
 
 def _key_text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
-
-
-def _amount(value: Any) -> Any:
-    """What a quantity amounts to; the value itself if it is none."""
-    match = _QUANTITY.fullmatch(str(value)) if isinstance(value, str | int | float) else None
-    if match is None:
-        return value
-    number, suffix, exponent = match.groups()
-    return Decimal(number) * (Decimal(10) ** int(exponent) if exponent else _FACTORS.get(suffix, Decimal(1)))

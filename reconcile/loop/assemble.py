@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import Any
 
 from reconcile.cluster.protocol import Cluster
-from reconcile.diff.schemas import Schemas
 from reconcile.loop.deps import ReconcilerDeps
 from reconcile.loop.journal import JournalEntry, keep_nothing
 from reconcile.loop.lease import Election, Guarded
@@ -22,6 +21,7 @@ from reconcile.loop.rendering import Rendering
 from reconcile.observe.cached import CachedSource
 from reconcile.observe.fetching import Read, through_the_proxy
 from reconcile.observe.readings import Dial, Readings
+from reconcile.schemas import Schemas
 from renderer.assemble import TemplateSet
 from renderer.model.ref import Ref
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from reconcile.cluster.protocol import Cluster
-from reconcile.diff.schemas import Schemas
 from reconcile.loop.rendering import Rendering
 from reconcile.observe.fetching import Read
 from reconcile.observe.readings import Readings
 from reconcile.observe.source import Source
+from reconcile.schemas import Schemas
 from renderer.catalog.kinds import Kinds
 
 

@@ -186,7 +186,7 @@ class _PlanRound:
             fetched = dict(self.memory.fetched)
             rendered = deps.rendering.of(self.plan, status, objects, fetched)
             missing = {}
-        scope = Scope(kinds=self.kinds, now=deps.now())
+        scope = Scope(kinds=self.kinds, schemas=deps.schemas, now=deps.now())
         snapshot = take(needs_of(self.plan, status, rendered, self.kinds, scope), deps.source, deps.readings)
         approved, attended = approved_of(self.plan), Attended(deps.attended)
         review = deps.rendering.sealed(self.plan, objects, self.memory.fetched) if approved else None
@@ -194,6 +194,7 @@ class _PlanRound:
             plan=self.plan,
             rendered=rendered,
             kinds=self.kinds,
+            schemas=deps.schemas,
             look=snapshot,
             now=deps.now(),
             attended=attended,

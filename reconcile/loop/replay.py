@@ -17,6 +17,7 @@ from reconcile.loop.rendering import Rendering
 from reconcile.loop.sealing import approved_of
 from reconcile.observe.snapshot import Snapshot
 from reconcile.probes.look import CertificateReading, Group, KubeletReading, ReadFailure
+from reconcile.schemas import Schemas, packaged_schemas
 from reconcile.status.plan import status_of
 from renderer.errors import Problems, problem
 from renderer.model.ref import Ref
@@ -42,11 +43,12 @@ NO_LINE = "is no line of a journal"
 def replay(path: Path, rendering: Rendering, plan: str | None = None) -> Iterator[Replayed]:
     """Each line of the journal in turn, of one plan or of all. Raises `Problems` where the file cannot be read."""
     bodies: dict[str, Any] = {}
+    schemas = packaged_schemas()
     for number, text in enumerate(_lines(path), start=1):
         try:
             line = json.loads(text)
             bodies |= line.get("bodies", {})
-            found = _replayed(number, line, bodies, rendering)
+            found = _replayed(number, line, bodies, rendering, schemas)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             yield Replayed(line=number, problem=f"{NO_LINE}: {error}")
             continue
@@ -63,12 +65,12 @@ def _lines(path: Path) -> Iterator[str]:
         raise problem("Unreadable", f"cannot be read: {error.strerror}", file=str(path), remedy=remedy) from error
 
 
-def _replayed(number: int, line: Line, bodies: Mapping[str, Any], rendering: Rendering) -> Replayed:
+def _replayed(number: int, line: Line, bodies: Mapping[str, Any], rendering: Rendering, schemas: Schemas) -> Replayed:
     if line["format"] != FORMAT:
         return Replayed(line=number, problem=f"has format {line['format']}, and this program reads {FORMAT}")
     name = str(bodies[line["plan"]]["metadata"]["name"])
     try:
-        again = decision_body(decide(world_from(line, bodies, rendering)))
+        again = decision_body(decide(world_from(line, bodies, rendering, schemas)))
     except Problems as error:
         return Replayed(line=number, time=line["time"], plan=name, problem=f"cannot be rendered: {error}")
     was = line["decision"]
@@ -76,7 +78,7 @@ def _replayed(number: int, line: Line, bodies: Mapping[str, Any], rendering: Ren
     return Replayed(line=number, time=line["time"], plan=name, differs=differs)
 
 
-def world_from(line: Line, bodies: Mapping[str, Any], rendering: Rendering) -> Observation:
+def world_from(line: Line, bodies: Mapping[str, Any], rendering: Rendering, schemas: Schemas) -> Observation:
     """All that the decision was made from. Raises `Problems` where today's templates cannot render it."""
     plan, memory = bodies[line["plan"]], line["memory"]
     now = datetime.fromisoformat(line["time"])
@@ -87,6 +89,7 @@ def world_from(line: Line, bodies: Mapping[str, Any], rendering: Rendering) -> O
         plan=plan,
         rendered=rendering.of(plan, status_of(plan), objects, fetched),
         kinds=rendering.catalog.kinds,
+        schemas=schemas,
         look=_snapshot(line["read"], bodies),
         now=now,
         attended=lambda since: told.get(since, (now - since).total_seconds()),

@@ -1,19 +1,26 @@
-"""One field of one object against what is wanted of it. Typed: text is never a number, and true is never 1."""
+"""One field of one object against what is wanted of it.
+
+`atLeast` and `atMost` compare amounts: numbers, and texts that are a number or a Kubernetes quantity (`10Gi`, `500m`);
+nothing else passes. All other tests are typed (text is never a number, and true is never 1), but for fields that the
+API declares to be quantities: there `1Gi` is `1024Mi`.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
 from typing import Any
 
+from reconcile.probes.look import Scope
 from reconcile.probes.verdict import Verdict, passed, unknown, waiting
+from reconcile.values import IsQuantity, same
 from renderer.describe import asks_presence, describe_pattern, describe_value
 from renderer.errors import problem
 from renderer.model.path import ABSENT, Path, look_up, path_name
 from renderer.model.probe import Captured, FieldOf, FieldPredicate, Fixed, Operand, Test
 from renderer.model.ref import Body
+from renderer.quantity import quantity_of
 
 _LONGEST = 120  # characters of a value that a reason shows
 
@@ -24,19 +31,20 @@ class _Wanted:
     source: str = ""  # where the value comes from, in words
 
 
-def check_field(predicate: FieldPredicate, body: Body, captured: Mapping[str, Any]) -> Verdict:
+def check_field(predicate: FieldPredicate, body: Body, scope: Scope) -> Verdict:
     """Never failed. An absent field is waiting, save where it is asked to be absent; a captured value that was never
     recorded is unknown. Raises `Problems` for a pattern that is none."""
     found = look_up(body, predicate.path)
     says = f"{path_name(predicate.path)} is {_shown(body, predicate.path, found)}"
     if predicate.test is Test.EXISTS:
         return _presence(asks_presence(predicate), found, says)
-    if isinstance(predicate.operand, Captured) and predicate.operand.name not in captured:
+    if isinstance(predicate.operand, Captured) and predicate.operand.name not in scope.captured:
         return unknown(f"{says}, and {predicate.operand.name} to compare it with was not recorded")
-    wanted = _wanted(predicate.operand, body, captured)
+    wanted = _wanted(predicate.operand, body, scope.captured)
     if wanted.value is None and not _may_be_null(predicate):
         return waiting(f"{says}, and {wanted.source} to compare it with is absent")
-    if _HOLDS[predicate.test](None if found is ABSENT else found, wanted.value):
+    compare = _Comparison(is_quantity=scope.schemas.quantities_of(body), path=predicate.path)
+    if _HOLDS[predicate.test](compare, None if found is ABSENT else found, wanted.value):
         return passed(says)
     return waiting(f"{says}, wanted {_words(predicate.test, wanted)}")
 
@@ -68,19 +76,32 @@ def _may_be_null(predicate: FieldPredicate) -> bool:
     return isinstance(predicate.operand, Fixed) or predicate.test is Test.DIFFERS_FROM
 
 
-def _at_least(found: Any, wanted: Any) -> bool:
-    have, need = _number(found), _number(wanted)
-    return have is not None and need is not None and have >= need
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Comparison:
+    """Compares what stands at a path of an object."""
 
+    is_quantity: IsQuantity
+    path: Path
 
-def _number(value: Any) -> Decimal | None:
-    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
-        return None
-    try:
-        number = Decimal(str(value))
-    except InvalidOperation:
-        return None
-    return number if number.is_finite() else None
+    def equals(self, found: Any, wanted: Any) -> bool:
+        return same(found, wanted, self.is_quantity, self.path)
+
+    def is_in(self, found: Any, wanted: Any) -> bool:
+        return any(self.equals(found, value) for value in wanted)
+
+    def differs_from(self, found: Any, other: Any) -> bool:
+        return not is_empty(found) and not self.equals(found, other)
+
+    def at_least(self, found: Any, least: Any) -> bool:
+        have, need = quantity_of(found), quantity_of(least)
+        return have is not None and need is not None and have >= need
+
+    def at_most(self, found: Any, most: Any) -> bool:
+        have, limit = quantity_of(found), quantity_of(most)
+        return have is not None and limit is not None and have <= limit
+
+    def matches(self, found: Any, pattern: Any) -> bool:
+        return _matches(found, pattern)
 
 
 def _matches(found: Any, pattern: Any) -> bool:
@@ -94,22 +115,13 @@ def _matches(found: Any, pattern: Any) -> bool:
         ) from error
 
 
-def _same(left: Any, right: Any) -> bool:
-    if isinstance(left, bool) or isinstance(right, bool):
-        return left is right
-    if isinstance(left, (list, tuple)) and isinstance(right, (list, tuple)):
-        return len(left) == len(right) and all(map(_same, left, right))
-    if isinstance(left, Mapping) and isinstance(right, Mapping):
-        return left.keys() == right.keys() and all(_same(left[key], right[key]) for key in left)
-    return bool(left == right)
-
-
-_HOLDS: Mapping[Test, Callable[[Any, Any], bool]] = {
-    Test.EQUALS: _same,
-    Test.IN: lambda found, wanted: any(_same(found, value) for value in wanted),
-    Test.AT_LEAST: _at_least,
-    Test.MATCHES: _matches,
-    Test.DIFFERS_FROM: lambda found, other: not is_empty(found) and not _same(found, other),
+_HOLDS: Mapping[Test, Callable[[_Comparison, Any, Any], bool]] = {
+    Test.EQUALS: _Comparison.equals,
+    Test.IN: _Comparison.is_in,
+    Test.AT_LEAST: _Comparison.at_least,
+    Test.AT_MOST: _Comparison.at_most,
+    Test.MATCHES: _Comparison.matches,
+    Test.DIFFERS_FROM: _Comparison.differs_from,
 }
 
 
@@ -120,6 +132,8 @@ def _words(test: Test, wanted: _Wanted) -> str:
             return " or ".join(_short(value) for value in wanted.value)
         case Test.AT_LEAST:
             return f"at least {_short(wanted.value)}{source}"
+        case Test.AT_MOST:
+            return f"at most {_short(wanted.value)}{source}"
         case Test.MATCHES:
             return f"a match of {describe_pattern(wanted.value)}"
         case Test.DIFFERS_FROM:

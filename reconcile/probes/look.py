@@ -8,6 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Protocol
 
+from reconcile.schemas import Schemas
 from renderer.catalog.kinds import Kinds
 from renderer.model.ref import Body, Ref
 
@@ -78,9 +79,11 @@ class Look(Protocol):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
     """Within what a probe is evaluated. `manifests` are the refs that each template of the step rendered, by the name
-    that a gate calls it; `captured` are the step's recorded values; `now` has a time zone."""
+    that a gate calls it; `captured` are the step's recorded values; `schemas` say which fields are quantities; `now` has
+    a time zone."""
 
     kinds: Kinds
+    schemas: Schemas
     now: datetime
     manifests: Mapping[str, tuple[Ref, ...]] = field(default_factory=dict)
     captured: Mapping[str, Any] = field(default_factory=dict)

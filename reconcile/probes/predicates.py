@@ -63,7 +63,7 @@ def check(predicate: Predicate, subject: Subject) -> Verdict:
             return _condition(predicate, subject.body, _behind(subject))
         case FieldPredicate():
             behind = _behind(subject) if predicate.path[0] == "status" else None
-            return waiting(behind) if behind else check_field(predicate, subject.body, subject.scope.captured)
+            return waiting(behind) if behind else check_field(predicate, subject.body, subject.scope)
         case AbsentPredicate():
             return waiting("still exists")
         case BuiltinPredicate():

@@ -12,6 +12,7 @@ from typing import Any
 from renderer.catalog.declare import phase_from
 from renderer.catalog.kinds import KindRow, Kinds, rows_from
 from renderer.catalog.places import PHASE_FILE, VALUES_FILE, unused
+from renderer.catalog.probes import UnreadableAmount
 from renderer.catalog.tree import Template, Tree
 from renderer.catalog.verify import verify_phases
 from renderer.errors import Problem, Problems, problem
@@ -130,7 +131,7 @@ class _Loader:
             return read()
         except ValueError as error:
             remedy = "write it as the packaged files do"
-            line = document.line_with(error.text) if isinstance(error, UnreadablePath) else None
+            line = document.line_with(error.text) if isinstance(error, UnreadablePath | UnreadableAmount) else None
             self._keep(problem("InvalidDeclaration", str(error), file=document.file, line=line, remedy=remedy))
             return otherwise
 

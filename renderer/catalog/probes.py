@@ -34,8 +34,18 @@ from renderer.model.probe import (
     Trigger,
 )
 from renderer.model.ref import Ref
+from renderer.quantity import quantity_of
 
 Raw = Mapping[str, Any]
+
+
+class UnreadableAmount(ValueError):
+    """`text` is what was written for it."""
+
+    def __init__(self, message: str, text: str) -> None:
+        super().__init__(message)
+        self.text = text
+
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
@@ -83,8 +93,19 @@ def _condition_predicate(raw: Raw) -> ConditionPredicate:
 
 
 def _field(raw: Raw) -> FieldPredicate:
-    word = next(key for key in raw if key != "path")
-    return FieldPredicate(path=parse_path(raw["path"]), test=Test(word), operand=_operand(raw[word]))
+    test = Test(next(key for key in raw if key != "path"))
+    operand = _operand(raw[test])
+    if test in (Test.AT_LEAST, Test.AT_MOST):
+        _must_be_amount(test, operand)
+    return FieldPredicate(path=parse_path(raw["path"]), test=test, operand=operand)
+
+
+def _must_be_amount(test: Test, operand: Operand) -> None:
+    """A text with a brace has yet to be filled in, and is read again then."""
+    limit = operand.value if isinstance(operand, Fixed) else getattr(operand, "default", None)
+    is_known = isinstance(operand, Fixed) or limit is not None
+    if is_known and quantity_of(limit) is None and "{" not in str(limit):
+        raise UnreadableAmount(f"{test} {limit!r} is not a number or a quantity such as 10Gi or 500m", str(limit))
 
 
 def _operand(raw: Any) -> Operand:

@@ -24,6 +24,7 @@ class Test(StrEnum):
     EQUALS = "equals"
     IN = "in"
     AT_LEAST = "atLeast"
+    AT_MOST = "atMost"
     MATCHES = "matches"
     DIFFERS_FROM = "differsFrom"
 

@@ -19,7 +19,6 @@ from typing import Any
 from controlplane.api import ApiError
 from controlplane.cluster import ControlPlane
 
-from reconcile.act.schemas import packaged_schemas
 from reconcile.cluster.client import Client, connect
 from reconcile.cluster.errors import NoSuchKind, NotFound
 from reconcile.cluster.exchange import Transport
@@ -29,6 +28,7 @@ from reconcile.cluster.transport import KubernetesTransport
 from reconcile.loop.assemble import ManagerConfig, assemble_manager
 from reconcile.loop.manager import Manager
 from reconcile.loop.reconciler import API_VERSION, Round
+from reconcile.schemas import packaged_schemas
 from reconcile.simulator.actors.fault_options import FaultOptions, KnownTargets, fault_plan_of
 from reconcile.simulator.actors.seeding import seed
 from reconcile.simulator.actors.simulation import Simulation

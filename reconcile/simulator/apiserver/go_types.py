@@ -15,8 +15,8 @@ from importlib.resources import files
 from typing import Any
 
 from reconcile.simulator.apiserver.builtin_defaults import CONTENT, VALUES, Content
-from reconcile.simulator.apiserver.quantity import canonical
 from reconcile.simulator.apiserver.shape import Schema
+from renderer.quantity import canonical
 
 _QUANTITY = "io.k8s.apimachinery.pkg.api.resource.Quantity"
 _ZERO_OF_NAME = {"Quantity": "0", "IntOrString": 0}
@@ -108,7 +108,7 @@ class GoTypes:
     def _reader(self, schema: Schema) -> Read | None:
         name = _ref(schema)
         if name == _QUANTITY:
-            return lambda value, how: canonical(value)
+            return lambda value, how: canonical(str(value))
         if name:
             return self._struct_reader(name) if "properties" in self._definitions[name] else None
         if "items" in schema:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from reconcile.act.schemas import packaged_schemas
 from reconcile.loop.deps import ReconcilerDeps
 from reconcile.loop.journal import JournalEntry, keep_nothing
 from reconcile.loop.outage_clock import OutageClock
@@ -17,6 +16,7 @@ from reconcile.loop.rendering import Rendering
 from reconcile.observe.fetching import through_the_proxy
 from reconcile.observe.readings import Readings
 from reconcile.observe.source import DirectSource
+from reconcile.schemas import packaged_schemas
 from reconcile.simulator.actors.fault_plan import FaultPlan
 from reconcile.simulator.actors.seeding import NAMESPACES
 from reconcile.simulator.actors.settings import Settings

@@ -1,19 +1,32 @@
-"""What the schemas say of a place in an object that comparing needs: which lists are keyed, which are sets. Pure.
+"""What the schemas say of a place in an object that comparing needs: which lists are keyed, which are sets, and which
+values are quantities.
 
 Built-in kinds come from `schemas/kubernetes/`, others from their CustomResourceDefinitions. A kind or field that no
-schema knows has atomic lists only, as the API server treats it.
+schema knows has atomic lists only, as the API server treats it, and no quantities.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from reconcile.values import IsQuantity
+from renderer.model.path import Path
 from renderer.model.ref import Body
+from renderer.resources import packaged
+from renderer.validation import load
+from renderer.yaml_io import parse
+
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
 
 _OBJECT_META = "#/$defs/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 _QUANTITY = "#/$defs/io.k8s.apimachinery.pkg.api.resource.Quantity"
+_QUANTITY_PATTERN = (
+    r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$"
+)
+"""What controller-gen writes into a CustomResourceDefinition for a field of type resource.Quantity."""
 
 KEY_DEFAULTS: Mapping[str, Any] = {"protocol": "TCP"}
 """Of ContainerPort and ServicePort: the only keys of built-in lists that the server fills in."""
@@ -45,9 +58,12 @@ class Place:
     def is_set(self) -> bool:
         return self.schema.get("x-kubernetes-list-type") == "set"
 
-    @property
-    def is_quantity(self) -> bool:
-        return self.schema.get("$ref") == _QUANTITY
+    def is_quantity(self, path: Path = ()) -> bool:
+        """Whether the API declares a quantity here, or at a path below."""
+        place = self
+        for step in path:
+            place = place.item() if isinstance(step, int) else place.at(step)
+        return place.schema.get("$ref") == _QUANTITY or place.schema.get("pattern") == _QUANTITY_PATTERN
 
     def _below(self, schema: Any) -> Place:
         if not isinstance(schema, Mapping):
@@ -79,6 +95,10 @@ class Schemas:
             self._custom = dict(self._versions())
         return self._custom.get(name, UNKNOWN)
 
+    def quantities_of(self, body: Body) -> IsQuantity:
+        """Which fields of an object of this kind are quantities. No schema is read before it is asked."""
+        return lambda path: self.of(body).is_quantity(path)
+
     def _versions(self) -> Iterable[tuple[str, Place]]:
         for definition in self._definitions():
             spec = definition["spec"]
@@ -87,3 +107,16 @@ class Schemas:
                 properties = {**(schema.get("properties") or {}), "metadata": {"$ref": _OBJECT_META}}
                 name = f"{spec['group']}/{version['name']} {spec['names']['kind']}"
                 yield name, Place({**schema, "properties": properties}, self._builtin.definitions)
+
+
+def packaged_schemas() -> Schemas:
+    """Of Kubernetes' own kinds, and (read when the first of them is met) of UpgradePlan and the third-party kinds."""
+    return Schemas(load("kubernetes/v1.35.json"), lambda: _packaged_definitions(packaged("schemas") / "crds"))
+
+
+def _packaged_definitions(folder: Traversable) -> Iterator[Body]:
+    for file in folder.iterdir():
+        if file.is_dir():
+            yield from _packaged_definitions(file)
+        elif file.name.endswith(".yaml"):
+            yield from (document.value for document in parse(file.read_text(encoding="utf-8"), file.name))
