@@ -49,6 +49,7 @@ KINDS = Kinds(
     for row in rows_from(yaml.safe_load(file.read_text(encoding="utf-8")))
 )
 SCHEMAS = packaged_schemas()
+QUANTITIES = SCHEMAS.quantities_of({})  # nothing that is borrowed here has any
 NAMESPACE = "apply"
 
 
@@ -91,7 +92,7 @@ class ApplyStage:
 
     def take(self, manifest: Manifest, loans: tuple[Loan, ...] = ()) -> tuple[Applied | None, tuple[Loan, ...]]:
         """As the loop does: look, plan, record, write."""
-        plan = plan_take(manifest.body, spec_of(manifest), self.get(manifest.body))
+        plan = plan_take(manifest.body, spec_of(manifest), self.get(manifest.body), QUANTITIES)
         recorded = record(loans, plan.originals, phase="P", step="S", ref=manifest.ref, taken="2026-11-28T12:00:00Z")
         return (self.writer.take(manifest, plan.patch) if plan.patch else None), recorded
 
@@ -99,7 +100,7 @@ class ApplyStage:
         self, manifest: Manifest, loans: tuple[Loan, ...], occasion: Occasion
     ) -> tuple[Applied, tuple[Loan, ...]]:
         live = self.get(manifest.body)
-        plan = plan_return(manifest.body, spec_of(manifest), live, loans, occasion)
+        plan = plan_return(manifest.body, spec_of(manifest), live, loans, occasion, QUANTITIES)
         left = settle(loans, plan.settled, "2026-11-28T13:00:00Z")
         last = not on_loan(left, manifest.ref)
         return self.writer.write_return(manifest.ref, live, plan.patch, last=last), left
@@ -482,7 +483,7 @@ def test_a_value_that_is_known_at_run_time_only_is_not_sent(stage: ApplyStage) -
 
 
 def any_patch() -> Any:
-    plan = plan_take(setting("1800"), spec_of(borrowed(setting("1"), **{"return": "never"})), setting("1"))
+    plan = plan_take(setting("1800"), spec_of(borrowed(setting("1"), **{"return": "never"})), setting("1"), QUANTITIES)
     assert plan.patch is not None
     return plan.patch
 
@@ -594,7 +595,7 @@ def test_a_claim_stays_while_anything_is_on_loan(stage: ApplyStage) -> None:
     stage.create(setting("600"))
     _, loans = stage.take(manifest)
     live = stage.there(setting())
-    plan = plan_return(manifest.body, spec_of(manifest), live, loans, Occasion.SUCCESS)
+    plan = plan_return(manifest.body, spec_of(manifest), live, loans, Occasion.SUCCESS, QUANTITIES)
 
     stage.writer.write_return(manifest.ref, live, plan.patch, last=False)
 
@@ -630,7 +631,7 @@ def test_a_list_that_others_change_meanwhile_is_read_again(stage: ApplyStage) ->
     """Their entry came after we had looked: our stale list is refused, the next look has both, and only ours goes."""
     manifest = borrowed(chart(entry("KubeVirt", POINTER)), union=COMPARE_PATCHES, **{"return": "always"})
     stage.create(chart(entry("CDI", "/a", operations=None)))
-    stale = plan_take(manifest.body, spec_of(manifest), stage.there(chart()))
+    stale = plan_take(manifest.body, spec_of(manifest), stage.there(chart()), QUANTITIES)
     theirs = [entry("CDI", "/a"), entry("Other", "/b")]
     stage.cluster.patch(stage.kind(chart()), manifest.ref, chart(*theirs), field_manager="rancher")
 
@@ -667,7 +668,7 @@ def test_what_changes_between_look_and_return_is_not_overwritten(stage: ApplySta
     stage.create(setting("600"))
     _, loans = stage.take(manifest)
     live = stage.there(setting())
-    plan = plan_return(manifest.body, spec_of(manifest), live, loans, Occasion.SUCCESS)
+    plan = plan_return(manifest.body, spec_of(manifest), live, loans, Occasion.SUCCESS, QUANTITIES)
     stage.cluster.patch(stage.kind(setting()), manifest.ref, {"value": "3600"}, field_manager="operator")
 
     assert stage.writer.write_return(manifest.ref, live, plan.patch, last=True).outcome is ApplyResult.STALE
@@ -704,7 +705,7 @@ def test_a_dry_run_changes_nothing(stage: ApplyStage) -> None:
     trying = replace(stage.writer, dry_run=True)
     live = stage.create(setting("600"))
     manifest = borrowed(setting("1800"), **{"return": "always"})
-    plan = plan_take(manifest.body, spec_of(manifest), live)
+    plan = plan_take(manifest.body, spec_of(manifest), live, QUANTITIES)
     assert plan.taking is Taking.TAKE
     assert plan.patch is not None
     stage.requests()
@@ -724,7 +725,7 @@ def test_a_dry_run_of_giving_back_changes_nothing(stage: ApplyStage) -> None:
     stage.create(setting("600"))
     _, loans = stage.take(manifest)
     live = stage.there(setting())
-    plan = plan_return(manifest.body, spec_of(manifest), live, loans, Occasion.SUCCESS)
+    plan = plan_return(manifest.body, spec_of(manifest), live, loans, Occasion.SUCCESS, QUANTITIES)
     stage.requests()
 
     applied = replace(stage.writer, dry_run=True).write_return(manifest.ref, live, plan.patch, last=True)

@@ -6,6 +6,7 @@ Each file of `diff_cases/borrow` is a story: the manifest, the object, what othe
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path as File
 from typing import Any
@@ -17,15 +18,19 @@ from hypothesis import strategies as st
 
 from reconcile.borrow import claim
 from reconcile.borrow.fields import Patch, fields_of, patch_of, standing
-from reconcile.borrow.give_back import ReturnPlan, plan_return
+from reconcile.borrow.give_back import ReturnPlan, has_drifted, plan_return
 from reconcile.borrow.loan import Loan, Original, on_loan, path_of, pointer, record, settle
+from reconcile.borrow.strategies import STRATEGIES, BorrowedField, Strategy
 from reconcile.borrow.take import TakePlan, Taking, plan_take
 from reconcile.objects import FIELD_MANAGER
+from reconcile.schemas import packaged_schemas
 from reconcile.simulator.apiserver.patches import json_patched, merge_patched
+from renderer.catalog.borrow_options import BORROW_OPTIONS, BorrowOptionSpec
 from renderer.catalog.declare import step_from
 from renderer.documents import PLAN_API_VERSION, Source, without_lines
+from renderer.layout.index import _care
 from renderer.model.path import ABSENT
-from renderer.model.phase import Borrowed, Occasion, Position
+from renderer.model.phase import Borrowed, BorrowOption, Occasion, Position
 from renderer.model.ref import Ref, ref_of
 from renderer.validation import problems
 
@@ -33,6 +38,8 @@ STORIES = File(__file__).parent / "diff_cases" / "borrow"
 TAKEN = "2026-11-28T09:00:00Z"
 RETURNED = "2026-11-28T10:00:00Z"
 PLAN_CRD = "crds/upgradeplan.yaml"
+SCHEMAS = packaged_schemas()
+QUANTITIES = SCHEMAS.quantities_of({})  # of things that no schema knows
 REF = Ref(api_version="v1", kind="Thing", namespace="ns", name="it")
 
 
@@ -41,18 +48,19 @@ def test_story(file: File) -> None:
     story = yaml.safe_load(file.read_text(encoding="utf-8"))
     spec = borrowed(story["borrowed"])
     manifest, live = story["manifest"], with_version(story["live"])
+    is_quantity = SCHEMAS.quantities_of(manifest)
 
-    taken = plan_take(manifest, spec, live)
+    taken = plan_take(manifest, spec, live, is_quantity)
 
     assert told(taken) == story["take"]
     if taken.patch is None:
         return
     loans = record((), taken.originals, phase="P", step="S", ref=ref_of(manifest), taken=TAKEN)
     live = after(live, taken.patch)
-    assert plan_take(manifest, spec, live).taking is Taking.SATISFIED
+    assert plan_take(manifest, spec, live, is_quantity).taking is Taking.SATISFIED
     for chapter in story.get("then", ()):
         live = merge_patched(live, chapter.get("meanwhile") or {})
-        plan = plan_return(manifest, spec, live, loans, Occasion(chapter["on"]))
+        plan = plan_return(manifest, spec, live, loans, Occasion(chapter["on"]), is_quantity)
         assert list(plan.left) == chapter.get("left", [])
         live = after(live, plan.patch)
         loans = settle(loans, plan.settled, RETURNED)
@@ -120,10 +128,10 @@ def test_what_is_taken_is_given_back_exactly(wanted: Any, there: Any) -> None:
     """Whatever the shapes, the object is in the end what it was, null, empty and absent told apart."""
     spec, live = borrowed({"return": "always"}), with_version(thing(there))
 
-    taken = plan_take(thing(wanted), spec, live)
+    taken = plan_take(thing(wanted), spec, live, QUANTITIES)
     loans = record((), taken.originals, phase="P", step="S", ref=REF, taken=TAKEN)
     changed = after(live, taken.patch)
-    plan = plan_return(thing(wanted), spec, changed, loans, Occasion.FAILURE)
+    plan = plan_return(thing(wanted), spec, changed, loans, Occasion.FAILURE, QUANTITIES)
 
     assert plan.left == ()
     assert after(changed, plan.patch) == live
@@ -135,8 +143,8 @@ def test_what_is_taken_is_given_back_exactly(wanted: Any, there: Any) -> None:
 def test_what_is_taken_is_what_the_manifest_says(wanted: Any, there: Any) -> None:
     spec, live = borrowed({"return": "never"}), with_version(thing(there))
 
-    taken = plan_take(thing(wanted), spec, live)
-    again = plan_take(thing(wanted), spec, after(live, taken.patch))
+    taken = plan_take(thing(wanted), spec, live, QUANTITIES)
+    again = plan_take(thing(wanted), spec, after(live, taken.patch), QUANTITIES)
 
     assert again.taking is Taking.SATISFIED
     if taken.patch is not None:
@@ -149,11 +157,11 @@ def test_what_is_taken_is_what_the_manifest_says(wanted: Any, there: Any) -> Non
 def test_what_others_add_meanwhile_stays(wanted: Any, there: Any, theirs: Any) -> None:
     """Fields that neither we nor the object had, everywhere in it."""
     spec, live = borrowed({"return": "always"}), with_version(thing(there))
-    taken = plan_take(thing(wanted), spec, live)
+    taken = plan_take(thing(wanted), spec, live, QUANTITIES)
     loans = record((), taken.originals, phase="P", step="S", ref=REF, taken=TAKEN)
     changed = sprinkled(after(live, taken.patch), theirs)
 
-    plan = plan_return(thing(wanted), spec, changed, loans, Occasion.SUCCESS)
+    plan = plan_return(thing(wanted), spec, changed, loans, Occasion.SUCCESS, QUANTITIES)
     final = after(changed, plan.patch)
 
     for path in places_of(changed):
@@ -197,10 +205,10 @@ def test_a_retry_after_the_write_keeps_the_first_original() -> None:
     """FX-3: the write went through, the answer was lost; the second plan finds its own value and records nothing."""
     spec, manifest = borrowed({"return": "always", "raiseOnly": True}), thing({"value": "1800"})
     live = with_version(thing({"value": "600"}))
-    first = plan_take(manifest, spec, live)
+    first = plan_take(manifest, spec, live, QUANTITIES)
     loans = recorded((), *first.originals)
 
-    again = plan_take(manifest, spec, after(live, first.patch))
+    again = plan_take(manifest, spec, after(live, first.patch), QUANTITIES)
 
     assert recorded(loans, *again.originals) == loans
     assert paths(loans) == [("S", "/spec/value", "600")]
@@ -298,7 +306,7 @@ def test_a_template_that_is_gone_leaves_the_answer_to_the_claim(manager: str, va
     live["metadata"]["managedFields"] = [{**CLAIM, "manager": manager, "fieldsV1": {"f:spec": {"f:value": {}}}}]
     loans = recorded((), original("/spec/value", "600"))
 
-    plan = plan_return(thing({}), borrowed({"return": "always"}), live, loans, Occasion.SUCCESS)
+    plan = plan_return(thing({}), borrowed({"return": "always"}), live, loans, Occasion.SUCCESS, QUANTITIES)
 
     assert after(live, plan.patch)["spec"] == {"value": value}
     assert plan.settled == loans
@@ -306,21 +314,25 @@ def test_a_template_that_is_gone_leaves_the_answer_to_the_claim(manager: str, va
 
 def test_an_object_that_is_gone_settles_its_loans() -> None:
     loans = recorded((), original("/spec/a", 1), original("/spec/b", 2))
-    plan = plan_return(thing({"a": 3, "b": 4}), borrowed({"return": "always"}), None, loans, Occasion.SUCCESS)
+    plan = plan_return(
+        thing({"a": 3, "b": 4}), borrowed({"return": "always"}), None, loans, Occasion.SUCCESS, QUANTITIES
+    )
     assert plan == ReturnPlan(settled=loans, left=("Thing ns/it is gone",))
 
 
 def test_what_goes_back_on_different_occasions_stays_on_loan_until_the_last() -> None:
     spec = borrowed({"return": {"completed": ["spec.a.b"], "success": "all"}})
     manifest, live = thing({"a": {"b": 1, "c": 2}}), with_version(thing({}))
-    taken = plan_take(manifest, spec, live)
+    taken = plan_take(manifest, spec, live, QUANTITIES)
     loans = recorded((), *taken.originals)
 
-    early = plan_return(manifest, spec, after(live, taken.patch), loans, Occasion.COMPLETED)
+    early = plan_return(manifest, spec, after(live, taken.patch), loans, Occasion.COMPLETED, QUANTITIES)
     assert after(after(live, taken.patch), early.patch)["spec"] == {"a": {"c": 2}}
     assert early.settled == ()
 
-    late = plan_return(manifest, spec, after(after(live, taken.patch), early.patch), loans, Occasion.SUCCESS)
+    late = plan_return(
+        manifest, spec, after(after(live, taken.patch), early.patch), loans, Occasion.SUCCESS, QUANTITIES
+    )
     assert late.patch == Patch(merge={"metadata": {"resourceVersion": "7"}, "spec": {"a": None}})
     assert late.settled == loans
 
@@ -329,7 +341,7 @@ def test_secret_values_are_not_told() -> None:
     manifest = {**thing({}), "kind": "Secret", "data": {"password": "b3Vycw=="}}
     live = with_version({**thing({}), "kind": "Secret", "data": {"password": "dGhlaXJz"}})
     loans = recorded((), original("/data/password"))
-    plan = plan_return(manifest, borrowed({"return": "always"}), live, loans, Occasion.SUCCESS)
+    plan = plan_return(manifest, borrowed({"return": "always"}), live, loans, Occasion.SUCCESS, QUANTITIES)
     assert plan.left == ("data.password has been changed by somebody else and stays",)
 
 
@@ -355,3 +367,68 @@ def test_a_patch_with_a_null_deep_in_a_list_is_a_json_patch() -> None:
     patch = patch_of({("a", "b"): [{"c": None}], ("d",): ABSENT}, None)
     assert patch.merge is None
     assert json_patched({"a": {}, "d": 1}, patch.operations) == {"a": {"b": [{"c": None}]}}
+
+
+GENERAL = {"file", "when", "return", "whenAbsent", "inherits"}
+"""What every borrowed manifest may say, whatever its strategy."""
+
+
+def test_each_option_of_a_borrowed_manifest_is_a_row_of_both_tables() -> None:
+    """And a key of the schema: `phase.yaml` can say no more and no less."""
+    schema = json.loads((File(__file__).parents[1] / "schemas" / "phase.json").read_text(encoding="utf-8"))
+    declared = set(schema["$defs"]["borrowed"]["properties"]) - GENERAL
+    assert declared == set(BORROW_OPTIONS) == set(STRATEGIES)
+
+
+def test_a_strategy_is_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that only lowers: declared, shown to a reviewer, written, left to others, given back."""
+
+    def why_not_lowered(field: BorrowedField) -> str | None:
+        return "not more" if field.value <= field.wanted else None
+
+    spec = BorrowOptionSpec(read=lambda raw: BorrowOption(name="lowerOnly"), index=lambda option: {"lowered": True})
+    monkeypatch.setitem(BORROW_OPTIONS, "lowerOnly", spec)  # type: ignore[arg-type]
+    monkeypatch.setitem(STRATEGIES, "lowerOnly", Strategy(kept=why_not_lowered, reads_live=True, may_drift=True))  # type: ignore[arg-type]
+    declared, manifest = borrowed({"return": "always", "lowerOnly": True}), thing({"a": 5, "b": 5})
+
+    assert _care(declared) == {"ifAbsent": None, "lowered": True}
+    taken = plan_take(manifest, declared, with_version(thing({"a": 3, "b": 9})), QUANTITIES)
+    assert told(taken) == {
+        "taking": "take",
+        "because": "not more",
+        "originals": [{"path": "/spec/b", "value": 9}],
+        "merge": {"metadata": {"resourceVersion": "7"}, "spec": {"b": 5}},
+    }
+    (b,) = taken.originals
+    changed = with_version(thing({"a": 3, "b": 1}))
+    assert not has_drifted(manifest, declared, changed, b, QUANTITIES)
+    assert has_drifted(manifest, borrowed({"return": "always"}), changed, b, QUANTITIES)
+    loans = recorded((), b)
+    back = plan_return(manifest, declared, after(with_version(thing({"a": 3, "b": 9})), taken.patch), loans, *ENDED)
+    assert back.patch == Patch(merge={"metadata": {"resourceVersion": "7"}, "spec": {"b": 9}})
+
+
+ENDED = (Occasion.SUCCESS, QUANTITIES)
+
+
+def test_drift_of_a_field_beside_a_union_is_seen() -> None:
+    """The union's list may be changed by others; its neighbour may not."""
+    union = {"path": "spec.list", "keys": ["name"], "values": "values"}
+    spec = borrowed({"return": "always", "union": union})
+    manifest = thing({"list": [{"name": "a", "values": ["x"]}], "mode": "ours"})
+    live = with_version(thing({"list": [], "mode": "theirs"}))
+    originals = (original(f"/spec/{name}", None) for name in ("list", "mode"))
+    drifted = [has_drifted(manifest, spec, live, was, QUANTITIES) for was in originals]
+    assert drifted == [False, True]
+
+
+def test_drift_of_a_quantity_is_another_amount() -> None:
+    spec, manifest = borrowed({"return": "always"}), with_kind(thing({"overhead": {"cpu": "1000m"}}))
+    is_quantity = SCHEMAS.quantities_of(manifest)
+    was = original("/spec/overhead/cpu", "2")
+    assert not has_drifted(manifest, spec, with_kind(thing({"overhead": {"cpu": "1"}})), was, is_quantity)
+    assert has_drifted(manifest, spec, with_kind(thing({"overhead": {"cpu": "2"}})), was, is_quantity)
+
+
+def with_kind(body: Mapping[str, Any]) -> dict[str, Any]:
+    return {**body, "apiVersion": "v1", "kind": "Pod"}

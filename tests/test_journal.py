@@ -19,6 +19,7 @@ from reconcile.loop.reconciler import Reconciler
 from reconcile.loop.rendering import Rendering
 from reconcile.loop.replay import Replayed, replay, world_from
 from reconcile.probes.look import CertificateReading, Group, KubeletReading, ReadFailure
+from reconcile.schemas import packaged_schemas
 from reconcile.simulator.rehearsal.driver import SimulationDriver
 from reconcile.simulator.rehearsal.rehearsal import Rehearsal
 from renderer.cli.program import run
@@ -109,7 +110,7 @@ def test_all_that_a_decision_sees_is_read_back() -> None:
         unapproved={"A": ("Job a/b spec",)},
     )
     line, bodies = line_of(replace(last, seen=replace(last.seen, observation=world)))
-    back = world_from(json.loads(json.dumps(line)), json.loads(json.dumps(bodies)), rendering())
+    back = world_from(json.loads(json.dumps(line)), json.loads(json.dumps(bodies)), rendering(), packaged_schemas())
     for name in (
         "now",
         "passes",

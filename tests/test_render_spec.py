@@ -315,9 +315,9 @@ def test_virtual_machines_do_not_move_because_kubevirt_is_new() -> None:
             }
         },
     }
-    union = rendered.manifests("ClusterUpgrade/KeepWorkloadUpdates")[0].spec.union  # type: ignore[union-attr]
-    assert union
-    assert (union.path, union.keys, union.values) == (
+    (option,) = rendered.manifests("ClusterUpgrade/KeepWorkloadUpdates")[0].spec.options  # type: ignore[union-attr]
+    assert (option.name, option.path, option.argument.keys, option.argument.values) == (
+        "union",
         ("spec", "diff", "comparePatches"),
         ("apiVersion", "kind", "name"),
         "jsonPointers",

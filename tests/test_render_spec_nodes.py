@@ -31,7 +31,7 @@ from support.rendered_plans import (
     version,
 )
 
-from renderer.model.phase import Occasion, Owned, Position
+from renderer.model.phase import BorrowOption, Occasion, Owned, Position
 
 # ------------------------------------------------------------------------------------------------------ 3.7 NodeUpgrade
 
@@ -45,7 +45,7 @@ def test_longhorn_waits_longer_and_is_never_told_to_wait_less() -> None:
         "metadata": {"name": "replica-replenishment-wait-interval", "namespace": "longhorn-system"},
         "value": "1800",
     }
-    assert manifest.spec.raise_only  # type: ignore[union-attr]
+    assert manifest.spec.options == (BorrowOption(name="raiseOnly"),)  # type: ignore[union-attr]
 
 
 def test_the_descheduler_is_switched_off() -> None:

@@ -16,6 +16,7 @@ from reconcile.act.permissions import Reviews, remedy_for
 from reconcile.borrow.fields import fields_of
 from reconcile.borrow.give_back import occasions_of
 from reconcile.borrow.loan import Loan, Original
+from reconcile.borrow.strategies import take_out_option
 from reconcile.borrow.take import Taking, goes_back, plan_take
 from reconcile.cluster.errors import ClusterError, Conflict, Forbidden, NoSuchKind, NotFound
 from reconcile.cluster.permission import Permission
@@ -115,7 +116,7 @@ class _Trier:
     def _borrow(self, step: RenderedStep, manifest: Manifest, spec: Borrowed, live: Body | None) -> Trial:
         """What is known at run time only is left out of the try."""
         body = without(manifest.body, manifest.run_time)
-        plan = plan_take(body, spec, live)
+        plan = plan_take(body, spec, live, self.writer.schemas.quantities_of(body))
         held = [loan.original for loan in self.loans if _is_of(loan, step, manifest.ref)]
         if plan.patch is not None:
             applied = self.writer.take(replace(manifest, body=body, run_time=()), plan.patch)
@@ -213,9 +214,9 @@ def _is_of(loan: Loan, step: RenderedStep, ref: Ref) -> bool:
 
 def _goes_back(body: Body, spec: Borrowed, originals: Iterable[Original]) -> Iterator[GoesBack]:
     for original in originals:
-        shared = spec.union.path if spec.union and spec.union.path[: len(original.path)] == original.path else None
+        shared = take_out_option(spec, original.path)
         yield GoesBack(
-            path=shared or original.path,
+            path=shared.path if shared else original.path,
             value=original.value,
             occasions=tuple(map(str, occasions_of(body, spec, original))),
             only_ours=shared is not None,

@@ -6,23 +6,19 @@ patch always carries the resourceVersion, so that such a change is not overwritt
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
 from reconcile.borrow.claim import is_claimed
 from reconcile.borrow.fields import Patch, fields_of, patch_of
 from reconcile.borrow.loan import Loan, Original
+from reconcile.borrow.strategies import STRATEGIES, BorrowedField, may_drift, take_out_option
 from reconcile.borrow.take import covers, goes_back
-from reconcile.borrow.union import parted
-from reconcile.values import same, satisfies
+from reconcile.values import IsQuantity, same, satisfies
 from renderer.model.path import ABSENT, Path, look_up, path_name
-from renderer.model.phase import Borrowed, Occasion, Union
+from renderer.model.phase import Borrowed, BorrowOption, Occasion
 from renderer.model.ref import Body
-
-Goes = Callable[[Path], bool]
-"""Whether a field goes back on the occasion at hand."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +42,9 @@ class _Move:
     whole: bool = False
 
 
-def plan_return(body: Body, spec: Borrowed, live: Body | None, loans: Iterable[Loan], occasion: Occasion) -> ReturnPlan:
+def plan_return(
+    body: Body, spec: Borrowed, live: Body | None, loans: Iterable[Loan], occasion: Occasion, is_quantity: IsQuantity
+) -> ReturnPlan:
     """How to give back what this manifest's step has on loan of this object.
 
     `body` is the manifest as it was applied; `loans` are the records of its step on its object, latest last. Only the
@@ -56,7 +54,8 @@ def plan_return(body: Body, spec: Borrowed, live: Body | None, loans: Iterable[L
     settled = tuple(loan for loan in due if _is_last(body, spec, loan.original, occasion))
     if live is None:
         return ReturnPlan(settled=settled, left=tuple(f"{loan.ref} is gone" for loan in due[:1]))
-    moves = [_move(body, spec, live, loan.original, occasion) for loan in due]
+    giving = _Giving(body=body, spec=spec, live=live, occasion=occasion, is_quantity=is_quantity)
+    moves = [giving.move(loan.original) for loan in due]
     assignments = {path: value for move in moves for path, value in move.assignments.items()}
     patch = patch_of(assignments, str(live["metadata"]["resourceVersion"])) if assignments else None
     return ReturnPlan(patch=patch, settled=settled, left=tuple(text for move in moves for text in move.left))
@@ -65,6 +64,15 @@ def plan_return(body: Body, spec: Borrowed, live: Body | None, loans: Iterable[L
 def occasions_of(body: Body, spec: Borrowed, original: Original) -> tuple[Occasion, ...]:
     """The occasions on which anything of an original goes back."""
     return tuple(when for when, _ in spec.returns if _is_due(body, spec, original, when))
+
+
+def has_drifted(body: Body, spec: Borrowed, live: Body, original: Original, is_quantity: IsQuantity) -> bool:
+    """Whether somebody has changed what is on loan to another value than ours, where a strategy does not allow it. What
+    the manifest does not set any more cannot be told."""
+    wanted = look_up(body, original.path)
+    if wanted is ABSENT or may_drift(spec, original.path):
+        return False
+    return not satisfies(look_up(live, original.path), wanted, is_quantity, original.path)
 
 
 def _is_due(body: Body, spec: Borrowed, original: Original, occasion: Occasion) -> bool:
@@ -86,77 +94,92 @@ def _goes_back_on(spec: Borrowed, occasion: Occasion, path: Path) -> bool:
     return any(when is occasion and covers(paths, path) for when, paths in spec.returns)
 
 
-def _move(body: Body, spec: Borrowed, live: Body, original: Original, occasion: Occasion) -> _Move:
-    wanted = look_up(body, original.path)
-    if spec.union is not None and spec.union.path[: len(original.path)] == original.path:
-        return _leave_union(spec.union, live, look_up(body, spec.union.path), original)
-    if isinstance(wanted, Mapping) and wanted:
-        return _give_parent(live, original, wanted, partial(_goes_back_on, spec, occasion))
-    return _give_field(live, original, wanted)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Giving:
+    """One object, and the occasion on which its fields go back."""
 
+    body: Body
+    spec: Borrowed
+    live: Body
+    occasion: Occasion
+    is_quantity: IsQuantity
 
-def _give_field(live: Body, original: Original, wanted: Any) -> _Move:
-    """One field that had a value, or was missing while its parents were there."""
-    value = look_up(live, original.path)
-    if same(value, original.value):
-        return _Move()
-    if not _is_ours(live, original.path, value, wanted):
-        return _Move(left=(_changed(live, original.path),))
-    return _Move(assignments={original.path: original.value})
+    def move(self, original: Original) -> _Move:
+        wanted = look_up(self.body, original.path)
+        if option := take_out_option(self.spec, original.path):
+            return self._take_out_added(option, original)
+        if isinstance(wanted, Mapping) and wanted:
+            return self._give_parent(original, wanted)
+        return self._give_field(original, wanted)
 
+    def _give_field(self, original: Original, wanted: Any) -> _Move:
+        """One field that had a value, or was missing while its parents were there."""
+        value = look_up(self.live, original.path)
+        if same(value, original.value, self.is_quantity, original.path):
+            return _Move()
+        if not self._is_ours(original.path, value, wanted):
+            return _Move(left=(self._changed(original.path),))
+        return _Move(assignments={original.path: original.value})
 
-def _is_ours(live: Body, path: Path, value: Any, wanted: Any) -> bool:
-    """Whether what stands there is what we wrote. A manifest that sets it no more cannot tell; our claim can."""
-    return is_claimed(live, path) if wanted is ABSENT else _is_what_we_wrote(value, wanted)
+    def _is_ours(self, path: Path, value: Any, wanted: Any) -> bool:
+        """Whether what stands there is what we wrote. A manifest that sets it no more cannot tell; our claim can."""
+        return is_claimed(self.live, path) if wanted is ABSENT else self._is_what_we_wrote(path, value, wanted)
 
+    def _is_what_we_wrote(self, path: Path, value: Any, wanted: Any) -> bool:
+        """An empty mapping in which something stands by now is no longer just ours."""
+        return bool(value == {}) if wanted == {} else satisfies(value, wanted, self.is_quantity, path)
 
-def _is_what_we_wrote(value: Any, wanted: Any) -> bool:
-    """An empty mapping in which something stands by now is no longer just ours."""
-    return bool(value == {}) if wanted == {} else satisfies(value, wanted)
+    def _give_parent(self, original: Original, wanted: Mapping[str, Any]) -> _Move:
+        """A parent that we made: our fields go; it goes with them unless others have put something there."""
+        value = look_up(self.live, original.path)
+        if not isinstance(value, Mapping):
+            is_back = value is ABSENT or same(value, original.value)
+            return _Move(left=() if is_back else (self._changed(original.path),))
+        move = self._take_out(value, wanted, original.path)
+        return replace(move, assignments={original.path: original.value}) if move.whole else move
 
+    def _take_out(self, value: Mapping[str, Any], wanted: Mapping[str, Any], path: Path) -> _Move:
+        """The removal of our fields from a mapping."""
+        ours = [key for key in wanted if key in value]
+        moves = {key: self._take_out_one(value[key], wanted[key], (*path, key)) for key in ours}
+        whole = all(key in moves and moves[key].whole for key in value)
+        assignments = {place: new for move in moves.values() for place, new in move.assignments.items()}
+        left = tuple(text for move in moves.values() for text in move.left)
+        return _Move(assignments={path: ABSENT} if whole else assignments, left=left, whole=whole)
 
-def _give_parent(live: Body, original: Original, wanted: Mapping[str, Any], goes: Goes) -> _Move:
-    """A parent that we made: our fields go; it goes with them unless others have put something there."""
-    value = look_up(live, original.path)
-    if not isinstance(value, Mapping):
-        is_back = value is ABSENT or same(value, original.value)
-        return _Move(left=() if is_back else (_changed(live, original.path),))
-    move = _take_out(live, value, wanted, original.path, goes)
-    return replace(move, assignments={original.path: original.value}) if move.whole else move
+    def _take_out_one(self, value: Any, wanted: Any, path: Path) -> _Move:
+        if isinstance(wanted, Mapping) and wanted and isinstance(value, Mapping):
+            return self._take_out(value, wanted, path)
+        if not _goes_back_on(self.spec, self.occasion, path):
+            return _Move()
+        if not self._is_what_we_wrote(path, value, wanted):
+            return _Move(left=(self._changed(path),))
+        return _Move(assignments={path: ABSENT}, whole=True)
 
+    def _take_out_added(self, option: BorrowOption, original: Original) -> _Move:
+        """What we added to a field that others add to as well; a parent that we made goes if nothing is left in it."""
+        take_out, path = STRATEGIES[option.name].take_out, option.path
+        field = BorrowedField(
+            path=path,
+            value=look_up(self.live, path),
+            wanted=look_up(self.body, path),
+            is_quantity=self.is_quantity,
+            argument=option.argument,
+        )
+        left = take_out(field, original.value if original.path == path else ABSENT) if take_out else field.value
+        if same(left, field.value):
+            return _Move()
+        if left is not ABSENT:
+            return _Move(assignments={path: left})
+        return _Move(assignments={_topmost_emptied(self.live, path, original.path): original.value})
 
-def _take_out(live: Body, value: Mapping[str, Any], wanted: Mapping[str, Any], path: Path, goes: Goes) -> _Move:
-    """The removal of our fields from a mapping."""
-    moves = {
-        key: _take_out_one(live, value[key], item, (*path, key), goes) for key, item in wanted.items() if key in value
-    }
-    whole = all(key in moves and moves[key].whole for key in value)
-    assignments = {place: new for move in moves.values() for place, new in move.assignments.items()}
-    left = tuple(text for move in moves.values() for text in move.left)
-    return _Move(assignments={path: ABSENT} if whole else assignments, left=left, whole=whole)
-
-
-def _take_out_one(live: Body, value: Any, wanted: Any, path: Path, goes: Goes) -> _Move:
-    if isinstance(wanted, Mapping) and wanted and isinstance(value, Mapping):
-        return _take_out(live, value, wanted, path, goes)
-    if not goes(path):
-        return _Move()
-    if not _is_what_we_wrote(value, wanted):
-        return _Move(left=(_changed(live, path),))
-    return _Move(assignments={path: ABSENT}, whole=True)
-
-
-def _leave_union(union: Union, live: Body, wanted: Any, original: Original) -> _Move:
-    value = look_up(live, union.path)
-    if not isinstance(value, list | tuple) or wanted is ABSENT:
-        return _Move()
-    had = original.value if original.path == union.path else ABSENT
-    entries = parted(union, value, wanted, had)
-    if entries == list(value):
-        return _Move()
-    if entries or isinstance(had, list | tuple):
-        return _Move(assignments={union.path: entries})
-    return _Move(assignments={_topmost_emptied(live, union.path, original.path): original.value})
+    def _changed(self, path: Path) -> str:
+        """A scalar is shown, unless it may be a secret."""
+        value = look_up(self.live, path)
+        if value is ABSENT:
+            return f"{path_name(path)} has been removed by somebody else and stays away"
+        is_shown = isinstance(value, str | int | float) and self.live.get("kind") != "Secret"
+        return f"{path_name(path)} has been changed{f' to {value!r}' if is_shown else ''} by somebody else and stays"
 
 
 def _topmost_emptied(live: Body, path: Path, top: Path) -> Path:
@@ -164,12 +187,3 @@ def _topmost_emptied(live: Body, path: Path, top: Path) -> Path:
     while len(path) > len(top) and len(look_up(live, path[:-1])) == 1:
         path = path[:-1]
     return path
-
-
-def _changed(live: Body, path: Path) -> str:
-    """A scalar is shown, unless it may be a secret."""
-    value = look_up(live, path)
-    if value is ABSENT:
-        return f"{path_name(path)} has been removed by somebody else and stays away"
-    shown = f" to {value!r}" if isinstance(value, str | int | float) and live.get("kind") != "Secret" else ""
-    return f"{path_name(path)} has been changed{shown} by somebody else and stays"

@@ -117,7 +117,8 @@ class Stepper:
             return self._live.writer().own(manifest, live)
         if patch is not None:
             return self._live.writer().take(manifest, patch)
-        because = plan_take(manifest.body, manifest.spec, live).because
+        is_quantity = self._live.parts.schemas.quantities_of(manifest.body)
+        because = plan_take(manifest.body, manifest.spec, live, is_quantity).because
         return Applied(ref=manifest.ref, file=manifest.file, outcome=ApplyResult.UNCHANGED, because=because)
 
     def _why_again(self, applied: Applied) -> str | None:

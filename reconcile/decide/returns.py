@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from reconcile.borrow.claim import release_of
-from reconcile.borrow.give_back import plan_return
+from reconcile.borrow.give_back import has_drifted, plan_return
 from reconcile.borrow.loan import Loan, on_loan, settle
 from reconcile.decide.builder import LONG_TO_READ, DecisionBuilder
 from reconcile.decide.decision import Return, Wait
 from reconcile.objects import FIELD_MANAGER
 from reconcile.probes.look import ReadFailure
 from reconcile.status.times import time_text
-from reconcile.values import satisfies
-from renderer.model.path import ABSENT, look_up, path_name
+from renderer.model.path import path_name
 from renderer.model.phase import Borrowed, Occasion
 from renderer.model.ref import Body, Ref
 from renderer.model.rendered import RenderedStep
@@ -41,18 +40,19 @@ def return_fields(builder: DecisionBuilder, item: RenderedStep, occasion: Occasi
 
 def changed_by_others(builder: DecisionBuilder, steps: Iterable[RenderedStep]) -> Iterator[Wait]:
     """Fields on loan that are no longer as we have set them: what they were to protect is not protected."""
+    quantities_of = builder.observation.schemas.quantities_of
     for item in steps:
         for loan in _open(builder.status.loans, item):
             manifest = next((found for found in item.manifests if found.ref == loan.ref), None)
             if manifest is None or not isinstance(manifest.spec, Borrowed):
                 continue
-            live, path = builder.observation.look.get(loan.ref), loan.original.path
-            wanted = look_up(manifest.body, path)
-            loose = manifest.spec.union is not None or manifest.spec.raise_only or wanted is ABSENT
-            if loose or live is None or isinstance(live, ReadFailure) or satisfies(look_up(live, path), wanted):
+            live, is_quantity = builder.observation.look.get(loan.ref), quantities_of(manifest.body)
+            if live is None or isinstance(live, ReadFailure):
                 continue
-            text = f"{loan.ref} {path_name(path)} is no longer as this plan has set it: somebody has changed it"
-            yield Wait(text=text, step=item.id, node=item.step.node, slow=True, refs=(loan.ref,))
+            if has_drifted(manifest.body, manifest.spec, live, loan.original, is_quantity):
+                path = path_name(loan.original.path)
+                text = f"{loan.ref} {path} is no longer as this plan has set it: somebody has changed it"
+                yield Wait(text=text, step=item.id, node=item.step.node, slow=True, refs=(loan.ref,))
 
 
 def orphaned(builder: DecisionBuilder, known: Iterable[RenderedStep]) -> tuple[Loan, ...]:
@@ -98,7 +98,8 @@ def _give(
         builder.wait(text, limit=LONG_TO_READ, unknown=True, refs=(ref,))
         return False
     loans = _still_ours(builder, loans)
-    plan = plan_return(body, spec, live, loans, occasion)
+    is_quantity = builder.observation.schemas.quantities_of(live or {})
+    plan = plan_return(body, spec, live, loans, occasion, is_quantity)
     if not plan.settled and plan.patch is None:
         return True
     builder.actions.append(Return(ref=ref, patch=plan.patch, settled=plan.settled))

@@ -31,7 +31,8 @@ def writes(builder: DecisionBuilder, item: RenderedStep) -> list[Action] | str:
         live = builder.observation.look.get(manifest.ref)
         if isinstance(live, ReadFailure):
             return f"{manifest.ref} cannot be read: {live.why}"
-        plan = plan_take(manifest.body, manifest.spec, live)
+        is_quantity = builder.observation.schemas.quantities_of(manifest.body)
+        plan = plan_take(manifest.body, manifest.spec, live, is_quantity)
         if plan.taking is Taking.WAIT:
             return plan.because
         inherited = [*_lent(builder, manifest, manifest.spec, plan), *evident(builder, manifest, manifest.spec, live)]
@@ -60,12 +61,13 @@ def evident(builder: DecisionBuilder, manifest: Manifest, spec: Borrowed, live: 
     it was that one: it had begun what comes before the phase, and left no word of it but its bookkeeping."""
     loans = (*builder.status.loans, *(item.loan for item in builder.observation.others.lent))
     known = [loan.original.path for loan in loans if loan.ref == manifest.ref]
+    is_quantity = builder.observation.schemas.quantities_of(manifest.body)
     return [
         Original(path=found.path, value=found.value)
         for found in spec.inherits
         if found.when is not None
         and not any(_overlap(path, found.path) for path in known)
-        and satisfies(look_up(live, found.path), look_up(manifest.body, found.path))
+        and satisfies(look_up(live, found.path), look_up(manifest.body, found.path), is_quantity, found.path)
     ]
 
 

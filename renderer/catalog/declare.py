@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from renderer.catalog.borrow_options import borrow_options_from
 from renderer.catalog.probes import (
     Raw,
     event_from,
@@ -44,7 +45,6 @@ from renderer.model.phase import (
     Seed,
     Step,
     Trace,
-    Union,
     WhenAbsent,
 )
 from renderer.model.probe import Gate, Probe
@@ -207,7 +207,6 @@ def _owned(raw: Raw) -> Owned:
 def _borrowed(raw: Raw) -> Borrowed:
     returns = raw["return"]
     declared = _RETURNS[returns] if isinstance(returns, str) else returns
-    union = raw.get("union")
     return Borrowed(
         file=raw["file"],
         when=_condition(raw["when"]) if "when" in raw else None,
@@ -216,19 +215,14 @@ def _borrowed(raw: Raw) -> Borrowed:
             for occasion, paths in declared.items()
             if paths != "none"
         ),
-        raise_only=raw.get("raiseOnly", False),
         when_absent=WhenAbsent(raw.get("whenAbsent", WhenAbsent.WAIT)),
-        union=_union(union) if union else None,
+        options=borrow_options_from(raw),
         inherits=tuple(_inherited(item) for item in raw.get("inherits", ())),
     )
 
 
 def _inherited(raw: Raw) -> Inherited:
     return Inherited(path=parse_path(raw["path"]), value=raw.get("value", ABSENT), when=raw.get("when"))
-
-
-def _union(raw: Raw) -> Union:
-    return Union(path=parse_path(raw["path"]), keys=tuple(raw["keys"]), values=raw["values"])
 
 
 def _gates(raws: Sequence[Raw]) -> tuple[Gate, ...]:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
+from renderer.catalog.borrow_options import BORROW_OPTIONS
 from renderer.catalog.kinds import Kinds
 from renderer.describe import DescriptionContext, describe_gate, describe_others, describe_probe, describe_trigger
 from renderer.model.path import path_name
@@ -187,8 +188,8 @@ def _care(spec: ManifestSpec) -> dict[str, Any]:
     """What is special about how a manifest is applied, kept or removed."""
     if isinstance(spec, Borrowed):
         absent = "left alone" if spec.when_absent is WhenAbsent.SKIP else None
-        union = f"entries are added to {path_name(spec.union.path)}" if spec.union else None
-        return {"raisedOnly": spec.raise_only or None, "ifAbsent": absent, "adds": union}
+        told = [BORROW_OPTIONS[option.name].index(option) for option in spec.options]
+        return {"ifAbsent": absent, **{key: text for entry in told for key, text in entry.items()}}
     kept = None if spec.cleanup else "until the plan is deleted"
     return {"kept": "alive until the plan has ended" if spec.maintained else kept}
 

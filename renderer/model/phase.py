@@ -75,12 +75,21 @@ class Owned:
 
 @frozen
 class Union:
-    """A list that we add to and take from, entry by entry: `path` is the list, `keys` identify an entry, and within an
-    entry the text list at `values` is the set that we add to."""
+    """A list that we add to and take from, entry by entry: `keys` identify an entry, and within an entry the text list
+    at `values` is the set that we add to."""
 
-    path: Path
     keys: tuple[str, ...]
     values: str
+
+
+@frozen
+class BorrowOption:
+    """Another way than the plain one to write, hold and give back the field at `path`, or (no path) every field of the
+    manifest. `name` is its key in `phase.yaml` and its row in the tables of options."""
+
+    name: str
+    path: Path = ()
+    argument: Any = None
 
 
 @frozen
@@ -103,9 +112,8 @@ class Borrowed:
     file: str
     when: Expression | None = None
     returns: tuple[tuple[Occasion, tuple[Path, ...]], ...] = ()
-    raise_only: bool = False
     when_absent: WhenAbsent = WhenAbsent.WAIT
-    union: Union | None = None
+    options: tuple[BorrowOption, ...] = ()
     inherits: tuple[Inherited, ...] = ()
 
 

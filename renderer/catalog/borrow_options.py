@@ -1,0 +1,47 @@
+"""The options of a borrowed manifest that change how its fields are written and given back: one row each.
+
+A row says how the option is declared and what a reviewer is told of it. The loop's half carries them out
+(`reconcile.borrow.strategies`, a row of the same name); nothing here looks at an object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from renderer.frozen import frozen
+from renderer.model.path import parse_path, path_name
+from renderer.model.phase import BorrowOption, Union
+
+
+@frozen
+class BorrowOptionSpec:
+    """`read` makes the option of what stands at its key (None: the key changes nothing); `index` is its entry in
+    index.yaml."""
+
+    read: Callable[[Any], BorrowOption | None]
+    index: Callable[[BorrowOption], Mapping[str, Any]]
+
+
+def _raise_only(raw: bool) -> BorrowOption | None:
+    return BorrowOption(name="raiseOnly") if raw else None
+
+
+def _union(raw: Mapping[str, Any]) -> BorrowOption:
+    union = Union(keys=tuple(raw["keys"]), values=raw["values"])
+    return BorrowOption(name="union", path=parse_path(raw["path"]), argument=union)
+
+
+BORROW_OPTIONS: Mapping[str, BorrowOptionSpec] = {
+    "raiseOnly": BorrowOptionSpec(read=_raise_only, index=lambda option: {"raisedOnly": True}),
+    "union": BorrowOptionSpec(
+        read=_union, index=lambda option: {"adds": f"entries are added to {path_name(option.path)}"}
+    ),
+}
+"""By the option's key in `phase.yaml`."""
+
+
+def borrow_options_from(raw: Mapping[str, Any]) -> tuple[BorrowOption, ...]:
+    """Raises `UnreadablePath`."""
+    read = (spec.read(raw[key]) for key, spec in BORROW_OPTIONS.items() if key in raw)
+    return tuple(option for option in read if option is not None)
