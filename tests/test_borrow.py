@@ -387,8 +387,8 @@ def test_a_strategy_is_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
         return "not more" if field.value <= field.wanted else None
 
     spec = BorrowOptionSpec(read=lambda raw: BorrowOption(name="lowerOnly"), index=lambda option: {"lowered": True})
-    monkeypatch.setitem(BORROW_OPTIONS, "lowerOnly", spec)  # type: ignore[arg-type]
-    monkeypatch.setitem(STRATEGIES, "lowerOnly", Strategy(kept=why_not_lowered, reads_live=True, may_drift=True))  # type: ignore[arg-type]
+    monkeypatch.setitem(BORROW_OPTIONS, "lowerOnly", spec)
+    monkeypatch.setitem(STRATEGIES, "lowerOnly", Strategy(kept=why_not_lowered, reads_live=True, may_drift=True))
     declared, manifest = borrowed({"return": "always", "lowerOnly": True}), thing({"a": 5, "b": 5})
 
     assert _care(declared) == {"ifAbsent": None, "lowered": True}

@@ -140,9 +140,9 @@ def test_amounts_count_only_where_the_api_declares_a_quantity(left: Any, right: 
     assert same(limits(left), limits(right), is_quantity) is alike
     assert satisfies({**limits(left), "status": {}}, limits(right), is_quantity) is alike
     for one, other in ((left, right), (right, left)):
-        annotated = [{"metadata": {"annotations": {"a": value}}} for value in (one, other)]
-        assert not same(*annotated, is_quantity)
-        assert not satisfies(*annotated, is_quantity)
+        annotated, wanted = ({"metadata": {"annotations": {"a": value}}} for value in (one, other))
+        assert not same(annotated, wanted, is_quantity)
+        assert not satisfies(annotated, wanted, is_quantity)
         assert not same(limits(one), limits(other))
 
 
