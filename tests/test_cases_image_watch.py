@@ -17,7 +17,6 @@ from controlplane.waiting import until
 from support.rehearsals import template_set
 from support.rendered_plans import Json
 from support.small_cluster import Small, world
-from support.watched_source import over_watches
 from test_cases_loop import image
 
 from reconcile.loop.assemble import ManagerConfig, assemble_manager
@@ -31,7 +30,6 @@ IMAGE, OURS = "VirtualMachineImage", "up-iso"
 def downloading(**spec: Any) -> Small:
     """A plan that waits for its image, and reads from watches."""
     found = world(**spec)
-    over_watches(found.scene)
     found.restart()
     found.rounds()
     assert found.phase == "ISODownloading"

@@ -24,7 +24,6 @@ from reconcile.report.causes.cause import DiagnosisInput, ExpectedReboot
 from reconcile.report.diagnosis_input import GROUPS
 from reconcile.report.explain import absence_of, causes_of, explanation_lines, explanation_of
 from reconcile.simulator.actors.seeding import seed
-from reconcile.simulator.rehearsal.driver import SimulationDriver
 from reconcile.simulator.rehearsal.rehearsal import Rehearsal
 from reconcile.status.times import time_of
 from renderer.cli.program import run
@@ -89,15 +88,7 @@ def item(cause: Any) -> dict[str, str]:
 
 def played(scene: Rehearsal, hours: float) -> None:
     """The rehearsal, up to a moment."""
-    drive = SimulationDriver(
-        scene.reconciler,
-        scene.simulation,
-        scene.clock,
-        scene.outage_clock,
-        settle=scene.cluster.collect,
-        on_round=lambda done: None,
-    )
-    drive.run(scene.name, timedelta(hours=hours))
+    scene.drive(scene.reconciler, lambda done: None).run(scene.name, timedelta(hours=hours))
 
 
 def explained(scene: Rehearsal) -> dict[str, Any]:
@@ -152,8 +143,8 @@ def test_what_may_not_be_read_is_said_and_the_rest_is_explained() -> None:
         def get(self, ref: Ref) -> Body | ReadFailure | None:
             return scene.deps.source.get(ref)
 
-        def list(self, group: Group, fields: str = "") -> tuple[Body, ...] | ReadFailure:
-            return ReadFailure(why="forbidden") if group.kind == "Pod" else scene.deps.source.list(group, fields)
+        def list(self, group: Group) -> tuple[Body, ...] | ReadFailure:
+            return ReadFailure(why="forbidden") if group.kind == "Pod" else scene.deps.source.list(group)
 
         def note(self, body: Body) -> None:
             raise AssertionError("explain writes nothing")

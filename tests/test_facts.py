@@ -312,8 +312,8 @@ def test_nothing_of_a_chart_s_values_is_kept_but_their_form() -> None:
 
 def test_what_may_not_be_read_is_all_said_at_once() -> None:
     class PartlyBlindSource(DirectSource):
-        def list(self, group: Group, fields: str = "") -> tuple[Body, ...] | ReadFailure:
-            return ReadFailure(why="forbidden") if group.kind in ("Machine", "Addon") else super().list(group, fields)
+        def list(self, group: Group) -> tuple[Body, ...] | ReadFailure:
+            return ReadFailure(why="forbidden") if group.kind in ("Machine", "Addon") else super().list(group)
 
     client = embedded().client()
     with pytest.raises(Problems) as refused:

@@ -20,7 +20,6 @@ from reconcile.loop.rendering import Rendering
 from reconcile.loop.replay import Replayed, replay, world_from
 from reconcile.probes.look import CertificateReading, Group, KubeletReading, ReadFailure
 from reconcile.schemas import packaged_schemas
-from reconcile.simulator.rehearsal.driver import SimulationDriver
 from reconcile.simulator.rehearsal.rehearsal import Rehearsal
 from renderer.cli.program import run
 from renderer.errors import Problems
@@ -37,15 +36,7 @@ def quiet(text: str) -> None:
 
 
 def play(scene: Rehearsal, keep: Callable[[JournalEntry], None], hours: float = 48) -> None:
-    drive = SimulationDriver(
-        Reconciler(scene.deps, keep),
-        scene.simulation,
-        scene.clock,
-        scene.outage_clock,
-        settle=scene.cluster.collect,
-        on_round=lambda done: None,
-    )
-    drive.run(scene.name, timedelta(hours=hours))
+    scene.drive(Reconciler(scene.deps, keep), lambda done: None).run(scene.name, timedelta(hours=hours))
 
 
 def lines_of(path: Path) -> list[dict[str, Any]]:

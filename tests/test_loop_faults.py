@@ -13,7 +13,6 @@ from itertools import count, product
 import pytest
 from support.final_state import FinalState, assert_same, final_state_of
 from support.rehearsals import play_through_kills, rehearsal_of
-from support.watched_source import over_watches
 
 from reconcile.simulator.apiserver.client import Hook, Moment
 from reconcile.simulator.apiserver.faults import ApiFault, InjectedApiFault
@@ -74,7 +73,7 @@ def struck(scene: Rehearsal, troubles: Sequence[tuple[ApiFault, str]], every: Ev
 
 @pytest.mark.parametrize("trouble", ApiFault, ids=lambda trouble: trouble.name.lower())
 def test_trouble_on_every_verb(trouble: ApiFault, undisturbed: FinalState) -> None:
-    scene = struck(over_watches(rehearsal_of(EXAMPLE)), [(trouble, verb) for verb in verbs_that_meet(trouble)], EVERY)
+    scene = struck(rehearsal_of(EXAMPLE), [(trouble, verb) for verb in verbs_that_meet(trouble)], EVERY)
     assert_same(final_state_of(scene, EXAMPLE), undisturbed)
 
 
@@ -109,7 +108,7 @@ def test_the_server_is_away_for_a_minute_now_and_then(undisturbed: FinalState) -
         outages.append(60)
         scene.client.faults.away(60)
 
-    scene = over_watches(rehearsal_of(EXAMPLE, on_write=every_so_many_writes(7, strike)))
+    scene = rehearsal_of(EXAMPLE, on_write=every_so_many_writes(7, strike))
     play_through_kills(scene)
     assert len(outages) > 10
     assert_same(final_state_of(scene, EXAMPLE), undisturbed)
@@ -117,7 +116,7 @@ def test_the_server_is_away_for_a_minute_now_and_then(undisturbed: FinalState) -
 
 def test_the_history_is_compacted_now_and_then(undisturbed: FinalState) -> None:
     """No watch can go on from where it was: each is told so until it has listed anew."""
-    scene = over_watches(rehearsal_of(EXAMPLE, on_write=every_so_many_writes(5, lambda: scene.cluster.compact())))
+    scene = rehearsal_of(EXAMPLE, on_write=every_so_many_writes(5, lambda: scene.cluster.compact()))
     play_through_kills(scene)
     assert Counter(request.verb for request in scene.client.log.requests)["list"] > 100
     assert_same(final_state_of(scene, EXAMPLE), undisturbed)

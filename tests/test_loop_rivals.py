@@ -16,10 +16,10 @@ from reconcile.loop.lease import LEASE, NAME, OUTAGES, Election, Guarded
 from reconcile.loop.outage_clock import OutageClock
 from reconcile.loop.reconciler import Reconciler
 from reconcile.loop.rendering import Rendering
-from reconcile.observe.source import DirectSource
 from reconcile.simulator.apiserver.client import EmbeddedClient, Moment, no_hook
 from reconcile.simulator.apiserver.requests import LoggedRequest
 from reconcile.simulator.rehearsal.rehearsal import Rehearsal
+from reconcile.simulator.rehearsal.watches import WatchedSource
 from renderer.model.ref import Ref
 
 EXAMPLE, NAMESPACE = "single-node", "harvester-system"
@@ -58,7 +58,7 @@ class Loop:
         parts = replace(
             scene.deps,
             cluster=Guarded(client, self.election.leads),
-            source=DirectSource(client, scene.deps.kinds),
+            source=WatchedSource(client, scene.cluster.store, scene.deps.kinds, self.clock),
             rendering=Rendering(shop.catalog, shop.templates, shop.spec_fields),
         )
         self.reconciler = Reconciler(parts)

@@ -51,7 +51,7 @@ def test_case_64_a_setting_that_is_missing_is_let_through() -> None:
 
 def test_a_setting_that_cannot_be_read_is_let_through_and_told() -> None:
     found = world()
-    found.scene.client.faults.add(InjectedApiFault(trouble=ApiFault.FAILED, verb="get", kind="Setting"))
+    found.scene.client.faults.add(InjectedApiFault(trouble=ApiFault.FAILED, verb="list", kind="Setting"))
     assert check_preconditions(found.scene.deps.source, OLDEST).startswith("Setting server-version cannot be read: ")
 
 

@@ -89,6 +89,11 @@ class ListWatch:
         """One object of the copy."""
         return self._objects.get(ref)
 
+    @property
+    def follows(self) -> bool:
+        """Whether the last cycle went well: the next one continues where it ended."""
+        return bool(self._resource_version) and self.health.problem is None
+
     def run(self, sleep: Callable[[float], object]) -> None:
         """Works until `stop`. Give it the `wait` of an Event that is set before `stop`, and it ends promptly."""
         while not self._stopped:

@@ -51,6 +51,11 @@ class WorkQueue:
                 self._changed.wait(wait)
             return None
 
+    def next_in(self) -> float | None:
+        """Seconds until the next name is due, negative if it is overdue; None where nothing is wanted."""
+        with self._changed:
+            return self._next_wait()
+
     def stop(self) -> None:
         with self._changed:
             self._stopped = True

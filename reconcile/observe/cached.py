@@ -11,12 +11,13 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from threading import Event, Lock, Thread
+from typing import Protocol
 
 from reconcile.cluster.errors import Away
 from reconcile.cluster.listwatch import WINDOW, Health, ListWatch
-from reconcile.cluster.protocol import Cluster, Selection, WatchEvent
+from reconcile.cluster.protocol import Cluster, EventType, Selection, WatchEvent
 from reconcile.objects import has_labels
-from reconcile.observe.facts import MACHINE_PLAN_FIELDS
+from reconcile.observe.selection import is_whole, not_listed, read_by_name, read_failures, selection_of, trimmed
 from reconcile.observe.source import under
 from reconcile.probes.look import Group, ReadFailure
 from renderer.catalog.kinds import Kinds
@@ -26,25 +27,34 @@ from renderer.model.sharing import shared
 _FIRST_SYNC = 20.0
 """Seconds that a first question waits for its watch; then it could not be looked at."""
 
-_NARROWED = {("v1", "Secret"): MACHINE_PLAN_FIELDS}
-"""Kinds that are never watched whole."""
-
 _Key = tuple[str, str, str]
 
 
-Turn = Callable[[], float]
-"""Lets a watch work once; answers the seconds after which it wants to again."""
+class Watch(Protocol):
+    """A watch whose turns somebody else gives it."""
+
+    @property
+    def kind(self) -> Kind: ...
+
+    @property
+    def follows(self) -> bool:
+        """Whether its last turn went well."""
+        ...
+
+    def turn(self) -> float:
+        """Lists, or takes what has changed since; the seconds after which it wants to again."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
     """When watches take their turns. `clock` is monotonic, `random` gives [0, 1), `window` are a watch's seconds at the
-    server. `begin` is given the turns of each watch; without it each has a thread of its own, and the time it needs."""
+    server. `begin` is given each new watch; without it each has a thread of its own, and the time it needs."""
 
     clock: Callable[[], float] = time.monotonic
     random: Callable[[], float] = random.random
     window: int = WINDOW
-    begin: Callable[[Turn], None] | None = None
+    begin: Callable[[Watch], None] | None = None
 
 
 _THREADS = Pace()
@@ -64,19 +74,14 @@ class CachedSource:
 
     def get(self, ref: Ref) -> Body | ReadFailure | None:
         for kind in self._kinds.served_as(ref.api_version, ref.kind):
-            watch = self._watch(kind, ref.namespace)
-            if read_failures := watch.ready():
-                return read_failures
-            if found := watch.find(under(kind, ref)):
+            if (found := self._get(kind, under(kind, ref))) is not None:
                 return found
         return None
 
-    def list(self, group: Group, fields: str = "") -> tuple[Body, ...] | ReadFailure:
+    def list(self, group: Group) -> tuple[Body, ...] | ReadFailure:
         for kind in self._kinds.served_as(group.api_version, group.kind):
-            watch = self._watch(kind, group.namespace)
-            if read_failures := watch.ready():
-                return read_failures
-            if found := tuple(body for body in watch.all() if has_labels(body, group.labels)):
+            found = self._list(kind, group)
+            if isinstance(found, ReadFailure) or found:
                 return found
         return ()
 
@@ -85,7 +90,7 @@ class CachedSource:
         with self._lock:
             watches = [w for key, w in self._watches.items() if key in _keys_of(ref)]
         for watch in watches:
-            watch.note(ref, body)
+            watch.note(ref, trimmed(body))
 
     @property
     def synced(self) -> bool:
@@ -101,17 +106,35 @@ class CachedSource:
         for watch in watches:
             watch.stop()
 
-    def _watch(self, kind: Kind, namespace: str) -> _Watch:
+    def _get(self, kind: Kind, ref: Ref) -> Body | ReadFailure | None:
+        """From the copy; from the cluster itself what no copy has although it may exist."""
+        if (watch := self._watch(kind, ref.namespace)) is not None:
+            found = watch.ready() or watch.find(ref)
+            if found is not None or is_whole(kind):
+                return found
+        return read_by_name(self._cluster, kind, ref)
+
+    def _list(self, kind: Kind, group: Group) -> tuple[Body, ...] | ReadFailure:
+        watch = self._watch(kind, group.namespace)
+        if watch is None:
+            return not_listed(kind)
+        found = watch.ready() or watch.all()
+        if isinstance(found, ReadFailure) or not group.labels:
+            return found
+        return tuple(body for body in found if has_labels(body, group.labels))
+
+    def _watch(self, kind: Kind, namespace: str) -> _Watch | None:
+        """The watch that covers these objects, begun if there is none; None where they are not watched."""
         named = (kind.api_version, kind.kind)
-        key = (*named, namespace)
         with self._lock:
-            wider = self._watches.get((*named, ""))
-            watch = wider or self._watches.get(key)
-            if watch is None:
-                selection = Selection(kind=kind, namespace=namespace, fields=_NARROWED.get(named, ""))
-                watch = _Watch(self._cluster, selection, self._changed, self._stop, self._pace)
-                self._watches[key] = watch
-                watch.start()
+            if found := self._watches.get((*named, "")) or self._watches.get((*named, namespace)):
+                return found
+            selection = selection_of(kind, namespace)
+            if selection is None:
+                return None
+            watch = _Watch(self._cluster, selection, self._changed, self._stop, self._pace)
+            self._watches[*named, namespace] = watch
+            watch.start()
         return watch
 
 
@@ -149,9 +172,23 @@ class _Watch:
     def health(self) -> Health:
         return self._copy.health
 
+    @property
+    def kind(self) -> Kind:
+        return self._copy.selection.kind
+
+    @property
+    def follows(self) -> bool:
+        return self._copy.follows
+
+    def turn(self) -> float:
+        pause = self._copy.cycle()
+        if self.health.synced or not self.health.served or self.health.problem:
+            self._in_step.set()
+        return pause
+
     def start(self) -> None:
         if self._pace.begin is not None:
-            self._pace.begin(self._turn)
+            self._pace.begin(self)
         else:
             self._thread.start()
 
@@ -167,7 +204,7 @@ class _Watch:
         problem = self.health.problem
         if isinstance(problem, Away):
             raise problem
-        return ReadFailure(why=problem.problem.message, remedy=problem.problem.remedy) if problem is not None else None
+        return read_failures(problem) if problem is not None else None
 
     def find(self, ref: Ref) -> Body | None:
         with self._lock:
@@ -196,27 +233,23 @@ class _Watch:
 
     def _slim(self, body: Body) -> Body:
         """Of one kind and namespace, objects are alike."""
-        self._last = shared(_trimmed(body), self._last)
+        self._last = shared(trimmed(body), self._last)
         return self._last
 
     def _run(self) -> None:
         while not self._stopped.is_set():
-            self._stopped.wait(self._turn())
-
-    def _turn(self) -> float:
-        pause = self._copy.cycle()
-        if self.health.synced or not self.health.served or self.health.problem:
-            self._in_step.set()
-        return pause
+            self._stopped.wait(self.turn())
 
     def _deliver(self, event: WatchEvent) -> None:
-        ref = ref_of(event.body)
+        """What is no more than our own last write of the object is no news."""
+        ref, version = ref_of(event.body), _version(event.body)
         with self._lock:
-            self._brought = max(self._brought, _version(event.body))
-            written = self._written.get(ref)
-            if written is not None and _version(event.body) >= _version(written):
+            self._brought = max(self._brought, version)
+            written = _version(self._written.get(ref) or {})
+            if written and version >= written:
                 del self._written[ref]
-        self._told(ref)
+        if version != written or event.type is EventType.DELETED:
+            self._told(ref)
 
 
 def _keys_of(ref: Ref) -> tuple[_Key, _Key]:
@@ -227,11 +260,3 @@ def _version(body: Body) -> int:
     """Kubernetes 1.35 makes resourceVersions of one kind comparable (KEP-5504)."""
     text = str((body.get("metadata") or {}).get("resourceVersion") or "0")
     return int(text) if text.isdigit() else 0
-
-
-def _trimmed(body: Body) -> Body:
-    """A Node's list of images is most of it, and nobody asks for it."""
-    status = body.get("status")
-    if body.get("kind") != "Node" or not isinstance(status, dict) or "images" not in status:
-        return body
-    return {**body, "status": {key: value for key, value in status.items() if key != "images"}}

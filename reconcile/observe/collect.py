@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from reconcile.objects import COPIES
-from reconcile.observe.facts import MACHINE_PLAN_FIELDS, MACHINE_PLANS, Unreadable, unreadable
+from reconcile.observe.facts import Unreadable, unreadable
 from reconcile.observe.readings import Readings
 from reconcile.observe.redact import hidden
+from reconcile.observe.selection import MACHINE_PLANS
 from reconcile.observe.snapshot import Snapshot, take
 from reconcile.observe.source import Source
 from reconcile.probes.look import CertificateReading, Group, KubeletReading, ReadFailure, Reading
@@ -100,8 +101,6 @@ def redacted(body: Body) -> Body:
     kind = ref_of(body).kind
     if kind == "Secret":
         body = {key: body[key] for key in ("apiVersion", "kind", "metadata", "type") if key in body}
-    if kind == "Node" and isinstance(body.get("status"), Mapping):  # nobody asks for its images, most of it
-        body = {**body, "status": {key: value for key, value in body["status"].items() if key != "images"}}
     kept: Body = hidden({**body, "metadata": _metadata(body)})
     return kept
 
@@ -115,7 +114,7 @@ def _metadata(body: Body) -> dict[str, Any]:
 
 def _read(source: Source, wanted: Iterable[Group | Ref], refused: list[Problem]) -> Iterator[Body]:
     for item in wanted:
-        answer = source.get(item) if isinstance(item, Ref) else source.list(item, _selector(item))
+        answer = source.get(item) if isinstance(item, Ref) else source.list(item)
         if isinstance(answer, ReadFailure):
             what = str(item) if isinstance(item, Ref) else f"{item.kind} objects"
             refused.append(unreadable(what, answer))
@@ -123,10 +122,6 @@ def _read(source: Source, wanted: Iterable[Group | Ref], refused: list[Problem])
             yield from ({"apiVersion": item.api_version, "kind": item.kind, **body} for body in answer)
         elif answer is not None:
             yield answer
-
-
-def _selector(group: Group) -> str:
-    return MACHINE_PLAN_FIELDS if group == MACHINE_PLANS else ""
 
 
 def _sorted(bodies: Iterable[Body]) -> tuple[Body, ...]:

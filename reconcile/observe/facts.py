@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from reconcile.observe.selection import MACHINE_PLANS
 from reconcile.observe.source import Source
 from reconcile.probes.look import Group, ReadFailure
 from renderer.errors import ExitCode, Problem, Problems
 from renderer.model.ref import Body, Ref
 
 _HARVESTER = "harvesterhci.io/v1beta1"
-MACHINE_PLANS = Group(api_version="v1", kind="Secret", namespace="fleet-local")
-MACHINE_PLAN_FIELDS = "type=rke.cattle.io/machine-plan"
-_GROUPS: tuple[tuple[Group, str], ...] = (
-    (Group(api_version="v1", kind="Node"), ""),
-    (Group(api_version="cluster.x-k8s.io/v1beta1", kind="Machine", namespace="fleet-local"), ""),
-    (MACHINE_PLANS, MACHINE_PLAN_FIELDS),
+_GROUPS = (
+    Group(api_version="v1", kind="Node"),
+    Group(api_version="cluster.x-k8s.io/v1beta1", kind="Machine", namespace="fleet-local"),
+    MACHINE_PLANS,
 )
 SERVER_VERSION = Ref(api_version=_HARVESTER, kind="Setting", name="server-version")
 
@@ -51,8 +50,8 @@ def unreadable(what: str, read_failures: ReadFailure) -> Problem:
 def _read(source: Source, plan: Body) -> tuple[tuple[Body, ...], tuple[Problem, ...]]:
     found: list[Body] = []
     refused: list[Problem] = []
-    for group, fields in _GROUPS:
-        items = source.list(group, fields)
+    for group in _GROUPS:
+        items = source.list(group)
         if isinstance(items, ReadFailure):
             refused.append(unreadable(f"{group.kind} objects", items))
         else:

@@ -1,19 +1,17 @@
-"""Where objects are read from: the cluster itself, each time anew. Errors become answers: a probe that could not look
-says so, and a cluster that is away ends the round."""
+"""Where objects are read from: the cluster itself, each time again. Errors become answers: a probe that could not look
+says so, and a cluster that is away ends the round. What can be seen at all, `selection` says."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import Protocol
 
-from reconcile.cluster.errors import BackendFailed, Denied, Forbidden, Gone, NoSuchKind, NotFound, ServerFailed
-from reconcile.cluster.protocol import Cluster, Selection
+from reconcile.cluster.errors import NoSuchKind
+from reconcile.cluster.protocol import Cluster
+from reconcile.observe.selection import COULD_NOT_LOOK, not_listed, read_by_name, read_failures, selection_of, trimmed
 from reconcile.probes.look import Group, ReadFailure
 from renderer.catalog.kinds import Kinds
 from renderer.model.ref import Body, Kind, Ref
-
-COULD_NOT_LOOK = (Forbidden, Denied, ServerFailed, Gone, BackendFailed)
-"""Errors about one object or kind; that the cluster is away, or does not know us, is raised."""
 
 
 class Source(Protocol):
@@ -24,8 +22,8 @@ class Source(Protocol):
         """None where the object, or its kind, does not exist."""
         ...
 
-    def list(self, group: Group, fields: str = "") -> tuple[Body, ...] | ReadFailure:
-        """None at all where the kind does not exist. `fields` is a field selector."""
+    def list(self, group: Group) -> tuple[Body, ...] | ReadFailure:
+        """None at all where the kind does not exist."""
         ...
 
     def note(self, body: Body) -> None:
@@ -39,7 +37,7 @@ def under(kind: Kind, ref: Ref) -> Ref:
 
 
 class DirectSource:
-    """Asks the cluster each time."""
+    """Asks the cluster each time: for commands that look once."""
 
     def __init__(self, cluster: Cluster, kinds: Kinds) -> None:
         self._cluster = cluster
@@ -47,26 +45,28 @@ class DirectSource:
 
     def get(self, ref: Ref) -> Body | ReadFailure | None:
         for kind in self._kinds.served_as(ref.api_version, ref.kind):
-            try:
-                return self._cluster.get(kind, under(kind, ref)).body
-            except (NotFound, NoSuchKind):
-                continue
-            except COULD_NOT_LOOK as error:
-                return ReadFailure(why=error.problem.message, remedy=error.problem.remedy)
+            if (found := read_by_name(self._cluster, kind, under(kind, ref))) is not None:
+                return found
         return None
 
-    def list(self, group: Group, fields: str = "") -> tuple[Body, ...] | ReadFailure:
-        labels = ",".join(f"{key}={value}" for key, value in group.labels)
+    def list(self, group: Group) -> tuple[Body, ...] | ReadFailure:
         for kind in self._kinds.served_as(group.api_version, group.kind):
-            selection = Selection(kind=kind, namespace=group.namespace, labels=labels, fields=fields)
-            try:
-                if items := self._cluster.list(selection).items:
-                    return items
-            except NoSuchKind:
-                continue
-            except COULD_NOT_LOOK as error:
-                return ReadFailure(why=error.problem.message, remedy=error.problem.remedy)
+            found = self._listed(kind, group)
+            if isinstance(found, ReadFailure) or found:
+                return found
         return ()
 
     def note(self, body: Body) -> None:
         return None
+
+    def _listed(self, kind: Kind, group: Group) -> tuple[Body, ...] | ReadFailure:
+        selection = selection_of(kind, group.namespace)
+        if selection is None:
+            return not_listed(kind)
+        labels = ",".join(f"{key}={value}" for key, value in group.labels)
+        try:
+            return tuple(map(trimmed, self._cluster.list(replace(selection, labels=labels)).items))
+        except NoSuchKind:
+            return ()
+        except COULD_NOT_LOOK as error:
+            return read_failures(error)

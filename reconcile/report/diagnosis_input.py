@@ -10,7 +10,6 @@ from reconcile.decide.phase import all_steps
 from reconcile.loop.reconciler import Round
 from reconcile.loop.rendering import attempt_of
 from reconcile.objects import deletion_timestamp
-from reconcile.observe.facts import MACHINE_PLAN_FIELDS
 from reconcile.observe.source import Source
 from reconcile.probes.look import Group, ReadFailure
 from reconcile.report.causes import cause as c
@@ -47,7 +46,7 @@ def collect_input(done: Round, source: Source, now: datetime) -> tuple[Diagnosis
     plan = done.plan or {}
     status, waits = status_of(plan), done.decision.waits if done.decision else ()
     wanted = GROUPS if waits or status.phase == FAILED else ()  # nothing is read where nothing is waited for
-    found = {group: source.list(group, MACHINE_PLAN_FIELDS if group == c.MACHINE_PLANS else "") for group in wanted}
+    found = {group: source.list(group) for group in wanted}
     items = _waited(done.rendered, waits)
     diagnosis = DiagnosisInput(
         plan=done.name,

@@ -12,8 +12,9 @@ from reconcile.loop.reconciler import Reconciler, Round
 from reconcile.loop.rendering import Rendering
 from reconcile.simulator.actors.fault_options import FaultOptions, KnownTargets, fault_plan_of
 from reconcile.simulator.apiserver.client import Hook, no_hook
-from reconcile.simulator.rehearsal.driver import Ending, SimulationDriver
+from reconcile.simulator.rehearsal.driver import Ending
 from reconcile.simulator.rehearsal.rehearsal import LIMIT, Rehearsal, prepare
+from reconcile.simulator.rehearsal.watches import WatchedSource
 from renderer.assemble import TemplateSet, open_template_set
 from renderer.documents import Inputs
 from renderer.files.inputs import read_inputs
@@ -51,15 +52,8 @@ def play_through_kills(scene: Rehearsal, on_round: Callable[[Round], None] = lam
     kills = 0
     parts = scene.deps
     while True:
-        reconciler = Reconciler(_anew(parts))
-        drive = SimulationDriver(
-            reconciler,
-            scene.simulation,
-            scene.clock,
-            scene.outage_clock,
-            settle=scene.cluster.collect,
-            on_round=on_round,
-        )
+        source = WatchedSource(scene.client, scene.cluster.store, parts.kinds, lambda: after_start(scene))
+        drive = scene.drive(Reconciler(_anew(parts, source)), on_round, source)
         try:
             ending = drive.run(scene.name, LIMIT)
         except Killed:
@@ -78,11 +72,16 @@ def settle(scene: Rehearsal) -> None:
             scene.cluster.collect()
 
 
-def _anew(parts: ReconcilerDeps) -> ReconcilerDeps:
+def after_start(scene: Rehearsal) -> float:
+    """Seconds of the rehearsal's clock."""
+    return (scene.clock.now() - START).total_seconds()
+
+
+def _anew(parts: ReconcilerDeps, source: WatchedSource) -> ReconcilerDeps:
     shop = template_set()
     return ReconcilerDeps(
         cluster=parts.cluster,
-        source=parts.source,
+        source=source,
         rendering=Rendering(shop.catalog, shop.templates, shop.spec_fields),
         schemas=parts.schemas,
         readings=parts.readings,

@@ -49,6 +49,11 @@ class Store:
         self._by_uid: dict[str, tuple[KindKey, Key]] = {}
         self._presumed: frozenset[str] = frozenset()
         self._history: dict[KindKey, deque[StoreChange]] = {}
+        self._changed_at: dict[KindKey, int] = {}
+
+    def last_change(self, kind: Kind) -> int:
+        """The version of the last change of the kind's objects; 0 before the first."""
+        return self._changed_at.get(key_of(kind), 0)
 
     def get(self, kind: Kind, namespace: str, name: str) -> Body | None:
         return self._objects.get(key_of(kind), {}).get((namespace, name))
@@ -128,6 +133,7 @@ class Store:
         return (body["apiVersion"], body["kind"]), (metadata.get("namespace") or "", metadata["name"])
 
     def _record(self, change: StoreChange) -> None:
+        self._changed_at[change.kind] = change.version
         history = self._history.setdefault(change.kind, deque())
         history.append(change)
         if len(history) > _HISTORY:

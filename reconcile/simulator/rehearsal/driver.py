@@ -12,9 +12,10 @@ from typing import Protocol
 
 from reconcile.cluster.errors import Away, ClusterError, Throttled
 from reconcile.loop.outage_clock import OutageClock
+from reconcile.loop.queue import WorkQueue
 from reconcile.loop.reconciler import Reconciler, Round
 
-_AWAY_RETRY = timedelta(seconds=1)
+_AWAY_RETRY = 1.0
 _ROUNDS_AT_ONCE = 1000
 """More rounds than this without time passing is a loop that gets nowhere: a bug of ours."""
 
@@ -46,7 +47,7 @@ class Ending(StrEnum):
 
 
 class SimulationDriver:
-    """One plan, driven to its end. `on_round` is told of every round that decided or waits for something."""
+    """One plan, driven to its end. `on_round` is called with every round that was made."""
 
     def __init__(
         self,
@@ -55,28 +56,34 @@ class SimulationDriver:
         clock: DriverClock,
         outage_clock: OutageClock,
         *,
+        has_news: Callable[[], bool],
         settle: Callable[[], object],
         on_round: Callable[[Round], None],
     ) -> None:
-        """`settle` lets the cluster's own controllers finish what they do at once (garbage collection)."""
+        """`has_news`: whether watches have brought anything since it was last asked. `settle` lets the cluster's own
+        controllers finish what they do at once (garbage collection)."""
         self._reconciler = reconciler
         self._world = participants
         self._clock = clock
         self._attention = outage_clock
+        self._has_news = has_news
         self._settle = settle
         self._on_round = on_round
+        self._begun = clock.now()
+        self._queue = WorkQueue(self._seconds, lambda: 0.0)
 
     def run(self, name: str, limit: timedelta) -> Ending:
         """Until the plan is over, nothing moves any more, or `limit` of simulated time has passed."""
         end = self._clock.now() + limit
         quiet_since = self._clock.now()
+        self._queue.add(name)
         while self._clock.now() < end:
-            last, moved = self._until_quiet(name)
+            last, moved = self._until_quiet(name, quiet_since)
             if last is not None and last.over:
                 return Ending.OVER
             if moved:
                 quiet_since = self._clock.now()
-            due = self._next(last, self._clock.now() - quiet_since)
+            due = self._next()
             if due is None or (self._world.next_due() is None and self._is_still(quiet_since)):
                 return Ending.STANDSTILL
             self._clock.advance(max(0.0, (min(due, end) - self._clock.now()).total_seconds()))
@@ -86,18 +93,29 @@ class SimulationDriver:
         """Nobody acts, and looking again has not helped for longer than any wait may be called slow."""
         return self._clock.now() - since > timedelta(hours=6)
 
-    def _until_quiet(self, name: str) -> tuple[Round | None, bool]:
+    def _until_quiet(self, name: str, quiet_since: datetime) -> tuple[Round | None, bool]:
         """Rounds and the world's steps in turn, until neither has anything to do at this moment."""
-        moved = False
+        moved, done = False, None
         for _ in range(_ROUNDS_AT_ONCE):
-            done = self._round(name)
+            again = False
+            if self._is_wanted(name):
+                done = self._round(name)
+                again = done is not None and not done.problems and done.again
+                quiet = timedelta() if moved or again else self._clock.now() - quiet_since
+                self._schedule(name, done, quiet)
             acted = self._world.step(self._clock.now())
             self._settle()
-            again = done is not None and not done.problems and done.again
             moved = moved or again or acted
             if not (again or acted) or (done is not None and done.over):
                 return done, moved
         raise AssertionError("the loop and the world go round without time passing")
+
+    def _is_wanted(self, name: str) -> bool:
+        """Whether something has changed for the plan, or its next round is due."""
+        if self._has_news():
+            self._queue.add(name)
+        wait = self._queue.next_in()
+        return wait is not None and wait <= 0 and self._queue.take() == name
 
     def _round(self, name: str) -> Round | None:
         """None while the API server is away, or where it refused what a round cannot go without."""
@@ -112,13 +130,21 @@ class SimulationDriver:
         self._on_round(done)
         return done
 
-    def _next(self, last: Round | None, quiet: timedelta) -> datetime | None:
-        """The longer nothing has moved, the later the next look; what the world does is never missed."""
-        now = self._clock.now()
-        times = [self._world.next_due()]
-        if last is None:
-            times.append(now + _AWAY_RETRY)
-        elif last.recheck is not None or last.problems:
-            times.append(now + max(timedelta(seconds=last.recheck or 1.0), quiet / 2))
-        found = [time for time in times if time is not None]
+    def _schedule(self, name: str, done: Round | None, quiet: timedelta) -> None:
+        """The longer nothing has moved, the later the next look; what a watch brings is never missed."""
+        if done is None:
+            self._queue.add(name, _AWAY_RETRY)
+        elif done.again and not done.problems:
+            self._queue.add(name)
+        elif done.recheck is not None or done.problems:
+            self._queue.add(name, max(done.recheck or 1.0, quiet.total_seconds() / 2))
+
+    def _next(self) -> datetime | None:
+        """When the next thing happens, if any does."""
+        now, wait = self._clock.now(), self._queue.next_in()
+        rounds = now + timedelta(seconds=wait) if wait is not None else None
+        found = [time for time in (self._world.next_due(), rounds) if time is not None]
         return max(min(found), now + timedelta(milliseconds=100)) if found else None
+
+    def _seconds(self) -> float:
+        return (self._clock.now() - self._begun).total_seconds()

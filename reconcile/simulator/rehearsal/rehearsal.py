@@ -15,7 +15,6 @@ from reconcile.loop.reconciler import API_VERSION, Reconciler, Round
 from reconcile.loop.rendering import Rendering
 from reconcile.observe.fetching import through_the_proxy
 from reconcile.observe.readings import Readings
-from reconcile.observe.source import DirectSource
 from reconcile.schemas import packaged_schemas
 from reconcile.simulator.actors.fault_plan import FaultPlan
 from reconcile.simulator.actors.seeding import NAMESPACES
@@ -29,6 +28,7 @@ from reconcile.simulator.apiserver.seeding import namespace
 from reconcile.simulator.rehearsal.driver import Ending, SimulationDriver
 from reconcile.simulator.rehearsal.driver import Participants as PlayedWorld
 from reconcile.simulator.rehearsal.operator import Operator
+from reconcile.simulator.rehearsal.watches import WatchedSource
 from reconcile.status.plan import SUCCEEDED
 from renderer.assemble import TemplateSet
 from renderer.documents import Inputs, plan_of
@@ -75,6 +75,7 @@ class Rehearsal:
     outage_clock: OutageClock
     name: str
     deps: ReconcilerDeps
+    source: WatchedSource
     rounds: list[Round] = field(default_factory=list)
 
     def play(self, on_round: Callable[[Round], None], limit: timedelta = LIMIT) -> RehearsalResult:
@@ -85,15 +86,7 @@ class Rehearsal:
             self.rounds.append(done)
             on_round(done)
 
-        drive = SimulationDriver(
-            self.reconciler,
-            self.simulation,
-            self.clock,
-            self.outage_clock,
-            settle=self.cluster.collect,
-            on_round=keep,
-        )
-        ending = drive.run(self.name, limit)
+        ending = self.drive(self.reconciler, keep).run(self.name, limit)
         plan = self.deps.source.get(Ref(api_version=API_VERSION, kind="UpgradePlan", name=self.name))
         return RehearsalResult(
             ending=ending,
@@ -103,6 +96,20 @@ class Rehearsal:
             last=self.rounds[-1] if self.rounds else None,
             log=self.log,
             refused=refused,
+        )
+
+    def drive(
+        self, reconciler: Reconciler, on_round: Callable[[Round], None], source: WatchedSource | None = None
+    ) -> SimulationDriver:
+        """Drives this plan with that loop; `source` is what it reads from, if it is another one than the rehearsal's."""
+        return SimulationDriver(
+            reconciler,
+            self.simulation,
+            self.clock,
+            self.outage_clock,
+            has_news=(source or self.source).has_news,
+            settle=self.cluster.collect,
+            on_round=on_round,
         )
 
     def _refused(self) -> str:
@@ -136,9 +143,10 @@ def prepare(
     kinds = template_set.catalog.kinds
     client = cluster.client(on_write=on_write)
     outage_clock = OutageClock(clock.now)
+    source = WatchedSource(client, cluster.store, kinds, lambda: (clock.now() - start).total_seconds())
     deps = ReconcilerDeps(
         cluster=client,
-        source=DirectSource(client, kinds),
+        source=source,
         rendering=Rendering(template_set.catalog, template_set.templates, template_set.spec_fields),
         schemas=packaged_schemas(),
         readings=Readings(client, kinds, clock.now, _nobody_answers, _facts(inputs)),
@@ -169,6 +177,7 @@ def prepare(
         outage_clock=outage_clock,
         name=ref.name,
         deps=deps,
+        source=source,
     )
 
 

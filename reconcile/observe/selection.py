@@ -1,0 +1,88 @@
+"""What can be seen of each kind: one rule for the loop, for rehearsals, and for commands that look once.
+
+Most kinds are listed and watched whole. Of Secrets only Rancher's machine plans are; every other Secret is read by its
+name, so that nobody has to let the loop read all Secrets of a cluster. Of a Node its images are left out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from reconcile.cluster.errors import (
+    BackendFailed,
+    ClusterError,
+    Denied,
+    Forbidden,
+    Gone,
+    NoSuchKind,
+    NotFound,
+    ServerFailed,
+)
+from reconcile.cluster.protocol import Cluster, Selection
+from reconcile.probes.look import Group, ReadFailure
+from renderer.model.ref import Body, Kind, Ref
+
+MACHINE_PLANS = Group(api_version="v1", kind="Secret", namespace="fleet-local")
+COULD_NOT_LOOK = (Forbidden, Denied, ServerFailed, Gone, BackendFailed)
+"""Errors about one object or kind; that the cluster is away, or does not know us, is raised."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Narrowing:
+    """The one namespace in which a kind is listed, and the field selector that is used there."""
+
+    namespace: str
+    fields: str
+    what: str
+
+
+_NARROWED = {
+    ("v1", "Secret"): _Narrowing(
+        namespace=MACHINE_PLANS.namespace, fields="type=rke.cattle.io/machine-plan", what="machine plans of fleet-local"
+    )
+}
+
+
+def selection_of(kind: Kind, namespace: str) -> Selection | None:
+    """What is listed and watched of a kind; None where its objects are read by name only."""
+    narrowing = _NARROWED.get((kind.api_version, kind.kind))
+    if narrowing is None:
+        return Selection(kind=kind, namespace=namespace)
+    if namespace != narrowing.namespace:
+        return None
+    return Selection(kind=kind, namespace=namespace, fields=narrowing.fields)
+
+
+def is_whole(kind: Kind) -> bool:
+    """Whether every object of the kind is in its list; an object that is not in a narrowed one may still exist."""
+    return (kind.api_version, kind.kind) not in _NARROWED
+
+
+def not_listed(kind: Kind) -> ReadFailure:
+    """Why a group of the kind cannot be looked at."""
+    narrowing = _NARROWED[kind.api_version, kind.kind]
+    why = f"of {kind.kind} objects only the {narrowing.what} are listed"
+    return ReadFailure(why=why, remedy=f"name the {kind.kind}: each one is read by its name")
+
+
+def read_by_name(cluster: Cluster, kind: Kind, ref: Ref) -> Body | ReadFailure | None:
+    """One object from the cluster itself; None where it, or its kind, does not exist."""
+    try:
+        return trimmed(cluster.get(kind, ref).body)
+    except (NotFound, NoSuchKind):
+        return None
+    except COULD_NOT_LOOK as error:
+        return read_failures(error)
+
+
+def read_failures(error: ClusterError) -> ReadFailure:
+    """The remedy of a refusal names the rule that is missing."""
+    return ReadFailure(why=error.problem.message, remedy=error.problem.remedy)
+
+
+def trimmed(body: Body) -> Body:
+    """A Node's list of images is most of it, and no probe needs it."""
+    status = body.get("status")
+    if body.get("kind") != "Node" or not isinstance(status, dict) or "images" not in status:
+        return body
+    return {**body, "status": {key: value for key, value in status.items() if key != "images"}}

@@ -1,0 +1,88 @@
+"""What the loop of a rehearsal reads from: production's watches and copies, but each watch takes its turns when it is
+asked, in the caller's thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from reconcile.cluster.listwatch import FLOOR
+from reconcile.observe.cached import CachedSource, Pace, Watch
+from reconcile.probes.look import Group, ReadFailure
+from reconcile.simulator.apiserver.client import EmbeddedClient
+from reconcile.simulator.apiserver.store import Store
+from renderer.catalog.kinds import Kinds
+from renderer.model.ref import Body, Ref
+
+
+@dataclass(slots=True)
+class _Turns:
+    """When a watch's next turn is due, and up to what it has taken them."""
+
+    watch: Watch
+    due: float = 0.0
+    seen: object = None
+
+
+class WatchedSource:
+    """A `Source`: `CachedSource`, brought up to date before each answer, as far as its watches get. `clock` gives the
+    simulated seconds."""
+
+    def __init__(self, client: EmbeddedClient, store: Store, kinds: Kinds, clock: Callable[[], float]) -> None:
+        self._client = client
+        self._store = store
+        self._clock = clock
+        self._turns: list[_Turns] = []
+        self._seen: object = None
+        self._is_new = False
+        # a watch that fails is tried again as soon as production ever would
+        pace = Pace(clock=clock, random=lambda: 0.0, window=0, begin=self._begin)
+        self._cached = CachedSource(client, kinds, self._changed, pace)
+
+    def get(self, ref: Ref) -> Body | ReadFailure | None:
+        self._catch_up()
+        return self._cached.get(ref)
+
+    def list(self, group: Group) -> tuple[Body, ...] | ReadFailure:
+        self._catch_up()
+        return self._cached.list(group)
+
+    def note(self, body: Body) -> None:
+        self._cached.note(body)
+
+    def has_news(self) -> bool:
+        """Whether a watch has brought something, or has failed, since this was last asked."""
+        self._catch_up()
+        found, self._is_new = self._is_new, False
+        return found
+
+    def _changed(self, ref: Ref) -> None:
+        self._is_new = True
+
+    def _begin(self, watch: Watch) -> None:
+        self._turns.append(_Turns(watch))
+        self._take(self._turns[-1])
+
+    def _catch_up(self) -> None:
+        now = (self._store.version, self._client.faults.cuts)
+        if now == self._seen:
+            return
+        self._seen = now
+        for turns in self._turns:
+            if turns.seen != self._state(turns.watch) and turns.due <= self._clock():
+                self._take(turns)
+        if not all(turns.watch.follows for turns in self._turns):
+            self._seen = None
+
+    def _take(self, turns: _Turns) -> None:
+        """A watch that goes well has something to do again when something has changed, or when it is cut."""
+        followed, state = turns.watch.follows, self._state(turns.watch)
+        pause = turns.watch.turn()
+        if turns.watch.follows:
+            turns.due, turns.seen = 0.0, state
+        else:
+            turns.due, turns.seen = self._clock() + max(pause, FLOOR), None
+            self._is_new = self._is_new or followed
+
+    def _state(self, watch: Watch) -> object:
+        return self._store.last_change(watch.kind), self._client.faults.cuts
