@@ -68,7 +68,7 @@ def _manifests(probe: Probe, file: str, look: Look, scope: Scope) -> Verdict:
 def _every(probe: Probe, target: EveryTarget, look: Look, scope: Scope) -> Verdict:
     bodies = look.list(group_of(target))
     if isinstance(bodies, ReadFailure):
-        return unknown(f"{describe_group(target)} could not be read: {bodies.why}")
+        return unknown(f"{describe_group(target)} could not be read: {bodies.text}")
     verdicts = [verdict for body in bodies if (verdict := _member(probe, target, body, look, scope)) is not None]
     if len(verdicts) < target.at_least and worst(verdicts) not in (ProbeResult.FAILED, ProbeResult.UNKNOWN):
         found = f"only {len(verdicts)}" if verdicts else "no"
@@ -96,7 +96,7 @@ def _member(probe: Probe, target: EveryTarget, body: Body, look: Look, scope: Sc
 
 def _judge(probe: Probe, ref: Ref, body: Body | ReadFailure | None, look: Look, scope: Scope) -> Verdict:
     if isinstance(body, ReadFailure):
-        return unknown(f"{ref} could not be read: {body.why}", ref)
+        return unknown(f"{ref} could not be read: {body.text}", ref)
     if body is None:
         return _missing(probe, ref)
     verdict = check_all(probe.all, probe.fails, Subject(look=look, scope=scope, ref=ref, body=body))

@@ -42,6 +42,11 @@ class ReadFailure:
     why: str
     remedy: str | None = None
 
+    @property
+    def text(self) -> str:
+        """Both, for where there is no place of its own for a remedy."""
+        return f"{self.why}; {self.remedy}" if self.remedy else self.why
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KubeletReading:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from renderer.frozen import frozen
@@ -59,9 +60,15 @@ class Ref:
 def ref_of(body: Body) -> Ref:
     """The ref of a manifest or object; absent parts are empty strings."""
     metadata = body.get("metadata") or {}
-    return Ref(
-        api_version=str(body.get("apiVersion", "")),
-        kind=str(body.get("kind", "")),
-        namespace=str(metadata.get("namespace") or ""),
-        name=str(metadata.get("name") or ""),
+    return _ref(
+        str(body.get("apiVersion", "")),
+        str(body.get("kind", "")),
+        str(metadata.get("namespace") or ""),
+        str(metadata.get("name") or ""),
     )
+
+
+@lru_cache(maxsize=2**14)
+def _ref(api_version: str, kind: str, namespace: str, name: str) -> Ref:
+    """The same objects are asked for their refs again and again."""
+    return Ref(api_version=api_version, kind=kind, namespace=namespace, name=name)

@@ -13,6 +13,8 @@ _NOTHING = object()
 
 def shared(value: Any, like: Any) -> Any:
     """`value`, plain YAML or JSON, with each part that equals the part of `like` at the same place taken from there."""
+    if value is like:
+        return value
     if isinstance(value, dict):
         return _mapping(value, like if isinstance(like, dict) else {})
     if isinstance(value, list):

@@ -69,7 +69,7 @@ class SimulationDriver:
         self._has_news = has_news
         self._settle = settle
         self._on_round = on_round
-        self._begun = clock.now()
+        self._begun = self._news_at = clock.now()
         self._queue = WorkQueue(self._seconds, lambda: 0.0)
 
     def run(self, name: str, limit: timedelta) -> Ending:
@@ -78,7 +78,7 @@ class SimulationDriver:
         quiet_since = self._clock.now()
         self._queue.add(name)
         while self._clock.now() < end:
-            last, moved = self._until_quiet(name, quiet_since)
+            last, moved = self._until_quiet(name)
             if last is not None and last.over:
                 return Ending.OVER
             if moved:
@@ -93,7 +93,7 @@ class SimulationDriver:
         """Nobody acts, and looking again has not helped for longer than any wait may be called slow."""
         return self._clock.now() - since > timedelta(hours=6)
 
-    def _until_quiet(self, name: str, quiet_since: datetime) -> tuple[Round | None, bool]:
+    def _until_quiet(self, name: str) -> tuple[Round | None, bool]:
         """Rounds and the world's steps in turn, until neither has anything to do at this moment."""
         moved, done = False, None
         for _ in range(_ROUNDS_AT_ONCE):
@@ -101,8 +101,7 @@ class SimulationDriver:
             if self._is_wanted(name):
                 done = self._round(name)
                 again = done is not None and not done.problems and done.again
-                quiet = timedelta() if moved or again else self._clock.now() - quiet_since
-                self._schedule(name, done, quiet)
+                self._schedule(name, done)
             acted = self._world.step(self._clock.now())
             self._settle()
             moved = moved or again or acted
@@ -113,6 +112,7 @@ class SimulationDriver:
     def _is_wanted(self, name: str) -> bool:
         """Whether something has changed for the plan, or its next round is due."""
         if self._has_news():
+            self._news_at = self._clock.now()
             self._queue.add(name)
         wait = self._queue.next_in()
         return wait is not None and wait <= 0 and self._queue.take() == name
@@ -130,14 +130,15 @@ class SimulationDriver:
         self._on_round(done)
         return done
 
-    def _schedule(self, name: str, done: Round | None, quiet: timedelta) -> None:
-        """The longer nothing has moved, the later the next look; what a watch brings is never missed."""
+    def _schedule(self, name: str, done: Round | None) -> None:
+        """The longer no watch has brought anything, the later the next look; what one brings is never missed."""
         if done is None:
             self._queue.add(name, _AWAY_RETRY)
         elif done.again and not done.problems:
             self._queue.add(name)
         elif done.recheck is not None or done.problems:
-            self._queue.add(name, max(done.recheck or 1.0, quiet.total_seconds() / 2))
+            quiet = (self._clock.now() - self._news_at).total_seconds()
+            self._queue.add(name, max(done.recheck or 1.0, quiet))
 
     def _next(self) -> datetime | None:
         """When the next thing happens, if any does."""

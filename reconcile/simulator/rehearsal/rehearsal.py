@@ -101,7 +101,7 @@ class Rehearsal:
     def drive(
         self, reconciler: Reconciler, on_round: Callable[[Round], None], source: WatchedSource | None = None
     ) -> SimulationDriver:
-        """Drives this plan with that loop; `source` is what it reads from, if it is another one than the rehearsal's."""
+        """Drives the plan with that loop, which reads from `source` if that is not the rehearsal's own."""
         return SimulationDriver(
             reconciler,
             self.simulation,
