@@ -1,4 +1,4 @@
-"""What the documents show is what comes: commands run, links lead somewhere, make targets and exit statuses exist.
+"""What the documents show is what comes: commands run, links lead somewhere, make targets exist.
 
 In a fenced block of kind `console`, lines that begin with `$ ` are commands, run in a folder with the examples, the
 templates and the tests in it; all else is their output. `pytest --snapshot-update tests/test_readme.py` writes the
@@ -17,8 +17,6 @@ from difflib import unified_diff
 from pathlib import Path
 
 import pytest
-
-from renderer.errors import ExitCode
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ("examples", "docs")
@@ -126,8 +124,3 @@ def test_make_targets_exist(document: Path) -> None:
     makefile = (ROOT / "Makefile").read_text()
     there = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
     assert set(TARGET.findall(document.read_text())) <= there
-
-
-def test_exit_statuses_are_those_of_the_code() -> None:
-    section = (ROOT / "README.md").read_text().partition("## Exit status\n")[2].partition("\n## ")[0]
-    assert [int(status) for status in re.findall(r"^\| (\d+) \|", section, re.MULTILINE)] == sorted(ExitCode)
