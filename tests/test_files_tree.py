@@ -523,7 +523,7 @@ def test_a_render_that_does_not_end_is_named_and_left_alone(folder: Path) -> Non
     (folder / STAGING).mkdir(parents=True)
     (folder / STAGING / "new-0").write_text("of the other")
     before = standing(folder)
-    busy = f"{folder.parent}: another render is writing here"
+    busy = f"{folder.parent}: another render is writing to this folder"
     with held(folder.parent):
         for act in (write_tree, check_tree):
             with pytest.raises(Problems, match=f"^{re.escape(busy)}\n") as caught:

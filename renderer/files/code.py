@@ -1,6 +1,7 @@
-"""Keeps compiled templates in the user's cache folder, so that a run does not compile what an earlier one has.
+"""Keeps compiled templates in the user's cache folder, so that each template is compiled once.
 
-Nothing depends on it: a cache that cannot be read, is not ours alone, or cannot be written is passed over.
+Nothing depends on it: a cache that cannot be read or written, or that others may write to, is ignored. So it is where
+files have no owner (Windows).
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from zlib import crc32
 
+_HAS_OWNERS = hasattr(os, "getuid")
+
 
 class CodeCache(dict[str, bytes]):
     """Code by key. `save` writes it if anything was added since it was read."""
@@ -24,7 +27,7 @@ class CodeCache(dict[str, bytes]):
         self._known = len(self)
 
     def save(self) -> None:
-        if len(self) == self._known:
+        if len(self) == self._known or not _HAS_OWNERS:
             return
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -48,7 +51,7 @@ def _cache_folder() -> Path:
 
 def _read(path: Path) -> dict[str, bytes]:
     try:
-        if not _is_ours(path):
+        if not (_HAS_OWNERS and _is_ours(path)):
             return {}
         code = marshal.loads(path.read_bytes())  # noqa: S302 - written by this user alone
     except (OSError, ValueError, EOFError, TypeError, RuntimeError):

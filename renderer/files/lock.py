@@ -1,7 +1,8 @@
-"""Lets one render at a time into an output folder, and readers while none writes: a lock on the folder above it.
+"""Admits one render at a time to an output folder, or readers while none writes, by a lock on the folder above it.
 
-It is `flock` on the folder itself, so no file is left behind, and a process that dies lets go of it. Windows has no
-`flock`: there a render writes to standard output only, and what needs a folder is refused.
+The lock is `flock` on the folder itself: no file is left behind, and a process that dies releases it. Where there are
+no such locks (Windows, some network file systems), nothing is locked, and two renders into one folder at the same time
+are the user's to avoid.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from types import ModuleType
 
 from renderer.errors import Problem, Problems
 from renderer.files.operations import FileOperations
@@ -20,18 +21,19 @@ Sleep = Callable[[float], None]
 
 _PAUSE = 0.05
 _LOCKLESS = (errno.EBADF, errno.ENOLCK, errno.ENOTSUP, errno.EINVAL)
-"""What a file system answers that has no locks on folders, such as some that come over a network."""
+"""The answers of a file system that has no locks on folders, such as some network file systems."""
 _ATTEMPTS = 100
 
 
 @contextmanager
 def writing(folder: Path, disk: FileOperations, sleep: Sleep) -> Iterator[None]:
-    """Alone below `folder`, which is made, and taken away again if nothing comes of it. Raises `Problems` if another
-    does not let go of it within five seconds, and `OSError`."""
+    """Runs alone below `folder`, which is created first, and removed again if the write fails.
+
+    Raises `Problems` if another render holds the lock for more than five seconds, and `OSError`.
+    """
     made: list[Path] = []
     try:
-        locks = _locks(folder)
-        with _held(folder, locks, locks.LOCK_EX, sleep, lambda: _make(folder, disk, made)):
+        with _held(folder, sleep, lambda: _make(folder, disk, made), shared=False):
             yield
     except BaseException:
         for path in reversed(made):
@@ -42,47 +44,53 @@ def writing(folder: Path, disk: FileOperations, sleep: Sleep) -> Iterator[None]:
 
 @contextmanager
 def reading(folder: Path, sleep: Sleep) -> Iterator[None]:
-    """With nobody writing below `folder`. Raises as `writing` does."""
+    """Runs while nobody writes below `folder`. Raises as `writing` does."""
     if not folder.is_dir():
         yield
         return
-    locks = _locks(folder)
-    with _held(folder, locks, locks.LOCK_SH, sleep, lambda: None):
+    with _held(folder, sleep, lambda: None, shared=True):
         yield
 
 
-def _locks(folder: Path) -> Any:
-    """The module `fcntl`. Raises `Problems` where Python has none."""
-    try:
-        import fcntl
-    except ImportError:
-        message = "cannot be written to: this system has no file locks (flock)"
-        remedy = "run it in WSL2, or leave --output-dir out and redirect the output into a file"
-        raise Problems([Problem(reason="NoFileLocks", message=message, file=str(folder), remedy=remedy)]) from None
-    return fcntl
-
-
 @contextmanager
-def _held(folder: Path, locks: Any, lock: int, sleep: Sleep, prepare: Callable[[], None]) -> Iterator[None]:
+def _held(folder: Path, sleep: Sleep, prepare: Callable[[], None], *, shared: bool) -> Iterator[None]:
+    locks = _locks()
+    if locks is None:
+        prepare()
+        yield
+        return
     for _ in range(_ATTEMPTS):
         prepare()
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         try:
-            if _is_ours(descriptor, folder, locks, lock):
+            if _is_ours(locks, descriptor, folder, shared=shared):
                 yield
                 return
         finally:
             os.close(descriptor)
         sleep(_PAUSE)
-    remedy = "wait until it has ended, then run the same command again"
-    raise Problems([Problem(reason="Busy", message="another render is writing here", file=str(folder), remedy=remedy)])
+    remedy = "wait until it has finished, then run the same command again"
+    raise Problems(
+        [Problem(reason="Busy", message="another render is writing to this folder", file=str(folder), remedy=remedy)]
+    )
 
 
-def _is_ours(descriptor: int, folder: Path, locks: Any, lock: int) -> bool:
-    """Whether the lock was free, and is on the folder that stands there now: a render that fails takes its away. Where
-    the file system has no locks, it goes without."""
+def _locks() -> ModuleType | None:
+    """The module that locks; None on Windows, which has none."""
     try:
-        locks.flock(descriptor, lock | locks.LOCK_NB)
+        import fcntl
+    except ImportError:
+        return None
+    return fcntl
+
+
+def _is_ours(locks: ModuleType, descriptor: int, folder: Path, *, shared: bool) -> bool:
+    """Whether the lock was free and is on the folder that is there now; a render that fails removes its folder.
+
+    True also where the file system has no locks.
+    """
+    try:
+        locks.flock(descriptor, (locks.LOCK_SH if shared else locks.LOCK_EX) | locks.LOCK_NB)
     except BlockingIOError:
         return False
     except OSError as error:
