@@ -5,7 +5,9 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -19,18 +21,21 @@ from reconcile.cluster.protocol import Cluster
 from reconcile.loop.reconciler import API_VERSION
 from reconcile.observe.collect import NAMES, Collected, collect, redacted
 from reconcile.observe.facts import Unreadable, gather, refusals
-from reconcile.observe.readings import Readings
+from reconcile.observe.readings import READERS, Access, Reader, Readings
 from reconcile.observe.redact import REDACTED, hidden
+from reconcile.observe.snapshot import take
 from reconcile.observe.source import DirectSource
-from reconcile.probes.look import CertificateReading, Group, ReadFailure
+from reconcile.probes.look import CERTIFICATES as SERVER_CERTIFICATES
+from reconcile.probes.look import Answer, Group, ReadFailure, Reading
 from reconcile.simulator.actors.seeding import seed
 from reconcile.simulator.apiserver.access import Rbac
 from reconcile.simulator.apiserver.clock import SimulatedClock
 from reconcile.simulator.apiserver.cluster import EmbeddedCluster
+from reconcile.status.times import time_text
 from renderer.cli.program import run
 from renderer.errors import ExitCode, Problems
 from renderer.files.flat import write_flat
-from renderer.model.ref import Body, Ref
+from renderer.model.ref import Body, Ref, ref_of
 
 EXAMPLE = ROOT / "examples" / "three-node"
 KINDS = template_set().catalog.kinds
@@ -380,8 +385,8 @@ def test_only_addresses_are_dialled(wrong: object) -> None:
         dialled.append((address, port))
         return START
 
-    found = Readings(embedded().client(), KINDS, lambda: START, dial).certificates(slices)
-    assert found == {"192.0.2.1": CertificateReading(not_after=START)}
+    found = Readings(embedded().client(), KINDS, lambda: START, dial).read(SERVER_CERTIFICATES, slices)
+    assert found == {"192.0.2.1": {"notAfter": time_text(START)}}
     assert dialled == [("192.0.2.1", 1)]
 
 
@@ -408,3 +413,38 @@ def test_what_is_not_wanted_any_more_goes(tmp_path: Path) -> None:
     write_flat(tmp_path / "a" / "b", {"nodes.yaml": "1", "vms.yaml": "1"}, NAMES)
     write_flat(tmp_path / "a" / "b", {"nodes.yaml": "2"}, NAMES)
     assert [(path.name, path.read_text()) for path in (tmp_path / "a" / "b").iterdir()] == [("nodes.yaml", "2")]
+
+
+def test_each_reading_has_its_section_of_a_facts_document() -> None:
+    """What is asked and what is given have one form; image lists are read from the release's repository."""
+    schema = json.loads((ROOT / "schemas" / "facts.json").read_text(encoding="utf-8"))
+    sections = schema["properties"]["facts"]["properties"]
+    assert {reading.name for reading in READERS} == set(sections) - {"imageLists"}
+
+
+def test_a_reading_is_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asked, kept for a minute, given as a fact instead, collected, and refused by one of those that are asked."""
+    clocks = Reading(name="clock", of=Group(api_version="v1", kind="Node"))
+    asked: list[str] = []
+
+    def ask(name: str) -> Answer:
+        asked.append(name)
+        return ReadFailure(why="no answer") if name == "b" else {"skewSeconds": 3}
+
+    def asks(access: Access, nodes: Iterable[Body]) -> Mapping[str, Callable[[], Answer]]:
+        return {ref.name: partial(ask, ref.name) for ref in map(ref_of, nodes) if ref.name in "abc"}
+
+    monkeypatch.setitem(READERS, clocks, Reader(what="clock of", asks=asks))
+    client = embedded().client()
+    for name in "abc":
+        client.create(KINDS.row("v1", "Node").kind, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}})
+    readings = Readings(client, KINDS, lambda: START, nobody, {"clock": {"c": {"skewSeconds": 0}}})
+
+    snapshot = take((clocks.of, clocks), DirectSource(client, KINDS), readings)
+    assert snapshot.reading(clocks, "a") == {"skewSeconds": 3}
+    assert snapshot.reading(clocks, "c") == {"skewSeconds": 0}
+    assert sorted(asked) == ["a", "b"]
+    collected = collect(DirectSource(client, KINDS), readings, None)
+    assert collected.facts["clock"] == {"a": {"skewSeconds": 3}, "c": {"skewSeconds": 0}}
+    assert "clock of b: no answer" in collected.unread
+    assert sorted(asked) == ["a", "b", "b"]

@@ -18,7 +18,7 @@ from reconcile.loop.journal import Journal, JournalEntry, line_of
 from reconcile.loop.reconciler import Reconciler
 from reconcile.loop.rendering import Rendering
 from reconcile.loop.replay import Replayed, replay, world_from
-from reconcile.probes.look import CertificateReading, Group, KubeletReading, ReadFailure
+from reconcile.probes.look import CERTIFICATES, KUBELET, Group, ReadFailure
 from reconcile.schemas import packaged_schemas
 from reconcile.simulator.rehearsal.rehearsal import Rehearsal
 from renderer.cli.program import run
@@ -88,8 +88,8 @@ def test_all_that_a_decision_sees_is_read_back() -> None:
     group = Group(api_version="v1", kind="Node", labels=(("a", "b"),))
     last.seen.snapshot.groups[group] = ReadFailure(why="forbidden")
     last.seen.snapshot.objects[Ref(api_version="v1", kind="Node", name="gone")] = None
-    last.seen.snapshot.kubelets["a"] = KubeletReading(capacity_bytes=5, used_bytes=None)
-    last.seen.snapshot.certificates["b"] = CertificateReading(not_after=START)
+    last.seen.snapshot.readings["kubelet"] = {"a": {"imageGCHighThresholdPercent": 85}, "z": ReadFailure(why="refused")}
+    last.seen.snapshot.readings["certificates"] = {"b": {"notAfter": "2026-12-01T00:00:00Z"}}
     last.seen.attended.asked[START] = 7.5
     world = replace(
         last.seen.observation,
@@ -117,8 +117,9 @@ def test_all_that_a_decision_sees_is_read_back() -> None:
         assert getattr(back, name) == getattr(world, name), name
     assert back.look.list(group) == ReadFailure(why="forbidden")
     assert back.look.get(Ref(api_version="v1", kind="Node", name="gone")) is None
-    assert back.look.kubelet("a") == KubeletReading(capacity_bytes=5, used_bytes=None)
-    assert back.look.certificate("b") == CertificateReading(not_after=START)
+    assert back.look.reading(KUBELET, "a") == {"imageGCHighThresholdPercent": 85}
+    assert back.look.reading(KUBELET, "z") == ReadFailure(why="refused")
+    assert back.look.reading(CERTIFICATES, "b") == {"notAfter": "2026-12-01T00:00:00Z"}
     assert back.attended(START) == 7.5
 
 

@@ -25,7 +25,7 @@ from reconcile.cluster.errors import BackendFailed
 from reconcile.loop.reconciler import API_VERSION, Round
 from reconcile.observe.fetching import through_the_proxy
 from reconcile.observe.readings import Readings
-from reconcile.probes.look import ReadFailure
+from reconcile.probes.look import KUBELET, ReadFailure
 from renderer.model.phase import Fetch, FetchAs
 from renderer.model.ref import Body, Ref, ref_of
 
@@ -99,7 +99,7 @@ def _ask_through_the_proxies(place: RealUpgrade) -> None:
     }
     for body in (node, service):
         place.admin.create(KINDS.row("v1", str(body["kind"])).kind, body)
-    found = Readings(Client(place.transport()), KINDS, now, lambda address, port: None).kubelets([node])["asked"]
+    found = Readings(Client(place.transport()), KINDS, now, lambda address, port: None).read(KUBELET, [node])["asked"]
     assert isinstance(found, ReadFailure)
     assert "address not allowed" in found.why
     fetch = Fetch(name="x", namespace="harvester-system", service="asked", port=80, path="/x", read_as=FetchAs.LINES)

@@ -20,7 +20,7 @@ import yaml
 from reconcile import objects
 from reconcile.probes.evaluate import evaluate
 from reconcile.probes.gates import gate_verdict
-from reconcile.probes.look import CertificateReading, Group, KubeletReading, Need, ReadFailure, Reading, Scope
+from reconcile.probes.look import KUBELET, Answer, Group, Need, ReadFailure, Reading, Scope
 from reconcile.probes.needs import needs, target_needs
 from reconcile.probes.rules.table import RULES
 from reconcile.probes.verdict import ProbeResult, Verdict, passed, together, waiting
@@ -71,8 +71,7 @@ class Snapshot:
     allowed: tuple[Need, ...]
     bodies: tuple[Body, ...] = ()
     read_failures: Mapping[str, str] = field(default_factory=dict)  # a kind, and why it could not be looked at
-    kubelets: Mapping[str, KubeletReading | ReadFailure] = field(default_factory=dict)
-    certificates: Mapping[str, CertificateReading | ReadFailure] = field(default_factory=dict)
+    readings: Mapping[str, Mapping[str, Answer]] = field(default_factory=dict)
 
     def get(self, ref: Ref) -> Body | ReadFailure | None:
         assert ref in self.allowed, f"{ref} is looked at and was not named as a need"
@@ -86,13 +85,9 @@ class Snapshot:
             return ReadFailure(why=self.read_failures[group.kind])
         return tuple(body for body in self.bodies if _is_in(group, body))
 
-    def kubelet(self, node: str) -> KubeletReading | ReadFailure:
-        assert Reading.KUBELET in self.allowed
-        return self.kubelets.get(node, ReadFailure(why="nobody asked"))
-
-    def certificate(self, address: str) -> CertificateReading | ReadFailure:
-        assert Reading.CERTIFICATES in self.allowed
-        return self.certificates.get(address, ReadFailure(why="nobody asked"))
+    def reading(self, reading: Reading, name: str) -> Answer:
+        assert reading in self.allowed
+        return self.readings.get(reading.name, {}).get(name, ReadFailure(why="nobody asked"))
 
 
 def _covers(need: Need, group: Group) -> bool:
@@ -136,8 +131,10 @@ def _case(path: Path) -> ProbeCase:
         allowed=needs(probe, scope),
         bodies=tuple(bodies),
         read_failures=head.get("unseen", {}),
-        kubelets={node: _kubelet(raw) for node, raw in head.get("kubelet", {}).items()},
-        certificates={address: _certificate(raw) for address, raw in head.get("certificates", {}).items()},
+        readings={
+            "kubelet": {node: _kubelet(raw) for node, raw in head.get("kubelet", {}).items()},
+            "certificates": {address: _certificate(raw) for address, raw in head.get("certificates", {}).items()},
+        },
     )
     return ProbeCase(probe=probe, scope=scope, snapshot=snapshot, head=head)
 
@@ -146,18 +143,18 @@ def _ready(ref: Ref) -> Probe:
     return Probe(target=ObjectTarget(ref=ref), all=(BuiltinPredicate(),))
 
 
-def _kubelet(raw: Mapping[str, Any]) -> KubeletReading | ReadFailure:
+def _kubelet(raw: Mapping[str, Any]) -> Answer:
+    """Case files write the figures side by side."""
     if "unseen" in raw:
         return ReadFailure(why=raw["unseen"])
-    return KubeletReading(
-        capacity_bytes=raw.get("capacityBytes"),
-        used_bytes=raw.get("usedBytes"),
-        image_gc_high_threshold_percent=raw.get("imageGCHighThresholdPercent"),
-    )
+    disk = {name: raw[name] for name in ("capacityBytes", "usedBytes") if name in raw}
+    return {**{name: value for name, value in raw.items() if name not in disk}, **({"fs": disk} if disk else {})}
 
 
-def _certificate(raw: Any) -> CertificateReading | ReadFailure:
-    return ReadFailure(why=raw["unseen"]) if isinstance(raw, Mapping) else CertificateReading(not_after=_time(raw))
+def _certificate(raw: Any) -> Answer:
+    if isinstance(raw, Mapping):
+        return ReadFailure(why=raw["unseen"])
+    return {"notAfter": raw} if raw else {}
 
 
 def _time(text: str | None) -> datetime | None:
@@ -165,7 +162,9 @@ def _time(text: str | None) -> datetime | None:
 
 
 def _need_words(need: Need) -> str:
-    if not isinstance(need, Group):
+    if isinstance(need, Reading):
+        return need.name
+    if isinstance(need, Ref):
         return str(need)
     labels = ",".join(f"{key}={value}" for key, value in need.labels)
     return need.kind + (f" in {need.namespace}" if need.namespace else "") + (f" with {labels}" if labels else "")
@@ -467,9 +466,9 @@ def test_what_a_verified_catalogue_cannot_contain_is_a_problem(probe: Probe, rea
     bodies = tuple({**node, "kind": kind} for kind in ("Node", "Event", "Gadget"))
     refs = tuple(ref_of(body) for body in bodies)
     snapshot = Snapshot(
-        allowed=(*refs, Group(api_version="v1", kind="Node"), Reading.KUBELET),
+        allowed=(*refs, Group(api_version="v1", kind="Node"), KUBELET),
         bodies=bodies,
-        kubelets={"x": KubeletReading(capacity_bytes=2, used_bytes=1)},
+        readings={"kubelet": {"x": {"fs": {"capacityBytes": 2, "usedBytes": 1}}}},
     )
     with pytest.raises(Problems) as caught:
         evaluate(probe, snapshot, Scope(kinds=KINDS, schemas=SCHEMAS, now=NOW))

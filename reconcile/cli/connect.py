@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from reconcile.observe.certificate import not_after
+from reconcile.observe.server_certificates import not_after
 from renderer.cli.input_options import FOLDER
 from renderer.errors import ExitCode
 

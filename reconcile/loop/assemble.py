@@ -20,7 +20,8 @@ from reconcile.loop.reconciler import Reconciler, Round
 from reconcile.loop.rendering import Rendering
 from reconcile.observe.cached import CachedSource
 from reconcile.observe.fetching import Read, through_the_proxy
-from reconcile.observe.readings import Dial, Readings
+from reconcile.observe.readings import Readings
+from reconcile.observe.server_certificates import Dial
 from reconcile.schemas import Schemas
 from renderer.assemble import TemplateSet
 from renderer.model.ref import Ref

@@ -18,14 +18,14 @@ from reconcile.decide.observation import Observation, OtherUpgrades
 from reconcile.loop.executor import ExecutedAction
 from reconcile.observe.collect import redacted
 from reconcile.observe.snapshot import Snapshot
-from reconcile.probes.look import ReadFailure
+from reconcile.probes.look import Answer, ReadFailure
 from reconcile.status.plan import status_body
 from renderer.digest import digest_of
 from renderer.model.path import ABSENT
 from renderer.model.ref import Body, Ref
 
 LIMIT = 64 * 2**20
-FORMAT = 3
+FORMAT = 4
 
 Line = dict[str, Any]
 
@@ -190,8 +190,10 @@ def _snapshot(snapshot: Snapshot, kept: Callable[[Body | ReadFailure | None], An
     return {
         "objects": [[_ref(ref), kept(body)] for ref, body in snapshot.objects.items()],
         "groups": [[_plain(group), _items(found, kept)] for group, found in snapshot.groups.items()],
-        "kubelets": {node: _reading(reading) for node, reading in snapshot.kubelets.items()},
-        "certificates": {address: _reading(reading) for address, reading in snapshot.certificates.items()},
+        "readings": {
+            reading: {name: _answer(answer) for name, answer in answers.items()}
+            for reading, answers in snapshot.readings.items()
+        },
     }
 
 
@@ -199,8 +201,8 @@ def _items(found: Iterable[Body] | ReadFailure, kept: Callable[[Body | ReadFailu
     return {"unseen": found.why} if isinstance(found, ReadFailure) else [kept(body) for body in found]
 
 
-def _reading(reading: Any) -> Any:
-    return {"unseen": reading.why} if isinstance(reading, ReadFailure) else _plain(reading)
+def _answer(answer: Answer) -> Any:
+    return {"unseen": answer.why} if isinstance(answer, ReadFailure) else answer
 
 
 def _action(action: Action) -> Line:

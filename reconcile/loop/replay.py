@@ -16,7 +16,7 @@ from reconcile.loop.journal import FORMAT, Line, decision_body
 from reconcile.loop.rendering import Rendering
 from reconcile.loop.sealing import approved_of
 from reconcile.observe.snapshot import Snapshot
-from reconcile.probes.look import CertificateReading, Group, KubeletReading, ReadFailure
+from reconcile.probes.look import Group, ReadFailure
 from reconcile.schemas import Schemas, packaged_schemas
 from reconcile.status.plan import status_of
 from renderer.errors import Problems, problem
@@ -125,21 +125,13 @@ def _snapshot(read: Line, bodies: Mapping[str, Any]) -> Snapshot:
     for group, found in read["groups"]:
         items = ReadFailure(why=found["unseen"]) if isinstance(found, dict) else tuple(body(kept) for kept in found)
         snapshot.groups[_group(group)] = items
-    snapshot.kubelets = {
-        node: ReadFailure(why=kept["unseen"]) if "unseen" in kept else KubeletReading(**kept)
-        for node, kept in read["kubelets"].items()
-    }
-    snapshot.certificates = {
-        address: ReadFailure(why=kept["unseen"]) if "unseen" in kept else CertificateReading(not_after=_time(kept))
-        for address, kept in read["certificates"].items()
-    }
+    for reading, answers in read["readings"].items():
+        snapshot.readings[reading] = {
+            name: ReadFailure(why=kept["unseen"]) if "unseen" in kept else kept for name, kept in answers.items()
+        }
     return snapshot
 
 
 def _group(raw: Line) -> Group:
     labels = tuple((key, value) for key, value in raw["labels"])
     return Group(api_version=raw["api_version"], kind=raw["kind"], namespace=raw["namespace"], labels=labels)
-
-
-def _time(raw: Line) -> datetime | None:
-    return datetime.fromisoformat(raw["not_after"]) if raw["not_after"] else None

@@ -12,27 +12,20 @@ from typing import Any
 
 from reconcile.objects import COPIES
 from reconcile.observe.facts import Unreadable, unreadable
-from reconcile.observe.readings import Readings
+from reconcile.observe.readings import READERS, Readings
 from reconcile.observe.redact import hidden
 from reconcile.observe.selection import MACHINE_PLANS
 from reconcile.observe.snapshot import Snapshot, take
 from reconcile.observe.source import Source
-from reconcile.probes.look import CertificateReading, Group, KubeletReading, ReadFailure, Reading
+from reconcile.probes.look import CERTIFICATES, KUBELET, Group, ReadFailure
 from renderer.errors import Problem
 from renderer.model.ref import Body, Ref, ref_of
 
 _HARVESTER = "harvesterhci.io/v1beta1"
 _LONGHORN = "longhorn.io/v1beta2"
-_NODES = Group(api_version="v1", kind="Node")
-_API_SERVERS = Group(
-    api_version="discovery.k8s.io/v1",
-    kind="EndpointSlice",
-    namespace="default",
-    labels=(("kubernetes.io/service-name", "kubernetes"),),
-)
 
 _FILES: Mapping[str, tuple[Group | Ref, ...]] = {
-    "nodes.yaml": (_NODES,),
+    "nodes.yaml": (KUBELET.of,),
     "rancher.yaml": (
         Ref(api_version="provisioning.cattle.io/v1", kind="Cluster", namespace="fleet-local", name="local"),
         Ref(api_version="cluster.x-k8s.io/v1beta1", kind="Cluster", namespace="fleet-local", name="local"),
@@ -48,7 +41,7 @@ _FILES: Mapping[str, tuple[Group | Ref, ...]] = {
     "components.yaml": (
         Group(api_version="kubevirt.io/v1", kind="KubeVirt", namespace="harvester-system"),
         Group(api_version=_HARVESTER, kind="Addon"),
-        _API_SERVERS,
+        CERTIFICATES.of,
         Ref(api_version="storage.k8s.io/v1", kind="StorageClass", name="longhorn-static"),
         Group(api_version=_LONGHORN, kind="Volume", namespace="longhorn-system"),
     ),
@@ -80,7 +73,7 @@ def collect(source: Source, readings: Readings, plan: Body | None) -> Collected:
     found = {file: _sorted(_read(source, items, refused)) for file, items in wanted.items()}
     if refused:
         raise Unreadable(refused)
-    snapshot = take((_NODES, _API_SERVERS, Reading.KUBELET, Reading.CERTIFICATES), source, readings)
+    snapshot = take((*(reading.of for reading in READERS), *READERS), source, readings)
     return Collected(
         files={file: tuple(redacted(body) for body in bodies) for file, bodies in found.items() if bodies},
         facts=_facts(snapshot),
@@ -129,27 +122,16 @@ def _sorted(bodies: Iterable[Body]) -> tuple[Body, ...]:
 
 
 def _facts(snapshot: Snapshot) -> dict[str, Any]:
-    kubelets = {name: _disk(item) for name, item in snapshot.kubelets.items() if isinstance(item, KubeletReading)}
-    ends = {
-        address: {"notAfter": item.not_after.strftime("%Y-%m-%dT%H:%M:%SZ")}
-        for address, item in snapshot.certificates.items()
-        if isinstance(item, CertificateReading) and item.not_after is not None
+    """An answer that says nothing is no fact."""
+    sections = {
+        section: {name: answer for name, answer in sorted(answers.items()) if answer and isinstance(answer, Mapping)}
+        for section, answers in snapshot.readings.items()
     }
-    sections = {"kubelet": kubelets, "certificates": ends}
-    return {name: dict(sorted(entries.items())) for name, entries in sections.items() if entries}
-
-
-def _disk(reading: KubeletReading) -> dict[str, Any]:
-    figures: dict[str, Any] = {}
-    if reading.image_gc_high_threshold_percent is not None:
-        figures["imageGCHighThresholdPercent"] = reading.image_gc_high_threshold_percent
-    if reading.capacity_bytes is not None and reading.used_bytes is not None:
-        figures["fs"] = {"capacityBytes": reading.capacity_bytes, "usedBytes": reading.used_bytes}
-    return figures
+    return {section: answers for section, answers in sections.items() if answers}
 
 
 def _unread(snapshot: Snapshot) -> Iterator[str]:
-    for what, readings in (("kubelet of", snapshot.kubelets), ("certificate at", snapshot.certificates)):
-        for name, reading in sorted(readings.items()):
-            if isinstance(reading, ReadFailure):
-                yield f"{what} {name}: {reading.why}"
+    for reading, reader in READERS.items():
+        for name, answer in sorted(snapshot.readings[reading.name].items()):
+            if isinstance(answer, ReadFailure):
+                yield f"{reader.what} {name}: {answer.why}"

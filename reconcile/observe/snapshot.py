@@ -6,16 +6,9 @@ from collections.abc import Iterable
 
 from reconcile.observe.readings import Readings
 from reconcile.observe.source import Source
-from reconcile.probes.look import CertificateReading, Group, KubeletReading, Need, ReadFailure, Reading
+from reconcile.probes.look import Answer, Group, Need, ReadFailure, Reading
 from renderer.model.ref import Body, Ref, ref_of
 
-_NODES = Group(api_version="v1", kind="Node")
-_API_SERVERS = Group(
-    api_version="discovery.k8s.io/v1",
-    kind="EndpointSlice",
-    namespace="default",
-    labels=(("kubernetes.io/service-name", "kubernetes"),),
-)
 _UNASKED = ReadFailure(why="it was not read")
 
 
@@ -25,8 +18,7 @@ class Snapshot:
     def __init__(self) -> None:
         self.objects: dict[Ref, Body | ReadFailure | None] = {}
         self.groups: dict[Group, tuple[Body, ...] | ReadFailure] = {}
-        self.kubelets: dict[str, KubeletReading | ReadFailure] = {}
-        self.certificates: dict[str, CertificateReading | ReadFailure] = {}
+        self.readings: dict[str, dict[str, Answer]] = {}
         self._members: dict[Group, dict[Ref, Body]] = {}
 
     def get(self, ref: Ref) -> Body | ReadFailure | None:
@@ -51,11 +43,8 @@ class Snapshot:
             self._members[group] = {ref_of(body): body for body in found}
         return self._members[group]
 
-    def kubelet(self, node: str) -> KubeletReading | ReadFailure:
-        return self.kubelets.get(node, _UNASKED)
-
-    def certificate(self, address: str) -> CertificateReading | ReadFailure:
-        return self.certificates.get(address, _UNASKED)
+    def reading(self, reading: Reading, name: str) -> Answer:
+        return self.readings.get(reading.name, {}).get(name, _UNASKED)
 
 
 def take(needs: Iterable[Need], source: Source, readings: Readings) -> Snapshot:
@@ -67,10 +56,8 @@ def take(needs: Iterable[Need], source: Source, readings: Readings) -> Snapshot:
     for ref in (need for need in wanted if isinstance(need, Ref)):
         if snapshot.get(ref) is _UNASKED:
             snapshot.objects[ref] = source.get(ref)
-    if Reading.KUBELET in wanted:
-        snapshot.kubelets = readings.kubelets(_known(snapshot.list(_NODES)))
-    if Reading.CERTIFICATES in wanted:
-        snapshot.certificates = readings.certificates(_known(snapshot.list(_API_SERVERS)))
+    for reading in (need for need in wanted if isinstance(need, Reading)):
+        snapshot.readings[reading.name] = readings.read(reading, _known(snapshot.list(reading.of)))
     return snapshot
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from enum import StrEnum
 from typing import Any, Protocol
 
 from reconcile.schemas import Schemas
@@ -23,11 +22,28 @@ class Group:
     labels: tuple[tuple[str, str], ...] = ()
 
 
-class Reading(StrEnum):
-    """What is known of a cluster and is no object."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """What is known of a cluster and is no object. `of` are the objects that say whom to ask; `name` is its section of
+    a facts document, and schemas/facts.json says what an answer looks like."""
 
-    KUBELET = "kubelet"  # one a Node
-    CERTIFICATES = "certificates"  # one an address of the API servers
+    name: str
+    of: Group
+
+
+KUBELET = Reading(name="kubelet", of=Group(api_version="v1", kind="Node"))
+"""One a Node: its disk."""
+
+CERTIFICATES = Reading(
+    name="certificates",
+    of=Group(
+        api_version="discovery.k8s.io/v1",
+        kind="EndpointSlice",
+        namespace="default",
+        labels=(("kubernetes.io/service-name", "kubernetes"),),
+    ),
+)
+"""One an address of the API servers: when the certificate ends that it presents; empty where it presents none."""
 
 
 Need = Ref | Group | Reading
@@ -48,20 +64,8 @@ class ReadFailure:
         return f"{self.why}; {self.remedy}" if self.remedy else self.why
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KubeletReading:
-    """A kubelet's disk, in bytes, and at which percentage it starts to remove images. None is what it did not say."""
-
-    capacity_bytes: int | None
-    used_bytes: int | None
-    image_gc_high_threshold_percent: int | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CertificateReading:
-    """When the first of the certificates ends that one API server presents; None where it presented none."""
-
-    not_after: datetime | None
+Answer = Mapping[str, Any] | ReadFailure
+"""One answer of a reading, as a facts document has it."""
 
 
 class Look(Protocol):
@@ -76,9 +80,9 @@ class Look(Protocol):
         """The objects, in the order of namespace and name; none where the kind does not exist."""
         ...
 
-    def kubelet(self, node: str) -> KubeletReading | ReadFailure: ...
-
-    def certificate(self, address: str) -> CertificateReading | ReadFailure: ...
+    def reading(self, reading: Reading, name: str) -> Answer:
+        """What was read of one node, address, ..."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

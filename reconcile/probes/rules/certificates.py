@@ -10,19 +10,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 from reconcile import objects
-from reconcile.probes.look import Group, Need, ReadFailure, Reading
+from reconcile.probes.look import CERTIFICATES, Need, ReadFailure
 from reconcile.probes.rules.call import RuleCall, parse_integer
 from reconcile.probes.verdict import Verdict, failed, passed, unknown
 from renderer.model.path import look_up
 from renderer.model.probe import EveryTarget
 from renderer.model.ref import Body, Ref
 
-_API_SERVERS = Group(
-    api_version="discovery.k8s.io/v1",
-    kind="EndpointSlice",
-    namespace="default",
-    labels=(("kubernetes.io/service-name", "kubernetes"),),
-)
 _DAY = 86_400  # seconds
 
 
@@ -34,7 +28,7 @@ def expiry(call: RuleCall) -> Verdict:
         return failed(f'invalid value "{text}" for annotation {annotation}')
     if days <= 0:
         return failed(f'invalid value "{text}" for annotation {annotation}, must be greater than 0')
-    slices = call.look.list(_API_SERVERS)
+    slices = call.look.list(CERTIFICATES.of)
     if isinstance(slices, ReadFailure):
         return unknown(f"the API servers' EndpointSlices could not be read: {slices.why}")
     addresses = set(_addresses(slices))
@@ -46,18 +40,18 @@ def expiry(call: RuleCall) -> Verdict:
 
 
 def needs(target: Ref | EveryTarget | None, arguments: Mapping[str, Any]) -> tuple[Need, ...]:
-    return (_API_SERVERS, Reading.CERTIFICATES)
+    return (CERTIFICATES.of, CERTIFICATES)
 
 
 def _earliest(addresses: Sequence[str], days: int, call: RuleCall) -> Verdict:
     ends: list[datetime] = []
     read_failures: list[str] = []
     for address in addresses:
-        reading = call.look.certificate(address)
+        reading = call.look.reading(CERTIFICATES, address)
         if isinstance(reading, ReadFailure):
             read_failures.append(f"the certificate of the API server at {address} could not be read: {reading.why}")
-        elif reading.not_after is not None:
-            ends.append(reading.not_after.astimezone(UTC))
+        elif end := reading.get("notAfter"):
+            ends.append(datetime.fromisoformat(end).astimezone(UTC))
     seconds = min(((end - call.now).total_seconds() for end in ends), default=None)
     if seconds is not None and seconds < days * _DAY:
         return failed(_ends(min(ends), seconds))

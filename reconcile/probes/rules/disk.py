@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from reconcile.probes.look import Group, KubeletReading, Need, ReadFailure, Reading
+from reconcile.probes.look import KUBELET, Need, ReadFailure
 from reconcile.probes.rules.call import RuleCall, parse_bool
 from reconcile.probes.verdict import Verdict, failed, passed, together, unknown, waiting
+from renderer.model.path import ABSENT, look_up
 from renderer.model.probe import EveryTarget
 from renderer.model.ref import Ref, ref_of
-
-_NODES = Group(api_version="v1", kind="Node")
 
 
 def headroom(call: RuleCall) -> Verdict:
@@ -25,7 +24,7 @@ def headroom(call: RuleCall) -> Verdict:
         return failed(f'invalid value "{skip}" for annotation {call.text("skipAnnotation")}')
     if skipped:
         return passed(f"the check is skipped: annotation {call.text('skipAnnotation')} is {skip}")
-    nodes = call.look.list(_NODES)
+    nodes = call.look.list(KUBELET.of)
     if isinstance(nodes, ReadFailure):
         return unknown(f"Nodes could not be read: {nodes.why}")
     if not nodes:
@@ -38,20 +37,21 @@ def headroom(call: RuleCall) -> Verdict:
 
 def needs(target: Ref | EveryTarget | None, arguments: Mapping[str, Any]) -> tuple[Need, ...]:
     """Nothing where the check is skipped: then no node is contacted (behaviour spec AC-46)."""
-    return () if parse_bool(str(arguments.get("skip") or "")) else (_NODES, Reading.KUBELET)
+    return () if parse_bool(str(arguments.get("skip") or "")) else (KUBELET.of, KUBELET)
 
 
 def _node(node: Ref, call: RuleCall) -> Verdict:
-    reading = call.look.kubelet(node.name)
+    reading = call.look.reading(KUBELET, node.name)
     if isinstance(reading, ReadFailure):
         return unknown(f"can't get node {node.name} filesystem stats: {reading.why}", node)
-    if reading.used_bytes is None or not reading.capacity_bytes:
+    used, capacity = (look_up(reading, ("fs", figure)) for figure in ("usedBytes", "capacityBytes"))
+    if used is ABSENT or not capacity:
         return unknown(f"can't get node {node.name} filesystem stats: its kubelet does not report them", node)
-    return _projected(node, reading.used_bytes + call.number("reserveBytes"), reading.capacity_bytes, reading, call)
+    return _projected(node, used + call.number("reserveBytes"), capacity, reading, call)
 
 
-def _projected(node: Ref, used: int, capacity: int, reading: KubeletReading, call: RuleCall) -> Verdict:
-    reported = reading.image_gc_high_threshold_percent
+def _projected(node: Ref, used: int, capacity: int, reading: Mapping[str, Any], call: RuleCall) -> Verdict:
+    reported = reading.get("imageGCHighThresholdPercent")
     threshold = call.number("defaultThresholdPercent", 85) if reported is None else reported
     percent = f"{used / capacity * 100:.2f}%"
     if used * 100 > threshold * capacity:  # strictly, and in whole numbers
