@@ -92,6 +92,28 @@ def deletion_timestamp(body: Body) -> str | None:
     return str(found) if found else None
 
 
+def uid(body: Body) -> str:
+    """The object's own; empty before it was created."""
+    return str(_metadata(body).get("uid") or "")
+
+
+def is_owned_by(body: Body, owner: str) -> bool:
+    """Whether one of the owner references has this uid."""
+    return any(_mapping(reference).get("uid") == owner for reference in items(_metadata(body).get("ownerReferences")))
+
+
+def controller(body: Body) -> Mapping[str, Any] | None:
+    """The owner reference of what controls the object."""
+    found = map(_mapping, items(_metadata(body).get("ownerReferences")))
+    return next((reference for reference in found if reference.get("controller")), None)
+
+
+def is_applied_by_us(body: Body) -> bool:
+    """Whether we have ever applied it; what the Harvester Upgrade Manager has made for the plan, we have not."""
+    entries = map(_mapping, items(_metadata(body).get("managedFields")))
+    return any((entry.get("manager"), entry.get("operation")) == (FIELD_MANAGER, "Apply") for entry in entries)
+
+
 def label(body: Body, key: str) -> str:
     """The label's value; empty where there is none."""
     return str(_mapping(_metadata(body).get("labels")).get(key) or "")

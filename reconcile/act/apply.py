@@ -12,13 +12,13 @@ from functools import partial
 from typing import Any
 
 from reconcile.act.applied import REFUSALS, Applied, ApplyResult, refused
-from reconcile.act.belonging import Plan, is_applied_by_us, is_controlled_by, owned_by, refusal_of
+from reconcile.act.belonging import Plan, is_controlled_by, owned_by, refusal_of
 from reconcile.borrow.claim import release_of
 from reconcile.borrow.fields import Patch, patch_of
 from reconcile.cluster.errors import Conflict, Immutable, Invalid
 from reconcile.cluster.protocol import Answer, Cluster
 from reconcile.diff.walk import unmet
-from reconcile.objects import deletion_timestamp
+from reconcile.objects import deletion_timestamp, is_applied_by_us
 from reconcile.schemas import Schemas
 from renderer.catalog.kinds import Kinds
 from renderer.digest import short_digest

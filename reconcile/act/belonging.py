@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from reconcile.objects import FIELD_MANAGER, PLAN_LABEL, label
+from reconcile.objects import PLAN_LABEL, is_owned_by, label
 from renderer.errors import Problem
 from renderer.model.ref import Body, ref_of
 from renderer.model.rendered import Manifest
@@ -55,15 +55,7 @@ def owned_by(plan: Plan, manifest: Manifest) -> dict[str, Any]:
 
 def is_controlled_by(plan: Plan, live: Body) -> bool:
     """Whether the object has our owner reference already."""
-    return any(owner.get("uid") == plan.uid for owner in _owners(live))
-
-
-def is_applied_by_us(live: Body) -> bool:
-    """Whether we have ever applied it; what the Harvester Upgrade Manager has made for the plan, we have not."""
-    return any(
-        (entry.get("manager"), entry.get("operation")) == (FIELD_MANAGER, "Apply")
-        for entry in live["metadata"].get("managedFields") or ()
-    )
+    return is_owned_by(live, plan.uid)
 
 
 def refusal_of(plan: Plan, live: Body, file: str) -> Problem | None:

@@ -9,10 +9,12 @@ has borrowed goes on loan to us, as far as its bookkeeping tells the originals.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from reconcile.borrow.loan import Loan, Original
 from reconcile.decide.builder import DecisionBuilder
 from reconcile.decide.captures import is_asked_again, read_captures
+from reconcile.decide.owned import made_before
 from reconcile.decide.returns import loan_step
 from reconcile.decide.writing import evident, remember
 from reconcile.probes.look import ReadFailure
@@ -42,8 +44,10 @@ def adopt(builder: DecisionBuilder) -> None:
         builder.record(
             key_of(item), StepRecord(state=StepState.FAILED, started=builder.now, ended=builder.now, message=said)
         )
-    for item in (*(item for item in long_done if item.undo or _is_maintained(item)), *now_done):
-        builder.record(key_of(item), _done(builder, item))
+    made = {key_of(item): made_before(builder, item) for item in (*long_done, *now_done) if item.step.node is None}
+    kept = [item for item in long_done if item.undo or _is_maintained(item) or made.get(key_of(item))]
+    for item in (*kept, *now_done):
+        builder.record(key_of(item), replace(_done(builder, item), objects=made.get(key_of(item), ())))
     taken = time_text(builder.now)
     loans = [loan for item in (*long_done, *now_done) for loan in _inherited(item, taken, done=True)]
     if status.phase == reached:

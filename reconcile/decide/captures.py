@@ -66,25 +66,21 @@ def scope_of(builder: DecisionBuilder, item: RenderedStep, captured: Mapping[str
 
 
 def refs_by_template(item: RenderedStep, record: StepRecord | None = None) -> dict[str, tuple[Ref, ...]]:
-    """What each template has made: as recorded, else as it is rendered now."""
-    made = dict(renamed(item, record))
+    """What each template has made, as it was recorded; before that, and for what is borrowed, what it renders now."""
     refs: dict[str, tuple[Ref, ...]] = {}
     for manifest in item.manifests:
-        refs[manifest.spec.file] = (*refs.get(manifest.spec.file, ()), made.get(manifest.ref, manifest.ref))
-    return refs
+        refs[manifest.spec.file] = (*refs.get(manifest.spec.file, ()), manifest.ref)
+    made = record.objects if record else ()
+    return {**refs, **{found.template: record.made_by(found.template) for found in made if record and found.template}}
 
 
-def renamed(item: RenderedStep, record: StepRecord | None) -> Iterator[tuple[Ref, Ref]]:
+def renamed(item: RenderedStep, record: StepRecord) -> Iterator[tuple[Ref, Ref]]:
     """The objects of a step that are called otherwise by now, since the plan asks for another attempt: how, and how
     they were made."""
-    owned = sorted((manifest.ref for manifest in item.manifests if not manifest.borrowed), key=_by_kind)
-    made = sorted((found.ref for found in record.objects) if record else (), key=_by_kind)
-    if [_by_kind(ref)[:-1] for ref in owned] == [_by_kind(ref)[:-1] for ref in made]:
-        yield from ((now, then) for now, then in zip(owned, made, strict=True) if now != then)
-
-
-def _by_kind(ref: Ref) -> tuple[str, str, str, str]:
-    return ref.api_version, ref.kind, ref.namespace, ref.name
+    for template, now in refs_by_template(item).items():
+        then = record.made_by(template)
+        if len(now) == len(then):
+            yield from ((new, old) for new, old in zip(now, then, strict=True) if new != old)
 
 
 def _has_done_its_work(builder: DecisionBuilder, item: RenderedStep) -> bool:

@@ -7,19 +7,21 @@ phase says; our finalizer then stays too, so that deleting the plan gives them b
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from reconcile.decide.builder import LONG_TO_READ, DecisionBuilder
+from reconcile.decide.captures import refs_by_template
 from reconcile.decide.decision import Remove, RemoveTrace, SetFinalizer, Wait
-from reconcile.decide.made_for_nodes import groups_of_nodes, node_of
+from reconcile.decide.owned import Leaving, groups_of_plan
 from reconcile.decide.phase import all_steps
 from reconcile.decide.returns import give_orphans_back, orphaned, release, return_fields
 from reconcile.decide.step import Progress, advance
-from reconcile.objects import PLAN_LABEL, deletion_timestamp
+from reconcile.objects import deletion_timestamp, uid
 from reconcile.probes.look import Group, ReadFailure
-from reconcile.status.plan import PlanStatus, key_of
+from reconcile.status.plan import key_of
 from reconcile.status.record import StepRecord, StepState
 from renderer.model.path import ABSENT, look_up, path_name
-from renderer.model.phase import Occasion, Owned
+from renderer.model.phase import Occasion, Trace
 from renderer.model.ref import Body, Ref, ref_of
 from renderer.model.rendered import RenderedStep
 
@@ -99,26 +101,24 @@ def _is_given_up(builder: DecisionBuilder, waits: list[Wait], item: RenderedStep
 
 def _remove(builder: DecisionBuilder, steps: list[RenderedStep], occasion: Occasion) -> Iterator[str]:
     """Deletes what is ours; answers what is still there."""
-    live = {ref: builder.observation.look.get(ref) for ref in owned_refs(builder.status, steps, occasion)}
-    for group in groups_of_nodes(steps, occasion):
+    leaving = Leaving(builder, steps, occasion)
+    for group in groups_of_plan(builder, steps):
         found = builder.observation.look.list(group)
         if isinstance(found, ReadFailure):
-            yield _left(builder, f"{group.kind} objects made for nodes cannot be looked for: {found.why}")
-        else:
-            live |= {ref_of(body): body for body in found if node_of(body)}
-    for ref, body in live.items():
-        yield from _remove_one(builder, ref, body)
+            yield _left(
+                builder, f"{group.kind} objects of the plan cannot be looked for: {found.why}", *leaving.known(group)
+            )
+            continue
+        for body in found:
+            if body in leaving:
+                yield _remove_one(builder, ref_of(body), body)
 
 
-def _remove_one(builder: DecisionBuilder, ref: Ref, live: Body | ReadFailure | None) -> Iterator[str]:
-    if isinstance(live, ReadFailure):
-        yield _left(builder, f"{ref} cannot be looked for: {live.why}", ref)
-    elif live is not None and _is_ours(builder, live):
-        if deletion_timestamp(live):
-            yield _left(builder, _describe_deletion(ref, live), ref)
-        else:
-            builder.actions.append(Remove(ref=ref, uid=str(live["metadata"]["uid"])))
-            yield f"{ref} cannot be deleted"
+def _remove_one(builder: DecisionBuilder, ref: Ref, live: Body) -> str:
+    if deletion_timestamp(live):
+        return _left(builder, _describe_deletion(ref, live), ref)
+    builder.actions.append(Remove(ref=ref, uid=uid(live)))
+    return f"{ref} cannot be deleted"
 
 
 def _describe_deletion(ref: Ref, live: Body) -> str:
@@ -131,23 +131,8 @@ def _left(builder: DecisionBuilder, text: str, *refs: Ref) -> str:
     return text
 
 
-def owned_refs(status: PlanStatus, steps: list[RenderedStep], occasion: Occasion) -> Iterator[Ref]:
-    """The objects that go on an occasion: as rendered, and as recorded, be the step rendered otherwise by now."""
-    for item in steps:
-        specs = {spec.file for spec in item.step.manifests if isinstance(spec, Owned) and occasion in spec.cleanup}
-        yield from (manifest.ref for manifest in item.manifests if manifest.spec.file in specs)
-        staying = {manifest.ref for manifest in item.manifests if manifest.spec.file not in specs}
-        record = status.record(key_of(item))
-        if record is not None and specs:
-            yield from (made.ref for made in record.objects if made.ref not in staying)
-
-
-def _is_ours(builder: DecisionBuilder, live: Body) -> bool:
-    return bool(look_up(live, ("metadata", "labels", PLAN_LABEL)) == builder.observation.rendered.plan)
-
-
 def _remove_traces(builder: DecisionBuilder, steps: list[RenderedStep]) -> Iterator[str]:
-    for trace in dict.fromkeys(trace for item in steps if item.skipped is None for trace in item.step.traces):
+    for trace in dict.fromkeys(trace for item in steps if item.skipped is None for trace in _traces(builder, item)):
         found = builder.observation.look.list(Group(api_version=trace.api_version, kind=trace.kind))
         if isinstance(found, ReadFailure):
             text = f"{trace.kind} objects cannot be searched for {path_name(trace.path)}: {found.why}"
@@ -156,3 +141,17 @@ def _remove_traces(builder: DecisionBuilder, steps: list[RenderedStep]) -> Itera
         bearers = [ref_of(body) for body in found if look_up(body, trace.path) is not ABSENT]
         builder.actions += [RemoveTrace(ref=ref, path=trace.path) for ref in bearers]
         yield from (f"{ref} has {path_name(trace.path)}" for ref in bearers)
+
+
+def _traces(builder: DecisionBuilder, item: RenderedStep) -> Iterator[Trace]:
+    """Those of the objects that are rendered now, and of those that were made under another name."""
+    record, now = builder.status.record(key_of(item)), refs_by_template(item)
+    for trace in item.step.traces:
+        yield trace
+        for made in (*record.objects, *record.earlier) if record else ():
+            for ref in now.get(made.template, ()):
+                yield replace(trace, path=tuple(_renamed(part, ref.name, made.ref.name) for part in trace.path))
+
+
+def _renamed(part: str | int, now: str, then: str) -> str | int:
+    return part.replace(now, then) if isinstance(part, str) else part

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from reconcile.decide.builder import DecisionBuilder
 from reconcile.decide.captures import scope_of
 from reconcile.decide.decision import Remove
-from reconcile.decide.made_for_nodes import groups_of_nodes, node_of
+from reconcile.decide.owned import groups_of_nodes, node_of
 from reconcile.decide.step import Progress
 from reconcile.objects import deletion_timestamp
 from reconcile.probes.evaluate import evaluate

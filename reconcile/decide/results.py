@@ -8,12 +8,9 @@ from datetime import datetime
 
 from reconcile.borrow.loan import settle
 from reconcile.decide.decision import Action, Apply, Borrow, Decision, Return
-from reconcile.decide.phase import all_steps
-from reconcile.decide.step import applied
-from reconcile.status.plan import PlanStatus, StepKey, key_of
+from reconcile.status.plan import PlanStatus, StepKey
 from reconcile.status.record import StepState
 from reconcile.status.times import time_text
-from renderer.model.rendered import RenderedPlan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,24 +21,20 @@ class ActionResult:
     problem: str | None = None
 
 
-def recorded(
-    status: PlanStatus, decision: Decision, outcomes: Iterable[ActionResult], rendered: RenderedPlan, now: datetime
-) -> PlanStatus:
+def recorded(status: PlanStatus, decision: Decision, outcomes: Iterable[ActionResult], now: datetime) -> PlanStatus:
     """`status` is what was written before the actions of this decision."""
     done = [outcome.action for outcome in outcomes if outcome.problem is None]
-    status = _with_applied(status, decision, done, rendered)
+    status = _with_applied(status, decision, done)
     return _with_settled(status, done, now)
 
 
-def _with_applied(status: PlanStatus, decision: Decision, done: list[Action], rendered: RenderedPlan) -> PlanStatus:
+def _with_applied(status: PlanStatus, decision: Decision, done: list[Action]) -> PlanStatus:
     wanted = {key for action in decision.actions if (key := _step(action)) is not None}
     failed = {key for action in decision.actions if action not in done and (key := _step(action)) is not None}
-    if not wanted:
-        return status
-    for item in all_steps(rendered.phases):
-        record = status.record(key_of(item))
-        if key_of(item) in wanted - failed and record and record.state is StepState.STARTED:
-            status = status.with_record(key_of(item), applied(item, record))
+    for key in sorted(wanted - failed, key=str):
+        record = status.record(key)
+        if record and record.state is StepState.STARTED:
+            status = status.with_record(key, replace(record, state=StepState.APPLIED))
     return status
 
 

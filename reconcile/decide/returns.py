@@ -32,10 +32,18 @@ def return_fields(builder: DecisionBuilder, item: RenderedStep, occasion: Occasi
     settled = True
     for ref in dict.fromkeys(loan.ref for loan in loans):
         manifest = manifests.get(ref)
+        if manifest is None and not _goes_back_at_all(item, occasion):
+            continue
         spec = manifest.spec if manifest and isinstance(manifest.spec, Borrowed) else _unknown(occasion)
         body = manifest.body if manifest else {}
         settled = _give(builder, ref, [loan for loan in loans if loan.ref == ref], body, spec, occasion) and settled
     return settled
+
+
+def _goes_back_at_all(item: RenderedStep, occasion: Occasion) -> bool:
+    """Whether the step gives anything back on an occasion, of what it borrows by templates that do not render now."""
+    declared = [spec for spec in item.step.manifests if isinstance(spec, Borrowed)]
+    return not declared or any(when is occasion for spec in declared for when, _ in spec.returns)
 
 
 def changed_by_others(builder: DecisionBuilder, steps: Iterable[RenderedStep]) -> Iterator[Wait]:

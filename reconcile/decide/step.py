@@ -17,13 +17,16 @@ from reconcile.decide.node_jobs import jobs_are_done, note_jobs
 from reconcile.decide.reasons import describe_failure, describe_pending, explain_failure
 from reconcile.decide.returns import return_fields
 from reconcile.decide.writing import writes
+from reconcile.objects import is_applied_by_us, is_owned_by, uid
 from reconcile.probes.evaluate import evaluate
 from reconcile.probes.gates import gate_verdict
+from reconcile.probes.look import ReadFailure
 from reconcile.probes.verdict import ProbeResult, Verdict
 from reconcile.status.plan import key_of
 from reconcile.status.record import OwnedObject, StepRecord, StepState
-from renderer.model.phase import Occasion
+from renderer.model.phase import Borrowed, Occasion
 from renderer.model.probe import Gate, Severity
+from renderer.model.ref import Body
 from renderer.model.rendered import RenderedStep
 
 _OUT_OF_TURN = "OutOfTurn"
@@ -134,8 +137,12 @@ class _Step:
     # -------------------------------------------------------------------------------------------------- carrying out
 
     def _carry_out(self, record: StepRecord) -> Progress:
+        if self._has_made(record):  # and was stopped before it could record that
+            return self._watch(self._made(record))
         if not self._fetched(record):
             return Progress.DONE if self.item.phase in self.builder.status.skipped else Progress.BUSY
+        if self.item.pending:
+            return self._wait(describe_pending(self.item.pending), since=record)
         actions = writes(self.builder, self.item)
         if isinstance(actions, str):
             return self._wait(actions)
@@ -143,12 +150,30 @@ class _Step:
         for path, value in self.item.records:
             if self.builder.status.field(path) is None:  # what is recorded once stays
                 self.builder.status = self.builder.status.with_field(path, value)
+        record = replace(record, objects=owned(self.item))
         if actions:
+            self.builder.record(self.key, record)
             self.builder.actions += actions
             return Progress.BUSY
-        record = applied(self.item, record)
+        return self._watch(self._made(record))
+
+    def _made(self, record: StepRecord) -> StepRecord:
+        record = replace(record, state=StepState.APPLIED)
         self.builder.record(self.key, record)
-        return self._watch(record)
+        return record
+
+    def _has_made(self, record: StepRecord) -> bool:
+        """Whether everything that the step was about to make is there, made by us: it stays as it is then, whatever
+        the templates render now."""
+        if not record.objects or any(isinstance(spec, Borrowed) for spec in self.step.manifests):
+            return False
+        found = [self.builder.observation.look.get(made.ref) for made in record.objects]
+        return all(
+            body is not None and not isinstance(body, ReadFailure) and self._is_made_by_us(body) for body in found
+        )
+
+    def _is_made_by_us(self, body: Body) -> bool:
+        return is_owned_by(body, uid(self.builder.observation.plan)) and is_applied_by_us(body)
 
     def _fetched(self, record: StepRecord) -> bool:
         for fetch in self.step.fetches:
@@ -181,9 +206,14 @@ class _Step:
 
     def _watch(self, record: StepRecord) -> Progress:
         if self._is_to_be_made_again(record):
-            record = replace(record, state=StepState.STARTED, started=self.builder.now, objects=())
+            earlier = (*record.earlier, *record.objects)
+            record = StepRecord(
+                state=StepState.STARTED, started=self.builder.now, earlier=earlier, captured=record.captured
+            )
             self.builder.record(self.key, record)
             return self._carry_out(record)
+        if self.item.pending:
+            return self._wait(describe_pending(self.item.pending), since=record)
         note_jobs(self.builder, self.item)
         verdicts = [self._gate(index, gate, record) for index, gate in enumerate(self.step.gates)]
         for gate, verdict in zip(self.step.gates, verdicts, strict=True):
@@ -274,7 +304,6 @@ class _Step:
         return Progress.BUSY
 
 
-def applied(item: RenderedStep, record: StepRecord) -> StepRecord:
-    """The record once all writes of the step are made."""
-    objects = tuple(OwnedObject.of(manifest) for manifest in item.manifests if not manifest.borrowed)
-    return replace(record, state=StepState.APPLIED, objects=objects)
+def owned(item: RenderedStep) -> tuple[OwnedObject, ...]:
+    """The objects that the step makes, as they are rendered now."""
+    return tuple(OwnedObject.of(manifest) for manifest in item.manifests if not manifest.borrowed)

@@ -25,10 +25,10 @@ def writes(builder: DecisionBuilder, item: RenderedStep) -> list[Action] | str:
     wait, since a step is written as a whole."""
     actions: list[Action] = []
     for manifest in item.manifests:
+        live = builder.observation.look.get(manifest.ref)
         if not isinstance(manifest.spec, Borrowed):
             actions.append(Apply(manifest=manifest, step=key_of(item)))
             continue
-        live = builder.observation.look.get(manifest.ref)
         if isinstance(live, ReadFailure):
             return f"{manifest.ref} cannot be read: {live.why}"
         is_quantity = builder.observation.schemas.quantities_of(manifest.body)

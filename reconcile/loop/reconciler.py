@@ -15,7 +15,6 @@ from reconcile.act.belonging import Plan
 from reconcile.act.status import write_status
 from reconcile.cluster.errors import ClusterError
 from reconcile.decide.decision import Decision
-from reconcile.decide.needs import needs_of
 from reconcile.decide.observation import FetchFailure, Observation, OtherUpgrades
 from reconcile.decide.plan import decide, is_over
 from reconcile.decide.results import recorded
@@ -28,8 +27,8 @@ from reconcile.loop.sealing import approved_of, digests, unapproved
 from reconcile.objects import deletion_timestamp
 from reconcile.observe.facts import gather
 from reconcile.observe.fetching import fetch_all
-from reconcile.observe.snapshot import Snapshot, take
-from reconcile.probes.look import Group, ReadFailure, Scope
+from reconcile.observe.snapshot import Snapshot, judge
+from reconcile.probes.look import Group, Need, ReadFailure
 from reconcile.status.conditions import PlanCondition
 from reconcile.status.plan import PlanStatus, key_of, status_of
 from reconcile.status.record import StepState
@@ -37,7 +36,7 @@ from renderer.errors import Problem, Problems
 from renderer.model.phase import Fetch
 from renderer.model.probe import Event
 from renderer.model.ref import Body, Ref
-from renderer.model.rendered import RenderedPlan
+from renderer.model.rendered import RenderedPlan, RenderedStep
 
 API_VERSION = "management.harvesterhci.io/v1beta1"
 PLANS = Group(api_version=API_VERSION, kind="UpgradePlan")
@@ -53,6 +52,7 @@ class Memory:
 
     passes: dict[tuple[str, int], int] = field(default_factory=dict)
     fetched: dict[str, Any] = field(default_factory=dict)
+    looked_at: tuple[Need, ...] = ()
     errors: tuple[str, ...] = ()
     pending_events: tuple[Event, ...] = ()
     over: bool = False
@@ -130,12 +130,12 @@ class _PlanRound:
 
     def run(self, journal: Callable[[JournalEntry], None]) -> Round:
         try:
-            seen = self._observe()
+            seen, decision = self._decide()
         except Problems as error:
             if isinstance(error, ClusterError):
                 raise
             return self._unrendered(error)
-        before, observation, decision = self.status, seen.observation, decide(seen.observation)
+        before, observation = self.status, seen.observation
         self.memory.passes = decision.passes
         results: list[ExecutedAction] = []
         try:
@@ -147,7 +147,7 @@ class _PlanRound:
             self._act(decision, seen.snapshot, results)
         finally:
             journal(JournalEntry(seen=seen, decision=decision, results=tuple(results)))
-        after = self._record(decision, results, observation)
+        after = self._record(decision, results)
         told = events_of(results, observation.rendered, self.memory.errors)
         emit_events(self.deps, self.plan, (*self.memory.pending_events, *told))
         self.memory.pending_events = ()
@@ -166,17 +166,18 @@ class _PlanRound:
 
     def look(self) -> Round:
         try:
-            observation = self._observe().observation
+            seen, decision = self._decide()
         except Problems as error:
             if isinstance(error, ClusterError):
                 raise
             messages = tuple(item.message for item in error.problems)
             return Round(name=self.name, plan=self.plan, problems=messages, unrendered=error.problems)
-        return Round(name=self.name, plan=self.plan, decision=decide(observation), rendered=observation.rendered)
+        return Round(name=self.name, plan=self.plan, decision=decision, rendered=seen.observation.rendered)
 
     # ----------------------------------------------------------------------------------------------------- observing
 
-    def _observe(self) -> Seen:
+    def _decide(self) -> tuple[Seen, Decision]:
+        """Reads, and decides once everything that the decision looks at was read."""
         deps, status = self.deps, self.status
         objects = () if is_over(status) and not self._is_deleted() else gather(deps.source, self.plan)
         fetched = dict(self.memory.fetched)
@@ -186,8 +187,6 @@ class _PlanRound:
             fetched = dict(self.memory.fetched)
             rendered = deps.rendering.of(self.plan, status, objects, fetched)
             missing = {}
-        scope = Scope(kinds=self.kinds, schemas=deps.schemas, now=deps.now())
-        snapshot = take(needs_of(self.plan, status, rendered, self.kinds, scope), deps.source, deps.readings)
         approved, attended = approved_of(self.plan), Attended(deps.attended)
         review = deps.rendering.sealed(self.plan, objects, self.memory.fetched) if approved else None
         observation = Observation(
@@ -195,7 +194,7 @@ class _PlanRound:
             rendered=rendered,
             kinds=self.kinds,
             schemas=deps.schemas,
-            look=snapshot,
+            look=Snapshot(),
             now=deps.now(),
             attended=attended,
             others=self._others(is_over(status)),
@@ -207,9 +206,19 @@ class _PlanRound:
             sealed=digests(review).phases if review else {},
             unapproved=unapproved(self.plan, review) if review else {},
         )
-        return Seen(
-            observation=observation, snapshot=snapshot, objects=tuple(objects), fetched=fetched, attended=attended
+        judged = judge(
+            lambda look: decide(replace(observation, look=look)), deps.source, deps.readings, self.memory.looked_at
         )
+        self.memory.looked_at = judged.looked_at
+        observation = replace(observation, look=judged.snapshot)
+        seen = Seen(
+            observation=observation,
+            snapshot=judged.snapshot,
+            objects=tuple(objects),
+            fetched=fetched,
+            attended=attended,
+        )
+        return seen, judged.answer
 
     def _is_deleted(self) -> bool:
         return deletion_timestamp(self.plan) is not None
@@ -269,18 +278,24 @@ class _PlanRound:
         for action in decision.actions:
             results.append(executor.carry_out(action))
 
-    def _record(self, decision: Decision, results: list[ExecutedAction], observation: Observation) -> PlanStatus:
-        after = recorded(decision.status, decision, results, observation.rendered, self.deps.now())
+    def _record(self, decision: Decision, results: list[ExecutedAction]) -> PlanStatus:
+        after = recorded(decision.status, decision, results, self.deps.now())
         self._write_status(after)
         return after
 
 
 def _wanted(rendered: RenderedPlan, status: PlanStatus) -> Iterator[Fetch]:
-    """Documents of steps that have begun in the current phase, as long as a step of the phase is not over."""
+    """Documents of steps that have begun in the current phase, as long as a step of it is still to be rendered."""
     phase = next((p for p in rendered.phases if p.phase.active == status.phase), None)
-    if phase is None or all(status.is_over(key_of(item)) for item in phase.steps):
+    if phase is None or all(_is_made(status, item) for item in phase.steps):
         return
     for item in phase.steps:
         record = status.record(key_of(item))
         if record is not None and record.state is not StepState.SKIPPED:
             yield from item.step.fetches
+
+
+def _is_made(status: PlanStatus, item: RenderedStep) -> bool:
+    """Whether what templates render for the step is not asked for any more."""
+    record = status.record(key_of(item))
+    return status.is_over(key_of(item)) or (record is not None and record.made_its_objects)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from reconcile.status.plan import PlanStatus, is_ending
+from reconcile.status.plan import Place, PlanStatus, is_ending
 from renderer.catalog.load import Catalog
 from renderer.context.facts import Facts
 from renderer.digest import digest_of
@@ -77,24 +77,34 @@ class Rendering:
         if status is None:
             return render(self.catalog, self._templates, facts)
         kept = self._kept.setdefault(str(plan["metadata"]["name"]), StepCache())
-        return render(self.catalog, self._templates, facts, status.captured, kept, lenient=ends)
+        return render(self.catalog, self._templates, facts, status, kept, lenient=ends)
 
 
 def _key(plan: Body, status: PlanStatus, objects: Sequence[Body], fetched: Mapping[str, Any]) -> str:
     """Changes with whatever a template can see; a Node's heartbeat is not among it."""
     metadata = plan["metadata"]
-    captured = [[list(place), status.captured(*place)] for place in status.records]
+    recorded = [[list(place), status.captured(*place), _made(status, place)] for place in status.records]
     return digest_of(
         [
             [metadata["name"], metadata.get("annotations"), metadata.get("labels"), plan.get("spec")],
             is_ending(plan, status),
             [status.rest.get(name) for name in _STATUS],
             sorted(status.node_states),
-            captured,
+            recorded,
+            sorted(status.done),
             [_seen(item) for item in objects],
             fetched,
         ]
     )
+
+
+def _made(status: PlanStatus, place: Place) -> list[Any]:
+    """What the steps of one place have begun and made."""
+    steps = status.records[place]
+    return [
+        [name, status.is_under_way(place[0], name, place[1]), status.made_by(place[0], name, place[1])]
+        for name in steps
+    ]
 
 
 def _seen(item: Body) -> Any:

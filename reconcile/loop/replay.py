@@ -15,7 +15,7 @@ from reconcile.decide.plan import decide
 from reconcile.loop.journal import FORMAT, Line, decision_body
 from reconcile.loop.rendering import Rendering
 from reconcile.loop.sealing import approved_of
-from reconcile.observe.snapshot import Snapshot
+from reconcile.observe.snapshot import NotRead, Snapshot
 from reconcile.probes.look import Group, ReadFailure
 from reconcile.schemas import Schemas, packaged_schemas
 from reconcile.status.plan import status_of
@@ -73,6 +73,9 @@ def _replayed(number: int, line: Line, bodies: Mapping[str, Any], rendering: Ren
         again = decision_body(decide(world_from(line, bodies, rendering, schemas)))
     except Problems as error:
         return Replayed(line=number, time=line["time"], plan=name, problem=f"cannot be rendered: {error}")
+    except NotRead as error:
+        why = f"the decision looks at {error} today, which was not read then"
+        return Replayed(line=number, time=line["time"], plan=name, problem=why)
     was = line["decision"]
     differs = tuple((key, was.get(key), again[key]) for key in _KEYS if was.get(key) != again[key])
     return Replayed(line=number, time=line["time"], plan=name, differs=differs)

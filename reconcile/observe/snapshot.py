@@ -1,19 +1,30 @@
-"""What was read in one round: the needs of a decision, each answered once. It is all that the decision can see."""
+"""What was read in one round. A decision names nothing beforehand: what it looks at is read, and it is made again until
+it has seen all that it looked at. So nothing can be looked at that was not read.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from reconcile.observe.readings import Readings
 from reconcile.observe.source import Source
-from reconcile.probes.look import Answer, Group, Need, ReadFailure, Reading
+from reconcile.probes.look import Answer, Group, Look, Need, ReadFailure, Reading
 from renderer.model.ref import Body, Ref, ref_of
 
-_UNASKED = ReadFailure(why="it was not read")
+_NOT_READ = ReadFailure(why="it was not read")
+
+_T = TypeVar("_T")
+
+
+class NotRead(LookupError):
+    """Something was looked at that nobody has read: a bug of ours, or a journal of another version."""
 
 
 class Snapshot:
-    """A `Look` over what was read. A group also answers for its objects one by one, and for narrower groups."""
+    """A `Look` over what was read. A group also answers for its objects one by one, and for narrower groups. Raises
+    `NotRead` for anything else."""
 
     def __init__(self) -> None:
         self.objects: dict[Ref, Body | ReadFailure | None] = {}
@@ -27,7 +38,7 @@ class Snapshot:
         for group, found in self.groups.items():
             if _covers(group, ref) and not isinstance(found, ReadFailure):
                 return self._by_ref(group, found).get(ref)
-        return _UNASKED
+        raise NotRead(ref)
 
     def list(self, group: Group) -> tuple[Body, ...] | ReadFailure:
         if group in self.groups:
@@ -35,7 +46,13 @@ class Snapshot:
         for wider, found in self.groups.items():
             if _holds(wider, group):
                 return found if isinstance(found, ReadFailure) else _within(found, group)
-        return _UNASKED
+        raise NotRead(group)
+
+    def reading(self, reading: Reading, name: str) -> Answer:
+        """An answer that nobody has given, such as of a node that is not there, is a failure."""
+        if reading.name not in self.readings:
+            raise NotRead(reading)
+        return self.readings[reading.name].get(name, _NOT_READ)
 
     def _by_ref(self, group: Group, found: tuple[Body, ...]) -> dict[Ref, Body]:
         """The group's objects; every node of many asks for its own."""
@@ -43,25 +60,83 @@ class Snapshot:
             self._members[group] = {ref_of(body): body for body in found}
         return self._members[group]
 
+
+class _Noting:
+    """A `Look` over a snapshot that notes what it is asked for, and says of what was not read that it was not."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self.asked: dict[Need, None] = {}
+        self.missing: dict[Need, None] = {}
+
+    def get(self, ref: Ref) -> Body | ReadFailure | None:
+        return self._answer(ref, lambda: self._snapshot.get(ref))
+
+    def list(self, group: Group) -> tuple[Body, ...] | ReadFailure:
+        return self._answer(group, lambda: self._snapshot.list(group))
+
     def reading(self, reading: Reading, name: str) -> Answer:
-        return self.readings.get(reading.name, {}).get(name, _UNASKED)
+        return self._answer(reading, lambda: self._snapshot.reading(reading, name))
+
+    def _answer(self, need: Need, look: Callable[[], _T]) -> _T | ReadFailure:
+        self.asked[need] = None
+        try:
+            return look()
+        except NotRead:
+            self.missing[need] = None
+            return _NOT_READ
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged(Generic[_T]):
+    """An answer, all that was read for it, and what it looked at: most likely the next one looks there as well."""
+
+    answer: _T
+    snapshot: Snapshot
+    looked_at: tuple[Need, ...]
+
+
+def judge(ask: Callable[[Look], _T], source: Source, readings: Readings, likely: Iterable[Need] = ()) -> Judged[_T]:
+    """Asks until all that was looked at has been read; `ask` must be pure. What is `likely` looked at is read first.
+
+    Raises `Away` and its like.
+    """
+    snapshot = take(likely, source, readings)
+    while True:
+        look = _Noting(snapshot)
+        answer = ask(look)
+        if not look.missing:
+            return Judged(answer=answer, snapshot=snapshot, looked_at=tuple(look.asked))
+        _read(snapshot, look.missing, source, readings)
 
 
 def take(needs: Iterable[Need], source: Source, readings: Readings) -> Snapshot:
     """Reads everything that is needed. Raises `Away` and its like; an object that cannot be read is `ReadFailure`."""
     snapshot = Snapshot()
-    wanted = list(needs)
-    for group in (need for need in wanted if isinstance(need, Group)):
-        snapshot.groups[group] = source.list(group)
-    for ref in (need for need in wanted if isinstance(need, Ref)):
-        if snapshot.get(ref) is _UNASKED:
-            snapshot.objects[ref] = source.get(ref)
-    for reading in (need for need in wanted if isinstance(need, Reading)):
-        snapshot.readings[reading.name] = readings.read(reading, _known(snapshot.list(reading.of)))
+    _read(snapshot, needs, source, readings)
     return snapshot
 
 
-def _known(found: tuple[Body, ...] | ReadFailure) -> tuple[Body, ...]:
+def _read(snapshot: Snapshot, needs: Iterable[Need], source: Source, readings: Readings) -> None:
+    """Adds what is needed and is not there yet. An object that a group holds is not read once more."""
+    wanted = list(needs)
+    for group in (need for need in wanted if isinstance(need, Group)):
+        _list(snapshot, group, source)
+    for ref in (need for need in wanted if isinstance(need, Ref)):
+        try:
+            snapshot.get(ref)
+        except NotRead:
+            snapshot.objects[ref] = source.get(ref)
+    for reading in (need for need in wanted if isinstance(need, Reading)):
+        if reading.name not in snapshot.readings:
+            snapshot.readings[reading.name] = readings.read(reading, _list(snapshot, reading.of, source))
+
+
+def _list(snapshot: Snapshot, group: Group, source: Source) -> tuple[Body, ...]:
+    try:
+        found = snapshot.list(group)
+    except NotRead:
+        found = snapshot.groups[group] = source.list(group)
     return () if isinstance(found, ReadFailure) else found
 
 

@@ -71,6 +71,22 @@ class PlanStatus:
             return record.state is StepState.COMPLETED
         return self._is_folded(key) and not self.done[key[0], str(key[2])][key[1]].endswith("skipped")
 
+    def is_under_way(self, phase: str, step: str, node: str | None) -> bool:
+        """Begun, and not skipped; it may be over."""
+        record = self.record((phase, step, node))
+        if record:
+            return record.state is not StepState.SKIPPED
+        return self.has_completed((phase, step, node))
+
+    def made_by(self, phase: str, step: str, node: str | None) -> tuple[str, ...] | None:
+        """The templates whose objects the step has made; None before it has, and where its record does not
+        tell."""
+        record = self.record((phase, step, node))
+        if record is None or not record.made_its_objects or (record.is_over and not record.objects):
+            return None
+        made = tuple(dict.fromkeys(made.template for made in record.objects))
+        return made if all(made) else None
+
     def captured(self, phase: str, node: str | None) -> dict[str, Any]:
         """What the phase's steps have captured for this node, or for the cluster."""
         found: dict[str, Any] = {}

@@ -31,25 +31,28 @@ _ENDED = (StepState.COMPLETED, StepState.SKIPPED)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnedObject:
-    """An object that a step owns, and the first digits of the digest of its manifest."""
+    """An object that a step owns, the template that it was made by, and the first digits of its manifest's digest."""
 
     ref: Ref
+    template: str
     digest: str
 
     @classmethod
     def of(cls, manifest: Manifest) -> OwnedObject:
-        return cls(ref=manifest.ref, digest=short_digest(manifest.digest))
+        return cls(ref=manifest.ref, template=manifest.spec.file, digest=short_digest(manifest.digest))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepRecord:
-    """One step instance. Times have whole seconds."""
+    """One step instance. Times have whole seconds. `objects` are those that the step is about to make or has made,
+    `earlier` those of attempts before this one."""
 
     state: StepState
     started: datetime
     ended: datetime | None = None
     message: str = ""
     objects: tuple[OwnedObject, ...] = ()
+    earlier: tuple[OwnedObject, ...] = ()
     captured: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -60,6 +63,15 @@ class StepRecord:
     @property
     def failed(self) -> bool:
         return self.state is StepState.FAILED
+
+    @property
+    def made_its_objects(self) -> bool:
+        """All its writes are made."""
+        return self.state not in (StepState.STARTED, StepState.SKIPPED)
+
+    def made_by(self, template: str) -> tuple[Ref, ...]:
+        """The objects that a template was rendered to when the step began."""
+        return tuple(made.ref for made in self.objects if made.template == template)
 
     def ending(self, state: StepState, now: datetime, message: str = "") -> StepRecord:
         return replace(self, state=state, ended=now, message=message)
@@ -72,6 +84,7 @@ def record_from(raw: Mapping[str, Any]) -> StepRecord:
         ended=time_of(raw["ended"]) if raw.get("ended") else None,
         message=raw.get("message", ""),
         objects=tuple(_object_from(item) for item in raw.get("objects", ())),
+        earlier=tuple(_object_from(item) for item in raw.get("earlier", ())),
         captured=raw.get("captured", {}),
     )
 
@@ -83,6 +96,7 @@ def record_body(record: StepRecord) -> dict[str, Any]:
         "ended": time_text(record.ended) if record.ended else None,
         "message": record.message,
         "objects": [_object_body(item) for item in record.objects],
+        "earlier": [_object_body(item) for item in record.earlier],
         "captured": dict(record.captured),
     }
     return {key: value for key, value in entries.items() if value not in (None, "", [], {})}
@@ -100,10 +114,18 @@ def folded(record: StepRecord) -> str:
 def _object_from(raw: Mapping[str, Any]) -> OwnedObject:
     return OwnedObject(
         ref=Ref(api_version=raw["apiVersion"], kind=raw["kind"], namespace=raw.get("namespace", ""), name=raw["name"]),
+        template=raw.get("template", ""),
         digest=raw["digest"],
     )
 
 
 def _object_body(item: OwnedObject) -> dict[str, str]:
-    body = {"apiVersion": item.ref.api_version, "kind": item.ref.kind, "namespace": item.ref.namespace}
-    return {key: value for key, value in (body | {"name": item.ref.name, "digest": item.digest}).items() if value}
+    body = {
+        "apiVersion": item.ref.api_version,
+        "kind": item.ref.kind,
+        "namespace": item.ref.namespace,
+        "name": item.ref.name,
+        "template": item.template,
+        "digest": item.digest,
+    }
+    return {key: value for key, value in body.items() if value}

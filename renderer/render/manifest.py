@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +15,7 @@ from renderer.digest import digest_of
 from renderer.errors import Problem, Problems, problem
 from renderer.frozen import frozen
 from renderer.model.path import Path, walk
-from renderer.model.phase import Borrowed, ManifestSpec, Step
+from renderer.model.phase import Borrowed, Expression, ManifestSpec, Owned, Step
 from renderer.model.ref import Body
 from renderer.model.rendered import Manifest
 from renderer.names import label_value
@@ -43,17 +44,25 @@ class ManifestRenderer:
     templates: Templates
     declared: Declared
     context: Context
+    made_by: Collection[str] | None = None
+    """The templates whose objects the step has made already; None where it has not."""
 
     def render(self, step: Step) -> tuple[tuple[Made, ...], LeftOut]:
         """The manifests in their declared order, and (template, reason) of those that the plan does not need."""
         made: list[Made] = []
         left_out: list[tuple[str, str]] = []
         for spec in step.manifests:
-            if spec.when and not self._evaluate(spec.when.expr):
+            if spec.when and not self._is_wanted(spec, spec.when):
                 left_out.append((spec.file, spec.when.because))
             else:
                 made += self._objects(step, self._inheriting(spec))
         return tuple(made), tuple(left_out)
+
+    def _is_wanted(self, spec: ManifestSpec, when: Expression) -> bool:
+        """Whether the step makes it, or has made it."""
+        if self.made_by is not None and isinstance(spec, Owned):
+            return spec.file in self.made_by
+        return bool(self._evaluate(when.expr))
 
     def _inheriting(self, spec: ManifestSpec) -> ManifestSpec:
         """Only with what this plan does inherit."""

@@ -16,7 +16,7 @@ from renderer.digest import digest_of
 from renderer.errors import Problem, Problems
 from renderer.model.phase import Step
 from renderer.model.rendered import RenderedPhase, RenderedPlan, RenderedStep
-from renderer.render.step import Known, StepRenderer, missing, nothing_known
+from renderer.render.step import NOTHING_RECORDED, Recorded, StepRenderer, missing
 from renderer.render.step_cache import StepCache
 from renderer.templating import Templates
 
@@ -25,7 +25,7 @@ def render(
     catalog: Catalog,
     templates: Templates,
     facts: Facts,
-    known: Known = nothing_known,
+    recorded: Recorded = NOTHING_RECORDED,
     kept: StepCache | None = None,
     *,
     lenient: bool = False,
@@ -42,7 +42,7 @@ def render(
         kinds=catalog.kinds,
         templates=templates,
         context=context,
-        known=known,
+        recorded=recorded,
         problems=problems,
         common=common,
         kept=kept,
@@ -64,8 +64,9 @@ def render(
 
 def _phase(renderer: StepRenderer, declared: Declared) -> RenderedPhase:
     phase = declared.phase
-    pending = missing(renderer.context, phase.requires)
-    reason = None if pending else renderer.skip_reason(phase.skip_when, declared)
+    begun = _is_under_way(renderer, declared)
+    pending = () if begun else missing(renderer.context, phase.requires)
+    reason = None if pending or begun else renderer.skip_reason(phase.skip_when, declared)
     idle = pending or reason is not None
     steps = () if idle else tuple(_steps(renderer, declared))
     return RenderedPhase(
@@ -76,6 +77,14 @@ def _phase(renderer: StepRenderer, declared: Declared) -> RenderedPhase:
         pending=pending,
         digest=digest_of([phase.name, phase.number, phase.active, reason, [step.digest for step in steps]]),
     )
+
+
+def _is_under_way(renderer: StepRenderer, declared: Declared) -> bool:
+    """Whether one of the phase's steps has begun: then the phase is not skipped any more."""
+    nodes = [node["name"] for node in renderer.context.nodes]
+    under_way, phase = renderer.recorded.is_under_way, declared.phase
+    places = ((step.name, node) for step in phase.steps for node in (nodes if step.for_each else (None,)))
+    return any(under_way(phase.name, *place) for place in places)
 
 
 def _steps(renderer: StepRenderer, declared: Declared) -> Iterator[RenderedStep]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import field, replace
-from typing import Any
+from typing import Any, Protocol
 
 from renderer.catalog.declare import refilled
 from renderer.catalog.inputs import INPUTS
@@ -16,7 +16,7 @@ from renderer.context.scope import SYMBOLIC_NODE
 from renderer.digest import digest_of
 from renderer.errors import Problem, Problems, problem
 from renderer.frozen import frozen
-from renderer.model.phase import Capture, Expression, Step
+from renderer.model.phase import Borrowed, Capture, Expression, Step
 from renderer.model.probe import BuiltinPredicate, EveryTarget, Gate, ManifestTarget, ObjectTarget, Probe
 from renderer.model.rendered import Manifest, Pending, RenderedStep
 from renderer.render.manifest import ManifestRenderer
@@ -24,16 +24,40 @@ from renderer.render.order import in_order
 from renderer.render.step_cache import StepCache
 from renderer.templating import Templates, has_marks
 
-Known = Callable[[str, str | None], Mapping[str, Any]]
-"""(phase, node) -> the values captured so far by name; nothing is known before a run."""
-
 Raw = Mapping[str, Any]
 Node = Mapping[str, Any] | None
 
 
-def nothing_known(phase: str, node: str | None) -> Mapping[str, Any]:
-    """What is captured when nothing has run."""
-    return {}
+class Recorded(Protocol):
+    """What a run has recorded so far. A step that has begun is not skipped any more, whatever its conditions say now."""
+
+    def captured(self, phase: str, node: str | None) -> Mapping[str, Any]:
+        """The values captured for the node, or for the cluster, by name."""
+        ...
+
+    def is_under_way(self, phase: str, step: str, node: str | None) -> bool:
+        """Whether the step has begun, and was not skipped; it may be over."""
+        ...
+
+    def made_by(self, phase: str, step: str, node: str | None) -> Collection[str] | None:
+        """The templates whose objects the step has made; None where it has not made them yet, or nobody knows."""
+        ...
+
+
+class NothingRecorded:
+    """Nothing has run: what a reviewer sees."""
+
+    def captured(self, phase: str, node: str | None) -> Mapping[str, Any]:
+        return {}
+
+    def is_under_way(self, phase: str, step: str, node: str | None) -> bool:
+        return False
+
+    def made_by(self, phase: str, step: str, node: str | None) -> Collection[str] | None:
+        return None
+
+
+NOTHING_RECORDED = NothingRecorded()
 
 
 def missing(context: Context, requires: Sequence[str]) -> tuple[Pending, ...]:
@@ -49,7 +73,7 @@ class StepRenderer:
     kinds: Kinds
     templates: Templates
     context: Context
-    known: Known
+    recorded: Recorded
     problems: list[Problem]
     common: str = ""
     kept: StepCache | None = None
@@ -63,18 +87,29 @@ class StepRenderer:
             return self._step(declared, step, raw, node)
         name = node["name"] if node else None
         place = f"{declared.phase.name}/{step.name}/{name}"
-        key = digest_of([self.common, node, self.known(declared.phase.name, name)])
+        key = digest_of([self.common, node, self._recorded(declared.phase.name, step, name)])
         if found := self.kept.find(place, key):
             return found
         problems = len(self.problems)
         rendered = self._step(declared, step, raw, node)
         return self.kept.keep(place, key, rendered) if len(self.problems) == problems else rendered
 
+    def _recorded(self, phase: str, step: Step, node: str | None) -> list[Any]:
+        """All that a rendering of the step sees of the run."""
+        steps = [step, *([step.undo] if step.undo else [])]
+        made = [self.recorded.made_by(phase, item.name, node) for item in steps]
+        under_way = [self.recorded.is_under_way(phase, item.name, node) for item in steps]
+        return [self.recorded.captured(phase, node), under_way, [None if m is None else sorted(m) for m in made]]
+
     def _step(self, declared: Declared, step: Step, raw: Raw, node: Node) -> RenderedStep:
         bare = replace(step, node=node["name"]) if node else step
         context = self._context(declared, node)
-        pending = missing(self.context, step.requires)
+        pending = missing(self.context, (*declared.phase.requires, *step.requires))
+        if self.recorded.made_by(declared.phase.name, step.name, bare.node) is not None:
+            return self._begun(declared, bare, raw, context, pending)
         try:
+            if self.recorded.is_under_way(declared.phase.name, step.name, bare.node) and not pending:
+                return self._rendered(declared, bare, raw, context)
             # Whether a step is skipped is asked first, and with what there is: a skipped step needs no input.
             skipped = self._skipped(step, context, declared, lenient=bool(pending))
             if skipped is None and not pending:
@@ -83,6 +118,38 @@ class StepRenderer:
         except Problems as error:
             self.problems.extend(error.problems)
             return _idle(declared, bare, None, ())
+
+    def _begun(
+        self, declared: Declared, bare: Step, raw: Raw, context: Context, pending: tuple[Pending, ...]
+    ) -> RenderedStep:
+        """A step whose objects are made. What they would be today matters only where one is kept alive or given back;
+        else the step is watched although it cannot be rendered any more, as long as that says what it waits for."""
+        before = len(self.problems)
+        if not pending:
+            try:
+                rendered = self._rendered(declared, bare, raw, context)
+                if len(self.problems) == before or _is_needed_later(bare):
+                    return rendered
+            except Problems as error:
+                if _is_needed_later(bare):
+                    self.problems.extend(error.problems)
+                    return _idle(declared, bare, None, ())
+            del self.problems[before:]
+        return self._watchable(declared, bare, raw, context, pending)
+
+    def _watchable(
+        self, declared: Declared, bare: Step, raw: Raw, context: Context, pending: tuple[Pending, ...]
+    ) -> RenderedStep:
+        """Without manifests; `pending` where not even what it waits for can be told."""
+        try:
+            filled = {key: self._filled(item, context, declared) for key, item in raw.items() if key != "undo"}
+            step = self._declared(filled, bare, raw, declared)
+        except Problems as error:
+            if not pending:
+                self.problems.extend(error.problems)
+            return _idle(declared, bare, None, pending)
+        made = self.recorded.made_by(declared.phase.name, bare.name, bare.node) or ()
+        return _idle(declared, replace(step, gates=_gates_over(step, made)), None, ())
 
     def _best(self, declared: Declared, bare: Step, raw: Raw, context: Context) -> Step:
         """An idle step with its text filled in if what is missing allows it: it may have run, and be taken back."""
@@ -110,7 +177,7 @@ class StepRenderer:
             return None
 
     def _context(self, declared: Declared, node: Node) -> Context:
-        known = self.known(declared.phase.name, node["name"] if node else None)
+        known = self.recorded.captured(declared.phase.name, node["name"] if node else None)
         return for_step(self.context, node, captures_of(declared.phase), known)
 
     def _skipped(self, step: Step, context: Context, declared: Declared, *, lenient: bool) -> str | None:
@@ -144,8 +211,9 @@ class StepRenderer:
     def _rendered(self, declared: Declared, bare: Step, raw: Raw, context: Context) -> RenderedStep:
         filled = {key: self._filled(item, context, declared) for key, item in raw.items() if key != "undo"}
         step = self._inheriting(self._declared(filled, bare, raw, declared), context, declared)
+        made_by = self.recorded.made_by(declared.phase.name, bare.name, bare.node)
         manifests, left_out = ManifestRenderer(
-            kinds=self.kinds, templates=self.templates, declared=declared, context=context
+            kinds=self.kinds, templates=self.templates, declared=declared, context=context, made_by=made_by
         ).render(step)
         self.problems.extend([problem for manifest in manifests for problem in manifest.problems])
         made = in_order(manifest.manifest for manifest in manifests)
@@ -233,6 +301,17 @@ class StepRenderer:
                     line=declared.document.line_with(step.name),
                     remedy="add `ready` to its row in _kinds/ of the template tree, or give the step a gate of its own",
                 )
+
+
+def _is_needed_later(step: Step) -> bool:
+    return any(isinstance(spec, Borrowed) or spec.maintained for spec in step.manifests)
+
+
+def _gates_over(step: Step, made: Collection[str]) -> tuple[Gate, ...]:
+    """The gates of a step of which just the templates are known that have made something."""
+    files = {spec.file for spec in step.manifests}
+    declared = tuple(gate for gate in step.gates if getattr(gate.probe.target, "file", None) not in files - set(made))
+    return declared if step.gates else implied_gates(step, made)
 
 
 def implied_gates(step: Step, owned: Iterable[str]) -> tuple[Gate, ...]:

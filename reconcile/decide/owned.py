@@ -1,0 +1,122 @@
+"""Objects of the plan's, found by their labels: an object may have another name than templates render today, and its
+node may have left. Which step made it, and whether it goes when the plan ends, its labels still tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from reconcile.decide.builder import DecisionBuilder
+from reconcile.objects import NODE_LABEL, PLAN_LABEL, controller, has_labels, uid
+from reconcile.probes.look import Group, ReadFailure
+from reconcile.status.plan import key_of
+from reconcile.status.record import OwnedObject, StepRecord
+from renderer.model.path import look_up
+from renderer.model.phase import Occasion, Owned
+from renderer.model.ref import Body, Ref, ref_of
+from renderer.model.rendered import Manifest, RenderedStep
+
+_LABELS = ("metadata", "labels")
+_Labels = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Mark:
+    """The labels of a manifest but the node's, and whether objects with them go."""
+
+    labels: _Labels
+    goes: bool
+
+
+def node_of(body: Body) -> str | None:
+    """The label by which an object says for which node it was made."""
+    node = look_up(body, (*_LABELS, NODE_LABEL))
+    return str(node) if node else None
+
+
+def groups_of_nodes(steps: Iterable[RenderedStep]) -> tuple[Group, ...]:
+    """Where objects are that were made for nodes: those labelled as a step's for some node, whichever node."""
+    owned = (manifest for item in steps if item.step.node for manifest in _owned(item))
+    found = (_group(manifest.ref, _marked(manifest)) for manifest in owned if node_of(manifest.body))
+    return tuple(dict.fromkeys(found))
+
+
+def groups_of_plan(builder: DecisionBuilder, steps: Iterable[RenderedStep]) -> tuple[Group, ...]:
+    """Where objects of the plan's may be: wherever it makes any, or has made any."""
+    rendered = [manifest.ref for item in steps for manifest in _owned(item)]
+    recorded = [
+        made.ref for steps in builder.status.records.values() for record in steps.values() for made in _all(record)
+    ]
+    label = ((PLAN_LABEL, builder.observation.rendered.plan),)
+    return tuple(dict.fromkeys(_group(ref, label) for ref in (*rendered, *recorded)))
+
+
+def made_before(builder: DecisionBuilder, item: RenderedStep) -> tuple[OwnedObject, ...]:
+    """What is there with the labels of what the step makes, by whatever name: another attempt may have been asked for
+    since."""
+    found: dict[Ref, OwnedObject] = {}
+    for manifest in _owned(item):
+        bodies = builder.observation.look.list(_group(manifest.ref, _labels(manifest)))
+        for body in () if isinstance(bodies, ReadFailure) else bodies:
+            found.setdefault(ref_of(body), replace(OwnedObject.of(manifest), ref=ref_of(body)))
+    return tuple(found.values())
+
+
+class Leaving:
+    """Tells which objects of the plan's go on an occasion: as the step says that made them; what none says goes."""
+
+    def __init__(self, builder: DecisionBuilder, steps: Iterable[RenderedStep], occasion: Occasion) -> None:
+        self._plan = uid(builder.observation.plan)
+        self._known: dict[Ref, bool] = {}
+        self._marks: dict[tuple[str, str, str], set[_Mark]] = {}
+        for item in steps:
+            self._learn(item, builder.status.record(key_of(item)), occasion)
+
+    def __contains__(self, body: Body) -> bool:
+        ref = ref_of(body)
+        if ref in self._known:
+            return self._known[ref]
+        owner = controller(body)
+        if owner is not None and owner.get("uid") != self._plan:  # it goes with what has made it
+            return False
+        marks = [mark for mark in self._marks.get(_place(ref), ()) if has_labels(body, mark.labels)]
+        return all(mark.goes for mark in marks if len(mark.labels) == max(len(other.labels) for other in marks))
+
+    def known(self, group: Group) -> tuple[Ref, ...]:
+        """Those of a group that go, as far as their names are known."""
+        return tuple(ref for ref, goes in self._known.items() if goes and _group(ref, group.labels) == group)
+
+    def _learn(self, item: RenderedStep, record: StepRecord | None, occasion: Occasion) -> None:
+        goes = {spec.file: occasion in spec.cleanup for spec in item.step.manifests if isinstance(spec, Owned)}
+        for manifest in _owned(item):
+            self._known[manifest.ref] = goes[manifest.spec.file]
+            mark = _Mark(labels=_marked(manifest), goes=goes[manifest.spec.file])
+            self._marks.setdefault(_place(manifest.ref), set()).add(mark)
+        for made in _all(record) if record else ():
+            self._known[made.ref] = goes.get(made.template, True)
+
+
+def _owned(item: RenderedStep) -> Iterator[Manifest]:
+    return (manifest for manifest in item.manifests if isinstance(manifest.spec, Owned))
+
+
+def _all(record: StepRecord) -> tuple[OwnedObject, ...]:
+    return (*record.objects, *record.earlier)
+
+
+def _labels(manifest: Manifest) -> _Labels:
+    labels = look_up(manifest.body, _LABELS)
+    return tuple(sorted((key, str(value)) for key, value in labels.items())) if labels else ()
+
+
+def _marked(manifest: Manifest) -> _Labels:
+    return tuple((key, value) for key, value in _labels(manifest) if key != NODE_LABEL)
+
+
+def _group(ref: Ref, labels: _Labels) -> Group:
+    return Group(api_version=ref.api_version, kind=ref.kind, namespace=ref.namespace, labels=labels)
+
+
+def _place(ref: Ref) -> tuple[str, str, str]:
+    return ref.api_version, ref.kind, ref.namespace

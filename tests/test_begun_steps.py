@@ -1,0 +1,252 @@
+"""A step that has begun lives by its record: what is watched, given back and cleaned up does not change with the spec,
+the templates or the annotations, nor with what can be read today."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from loop_world import METADATA, PREFIX, STRATEGY, Small, upgrading, waiting_for_rancher, world
+from theatre import template_set
+
+from reconcile.cluster.errors import BackendFailed
+from reconcile.loop.reconciler import Reconciler
+from reconcile.loop.rendering import Rendering
+from reconcile.status.plan import FAILED, SUCCEEDED
+from renderer.model.phase import Fetch
+from renderer.model.ref import Ref, ref_of
+
+RETRY = f"{PREFIX}retry"
+
+
+def preloading() -> Small:
+    found = world()
+    found.set_status(
+        currentPhase="ImagePreloading",
+        previousVersion="v1.7.1",
+        releaseMetadata=METADATA,
+        version={"isoURL": "https://releases.example.com/h.iso", "isoChecksum": ""},
+    )
+    found.rounds()
+    assert names(found, "Plan") == ["up-image-preload"]
+    return found
+
+
+def names(found: Small, kind: str) -> list[str]:
+    return sorted(body["metadata"]["name"] for body in found.all(kind))
+
+
+def annotate(found: Small, key: str, value: str) -> None:
+    found.patch(found.plan, {"metadata": {"annotations": {key: value}}})
+
+
+def concurrency(found: Small, number: int) -> None:
+    found.patch(found.plan, {"spec": {"imagePreloadOption": {"concurrency": number}}})
+
+
+def waits(found: Small) -> list[str]:
+    decision = found.rounds().decision
+    assert decision is not None
+    return [wait.text for wait in decision.waits]
+
+
+def restart_without_repository(found: Small) -> None:
+    """A new process, and a repository that answers 503 from now on."""
+
+    def read(fetch: Fetch) -> bytes:
+        service = Ref(api_version="v1", kind="Service", namespace=fetch.namespace, name=fetch.service)
+        raise BackendFailed(service, fetch.path, 503, "503 Service Unavailable")
+
+    shop = template_set()
+    rendering = Rendering(shop.catalog, shop.templates, shop.spec_fields)
+    found.scene.parts = replace(found.scene.parts, rendering=rendering, read=read)
+    found.restart()
+
+
+def cleaning_up() -> Small:
+    found = upgrading("n1", "n2", states={"n1": "PostDrained", "n2": "PostDrained"})
+    found.set_status(currentPhase="CleaningUp")
+    lists = {
+        "/harvester-iso/bundle/harvester/images-lists-archive/v1.7.1/image_list_all.txt": b"rancher/old:v1\n",
+        "/harvester-iso/bundle/harvester/images-lists-archive/current/image_list_all.txt": b"rancher/new:v1\n",
+    }
+    found.scene.parts = replace(found.scene.parts, read=lambda fetch: lists[fetch.path])
+    found.restart()
+    found.rounds()
+    assert names(found, "Plan") == ["up-image-cleanup"]
+    return found
+
+
+# ------------------------------------------------------------------------------------------------- what is watched
+
+
+@pytest.mark.parametrize(("failed", "phase"), [(False, "NodeUpgrading"), (True, FAILED)])
+def test_preloading_that_has_begun_is_not_skipped(failed: bool, phase: str) -> None:
+    found = preloading()
+    concurrency(found, -1)
+    [wait] = waits(found)
+    assert wait.startswith("Plan cattle-system/up-image-preload: ")
+    assert found.phase == "ImagePreloading"
+    found.end_plan("up-image-preload", failed=failed)
+    found.rounds()
+    for name in names(found, "Job"):
+        found.end_job(name)
+    for _ in range(3):
+        found.rounds()
+        for name in names(found, "Plan") if not failed else []:
+            found.end_plan(name)
+    assert found.phase == phase
+
+
+def test_the_spec_of_an_object_that_was_made_is_fixed() -> None:
+    """Even where the loop was killed before it could record that its write was made."""
+    found = preloading()
+    records = found.status["steps"]
+    started = {**records["ImagePreload"]["records"]["Preload"], "state": "Started"}
+    concurrency(found, 1)
+    patched = {"ImagePreload": {"records": {**records["ImagePreload"]["records"], "Preload": started}}}
+    found.set_status(steps=patched)
+    found.restart()
+    found.rounds()
+    [plan] = found.all("Plan")
+    assert plan["spec"]["concurrency"] == 3
+
+
+def test_a_cleanup_that_has_begun_is_watched_without_the_repository() -> None:
+    found = cleaning_up()
+    restart_without_repository(found)
+    [wait] = waits(found)
+    assert wait.startswith("Plan cattle-system/up-image-cleanup: ")
+    found.end_plan("up-image-cleanup")
+    found.to_its_end()
+    assert found.phase == SUCCEEDED
+    assert names(found, "Plan") == []
+
+
+def test_status_waits_for_what_the_loop_waits_for() -> None:
+    found = cleaning_up()
+    said = waits(found)
+    restart_without_repository(found)
+    looked = Reconciler(found.scene.parts).look(found.name)
+    assert looked.decision is not None
+    assert [wait.text for wait in looked.decision.waits] == said
+
+
+# --------------------------------------------------------------------------------------------- what is given back
+
+
+def test_what_is_on_loan_stays_while_its_step_cannot_be_rendered() -> None:
+    """The drain hooks keep Rancher from going on without us."""
+    found = waiting_for_rancher()
+    found.set_status(releaseMetadata=None)
+    found.restart()
+    found.rounds()
+    local = found.get("provisioning.cattle.io/v1", "Cluster", "local", "fleet-local")
+    assert local["spec"]["rkeConfig"]["upgradeStrategy"] != STRATEGY
+
+
+# ------------------------------------------------------------------------------------------------ what is cleaned up
+
+
+def labels(component: str, **more: str) -> Mapping[str, str]:
+    both = {"upgrade-plan": "up", "upgrade-component": component, **more}
+    return {f"{PREFIX}{key}": value for key, value in both.items()}
+
+
+def leftover(found: Small, kind: str, name: str, component: str, **more: str) -> None:
+    """An object of the plan's that no template renders by this name."""
+    made = next(body for body in found.all(kind))
+    owner = {"apiVersion": found.plan["apiVersion"], "kind": "UpgradePlan", "name": "up", "controller": True}
+    metadata = {
+        "name": name,
+        "namespace": made["metadata"]["namespace"],
+        "labels": labels(component, **more),
+        "ownerReferences": [{**owner, "uid": found.plan["metadata"]["uid"], "blockOwnerDeletion": True}],
+    }
+    found.create({key: made[key] for key in ("apiVersion", "kind", "spec")} | {"metadata": metadata})
+
+
+def succeed(found: Small) -> None:
+    """The plan stays, so that nothing goes just because its owner has gone."""
+    found.set_status(currentPhase="CleanedUp")
+    found.to_its_end()
+    assert found.phase == SUCCEEDED
+
+
+def test_the_first_objects_of_a_plan_that_was_taken_over_go_as_well() -> None:
+    found = preloading()
+    [made] = names(found, "Plan")
+    mark = f"plan.upgrade.cattle.io/{made}"
+    found.patch(found.get("v1", "Node", "n1"), {"metadata": {"labels": {mark: "hash"}}})
+    found.set_status(steps=None)  # as the other manager leaves it
+    annotate(found, RETRY, "1")
+    found.restart()
+    succeed(found)
+    assert names(found, "Plan") == []
+    assert mark not in found.get("v1", "Node", "n1")["metadata"]["labels"]
+
+
+def test_the_first_objects_of_a_step_that_was_tried_again_go_as_well() -> None:
+    found = preloading()
+    [first] = found.all("Plan")
+    kind = found.scene.parts.kinds.row("upgrade.cattle.io/v1", "Plan").kind
+    found.scene.cluster.client().delete(kind, ref_of(first))
+    annotate(found, RETRY, "1")
+    found.rounds()
+    assert names(found, "Plan") == ["up-image-preload-retry-1"]
+    annotate(found, RETRY, "2")
+    for name in ("up-image-preload", "up-image-preload-retry-1"):
+        mark = {f"plan.upgrade.cattle.io/{name}": "hash"}
+        found.patch(found.get("v1", "Node", "n1"), {"metadata": {"labels": mark}})
+    succeed(found)
+    assert names(found, "Plan") == []
+    assert [*found.get("v1", "Node", "n1")["metadata"]["labels"]] == ["harvesterhci.io/managed"]
+
+
+def test_what_has_the_labels_of_the_plan_goes_by_whatever_name() -> None:
+    found = preloading()
+    leftover(found, "Plan", "made-by-an-earlier-attempt", "image-preload")
+    leftover(found, "Plan", "of-a-template-that-is-gone", "formerly")
+    succeed(found)
+    assert names(found, "Plan") == []
+
+
+def test_what_somebody_else_has_made_of_ours_is_left_to_them() -> None:
+    """The system-upgrade-controller copies a Plan's labels to its Jobs."""
+    found = preloading()
+    uid = found.get("v1", "Node", "n1")["metadata"]["uid"]
+    controller = {"apiVersion": "v1", "kind": "Node", "name": "n1", "uid": uid, "controller": True}
+    body = job("of-somebody-else", "pre-drain")
+    body["metadata"]["ownerReferences"] = [controller]
+    found.create(body)
+    succeed(found)
+    assert names(found, "Job") == ["of-somebody-else"]
+
+
+def test_what_is_kept_for_good_stays_by_whatever_name() -> None:
+    """Jobs that start virtual machines again go with the plan object, and not before."""
+    found = upgrading("n1", "n2", states={"n1": "PostDrained", "n2": "PostDrained"})
+    lists = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "up-restore-vm", "namespace": "harvester-system"},
+    }
+    found.create({**lists, "data": {"n1": "default/vm"}})
+    found.patch(found.plan, {"spec": {"restoreVM": True}})
+    found.create(job("by-another-name", "restore-vm"))
+    found.create(job("a-drain-by-another-name", "pre-drain"))
+    succeed(found)
+    assert names(found, "Job") == ["by-another-name"]
+
+
+def job(name: str, job_type: str) -> Any:
+    container = {"name": "apply", "image": "example.com/image"}
+    marks = labels("node-upgrade", **{"job-type": job_type, "node": "n1"})
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name, "namespace": "harvester-system", "labels": marks},
+        "spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [container]}}},
+    }
