@@ -61,7 +61,7 @@ def restart_without_repository(found: Small) -> None:
 
     shop = template_set()
     rendering = Rendering(shop.catalog, shop.templates, shop.spec_fields)
-    found.scene.parts = replace(found.scene.parts, rendering=rendering, read=read)
+    found.scene.deps = replace(found.scene.deps, rendering=rendering, read=read)
     found.restart()
 
 
@@ -72,7 +72,7 @@ def cleaning_up() -> Small:
         "/harvester-iso/bundle/harvester/images-lists-archive/v1.7.1/image_list_all.txt": b"rancher/old:v1\n",
         "/harvester-iso/bundle/harvester/images-lists-archive/current/image_list_all.txt": b"rancher/new:v1\n",
     }
-    found.scene.parts = replace(found.scene.parts, read=lambda fetch: lists[fetch.path])
+    found.scene.deps = replace(found.scene.deps, read=lambda fetch: lists[fetch.path])
     found.restart()
     found.rounds()
     assert names(found, "Plan") == ["up-image-cleanup"]
@@ -129,7 +129,7 @@ def test_status_waits_for_what_the_loop_waits_for() -> None:
     found = cleaning_up()
     said = waits(found)
     restart_without_repository(found)
-    looked = Reconciler(found.scene.parts).look(found.name)
+    looked = Reconciler(found.scene.deps).look(found.name)
     assert looked.decision is not None
     assert [wait.text for wait in looked.decision.waits] == said
 
@@ -191,7 +191,7 @@ def test_the_first_objects_of_a_plan_that_was_taken_over_go_as_well() -> None:
 def test_the_first_objects_of_a_step_that_was_tried_again_go_as_well() -> None:
     found = preloading()
     [first] = found.all("Plan")
-    kind = found.scene.parts.kinds.row("upgrade.cattle.io/v1", "Plan").kind
+    kind = found.scene.deps.kinds.row("upgrade.cattle.io/v1", "Plan").kind
     found.scene.cluster.client().delete(kind, ref_of(first))
     annotate(found, RETRY, "1")
     found.rounds()

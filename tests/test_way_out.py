@@ -66,7 +66,7 @@ def test_deletion_is_not_blocked_by_one_object() -> None:
 def test_deletion_is_not_blocked_by_what_cannot_be_looked_at() -> None:
     found = downloading()
     found.scene.client.faults.add(
-        InjectedApiFault(trouble=ApiFault.FAILED, verb="get", kind="VirtualMachineImage", count=10_000)
+        InjectedApiFault(trouble=ApiFault.FAILED, verb="list", kind="VirtualMachineImage", count=10_000)
     )
     found.delete_plan()
     found.rounds()

@@ -37,7 +37,7 @@ class Rendering:
         """A plan that ends is rendered as far as that goes. Raises `Problems`: a template that cannot be rendered from
         these facts."""
         name = str(plan["metadata"]["name"])
-        key = _key(plan, status, objects, fetched)
+        key = _key(plan, status, objects, fetched, last=self._is_last(status))
         known, rendered = self._last.get(name, ("", None))
         if rendered is None or known != key:
             rendered = self._render(plan, objects, fetched, status)
@@ -52,7 +52,7 @@ class Rendering:
     def sealed(self, plan: Body, objects: Sequence[Body], fetched: Mapping[str, Any]) -> RenderedPlan:
         """As a reviewer sees it: with marks where values are captured at run time."""
         name = f"{plan['metadata']['name']} sealed"
-        key = _key(plan, PlanStatus(rest=plan.get("status") or {}), objects, fetched)
+        key = _key(plan, PlanStatus(rest=plan.get("status") or {}), objects, fetched, last=False)
         known, rendered = self._last.get(name, ("", None))
         if rendered is None or known != key:
             rendered = self._render(plan, objects, fetched, None)
@@ -77,17 +77,22 @@ class Rendering:
         if status is None:
             return render(self.catalog, self._templates, facts)
         kept = self._kept.setdefault(str(plan["metadata"]["name"]), StepCache())
-        return render(self.catalog, self._templates, facts, status, kept, lenient=ends)
+        ending = ends or self._is_last(status)
+        return render(self.catalog, self._templates, facts, status, kept, ending=ending, lenient=ends)
+
+    def _is_last(self, status: PlanStatus) -> bool:
+        """Whether all phases are completed, and what the plan has made is about to go."""
+        return status.phase == self.catalog.phases[-1].phase.completed
 
 
-def _key(plan: Body, status: PlanStatus, objects: Sequence[Body], fetched: Mapping[str, Any]) -> str:
+def _key(plan: Body, status: PlanStatus, objects: Sequence[Body], fetched: Mapping[str, Any], *, last: bool) -> str:
     """Changes with whatever a template can see; a Node's heartbeat is not among it."""
     metadata = plan["metadata"]
     recorded = [[list(place), status.captured(*place), _made(status, place)] for place in status.records]
     return digest_of(
         [
             [metadata["name"], metadata.get("annotations"), metadata.get("labels"), plan.get("spec")],
-            is_ending(plan, status),
+            [is_ending(plan, status), last],
             [status.rest.get(name) for name in _STATUS],
             sorted(status.node_states),
             recorded,

@@ -49,7 +49,8 @@ class Pending:
 
 @frozen
 class RenderedStep:
-    """A step with its text filled in, for one node where it fans out; its manifests in the order of their writes.
+    """A step with its text filled in, for one node where it fans out; its manifests in the order of their writes. When
+    a plan ends, an idle step has those that it would have made.
 
     `skipped` is why it will not run; `pending` what must be given before it can be rendered; `held` whether its hold
     is on; `records` are the status fields that the step sets, known once what it fetches is; `left_out` names the
@@ -86,9 +87,9 @@ class RenderedPhase:
     digest: str = ""
 
     def manifests(self) -> Iterator[Manifest]:
-        """Every manifest of the phase, undo steps included, in the order of the steps."""
+        """Every manifest of the phase, undo steps included, in the order of the steps; none of an idle step's."""
         for step in self.steps:
-            yield from step.manifests
+            yield from () if step.skipped is not None or step.pending else step.manifests
             if step.undo:
                 yield from step.undo.manifests
 

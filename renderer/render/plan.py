@@ -28,21 +28,24 @@ def render(
     recorded: Recorded = NOTHING_RECORDED,
     kept: StepCache | None = None,
     *,
+    ending: bool = False,
     lenient: bool = False,
 ) -> RenderedPlan:
-    """`kept` has the steps of earlier renderings, and gets those of this one.
+    """`recorded` is what a run has done so far; if it is `ending`, a step that is skipped or pending has the manifests
+    that it would have made. `kept` has the steps of earlier renderings, and gets those of this one.
 
     Raises `Problems` with everything that is wrong in any phase; if `lenient`, steps that cannot be rendered have no
     manifests instead: what was done can be taken back all the same.
     """
     problems: list[Problem] = []
     context = context_of(facts)
-    common = "" if kept is None else digest_of([context.data, sorted(context.given)])
+    common = "" if kept is None else digest_of([context.data, sorted(context.given), ending])
     renderer = StepRenderer(
         kinds=catalog.kinds,
         templates=templates,
         context=context,
         recorded=recorded,
+        ending=ending,
         problems=problems,
         common=common,
         kept=kept,

@@ -29,7 +29,7 @@ Node = Mapping[str, Any] | None
 
 
 class Recorded(Protocol):
-    """What a run has recorded so far. A step that has begun is not skipped any more, whatever its conditions say now."""
+    """What a run has recorded so far. A step that has begun is not skipped, whatever its conditions say now."""
 
     def captured(self, phase: str, node: str | None) -> Mapping[str, Any]:
         """The values captured for the node, or for the cluster, by name."""
@@ -75,6 +75,7 @@ class StepRenderer:
     context: Context
     recorded: Recorded
     problems: list[Problem]
+    ending: bool = False
     common: str = ""
     kept: StepCache | None = None
     fixed: dict[int, bool] = field(default_factory=dict, repr=False, compare=False)
@@ -114,7 +115,8 @@ class StepRenderer:
             skipped = self._skipped(step, context, declared, lenient=bool(pending))
             if skipped is None and not pending:
                 return self._rendered(declared, bare, raw, context)
-            return _idle(declared, self._best(declared, bare, raw, context), skipped, () if skipped else pending)
+            idle = _idle(declared, self._best(declared, bare, raw, context), skipped, () if skipped else pending)
+            return replace(idle, manifests=self._not_made(declared, idle.step, context)) if self.ending else idle
         except Problems as error:
             self.problems.extend(error.problems)
             return _idle(declared, bare, None, ())
@@ -150,6 +152,14 @@ class StepRenderer:
             return _idle(declared, bare, None, pending)
         made = self.recorded.made_by(declared.phase.name, bare.name, bare.node) or ()
         return _idle(declared, replace(step, gates=_gates_over(step, made)), None, ())
+
+    def _not_made(self, declared: Declared, step: Step, context: Context) -> tuple[Manifest, ...]:
+        """What an idle step would have made, as far as it can be rendered: another manager may have made it."""
+        try:
+            made, _ = self._manifests(declared, step, context).render(step)
+        except Problems:
+            return ()
+        return tuple(item.manifest for item in made)
 
     def _best(self, declared: Declared, bare: Step, raw: Raw, context: Context) -> Step:
         """An idle step with its text filled in if what is missing allows it: it may have run, and be taken back."""
@@ -211,10 +221,7 @@ class StepRenderer:
     def _rendered(self, declared: Declared, bare: Step, raw: Raw, context: Context) -> RenderedStep:
         filled = {key: self._filled(item, context, declared) for key, item in raw.items() if key != "undo"}
         step = self._inheriting(self._declared(filled, bare, raw, declared), context, declared)
-        made_by = self.recorded.made_by(declared.phase.name, bare.name, bare.node)
-        manifests, left_out = ManifestRenderer(
-            kinds=self.kinds, templates=self.templates, declared=declared, context=context, made_by=made_by
-        ).render(step)
+        manifests, left_out = self._manifests(declared, bare, context).render(step)
         self.problems.extend([problem for manifest in manifests for problem in manifest.problems])
         made = in_order(manifest.manifest for manifest in manifests)
         undo = self._undo(declared, bare, raw, context)
@@ -232,6 +239,12 @@ class StepRenderer:
             records=self._records(step, context, declared),
             left_out=left_out,
             undo=undo,
+        )
+
+    def _manifests(self, declared: Declared, step: Step, context: Context) -> ManifestRenderer:
+        made_by = self.recorded.made_by(declared.phase.name, step.name, step.node)
+        return ManifestRenderer(
+            kinds=self.kinds, templates=self.templates, declared=declared, context=context, made_by=made_by
         )
 
     def _declared(self, filled: Raw, bare: Step, raw: Raw, declared: Declared) -> Step:

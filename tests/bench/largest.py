@@ -37,8 +37,10 @@ def _ended(item: RenderedStep) -> StepRecord:
     """With a Job whose name is as long as it may be, where the step makes one."""
     if item.skipped is not None:
         return StepRecord(state=StepState.SKIPPED, started=NOW, ended=NOW, message=item.skipped)
-    made = OwnedObject(
-        ref=Ref(api_version="batch/v1", kind="Job", namespace="harvester-system", name="x" * 63), digest="0" * 12
+    ref = Ref(api_version="batch/v1", kind="Job", namespace="harvester-system", name="x" * 63)
+    owned = tuple(
+        OwnedObject(ref=ref, template=spec.file, digest="0" * 12)
+        for spec in item.step.manifests
+        if isinstance(spec, Owned)
     )
-    owned = (made,) if any(isinstance(spec, Owned) for spec in item.step.manifests) else ()
     return StepRecord(state=StepState.COMPLETED, started=NOW, ended=NOW + timedelta(hours=1), objects=owned)

@@ -97,5 +97,6 @@ def _once() -> dict[str, Any]:
 
 
 def _record(job: str) -> dict[str, Any]:
-    owned = {"apiVersion": "batch/v1", "kind": "Job", "namespace": "harvester-system", "name": job, "digest": DIGEST}
+    where = {"apiVersion": "batch/v1", "kind": "Job", "namespace": "harvester-system", "name": job}
+    owned = {**where, "template": "single-node-upgrade-job.yaml.j2", "digest": DIGEST}
     return {"state": "Applied", "started": TIME, "objects": [owned]}
