@@ -16,7 +16,7 @@ from reconcile.cli.live import Live, live_of
 from reconcile.cli.one_step import Stepper
 from reconcile.cli.screen import Screen
 from reconcile.cluster.errors import Away, Throttled
-from reconcile.decide.captures import refs_by_template
+from reconcile.decide.probing import refs_by_template
 from reconcile.observe.snapshot import take
 from reconcile.probes.evaluate import evaluate
 from reconcile.probes.look import Scope

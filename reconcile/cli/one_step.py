@@ -12,11 +12,10 @@ from reconcile.act.status import write_status
 from reconcile.borrow.fields import Patch
 from reconcile.borrow.take import plan_take
 from reconcile.cli.live import Live
-from reconcile.decide.builder import DecisionBuilder
-from reconcile.decide.decision import Borrow
+from reconcile.decide.decision import Borrow, DecisionBuilder
 from reconcile.decide.ending import set_finalizer
 from reconcile.decide.observation import Observation, OtherUpgrades
-from reconcile.decide.writing import writes
+from reconcile.decide.writes import writes
 from reconcile.loop.active_plan import lent_by_others
 from reconcile.loop.executor import ActionExecutor
 from reconcile.loop.reconciler import PLANS

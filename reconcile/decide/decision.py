@@ -1,13 +1,23 @@
-"""What is decided: the status to record, then the writes to make, then the events to tell; and what is waited for."""
+"""What is decided: the status to record, the writes to make, the events to emit, and what is waited for.
+
+`DecisionBuilder` collects a decision: it is the one thing in the pure core that changes as it goes. `recorded` is the
+status once the writes were made.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from reconcile.borrow.fields import Patch
-from reconcile.borrow.loan import Loan
+from reconcile.borrow.loan import Loan, settle
+from reconcile.decide.observation import Observation
+from reconcile.objects import deletion_timestamp
+from reconcile.status.conditions import PlanCondition
 from reconcile.status.plan import PlanStatus, StepKey
+from reconcile.status.record import StepRecord, StepState
+from reconcile.status.times import time_of, time_text
 from renderer.model.path import Path
 from renderer.model.probe import Event
 from renderer.model.ref import Ref
@@ -98,3 +108,134 @@ class Decision:
     recheck: float | None = None
     again: bool = False
     passes: dict[tuple[str, int], int] = field(default_factory=dict)
+
+
+LONG = 7200
+"""Seconds without any progress after which a wait that has no limit of its own is said to take long."""
+LONG_TO_READ = 900
+"""The same for what could not be read, or does not go."""
+RECHECK = 10.0
+"""Seconds until a wait is looked at again although nothing was seen to change: what is not watched moves too."""
+
+
+class DecisionBuilder:
+    """Collects status changes, actions, events and waits, then becomes a `Decision`."""
+
+    def __init__(self, observation: Observation, status: PlanStatus) -> None:
+        self.observation = observation
+        self.status = status
+        self.actions: list[Action] = []
+        self.events: list[Event] = []
+        self.waits: list[Wait] = []
+        self.passes: dict[tuple[str, int], int] = {}
+        self.failures: list[str] = []
+        self.progress = ""
+        self.held: dict[str, list[str]] = {}
+        self._progress: dict[str, datetime] = {}
+
+    def idle_since(self, phase: str) -> datetime:
+        """When a step of the phase last began or ended, on any node; before the first one, `since`."""
+        if phase not in self._progress:
+            self._progress[phase] = max(self.status.last_progress(phase) or self.since, self.since)
+        return self._progress[phase]
+
+    @property
+    def since(self) -> datetime:
+        """When the plan came to where it stands: since then it is being deleted, or in its phase, or there at all."""
+        plan = self.observation.plan
+        text = deletion_timestamp(plan) or self.status.last_transition() or plan["metadata"].get("creationTimestamp")
+        return time_of(text) if text else self.now
+
+    def wait(
+        self,
+        text: str,
+        *,
+        step: str = "",
+        node: str | None = None,
+        since: datetime | None = None,
+        limit: int | None = LONG,
+        unknown: bool = False,
+        refs: tuple[Ref, ...] = (),
+    ) -> None:
+        """Adds a wait, that lasts since `since` or since the plan came to where it stands. Without a `limit` none takes
+        too long: somebody wants it so, or it is another one's turn."""
+        start = since or self.since
+        slow = limit is not None and self.observation.attended(start) > limit
+        found = Wait(text=text, step=step, node=node, since=start, limit=limit, slow=slow, unknown=unknown, refs=refs)
+        self.waits.append(found)
+
+    @property
+    def now(self) -> datetime:
+        return self.observation.now
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """The nodes of the upgrade, by name."""
+        return self.observation.rendered.nodes
+
+    @property
+    def generation(self) -> int:
+        return int((self.observation.plan.get("metadata") or {}).get("generation") or 0)
+
+    def enter(self, phase: str) -> None:
+        self.status = self.status.with_phase(phase, self.now)
+
+    def record(self, key: StepKey, record: StepRecord) -> None:
+        self.status = self.status.with_record(key, record)
+
+    def condition(self, kind: str, status: str, reason: str, message: str = "") -> None:
+        wanted = PlanCondition(type=kind, status=status, reason=reason, message=message)
+        self.status = self.status.with_condition(wanted, self.now, self.generation)
+
+    def event(self, kind: str, reason: str, message: str) -> None:
+        self.events.append(Event(type=kind, reason=reason, message=message))
+
+    def decision(self, before: PlanStatus) -> Decision:
+        again = self.status != before or bool(self.actions)
+        return Decision(
+            status=self.status,
+            actions=tuple(self.actions),
+            events=tuple(self.events),
+            waits=tuple(self.waits),
+            recheck=RECHECK if self.waits else None,
+            again=again,
+            passes=self.passes,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActionResult:
+    """Whether one action was carried out; `problem` is why not."""
+
+    action: Action
+    problem: str | None = None
+
+
+def recorded(status: PlanStatus, decision: Decision, outcomes: Iterable[ActionResult], now: datetime) -> PlanStatus:
+    """`status` is what was written before the actions of this decision."""
+    done = [outcome.action for outcome in outcomes if outcome.problem is None]
+    status = _with_applied(status, decision, done)
+    return _with_settled(status, done, now)
+
+
+def _with_applied(status: PlanStatus, decision: Decision, done: list[Action]) -> PlanStatus:
+    wanted = {key for action in decision.actions if (key := _step(action)) is not None}
+    failed = {key for action in decision.actions if action not in done and (key := _step(action)) is not None}
+    for key in sorted(wanted - failed, key=str):
+        record = status.record(key)
+        if record and record.state is StepState.STARTED:
+            status = status.with_record(key, replace(record, state=StepState.APPLIED))
+    return status
+
+
+def _with_settled(status: PlanStatus, done: list[Action], now: datetime) -> PlanStatus:
+    """Loans that are over; one of a node's own step is dropped, so that a thousand nodes fit."""
+    over = [loan for action in done if isinstance(action, Return) for loan in action.settled]
+    if not over:
+        return status
+    loans = settle(status.loans, over, time_text(now))
+    return replace(status, loans=tuple(loan for loan in loans if not (loan.returned and "/" in loan.step)))
+
+
+def _step(action: Action) -> StepKey | None:
+    return action.step if isinstance(action, (Apply, Borrow)) else None

@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from reconcile.decide.builder import LONG_TO_READ, DecisionBuilder
-from reconcile.decide.captures import refs_by_template
-from reconcile.decide.decision import Remove, RemoveTrace, SetFinalizer, Wait
+from reconcile.decide.decision import LONG_TO_READ, DecisionBuilder, Remove, RemoveTrace, SetFinalizer, Wait
 from reconcile.decide.owned import Leaving, groups_of_plan
 from reconcile.decide.phase import all_steps
-from reconcile.decide.returns import give_orphans_back, orphaned, release, return_fields
+from reconcile.decide.probing import refs_by_template
 from reconcile.decide.step import Progress, advance
+from reconcile.decide.writes import give_orphans_back, orphaned, release, return_fields
 from reconcile.objects import deletion_timestamp, uid
 from reconcile.probes.look import Group, ReadFailure
 from reconcile.status.plan import key_of
@@ -102,16 +101,16 @@ def _is_given_up(builder: DecisionBuilder, waits: list[Wait], item: RenderedStep
 def _remove(builder: DecisionBuilder, steps: list[RenderedStep], occasion: Occasion) -> Iterator[str]:
     """Deletes what is ours; answers what is still there."""
     leaving = Leaving(builder, steps, occasion)
+    going: list[Body] = []
     for group in groups_of_plan(builder, steps):
         found = builder.observation.look.list(group)
-        if isinstance(found, ReadFailure):
-            yield _left(
-                builder, f"{group.kind} objects of the plan cannot be looked for: {found.why}", *leaving.known(group)
-            )
-            continue
-        for body in found:
-            if body in leaving:
-                yield _remove_one(builder, ref_of(body), body)
+        if isinstance(found, Unseen):
+            text = f"{group.kind} objects of the plan cannot be looked for: {found.why}"
+            yield _left(builder, text, *leaving.known(group))
+        else:
+            going += [body for body in found if body in leaving]
+    for body in sorted(going, key=leaving.place_of):
+        yield _remove_one(builder, ref_of(body), body)
 
 
 def _remove_one(builder: DecisionBuilder, ref: Ref, live: Body) -> str:

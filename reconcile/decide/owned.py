@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from reconcile.decide.builder import DecisionBuilder
+from reconcile.decide.decision import DecisionBuilder
 from reconcile.objects import NODE_LABEL, PLAN_LABEL, controller, has_labels, uid
 from reconcile.probes.look import Group, ReadFailure
 from reconcile.status.plan import key_of
@@ -72,6 +72,7 @@ class Leaving:
         self._marks: dict[tuple[str, str, str], set[_Mark]] = {}
         for item in steps:
             self._learn(item, builder.status.record(key_of(item)), occasion)
+        self._places = {ref: place for place, ref in enumerate(self._known)}
 
     def __contains__(self, body: Body) -> bool:
         ref = ref_of(body)
@@ -82,6 +83,10 @@ class Leaving:
             return False
         marks = [mark for mark in self._marks.get(_place(ref), ()) if has_labels(body, mark.labels)]
         return all(mark.goes for mark in marks if len(mark.labels) == max(len(other.labels) for other in marks))
+
+    def place_of(self, body: Body) -> int:
+        """In the order of the steps; what none of them names comes last."""
+        return self._places.get(ref_of(body), len(self._places))
 
     def known(self, group: Group) -> tuple[Ref, ...]:
         """Those of a group that go, as far as their names are known."""

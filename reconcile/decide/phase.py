@@ -6,21 +6,29 @@ stretch ends when every node has.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import partial
 from itertools import groupby
 
-from reconcile.decide.builder import DecisionBuilder
-from reconcile.decide.captures import scope_of
-from reconcile.decide.joiners import welcome
-from reconcile.decide.reasons import describe_pending
-from reconcile.decide.step import AdmissionCheck, NotAdmitted, Progress, advance, always_admit
+from reconcile.decide.admission import AdmissionCheck, NotAdmitted, admit, always_admit
+from reconcile.decide.decision import DecisionBuilder, Remove
+from reconcile.decide.owned import groups_of_nodes, node_of
+from reconcile.decide.probing import describe_pending, scope_of
+from reconcile.decide.step import Progress, advance
+from reconcile.objects import deletion_timestamp
 from reconcile.probes.evaluate import evaluate
-from reconcile.probes.look import Scope
+from reconcile.probes.look import Group, ReadFailure, Scope
 from reconcile.status.plan import key_of
-from renderer.model.phase import Lane, Position
+from reconcile.status.times import time_of
+from renderer.model.path import look_up
+from renderer.model.phase import Joins, Lane, Position
 from renderer.model.probe import ObjectTarget, Probe
-from renderer.model.ref import Ref
+from renderer.model.ref import Body, Ref, ref_of
 from renderer.model.rendered import RenderedPhase, RenderedStep
+from renderer.names import label_value
+
+_NODES = Group(api_version="v1", kind="Node")
 
 
 def run(builder: DecisionBuilder, phase: RenderedPhase, position: Position) -> Progress:
@@ -82,7 +90,7 @@ def _node(
     if (settled := welcome(builder, steps)) is not None:
         return settled
     for item in steps:
-        progress = advance(builder, item, _admit(builder, phase, item, by_node))
+        progress = advance(builder, item, _admission(builder, phase, item, by_node))
         if progress is not Progress.DONE:
             return progress
     node = str(steps[0].step.node)
@@ -98,41 +106,35 @@ def _has_loans(builder: DecisionBuilder, phase: RenderedPhase, node: str) -> boo
     )
 
 
-def _admit(
-    builder: DecisionBuilder, phase: RenderedPhase, item: RenderedStep, by_node: dict[str, list[RenderedStep]]
+def _admission(
+    builder: DecisionBuilder, phase: RenderedPhase, item: RenderedStep, by_node: Mapping[str, list[RenderedStep]]
 ) -> AdmissionCheck:
     lane = next((lane for lane in phase.phase.lanes if lane.name == item.step.lane), None)
-    if lane is None:
-        return always_admit
+    return always_admit if lane is None else partial(_admit, builder, lane, item, by_node)
 
-    def admit() -> NotAdmitted | None:
-        inside = [node for node, steps in by_node.items() if _is_inside(builder, lane.name, steps)]
-        first = sorted(inside, key=lambda node: -_how_far(builder, by_node[node]))[: lane.at_most]
-        if item.step.node not in first:
-            if item.step.node in inside:  # another manager had let more of them in
-                return NotAdmitted(text=f"{lane.waiting}: {', '.join(first)}", patient=True)
-            if len(inside) >= lane.at_most:
-                return NotAdmitted(text=f"{lane.waiting}: {', '.join(inside)}", patient=True, out_of_turn=True)
-        return None if item.step.despite_others else _others_in_trouble(builder, lane, str(item.step.node))
 
-    return admit
+def _admit(
+    builder: DecisionBuilder, lane: Lane, item: RenderedStep, by_node: Mapping[str, list[RenderedStep]]
+) -> NotAdmitted | None:
+    node = str(item.step.node)
+    steps = {name: steps for name, steps in by_node.items() if _is_inside(builder, lane.name, steps)}
+    inside = {name: _how_far(builder, items) for name, items in steps.items()}
+    return admit(node, lane, inside, () if item.step.despite_others else _unhealthy(builder, lane, node))
 
 
 def _how_far(builder: DecisionBuilder, steps: list[RenderedStep]) -> int:
     return sum(builder.status.has_begun(key_of(item)) for item in steps)
 
 
-def _others_in_trouble(builder: DecisionBuilder, lane: Lane, node: str) -> NotAdmitted | None:
-    """A node that is in trouble stops the next step of another one, before both are down."""
-    if lane.others is None:
-        return None
+def _unhealthy(builder: DecisionBuilder, lane: Lane, node: str) -> list[str]:
+    """What is wrong with other nodes."""
+    builder.observation.look.list(_NODES)  # all at once: each is asked for below
     scope = Scope(kinds=builder.observation.kinds, schemas=builder.observation.schemas, now=builder.now)
-    reasons: list[str] = []
-    for other in (name for name in builder.nodes if name != node):
-        target = ObjectTarget(ref=Ref(api_version="v1", kind="Node", name=other))
-        verdict = evaluate(Probe(target=target, all=lane.others.all), builder.observation.look, scope)
-        reasons += [] if verdict.passed else [verdict.reason]
-    return NotAdmitted(text=f"{lane.others.waiting}: {'; '.join(reasons[:3])}", patient=False) if reasons else None
+    others = [name for name in builder.nodes if name != node] if lane.others else []
+    targets = [ObjectTarget(ref=Ref(api_version="v1", kind="Node", name=other)) for other in others]
+    probes = [Probe(target=target, all=lane.others.all if lane.others else ()) for target in targets]
+    found = [evaluate(probe, builder.observation.look, scope) for probe in probes]
+    return [verdict.reason for verdict in found if not verdict.passed]
 
 
 def _is_inside(builder: DecisionBuilder, lane: str, steps: list[RenderedStep]) -> bool:
@@ -155,3 +157,74 @@ def all_steps(phases: Iterable[RenderedPhase]) -> Iterator[RenderedStep]:
             yield item
             if item.undo:
                 yield item.undo
+
+
+_REASON = "JoinedUpgraded"
+
+
+def welcome(builder: DecisionBuilder, steps: Sequence[RenderedStep]) -> Progress | None:
+    """What there is to do about a node that joined since the phase began before it goes through its steps; None where
+    it goes through them, or was there before.
+
+    What was done for a machine says nothing of the one that has taken its place: it is forgotten, and what was made for
+    it goes first. Of one that joined as the others are to become nothing is wanted, unless somebody asks for it.
+    """
+    item = next((item for item in steps if item.step.joins is not None and item.skipped is None), None)
+    if item is None or (joins := item.step.joins) is None:
+        return None
+    joined = _joined(builder, joins)
+    if joined is None or joined <= builder.since:
+        return None
+    if _makes_room(builder, item, steps, joined):
+        return Progress.BUSY
+    return Progress.DONE if _has_nothing_to_do(builder, item, joins, steps) else None
+
+
+def _makes_room(builder: DecisionBuilder, item: RenderedStep, steps: Sequence[RenderedStep], joined: datetime) -> bool:
+    """Whether something has to go first."""
+    phase, node = item.phase, str(item.step.node)
+    began = builder.status.began(phase, node)
+    if began is not None and began < joined:
+        builder.event(
+            "Normal", "NodeReplaced", f"Node {node} is another machine than the one that was worked on before"
+        )
+        builder.status = builder.status.without_node(phase, node)
+    old = [body for body in _made_for(builder, steps, node) if _made(body) < joined]
+    for body in old:
+        ref = ref_of(body)
+        builder.wait(f"{ref} was made for another machine and has to go first", node=node, refs=(ref,))
+        if not deletion_timestamp(body):
+            builder.actions.append(Remove(ref=ref, uid=str(body["metadata"]["uid"])))
+    return bool(old)
+
+
+def _has_nothing_to_do(
+    builder: DecisionBuilder, item: RenderedStep, joins: Joins, steps: Sequence[RenderedStep]
+) -> bool:
+    if (trigger := item.step.trigger) is None or any(builder.status.has_begun(key_of(other)) for other in steps):
+        return False
+    scope, node = scope_of(builder, item), str(item.step.node)
+    done, asked = (evaluate(probe, builder.observation.look, scope).passed for probe in (joins.done, trigger.probe))
+    if asked or not done:
+        return False
+    if (entry := builder.status.node_states.get(node)) is not None:
+        builder.status = builder.status.with_node(node, entry["state"], _REASON, joins.because)
+    return True
+
+
+def _joined(builder: DecisionBuilder, joins: Joins) -> datetime | None:
+    """When the first of the objects was made that a node is known by; None if one is not there."""
+    found = [builder.observation.look.get(ref) for ref in joins.by]
+    bodies = [body for body in found if body is not None and not isinstance(body, ReadFailure)]
+    return min(map(_made, bodies)) if len(bodies) == len(found) else None
+
+
+def _made_for(builder: DecisionBuilder, steps: Sequence[RenderedStep], node: str) -> list[Body]:
+    groups, name = [builder.observation.look.list(group) for group in groups_of_nodes(steps)], label_value(node)
+    return [body for found in groups if not isinstance(found, ReadFailure) for body in found if node_of(body) == name]
+
+
+def _made(body: Body) -> datetime:
+    """An object that does not say when it was made is as old as can be."""
+    text = look_up(body, ("metadata", "creationTimestamp"))
+    return time_of(text) if isinstance(text, str) else datetime.min.replace(tzinfo=UTC)

@@ -5,14 +5,13 @@ Every phase value is recorded in a round of its own, so that whoever watches see
 
 from __future__ import annotations
 
-from reconcile.decide.adopt import adopt
-from reconcile.decide.builder import LONG_TO_READ, DecisionBuilder
-from reconcile.decide.decision import Apply, Decision, Wait
+from reconcile.decide.decision import LONG_TO_READ, Apply, Decision, DecisionBuilder, Wait
 from reconcile.decide.ending import end, set_finalizer
 from reconcile.decide.observation import PENDING, Observation
 from reconcile.decide.phase import repeat, run
-from reconcile.decide.returns import changed_by_others
 from reconcile.decide.step import Progress
+from reconcile.decide.takeover import adopt
+from reconcile.decide.writes import changed_by_others
 from reconcile.objects import deletion_timestamp
 from reconcile.status.plan import FAILED, SUCCEEDED, TERMINAL, PlanStatus, key_of, status_of
 from reconcile.status.record import StepState

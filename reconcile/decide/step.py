@@ -6,20 +6,28 @@ its writes are decided in the same round, after the status that records the inte
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import Any
 
-from reconcile.decide.builder import LONG, LONG_TO_READ, DecisionBuilder
-from reconcile.decide.captures import is_asked_again, missing_object, read_captures, renamed, scope_of
-from reconcile.decide.node_jobs import jobs_are_done, note_jobs
-from reconcile.decide.reasons import describe_failure, describe_pending, explain_failure
-from reconcile.decide.returns import return_fields
-from reconcile.decide.writing import writes
+from reconcile.decide.admission import AdmissionCheck, always_admit
+from reconcile.decide.decision import LONG, LONG_TO_READ, DecisionBuilder
+from reconcile.decide.probing import (
+    describe_failure,
+    describe_pending,
+    explain_failure,
+    gate_state,
+    is_asked_again,
+    jobs_are_done,
+    missing_object,
+    note_jobs,
+    read_captures,
+    renamed,
+    scope_of,
+)
+from reconcile.decide.writes import return_fields, writes
 from reconcile.objects import is_applied_by_us, is_owned_by, uid
 from reconcile.probes.evaluate import evaluate
-from reconcile.probes.gates import gate_verdict
 from reconcile.probes.look import ReadFailure
 from reconcile.probes.verdict import ProbeResult, Verdict
 from reconcile.status.plan import key_of
@@ -32,29 +40,10 @@ from renderer.model.rendered import RenderedStep
 _OUT_OF_TURN = "OutOfTurn"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NotAdmitted:
-    """Why a step may not begin now, though it could. `patient`: it is just not its turn;
-    `out_of_turn`: it was asked for out of turn."""
-
-    text: str
-    patient: bool
-    out_of_turn: bool = False
-
-
-AdmissionCheck = Callable[[], NotAdmitted | None]
-"""None where the step may begin."""
-
-
 class Progress(StrEnum):
     DONE = "done"
     BUSY = "busy"
     FAILED = "failed"
-
-
-def always_admit() -> NotAdmitted | None:
-    """Nothing keeps the step from beginning."""
-    return None
 
 
 def advance(builder: DecisionBuilder, item: RenderedStep, admit: AdmissionCheck = always_admit) -> Progress:
@@ -236,15 +225,8 @@ class _Step:
         return bool(gone)
 
     def _gate(self, index: int, gate: Gate, record: StepRecord) -> Verdict:
-        seen = evaluate(gate.probe, self.builder.observation.look, scope_of(self.builder, self.item, record.captured))
-        place = (self.item.id, index)
-        counted = gate_verdict(gate, seen, self.builder.observation.passes.get(place, 0))
-        self.builder.passes[place] = counted.passes
-        verdict = counted.verdict
+        verdict = gate_state(self.builder, self.item, index, gate, record)
         if verdict.outcome in (ProbeResult.WAITING, ProbeResult.UNKNOWN):
-            took = self.builder.observation.attended(record.started)
-            if gate.timeout is not None and took > gate.timeout:
-                return replace(verdict, outcome=ProbeResult.FAILED, reason=f"{verdict.reason} after {gate.timeout} s")
             self._wait(verdict.reason, verdict, since=record, limit=gate.slow_after or LONG)
             self.builder.progress = self.builder.progress or gate.waiting or ""
         return verdict

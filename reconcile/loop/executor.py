@@ -11,9 +11,8 @@ from reconcile.act.applied import ApplyResult as Written
 from reconcile.act.apply import ObjectWriter
 from reconcile.borrow.loan import Loan, on_loan
 from reconcile.cluster.errors import Away, ClusterError, NotFound, Throttled, Unauthorized
-from reconcile.decide.decision import Action, Apply, Borrow, Remove, RemoveTrace, Return, SetFinalizer
+from reconcile.decide.decision import Action, ActionResult, Apply, Borrow, Remove, RemoveTrace, Return, SetFinalizer
 from reconcile.decide.ending import FINALIZER
-from reconcile.decide.results import ActionResult
 from reconcile.loop.deps import ReconcilerDeps
 from reconcile.observe.snapshot import Snapshot
 from reconcile.probes.look import ReadFailure

@@ -14,10 +14,9 @@ from reconcile.act.apply import ObjectWriter
 from reconcile.act.belonging import Plan
 from reconcile.act.status import write_status
 from reconcile.cluster.errors import ClusterError
-from reconcile.decide.decision import Decision
+from reconcile.decide.decision import Decision, recorded
 from reconcile.decide.observation import FetchFailure, Observation, OtherUpgrades
 from reconcile.decide.plan import decide, is_over
-from reconcile.decide.results import recorded
 from reconcile.loop.active_plan import beside_of, blocker_of, lent_by_others
 from reconcile.loop.deps import ReconcilerDeps
 from reconcile.loop.executor import ActionExecutor, ExecutedAction

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from reconcile.decide.captures import NO_MACHINE
+from reconcile.decide.probing import NO_MACHINE
 from reconcile.objects import label
 from reconcile.report.causes.cause import MACHINE_PLANS, MACHINES, NODES, RANCHER, Cause, DiagnosisInput, mapping, text
 from renderer.model.ref import Body, ref_of

@@ -12,11 +12,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from reconcile.borrow.loan import Loan, Original
-from reconcile.decide.builder import DecisionBuilder
-from reconcile.decide.captures import is_asked_again, read_captures
+from reconcile.decide.decision import DecisionBuilder
 from reconcile.decide.owned import made_before
-from reconcile.decide.returns import loan_step
-from reconcile.decide.writing import evident, remember
+from reconcile.decide.probing import is_asked_again, read_captures
+from reconcile.decide.writes import evident, loan_step, remember
 from reconcile.probes.look import ReadFailure
 from reconcile.status.plan import FAILED, PlanStatus, key_of
 from reconcile.status.record import StepRecord, StepState

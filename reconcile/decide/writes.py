@@ -1,21 +1,92 @@
-"""Giving back what was borrowed, on an occasion: which loans are due, and the write that settles them."""
+"""The writes of a step: its own objects, the fields that it borrows, and what gives those back when they are due."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from reconcile.borrow.claim import release_of
 from reconcile.borrow.give_back import has_drifted, plan_return
-from reconcile.borrow.loan import Loan, on_loan, settle
-from reconcile.decide.builder import LONG_TO_READ, DecisionBuilder
-from reconcile.decide.decision import Return, Wait
+from reconcile.borrow.loan import Loan, Original, on_loan, settle
+from reconcile.borrow.loan import record as record_loans
+from reconcile.borrow.take import TakePlan, Taking, goes_back, plan_take
+from reconcile.decide.decision import LONG_TO_READ, Action, Apply, Borrow, DecisionBuilder, Return, Wait
 from reconcile.objects import FIELD_MANAGER
 from reconcile.probes.look import ReadFailure
+from reconcile.status.plan import key_of
 from reconcile.status.times import time_text
-from renderer.model.path import path_name
+from reconcile.values import satisfies
+from renderer.model.path import ABSENT, Path, look_up, path_name
 from renderer.model.phase import Borrowed, Occasion
 from renderer.model.ref import Body, Ref
-from renderer.model.rendered import RenderedStep
+from renderer.model.rendered import Manifest, RenderedStep
+
+
+def writes(builder: DecisionBuilder, item: RenderedStep) -> list[Action] | str:
+    """In the order of the manifests, the originals of what is borrowed recorded in the draft; or why one of them has to
+    wait, since a step is written as a whole."""
+    actions: list[Action] = []
+    for manifest in item.manifests:
+        live = builder.observation.look.get(manifest.ref)
+        if not isinstance(manifest.spec, Borrowed):
+            actions.append(Apply(manifest=manifest, step=key_of(item)))
+            continue
+        if isinstance(live, ReadFailure):
+            return f"{manifest.ref} cannot be read: {live.why}"
+        is_quantity = builder.observation.schemas.quantities_of(manifest.body)
+        plan = plan_take(manifest.body, manifest.spec, live, is_quantity)
+        if plan.taking is Taking.WAIT:
+            return plan.because
+        inherited = [*_lent(builder, manifest, manifest.spec, plan), *evident(builder, manifest, manifest.spec, live)]
+        if plan.taking is not Taking.SKIP and (inherited or plan.originals):
+            remember(builder, item, manifest, (*inherited, *plan.originals))
+        if plan.taking is Taking.TAKE and plan.patch:
+            actions.append(Borrow(manifest=manifest, patch=plan.patch, step=key_of(item)))
+    return actions
+
+
+def _lent(builder: DecisionBuilder, manifest: Manifest, spec: Borrowed, plan: TakePlan) -> list[Original]:
+    """What stood there before a plan that has failed put there what we want as well: it is ours to give back now."""
+    lent = [item.loan for item in builder.observation.others.lent if item.loan.ref == manifest.ref]
+    found = {loan.original.path: loan.original for loan in lent}
+    known = {loan.original.path for loan in builder.status.loans if loan.ref == manifest.ref}
+    known |= {original.path for original in plan.originals}
+    return [
+        original
+        for path, original in found.items()
+        if path not in known and goes_back(spec, path) and look_up(manifest.body, path) is not ABSENT
+    ]
+
+
+def evident(builder: DecisionBuilder, manifest: Manifest, spec: Borrowed, live: Body | None) -> list[Original]:
+    """What stood there before the Harvester Upgrade Manager put there what we want as well, where something shows that
+    it was that one: it had begun what comes before the phase, and left no word of it but its bookkeeping."""
+    loans = (*builder.status.loans, *(item.loan for item in builder.observation.others.lent))
+    known = [loan.original.path for loan in loans if loan.ref == manifest.ref]
+    is_quantity = builder.observation.schemas.quantities_of(manifest.body)
+    return [
+        Original(path=found.path, value=found.value)
+        for found in spec.inherits
+        if found.when is not None
+        and not any(_overlap(path, found.path) for path in known)
+        and satisfies(look_up(live, found.path), look_up(manifest.body, found.path), is_quantity, found.path)
+    ]
+
+
+def _overlap(one: Path, other: Path) -> bool:
+    """Whether they are the same, or one lies below the other."""
+    return all(step == other_step for step, other_step in zip(one, other, strict=False))
+
+
+def remember(builder: DecisionBuilder, item: RenderedStep, manifest: Manifest, originals: Sequence[Original]) -> None:
+    loans = record_loans(
+        builder.status.loans,
+        originals,
+        phase=item.phase,
+        step=loan_step(item),
+        ref=manifest.ref,
+        taken=time_text(builder.now),
+    )
+    builder.status = builder.status.with_loans(loans)
 
 
 def loan_step(item: RenderedStep) -> str:

@@ -1,0 +1,207 @@
+"""What a step looks at: whether it is asked for and what it captures as it begins, then its gates and the Jobs that
+others make for it, until it has ended. Starts nothing and writes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from reconcile.decide.decision import DecisionBuilder
+from reconcile.probes.evaluate import evaluate, group_of
+from reconcile.probes.gates import gate_verdict
+from reconcile.probes.look import ReadFailure, Scope
+from reconcile.probes.verdict import ProbeResult, Verdict
+from reconcile.status.plan import key_of
+from reconcile.status.record import StepRecord
+from renderer.context.nodes import unknown_plan
+from renderer.model.path import ABSENT, look_up
+from renderer.model.phase import Capture
+from renderer.model.probe import EveryTarget, Gate, ObjectTarget
+from renderer.model.ref import Body, Ref
+from renderer.model.rendered import Pending, RenderedStep
+
+NO_MACHINE = "no Machine of fleet-local refers to node"
+"""How a wait begins where Rancher cannot ask for a node."""
+
+
+def read_captures(builder: DecisionBuilder, item: RenderedStep, *, done: bool = False) -> dict[str, Any] | str:
+    """What the step captures as it begins, or why that cannot be read. Where another manager has begun it, and it is
+    `done` or its work is, what is there now need not be what was there then."""
+    found: dict[str, Any] = {}
+    for capture in item.step.captures:
+        if capture.inherits is not None and (done or _has_done_its_work(builder, item)):
+            found[capture.name] = capture.inherits.value
+            continue
+        value = _captured(builder, item, capture)
+        if isinstance(value, ReadFailure):
+            return f"{capture.name} cannot be read: {value.why}"
+        found[capture.name] = value
+    return found
+
+
+def missing_object(item: RenderedStep) -> str | None:
+    """Why nobody can ask for the step: its node has no machine-plan Secret in which Rancher could. None where it is
+    not so."""
+    target, node = item.step.trigger.probe.target if item.step.trigger else None, item.step.node
+    if node and isinstance(target, ObjectTarget) and target.ref.name == unknown_plan(node):
+        return f"{NO_MACHINE} {node}, or it has no machine-plan Secret"
+    return None
+
+
+def is_asked_again(builder: DecisionBuilder, item: RenderedStep) -> bool:
+    """Whether a step that repeats is asked for once more, with another value than it has answered."""
+    step = item.step
+    if not step.repeat or step.trigger is None or item.skipped is not None or item.pending:
+        return False
+    return evaluate(step.trigger.probe, builder.observation.look, scope_of(builder, item)).passed
+
+
+def scope_of(builder: DecisionBuilder, item: RenderedStep, captured: Mapping[str, Any] | None = None) -> Scope:
+    """Within what the step's probes are evaluated; `captured` goes before what the status knows."""
+    known = builder.status.captured(item.phase, item.step.node)
+    return Scope(
+        kinds=builder.observation.kinds,
+        schemas=builder.observation.schemas,
+        now=builder.now,
+        manifests=refs_by_template(item, builder.status.record(key_of(item))),
+        captured={**known, **(captured or {})},
+    )
+
+
+def refs_by_template(item: RenderedStep, record: StepRecord | None = None) -> dict[str, tuple[Ref, ...]]:
+    """What each template has made, as it was recorded; before that, and for what is borrowed, what it renders now."""
+    refs: dict[str, tuple[Ref, ...]] = {}
+    for manifest in item.manifests:
+        refs[manifest.spec.file] = (*refs.get(manifest.spec.file, ()), manifest.ref)
+    made = record.objects if record else ()
+    return {**refs, **{found.template: record.made_by(found.template) for found in made if record and found.template}}
+
+
+def renamed(item: RenderedStep, record: StepRecord) -> Iterator[tuple[Ref, Ref]]:
+    """The objects of a step that are called otherwise by now, since the plan asks for another attempt: how, and how
+    they were made."""
+    for template, now in refs_by_template(item).items():
+        then = record.made_by(template)
+        if len(now) == len(then):
+            yield from ((new, old) for new, old in zip(now, then, strict=True) if new != old)
+
+
+def _has_done_its_work(builder: DecisionBuilder, item: RenderedStep) -> bool:
+    scope, look = scope_of(builder, item), builder.observation.look
+    return bool(item.step.gates) and all(evaluate(gate.probe, look, scope).passed for gate in item.step.gates)
+
+
+def _captured(builder: DecisionBuilder, item: RenderedStep, capture: Capture) -> Any:
+    ref = _ref_of(item, capture)
+    body = builder.observation.look.get(ref)
+    if isinstance(body, ReadFailure):
+        return body
+    value = ABSENT if body is None else look_up(body, capture.path)
+    if value is ABSENT or value is None:
+        value = capture.default
+    if value is None:
+        return ReadFailure(why=f"{ref} does not have it")
+    return value + capture.add if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _ref_of(item: RenderedStep, capture: Capture) -> Ref:
+    if isinstance(capture.target, ObjectTarget):
+        return capture.target.ref
+    return next(iter(refs_by_template(item).get(getattr(capture.target, "file", ""), ())))
+
+
+def gate_state(builder: DecisionBuilder, item: RenderedStep, index: int, gate: Gate, record: StepRecord) -> Verdict:
+    """Where a gate of a begun step stands, counting how often in a row it has passed, and its timeout."""
+    observation, place = builder.observation, (item.id, index)
+    seen = evaluate(gate.probe, observation.look, scope_of(builder, item, record.captured))
+    counted = gate_verdict(gate, seen, observation.passes.get(place, 0))
+    builder.passes[place] = counted.passes
+    verdict = counted.verdict
+    is_open = verdict.outcome in (ProbeResult.WAITING, ProbeResult.UNKNOWN)
+    if is_open and gate.timeout is not None and observation.attended(record.started) > gate.timeout:
+        return replace(verdict, outcome=ProbeResult.FAILED, reason=f"{verdict.reason} after {gate.timeout} s")
+    return verdict
+
+
+def job_group(item: RenderedStep) -> EveryTarget | None:
+    """The Jobs that tell the states of nodes for this step."""
+    told = item.step.job_states
+    if told is None:
+        return None
+    return EveryTarget(api_version="batch/v1", kind="Job", namespace=told.namespace, labels=told.labels)
+
+
+def note_jobs(builder: DecisionBuilder, item: RenderedStep) -> None:
+    """Puts each node where its Job is."""
+    if (told := item.step.job_states) is None:
+        return
+    for job in _jobs_of(builder, item):
+        node = ((job.get("metadata") or {}).get("labels") or {}).get(told.node_label)
+        state = getattr(told.states, _word(job))
+        if node and state:
+            builder.status = builder.status.with_node(str(node), state, *_failure(job))
+
+
+def jobs_are_done(builder: DecisionBuilder, item: RenderedStep) -> None:
+    """The object that they were made for has ended well. Their own end may be seen later: two watches bring them."""
+    if (told := item.step.job_states) is None:
+        return
+    for node, entry in builder.status.node_states.items():
+        if entry.get("state") == told.states.active and told.states.completed:
+            builder.status = builder.status.with_node(node, told.states.completed)
+
+
+def _jobs_of(builder: DecisionBuilder, item: RenderedStep) -> Iterator[Body]:
+    target = job_group(item)
+    found = builder.observation.look.list(group_of(target)) if target else ()
+    if not isinstance(found, ReadFailure):
+        yield from found
+
+
+def _word(job: Body) -> str:
+    for condition in look_up(job, ("status", "conditions")) or ():
+        if condition.get("status") == "True" and condition.get("type") in ("Complete", "Failed"):
+            return "completed" if condition["type"] == "Complete" else "failed"
+    return "active"
+
+
+def _failure(job: Body) -> tuple[str, str]:
+    """Reason and message of a Job that has failed."""
+    for condition in look_up(job, ("status", "conditions")) or ():
+        if condition.get("type") == "Failed" and condition.get("status") == "True":
+            return condition.get("reason", ""), condition.get("message", "")
+    return "", ""
+
+
+_NODES_TOLD = 5
+
+
+def describe_pending(pending: Iterable[Pending]) -> str:
+    """What is missing, and where it comes from."""
+    return "; ".join(f"{item.input} is not known yet: {item.remedy}" for item in pending)
+
+
+def explain_failure(builder: DecisionBuilder, verdict: Verdict) -> tuple[str, str]:
+    """Reason and message of the condition by which an object says that it has failed; else the probe's words."""
+    for ref in verdict.offenders:
+        body = builder.observation.look.get(ref)
+        for condition in look_up(body, ("status", "conditions")) or () if isinstance(body, Mapping) else ():
+            if condition.get("type") == "Failed" and condition.get("status") == "True":
+                return condition.get("reason", ""), condition.get("message") or verdict.reason
+    return "", verdict.reason
+
+
+def describe_failure(builder: DecisionBuilder, item: RenderedStep, message: str, why: str) -> str:
+    """A failure in the API's words, then why, then on which nodes."""
+    whole = message if not why or why in message else f"{message}: {why}"
+    return "; ".join([whole, *_failed_nodes(builder, item)])
+
+
+def _failed_nodes(builder: DecisionBuilder, item: RenderedStep) -> list[str]:
+    """What the Jobs have said that somebody else made for the step, by node; of many nodes the first."""
+    failed = item.step.job_states.states.failed if item.step.job_states else None
+    entries = {node: entry for node, entry in builder.status.node_states.items() if entry.get("state") == failed}
+    said = [f"{node}: {entry['message']}" for node, entry in entries.items() if entry.get("message")]
+    return said[:_NODES_TOLD] + [f"and {len(said) - _NODES_TOLD} more nodes"] * (len(said) > _NODES_TOLD)
