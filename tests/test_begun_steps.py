@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from loop_world import METADATA, PREFIX, STRATEGY, Small, upgrading, waiting_for_rancher, world
-from theatre import template_set
+from support.rehearsals import template_set
+from support.small_cluster import METADATA, PREFIX, STRATEGY, Small, upgrading, waiting_for_rancher, world
 
 from reconcile.cluster.errors import BackendFailed
 from reconcile.loop.reconciler import Reconciler

@@ -104,7 +104,7 @@ def _remove(builder: DecisionBuilder, steps: list[RenderedStep], occasion: Occas
     going: list[Body] = []
     for group in groups_of_plan(builder, steps):
         found = builder.observation.look.list(group)
-        if isinstance(found, Unseen):
+        if isinstance(found, ReadFailure):
             text = f"{group.kind} objects of the plan cannot be looked for: {found.why}"
             yield _left(builder, text, *leaving.known(group))
         else:
