@@ -10,15 +10,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from renderer.model.plan_api import PREFIX
 from renderer.model.ref import Body
 
 FIELD_MANAGER = "upgradeplan"
 """The field manager of everything that we write."""
 
-PLAN_LABEL = "management.harvesterhci.io/upgrade-plan"
+PLAN_LABEL = f"{PREFIX}upgrade-plan"
 """Names the plan on every object that it owns."""
 
-NODE_LABEL = "management.harvesterhci.io/node"
+NODE_LABEL = f"{PREFIX}node"
 """Names the node on an object that was made for one."""
 
 COPIES = (

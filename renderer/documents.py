@@ -16,10 +16,10 @@ from typing import Any
 from renderer.errors import Problem, problem
 from renderer.frozen import frozen
 from renderer.model.path import Path, path_name
+from renderer.model.plan_api import PLAN_API_VERSION
 from renderer.model.ref import Body, Ref, ref_of
 from renderer.yaml_io import Document
 
-PLAN_API_VERSION = "management.harvesterhci.io/v1beta1"
 PLAN_KIND = "UpgradePlan"
 INDEX_KIND = "RenderedPlan"
 

@@ -13,9 +13,10 @@ from renderer.documents import Inputs, Source
 from renderer.errors import Problem
 from renderer.image_names import is_repository, is_tag
 from renderer.model.path import Path, look_up
+from renderer.model.plan_api import PREFIX
 from renderer.schema_messages import found
 
-TOOLKIT_IMAGE = "management.harvesterhci.io/upgrade-toolkit-image"
+TOOLKIT_IMAGE = f"{PREFIX}upgrade-toolkit-image"
 
 _CHECKSUM = re.compile(r"[0-9a-fA-F]{128}")
 _ADDRESS = re.compile(r"https?://[^\s/]+(/\S*)?", re.IGNORECASE)

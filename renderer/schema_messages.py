@@ -6,13 +6,14 @@ bring its own words with `x-message` and `x-remedy` beside the rule.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from renderer.frozen import frozen
 from renderer.model.path import Path
 from renderer.schema_fit import map_key, repeated
 from renderer.structural_schema import TIME
+from renderer.suggest import closest, did_you_mean
 
 
 class SchemaError(Protocol):
@@ -80,14 +81,6 @@ def is_no_text(path: Path, value: Any) -> Finding:
     )
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str | None:
-    """The known word that is close, if one is."""
-    from difflib import get_close_matches  # only when something is wrong
-
-    close = get_close_matches(word.lower(), spellings := {name.lower(): name for name in known}, n=1)
-    return spellings[close[0]] if close else None
-
-
 # ------------------------------------------------------------------------------------------------------------ types
 
 _TYPE_WORDS = {
@@ -140,11 +133,10 @@ def _unknown(error: SchemaError, path: Path) -> Iterator[Finding]:
     known = error.schema.get("properties", {})
     for name in error.instance:
         if name not in known:
-            close = did_you_mean(name, known)
             yield Finding(
                 reason="UnknownField",
                 path=(*path, name),
-                message=f"unknown field '{name}'" + (f"; did you mean '{close}'?" if close else ""),
+                message=f"unknown field '{name}'{did_you_mean(name, known)}",
                 remedy=f"correct the name; known here are {', '.join(known)}" if known else "remove it",
             )
 
@@ -154,7 +146,7 @@ def _missing(error: SchemaError, path: Path) -> Iterator[Finding]:
     known = error.schema.get("properties", {})
     strangers = [name for name in error.instance if name not in known]
     for name in error.validator_value:
-        close = did_you_mean(name, strangers)
+        close = closest(name, strangers)
         if name not in error.instance and not (close and error.schema.get("additionalProperties") is False):
             message = "is missing" + (f"; there is '{close}'" if close else "")
             remedy = f"rename '{close}' to '{name}'" if close else f"add '{name}'"
@@ -175,9 +167,9 @@ def _dependent(error: SchemaError, path: Path) -> Iterator[Finding]:
 def _enum(error: SchemaError, path: Path) -> Iterator[Finding]:
     wanted = error.validator_value if error.validator == "enum" else [error.validator_value]
     texts = [str(value) for value in wanted if value not in (None, "")]
-    close = did_you_mean(error.instance, texts) if isinstance(error.instance, str) else None
+    hint = did_you_mean(error.instance, texts) if isinstance(error.instance, str) else ""
     none_of = f"is none of {', '.join(texts)}" if len(texts) > 1 else f"is not {', '.join(texts)}"
-    message = f"{_shown(error)} {none_of}" + (f"; did you mean '{close}'?" if close else "")
+    message = f"{_shown(error)} {none_of}{hint}"
     yield Finding(reason="InvalidValue", path=path, message=message, remedy="write " + " or ".join(texts))
 
 

@@ -32,6 +32,7 @@ from markupsafe import Markup
 from renderer.catalog.tree import Template
 from renderer.errors import Problems, problem
 from renderer.image_names import not_needed
+from renderer.suggest import did_you_mean
 from renderer.yaml_io import Document
 
 
@@ -244,11 +245,7 @@ class _Undefined(StrictUndefined):
             return self._undefined_hint
         if not isinstance(holder, Mapping):
             return f"'{wanted}' is not known here"
-        from difflib import get_close_matches
-
-        close = get_close_matches(wanted, list(holder), n=1)
-        hint = f"; did you mean '{close[0]}'?" if close else ""
-        return f"{getattr(holder, 'name', 'the mapping')} has no '{wanted}'{hint}"
+        return f"{getattr(holder, 'name', 'the mapping')} has no '{wanted}'{did_you_mean(wanted, holder)}"
 
 
 class _Environment(ImmutableSandboxedEnvironment):

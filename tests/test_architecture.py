@@ -23,7 +23,7 @@ ROOMS: Mapping[str, Sequence[str]] = {
     "renderer": (
         "frozen",
         "errors",
-        "model names image_names versions digest resources schema_fit structural_schema go_scalars quantity",
+        "model names image_names versions digest resources schema_fit structural_schema go_scalars quantity suggest",
         "yaml_io",
         "schema_messages",
         "validation",

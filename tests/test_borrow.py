@@ -20,17 +20,18 @@ from reconcile.borrow import claim
 from reconcile.borrow.fields import Patch, fields_of, patch_of, standing
 from reconcile.borrow.give_back import ReturnPlan, has_drifted, plan_return
 from reconcile.borrow.loan import Loan, Original, on_loan, path_of, pointer, record, settle
-from reconcile.borrow.strategies import STRATEGIES, BorrowedField, Strategy
+from reconcile.borrow.strategies import STRATEGIES, BorrowedField, BorrowStrategy
 from reconcile.borrow.take import TakePlan, Taking, plan_take
 from reconcile.objects import FIELD_MANAGER
 from reconcile.schemas import packaged_schemas
 from reconcile.simulator.apiserver.patches import json_patched, merge_patched
 from renderer.catalog.borrow_options import BORROW_OPTIONS, BorrowOptionSpec
 from renderer.catalog.declare import step_from
-from renderer.documents import PLAN_API_VERSION, Source, without_lines
+from renderer.documents import Source, without_lines
 from renderer.layout.index import _care
 from renderer.model.path import ABSENT
 from renderer.model.phase import Borrowed, BorrowOption, Occasion, Position
+from renderer.model.plan_api import PLAN_API_VERSION
 from renderer.model.ref import Ref, ref_of
 from renderer.validation import problems
 
@@ -388,7 +389,7 @@ def test_a_strategy_is_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
 
     spec = BorrowOptionSpec(read=lambda raw: BorrowOption(name="lowerOnly"), index=lambda option: {"lowered": True})
     monkeypatch.setitem(BORROW_OPTIONS, "lowerOnly", spec)
-    monkeypatch.setitem(STRATEGIES, "lowerOnly", Strategy(kept=why_not_lowered, reads_live=True, may_drift=True))
+    monkeypatch.setitem(STRATEGIES, "lowerOnly", BorrowStrategy(kept=why_not_lowered, reads_live=True, may_drift=True))
     declared, manifest = borrowed({"return": "always", "lowerOnly": True}), thing({"a": 5, "b": 5})
 
     assert _care(declared) == {"ifAbsent": None, "lowered": True}

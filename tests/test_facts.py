@@ -21,7 +21,7 @@ from reconcile.cluster.protocol import Cluster
 from reconcile.loop.reconciler import API_VERSION
 from reconcile.observe.collect import NAMES, Collected, collect, redacted
 from reconcile.observe.facts import Unreadable, gather, refusals
-from reconcile.observe.readings import READERS, Access, Reader, Readings
+from reconcile.observe.readings import READERS, Access, Readings, ReadingSource
 from reconcile.observe.redact import REDACTED, hidden
 from reconcile.observe.snapshot import take
 from reconcile.observe.source import DirectSource
@@ -434,7 +434,7 @@ def test_a_reading_is_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
     def asks(access: Access, nodes: Iterable[Body]) -> Mapping[str, Callable[[], Answer]]:
         return {ref.name: partial(ask, ref.name) for ref in map(ref_of, nodes) if ref.name in "abc"}
 
-    monkeypatch.setitem(READERS, clocks, Reader(what="clock of", asks=asks))
+    monkeypatch.setitem(READERS, clocks, ReadingSource(what="clock of", asks=asks))
     client = embedded().client()
     for name in "abc":
         client.create(KINDS.row("v1", "Node").kind, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}})

@@ -33,7 +33,7 @@ def _as_wanted(field: BorrowedField) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Strategy:
+class BorrowStrategy:
     """One way to borrow a field. Whatever a row does not say is as for a plain field.
 
     `is_met`: nothing needs to be written. `kept`: why the value is left as it is although it is another one; None if it
@@ -86,16 +86,16 @@ def _part(field: BorrowedField, original: Any) -> Any:
     return entries if entries or isinstance(original, list | tuple) else ABSENT
 
 
-PLAIN = Strategy()
+PLAIN = BorrowStrategy()
 
-STRATEGIES: Mapping[str, Strategy] = {
-    "raiseOnly": Strategy(kept=_why_not_raised, reads_live=True, may_drift=True),
-    "union": Strategy(is_met=_is_joined, new_value=_join, reads_live=True, may_drift=True, take_out=_part),
+STRATEGIES: Mapping[str, BorrowStrategy] = {
+    "raiseOnly": BorrowStrategy(kept=_why_not_raised, reads_live=True, may_drift=True),
+    "union": BorrowStrategy(is_met=_is_joined, new_value=_join, reads_live=True, may_drift=True, take_out=_part),
 }
 """By the option's key in `phase.yaml`."""
 
 
-def strategy_for(spec: Borrowed, path: Path) -> tuple[Strategy, BorrowOption]:
+def strategy_for(spec: Borrowed, path: Path) -> tuple[BorrowStrategy, BorrowOption]:
     """The strategy of one field and the option that asks for it: one that names the field goes before one that is about
     all of them."""
     options = [option for option in spec.options if option.path in (path, ())]

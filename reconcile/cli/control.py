@@ -11,11 +11,12 @@ from reconcile.cli.connect import Target, cluster_options
 from reconcile.cli.prompt import agreed
 from renderer.cli.answer import say
 from renderer.errors import ExitCode, problem
+from renderer.model.plan_api import PREFIX
 
 if TYPE_CHECKING:
     from reconcile.loop.deps import ReconcilerDeps
 
-ALLOW_DELETION = "management.harvesterhci.io/allow-deletion"
+ALLOW_DELETION = f"{PREFIX}allow-deletion"
 
 _plan_option = click.option("--plan", "name", metavar="NAME", help="The plan. Defaults to the one that has not ended.")
 

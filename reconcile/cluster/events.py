@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from enum import StrEnum
 
 from reconcile.cluster.errors import AlreadyExists, NotFound
 from reconcile.cluster.protocol import Answer, Cluster
+from reconcile.status.times import time_text
 from renderer.model.ref import Body, Kind, Ref, ref_of
 
 EVENT = Kind(api_version="v1", kind="Event", plural="events", namespaced=True)
@@ -74,14 +75,14 @@ def event_of(occurrence: Occurrence) -> Body:
         "source": {"component": occurrence.component},
         "reportingComponent": occurrence.component,
         "reportingInstance": "",
-        "firstTimestamp": _time(occurrence.first),
-        "lastTimestamp": _time(occurrence.last),
+        "firstTimestamp": time_text(occurrence.first),
+        "lastTimestamp": time_text(occurrence.last),
         "count": occurrence.count,
     }
 
 
 def _recount(cluster: Cluster, occurrence: Occurrence) -> Answer:
-    patch = {"count": occurrence.count, "lastTimestamp": _time(occurrence.last)}
+    patch = {"count": occurrence.count, "lastTimestamp": time_text(occurrence.last)}
     return cluster.patch(EVENT, ref_of(event_of(occurrence)), patch)
 
 
@@ -92,11 +93,7 @@ def _name(occurrence: Occurrence) -> str:
         occurrence.reason,
         occurrence.message,
         occurrence.component,
-        _time(occurrence.first),
+        time_text(occurrence.first),
     )
     digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
     return f"{occurrence.regarding.name[:_NAME_LIMIT]}.{digest}"
-
-
-def _time(moment: datetime) -> str:
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -21,10 +21,11 @@ from reconcile.status.plan import key_of
 from reconcile.status.record import StepRecord, StepState
 from renderer.model.path import ABSENT, look_up, path_name
 from renderer.model.phase import Occasion, Trace
+from renderer.model.plan_api import PREFIX
 from renderer.model.ref import Body, Ref, ref_of
 from renderer.model.rendered import RenderedStep
 
-FINALIZER = "management.harvesterhci.io/upgradeplan-cleanup"
+FINALIZER = f"{PREFIX}upgradeplan-cleanup"
 
 
 def end(builder: DecisionBuilder, occasion: Occasion) -> bool:

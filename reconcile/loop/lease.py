@@ -16,6 +16,7 @@ from reconcile.cluster.permission import Permission
 from reconcile.cluster.protocol import AccessReview, Answer, Cluster, Listing, Propagation, Selection, Window
 from reconcile.loop.outage_clock import OutageClock
 from reconcile.objects import FIELD_MANAGER
+from renderer.model.plan_api import PREFIX
 from renderer.model.ref import Body, Kind, Ref
 
 LEASE = Kind(api_version="coordination.k8s.io/v1", kind="Lease", plural="leases", namespaced=True)
@@ -25,7 +26,7 @@ NAME = "3509939c.harvesterhci.io"
 DURATION = 15.0
 RENEW_WITHIN = 10.0
 RETRY = 2.0
-OUTAGES = "management.harvesterhci.io/outages"
+OUTAGES = f"{PREFIX}outages"
 """The Lease's annotation by which one leader tells the next in which time nobody could look."""
 _SILENT = 120.0
 """Seconds without a renewal after which a holder must be gone, whatever its clock says."""

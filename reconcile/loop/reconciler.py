@@ -33,11 +33,12 @@ from reconcile.status.plan import PlanStatus, key_of, status_of
 from reconcile.status.record import StepState
 from renderer.errors import Problem, Problems
 from renderer.model.phase import Fetch
+from renderer.model.plan_api import PLAN_API_VERSION
 from renderer.model.probe import Event
 from renderer.model.ref import Body, Ref
 from renderer.model.rendered import RenderedPlan, RenderedStep
 
-API_VERSION = "management.harvesterhci.io/v1beta1"
+API_VERSION = PLAN_API_VERSION
 PLANS = Group(api_version=API_VERSION, kind="UpgradePlan")
 _UPGRADES = Group(api_version="harvesterhci.io/v1beta1", kind="Upgrade", namespace="harvester-system")
 

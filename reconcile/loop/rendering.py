@@ -7,17 +7,18 @@ from typing import Any
 
 from reconcile.status.plan import Place, PlanStatus, is_ending
 from renderer.catalog.load import Catalog
-from renderer.context.facts import Facts
+from renderer.context.facts import Facts, node_of_machine
 from renderer.digest import digest_of
 from renderer.errors import problem
 from renderer.input_rules import unusable_image
+from renderer.model.plan_api import PREFIX
 from renderer.model.ref import Body
 from renderer.model.rendered import RenderedPlan
 from renderer.render.plan import render
 from renderer.render.step_cache import StepCache
 from renderer.templating import Templates
 
-RETRY = "management.harvesterhci.io/retry"
+RETRY = f"{PREFIX}retry"
 """The annotation by which a plan's steps get other names, and so run again."""
 
 _STATUS = ("previousVersion", "singleNode", "version", "releaseMetadata", "isoImageID")
@@ -118,8 +119,15 @@ def _seen(item: Body) -> Any:
     deps = [item.get("kind"), metadata.get("name"), metadata.get("labels")]
     annotations = metadata.get("annotations") or {}
     machine = annotations.get("cluster.x-k8s.io/machine")
-    reference = ((item.get("status") or {}).get("nodeRef") or {}).get("name")
-    return [*deps, machine, reference, item.get("type"), item.get("value"), item.get("default"), _version(item)]
+    return [
+        *deps,
+        machine,
+        node_of_machine(item),
+        item.get("type"),
+        item.get("value"),
+        item.get("default"),
+        _version(item),
+    ]
 
 
 def _version(item: Body) -> Any:

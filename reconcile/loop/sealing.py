@@ -20,11 +20,12 @@ from reconcile.loop.deps import ReconcilerDeps
 from reconcile.observe.facts import gather
 from renderer.compare import differing
 from renderer.model.path import path_name
+from renderer.model.plan_api import PREFIX
 from renderer.model.ref import Body, ref_of
 from renderer.model.rendered import Manifest, RenderedPhase, RenderedPlan
 
-APPROVED = "management.harvesterhci.io/approved-digests"
-APPROVED_OBJECTS = "management.harvesterhci.io/approved-objects"
+APPROVED = f"{PREFIX}approved-digests"
+APPROVED_OBJECTS = f"{PREFIX}approved-objects"
 
 _LARGEST = 8 * 2**20
 """Bytes; a copy that unpacks to more is none of ours."""

@@ -34,19 +34,19 @@ class Access:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reader:
+class ReadingSource:
     """`what` names one answer in messages, before its name. `asks` says how to ask, by the name of each answer."""
 
     what: str
     asks: Callable[[Access, Iterable[Body]], Mapping[str, Callable[[], Answer]]]
 
 
-READERS: Mapping[Reading, Reader] = {
-    KUBELET: Reader(
+READERS: Mapping[Reading, ReadingSource] = {
+    KUBELET: ReadingSource(
         what="kubelet of",
         asks=lambda access, nodes: kubelets_of(access.cluster, access.kinds, nodes),
     ),
-    CERTIFICATES: Reader(
+    CERTIFICATES: ReadingSource(
         what="certificate at",
         asks=lambda access, slices: certificates_of(access.dial, slices),
     ),

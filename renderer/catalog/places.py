@@ -9,7 +9,7 @@ from pathlib import PurePosixPath as Path
 
 from renderer.catalog.tree import Tree
 from renderer.errors import Problem
-from renderer.schema_messages import did_you_mean
+from renderer.suggest import closest, did_you_mean
 
 PHASE_FILE = "phase.yaml"
 VALUES_FILE = "values.yaml"
@@ -68,10 +68,9 @@ def _at_the_root(path: Path, phases: set[Path]) -> Wrong | None:
 
 
 def _in_no_phase(path: Path, phases: set[Path]) -> Wrong:
-    if did_you_mean(path.name, [PHASE_FILE]):
+    if closest(path.name, [PHASE_FILE]):
         return _nothing_reads(path.name, [PHASE_FILE]), f"call it {PHASE_FILE}"
-    close = did_you_mean(path.parts[0], [*SHARED, *map(str, phases)])
-    hint = f"; did you mean '{close}'?" if close else ""
+    hint = did_you_mean(path.parts[0], [*SHARED, *map(str, phases)])
     message = f"nothing reads it: '{path.parent}' has no {PHASE_FILE}{hint}"
     return message, f"correct the folder's name, or add its {PHASE_FILE}"
 
@@ -81,5 +80,4 @@ def _beside(path: Path, tree: Tree) -> list[str]:
 
 
 def _nothing_reads(name: str, known: Iterable[str]) -> str:
-    close = did_you_mean(name, known)
-    return "nothing reads it" + (f"; did you mean '{close}'?" if close else "")
+    return f"nothing reads it{did_you_mean(name, known)}"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 
 import click
 
 from renderer.cli.names import name_of
 from renderer.errors import Problem
+from renderer.suggest import closest
 
 _CLOSE = 0.75  # `plan` is 0.73 from `explain`
 _OF_KUBECTL = ("-f", "--file", "--filename", "-k", "--kustomize", "-R", "--recursive")
@@ -38,8 +38,8 @@ def _message(error: click.ClickException) -> str:
 
 
 def _meant(word: str, known: list[str]) -> str:
-    close = get_close_matches(word, known, n=1, cutoff=_CLOSE)
-    return f"; did you mean {close[0]}?" if close else ""
+    close = closest(word, known, _CLOSE)
+    return f"; did you mean {close}?" if close else ""
 
 
 def _takes_files(context: click.Context | None) -> bool:

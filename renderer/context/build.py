@@ -13,10 +13,9 @@ from renderer.context.facts import Facts, find, status, text_at
 from renderer.context.nodes import nodes_of, single_node_of, unknown_plan
 from renderer.context.scope import Scope, run_time_mark
 from renderer.frozen import frozen
+from renderer.model.plan_api import PREFIX
 from renderer.model.ref import Body
 from renderer.names import label_value, safe_concat
-
-PREFIX = "management.harvesterhci.io/"
 
 
 @frozen

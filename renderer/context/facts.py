@@ -53,6 +53,11 @@ def label(item: Body, key: str) -> str | None:
     return text_at(item, "metadata", "labels", key)
 
 
+def node_of_machine(machine: Body) -> str:
+    """The node that a Machine of Cluster API has become; empty until it has."""
+    return text_at(machine, "status", "nodeRef", "name") or ""
+
+
 def text_at(item: Body | None, *path: str) -> str | None:
     """The text at a path; None where there is anything else. An object need not be what its API would take."""
     found = look_up(item, path)

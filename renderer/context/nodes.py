@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from renderer.context.facts import Facts, every, label, meta, status, text_at
+from renderer.context.facts import Facts, every, label, meta, node_of_machine, status, text_at
 from renderer.context.scope import run_time_mark
 from renderer.model.ref import Body
 
@@ -47,7 +47,7 @@ def unknown_plan(node: str) -> str:
 def _machines(facts: Facts) -> dict[str, str]:
     """Node name to Machine name."""
     found = (item for item in every(facts, "cluster.x-k8s.io/", "Machine") if meta(item, "namespace") == "fleet-local")
-    pairs = ((text_at(item, "status", "nodeRef", "name"), meta(item, "name")) for item in found)
+    pairs = ((node_of_machine(item), meta(item, "name")) for item in found)
     return {node: machine for node, machine in pairs if node}
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from renderer.errors import Problems, problem
 from renderer.model.rendered import RenderedPhase, RenderedPlan
+from renderer.suggest import did_you_mean
 
 
 def select(
@@ -47,13 +48,9 @@ def _of_node(phases: list[RenderedPhase], node: str, nodes: Sequence[str]) -> li
 
 def unknown(what: str, name: str, known: Sequence[str]) -> Problems:
     """A name that is none of the known ones, with what was probably meant."""
-    import difflib  # only for what is wrong
-
-    close = difflib.get_close_matches(name, known, n=1)
-    hint = f"; did you mean {close[0]!r}?" if close else ""
     return problem(
         _UNKNOWN[what],
-        f"the plan has no {what} {name!r}{hint}",
+        f"the plan has no {what} {name!r}{did_you_mean(name, known)}",
         remedy=f"choose one of: {', '.join(known) or 'none'}",
     )
 

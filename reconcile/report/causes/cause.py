@@ -11,6 +11,7 @@ from reconcile.decide.decision import Wait
 from reconcile.objects import PLAN_LABEL, label
 from reconcile.probes.look import Group, ReadFailure
 from reconcile.status.times import time_text
+from renderer.context.facts import node_of_machine
 from renderer.model.path import look_up
 from renderer.model.ref import Body, Ref, ref_of
 
@@ -115,7 +116,7 @@ class DiagnosisInput:
 
     def machine(self, node: str) -> str:
         """The Machine that the node belongs to; empty where there is none."""
-        refer = (ref_of(m).name for m in self.all(MACHINES) if text(m, "status", "nodeRef", "name") == node)
+        refer = (ref_of(m).name for m in self.all(MACHINES) if node_of_machine(m) == node)
         return next(refer, "")
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from reconcile.decide.probing import NO_MACHINE
 from reconcile.objects import label
 from reconcile.report.causes.cause import MACHINE_PLANS, MACHINES, NODES, RANCHER, Cause, DiagnosisInput, mapping, text
+from renderer.context.facts import node_of_machine
 from renderer.model.ref import Body, ref_of
 
 MACHINE_NAME = "rke.cattle.io/machine-name"
@@ -50,7 +51,7 @@ def nodeless(diagnosis: DiagnosisInput) -> Iterator[Cause]:
     """machine-plan Secrets that are waited for, and belong to no node."""
     waited = {ref.name for ref in diagnosis.named("Secret")}
     nodes = {ref_of(node).name for node in diagnosis.all(NODES)}
-    machines = {ref_of(machine).name: text(machine, "status", "nodeRef", "name") for machine in diagnosis.all(MACHINES)}
+    machines = {ref_of(machine).name: node_of_machine(machine) for machine in diagnosis.all(MACHINES)}
     for machine, secret in machine_plans(diagnosis).items():
         name = ref_of(secret).name
         if name not in waited or machines.get(machine) in nodes or not is_asked(secret, POST_DRAIN):

@@ -12,9 +12,9 @@ from reconcile.report.causes.cause import (
     UNDER_WAY,
     Cause,
     DiagnosisInput,
-    text,
 )
 from reconcile.report.causes.machines import POST_DRAIN, PRE_DRAIN, is_asked, machine_plans
+from renderer.context.facts import node_of_machine
 from renderer.model.path import look_up
 from renderer.model.ref import ref_of
 
@@ -103,7 +103,7 @@ def untaken(diagnosis: DiagnosisInput) -> Iterator[Cause]:
     slow = {ref for wait in diagnosis.waits if wait.slow for ref in wait.refs}
     plans = machine_plans(diagnosis)
     for machine in diagnosis.all(MACHINES):
-        node, secret = text(machine, "status", "nodeRef", "name"), plans.get(ref_of(machine).name, {})
+        node, secret = node_of_machine(machine), plans.get(ref_of(machine).name, {})
         if diagnosis.states.get(node) == _DONE and node not in waited and is_asked(secret, POST_DRAIN):
             yield Cause(
                 object=f"Machine fleet-local/{ref_of(machine).name}",
@@ -133,5 +133,5 @@ def _asked(diagnosis: DiagnosisInput, *annotations: str) -> list[str]:
 def _waited(diagnosis: DiagnosisInput) -> Mapping[str, str]:
     """Node to Machine, of those that are waited for and have a machine-plan Secret, by name."""
     waited, plans = {wait.node for wait in diagnosis.waits if wait.node}, machine_plans(diagnosis)
-    pairs = {text(machine, "status", "nodeRef", "name"): ref_of(machine).name for machine in diagnosis.all(MACHINES)}
+    pairs = {node_of_machine(machine): ref_of(machine).name for machine in diagnosis.all(MACHINES)}
     return {node: machine for node, machine in sorted(pairs.items()) if node in waited and machine in plans}

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from datetime import UTC, datetime
-from typing import Any
 
 from reconcile.cluster.errors import AlreadyExists, Away, NoSuchKind, NotFound
 from reconcile.cluster.protocol import Cluster, Selection
+from reconcile.simulator.apiserver.patches import merge_patched
 from renderer.catalog.kinds import Kinds
+from renderer.model.plan_api import PLAN_API_VERSION
 from renderer.model.ref import Body, Kind, Ref, ref_of
 
 KindName = tuple[str, str]
@@ -32,7 +32,7 @@ DISRUPTION_BUDGET: KindName = ("policy/v1", "PodDisruptionBudget")
 IMAGE: KindName = ("harvesterhci.io/v1beta1", "VirtualMachineImage")
 SETTING: KindName = ("harvesterhci.io/v1beta1", "Setting")
 ADDON: KindName = ("harvesterhci.io/v1beta1", "Addon")
-UPGRADE_PLAN: KindName = ("management.harvesterhci.io/v1beta1", "UpgradePlan")
+UPGRADE_PLAN: KindName = (PLAN_API_VERSION, "UpgradePlan")
 NODE_PLAN: KindName = ("upgrade.cattle.io/v1", "Plan")
 MACHINE: KindName = ("cluster.x-k8s.io/v1beta1", "Machine")
 CAPI_CLUSTER: KindName = ("cluster.x-k8s.io/v1beta1", "Cluster")
@@ -225,14 +225,16 @@ class ActorClient:
         return ()
 
     def _patch(self, body: Body, patch: Body, subresource: str) -> Body:
-        if merged(body, patch) == body:
+        if merge_patched(body, patch) == body:
             return body
         ref, manager = ref_of(body), self._manager
 
         def send() -> Body:
             return self._cluster.patch(self._kind(ref), ref, patch, subresource=subresource, field_manager=manager).body
 
-        return self._written(self._sent(ref, send, lambda found: found is not None and merged(found, patch) == found))
+        return self._written(
+            self._sent(ref, send, lambda found: found is not None and merge_patched(found, patch) == found)
+        )
 
     def _sent(self, ref: Ref, send: Callable[[], Body], is_done: Callable[[Body | None], bool]) -> Body:
         """An answer can be lost: then the object itself says whether the write was carried out."""
@@ -253,24 +255,6 @@ class ActorClient:
         self._writes += _version(shelf.objects.get(_key(body))) != _version(body)
         shelf.put(body)
         return body
-
-
-def merged(value: Any, patch: Any) -> Any:
-    """What a merge patch makes of a value (RFC 7386)."""
-    if not isinstance(patch, Mapping):
-        return patch
-    out = dict(value) if isinstance(value, Mapping) else {}
-    for key, part in patch.items():
-        if part is None:
-            out.pop(key, None)
-        else:
-            out[key] = merged(out.get(key), part)
-    return out
-
-
-def time_text(moment: datetime) -> str:
-    """A time as the API server writes it."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _version(body: Body | None) -> str:

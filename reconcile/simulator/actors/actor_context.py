@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
-from reconcile.simulator.actors.actor_client import ActorClient, time_text
+from reconcile.simulator.actors.actor_client import ActorClient
 from reconcile.simulator.actors.fault_plan import FaultPlan
 from reconcile.simulator.actors.settings import Settings
 from reconcile.simulator.actors.simulation_log import SimulationEventType, SimulationLog
+from reconcile.status.times import time_text
 from renderer.model.ref import Body
-
-PREFIX = "management.harvesterhci.io/"
 
 
 class Actor(Protocol):

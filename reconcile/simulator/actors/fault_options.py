@@ -9,13 +9,13 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from difflib import get_close_matches
 from functools import partial
 from typing import TypeVar
 
 from reconcile.simulator.actors.fault_plan import Absence, FaultMode, FaultPlan, InjectedFault
 from reconcile.simulator.actors.operations import OperationTarget, SimulatedOperation, with_jobs
 from renderer.errors import Problem, Problems, problem
+from renderer.suggest import did_you_mean
 
 Read = TypeVar("Read")
 
@@ -129,7 +129,7 @@ class _Reader:
         found = self.operations.get(name)
         if found is None:
             known = ", ".join(sorted(self.operations))
-            raise _bad(option, f"there is no {name!r}{_perhaps(name, self.operations)}", f"known are {known}")
+            raise _bad(option, f"there is no {name!r}{did_you_mean(name, self.operations)}", f"known are {known}")
         return found
 
     def _target(self, option: str, operation: SimulatedOperation, name: str | None) -> str:
@@ -144,7 +144,7 @@ class _Reader:
             raise _bad(option, f"{name!r} fits {', '.join(fitting)}", "write more of the name")
         if not fitting:
             remedy = f"there are {', '.join(known)}" if known else f"the inputs have no {operation.on}"
-            raise _bad(option, f"there is no {operation.on} {name!r}{_perhaps(name, known)}", remedy)
+            raise _bad(option, f"there is no {operation.on} {name!r}{did_you_mean(name, known)}", remedy)
         return fitting[0]
 
     def _duration(self, option: str, text: str) -> timedelta:
@@ -156,8 +156,3 @@ class _Reader:
 
 def _bad(option: str, message: str, remedy: str) -> Problems:
     return problem("BadCue", message, field=option, remedy=remedy)
-
-
-def _perhaps(word: str, known: Iterable[str]) -> str:
-    close = get_close_matches(word, list(known), n=1)
-    return f"; did you mean {close[0]!r}?" if close else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from reconcile.simulator.actors.actor_client import CLAIM, IMAGE, POD, time_text
+from reconcile.simulator.actors.actor_client import CLAIM, IMAGE, POD
 from reconcile.simulator.actors.actor_context import (
     ActorContext,
     conditions,
@@ -16,6 +16,7 @@ from reconcile.simulator.actors.actor_context import (
 )
 from reconcile.simulator.actors.simulation_log import SimulationEventType
 from reconcile.simulator.actors.timers import Timers
+from reconcile.status.times import time_text
 from renderer.model.ref import Body
 
 ACT = "image-import"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from reconcile.simulator.actors.actor_client import JOB, POD, time_text
+from reconcile.simulator.actors.actor_client import JOB, POD
 from reconcile.simulator.actors.actor_context import (
     ActorContext,
     conditions,
@@ -17,6 +17,7 @@ from reconcile.simulator.actors.actor_context import (
     status_of,
 )
 from reconcile.simulator.actors.timers import Timers
+from reconcile.status.times import time_text
 from renderer.model.ref import Body
 
 

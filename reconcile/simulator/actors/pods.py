@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from reconcile.simulator.actors.actor_client import CLAIM, JOB, NODE, POD, REPLICA_SET, KindName, time_text
+from reconcile.simulator.actors.actor_client import CLAIM, JOB, NODE, POD, REPLICA_SET, KindName
 from reconcile.simulator.actors.actor_context import ActorContext, conditions, has_condition, is_deleted, status_of
 from reconcile.simulator.actors.placement import can_host, is_ready
 from reconcile.simulator.actors.simulation_log import SimulationEventType
 from reconcile.simulator.actors.tasks import JobEffect, JobEffectTable, Task, task_of
 from reconcile.simulator.actors.timers import Timers
+from reconcile.status.times import time_text
 from renderer.model.ref import Body
 
 REPO_ACT = "repo"

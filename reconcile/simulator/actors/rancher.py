@@ -33,7 +33,8 @@ from reconcile.simulator.actors.actor_context import (
 from reconcile.simulator.actors.placement import CORDON_TAINT, selects, with_taint, without_taint
 from reconcile.simulator.actors.simulation_log import SimulationEventType
 from reconcile.simulator.actors.timers import Timers
-from reconcile.simulator.actors.turns import At, Turn, drain_options, is_evicted, node_of, rank_of, target_of
+from reconcile.simulator.actors.turns import At, Turn, drain_options, is_evicted, rank_of, target_of
+from renderer.context.facts import node_of_machine
 from renderer.model.ref import Body
 
 NAMESPACE, CLUSTER = "fleet-local", "local"
@@ -101,7 +102,7 @@ class Rancher:
         """The next machine; two at once where Rancher does not keep its own order."""
         at_once = 2 if self._scene.faults.fails(ORDER) else 1
         for machine in left:
-            name, node = str(machine["metadata"]["name"]), node_of(machine)
+            name, node = str(machine["metadata"]["name"]), node_of_machine(machine)
             if len(self._turns) >= at_once:
                 return
             if name in self._turns or not node:

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from reconcile.simulator.actors.actor_context import PREFIX, labels_of
+from reconcile.simulator.actors.actor_context import labels_of
+from renderer.model.plan_api import PREFIX
 from renderer.model.ref import Body
 
 _COMPONENT = f"{PREFIX}upgrade-component"

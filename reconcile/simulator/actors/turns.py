@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from reconcile.simulator.actors.actor_context import is_deleted, labels_of, status_of
+from reconcile.simulator.actors.actor_context import is_deleted, labels_of
 from renderer.model.ref import Body
 
 
@@ -51,10 +51,6 @@ def rank_of(machine: Body) -> int:
         return 0
     servers = ("rke.cattle.io/control-plane-role", "rke.cattle.io/etcd-role")
     return 1 if any(role in labels for role in servers) else 2
-
-
-def node_of(machine: Body) -> str:
-    return str((status_of(machine).get("nodeRef") or {}).get("name") or "")
 
 
 def is_evicted(pod: Body, node: str) -> bool:

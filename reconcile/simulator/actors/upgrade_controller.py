@@ -11,7 +11,7 @@ import json
 from datetime import datetime
 from typing import Any
 
-from reconcile.simulator.actors.actor_client import JOB, NODE, NODE_PLAN, time_text
+from reconcile.simulator.actors.actor_client import JOB, NODE, NODE_PLAN
 from reconcile.simulator.actors.actor_context import (
     ActorContext,
     conditions,
@@ -22,6 +22,7 @@ from reconcile.simulator.actors.actor_context import (
 )
 from reconcile.simulator.actors.placement import selects
 from reconcile.simulator.actors.timers import Timers
+from reconcile.status.times import time_text
 from renderer.model.ref import Body
 from renderer.names import safe_concat
 

@@ -46,8 +46,3 @@ class SimulatedClock:
     def listen(self, told: Callable[[], None]) -> None:
         with self._lock:
             self._listeners.append(told)
-
-
-def rfc3339(moment: datetime) -> str:
-    """A time as the API server writes it: whole seconds, UTC."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -13,7 +13,7 @@ from reconcile.simulator.apiserver import kubevirt, seeding
 from reconcile.simulator.apiserver.access import Authorizer, Everything
 from reconcile.simulator.apiserver.backends import Backends
 from reconcile.simulator.apiserver.client import EmbeddedClient, Hook, no_hook
-from reconcile.simulator.apiserver.clock import Clock, rfc3339
+from reconcile.simulator.apiserver.clock import Clock
 from reconcile.simulator.apiserver.collector import Collector
 from reconcile.simulator.apiserver.custom_strategy import CustomStrategy
 from reconcile.simulator.apiserver.deletion import Deletions
@@ -22,6 +22,7 @@ from reconcile.simulator.apiserver.schema_files import packaged_definitions
 from reconcile.simulator.apiserver.server import Server
 from reconcile.simulator.apiserver.store import Store, StoreChange, key_of
 from reconcile.simulator.apiserver.writes import Writes
+from reconcile.status.times import time_text
 from renderer.model.ref import Body
 
 _NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
@@ -91,14 +92,14 @@ class EmbeddedCluster:
 
     def _live(self, body: Body) -> dict[str, Any]:
         served = seeding.served_for(self.registry, body)
-        made = seeding.live(served, body, version=self.store.version, time=rfc3339(self.clock.now()))
+        made = seeding.live(served, body, version=self.store.version, time=time_text(self.clock.now()))
         if served.kind == DEFINITION:
             self.registry.learn(made)
         return made
 
     def _establish(self, definition: Body) -> None:
         if not (definition.get("status") or {}).get("conditions"):
-            status = _established(definition, rfc3339(self.clock.now()))
+            status = _established(definition, time_text(self.clock.now()))
             self.store.put({**definition, "status": status})
 
     def _observe(self, change: StoreChange) -> None:

@@ -10,10 +10,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from reconcile.cluster.protocol import Propagation
-from reconcile.simulator.apiserver.clock import Clock, rfc3339
+from reconcile.simulator.apiserver.clock import Clock
 from reconcile.simulator.apiserver.deletion import FOREGROUND, ORPHAN, Deletion, Deletions
 from reconcile.simulator.apiserver.store import Store
 from reconcile.simulator.apiserver.writes import Writes
+from reconcile.status.times import time_text
 from renderer.model.ref import Body, ref_of
 
 
@@ -57,7 +58,7 @@ class Collector:
             return self._delete_dependants_first(body, everything)
         if body["kind"] == "Namespace" and (body.get("spec") or {}).get("finalizers"):
             return self._empty(body, everything)
-        if metadata.get("deletionGracePeriodSeconds") and metadata["deletionTimestamp"] <= rfc3339(self._clock.now()):
+        if metadata.get("deletionGracePeriodSeconds") and metadata["deletionTimestamp"] <= time_text(self._clock.now()):
             self._writes.put_changed(body, _with(body, deletionGracePeriodSeconds=0))
             return True
         return False

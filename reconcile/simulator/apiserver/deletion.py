@@ -11,9 +11,10 @@ from typing import Any
 
 from reconcile.cluster.errors import Conflict, NotFound
 from reconcile.cluster.protocol import Propagation
-from reconcile.simulator.apiserver.clock import Clock, rfc3339
+from reconcile.simulator.apiserver.clock import Clock
 from reconcile.simulator.apiserver.store import Store
 from reconcile.simulator.apiserver.writes import Writes
+from reconcile.status.times import time_text
 from renderer.model.ref import Body, Ref
 
 ORPHAN = "orphan"
@@ -80,7 +81,7 @@ class Deletions:
         """The first mark counts as a change of what is wanted, so generation rises."""
         generation = live["metadata"].get("generation")
         marks: dict[str, Any] = {
-            "deletionTimestamp": rfc3339(self._clock.now() + timedelta(seconds=grace)),
+            "deletionTimestamp": time_text(self._clock.now() + timedelta(seconds=grace)),
             "deletionGracePeriodSeconds": grace,
         }
         return marks | {"generation": generation + 1} if generation else marks

@@ -22,7 +22,7 @@ from reconcile.cluster.errors import (
     StatusCause,
 )
 from reconcile.cluster.refusal import invalid
-from reconcile.simulator.apiserver.clock import Clock, rfc3339
+from reconcile.simulator.apiserver.clock import Clock
 from reconcile.simulator.apiserver.field_set import path_text
 from reconcile.simulator.apiserver.kinds import Origin, ServedKind
 from reconcile.simulator.apiserver.managed_fields import (
@@ -40,6 +40,7 @@ from reconcile.simulator.apiserver.patches import PatchFailed, json_patched, mer
 from reconcile.simulator.apiserver.registry import Registry
 from reconcile.simulator.apiserver.store import Store
 from reconcile.simulator.apiserver.walk import ShapeError, check
+from reconcile.status.times import time_text
 from renderer.model.ref import Body, Ref, ref_of
 
 CONTROLLER = "kube-controller-manager"
@@ -182,7 +183,7 @@ class Writes:
         self._made += 1
         system = {
             "uid": str(uuid.uuid5(uuid.NAMESPACE_OID, f"{self._made}")),
-            "creationTimestamp": rfc3339(self._clock.now()),
+            "creationTimestamp": time_text(self._clock.now()),
         }
         new = _wiped(new)
         new = served.nature.prepared({**new, "metadata": {**new["metadata"], **system}}, None, "")
@@ -240,7 +241,7 @@ class Writes:
         return FieldWriter(
             manager=write.manager,
             api_version=served.kind.api_version,
-            time=rfc3339(self._clock.now()),
+            time=time_text(self._clock.now()),
             subresource=write.subresource,
             ignored=served.nature.ignored(write.subresource),
         )
