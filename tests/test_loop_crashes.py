@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from support.final_state import FinalState, assert_same, final_state_of
+from support.recordings import undisturbed_end
 from support.rehearsals import Killed, play_through_kills, rehearsal_of
 
 from reconcile.simulator.apiserver.client import Moment
@@ -51,9 +52,7 @@ class Between:
 
 @pytest.fixture(scope="module")
 def undisturbed() -> FinalState:
-    scene = rehearsal_of(EXAMPLE)
-    play_through_kills(scene)
-    return final_state_of(scene, EXAMPLE)
+    return undisturbed_end(EXAMPLE)
 
 
 @pytest.mark.parametrize("moment", [Moment.BEFORE, Moment.AFTER])

@@ -12,6 +12,7 @@ from itertools import count, product
 
 import pytest
 from support.final_state import FinalState, assert_same, final_state_of
+from support.recordings import undisturbed_end
 from support.rehearsals import play_through_kills, rehearsal_of
 
 from reconcile.simulator.apiserver.client import Hook, Moment
@@ -55,9 +56,7 @@ def strikes(trouble: ApiFault, verb: str, every: Every) -> Iterator[InjectedApiF
 
 @pytest.fixture(scope="module")
 def undisturbed() -> FinalState:
-    scene = rehearsal_of(EXAMPLE)
-    play_through_kills(scene)
-    return final_state_of(scene, EXAMPLE)
+    return undisturbed_end(EXAMPLE)
 
 
 def struck(scene: Rehearsal, troubles: Sequence[tuple[ApiFault, str]], every: Every) -> Rehearsal:

@@ -16,7 +16,7 @@ from controlplane import waiting
 from controlplane.audit import AuditEvent
 from controlplane.cluster import ControlPlane
 from support.final_state import FinalState, assert_same, objects_of, successful_end
-from support.process_kills import KillPlan, run_through_kills
+from support.process_kills import WAYS, KillPlan, Sort, resource_of, run_through_kills, way_of
 from support.real_upgrade import KINDS, PLAN, RBAC, USER, RealUpgrade, carried, now, site
 from support.rehearsals import ROOT
 
@@ -63,20 +63,34 @@ def test_three_nodes_and_every_permission(undisturbed: Run) -> None:
     assert unused(undisturbed.calls) == set()
 
 
-def test_killed_at_every_sort_of_write(undisturbed: Run, wiped_control_plane: ControlPlane) -> None:
-    """Before or after it is carried out in turn; another process takes the lease over. The end is as undisturbed, and
-    the audit log has no Job created twice."""
-    sample = KillPlan()
-    mark = wiped_control_plane.audit_mark()
-    with site(wiped_control_plane, EXAMPLE) as place:
-        before = _enabled_descheduler(wiped_control_plane, place)
-        processes = run_through_kills(place, EXAMPLE, sample)
+def test_killed_at_each_way_of_writing(undisturbed: Run, wiped_control_plane: ControlPlane) -> None:
+    """After or before the write is carried out, in turn; another process takes the lease over."""
+    kills = _kill_at_each(way_of, undisturbed, wiped_control_plane)
+    assert sorted(kills) == sorted(WAYS)
+
+
+@pytest.mark.full(
+    "kills at a write to each resource on a real API server; `make test` kills at each of the six ways of writing, "
+    "and at every single write on the embedded cluster (test_loop_crashes.py)"
+)
+def test_killed_at_a_write_to_each_resource(undisturbed: Run, wiped_control_plane: ControlPlane) -> None:
+    kills = _kill_at_each(resource_of, undisturbed, wiped_control_plane)
+    assert sorted(kills) == sorted({_write(event) for event in undisturbed.calls} - {""})
+
+
+def _kill_at_each(sort: Sort, undisturbed: Run, plane: ControlPlane) -> Iterable[str]:
+    """Where it was killed. The end is as undisturbed, and the audit log has no Job created twice."""
+    plan = KillPlan(sort)
+    mark = plane.audit_mark()
+    with site(plane, EXAMPLE) as place:
+        before = _enabled_descheduler(plane, place)
+        processes = run_through_kills(place, EXAMPLE, plan)
         end = _settled_end(place, before)
-    assert sorted(sample.kills) == sorted({_write(event) for event in undisturbed.calls} - {""})
-    assert processes == len(sample.kills) + 1
-    made = [event.name for event in wiped_control_plane.audit(since=mark, user=USER) if _creates_a_job(event)]
+    assert processes == len(plan.kills) + 1
+    made = [event.name for event in plane.audit(since=mark, user=USER) if _creates_a_job(event)]
     assert sorted(made) == sorted(event.name for event in undisturbed.calls if _creates_a_job(event))
     assert_same(end, undisturbed.end)
+    return plan.kills
 
 
 def _ask_through_the_proxies(place: RealUpgrade) -> None:
@@ -201,7 +215,7 @@ def _settled_end(place: RealUpgrade, before: Iterable[Body]) -> FinalState:
 
 
 def _write(event: AuditEvent) -> str:
-    """As `process_kills.sort_of` calls it; empty for what is none."""
+    """As `process_kills.resource_of` calls it; empty for what is none."""
     if event.verb not in ("patch", "delete", "create", "update") or "dryRun" in event.uri:
         return ""
     if event.resource in ("events", "leases"):

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 from support.final_state import FinalState, assert_same, final_state_of
-from support.rehearsals import START, play_through_kills, rehearsal_of, settle, template_set
+from support.recordings import undisturbed_end
+from support.rehearsals import START, rehearsal_of, settle, template_set
 
 from reconcile.cluster.errors import Away
 from reconcile.loop.lease import LEASE, NAME, OUTAGES, Election, Guarded
@@ -115,9 +116,7 @@ def play(scene: Rehearsal, *loops: Loop) -> None:
 
 @pytest.fixture(scope="module")
 def alone() -> FinalState:
-    scene = rehearsal_of(EXAMPLE, on_write=no_hook)
-    play_through_kills(scene)
-    return final_state_of(scene, EXAMPLE)
+    return undisturbed_end(EXAMPLE)
 
 
 def test_one_of_two_does_all_the_work(alone: FinalState) -> None:

@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from controlplane import audit, crds, waiting, wiping
+from controlplane import audit, crds, keys, waiting, wiping
 from controlplane.api import Api, ApiError
 from controlplane.binaries import Binaries
 from controlplane.processes import Child, ReservedPort, Workdir, sweep
@@ -66,6 +66,7 @@ class ControlPlane:
         self._children: dict[str, Child] = {}
         self._numbers = itertools.count()
         self._clean: Mapping[str, str] = {}
+        self._revision = 0
 
     @functools.cached_property
     def api(self) -> Api:
@@ -124,7 +125,7 @@ class ControlPlane:
 
     def wipe(self) -> None:
         """Deletes every object and CRD that came since the start, finalizers or not, and waits until they are gone."""
-        wiping.wipe(self.api, self._clean)
+        wiping.wipe(self.api, self._clean, lambda: keys.made_since(self._servers.etcd_url, self._revision))
         self._create_namespaces()
 
     @contextmanager
@@ -156,6 +157,7 @@ class ControlPlane:
         self._spawn(self._servers.controller_manager())
         self._wait("service accounts", self._controllers_work)
         self._clean = wiping.inventory(self.api)
+        self._revision = keys.revision(self._servers.etcd_url)
 
     def stop(self) -> None:
         for child in reversed(self._children.values()):

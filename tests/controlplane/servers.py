@@ -46,6 +46,10 @@ class Servers:
         return f"https://127.0.0.1:{self.api_port}"
 
     @property
+    def etcd_url(self) -> str:
+        return f"http://127.0.0.1:{self.etcd_port}"
+
+    @property
     def ca_file(self) -> Path:
         """Written by the API server itself, which signs its own certificate."""
         return self.workdir / "certs" / "apiserver.crt"
@@ -96,7 +100,7 @@ class Servers:
         return path
 
     def etcd(self) -> list[str]:
-        client, peer = f"http://127.0.0.1:{self.etcd_port}", f"http://127.0.0.1:{self.peer_port}"
+        client, peer = self.etcd_url, f"http://127.0.0.1:{self.peer_port}"
         return [
             os.fspath(self.binaries.etcd),
             f"--data-dir={self.workdir / 'etcd'}",

@@ -1,13 +1,15 @@
 """Takes a cluster back to an earlier inventory: what came since is deleted, finalizers or not.
 
 Changes to objects that were there before are left alone, and so are objects of built-in kinds in the control plane's
-own namespaces.
+own namespaces. Tests wipe often, so what can go with one request goes with one.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from controlplane import waiting
@@ -18,57 +20,114 @@ FOLLOWERS = frozenset({"apiservices", "ipaddresses"})  # come and go with defini
 AT_ONCE = {"propagationPolicy": "Background", "gracePeriodSeconds": 0}  # no kubelet will end a pod's grace
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Found:
+    """An object: its uid and path, the path of its collection in its namespace, whether finalizers hold it, and whether
+    its kind can be deleted by collection."""
+
+    uid: str
+    place: str
+    name: str
+    held: bool
+    by_collection: bool
+
+    @property
+    def path(self) -> str:
+        return f"{self.place}/{self.name}"
+
+
 def inventory(api: Api) -> Mapping[str, str]:
     """Path of every object, by its uid."""
-    custom = _custom(api)
-    return {
-        item["metadata"]["uid"]: _path(collection, item["metadata"])
-        for collection in _collections(api)
-        for item in _items(api, collection)
-        if item["metadata"].get("namespace") not in OWN_NAMESPACES or _kind(collection) in custom
-    }
+    return {found.uid: found.path for found in _objects(api)}
 
 
-def wipe(api: Api, keep: Mapping[str, str]) -> None:
-    """Deletes what is not in `keep` and returns when it is gone. Raises TimeoutError naming what would not go."""
-    left: Mapping[str, str] = {}
+def wipe(api: Api, keep: Mapping[str, str], made: Callable[[], Collection[str]]) -> None:
+    """Deletes what is not in `keep` and returns when it is gone. Raises TimeoutError naming what would not go.
+
+    `made` answers with the plurals of all kinds that have objects which `keep` has not: only these are listed."""
+    left: Sequence[_Found] = ()
+    kept = {path.rpartition("/")[0] for path in keep.values()}
 
     def gone() -> bool:
         nonlocal left
-        left = {uid: path for uid, path in inventory(api).items() if uid not in keep}
-        for path in left.values():
-            _delete(api, path, left.values())
+        left = [found for found in _objects(api, made()) if found.uid not in keep]
+        for place, those in _by_place(left).items():
+            if place not in kept and all(found.by_collection and not found.held for found in those):
+                _try(api, "DELETE", place, AT_ONCE)
+            else:
+                _delete_each(api, those, left)
         return not left
 
     try:
         waiting.until("wipe", gone)
     except TimeoutError:
-        raise TimeoutError(f"would not go: {', '.join(left.values())}") from None
+        raise TimeoutError(f"would not go: {', '.join(found.path for found in left)}") from None
 
 
-def _delete(api: Api, path: str, left: Collection[str]) -> None:
-    with contextlib.suppress(ApiError):  # gone meanwhile, or refused by a policy that goes in the same sweep
-        api.send("DELETE", path, AT_ONCE)
-        if not _is_namespace(path):
-            api.patch(path, {"metadata": {"finalizers": None}})
-        elif not any(f"/namespaces/{path.rpartition('/')[2]}/" in other for other in left):
-            api.send("PUT", f"{path}/finalize", api.get(path) | {"spec": {"finalizers": []}})
+def _by_place(found: Sequence[_Found]) -> Mapping[str, Sequence[_Found]]:
+    places: dict[str, list[_Found]] = defaultdict(list)
+    for one in found:
+        places[one.place].append(one)
+    return places
 
 
-def _is_namespace(path: str) -> bool:
-    """Namespaces need more: their own controller ends them only after five seconds."""
-    return path.startswith("/api/v1/namespaces/") and path.count("/") == 4
+def _delete_each(api: Api, found: Sequence[_Found], left: Sequence[_Found]) -> None:
+    for one in found:
+        _try(api, "DELETE", one.path, AT_ONCE)
+        if one.place == _NAMESPACES:
+            _end_namespace(api, one, left)
+        elif one.held:
+            with contextlib.suppress(ApiError):
+                api.patch(one.path, {"metadata": {"finalizers": None}})
 
 
-def _collections(api: Api) -> Iterator[str]:
-    """URL of every listable and deletable resource, each once, in its preferred version."""
+_NAMESPACES = "/api/v1/namespaces"
+
+
+def _end_namespace(api: Api, one: _Found, left: Sequence[_Found]) -> None:
+    """Its own controller ends an empty one only after five seconds."""
+    if any(other.place.startswith(f"{_within(other)}/namespaces/{one.name}/") for other in left):
+        return
+    with contextlib.suppress(ApiError):
+        api.send("PUT", f"{one.path}/finalize", api.get(one.path) | {"spec": {"finalizers": []}})
+
+
+def _within(found: _Found) -> str:
+    return found.place.partition("/namespaces/")[0]
+
+
+def _try(api: Api, method: str, path: str, body: Mapping[str, Any]) -> None:
+    """It may be gone meanwhile, or refused by a policy that goes in the same sweep."""
+    with contextlib.suppress(ApiError):
+        api.send(method, path, body)
+
+
+def _objects(api: Api, plurals: Collection[str] | None = None) -> Iterator[_Found]:
+    """Of all kinds, or of those that are called so."""
+    custom = _custom(api)
+    for collection, verbs in _collections(api):
+        if plurals is not None and collection.rpartition("/")[2] not in plurals:
+            continue
+        for metadata in _items(api, collection):
+            if metadata.get("namespace") not in OWN_NAMESPACES or _kind(collection) in custom:
+                yield _Found(
+                    uid=metadata["uid"],
+                    place=_place(collection, metadata.get("namespace")),
+                    name=metadata["name"],
+                    held=bool(metadata.get("finalizers")),
+                    by_collection="deletecollection" in verbs,
+                )
+
+
+def _collections(api: Api) -> Iterator[tuple[str, Sequence[str]]]:
+    """URL of every listable and deletable resource, each once, in its preferred version; and its verbs."""
     for root in ("/api", "/apis"):
         for group in api.get(root, accept=DISCOVERY)["items"]:
             version = group["versions"][0]
             base = "/".join(part for part in (root, group["metadata"].get("name"), version["version"]) if part)
             for resource in version.get("resources", ()):
                 if {"list", "delete"} <= set(resource["verbs"]) and resource["resource"] not in FOLLOWERS:
-                    yield f"{base}/{resource['resource']}"
+                    yield f"{base}/{resource['resource']}", resource["verbs"]
 
 
 def _custom(api: Api) -> frozenset[str]:
@@ -83,18 +142,15 @@ def _kind(collection: str) -> str:
     return f"{plural}.{base.rpartition('/')[0].rpartition('/')[2]}"
 
 
-def _items(api: Api, collection: str) -> list[dict[str, Any]]:
+def _items(api: Api, collection: str) -> list[Mapping[str, Any]]:
     try:
-        items: list[dict[str, Any]] = api.get(collection, accept=METADATA)["items"] or []
+        return [item["metadata"] for item in api.get(collection, accept=METADATA)["items"] or ()]
     except ApiError as error:
         if error.code == 404:  # its definition is on the way out
             return []
         raise
-    return items
 
 
-def _path(collection: str, metadata: Mapping[str, Any]) -> str:
+def _place(collection: str, namespace: str | None) -> str:
     base, _, plural = collection.rpartition("/")
-    if namespace := metadata.get("namespace"):
-        base = f"{base}/namespaces/{namespace}"
-    return f"{base}/{plural}/{metadata['name']}"
+    return f"{base}/namespaces/{namespace}/{plural}" if namespace else collection

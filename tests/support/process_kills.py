@@ -1,46 +1,66 @@
-"""Support for tests that kill the loop on a real API server: a process that is gone from one write on, and the next one
-that takes over. Nothing is given up on the way out: not the lease either."""
+"""Kills the loop on a real API server: a process is gone from one write on, and the next one takes over. A process that
+is killed gives nothing up, the lease neither.
+"""
 
 from __future__ import annotations
 
-from contextlib import suppress
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
-from threading import Thread
+from threading import Event, Thread
 
 from reconcile.cluster.errors import Away
-from reconcile.cluster.exchange import Exchange, Request, Transport
+from reconcile.cluster.exchange import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, Exchange, Request, Transport
 from reconcile.loop.lease import LEASE, NAME
 from reconcile.loop.reconciler import Round
 from reconcile.simulator.apiserver.client import Moment
 from renderer.model.ref import Ref
 from support.real_upgrade import ACCOUNT, PATIENCE, RealUpgrade, process
-from support.rehearsals import Killed
 
-_COURTESIES = ("events", "leases")
-_MOMENTS = (Moment.BEFORE, Moment.AFTER)
+WAYS = ("lease", "status", "apply", "merge patch", "JSON patch", "delete")
+"""The ways in which the loop writes, and the API server stores."""
+_PATCHES = {APPLY_PATCH: "apply", MERGE_PATCH: "merge patch", JSON_PATCH: "JSON patch"}
+_MOMENTS = (Moment.AFTER, Moment.BEFORE)
+"""In turn; the first write of all makes the lease, and a lease that was never made would kill nobody."""
+
+Sort = Callable[[Request], str | None]
 
 
 @dataclass
 class KillPlan:
-    """Kills once at each sort of write (`PATCH upgradeplans/status`), before and after it is carried out in turn."""
+    """Kills once at each sort of write, after and before it is carried out in turn."""
 
+    sort: Sort
     kills: dict[str, Moment] = field(default_factory=dict)
 
     def strikes(self, request: Request) -> Moment | None:
-        sort = sort_of(request)
+        sort = self.sort(request)
         if sort is None or sort in self.kills:
             return None
         self.kills[sort] = _MOMENTS[len(self.kills) % 2]
         return self.kills[sort]
 
 
-def sort_of(request: Request) -> str | None:
-    """None for what is no write, and for those that the upgrade does not depend on."""
+def way_of(request: Request) -> str | None:
+    """One of `WAYS`; None for what is no write, and for events, which the upgrade does not depend on."""
     resource = _resource(request.path)
-    if request.method == "GET" or ("dryRun", "All") in request.query or resource in _COURTESIES:
+    if not _writes(request) or resource == "events":
         return None
-    return f"{request.method} {resource}"
+    if resource == "leases":
+        return "lease"
+    if request.method == "DELETE":
+        return "delete"
+    return "status" if resource.endswith("/status") else _PATCHES[request.content_type]
+
+
+def resource_of(request: Request) -> str | None:
+    """`PATCH upgradeplans/status`. None for what is no write, and for those that the upgrade does not depend on."""
+    resource = _resource(request.path)
+    return f"{request.method} {resource}" if _writes(request) and resource not in ("events", "leases") else None
+
+
+def _writes(request: Request) -> bool:
+    return request.method != "GET" and ("dryRun", "All") not in request.query
 
 
 def _resource(path: str) -> str:
@@ -51,17 +71,18 @@ def _resource(path: str) -> str:
 
 
 class KillableTransport:
-    """The connections of one process; see `exchange.Transport`."""
+    """The connections of one process; see `exchange.Transport`. Once it is dead no request leaves it any more."""
 
-    def __init__(self, transport: Transport, sample: KillPlan) -> None:
+    def __init__(self, transport: Transport, plan: KillPlan, ended: Event) -> None:
         self._transport = transport
-        self._sample = sample
+        self._plan = plan
+        self._ended = ended
         self.dead = False
 
     def open(self, request: Request) -> Exchange:
         if self.dead:
             raise Away("this process is gone")
-        moment = self._sample.strikes(request)
+        moment = self._plan.strikes(request)
         if moment is Moment.BEFORE:
             self._die()
         exchange = self._transport.open(request)
@@ -72,39 +93,37 @@ class KillableTransport:
 
     def _die(self) -> None:
         self.dead = True
-        raise Killed
+        self._ended.set()
+        raise Away("this process is gone")
 
 
-def run_through_kills(place: RealUpgrade, example: str, sample: KillPlan) -> int:
-    """Runs the loop until the plan is over, in one process after the other. Answers how many there were."""
+def run_through_kills(place: RealUpgrade, example: str, plan: KillPlan) -> int:
+    """Runs the loop until the upgrade is over, in one process after the other. Returns how many there were."""
     for number in count(1):
-        transport = KillableTransport(place.transport(), sample)
-        last = _lived(place, example, transport, f"process-{number}")
+        ended = Event()
+        transport = KillableTransport(place.transport(), plan, ended)
+        last = _live(place, example, transport, ended, f"process-{number}")
         if not transport.dead:
             assert last is not None
             assert last.over, [wait.text for wait in last.decision.waits] if last.decision else last
             return number
         _let_the_lease_run_out(place)
-    raise AssertionError("nobody counts so far")
+    raise AssertionError("count() ends nowhere")
 
 
-def _lived(place: RealUpgrade, example: str, transport: Transport, identity: str) -> Round | None:
-    """One process, until it is killed, the plan is over or patience ends; its last round."""
+def _live(place: RealUpgrade, example: str, transport: Transport, ended: Event, identity: str) -> Round | None:
+    """One process, until it is killed, the upgrade is over or patience ends; its last round."""
     last: list[Round] = []
 
     def on_round(done: Round) -> None:
         last[:] = [done]
         if done.over:
-            manager.stop()
-
-    def run() -> None:
-        with suppress(Killed):
-            manager.run()
+            ended.set()
 
     manager = process(place, example, on_round, transport=transport, identity=identity)
-    worker = Thread(target=run, daemon=True)
+    worker = Thread(target=manager.run, daemon=True)
     worker.start()
-    worker.join(timeout=PATIENCE)
+    ended.wait(timeout=PATIENCE)
     manager.stop()
     worker.join(timeout=30)
     assert not worker.is_alive()
@@ -112,7 +131,7 @@ def _lived(place: RealUpgrade, example: str, transport: Transport, identity: str
 
 
 def _let_the_lease_run_out(place: RealUpgrade) -> None:
-    """The claim stands, but for one second only, so that whoever comes next need not wait for fifteen."""
+    """The claim stands, but for one second only, so that the next process need not wait for fifteen."""
     ref = Ref(api_version=LEASE.api_version, kind=LEASE.kind, namespace=ACCOUNT[0], name=NAME)
     lease = place.admin.patch(LEASE, ref, {"spec": {"leaseDurationSeconds": 1}}).body
     assert lease["spec"]["holderIdentity"], "it was given up"

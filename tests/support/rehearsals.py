@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from reconcile.loop.deps import ReconcilerDeps
+from reconcile.loop.journal import JournalEntry, keep_nothing
 from reconcile.loop.reconciler import Reconciler, Round
 from reconcile.loop.rendering import Rendering
 from reconcile.simulator.actors.fault_options import FaultOptions, KnownTargets, fault_plan_of
@@ -34,12 +35,18 @@ def inputs_of(example: str) -> Inputs:
     return read_inputs([str(ROOT / "examples" / example)])
 
 
-def rehearsal_of(example: str, *, on_write: Hook = no_hook, **wishes: list[str]) -> Rehearsal:
+def rehearsal_of(
+    example: str,
+    *,
+    on_write: Hook = no_hook,
+    journal: Callable[[JournalEntry], None] = keep_nothing,
+    **wishes: list[str],
+) -> Rehearsal:
     """The example, with what shall go wrong: `fail=["pre-drain on charlie-2"]`."""
     inputs = inputs_of(example)
     nodes = tuple(str(s.body["metadata"]["name"]) for s in inputs.objects if s.body["kind"] == "Node")
     faults = fault_plan_of(FaultOptions(**wishes), KnownTargets(nodes=nodes))
-    return prepare(inputs, template_set(), start=START, faults=faults, on_write=on_write)
+    return prepare(inputs, template_set(), start=START, faults=faults, on_write=on_write, journal=journal)
 
 
 class Killed(BaseException):
