@@ -15,10 +15,8 @@ import pytest
 from controlplane import binaries, build, cluster
 
 CRDS = Path(__file__).resolve().parents[1] / "schemas" / "crds"
+DEFINITIONS = Path(__file__).resolve().parent / "conformance" / "definitions"
 MARKER = "controlplane"
-UPGRADES = ("test_loop_real.py", "test_commands_real.py")
-"""The tests on a control plane that wait longest. They are one lane, all others on a control plane are the second, and
-each lane has a control plane of its own; what needs none is spread over all workers, a module at a time."""
 LEFT_OUT = pytest.StashKey[Counter[str]]()
 
 
@@ -30,7 +28,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.fixture(scope="session")
 def control_plane(request: pytest.FixtureRequest) -> Iterator[cluster.ControlPlane]:
     """One for the whole session, built first if need be. Tests that write use namespaces of their own, or wipe()."""
-    with cluster.running(_built(request.config), CRDS) as plane:
+    with cluster.running(_built(request.config), [CRDS, DEFINITIONS]) as plane:
         yield plane
 
 
@@ -64,16 +62,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _lane(item: pytest.Item) -> str:
-    if item.get_closest_marker(MARKER):
-        return "upgrades" if item.path.name in UPGRADES else "requests"
-    return item.nodeid.partition("::")[0]
+    """Tests of one lane run one after the other. Those on a control plane are in two lanes, that of whole upgrades and
+    commands and that of all others, each with a control plane of its own; what needs none goes a module at a time."""
+    if mark := item.get_closest_marker("lane"):
+        return str(mark.args[0])
+    return "requests" if item.get_closest_marker(MARKER) else item.nodeid.partition("::")[0]
 
 
-def _turn(item: pytest.Item) -> int:
+def _turn(item: pytest.Item) -> tuple[bool, bool, bool]:
     """The lanes first, then what takes long, so that a run does not end with one of these alone."""
-    if item.get_closest_marker(MARKER):
-        return 0 if item.path.name in UPGRADES else 1
-    return 2 if item.get_closest_marker("slow") else 3
+    return (
+        not item.get_closest_marker(MARKER),
+        not item.get_closest_marker("lane"),
+        not item.get_closest_marker("slow"),
+    )
 
 
 def _leave_out(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -15,6 +15,8 @@ from reconcile.simulator.actors.fault_plan import Absence, FaultPlan
 from reconcile.simulator.actors.invariants import violations
 from reconcile.simulator.apiserver.faults import ApiFault, InjectedApiFault
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[1]
 JOURNEYS = sorted((Path(__file__).parent / "actors" / "journeys").glob("*.txt"))
 KNOWN = (

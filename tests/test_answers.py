@@ -24,6 +24,7 @@ from renderer.cli.program import run
 
 EXAMPLE = ROOT / "examples" / "three-node"
 THREE_NODE = str(EXAMPLE)
+SINGLE_NODE = str(ROOT / "examples" / "single-node")
 OVERLAY = str(ROOT / "examples" / "pre-check-overlay" / "templates")
 PLAN = "hvst-upgrade-864fh"
 OLDER = {"harvester": "v1.7.0", "os": "Harvester v1.7.0", "kubernetes": "v1.34.1+rke2r1"}
@@ -64,8 +65,8 @@ OFFLINE: Mapping[str, Row] = {
     "compare templates": ("compare", 1, ("compare", THREE_NODE, "--to-templates", OVERLAY)),
     "compare nothing": ("problems", 2, ("compare", "nothing", "--to-release", "release.yaml")),
     "version": ("version", 0, ("version",)),
-    "rehearse": ("rehearse", 0, ("rehearse", THREE_NODE)),
-    "rehearse a failure": ("rehearse", 1, ("rehearse", THREE_NODE, "--fail", "pre-drain on charlie-2-tink-system")),
+    "rehearse": ("rehearse", 0, ("rehearse", SINGLE_NODE)),
+    "rehearse a failure": ("rehearse", 1, ("rehearse", SINGLE_NODE, "--fail", "image-import")),
     "rehearse nothing": ("problems", 2, ("rehearse", "nothing")),
     "diff, the cluster away": ("problems", 3, ("diff", THREE_NODE)),
     "status, the cluster away": ("problems", 3, ("status",)),

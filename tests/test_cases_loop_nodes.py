@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from support.manual_actors import ManualActors
-from support.rehearsals import rehearsal_of
+from support.recordings import recording
 from support.rendered_plans import plan
 from support.small_cluster import (
     NEW_OS,
@@ -36,7 +36,6 @@ from support.small_cluster import (
     world,
 )
 
-from reconcile.simulator.apiserver.client import no_hook
 from reconcile.simulator.apiserver.faults import ApiFault, InjectedApiFault
 from reconcile.status.nodes import ORDINALS
 from reconcile.status.plan import FAILED, SUCCEEDED
@@ -411,12 +410,9 @@ def test_fx_6_of_two_plans_one_goes_on_and_the_other_after_it() -> None:
 
 
 def test_fx_7_a_failing_image_cleanup_is_a_warning() -> None:
-    scene = rehearsal_of("three-node", on_write=no_hook, fail=["image-cleanup"])
-    played = scene.play(lambda done: None)
-    assert played.succeeded
-    told = [
-        event for done in scene.rounds if done.decision for event in done.decision.events if event.type == "Warning"
-    ]
+    recorded = recording("single-node", fail=("image-cleanup",))
+    assert recorded.result.succeeded
+    told = [event for _, done in recorded if done.decision for event in done.decision.events if event.type == "Warning"]
     assert [event.reason for event in told] == ["StepWarning"]
     assert "image-cleanup plan job(s) failed" in told[0].message
 

@@ -15,8 +15,11 @@ import pytest
 from support.rendered_plans import ROOT
 from support.unreachable import KUBECONFIG
 
+pytestmark = pytest.mark.slow
+
 PROGRAM = [sys.executable, "-m", "renderer.cli"]
 THREE_NODE = str(ROOT / "examples" / "three-node")
+SINGLE_NODE = str(ROOT / "examples" / "single-node")
 OVERLAY = str(ROOT / "examples" / "pre-check-overlay" / "templates")
 
 
@@ -108,9 +111,9 @@ def test_progress_is_one_view_on_a_terminal_and_lines_elsewhere() -> None:
     assert text.count("\x1b[2K") > 100  # a line of the view before is wiped
     assert last.count("NodeUpgrade ") == 1
     assert "node charlie-1-tink-system: ImageCleaned" in last
-    for plain in (_on_a_terminal("rehearse", THREE_NODE, TERM="dumb")[1], _piped("rehearse", THREE_NODE)):
+    for plain in (_on_a_terminal("rehearse", SINGLE_NODE, TERM="dumb")[1], _piped("rehearse", SINGLE_NODE)):
         assert "\x1b" not in plain
-        assert len([line for line in plain.splitlines() if line.lstrip()[:1].isdigit() and "NodeUpgrading" in line]) > 5
+        assert len([line for line in plain.splitlines() if line.lstrip()[:1].isdigit() and "NodeUpgrading" in line]) > 2
 
 
 @pytest.mark.parametrize(

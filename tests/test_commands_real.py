@@ -22,12 +22,18 @@ LEASE = "/apis/coordination.k8s.io/v1/namespaces/harvester-system/leases/3509939
 
 SERVER_VERSION = "/apis/harvesterhci.io/v1beta1/settings/server-version"
 
-pytestmark = pytest.mark.controlplane
+pytestmark = [pytest.mark.controlplane, pytest.mark.lane("upgrades")]
 
 
 @pytest.fixture
 def site(wiped_control_plane: ControlPlane) -> CommandSite:
     return seeded(wiped_control_plane)
+
+
+@pytest.fixture(scope="module")
+def seen_only(clean_control_plane: ControlPlane) -> CommandSite:
+    """One for all that change nothing; these stand first, before the first one that is wiped for another test."""
+    return seeded(clean_control_plane)
 
 
 # -------------------------------------------------------------------------------------------------- without permission
@@ -47,16 +53,27 @@ def site(wiped_control_plane: ControlPlane) -> CommandSite:
     ids=["diff", "diff with files", "one phase", "facts"],
 )
 def test_whoever_may_read_nothing_is_told_every_rule_at_once(
-    site: CommandSite, words: tuple[str, ...], kinds: set[str], tmp_path: Path
+    seen_only: CommandSite, words: tuple[str, ...], kinds: set[str], tmp_path: Path
 ) -> None:
-    account = site.plane.service_account_kubeconfig("default", "nobody")
-    site.target = ("--kubeconfig", str(account), *(("--output-dir", str(tmp_path)) if words == ("facts",) else ()))
-    done = site.run(*words)
+    account = seen_only.plane.service_account_kubeconfig("default", "nobody")
+    folder = ("--output-dir", str(tmp_path)) if words == ("facts",) else ()
+    done = CommandSite(seen_only.plane, ("--kubeconfig", str(account), *folder)).run(*words)
     assert done.returncode == 3
     rules = [json.loads(text) for text in re.findall(r"remedy: add to a .*: (\{.*\})", done.stderr)]
     assert done.stderr.count("cannot be read") == len(rules)
     assert kinds <= {resource for rule in rules for resource in rule["resources"]}
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("address", ["x", "127.0.0.1:99999", "taken"])
+def test_an_address_that_cannot_be_served_is_told(seen_only: CommandSite, address: str) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        given = f"127.0.0.1:{taken.getsockname()[1]}" if address == "taken" else address
+        done = seen_only.run("run", "--health-address", given)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"--health-address {given}: ")
 
 
 # --------------------------------------------------------------------------------------------------------- a whole plan
@@ -128,17 +145,6 @@ def test_the_loop_answers_the_kubelet_leads_works_and_gives_the_lease_up(site: C
     assert {"msg", "time", "plan", "phase", "did", "problems", "waits"} == set(lines[1])
     assert site.plane.api.get(LEASE)["spec"]["holderIdentity"] == ""
     assert site.run("explain", "--replay", str(journal)).returncode == 0
-
-
-@pytest.mark.parametrize("address", ["x", "127.0.0.1:99999", "taken"])
-def test_an_address_that_cannot_be_served_is_told(site: CommandSite, address: str) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        given = f"127.0.0.1:{taken.getsockname()[1]}" if address == "taken" else address
-        done = site.run("run", "--health-address", given)
-    assert done.returncode == 2
-    assert done.stderr.startswith(f"--health-address {given}: ")
 
 
 def test_a_cluster_that_is_too_old_is_refused_before_anything_is_written(site: CommandSite) -> None:

@@ -187,7 +187,7 @@ def test_wiping_removes_what_came_since_the_start(wiped_control_plane: ControlPl
 
 @pytest.mark.controlplane
 def test_an_outage_ends_at_the_same_address_and_the_end_leaves_nothing(control_plane: ControlPlane) -> None:
-    with cluster.running(built(), Path(os.devnull)) as plane:
+    with cluster.running(built(), ()) as plane:
         api = plane.api
         api.create("/api/v1/namespaces", {"metadata": {"name": "kept"}})
         with plane.outage(), pytest.raises(OSError, match="refused"):

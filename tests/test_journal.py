@@ -26,6 +26,8 @@ from renderer.cli.program import run
 from renderer.errors import Problems
 from renderer.model.ref import Ref, ref_of
 
+pytestmark = [pytest.mark.slow, pytest.mark.lane("recordings")]
+
 
 def rendering() -> Rendering:
     shop = template_set()

@@ -10,6 +10,8 @@ from support.rehearsals import Killed, play_through_kills, rehearsal_of
 from reconcile.simulator.apiserver.client import Moment
 from reconcile.simulator.apiserver.requests import LoggedRequest
 
+pytestmark = pytest.mark.slow
+
 EXAMPLE = "three-node"
 
 

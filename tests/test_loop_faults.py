@@ -20,6 +20,8 @@ from reconcile.simulator.apiserver.faults import ApiFault, InjectedApiFault
 from reconcile.simulator.apiserver.requests import LoggedRequest
 from reconcile.simulator.rehearsal.rehearsal import Rehearsal
 
+pytestmark = pytest.mark.slow
+
 EXAMPLE = "three-node"
 
 READS, WRITES = ("watch", "list", "read"), ("patch", "apply", "create", "delete")

@@ -23,6 +23,8 @@ from reconcile.simulator.actors.invariants import violations
 from reconcile.simulator.rehearsal.rehearsal import Rehearsal
 from renderer.model.ref import Ref
 
+pytestmark = [pytest.mark.slow, pytest.mark.lane("recordings")]
+
 FILES = sorted((Path(__file__).parent / "journeys").glob("*.txt"))
 RULE = "-" * 40
 PLAN = "management.harvesterhci.io/v1beta1"

@@ -34,6 +34,8 @@ from reconcile.simulator.apiserver.faults import ApiFault, InjectedApiFault
 from reconcile.status.nodes import ORDINALS, is_ahead
 from reconcile.status.plan import FAILED, SUCCEEDED, status_of
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = 24
 NODES, JOINS = ("n1", "n2", "n3"), "n4"
 GONE, STUCK = "gone", "stuck"

@@ -29,7 +29,7 @@ from reconcile.probes.look import KUBELET, ReadFailure
 from renderer.model.phase import Fetch, FetchAs
 from renderer.model.ref import Body, Ref, ref_of
 
-pytestmark = pytest.mark.controlplane
+pytestmark = [pytest.mark.controlplane, pytest.mark.lane("upgrades")]
 
 EXAMPLE = "three-node"
 STILL = 2.0

@@ -23,6 +23,8 @@ from reconcile.simulator.rehearsal.rehearsal import Rehearsal
 from reconcile.simulator.rehearsal.watches import WatchedSource
 from renderer.model.ref import Ref
 
+pytestmark = pytest.mark.slow
+
 EXAMPLE, NAMESPACE = "single-node", "harvester-system"
 REF = Ref(api_version=LEASE.api_version, kind=LEASE.kind, namespace=NAMESPACE, name=NAME)
 TICK = 8.0

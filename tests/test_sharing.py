@@ -5,12 +5,15 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.recordings import recording
 
 from renderer.digest import digest_of
 from renderer.model.sharing import shared
+
+pytestmark = pytest.mark.lane("recordings")
 
 SCALARS = st.none() | st.booleans() | st.integers(0, 2) | st.floats() | st.sampled_from(["", "a", "b", "0", "true"])
 VALUES = st.recursive(

@@ -14,6 +14,8 @@ from support.rehearsals import ROOT
 from reconcile.report.progress import progress_lines, progress_of
 from reconcile.simulator.rehearsal.report import report_of
 
+pytestmark = [pytest.mark.slow, pytest.mark.lane("recordings")]
+
 ENDS: dict[str, tuple[str, dict[str, Any]]] = {
     "succeeds": ("three-node", {}),
     "fails": ("three-node", {"fail": ("pre-drain on charlie-2-tink-system",)}),

@@ -66,7 +66,7 @@ def bench_live(work: Path) -> Iterator[Line]:
 
 
 def _plane() -> AbstractContextManager[ControlPlane]:
-    return cluster.running(binaries.built() or build.build(_say), ROOT / "schemas" / "crds", _say)
+    return cluster.running(binaries.built() or build.build(_say), [ROOT / "schemas" / "crds"], _say)
 
 
 def _say(text: str) -> None:

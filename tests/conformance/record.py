@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 from controlplane import binaries, build, cluster
 
-from conformance.case import Case, cases
+from conformance.case import DEFINITIONS, Case, cases
 from conformance.run import run
 from conformance.stages import RealStage
 
@@ -22,7 +22,7 @@ CRDS = Path(__file__).resolve().parents[2] / "schemas" / "crds"
 
 def main(names: Iterable[str]) -> int:
     wanted = frozenset(names)
-    with cluster.running(binaries.built() or build.build(print), CRDS) as plane:
+    with cluster.running(binaries.built() or build.build(print), [CRDS, DEFINITIONS]) as plane:
         stage = RealStage(plane)
         for case in cases():
             if not wanted or case.name in wanted:

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Protocol
 
-from controlplane import crds, waiting
+from controlplane import waiting
 from controlplane.cluster import ControlPlane
 
-from conformance.case import DEFINITIONS, definitions
+from conformance.case import definitions
 from reconcile.cluster.client import connect
 from reconcile.cluster.kubeconfig import find_access
 from reconcile.cluster.protocol import Cluster
@@ -72,7 +72,7 @@ class EmbeddedStage:
 
 
 class RealStage:
-    """A real control plane; the namespaces of the cases are left to its own controllers to delete."""
+    """A real control plane that serves the cases' own kinds. Their namespaces are left to its controllers to delete."""
 
     patience = 2
 
@@ -80,7 +80,6 @@ class RealStage:
         self._plane = plane
         self._numbers = itertools.count(1)
         self._admin = self._connect(os.fspath(plane.kubeconfig))
-        crds.install(plane.api, DEFINITIONS)
 
     def begin(self) -> str:
         name = f"case-{os.getpid()}-{next(self._numbers)}"

@@ -23,7 +23,7 @@ def main() -> int:
     try:
         found = binaries.built() or build.build(say)
         started = time.monotonic()
-        with cluster.running(found, CRDS, say) as plane:
+        with cluster.running(found, [CRDS], say) as plane:
             say(f"ready after {time.monotonic() - started:.1f} s; RSS in MiB: {dict(plane.rss_mib)}")
             say(f"export KUBECONFIG={plane.kubeconfig}")
             say("Ctrl-C ends it")

@@ -9,7 +9,7 @@ import functools
 import itertools
 import os
 import subprocess
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -30,8 +30,10 @@ class StartFailed(Exception):
 
 
 @contextmanager
-def running(binaries: Binaries, crd_folder: Path, say: Callable[[str], None] | None = None) -> Iterator[ControlPlane]:
-    """A control plane with the namespaces and every definition of the folder, in a private temporary folder.
+def running(
+    binaries: Binaries, crd_folders: Sequence[Path], say: Callable[[str], None] | None = None
+) -> Iterator[ControlPlane]:
+    """A control plane with the namespaces and every definition of the folders, in a private temporary folder.
 
     Taken down at the end, after Ctrl-C, and by the kernel if this process is killed.
     """
@@ -49,7 +51,7 @@ def running(binaries: Binaries, crd_folder: Path, say: Callable[[str], None] | N
         )
         plane = ControlPlane(servers, say or (lambda text: None))
         stack.callback(plane.stop)
-        plane.start(crd_folder)
+        plane.start(crd_folders)
         yield plane
 
 
@@ -147,13 +149,14 @@ class ControlPlane:
         finally:
             self._children["kube-apiserver"].resume()
 
-    def start(self, crd_folder: Path) -> None:
+    def start(self, crd_folders: Sequence[Path]) -> None:
         self._servers.write_inputs()
         self._spawn(self._servers.etcd())
         self._start_api_server()
         self._servers.write_kubeconfig("admin", self._servers.admin_token)
         self._create_namespaces()
-        crds.install(self.api, crd_folder)  # first: the garbage collector looks for new kinds only every 30 seconds
+        for folder in crd_folders:  # first: the garbage collector looks for new kinds only every 30 seconds
+            crds.install(self.api, folder)
         self._spawn(self._servers.controller_manager())
         self._wait("service accounts", self._controllers_work)
         self._clean = wiping.inventory(self.api)

@@ -31,9 +31,9 @@ def seeded(plane: ControlPlane) -> CommandSite:
 class CommandSite:
     """The three-node cluster with its plan in it, and our program beside it."""
 
-    def __init__(self, plane: ControlPlane) -> None:
+    def __init__(self, plane: ControlPlane, target: tuple[str, ...] = ()) -> None:
         self.plane = plane
-        self.target = ("--kubeconfig", str(plane.kubeconfig))
+        self.target = target or ("--kubeconfig", str(plane.kubeconfig))
 
     def argv(self, *words: str) -> list[str]:
         return [sys.executable, "-m", "renderer.cli", *words, *self.target]
