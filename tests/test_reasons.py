@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
+from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -94,3 +95,21 @@ def test_an_exception_named_after_its_reason_is_found() -> None:
     root = "class Failure(Exception):\n    def __init__(self):\n        reason = type(self).__name__\n"
     code = f"{root}class Gone(Failure): ..."
     assert [item.reason for item in in_code({"file.py": ast.parse(code)}).given] == ["Gone"]
+
+
+def test_events_of_phases_have_the_type_that_the_catalogue_says() -> None:
+    listed = {item["reason"]: item["event"] for item in reasons() if "event" in item}
+    declared = {event["reason"]: event["type"] for _, phase in phases() for event in _events(phase)}
+    assert declared.items() <= listed.items()
+    assert declared != {}
+
+
+def _events(value: Any) -> Iterator[Mapping[str, Any]]:
+    """Every event that is declared anywhere below."""
+    if isinstance(value, Mapping):
+        if {"type", "reason", "message"} <= set(value):
+            yield value
+        value = list(value.values())
+    if isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _events(item)

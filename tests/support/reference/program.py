@@ -7,10 +7,13 @@ from collections.abc import Iterator
 
 import click
 
+from reconcile.cli import COMMANDS as ON_A_CLUSTER
 from reconcile.simulator.actors.operations import SIMULATED_OPERATIONS
+from renderer.cli.commands import COMMANDS as OFFLINE
+from renderer.cli.commands import Group
 from renderer.cli.commands import program as upgradeplan
 from renderer.errors import ExitCode
-from support.reference.markdown import code, page, section, table
+from support.reference.markdown import code, link, page, section, table
 from support.reference.schema_tables import sections
 from support.reference.sources import SCHEMAS, schema
 
@@ -19,11 +22,13 @@ _NAME = "upgradeplan"
 
 def commands() -> str:
     context = click.Context(upgradeplan, info_name=_NAME)
-    names = upgradeplan.list_commands(context)
+    rows = {**OFFLINE, **ON_A_CLUSTER}
+    groups = {group: [name for name in rows if rows[name].group is group] for group in Group}
     return page(
         "Commands",
         f"`{_NAME} COMMAND --help` prints the same. kubectl finds the program as `kubectl {_NAME}`.",
-        *(_command(context, name) for name in names),
+        table(("Group", "Commands"), ((group, ", ".join(map(link, names))) for group, names in groups.items())),
+        *(_command(context, name) for names in groups.values() for name in names),
         section(
             "Operations of a rehearsal", _OPERATIONS, table(("Operation", "On", "Faults", "What it is"), _operations())
         ),
