@@ -31,6 +31,9 @@ CONSOLE = re.compile(r"(?<=^```console\n).*?(?=^```$)", re.MULTILINE | re.DOTALL
 LINK = re.compile(r"\[[^\]]*\]\(([^)]+)\)")
 CODE = re.compile(r"`[^`\n]*`")
 NAMED = re.compile(r'<a id="([^"]+)">')
+NAMED_FILE = re.compile(
+    r"`((?:renderer|reconcile|tests|templates|schemas|examples|\w+)/[\w./-]*\.(?:py|json|yaml|md))`"
+)
 HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 TARGET = re.compile(r"\bmake ([a-z][a-z-]+)(?=[`\n ]*(?:`|#|$))", re.MULTILINE)
 
@@ -124,3 +127,11 @@ def test_make_targets_exist(document: Path) -> None:
     makefile = (ROOT / "Makefile").read_text()
     there = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
     assert set(TARGET.findall(document.read_text())) <= there
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=_name)
+def test_files_that_are_named_exist(document: Path) -> None:
+    """Paths of code and data between backquotes, from the root or below a package."""
+    named = NAMED_FILE.findall(CONSOLE.sub("", document.read_text()))
+    roots = (ROOT, ROOT / "reconcile", ROOT / "renderer", document.parent)
+    assert [path for path in named if not any((root / path).exists() for root in roots)] == []
