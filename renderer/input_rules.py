@@ -12,14 +12,13 @@ from typing import Any
 
 from renderer.documents import Inputs, Source
 from renderer.errors import Problem
-from renderer.image_rules import toolkit_problems, version_warnings
 from renderer.model.path import Path, walk
 from renderer.names import is_subdomain
-from renderer.plan_metadata import metadata_problems
-from renderer.schema_messages import is_no_text
-from renderer.structural_schema import without_nulls
+from renderer.plan_rules import metadata_problems, toolkit_problems, version_warnings
 from renderer.validation import load
 from renderer.validation import problems as schema_problems
+from renderer.validation.messages import is_no_text
+from renderer.validation.structural import without_nulls
 
 PLAN_SCHEMA = "crds/upgradeplan.yaml"
 LONGEST_PLAN_NAME = 58

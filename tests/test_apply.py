@@ -39,7 +39,7 @@ from renderer.model.path import parse_path
 from renderer.model.phase import Deletion, ManifestSpec, Occasion, Owned, Phase, Position, Step
 from renderer.model.ref import Body, Kind, Ref, ref_of
 from renderer.model.rendered import Manifest, RenderedPhase, RenderedStep
-from renderer.render.order import in_order
+from renderer.render.manifest import in_order
 
 ROOT = File(__file__).resolve().parents[1]
 START = datetime(2026, 11, 28, 12, 0, 0, tzinfo=UTC)

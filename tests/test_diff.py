@@ -54,7 +54,7 @@ from renderer.model.path import ABSENT, parse_path
 from renderer.model.phase import Deletion, Owned, Phase, Position
 from renderer.model.ref import Body, Ref, ref_of
 from renderer.model.rendered import Manifest, Pending, RenderedPhase, RenderedPlan, RenderedStep
-from renderer.render.order import in_order
+from renderer.render.manifest import in_order
 from renderer.validation import document_problems
 
 ROOT = File(__file__).resolve().parents[1]

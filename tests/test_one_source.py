@@ -9,8 +9,7 @@ import pytest
 from support.rehearsals import START, inputs_of, template_set
 from support.rendered_plans import overlaid
 
-from reconcile.cluster.permission import Permission
-from reconcile.cluster.protocol import AccessReview
+from reconcile.cluster.protocol import AccessReview, Permission
 from reconcile.loop.reconciler import Reconciler
 from reconcile.observe.cached import CachedSource
 from reconcile.observe.source import DirectSource, Source

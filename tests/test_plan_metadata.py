@@ -13,8 +13,8 @@ from controlplane.cluster import ControlPlane
 
 from renderer.documents import Source, without_lines
 from renderer.input_rules import PLAN_SCHEMA, plan_problems
-from renderer.structural_schema import without_nulls
 from renderer.validation import load
+from renderer.validation.structural import without_nulls
 from schemas import served
 
 OWNER = {"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "u"}

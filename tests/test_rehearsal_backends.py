@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from reconcile.cluster.errors import Away, BackendFailed, Conflict, Forbidden, NotFound
-from reconcile.cluster.permission import permission
-from reconcile.cluster.protocol import Cluster, Selection
+from reconcile.cluster.protocol import Cluster, Selection, permission
 from reconcile.simulator.apiserver.access import Rbac
 from reconcile.simulator.apiserver.clock import SimulatedClock
 from reconcile.simulator.apiserver.cluster import EmbeddedCluster

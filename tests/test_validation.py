@@ -14,11 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from renderer import validation
 from renderer.documents import Source, without_lines
-from renderer.schema_fit import fits, is_known, regex
-from renderer.structural_schema import from_definition, without_nulls
-from renderer.validation import document_problems, explained, load, problems
+from renderer.validation import document_problems, explained, load, problems, validate
+from renderer.validation.fit import fits, is_known, regex
+from renderer.validation.structural import from_definition, without_nulls
 from renderer.yaml_io import parse
 from schemas import served
 
@@ -378,7 +377,7 @@ def test_schemas_may_refer_to_each_other(monkeypatch: pytest.MonkeyPatch, tmp_pa
     (tmp_path / "a.json").write_text('{"items": {"$ref": "b.json#/$defs/x"}, "$defs": {"own": true}}')
     (tmp_path / "b.json").write_text('{"$defs": {"x": {"$ref": "#/$defs/z"}, "z": {"type": "null"}}}')
     (tmp_path / "c.json").write_text('{"items": {"$ref": "b.json#/$defs/x"}, "$defs": {"z": false}}')
-    monkeypatch.setattr(validation, "packaged", lambda _: tmp_path)
+    monkeypatch.setattr(validate, "packaged", lambda _: tmp_path)
     load.cache_clear()
     try:
         assert load("a.json")["items"] == {"$ref": "#/$defs/x"}

@@ -19,7 +19,7 @@ from reconcile.borrow.loan import Loan, Original
 from reconcile.borrow.strategies import take_out_option
 from reconcile.borrow.take import Taking, goes_back, plan_take
 from reconcile.cluster.errors import ClusterError, Conflict, Forbidden, NoSuchKind, NotFound
-from reconcile.cluster.permission import Permission
+from reconcile.cluster.protocol import Permission
 from reconcile.diff.rules import edited
 from reconcile.diff.trial import GoesBack, Operation, Trial
 from renderer.errors import Problem

@@ -6,8 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 
-from reconcile.cluster.permission import Permission, permission
-from reconcile.cluster.protocol import Cluster
+from reconcile.cluster.protocol import Cluster, Permission, permission
 from renderer.model.ref import Kind
 from renderer.model.rendered import Manifest
 

@@ -11,16 +11,26 @@ from datetime import datetime
 from typing import Any
 
 from reconcile.cluster.errors import Gone, ServerFailed
-from reconcile.cluster.exchange import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, Exchange, Query, Request, Transport
+from reconcile.cluster.exchange import (
+    APPLY_PATCH,
+    JSON_PATCH,
+    MERGE_PATCH,
+    Exchange,
+    Query,
+    Request,
+    Transport,
+    collection_path,
+    object_path,
+    require_complete,
+)
 from reconcile.cluster.kubeconfig import ClusterAccess
-from reconcile.cluster.paths import collection_path, object_path, require_complete
-from reconcile.cluster.permission import Permission
 from reconcile.cluster.protocol import (
     AccessReview,
     Answer,
     Cluster,
     EventType,
     Listing,
+    Permission,
     Propagation,
     Selection,
     WatchEvent,

@@ -1,13 +1,15 @@
-"""Turns a kubeconfig user into a credential: a token, a client certificate, or what an exec plugin hands out.
+"""Turns a kubeconfig user into a credential: a token, a client certificate, or the output of an exec plugin.
 
-Reads token files and runs plugins; it speaks to no API server. The official client's loader logs a failing plugin
-and goes on without credentials, reads a token file once, and lets its line end into the header; hence this.
+Reads token files, runs plugins and tries certificates; it sends nothing to an API server. The official client's loader
+logs a failing plugin and continues without credentials, reads a token file once, and puts its line break into the
+header; TLS errors about a broken certificate name neither file nor field. Hence this module.
 """
 
 from __future__ import annotations
 
 import base64
 import json
+import ssl
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -151,3 +153,35 @@ def _time(plugin: Body, text: str | None) -> datetime | None:
 
 def _base64(text: str) -> str:
     return base64.b64encode(text.encode()).decode()
+
+
+def certificate_fault(authority: str | None, certificate: str | None, key: str | None) -> tuple[str, str] | None:
+    """The kubeconfig field whose file holds nothing usable, and why; None where all are good. Takes paths; None: none
+    was given."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    if authority and not _loads(context, authority):
+        return "certificate-authority", "holds no certificate in PEM form"
+    if not certificate:
+        return ("client-certificate", "is missing; there is a client-key") if key else None
+    if not _loads(context, certificate):
+        return "client-certificate", "holds no certificate in PEM form"
+    if not key:
+        return "client-key", "is missing; there is a client-certificate"
+    try:
+        context.load_cert_chain(certificate, key, password=_no_password)
+    except (OSError, ValueError):
+        return "client-key", "holds no unencrypted key in PEM form that fits the client certificate"
+    return None
+
+
+def _loads(context: ssl.SSLContext, file: str) -> bool:
+    try:
+        context.load_verify_locations(file)
+    except OSError:
+        return False
+    return True
+
+
+def _no_password() -> str:
+    """Instead of a question on the terminal."""
+    raise ValueError("the key is encrypted")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from reconcile.cluster.permission import Permission
+from reconcile.cluster.protocol import Permission
 from renderer.errors import ExitCode, Problem, Problems
 from renderer.model.ref import Kind, Ref
 

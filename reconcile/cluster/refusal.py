@@ -31,7 +31,7 @@ from reconcile.cluster.errors import (
     Unauthorized,
     Untrusted,
 )
-from reconcile.cluster.permission import Permission, permission
+from reconcile.cluster.protocol import Permission, permission
 from renderer.model.ref import Body, Kind, Ref
 
 _RBAC = re.compile(r'cannot (\S+) resource "([^"]+)" in API group "([^"]*)"(?: in the namespace "([^"]+)")?')

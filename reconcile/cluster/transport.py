@@ -18,13 +18,11 @@ from kubernetes import config
 from kubernetes.client import ApiClient, ApiException, Configuration
 from urllib3.exceptions import HTTPError, InsecureRequestWarning, SSLError
 
-from reconcile.cluster.certificates import certificate_fault
-from reconcile.cluster.credential import Credential, credential_of, renewable
+from reconcile.cluster.credential import Credential, certificate_fault, credential_of, renewable
 from reconcile.cluster.errors import Away, ClusterError, Unauthorized, Untrusted
 from reconcile.cluster.exchange import Request
 from reconcile.cluster.kubeconfig import REMEDY, ClusterAccess
-from reconcile.cluster.proxy import proxy_of
-from reconcile.cluster.wire import as_header, as_header_name
+from reconcile.cluster.wire import as_header, as_header_name, proxy_of
 from renderer.errors import problem
 
 USER_AGENT = "upgradeplan"
@@ -145,7 +143,7 @@ def _api_client(access: ClusterAccess, credential: Credential, environ: Mapping[
     except config.ConfigException as error:
         raise problem("InvalidKubeconfig", f"context {access.context!r}: {error}", remedy=REMEDY) from error
     _check_certificates(access, settings)
-    proxy = proxy_of(access, environ)
+    proxy = proxy_of(access.server, access.cluster.get("proxy-url") or "", environ)
     settings.proxy, settings.no_proxy = proxy.url, proxy.exceptions
     if not settings.verify_ssl:  # the kubeconfig says so; kubectl does not repeat it at each request either
         urllib3.disable_warnings(InsecureRequestWarning)

@@ -1,12 +1,17 @@
-"""What may be sent: whole URLs and whole header values. Of a text that may not it says why, and never shows it: it may
-be a token, or have a password in it."""
+"""What may be sent and through which proxy: URLs, header values, and Go's rules for proxies, which kubectl follows.
+
+Of a text that may not be sent, messages say why and never show it: it may contain a password or be a token.
+"""
 
 from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from urllib.parse import quote, urlsplit
+
+from renderer.errors import problem
 
 SERVER_SCHEMES = ("https", "http")
 PROXY_SCHEMES = ("http", "https", "socks5", "socks5h")
@@ -56,5 +61,45 @@ def _is_host(host: str) -> bool:
         return bool(_NAME.fullmatch(host))
     try:
         return bool(ipaddress.ip_address(host))
+    except ValueError:
+        return False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proxy:
+    """`url` None means a direct connection; `exceptions` is a NO_PROXY list still to be looked at."""
+
+    url: str | None = None
+    exceptions: str = ""
+
+
+def proxy_of(server: str, proxy_url: str, environ: Mapping[str, str]) -> Proxy:
+    """The kubeconfig's `proxy-url` without exceptions, else the environment's; none for loopback. Raises `Problems`."""
+    if proxy_url:
+        return Proxy(url=_resolving(proxy_url))
+    parts = urlsplit(server)
+    name, url = _variable(environ, f"{parts.scheme}_proxy")
+    if not url or _loopback(parts.hostname or ""):
+        return Proxy()
+    url = url if "://" in url else f"http://{url}"
+    if fault := url_fault(url, PROXY_SCHEMES):
+        raise problem("InvalidProxy", f"${name} {fault}", remedy=PROXY_REMEDY)
+    return Proxy(url=_resolving(url), exceptions=_variable(environ, "no_proxy")[1])
+
+
+def _variable(environ: Mapping[str, str], name: str) -> tuple[str, str]:
+    """The variable that is set, and its value; empty where neither spelling is."""
+    return next(((spelt, value) for spelt in (name.upper(), name) if (value := environ.get(spelt))), (name, ""))
+
+
+def _resolving(url: str) -> str:
+    """Go leaves it to a SOCKS proxy to look a name up; in Python's libraries that has a scheme of its own."""
+    scheme, _, rest = url.partition("://")
+    return f"socks5h://{rest}" if scheme.lower() == "socks5" else url
+
+
+def _loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False

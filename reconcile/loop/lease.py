@@ -12,8 +12,16 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from reconcile.cluster.errors import AlreadyExists, Away, ClusterError, Conflict, NotFound
-from reconcile.cluster.permission import Permission
-from reconcile.cluster.protocol import AccessReview, Answer, Cluster, Listing, Propagation, Selection, Window
+from reconcile.cluster.protocol import (
+    AccessReview,
+    Answer,
+    Cluster,
+    Listing,
+    Permission,
+    Propagation,
+    Selection,
+    Window,
+)
 from reconcile.loop.outage_clock import OutageClock
 from reconcile.objects import FIELD_MANAGER
 from renderer.model.plan_api import PREFIX

@@ -40,7 +40,7 @@ class CodeCache(dict[str, bytes]):
 
 def _stamp() -> str:
     """Changes with whatever makes the code: the template compiler and our settings of it."""
-    specs = (find_spec(name) for name in ("jinja2.compiler", "renderer.templating"))
+    specs = (find_spec(name) for name in ("jinja2.compiler", "renderer.templating.environment"))
     files = (Path(spec.origin).stat() for spec in specs if spec and spec.origin and Path(spec.origin).exists())
     return f"{crc32(repr([(file.st_size, file.st_mtime_ns) for file in files]).encode()):08x}"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -149,3 +149,23 @@ def _of_rendered(item: Problem) -> Problem:
     """A problem of the rendered text: its line is not a line of the template."""
     where = f" (line {item.line} of what it renders)" if item.line else ""
     return replace(item, line=None, message=f"{item.message}{where}")
+
+
+_ORDER = (
+    ("Namespace",),
+    ("CustomResourceDefinition",),
+    ("ServiceAccount", "Role", "ClusterRole"),
+    ("RoleBinding", "ClusterRoleBinding"),
+    ("ConfigMap", "Secret", "PersistentVolumeClaim"),
+)
+_LAST = ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
+_RANKS = {kind: rank for rank, kinds in enumerate(_ORDER) for kind in kinds} | dict.fromkeys(_LAST, len(_ORDER) + 1)
+
+
+def in_order(manifests: Iterable[Manifest]) -> tuple[Manifest, ...]:
+    """Those of one rank keep the order in which they are declared; what is borrowed exists, so its kind has no rank."""
+    return tuple(sorted(manifests, key=_rank))
+
+
+def _rank(manifest: Manifest) -> int:
+    return len(_ORDER) if manifest.borrowed else _RANKS.get(manifest.ref.kind, len(_ORDER))

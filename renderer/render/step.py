@@ -19,8 +19,7 @@ from renderer.frozen import frozen
 from renderer.model.phase import Borrowed, Capture, Expression, Step
 from renderer.model.probe import BuiltinPredicate, EveryTarget, Gate, ManifestTarget, ObjectTarget, Probe
 from renderer.model.rendered import Manifest, Pending, RenderedStep
-from renderer.render.manifest import ManifestRenderer
-from renderer.render.order import in_order
+from renderer.render.manifest import ManifestRenderer, in_order
 from renderer.render.step_cache import StepCache
 from renderer.templating import Templates, has_marks
 

@@ -16,8 +16,8 @@ import yaml
 
 from renderer.errors import Problem, Problems, problem
 from renderer.frozen import frozen
-from renderer.go_scalars import go_scalar
 from renderer.model.path import Path
+from renderer.yaml_io.go_scalars import go_scalar
 
 _MAX_NODES = 2_000_000  # an alias bomb is refused long before memory is short
 _MAX_DEPTH = 100  # the deepest CRD of the field has 40; whoever walks a value may recurse

@@ -10,7 +10,7 @@ import yaml
 
 from cluster_door import kinds
 from reconcile.cluster.errors import ClusterError
-from reconcile.cluster.permission import Permission
+from reconcile.cluster.protocol import Permission
 from reconcile.cluster.refusal import ApiCall
 
 _FOLDER = Path(__file__).resolve().parent

@@ -24,8 +24,7 @@ from cluster_door.kinds import (
 from cluster_door.loopback import client_of
 from cluster_door.server import Reply, Stream
 from reconcile.cluster import errors
-from reconcile.cluster.permission import Permission
-from reconcile.cluster.protocol import Cluster, EventType, Propagation, Selection, WatchEvent
+from reconcile.cluster.protocol import Cluster, EventType, Permission, Propagation, Selection, WatchEvent
 
 A = ref(CONFIG_MAP, "a", "default")
 PLAN = ref(UPGRADE_PLAN, "to-v1.7.0")

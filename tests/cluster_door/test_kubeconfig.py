@@ -16,7 +16,7 @@ import yaml
 
 from reconcile.cluster.client import connect
 from reconcile.cluster.kubeconfig import ClusterAccess, find_access
-from reconcile.cluster.proxy import Proxy, proxy_of
+from reconcile.cluster.wire import Proxy, proxy_of
 from renderer.errors import ExitCode, Problems
 
 
@@ -397,12 +397,11 @@ def test_certificate_that_is_none_is_a_clear_error(
     ],
 )
 def test_proxy_follows_the_rules_of_go(server: str, environ: Mapping[str, str], proxy: Proxy) -> None:
-    assert proxy_of(ClusterAccess(context="x", server=server, cluster={"server": server}, user={}), environ) == proxy
+    assert proxy_of(server, "", environ) == proxy
 
 
 @pytest.mark.parametrize("url", ["::not a url", "ftp://p:1", "http://p:99999", "p:x"])
 def test_proxy_of_the_environment_that_is_no_url_is_a_clear_error(url: str) -> None:
-    access = ClusterAccess(context="x", server="https://c.example", cluster={}, user={})
     with pytest.raises(Problems, match=r"^\$https_proxy is no URL") as caught:
-        proxy_of(access, {"https_proxy": url})
+        proxy_of("https://c.example", "", {"https_proxy": url})
     assert caught.value.problems[0].reason == "InvalidProxy"

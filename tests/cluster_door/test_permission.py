@@ -8,7 +8,7 @@ import pytest
 
 from cluster_door.kinds import CONFIG_MAP, NODE, UPGRADE_PLAN
 from reconcile.cluster.errors import Forbidden
-from reconcile.cluster.permission import Permission, permission
+from reconcile.cluster.protocol import Permission, permission
 
 
 def rule(group: str, resource: str, verb: str, name: str = "") -> Mapping[str, list[str]]:

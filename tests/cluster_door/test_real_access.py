@@ -25,8 +25,7 @@ from cluster_door.kinds import (
 from cluster_door.real import access_by, client_by, wait_until
 from reconcile.cluster import errors
 from reconcile.cluster.kubeconfig import find_access
-from reconcile.cluster.permission import Permission, permission
-from reconcile.cluster.protocol import Cluster, Selection
+from reconcile.cluster.protocol import Cluster, Permission, Selection, permission
 from renderer.model.ref import Kind
 
 ROLE = Kind(api_version="rbac.authorization.k8s.io/v1", kind="Role", plural="roles", namespaced=True)

@@ -11,8 +11,7 @@ from conformance.case import Case, KindWords, verb_of
 from conformance.facts import Facts
 from conformance.stages import Stage
 from reconcile.cluster.errors import ClusterError, NotFound
-from reconcile.cluster.permission import Permission
-from reconcile.cluster.protocol import Answer, Cluster, EventType, Propagation, Selection
+from reconcile.cluster.protocol import Answer, Cluster, EventType, Permission, Propagation, Selection
 from renderer.model.ref import Body
 
 Step = Mapping[str, Any]

@@ -9,8 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from reconcile.cluster.permission import Permission
-from reconcile.cluster.protocol import AccessReview
+from reconcile.cluster.protocol import AccessReview, Permission
 from renderer.model.ref import Body
 
 _YES = AccessReview(allowed=True)

@@ -6,9 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 
 from reconcile.cluster.errors import Away, Forbidden, Invalid, NoSuchKind, NotFound
-from reconcile.cluster.paths import require_complete
-from reconcile.cluster.permission import Permission, permission
-from reconcile.cluster.protocol import AccessReview, Answer, Listing, Propagation, Selection
+from reconcile.cluster.exchange import require_complete
+from reconcile.cluster.protocol import AccessReview, Answer, Listing, Permission, Propagation, Selection, permission
 from reconcile.objects import FIELD_MANAGER
 from reconcile.simulator.apiserver.access import Authorizer
 from reconcile.simulator.apiserver.deletion import Deletion

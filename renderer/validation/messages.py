@@ -11,9 +11,9 @@ from typing import Any, Protocol
 
 from renderer.frozen import frozen
 from renderer.model.path import Path
-from renderer.schema_fit import map_key, repeated
-from renderer.structural_schema import TIME
 from renderer.suggest import closest, did_you_mean
+from renderer.validation.fit import map_key, repeated
+from renderer.validation.structural import TIME
 
 
 class SchemaError(Protocol):

@@ -1,6 +1,6 @@
-"""The one door to jsonschema: what is wrong with a document, by one of the files in `schemas/`.
+"""Validates a document by one of the files in `schemas/`, or a part of it by a part of a schema.
 
-jsonschema is imported only when a document does not fit, to explain why. What a document means is not known here.
+jsonschema is imported only when a document does not fit, to explain why.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from renderer.errors import Problem
 from renderer.frozen import frozen
 from renderer.model.path import Path, path_name
 from renderer.resources import packaged
-from renderer.schema_fit import fits, is_known, map_key, regex, repeated
-from renderer.schema_messages import explain
-from renderer.structural_schema import Schema, from_definition
+from renderer.validation.fit import fits, is_known, map_key, regex, repeated
+from renderer.validation.messages import explain
+from renderer.validation.structural import Schema, from_definition
 from renderer.yaml_io import Document, parse
 
 _OTHER_FILE = re.compile(r'"\$ref":\s*"([\w-]+\.json)#')

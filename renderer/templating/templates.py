@@ -1,0 +1,139 @@
+"""Renders manifest templates, strings of `phase.yaml` with marks in them, and expressions.
+
+Every error of a template is reported with file, line and remedy.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping, MutableMapping
+from types import TracebackType
+from typing import Any
+
+from jinja2 import StrictUndefined, TemplateNotFound, TemplateSyntaxError, UndefinedError
+from jinja2.exceptions import SecurityError
+
+from renderer.catalog.tree import Template
+from renderer.errors import Problems, problem
+from renderer.templating.environment import FILE_MARK, Raised, TextLoader, TreeLoader, environment_of
+from renderer.yaml_io import Document
+
+_SEE = "correct it; `upgradeplan phases NAME --context` lists what a template may see"
+
+
+def has_marks(text: str) -> bool:
+    """Whether there is anything to fill in."""
+    return "{{" in text or "{%" in text
+
+
+class Templates:
+    """A tree of templates. Each is compiled once; with `code`, not even that where an earlier run has done it.
+
+    `code` maps a key to compiled code as bytes; what is compiled anew is put into it.
+    """
+
+    def __init__(self, tree: Mapping[str, Template], code: MutableMapping[str, bytes] | None = None) -> None:
+        self._tree = tree
+        self._environment = environment_of(TreeLoader(tree), code)
+        self._strings = environment_of(TextLoader(), code, quoted=False)
+
+    def render_text(self, path: str, context: Mapping[str, Any]) -> str:
+        """The text of one manifest template. Raises `Problems` with the template's line."""
+        with _Explained(self, path):
+            return self._environment.get_template(path).render(context)
+        raise AssertionError("unreachable")
+
+    def render_string(self, text: str, context: Mapping[str, Any], *, of: Document) -> str:
+        """A string of a declaration with its marks filled in; text without marks comes back as it is."""
+        if not has_marks(text):
+            return text
+        with _Explained(self, of.file, text, of):
+            return self._strings.get_template(text).render(context)
+        raise AssertionError("unreachable")
+
+    def evaluate(self, expression: str, context: Mapping[str, Any], *, of: Document) -> Any:
+        """The value of an expression of a declaration, plain data."""
+        with _Explained(self, of.file, expression, of):
+            template = self._strings.get_template(f"{{% set value = ({expression}) %}}")
+            scope = template.new_context(dict(context))
+            deque(template.root_render_func(scope), maxlen=0)
+            value = scope.vars["value"]
+            if isinstance(value, StrictUndefined):
+                bool(value)
+            return value
+        raise AssertionError("unreachable")
+
+    @property
+    def filters(self) -> Mapping[str, Callable[..., Any]]:
+        """Every filter that a template may use."""
+        return self._environment.filters
+
+    @property
+    def functions(self) -> Mapping[str, Any]:
+        """What a template may call whatever the context."""
+        return self._environment.globals
+
+    def check_syntax(self, path: str) -> None:
+        """Raises `Problems` where a template cannot be compiled."""
+        with _Explained(self, path):
+            self._environment.get_template(path)
+
+    def __contains__(self, path: object) -> bool:
+        return path in self._tree
+
+    def shown(self, path: str) -> str:
+        """The name by which errors call a template."""
+        return self._tree[path].shown if path in self._tree else path
+
+
+class _Explained:
+    """Turns whatever a template can raise into one `Problems` with file, line and remedy. `text` is a string of a
+    declaration, the document `of`."""
+
+    def __init__(self, templates: Templates, path: str, text: str | None = None, of: Document | None = None) -> None:
+        self._templates, self._path, self._text, self._of = templates, path, text, of
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        if error is None or isinstance(error, (Problems, MemoryError)) or not isinstance(error, Exception):
+            return
+        reason, message, remedy = _explained(error)
+        file, line = self._place(error)
+        where = f" (in `{self._text}`)" if self._text else ""
+        raise problem(reason, f"{message}{where}", file=file, line=line, remedy=remedy) from error
+
+    def _place(self, error: Exception) -> tuple[str, int | None]:
+        if self._text is not None and self._of is not None:
+            return self._of.file, self._of.line_with(self._text)
+        if isinstance(error, TemplateSyntaxError):
+            return self._templates.shown(error.name or self._path), error.lineno
+        from traceback import extract_tb  # only where something is wrong, as with difflib below
+
+        frames = [f for f in extract_tb(error.__traceback__) if f.filename.startswith(FILE_MARK)]
+        if frames:
+            return self._templates.shown(frames[-1].filename.removeprefix(FILE_MARK)), frames[-1].lineno
+        return self._templates.shown(self._path), None
+
+
+def _explained(error: Exception) -> tuple[str, str, str]:
+    """Reason, message and remedy."""
+    match error:
+        case TemplateSyntaxError():
+            return "TemplateSyntax", _lower(error.message or "cannot be read"), "correct the template"
+        case UndefinedError():
+            return "UndefinedVariable", _lower(str(error)), _SEE
+        case Raised():
+            return "TemplateFailed", str(error), _SEE
+        case TemplateNotFound():
+            return "TemplateNotFound", f"there is no template {error.name!r}", "name a file of the tree, from its root"
+        case SecurityError():
+            return "TemplateForbidden", f"not allowed in a template: {_lower(str(error))}", _SEE
+        case _:
+            return "TemplateFailed", f"{type(error).__name__}: {error}", _SEE
+
+
+def _lower(text: str) -> str:
+    text = text.rstrip(".")
+    return text[:1].lower() + text[1:] if not text[1:2].isupper() else text
