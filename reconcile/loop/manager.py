@@ -7,8 +7,10 @@ way is finished, the lease is given up, and the next leader goes on from the sta
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from threading import Event, Thread
+from traceback import format_exception
 from typing import Any, TypeVar
 
 from reconcile.cluster.errors import Away, ClusterError, Throttled
@@ -146,9 +148,20 @@ class Manager:
             running.tell("refused", {"plan": name, "why": error.problem.message})
             running.queue.failed(name)
             return
+        except Exception as error:  # a bug of ours ends the round, and not the process: other plans go on
+            self._report_bug(name, error)
+            return
         running.outage_clock.found()
         running.on_round(done)
         self._schedule(name, done)
+
+    def _report_bug(self, name: str, error: Exception) -> None:
+        """Logs it with its traceback, puts it on the plan, and tries again later."""
+        message = f"internal error, please report it: {type(error).__name__}: {error}"
+        self._running.tell("bug", {"plan": name, "why": message, "traceback": "".join(format_exception(error))})
+        with suppress(Exception):  # what is broken may be the very plan
+            self._running.reconciler.report(name, message)
+        self._running.queue.failed(name)
 
     def _schedule(self, name: str, done: Round) -> None:
         queue = self._running.queue

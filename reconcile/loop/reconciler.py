@@ -116,6 +116,12 @@ class Reconciler:
             return Round(name=name, problems=(plan.why,) if plan else ())
         return _PlanRound(self._parts, Memory(), plan).look()
 
+    def report(self, name: str, message: str) -> None:
+        """Puts an error that ended a round on the plan."""
+        plan = self._parts.source.get(Ref(api_version=API_VERSION, kind="UpgradePlan", name=name))
+        if plan is not None and not isinstance(plan, ReadFailure):
+            _PlanRound(self._parts, Memory(), plan).undecided(message)
+
 
 class _PlanRound:
     """One round of one plan."""
@@ -134,7 +140,7 @@ class _PlanRound:
         except Problems as error:
             if isinstance(error, ClusterError):
                 raise
-            return self._unrendered(error)
+            return self.undecided("; ".join(item.message for item in error.problems))
         before, observation = self.status, seen.observation
         self.memory.passes = decision.passes
         results: list[ExecutedAction] = []
@@ -245,9 +251,9 @@ class _PlanRound:
         self.memory.fetched |= fetched.values
         return fetched.missing if not fetched.values or fetched.missing else None
 
-    def _unrendered(self, error: Problems) -> Round:
-        """The plan cannot be rendered from what the cluster has now: said in the status, and tried again."""
-        message = "; ".join(item.message for item in error.problems)
+    def undecided(self, message: str) -> Round:
+        """Nothing can be decided, such as where the plan cannot be rendered from what the cluster has now: the status
+        says so, and the next round tries again."""
         status = self.status
         known = status.condition("Degraded") or {}
         wanted = PlanCondition(type="Degraded", status="True", reason="ReconcileError", message=message)
