@@ -14,6 +14,7 @@ from support.small_cluster import METADATA, PREFIX, STRATEGY, Small, upgrading, 
 from reconcile.cluster.errors import BackendFailed
 from reconcile.loop.reconciler import Reconciler
 from reconcile.loop.rendering import Rendering
+from reconcile.loop.sealing import rendered_for_review, seal
 from reconcile.status.plan import FAILED, SUCCEEDED
 from renderer.model.phase import Fetch
 from renderer.model.ref import Ref, ref_of
@@ -98,6 +99,30 @@ def test_preloading_that_has_begun_is_not_skipped(failed: bool, phase: str) -> N
         for name in names(found, "Plan") if not failed else []:
             found.end_plan(name)
     assert found.phase == phase
+
+
+def test_what_was_begun_as_approved_is_watched_though_it_would_be_another_now() -> None:
+    found = preloading()
+    found.patch(found.plan, {"metadata": {"annotations": seal(rendered_for_review(found.scene.deps, found.plan))}})
+    concurrency(found, 2)
+    refusal, wait = waits(found)
+    assert refusal.startswith("phase ImagePreload is not what was approved")
+    assert wait.startswith("Plan cattle-system/up-image-preload: ")
+    found.end_plan("up-image-preload", failed=True)
+    found.rounds()
+    assert found.phase == FAILED
+
+
+def test_nothing_begins_that_is_not_as_approved() -> None:
+    found = preloading()
+    found.patch(found.plan, {"metadata": {"annotations": seal(rendered_for_review(found.scene.deps, found.plan))}})
+    kind = found.scene.deps.kinds.row("upgrade.cattle.io/v1", "Plan").kind
+    [plan] = found.all("Plan")
+    found.scene.cluster.client().delete(kind, ref_of(plan))
+    found.set_status(steps=None)
+    concurrency(found, 2)
+    assert [text for text in waits(found) if "approved" in text]
+    assert names(found, "Plan") == []
 
 
 def test_the_spec_of_an_object_that_was_made_is_fixed() -> None:

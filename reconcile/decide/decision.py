@@ -131,6 +131,7 @@ class DecisionBuilder:
         self.failures: list[str] = []
         self.progress = ""
         self.held: dict[str, list[str]] = {}
+        self.closed: set[str] = set()
         self._progress: dict[str, datetime] = {}
 
     def idle_since(self, phase: str) -> datetime:

@@ -79,8 +79,7 @@ def _go_on(builder: DecisionBuilder) -> None:
 
 def _during(builder: DecisionBuilder, phase: RenderedPhase) -> None:
     if not _is_approved(builder, phase):
-        _progressing(builder)
-        return
+        builder.closed.add(phase.phase.name)
     _maintain(builder)
     builder.waits += changed_by_others(builder, phase.steps)
     progress = run(builder, phase, Position.DURING)

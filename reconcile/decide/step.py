@@ -72,6 +72,8 @@ class _Step:
     # ---------------------------------------------------------------------------------------------------- beginning
 
     def _begin(self, admit: AdmissionCheck) -> Progress:
+        if self._is_closed:
+            return Progress.BUSY
         if self.item.skipped is not None:
             return self._skip(self.item.skipped)
         if self.item.pending:
@@ -123,11 +125,18 @@ class _Step:
             self.builder.event("Warning", _OUT_OF_TURN, f"Node {node} was asked for out of turn: {text}")
         self.builder.status = self.builder.status.with_node(node, entry["state"], _OUT_OF_TURN, text)
 
+    @property
+    def _is_closed(self) -> bool:
+        """What the phase would make now is not what was approved, and the plan says so: what has begun goes on."""
+        return self.item.phase in self.builder.closed
+
     # -------------------------------------------------------------------------------------------------- carrying out
 
     def _carry_out(self, record: StepRecord) -> Progress:
         if self._has_made(record):  # and was stopped before it could record that
             return self._watch(self._made(record))
+        if self._is_closed:
+            return Progress.BUSY
         if not self._fetched(record):
             return Progress.DONE if self.item.phase in self.builder.status.skipped else Progress.BUSY
         if self.item.pending:
@@ -194,7 +203,7 @@ class _Step:
     # ------------------------------------------------------------------------------------------------------ watching
 
     def _watch(self, record: StepRecord) -> Progress:
-        if self._is_to_be_made_again(record):
+        if not self._is_closed and self._is_to_be_made_again(record):
             earlier = (*record.earlier, *record.objects)
             record = StepRecord(
                 state=StepState.STARTED, started=self.builder.now, earlier=earlier, captured=record.captured
