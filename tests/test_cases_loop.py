@@ -81,7 +81,7 @@ def test_case_25_two_nodes_pre_drain() -> None:
     assert text in [wait.text for wait in done.decision.waits]
     assert found.status["nodeUpgradeStatuses"]["node-b"]["message"] == text
     warnings = [said for reason, said in found.events() if reason == "OutOfTurn"]
-    assert warnings == [f"Node node-b was asked for out of turn: {text}"]
+    assert warnings == [f"Node node-b was requested out of turn: {text}"]
     writes = len(found.scene.client.log.writes)
     found.restart()
     found.rounds()

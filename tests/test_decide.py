@@ -113,7 +113,7 @@ def test_a_plan_goes_only_after_its_traces_could_be_searched_for(worlds: list[Ob
     blind = decide(replace(last, look=NodesUnreadable()))
     assert not gone(blind)
     mark = 'metadata.labels["plan.upgrade.cattle.io/up-skip-manifest-apply"]'
-    assert f"Node objects cannot be searched for {mark}: forbidden" in [wait.text for wait in blind.waits]
+    assert f"Node objects cannot be listed, to remove {mark}: forbidden" in [wait.text for wait in blind.waits]
 
 
 def gone(found: Decision) -> bool:
@@ -122,7 +122,7 @@ def gone(found: Decision) -> bool:
 
 def test_a_plan_that_could_not_be_read_is_not_gone() -> None:
     found = world()
-    found.scene.client.faults.add(InjectedApiFault(trouble=ApiFault.FAILED, verb="get", kind="UpgradePlan"))
+    found.scene.client.faults.add(InjectedApiFault(trouble=ApiFault.FAILED, verb="list", kind="UpgradePlan"))
     done = found.round()
     assert done.problems
     assert not done.over

@@ -179,7 +179,7 @@ def test_a_node_without_a_machine_says_so() -> None:
     carried(found, "n1", "n2")
     later(found, 10)
     model = explained(found)
-    text = "no Machine of fleet-local refers to node n3, or it has no machine-plan Secret"
+    text = "no Machine in fleet-local refers to node n3, or it has no machine-plan Secret"
     assert [wait["text"] for wait in model["waits"]] == [text]
     assert text in found.condition("Degraded")["message"]
     assert told(model) == [

@@ -143,5 +143,5 @@ def test_hooks_that_somebody_has_taken_away_are_missed() -> None:
     found.patch(cluster, {"spec": {"rkeConfig": {"upgradeStrategy": stripped}}})
     found.rounds()
     assert found.condition("Degraded")["reason"] == "WaitingLong"
-    said = "Cluster fleet-local/local spec.rkeConfig.upgradeStrategy.controlPlaneDrainOptions is no longer as this plan"
+    said = "Cluster fleet-local/local spec.rkeConfig.upgradeStrategy.controlPlaneDrainOptions was changed by somebody"
     assert said in found.condition("Degraded")["message"]

@@ -9,6 +9,7 @@ from support.rendered_plans import plan
 from support.small_cluster import PRE, PRE_JOB, STRATEGY, Small, waiting_for_rancher, world
 
 from reconcile.loop.reconciler import API_VERSION
+from reconcile.observe.source import DirectSource
 from reconcile.simulator.apiserver.faults import ApiFault, InjectedApiFault
 from reconcile.status.plan import FAILED, SUCCEEDED
 from renderer.model.ref import Ref
@@ -61,7 +62,7 @@ def test_the_second_plan_takes_the_loans_over_and_the_first_one_lets_go() -> Non
     hooks = strategy(again)
     delete_first(again)
     assert strategy(again) == hooks  # Rancher still asks before each drain
-    assert "stays with again, which gives it back" in str(again.events())
+    assert "stays with again, which returns it" in str(again.events())
     again.set_status(currentPhase="CleanedUp")
     again.to_its_end()
     assert again.phase == SUCCEEDED
@@ -90,6 +91,9 @@ def test_what_an_operator_has_put_there_in_between_is_what_goes_back() -> None:
 
 def test_that_nobody_could_look_for_other_upgrades_is_no_other_upgrade() -> None:
     found = world()
+    deps = found.scene.deps
+    found.scene.deps = replace(deps, source=DirectSource(found.scene.client, deps.kinds))
+    found.restart()
     found.scene.client.faults.add(InjectedApiFault(trouble=ApiFault.FAILED, verb="list", kind="Upgrade"))
     done = found.round()
     assert done.decision is not None
@@ -124,9 +128,9 @@ def test_a_built_in_upgrade_that_is_begun_later_keeps_the_plan_before_its_next_p
     found.rounds()
     found.rounds()
     assert found.phase == "ISODownloaded"
-    text = 'the built-in upgrade "late" runs as well'
+    text = 'the built-in upgrade "late" is running as well'
     assert found.condition("Degraded")["status"] == "True"
-    assert f"{text}; this plan does not go on to its next phase" in found.condition("Degraded")["message"]
+    assert found.condition("Degraded")["message"].startswith(f"{text}; this plan does not enter its next phase")
     assert [told for reason, told in found.events() if reason == "ConcurrentUpgrade"] == [text]
     [late] = found.all("Upgrade")
     found.patch(late, {"metadata": {"labels": {"harvesterhci.io/upgradeState": "Failed"}}})
@@ -140,4 +144,4 @@ def test_a_half_upgraded_cluster_is_not_left_for_a_built_in_upgrade() -> None:
     found.ask("n1", PRE, "first")
     found.rounds()
     assert PRE_JOB in found.jobs()
-    assert "this plan goes on, since the cluster is half upgraded" in found.condition("Degraded")["message"]
+    assert "this plan continues, because the cluster is half upgraded" in found.condition("Degraded")["message"]

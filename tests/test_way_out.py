@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from support.small_cluster import METADATA, POST, PRE_JOB, Small, being_prepared, drained, waiting_for_rancher, world
 
 from reconcile.loop.reconciler import API_VERSION
+from reconcile.observe.source import DirectSource
 from reconcile.simulator.apiserver.faults import ApiFault, InjectedApiFault
 from renderer.model.ref import ref_of
 
@@ -31,6 +33,13 @@ def downloading() -> Small:
     return found
 
 
+def read_directly(found: Small) -> None:
+    """Each read is a request of its own, which may fail: a copy would go on answering."""
+    deps = found.scene.deps
+    found.scene.deps = replace(deps, source=DirectSource(found.scene.client, deps.kinds))
+    found.restart()
+
+
 def hold_the_image(found: Small) -> Any:
     [image] = found.all("VirtualMachineImage")
     found.patch(image, {"metadata": {"finalizers": ["example.com/keep"]}})
@@ -43,7 +52,7 @@ def test_a_plan_that_is_being_deleted_says_what_it_waits_for() -> None:
     found.delete_plan()
     found.rounds()
     progressing = found.condition("Progressing")
-    said = f"the plan is being deleted: {ref_of(image)} is being deleted, kept by example.com/keep"
+    said = f"the plan is being deleted: {ref_of(image)} is being deleted, waiting for finalizer example.com/keep"
     assert (progressing["reason"], progressing["message"]) == ("Deleting", said)
     assert found.condition("Degraded")["status"] == "False"
 
@@ -60,11 +69,12 @@ def test_deletion_is_not_blocked_by_one_object() -> None:
     found.rounds()
     assert not is_there(found)
     [told] = [text for reason, text in found.events() if reason == "CleanupGivenUp"]
-    assert told == f"left behind: {ref_of(image)} is being deleted, kept by example.com/keep"
+    assert told == f"left behind: {ref_of(image)} is being deleted, waiting for finalizer example.com/keep"
 
 
 def test_deletion_is_not_blocked_by_what_cannot_be_looked_at() -> None:
     found = downloading()
+    read_directly(found)
     found.scene.client.faults.add(
         InjectedApiFault(trouble=ApiFault.FAILED, verb="list", kind="VirtualMachineImage", count=10_000)
     )
@@ -78,6 +88,7 @@ def test_deletion_is_not_blocked_by_what_cannot_be_looked_at() -> None:
 
 def test_a_loan_keeps_the_plan_whatever_it_takes() -> None:
     found = waiting_for_rancher(version="v1.8.0")
+    read_directly(found)
     found.scene.client.faults.add(InjectedApiFault(trouble=ApiFault.FAILED, verb="get", kind="Cluster", count=10_000))
     found.delete_plan()
     found.rounds()
@@ -87,7 +98,7 @@ def test_a_loan_keeps_the_plan_whatever_it_takes() -> None:
     found.scene.clock.advance(5 * HOUR)
     found.rounds()
     assert is_there(found)
-    assert "cannot be read, so nothing is given back yet" in found.condition("Degraded")["message"]
+    assert "cannot be read, so nothing is returned yet" in found.condition("Degraded")["message"]
 
 
 def test_a_plan_that_cannot_be_rendered_can_be_deleted() -> None:
@@ -126,7 +137,7 @@ def test_what_nobody_knows_how_to_undo_is_told() -> None:
     found.rounds()
     assert not is_there(found)
     [told] = [text for reason, text in found.events() if reason == "UndoGivenUp"]
-    assert told == "NodeUpgrade/UnskipManifests is left undone: the plan cannot be rendered any more"
+    assert told == "NodeUpgrade/UnskipManifests was not undone: the plan can no longer be rendered"
     assert found.all("Plan") == []
 
 
@@ -140,7 +151,7 @@ def test_a_job_that_is_gone_is_not_made_again_by_itself_but_when_it_is_asked_for
     annotate(found, RETRY, "1")
     found.rounds()
     assert found.jobs() == [f"{PRE_JOB}-retry-1"]
-    told = f"NodeUpgrade/PreDrain/n1: Job harvester-system/{PRE_JOB} is gone, another attempt is {PRE_JOB}-retry-1"
+    told = f"NodeUpgrade/PreDrain/n1: Job harvester-system/{PRE_JOB} is gone, trying again as {PRE_JOB}-retry-1"
     assert told in [text for reason, text in found.events() if reason == "StepRetried"]
     found.end_job(f"{PRE_JOB}-retry-1")
     found.ask("n1", POST, "second")

@@ -82,7 +82,7 @@ def _say_what_is_not_undone(builder: DecisionBuilder, item: RenderedStep) -> Non
     key = (item.phase, undo.name, item.step.node)
     if builder.status.has_begun(key):
         return
-    message = f"{item.phase}/{undo.name} is left undone: the plan cannot be rendered any more"
+    message = f"{item.phase}/{undo.name} was not undone: the plan can no longer be rendered"
     builder.event("Warning", "UndoGivenUp", message)
     skipped = StepRecord(state=StepState.SKIPPED, started=builder.now, ended=builder.now, message=message)
     builder.record(key, skipped)
@@ -92,7 +92,7 @@ def _is_given_up(builder: DecisionBuilder, waits: list[Wait], item: RenderedStep
     """A plan that has failed, or is being deleted, is not held for ever by something that takes too long."""
     if occasion is Occasion.SUCCESS or not waits or not all(wait.slow for wait in waits):
         return False
-    message = f"{item.id} is left undone: {waits[0].text}"
+    message = f"{item.id} was not undone: {waits[0].text}"
     builder.event("Warning", "UndoGivenUp", message)
     record = builder.status.record(key_of(item)) or StepRecord(state=StepState.STARTED, started=builder.now)
     builder.record(key_of(item), record.ending(StepState.SKIPPED, builder.now, message))
@@ -106,7 +106,7 @@ def _remove(builder: DecisionBuilder, steps: list[RenderedStep], occasion: Occas
     for group in groups_of_plan(builder, steps):
         found = builder.observation.look.list(group)
         if isinstance(found, ReadFailure):
-            text = f"{group.kind} objects of the plan cannot be looked for: {found.why}"
+            text = f"{group.kind} objects of the plan cannot be listed: {found.why}"
             yield _left(builder, text, *leaving.known(group))
         else:
             going += [body for body in found if body in leaving]
@@ -123,7 +123,7 @@ def _remove_one(builder: DecisionBuilder, ref: Ref, live: Body) -> str:
 
 def _describe_deletion(ref: Ref, live: Body) -> str:
     finalizers = ", ".join(look_up(live, ("metadata", "finalizers")) or ())
-    return f"{ref} is being deleted" + (f", kept by {finalizers}" if finalizers else "")
+    return f"{ref} is being deleted" + (f", waiting for finalizer {finalizers}" if finalizers else "")
 
 
 def _left(builder: DecisionBuilder, text: str, *refs: Ref) -> str:
@@ -135,7 +135,7 @@ def _remove_traces(builder: DecisionBuilder, steps: list[RenderedStep]) -> Itera
     for trace in dict.fromkeys(trace for item in steps if item.skipped is None for trace in _traces(builder, item)):
         found = builder.observation.look.list(Group(api_version=trace.api_version, kind=trace.kind))
         if isinstance(found, ReadFailure):
-            text = f"{trace.kind} objects cannot be searched for {path_name(trace.path)}: {found.why}"
+            text = f"{trace.kind} objects cannot be listed, to remove {path_name(trace.path)}: {found.why}"
             yield _left(builder, text)
             continue
         bearers = [ref_of(body) for body in found if look_up(body, trace.path) is not ABSENT]

@@ -186,13 +186,13 @@ def _makes_room(builder: DecisionBuilder, item: RenderedStep, steps: Sequence[Re
     began = builder.status.began(phase, node)
     if began is not None and began < joined:
         builder.event(
-            "Normal", "NodeReplaced", f"Node {node} is another machine than the one that was worked on before"
+            "Normal", "NodeReplaced", f"Node {node} is a different machine than before: its upgrade starts over"
         )
         builder.status = builder.status.without_node(phase, node)
     old = [body for body in _made_for(builder, steps, node) if _made(body) < joined]
     for body in old:
         ref = ref_of(body)
-        builder.wait(f"{ref} was made for another machine and has to go first", node=node, refs=(ref,))
+        builder.wait(f"waiting for {ref} of the replaced machine to be deleted", node=node, refs=(ref,))
         if not deletion_timestamp(body):
             builder.actions.append(Remove(ref=ref, uid=str(body["metadata"]["uid"])))
     return bool(old)

@@ -66,8 +66,8 @@ def _go_on(builder: DecisionBuilder) -> None:
         if (builder.status.condition("Degraded") or {}).get("message") != message:
             builder.event("Warning", "ReconcileError", f"Pipeline error: {message}")
         builder.condition("Degraded", "True", "ReconcileError", message)
-        remedy = "no template has it; give the templates that the plan was begun with (--templates), or abort the plan"
-        builder.waits.append(Wait(text=f"{message}: {remedy}", slow=True))
+        remedy = "run with the templates that the plan was started with (--templates), or abort the plan"
+        builder.waits.append(Wait(text=f"{message}: no template defines it; {remedy}", slow=True))
         return
     builder.condition("Available", "True", "Executable")
     _mind_the_other(builder, phases[place])
@@ -110,11 +110,11 @@ def _mind_the_other(builder: DecisionBuilder, phase: RenderedPhase) -> None:
     """A built-in Upgrade that was begun although this plan runs: the operator has to say which of the two goes."""
     if builder.observation.others.beside is None:
         return
-    text = f'the built-in upgrade "{builder.observation.others.beside}" runs as well'
+    text = f'the built-in upgrade "{builder.observation.others.beside}" is running as well'
     if _is_kept(builder, phase):
-        remedy = "this plan does not go on to its next phase: delete one of the two"
+        remedy = "this plan does not enter its next phase: delete one of the two"
     else:
-        remedy = "this plan goes on, since the cluster is half upgraded: delete the built-in one"
+        remedy = "this plan continues, because the cluster is half upgraded: delete the built-in upgrade"
     builder.waits.append(Wait(text=f"{text}; {remedy}", slow=True))
     if text not in (builder.status.condition("Degraded") or {}).get("message", ""):
         builder.event("Warning", "ConcurrentUpgrade", text)
@@ -154,9 +154,9 @@ def _is_approved(builder: DecisionBuilder, phase: RenderedPhase) -> bool:
     if not builder.observation.approved or approved in (PENDING, sealed):
         return True
     named = "; ".join(builder.observation.unapproved.get(name, ())) or "what is pending now"
-    text = f"phase {name} is not what was approved; it differs in {named} (digest {sealed}, approved {approved})"
+    text = f"phase {name} differs from what was approved in {named} (digest {sealed}, approved {approved})"
     if approved is None:
-        text = f"phase {name} is not among those that were approved"
+        text = f"phase {name} was not approved"
     builder.waits.append(Wait(text=text, step=name, slow=True))
     return False
 
@@ -279,7 +279,7 @@ def _is_degraded(builder: DecisionBuilder) -> bool:
 def _said(wait: Wait) -> str:
     since = f" since {time_text(wait.since)}" if wait.since else ""
     limit = f", longer than {span_text(wait.limit)}" if wait.limit is not None else ""
-    return f"{wait.step}: {wait.text}{since}{limit}"
+    return f"{f'{wait.step}: ' if wait.step else ''}{wait.text}{since}{limit}"
 
 
 def _kstatus(builder: DecisionBuilder, *, ready: bool, moving: bool, stalled: bool, reason: str, message: str) -> None:

@@ -22,7 +22,7 @@ from renderer.model.probe import EveryTarget, Gate, ObjectTarget
 from renderer.model.ref import Body, Ref
 from renderer.model.rendered import Pending, RenderedStep
 
-NO_MACHINE = "no Machine of fleet-local refers to node"
+NO_MACHINE = "no Machine in fleet-local refers to node"
 """How a wait begins where Rancher cannot ask for a node."""
 
 

@@ -122,12 +122,12 @@ class _Step:
         if entry is None:
             return
         if entry.get("reason") != _OUT_OF_TURN:
-            self.builder.event("Warning", _OUT_OF_TURN, f"Node {node} was asked for out of turn: {text}")
+            self.builder.event("Warning", _OUT_OF_TURN, f"Node {node} was requested out of turn: {text}")
         self.builder.status = self.builder.status.with_node(node, entry["state"], _OUT_OF_TURN, text)
 
     @property
     def _is_closed(self) -> bool:
-        """What the phase would make now is not what was approved, and the plan says so: what has begun goes on."""
+        """The phase would make something else than was approved: only what has begun goes on."""
         return self.item.phase in self.builder.closed
 
     # -------------------------------------------------------------------------------------------------- carrying out
@@ -228,9 +228,7 @@ class _Step:
         look = self.builder.observation.look
         gone = [(now, then) for now, then in renamed(self.item, record) if look.get(then) is None]
         for now, then in gone:
-            self.builder.event(
-                "Normal", "StepRetried", f"{self.item.id}: {then} is gone, another attempt is {now.name}"
-            )
+            self.builder.event("Normal", "StepRetried", f"{self.item.id}: {then} is gone, trying again as {now.name}")
         return bool(gone)
 
     def _gate(self, index: int, gate: Gate, record: StepRecord) -> Verdict:

@@ -23,7 +23,7 @@ from reconcile.status.times import time_text
 from renderer.model.phase import Borrowed, Occasion, Owned, Position
 from renderer.model.rendered import RenderedPhase, RenderedStep
 
-_ADOPTED = "done before this manager took over"
+_ADOPTED = "completed before this manager took over"
 _FAILED = "failed before this manager took over"
 
 

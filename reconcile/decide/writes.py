@@ -130,7 +130,7 @@ def changed_by_others(builder: DecisionBuilder, steps: Iterable[RenderedStep]) -
                 continue
             if has_drifted(manifest.body, manifest.spec, live, loan.original, is_quantity):
                 path = path_name(loan.original.path)
-                text = f"{loan.ref} {path} is no longer as this plan has set it: somebody has changed it"
+                text = f"{loan.ref} {path} was changed by somebody else after this plan had set it"
                 yield Wait(text=text, step=item.id, node=item.step.node, slow=True, refs=(loan.ref,))
 
 
@@ -173,7 +173,7 @@ def _give(
 ) -> bool:
     live = builder.observation.look.get(ref)
     if isinstance(live, ReadFailure):
-        text = f"{ref} cannot be read, so nothing is given back yet: {live.why}"
+        text = f"{ref} cannot be read, so nothing is returned yet: {live.why}"
         builder.wait(text, limit=LONG_TO_READ, unknown=True, refs=(ref,))
         return False
     loans = _still_ours(builder, loans)
@@ -192,7 +192,7 @@ def _still_ours(builder: DecisionBuilder, loans: list[Loan]) -> list[Loan]:
     active = [item for item in builder.observation.others.lent if item.active]
     theirs = {id(loan): item for loan in loans for item in active if _is_same(item.loan, loan)}
     for item in theirs.values():
-        text = f"{item.loan.ref} {path_name(item.loan.original.path)} stays with {item.plan}, which gives it back"
+        text = f"{item.loan.ref} {path_name(item.loan.original.path)} stays with {item.plan}, which returns it"
         builder.event("Normal", "FieldLeft", text)
     over = [loan for loan in loans if id(loan) in theirs]
     builder.status = builder.status.with_loans(settle(builder.status.loans, over, time_text(builder.now)))
