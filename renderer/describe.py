@@ -12,7 +12,7 @@ from typing import Any
 from renderer.catalog.rules import RULES, RuleSubject
 from renderer.frozen import frozen
 from renderer.model.path import path_name
-from renderer.model.phase import Others
+from renderer.model.phase import RequirePeers
 from renderer.model.probe import (
     AbsentPredicate,
     BuiltinPredicate,
@@ -71,9 +71,9 @@ def describe_probe(probe: Probe, names: DescriptionContext = _PLAIN) -> str:
     return _and(describe_predicate(item, subject, own) for item, subject in zip(probe.all, subjects, strict=True))
 
 
-def describe_others(others: Others) -> str:
-    """What must hold of every other node before one begins a step of a lane."""
-    return _and(describe_predicate(item, "every other Node") for item in others.all)
+def describe_peers(peers: RequirePeers) -> str:
+    """What must hold for every other node before a node begins a step of a lane."""
+    return _and(describe_predicate(item, "every other Node") for item in peers.all)
 
 
 def describe_target(target: Target, names: DescriptionContext = _PLAIN) -> str:

@@ -1,8 +1,8 @@
 """Tells the documents of one run apart by what they are: plan, release, facts, the cluster's objects.
 
-The one `UpgradePlan` is the plan; a mapping with `harvester` and no `kind` is the release; a mapping whose only key is
-`facts` is our facts document; every other object is the cluster's. Nothing is read from disk here, and whether a
-document is well-formed is not judged here: `input_rules` does that.
+The one `UpgradePlan` is the plan; a mapping with `harvester` and no `kind` is the release; `kind: Facts` of ours is a
+facts document; every other object is the cluster's. Nothing is read from disk here, and whether a document is
+well-formed is not judged here: `input_rules` does that.
 """
 
 from __future__ import annotations
@@ -13,15 +13,16 @@ from enum import Enum
 from pathlib import PurePath
 from typing import Any
 
+from renderer.deprecated import current
 from renderer.errors import Problem, problem
 from renderer.frozen import frozen
+from renderer.model.document_type import ANSWERS, FACTS, FILES, RENDERED_PLAN, TEMPLATES
 from renderer.model.path import Path, path_name
 from renderer.model.plan_api import PLAN_API_VERSION
 from renderer.model.ref import Body, Ref, ref_of
 from renderer.yaml_io import Document
 
 PLAN_KIND = "UpgradePlan"
-INDEX_KIND = "RenderedPlan"
 
 _AGENT_FILES = {"kustomization.yaml", "kustomization.yml", "fleet.yaml", "fleet.yml", "Chart.yaml"}
 _RELEASE_KEYS = {"harvesterChart", "os", "kubernetes", "rancher", "monitoringChart", "minUpgradableVersion"}
@@ -66,13 +67,15 @@ class Source:
 
 @frozen
 class Inputs:
-    """What one run was given. `facts` has the sections `kubelet`, `certificates` and `imageLists` of all documents."""
+    """What one run was given. `facts` has the sections `kubelet`, `certificates` and `imageLists` of all documents;
+    `warnings` name what is deprecated."""
 
     plan: Source | None = None
     release: Source | None = None
     objects: tuple[Source, ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
     facts_sources: tuple[Source, ...] = ()
+    warnings: tuple[Problem, ...] = ()
 
 
 class _Role(Enum):
@@ -86,6 +89,7 @@ class _Role(Enum):
 class _Piece:
     role: _Role
     source: Source
+    warnings: tuple[Problem, ...] = ()
 
 
 def without_lines(value: Any, file: str) -> Document:
@@ -111,11 +115,14 @@ def tell_apart(
     pieces = {role: _sorted(documents or (), problems, role) for role, documents in named.items()}
     other = _sorted(found, problems, None)
 
+    everywhere = [*(piece for part in pieces.values() for piece in part), *other]
+
     def chosen(role: _Role) -> list[Source]:
-        if named.get(role) is not None:
-            return [piece.source for piece in pieces[role] if piece.role is role]
-        everywhere = [*(piece for part in pieces.values() for piece in part), *other]
-        return [piece.source for piece in everywhere if piece.role is role]
+        return [
+            piece.source
+            for piece in (pieces[role] if named.get(role) is not None else everywhere)
+            if piece.role is role
+        ]
 
     for role, documents in named.items():
         if documents and not any(piece.role is role for piece in pieces[role]):
@@ -128,6 +135,7 @@ def tell_apart(
         objects=tuple(_distinct(chosen(_Role.OBJECT), problems)),
         facts=_merged(sorted(facts, key=lambda source: id(source) not in strong), strong, problems),
         facts_sources=tuple(facts),
+        warnings=tuple(dict.fromkeys(warning for piece in everywhere for warning in piece.warnings)),
     )
     return inputs, tuple(problems)
 
@@ -158,8 +166,10 @@ def _pieces(document: Document, named: _Role | None) -> Iterator[_Piece | Proble
         yield whole.problem("UnknownDocument", "this is no mapping, so it is no Kubernetes object", remedy=_WANTED)
     elif _is_for_an_agent(document):
         return
-    elif set(value) == {"facts"}:
-        yield _Piece(role=_Role.FACTS, source=whole)
+    elif FACTS.is_type_of(value) or set(value) == {"facts"}:
+        facts = current(document, FACTS)
+        source = Source(body=facts.document.value, document=document)
+        yield _Piece(role=_Role.FACTS, source=source, warnings=facts.warnings)
     elif _is_release(value) or (named is _Role.RELEASE and not {"kind", "apiVersion"} & set(value)):
         yield _Piece(role=_Role.RELEASE, source=Source(body=_release_body(document), document=document))
     else:
@@ -171,7 +181,9 @@ def _is_for_an_agent(document: Document) -> bool:
     kind, api_version = document.value.get("kind"), str(document.value.get("apiVersion", ""))
     if kind is None:
         return PurePath(document.file).name in _AGENT_FILES
-    return kind == INDEX_KIND or (kind == "Kustomization" and api_version.startswith("kustomize.config.k8s.io/"))
+    return kind == RENDERED_PLAN.kind or (
+        kind == "Kustomization" and api_version.startswith("kustomize.config.k8s.io/")
+    )
 
 
 def _is_release(value: Mapping[str, Any]) -> bool:
@@ -187,13 +199,17 @@ def _release_body(document: Document) -> Body:
     return {key: "" if document.value.get(key) is None else item for key, item in text.items()}
 
 
-_WANTED = "a release has the key harvester, facts have the key facts, all others need apiVersion and kind"
+_WANTED = "a release has the key harvester; every other document needs apiVersion and kind"
 
 
 def _objects(source: Source) -> Iterator[_Piece | Problem]:
     body = source.body
     if message := _no_object(body):
         yield source.problem("UnknownDocument", f"{message}, so it is no Kubernetes object", remedy=_WANTED)
+        return
+    if body["apiVersion"] in (TEMPLATES, FILES, ANSWERS):
+        message, remedy = f"a {body['kind']} of {body['apiVersion']} is not an input", "leave the document out"
+        yield source.problem("UnknownDocument", message, remedy=remedy)
         return
     if body["kind"].endswith("List") and "items" in body:
         yield from _items(source)

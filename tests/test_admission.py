@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 
 from reconcile.decide.admission import NotAdmitted, admit, always_admit
-from renderer.model.phase import Lane, Others
+from renderer.model.phase import Lane, RequirePeers
 
-ONE = Lane(name="drain", at_most=1, waiting="busy", others=Others(all=(), waiting="unhealthy"))
+ONE = Lane(name="drain", at_most=1, waiting="busy", require_peers=RequirePeers(all=(), waiting="unhealthy"))
 TWO = replace(ONE, at_most=2)
-ALONE = replace(ONE, others=None)
+ALONE = replace(ONE, require_peers=None)
 BAD = ("Node b: not ready",)
 
 # lane, who is inside and how many steps each has begun, what is wrong with other nodes, what is said of node a

@@ -358,7 +358,7 @@ def test_what_the_other_manager_has_made_for_this_plan_stays_as_it_is(stage: App
 
 def test_of_what_is_taken_over_only_what_is_declared_changes(stage: ApplyStage) -> None:
     live = of_the_other_manager(stage, suspend=True)
-    manifest = made(job(), Owned(file="it.yaml.j2", take_over=(("spec", "suspend"),)))
+    manifest = made(job(), Owned(file="it.yaml.j2", set_on_take_over=(("spec", "suspend"),)))
     applied = stage.own(manifest)
     while applied.outcome is ApplyResult.STALE:  # its own controller writes meanwhile, and the loop reads again then
         applied = stage.own(manifest)

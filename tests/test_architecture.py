@@ -25,7 +25,7 @@ ROOMS: Mapping[str, Sequence[str]] = {
         "errors",
         "model names image_names versions digest resources quantity suggest",
         "yaml_io",
-        "validation",
+        "validation deprecated",
         "documents",
         "plan_rules",
         "input_rules",
@@ -84,8 +84,6 @@ OUTSIDE_TOO: Mapping[tuple[str, str], str] = {
 }
 
 PHASE_WORDS: Mapping[tuple[str, str], str] = {
-    ("reconcile/status/nodes.py", "ImagePreloading"): "a node state of the API, which is spelled like a phase's value",
-    ("reconcile/status/nodes.py", "ImagePreloaded"): "a node state of the API, which is spelled like a phase's value",
     ("reconcile/simulator/actors/image_import.py", "Initialized"): "a condition of a VirtualMachineImage",
     ("renderer/cli/phases.py", "NodeUpgrade"): "an example for people in the text of a refusal",
 }

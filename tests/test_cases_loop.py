@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from support.rendered_plans import ROOT, Json, plan
+from support.rendered_plans import NODE_STATES, ROOT, Json, plan
 from support.small_cluster import (
     METADATA,
     PRE,
@@ -26,8 +26,8 @@ from support.small_cluster import (
 from test_cases import documents
 
 from reconcile.loop.active_plan import blocker_of
-from reconcile.status.nodes import ORDINALS, is_ahead
 from reconcile.status.plan import FAILED, status_of
+from renderer.model.document_type import FACTS
 
 PROGRESSING = {
     "type": "Progressing",
@@ -105,7 +105,7 @@ def test_case_25_the_answer_comes_with_the_job_of_its_own() -> None:
 def test_case_12_disk_over_gc_threshold() -> None:
     given, said = documents(ROOT / "tests" / "cases" / "12-disk-over-gc-threshold.yaml")
     other = facts({})["facts"]
-    found = world("node-a", "node-b", given=given, more=[{"facts": {**other, **said["facts"]}}])
+    found = world("node-a", "node-b", given=given, more=[FACTS.document({"facts": {**other, **said["facts"]}})])
     found.rounds()
     message = found.condition("Progressing")["message"]
     assert found.phase == FAILED
@@ -254,16 +254,17 @@ def test_ac_17_a_phase_that_is_refused_is_never_entered() -> None:
     ],
 )
 def test_ac_28_29_31_32_ordinals(ahead: str, behind: str) -> None:
-    assert is_ahead(ahead, behind)
-    assert not is_ahead(behind, ahead)
+    assert NODE_STATES.is_ahead(ahead, behind)
+    assert not NODE_STATES.is_ahead(behind, ahead)
 
 
 def test_ac_30_same_ordinal_overwrites_and_unknown_is_behind_all() -> None:
     """Ours differs: an unknown or missing state is past nothing, rather than equal to the first (MUST-FIX 16)."""
-    assert not is_ahead("PreDrained", "PreDrainFailed")
-    assert not is_ahead("PreDrainFailed", "PreDrained")
-    assert all(is_ahead(state, "Unheard") and not is_ahead("Unheard", state) for state in ORDINALS)
-    assert len(set(ORDINALS.values())) == 10
+    assert not NODE_STATES.is_ahead("PreDrained", "PreDrainFailed")
+    assert not NODE_STATES.is_ahead("PreDrainFailed", "PreDrained")
+    assert all(NODE_STATES.is_ahead(row.name, "Unheard") for row in NODE_STATES)
+    assert not any(NODE_STATES.is_ahead("Unheard", row.name) for row in NODE_STATES)
+    assert len({state.ordinal for state in NODE_STATES}) == 10
 
 
 # ---------------------------------------------------------------------------------------------------- the ISO, the repo

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from support.manual_actors import ManualActors
 from support.recordings import recording
-from support.rendered_plans import plan
+from support.rendered_plans import NODE_STATES, plan
 from support.small_cluster import (
     NEW_OS,
     POST,
@@ -37,7 +37,6 @@ from support.small_cluster import (
 )
 
 from reconcile.simulator.apiserver.faults import ApiFault, InjectedApiFault
-from reconcile.status.nodes import ORDINALS
 from reconcile.status.plan import FAILED, SUCCEEDED
 
 SINGLE_JOB = "up-node-upgrade-single-node-upgrade-n1"
@@ -209,7 +208,7 @@ def test_ac_26_which_states_end_a_nodes_upgrade() -> None:
     """Seen by where the phase goes when another manager has left its last node so; alone where only a node alone is
     in that state."""
     reached: dict[str, set[str]] = {}
-    for state in ORDINALS:
+    for state in (row.name for row in NODE_STATES):
         only = state.startswith("SingleNode")
         found = upgrading(states={"n1": state} if only else {"n1": state, "n2": "PostDrained"})
         found.set_status(singleNode="n1" if only else None)

@@ -50,6 +50,7 @@ from renderer.catalog.kinds import Kinds, rows_from
 from renderer.digest import digest_of, short_digest
 from renderer.documents import without_lines
 from renderer.errors import ExitCode, Problem
+from renderer.model.document_type import DIFF_REPORT, DIFF_RULES
 from renderer.model.path import ABSENT, parse_path
 from renderer.model.phase import Deletion, Owned, Phase, Position
 from renderer.model.ref import Body, Ref, ref_of
@@ -88,7 +89,7 @@ def test_phase(case: File) -> None:
     assert told == (case / "expected.txt").read_text(encoding="utf-8")
     assert writes == 0
     answer = json.loads(json.dumps(document.to_json("up", [found])))
-    assert document_problems(without_lines(answer, "diff"), "diff") == []
+    assert document_problems(without_lines(DIFF_REPORT.document(answer), "diff"), DIFF_REPORT) == []
     for secret in declared.get("secrets", ()):
         assert secret not in told
         assert secret not in json.dumps(answer)
@@ -179,7 +180,7 @@ def made(body: Body, spec: Any, run_time: Any = ()) -> Manifest:
 
 def test_the_packaged_rules_are_what_their_schema_says() -> None:
     raw = read(ROOT / "templates/_diff/rules.yaml")
-    assert document_problems(without_lines(raw, "rules"), "diff-rules") == []
+    assert document_problems(without_lines(raw, "rules"), DIFF_RULES) == []
     assert RULES.masked
     assert RULES.secret
 

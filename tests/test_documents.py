@@ -84,7 +84,7 @@ harvester: %s
 os: Harvester
 kubernetes: v1.35.2+rke2r1
 """
-KUBELET = "facts: {kubelet: {%s: {imageGCHighThresholdPercent: %d}}}\n"
+KUBELET = "apiVersion: upgradeplan/v1\nkind: Facts\nfacts: {kubelet: {%s: {imageGCHighThresholdPercent: %d}}}\n"
 
 
 def documents(file: str, *texts: str) -> list[Any]:

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 import yaml
 from controlplane.cluster import ControlPlane
-from jsonschema import Draft202012Validator
+from support.answer_schemas import validate
 from support.rehearsals import ROOT, inputs_of, rehearsal_of, template_set
+from support.rendered_plans import NODE_STATES
 from support.unreachable import KUBECONFIG
 
 from reconcile.cluster.client import connect
@@ -28,16 +29,12 @@ from reconcile.simulator.rehearsal.rehearsal import Rehearsal
 from reconcile.status.times import time_of
 from renderer.cli.program import run
 from renderer.documents import plan_of
+from renderer.model.document_type import EXPLAIN_REPORT
 from renderer.model.ref import Body, Ref
 
 CASES = sorted((Path(__file__).parent / "explain_cases").glob("*.yaml"))
 NOW = datetime(2026, 1, 1, 1, 0, tzinfo=UTC)
 API = {"Job": "batch/v1", "Plan": "upgrade.cattle.io/v1", "VirtualMachineImage": "harvesterhci.io/v1beta1"}
-
-
-def validate(model: dict[str, Any]) -> None:
-    schema = json.loads((ROOT / "schemas" / "explain.json").read_text(encoding="utf-8"))
-    Draft202012Validator(schema).validate(model)
 
 
 def ref_from(text: str) -> Ref:
@@ -65,9 +62,11 @@ def sight_from(case: dict[str, Any]) -> DiagnosisInput:
         plan="up",
         waits=tuple(wait_from(raw) for raw in case["waits"]),
         states=case.get("states", {}),
+        node_states=NODE_STATES,
         now=NOW,
         groups={group: of(group) for group in GROUPS},
         nodes=tuple(case.get("nodes", ())),
+        paused=tuple(sorted(n for n, state in case.get("states", {}).items() if state == "UpgradePaused")),
         held_up=tuple(case.get("heldUp", ())),
         reboots={node: ExpectedReboot(**raw) for node, raw in case.get("reboots", {}).items()},
     )
@@ -99,7 +98,7 @@ def test_an_image_that_does_not_arrive_is_the_cause() -> None:
     scene = rehearsal_of("three-node", stall=["image-import"])
     played(scene, 2)
     model = explained(scene)
-    validate(model)
+    validate(EXPLAIN_REPORT, model)
     assert [cause["object"].partition(" ")[0] for cause in model["causes"]] == ["VirtualMachineImage"]
     assert model["next"] == model["causes"][0]["remedy"]
 
@@ -108,7 +107,7 @@ def test_a_machine_that_waits_while_a_drain_stalls() -> None:
     scene = rehearsal_of("three-node", stall=["pre-drain on charlie-1-tink-system"])
     played(scene, 6)
     model = explained(scene)
-    validate(model)
+    validate(EXPLAIN_REPORT, model)
     assert {cause["what"] for cause in model["causes"] if cause["object"].startswith("Machine ")} == {
         "Rancher is busy with charlie-1-tink-system"
     }
@@ -126,7 +125,7 @@ def test_a_failed_plan_says_so() -> None:
     scene = rehearsal_of("three-node", fail=["pre-drain on charlie-1-tink-system"])
     played(scene, 24)
     model = explained(scene)
-    validate(model)
+    validate(EXPLAIN_REPORT, model)
     assert model["failed"]
     assert model["phase"] == "Failed"
     [cause] = [cause for cause in model["causes"] if cause["object"].startswith("Job ")]
@@ -161,7 +160,7 @@ def test_explaining_writes_nothing_and_an_absent_server_has_its_own_words() -> N
     explained(scene)
     assert [body["metadata"]["resourceVersion"] for body in scene.cluster.store.everything()] == before
     model = absence_of("up", Away("connection refused").problem.message, NOW)
-    validate(model)
+    validate(EXPLAIN_REPORT, model)
     assert "connection refused" in "\n".join(explanation_lines(model))
     unnamed = absence_of("", "connection refused", NOW)
     heads = [next(explanation_lines(item)) for item in (model, unnamed)]
@@ -183,7 +182,7 @@ def test_a_wait_says_how_long_it_may_take_or_that_somebody_has_to_act(asked: dic
         set_phase(scene, phase)
         scene.reconciler.round(scene.name)
     model = explained(scene)
-    validate(model)
+    validate(EXPLAIN_REPORT, model)
     waits = [line for line in explanation_lines(model) if line.startswith("  waits for ")]
     assert [f" ({line.rpartition(' (')[2]}" for line in waits] == marks
 
@@ -198,7 +197,7 @@ def test_a_plan_that_has_succeeded_has_nothing_to_do_next() -> None:
     scene = rehearsal_of("three-node")
     played(scene, 24)
     model = explained(scene)
-    validate(model)
+    validate(EXPLAIN_REPORT, model)
     assert (model["phase"], model["next"]) == ("Succeeded", "")
     assert [*explanation_lines(model)] == [f"{scene.name}: Succeeded: UpgradePlan has completed"]
 
@@ -208,7 +207,7 @@ def test_the_command_explains_that_the_cluster_is_away(tmp_path: Path, capsys: p
     path.write_text(KUBECONFIG, encoding="utf-8")
     assert run(["upgradeplan", "explain", "up", "--kubeconfig", str(path), "-o", "json"]) == 3
     model = json.loads(capsys.readouterr().out)
-    validate(model)
+    validate(EXPLAIN_REPORT, model)
     assert [cause["object"] for cause in model["causes"]] == ["API server"]
     assert model["next"] == "upgradeplan explain up"
 

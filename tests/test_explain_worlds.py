@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from jsonschema import Draft202012Validator
-from support.rehearsals import ROOT
+from support.answer_schemas import validate
 from support.rendered_plans import Json, machine_plan, plan
 from support.small_cluster import (
     NEW_OS,
@@ -29,6 +27,7 @@ from support.small_cluster import (
 from reconcile.loop.reconciler import API_VERSION
 from reconcile.report.explain import explanation_lines, explanation_of
 from reconcile.simulator.apiserver.faults import ApiFault, InjectedApiFault
+from renderer.model.document_type import EXPLAIN_REPORT
 from renderer.model.ref import Ref
 
 BEGAN = "2026-01-01T00:00:00Z"
@@ -45,8 +44,7 @@ RANCHER = "see what Rancher says: kubectl get clusters.provisioning.cattle.io -n
 def explained(found: Small) -> dict[str, Any]:
     scene = found.scene
     model = explanation_of(scene.reconciler.look(found.name), scene.deps.source, scene.clock.now())
-    schema = json.loads((ROOT / "schemas" / "explain.json").read_text(encoding="utf-8"))
-    Draft202012Validator(schema).validate(model)
+    validate(EXPLAIN_REPORT, model)
     assert list(explanation_lines(model))
     return model
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jsonschema import Draft202012Validator
+from support.answer_schemas import validator
 from support.recordings import Recording, recording
 from support.rehearsals import ROOT, START, rehearsal_of, template_set
 
@@ -163,11 +163,10 @@ def test_a_decision_that_comes_out_otherwise_is_shown(beginning: Path, capsys: p
 def test_the_command_says_yes_and_has_the_form_of_its_schema(
     beginning: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    schema = json.loads((ROOT / "schemas" / "replay.json").read_text(encoding="utf-8"))
     for path, status in ((beginning, 0), (changed(beginning, lambda line: line.update(format=9)), 1)):
         assert run(["upgradeplan", "explain", "--replay", str(path), "-o", "json"]) == status
         model = json.loads(capsys.readouterr().out)
-        Draft202012Validator(schema).validate(model)
+        validator("replay").validate(model)
         assert model["same"] is (status == 0)
 
 

@@ -23,7 +23,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 from support.manual_actors import OUT, ManualActors
-from support.rendered_plans import plan
+from support.rendered_plans import NODE_STATES, plan
 from support.small_cluster import POST, POST_HOOK, PRE, PRE_HOOK, STRATEGY, upgrading
 
 from reconcile.cluster.errors import ClusterError
@@ -31,7 +31,6 @@ from reconcile.decide.plan import is_over
 from reconcile.loop.reconciler import API_VERSION
 from reconcile.objects import FIELD_MANAGER, NODE_LABEL, PLAN_LABEL
 from reconcile.simulator.apiserver.faults import ApiFault, InjectedApiFault
-from reconcile.status.nodes import ORDINALS, is_ahead
 from reconcile.status.plan import FAILED, SUCCEEDED, status_of
 
 pytestmark = pytest.mark.slow
@@ -145,7 +144,7 @@ class Upgrade(RuleBasedStateMachine):
     @rule(names=st.sets(st.sampled_from((*NODES, JOINS))))
     def pause(self, names: set[str]) -> None:
         self.found.patch(self.found.plan, {"spec": {"nodeUpgradeOption": {"pauseNodes": sorted(names)}}})
-        self.held = {name for name in names if not is_ahead(self.found.state(name), "UpgradePaused")}
+        self.held = {name for name in names if not NODE_STATES.is_ahead(self.found.state(name), "UpgradePaused")}
 
     @rule(number=indexes)
     def an_ended_job_is_deleted_by_hand(self, number: int) -> None:
@@ -197,7 +196,8 @@ class Upgrade(RuleBasedStateMachine):
         entries = self.found.status.get("nodeUpgradeStatuses") or {} if self.there() else {}
         for name, entry in entries.items():
             before, state = self.states.get(name, ""), str(entry["state"])
-            assert ORDINALS.get(before, -1) <= ORDINALS[state], f"{name} went from {before} to {state}"
+            assert state in NODE_STATES
+            assert not NODE_STATES.is_ahead(before, state), f"{name} went from {before} to {state}"
             self.states[name] = state
 
     @invariant()
@@ -320,7 +320,7 @@ class Upgrade(RuleBasedStateMachine):
 
 
 def _when(state: str | None) -> str:
-    begun, out = is_ahead(state, "UpgradePaused"), state in OUT
+    begun, out = NODE_STATES.is_ahead(state, "UpgradePaused"), state in OUT
     return WHEN[begun + (begun and not out)]
 
 

@@ -41,11 +41,14 @@ CASES = ROOT / "tests" / "overlay"
 WRONG: dict[str, Any] = parse((CASES / "trees.yaml").read_text(encoding="utf-8"), "trees.yaml")[0].value
 MANIFESTS: dict[str, Any] = parse((CASES / "manifests.yaml").read_text(encoding="utf-8"), "manifests.yaml")[0].value
 PHASE = """\
+apiVersion: templates.upgradeplan/v1
+kind: Phase
 name: Wait
 description: Waits.
 status: {active: Waiting, completed: Waited}
 deletion: free
 """
+KINDS = "apiVersion: templates.upgradeplan/v1\nkind: Kinds\nkinds:\n"
 CONFIG_MAP = """\
 apiVersion: v1
 kind: ConfigMap
@@ -139,7 +142,7 @@ def test_the_last_of_several_overlays_wins(tmp_path: Path) -> None:
         folder.mkdir(parents=True)
         (folder / "phase.yaml").write_text(text)
     tree = read_templates([tmp_path / "0", tmp_path / "1"])
-    assert tree["90-wait/phase.yaml"].text.startswith("name: Rest")
+    assert "name: Rest" in tree["90-wait/phase.yaml"].text
     assert load_catalog(tree, document_problems).phases[-1].phase.name == "Rest"
 
 
@@ -260,8 +263,8 @@ def test_what_goes_wrong_in_a_template_is_told_by_its_line() -> None:
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ("  skipWhen: [{expr: plan.spce, because: x}]", "plan has no 'spce'; did you mean 'spec'? (in `plan.spce`)"),
-        ("  skipWhen: [{expr: plan.spec +, because: x}]", "unexpected ')' (in `plan.spec +`)"),
+        ("  skipWhen: [{expr: plan.spce, reason: x}]", "plan has no 'spce'; did you mean 'spec'? (in `plan.spce`)"),
+        ("  skipWhen: [{expr: plan.spec +, reason: x}]", "unexpected ')' (in `plan.spec +`)"),
         (
             "  started: {type: Normal, reason: X, message: '{{ plna.metadata }}'}",
             "'plna' is not known here (in `{{ plna.metadata }}`)",
@@ -272,7 +275,7 @@ def test_what_goes_wrong_in_a_declaration_is_told_by_its_line(line: str, told: s
     step = f"steps:\n- name: Do\n  noGate: no need\n{line}\n"
     with pytest.raises(Problems) as caught:
         render_made(*three_nodes(), tree=overlaid({"90-wait/phase.yaml": f"{PHASE}{step}"}))
-    assert str(caught.value).startswith(f"overlay/90-wait/phase.yaml:8: {told}"), caught.value
+    assert str(caught.value).startswith(f"overlay/90-wait/phase.yaml:10: {told}"), caught.value
 
 
 def test_a_path_that_a_plan_fills_in_wrongly_is_told() -> None:
@@ -282,7 +285,7 @@ def test_a_path_that_a_plan_fills_in_wrongly_is_told() -> None:
     tree = overlaid({"90-wait/phase.yaml": phase})
     found = render_made(*three_nodes(given_plan=plan(annotations={f"{PREFIX}own": "a.b/c"})), tree=tree)
     assert found.step("Wait/Do").step.gates[0].probe.all[0].path == ("data", "a.b/c")  # type: ignore[union-attr]
-    told = r"^overlay/90-wait/phase.yaml:6: step Do: path .* cannot be read from "
+    told = r"^overlay/90-wait/phase.yaml:8: step Do: path .* cannot be read from "
     with pytest.raises(Problems, match=told):
         render_made(*three_nodes(given_plan=plan(annotations={f"{PREFIX}own": "a']..b"})), tree=tree)
 
@@ -293,10 +296,10 @@ def test_a_new_kind_needs_a_row_and_no_more() -> None:
     files = {"90-wait/phase.yaml": f"{PHASE}{owned}", "90-wait/thing.yaml.j2": thing}
     with pytest.raises(Problems, match=r"example.com/v1 Thing is not in the kinds table"):
         render_made(*three_nodes(), tree=overlaid(files))
-    row = "- {apiVersion: example.com/v1, kind: Thing, plural: things, namespaced: true}\n"
+    row = f"{KINDS}- {{apiVersion: example.com/v1, kind: Thing, plural: things, namespaced: true}}\n"
     with pytest.raises(Problems, match=r"step Do: nothing says when a example\.com/v1 Thing is ready"):
         render_made(*three_nodes(), tree=overlaid({**files, "_kinds/own.yaml": row}))
-    ready = row.replace("true}", "true, ready: {all: [{condition: {type: Ready, is: 'True'}}]}}")
+    ready = row.replace("true}", "true, ready: {all: [{condition: {type: Ready, status: 'True'}}]}}")
     assert render_made(*three_nodes(), tree=overlaid({**files, "_kinds/own.yaml": ready})).body("Wait/Do")
 
 

@@ -8,6 +8,8 @@ from support.rendered_plans import Rendered, node, plan, release, render_made, s
 
 from renderer.digest import digest_of
 from renderer.layout.index import pending_of
+from renderer.model.document_type import RENDERED_PLAN
+from renderer.validation import document_problems
 from renderer.yaml_io import parse
 
 
@@ -27,8 +29,10 @@ def multi(**spec: Any) -> Rendered:
 def test_it_says_what_it_is_an_index_of() -> None:
     rendered = multi()
     found = index(rendered)
-    assert list(found) == ["kind", "plan", "digest", "layout", "images", "phases", "files"]
+    assert list(found) == ["apiVersion", "kind", "plan", "digest", "layout", "images", "phases", "files"]
     assert (found["kind"], found["plan"], found["layout"]) == ("RenderedPlan", "up", "plain")
+    (document,) = parse(rendered.files()["index.yaml"], "index.yaml")
+    assert document_problems(document, RENDERED_PLAN) == []
     assert found["images"] == list(rendered.plan.images)
     assert found["files"] == sorted(file for file in rendered.files() if file != "index.yaml")
     assert index(rendered, "kustomize")["layout"] == "kustomize"
@@ -60,11 +64,11 @@ def test_when_a_step_runs() -> None:
     assert step(rendered, "NodeUpgrade", "RancherDone")["runs"] == "after the phase's completed status is recorded"
     assert "runs" not in step(rendered, "ImagePreload", "Preload")
     undo = step(rendered, "NodeUpgrade", "SkipManifests")["undo"]
-    assert undo["runs"] == "when the plan ends in any way, if this step was completed"
-    assert undo["ifItFails"] == "a warning, and the upgrade goes on"
-    assert step(multi(restoreVM=True), "NodeUpgrade", "RestoreVM")["runsOnlyIf"] == {
-        "holds": r'field data["<node>"] of ConfigMap harvester-system/up-restore-vm matches /\S/',
-        "otherwise": "no virtual machine was stopped on this node",
+    assert undo["runs"] == "when the plan ends, whatever its result, if this step was completed"
+    assert undo["onFailure"] == "a warning, and the upgrade goes on"
+    assert step(multi(restoreVM=True), "NodeUpgrade", "RestoreVM")["skipUnless"] == {
+        "probe": r'field data["<node>"] of ConfigMap harvester-system/up-restore-vm matches /\S/',
+        "reason": "no virtual machine was stopped on this node",
     }
 
 
@@ -73,19 +77,17 @@ def test_what_a_step_waits_for_in_words() -> None:
     guard = step(rendered, "ImagePreload", "VersionGuard")
     assert guard["waitsFor"] == ["version v1.7.1 may be upgraded to v1.8.0"]
     drain = step(rendered, "NodeUpgrade", "PreDrain")
-    assert drain["startsWhen"].startswith(
-        'field metadata.annotations["rke.cattle.io/pre-drain"] of Secret fleet-local/<m'
-    )
+    assert drain["trigger"].startswith('field metadata.annotations["rke.cattle.io/pre-drain"] of Secret fleet-local/<m')
     assert drain["waitsFor"] == ["Job harvester-system/<pre-drain-job> is ready (condition Complete is True)"]
     assert drain["lane"] == "drain"
-    assert drain["mayBeHeld"] == "Node upgrade paused as requested by the user"
+    assert drain["hold"] == "Node upgrade paused as requested by the user"
     (reboot,) = step(rendered, "NodeUpgrade", "Reboot")["waitsFor"]
     assert "osImage of Node <node> is 'Harvester v1.8.0'" in reboot
     restore = step(multi(restoreVM=True), "NodeUpgrade", "RestoreVM")
-    assert restore["waitsForNothing"] == "the upgrade goes on while virtual machines start"
+    assert restore["noGate"] == "the upgrade goes on while virtual machines start"
     phase = next(entry for entry in index(rendered)["phases"] if entry["name"] == "NodeUpgrade")
     until = "condition Ready of every other Node is True"
-    assert phase["lanes"] == [{"name": "drain", "nodesAtATime": 1, "waitsUntil": until}]
+    assert phase["lanes"] == [{"name": "drain", "atMost": 1, "requirePeers": until}]
 
 
 def test_what_becomes_of_a_manifest() -> None:
@@ -96,16 +98,16 @@ def test_what_becomes_of_a_manifest() -> None:
         return dict(entry["manifests"][0] if "manifests" in entry else entry["nodes"][0]["manifests"][0])
 
     wait = manifest("NodeUpgrade", "ReplicaWait")
-    assert (wait["raisedOnly"], wait["ifAbsent"]) == (True, "left alone")
-    assert wait["givenBack"] == {"on success": "all", "on abort or deletion": "all", "on failure": "all"}
+    assert (wait["raiseOnly"], wait["whenAbsent"]) == (True, "skip")
+    assert wait["return"] == {"success": "all", "abort": "all", "failure": "all"}
     cluster = manifest("NodeUpgrade", "Provision")
-    assert "ifAbsent" not in cluster
-    assert cluster["givenBack"]["on success"] == ["spec.rkeConfig.upgradeStrategy"]
-    assert cluster["knownAtRunTime"] == ["spec.rkeConfig.provisionGeneration"]
-    assert manifest("NodeUpgrade", "AcknowledgePreDrain")["givenBack"] == "never"
-    assert manifest("ClusterUpgrade", "KeepWorkloadUpdates")["adds"] == "entries are added to spec.diff.comparePatches"
-    assert manifest("NodeUpgrade", "RestoreVM")["kept"] == "until the plan is deleted"
-    assert manifest("RepoCreate", "Service")["kept"] == "alive until the plan has ended"
+    assert "whenAbsent" not in cluster
+    assert cluster["return"]["success"] == ["spec.rkeConfig.upgradeStrategy"]
+    assert cluster["runtimeFields"] == ["spec.rkeConfig.provisionGeneration"]
+    assert manifest("NodeUpgrade", "AcknowledgePreDrain")["return"] == "never"
+    assert manifest("ClusterUpgrade", "KeepWorkloadUpdates")["union"] == "spec.diff.comparePatches"
+    assert manifest("NodeUpgrade", "RestoreVM")["lifetime"] == "kept until the plan is deleted"
+    assert manifest("RepoCreate", "Service")["lifetime"] == "maintained until the plan has ended"
     assert set(manifest("ClusterUpgrade", "Manifests")) == {"file", "object", "digest"}
 
 
@@ -113,12 +115,12 @@ def test_what_is_skipped_and_why() -> None:
     rendered = multi(imagePreloadOption={"concurrency": -1}, force=True, image="iso")
     assert step(rendered, "ImagePreload", "Preload")["skipped"] == "spec.imagePreloadOption.concurrency is negative"
     assert step(rendered, "ImagePreload", "VersionGuard")["skipped"] == "spec.force skips the version guard"
-    assert step(rendered, "ISODownload", "Image")["leftOut"][0]["template"] == "virtual-machine-image.yaml.j2"
+    assert step(rendered, "ISODownload", "Image")["omitted"][0]["template"] == "virtual-machine-image.yaml.j2"
     assert step(rendered, "NodeUpgrade", "SingleNode")["skipped"] == "with several nodes Rancher sets the pace"
     cluster = (node("n1"), node("w1", witness="true"), node("w2", witness="true"))
     mixed = render_made(plan(version="v1.8.0", restoreVM=True), release(), version(), server_version(), *cluster)
     restore = step(mixed, "NodeUpgrade", "RestoreVM")
-    assert restore["skipped"] == [{"because": "a witness runs no virtual machines", "nodes": ["w1", "w2"]}]
+    assert restore["skipped"] == [{"reason": "a witness runs no virtual machines", "nodes": ["w1", "w2"]}]
     assert [entry["name"] for entry in restore["nodes"]] == ["n1"]
 
 

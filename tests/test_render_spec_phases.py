@@ -34,7 +34,7 @@ def test_phases_and_status_values() -> None:
         "ClusterUpgrade",
         "NodeUpgrade",
     }
-    assert [p.phase.name for p in multi().plan.phases if not p.phase.announce] == ["Initialize"]  # 2.8
+    assert [p.phase.name for p in multi().plan.phases if not p.phase.emit_events] == ["Initialize"]  # 2.8
 
 
 def test_what_is_said_of_a_phase_that_waits_or_fails() -> None:
@@ -80,7 +80,7 @@ def test_node_states() -> None:
     assert states(alone, "NodeUpgrade/SingleNode/n1") == ("SingleNodeUpgrading", None, "SingleNodeUpgradeFailed")
     assert states(alone, "NodeUpgrade/Reboot/n1") == ("WaitingReboot", "SingleNodeUpgraded", None)
     assert states(rendered, "ImageCleanup/Purge") == ("ImageCleaning", "ImageCleaned", "ImageCleanFailed")
-    seed = rendered.step("NodeUpgrade/SeedNodeStates").step.seed
+    seed = rendered.step("NodeUpgrade/SeedNodeStates").step.initial_node_state
     assert seed
     assert seed.state == "ImagePreloaded"
     assert "ImagePreloadFailed" in seed.replaces  # MUST-FIX 17
@@ -163,7 +163,7 @@ def test_the_labels_that_a_node_plan_leaves_on_nodes_are_known() -> None:
         "NodeUpgrade/UnskipManifests",
         "ImageCleanup/Purge",
     ):
-        (trace,) = multi().step(step).step.traces
+        (trace,) = multi().step(step).step.remove_fields
         name = multi().body(step)["metadata"]["name"]
         assert (trace.kind, trace.path) == ("Node", ("metadata", "labels", f"plan.upgrade.cattle.io/{name}"))
 

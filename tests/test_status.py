@@ -11,6 +11,7 @@ import pytest
 from bench.largest import LIMIT, NOW, largest_status
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.rendered_plans import NODE_STATES
 from support.small_cluster import world
 
 from reconcile.status.conditions import PlanCondition, with_condition
@@ -99,10 +100,10 @@ def test_a_patch_says_nothing_that_is_so_already(old: dict[str, Any], new: dict[
 
 
 def test_a_node_that_only_moves_forward() -> None:
-    status = PlanStatus().with_node("n", "PostDraining")
-    assert status.with_node("n", "PreDrained") is status
-    assert status.with_node("n", "WaitingReboot").node_states["n"] == {"state": "WaitingReboot"}
-    failed = status.with_node("n", "PostDrainFailed", "Why", "because")
+    status = PlanStatus().with_node("n", "PostDraining", NODE_STATES)
+    assert status.with_node("n", "PreDrained", NODE_STATES) is status
+    assert status.with_node("n", "WaitingReboot", NODE_STATES).node_states["n"] == {"state": "WaitingReboot"}
+    failed = status.with_node("n", "PostDrainFailed", NODE_STATES, reason="Why", message="because")
     assert failed.node_states["n"] == {"state": "PostDrainFailed", "reason": "Why", "message": "because"}
 
 

@@ -7,12 +7,12 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from jsonschema import Draft202012Validator
+from support.answer_schemas import validate, validator
 from support.recordings import recording
-from support.rehearsals import ROOT
 
 from reconcile.report.progress import progress_lines, progress_of
 from reconcile.simulator.rehearsal.report import report_of
+from renderer.model.document_type import REHEARSAL_REPORT, STATUS_REPORT
 
 pytestmark = [pytest.mark.slow, pytest.mark.lane("recordings")]
 
@@ -25,12 +25,6 @@ ENDS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-def validator(name: str) -> Draft202012Validator:
-    body = json.loads((ROOT / "schemas" / f"{name}.json").read_text(encoding="utf-8"))
-    Draft202012Validator.check_schema(body)
-    return Draft202012Validator(body)
-
-
 @pytest.mark.parametrize("name", ENDS)
 def test_every_stage_of_an_upgrade_and_its_report_fit_their_schemas(name: str) -> None:
     example, wishes = ENDS[name]
@@ -39,11 +33,11 @@ def test_every_stage_of_an_upgrade_and_its_report_fit_their_schemas(name: str) -
     for moment, done in recorded:
         model = progress_of(done, moment)
         if (stage := json.dumps([model["phase"], model["nodes"]])) not in seen:
-            validator("status").validate(json.loads(json.dumps(model)))
+            validate(STATUS_REPORT, model)
             assert list(progress_lines(model))
             seen.add(stage)
     report = json.loads(json.dumps(report_of(recorded.result, recorded.rehearsal.name)))
-    validator("rehearse").validate(report)
+    validate(REHEARSAL_REPORT, report)
     assert len(seen) > 2
     assert report["succeeded"] is (name not in ("fails", "stalls"))
     assert bool(report["waits"]) is (name == "stalls")

@@ -16,6 +16,7 @@ from renderer.catalog.load import load_catalog
 from renderer.catalog.tree import Template
 from renderer.context.scope import Scope
 from renderer.errors import Problems
+from renderer.model.document_type import DIFF_RULES, KINDS, NODE_STATES, PHASE, VALUES, DocumentType
 from renderer.templating import Templates
 from renderer.validation import document_problems
 from renderer.yaml_io import dump, parse
@@ -26,14 +27,15 @@ DECLARATIONS = [path for path in TREE if path.endswith(".yaml") and path not in 
 TEMPLATES = [path for path in TREE if path.endswith(".j2")]
 
 
-def schema_of(path: str) -> str:
-    return {"_kinds": "kinds", "_diff": "diff-rules", "values.yaml": "values"}.get(path.partition("/")[0], "phase")
+def type_of(path: str) -> DocumentType:
+    shared = {"_kinds": KINDS, "_diff": DIFF_RULES, "_node-states": NODE_STATES, "values.yaml": VALUES}
+    return shared.get(path.partition("/")[0], PHASE)
 
 
 @pytest.mark.parametrize("path", DECLARATIONS)
 def test_a_packaged_declaration_fits_its_schema(path: str) -> None:
     (document,) = parse(TREE[path].text, path)
-    assert [str(problem) for problem in document_problems(document, schema_of(path))] == []
+    assert [str(problem) for problem in document_problems(document, type_of(path))] == []
 
 
 @pytest.mark.parametrize("path", TEMPLATES)
@@ -43,7 +45,7 @@ def test_a_packaged_template_can_be_compiled(path: str) -> None:
 
 def test_the_tree_holds_declarations_and_templates_and_nothing_else() -> None:
     assert set(TREE) == {*DECLARATIONS, *TEMPLATES, *INSTALL}
-    assert len([path for path in DECLARATIONS if schema_of(path) == "phase"]) == 8
+    assert len([path for path in DECLARATIONS if type_of(path) is PHASE]) == 8
     assert all(TREE[path].packaged for path in TREE)
 
 
@@ -73,7 +75,7 @@ def test_every_value_is_used() -> None:
     values = parse(TREE["values.yaml"].text, "values.yaml")[0].value
     used = {name for path in TREE for name in re.findall(r"values\.(\w+)", TREE[path].text) if path != "values.yaml"}
     assert used.isdisjoint(IN_CODE)
-    assert used | set(IN_CODE) == set(values)
+    assert used | set(IN_CODE) == set(values) - {"apiVersion", "kind"}
 
 
 def test_every_macro_file_is_imported_by_somebody() -> None:
@@ -294,17 +296,19 @@ def test_whatever_goes_wrong_is_a_problem_with_a_line(text: str, expected: str) 
     ],
 )
 def test_an_expression_of_a_declaration_is_judged_alike(expr: str, expected: str) -> None:
-    phase = {
-        "name": "Wait",
-        "description": "d",
-        "status": {"active": "Waiting", "completed": "Waited"},
-        "deletion": "free",
-        "skipWhen": [{"expr": expr, "because": "b"}],
-    }
+    phase = PHASE.document(
+        {
+            "name": "Wait",
+            "description": "d",
+            "status": {"active": "Waiting", "completed": "Waited"},
+            "deletion": "free",
+            "skipWhen": [{"expr": expr, "reason": "b"}],
+        }
+    )
     with pytest.raises(Problems) as caught:
         render_made(*three_nodes(), tree=overlaid({"90-wait/phase.yaml": dump(phase)}))
     (problem,) = caught.value.problems
-    assert str(problem).startswith(f"overlay/90-wait/phase.yaml:8: {expected} (in `{expr}`)\n    remedy: ")
+    assert str(problem).startswith(f"overlay/90-wait/phase.yaml:10: {expected} (in `{expr}`)\n    remedy: ")
 
 
 def test_a_filter_that_is_ours() -> None:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from renderer.documents import Source, without_lines
+from renderer.model.document_type import COMMON, FACTS
 from renderer.validation import document_problems, explained, load, problems, validate
 from renderer.validation.fit import fits, is_known, regex
 from renderer.validation.structural import from_definition, without_nulls
@@ -367,23 +368,24 @@ def test_messages_say_found_and_wanted_and_the_remedy(text: str, said: list[str]
 
 
 def test_a_document_of_ours_is_judged_by_the_schema_of_that_name() -> None:
-    (document,) = parse("facts:\n  kublet: {}\n", "facts.yaml")
-    found = document_problems(document, "facts")
-    assert [(problem.file, problem.line, problem.field) for problem in found] == [("facts.yaml", 2, "facts.kublet")]
-    assert document_problems(parse("facts: {}\n", "facts.yaml")[0], "facts") == []
+    head = "apiVersion: upgradeplan/v1\nkind: Facts\n"
+    (document,) = parse(f"{head}facts:\n  kublet: {{}}\n", "facts.yaml")
+    found = document_problems(document, FACTS)
+    assert [(problem.file, problem.line, problem.field) for problem in found] == [("facts.yaml", 4, "facts.kublet")]
+    assert document_problems(parse(f"{head}facts: {{}}\n", "facts.yaml")[0], FACTS) == []
 
 
 def test_schemas_may_refer_to_each_other(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    (tmp_path / "a.json").write_text('{"items": {"$ref": "b.json#/$defs/x"}, "$defs": {"own": true}}')
-    (tmp_path / "b.json").write_text('{"$defs": {"x": {"$ref": "#/$defs/z"}, "z": {"type": "null"}}}')
-    (tmp_path / "c.json").write_text('{"items": {"$ref": "b.json#/$defs/x"}, "$defs": {"z": false}}')
+    (tmp_path / "a.json").write_text(f'{{"items": {{"$ref": "{COMMON}#/$defs/x"}}, "$defs": {{"own": true}}}}')
+    (tmp_path / "common.json").write_text('{"$defs": {"x": {"$ref": "#/$defs/z"}, "z": {"type": "null"}}}')
+    (tmp_path / "c.json").write_text(f'{{"items": {{"$ref": "{COMMON}#/$defs/x"}}, "$defs": {{"z": false}}}}')
     monkeypatch.setattr(validate, "packaged", lambda _: tmp_path)
     load.cache_clear()
     try:
         assert load("a.json")["items"] == {"$ref": "#/$defs/x"}
         assert fits([None], load("a.json"), load("a.json"))
         assert not fits([1], load("a.json"), load("a.json"))
-        with pytest.raises(ValueError, match=r"something else in b\.json"):
+        with pytest.raises(ValueError, match="something else in urn:upgradeplan:"):
             load("c.json")
     finally:
         load.cache_clear()

@@ -104,7 +104,7 @@ class ObjectWriter:
 
     def _take_over(self, manifest: Manifest, live: Body) -> Applied:
         """An object that the Harvester Upgrade Manager has made for this very plan does its work as it is."""
-        fields = manifest.spec.take_over if isinstance(manifest.spec, Owned) else ()
+        fields = manifest.spec.set_on_take_over if isinstance(manifest.spec, Owned) else ()
         wanted = {path: look_up(manifest.body, path) for path in fields if look_up(live, path)}
         answer = Answer(body=live)
         if wanted:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reconcile.cli.connect import Target, cluster_options, connect_to, dial, wall_clock, workshop_of
+from reconcile.cli.connect import Target, cluster_options, connect_to, dial, template_set_of, wall_clock
 from reconcile.cli.diff import inputs_of
 from reconcile.cli.journal import journal_at
 from reconcile.cli.prompt import typed
@@ -128,7 +128,7 @@ def _drive(connection: Connection, target: Target, plan: str, journal: str | Non
     manager = assemble_manager(
         ManagerConfig(
             cluster=connection.cluster,
-            template_set=workshop_of(target.templates),
+            template_set=template_set_of(target.templates),
             schemas=packaged_schemas(),
             now=wall_clock,
             clock=time.monotonic,

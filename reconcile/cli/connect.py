@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import wraps
@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from reconcile.observe.server_certificates import not_after
+from renderer.cli.answer import warn
 from renderer.cli.input_options import FOLDER
-from renderer.errors import ExitCode
+from renderer.errors import ExitCode, Problem
 
 if TYPE_CHECKING:
     from reconcile.cluster.protocol import Cluster
@@ -97,8 +98,8 @@ def connect_to(target: Target) -> Connection:
     )
 
 
-def workshop_of(templates: tuple[str, ...]) -> TemplateSet:
-    """The templates, overlays laid over them. Raises `Problems`."""
+def template_set_of(templates: tuple[str, ...], warn: Callable[[Iterable[Problem]], None] = warn) -> TemplateSet:
+    """The templates, with overlays laid over them. Raises `Problems`."""
     from renderer.assemble import open_template_set
     from renderer.files.code import CodeCache
     from renderer.files.templates import read_templates
@@ -106,6 +107,7 @@ def workshop_of(templates: tuple[str, ...]) -> TemplateSet:
     code = CodeCache()
     template_set = open_template_set(read_templates([Path(folder) for folder in templates]), code=code)
     code.save()
+    warn(template_set.catalog.warnings)
     return template_set
 
 

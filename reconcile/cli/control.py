@@ -15,6 +15,7 @@ from renderer.model.plan_api import PREFIX
 
 if TYPE_CHECKING:
     from reconcile.loop.deps import ReconcilerDeps
+    from renderer.catalog.load import Catalog
 
 ALLOW_DELETION = f"{PREFIX}allow-deletion"
 
@@ -104,7 +105,7 @@ def abort(name: str | None, yes: bool, target: Target) -> ExitCode:
 def _set_paused(target: Target, name: str | None, node: str, *, wanted: bool) -> ExitCode:
     parts, plan, body = _plan(target, name)
     _must_be_node(parts, node)
-    _must_be_in_time(plan, body, node)
+    _must_be_in_time(parts.rendering.catalog, plan, body, node)
     before = list(((body.get("spec") or {}).get("nodeUpgradeOption") or {}).get("pauseNodes") or ())
     after = [item for item in before if item != node] + ([node] if wanted else [])
     if after == before or (wanted and node in before):
@@ -124,21 +125,26 @@ def _must_be_node(parts: ReconcilerDeps, node: str) -> None:
         raise problem("NoSuchNode", f"there is no Node {node}", remedy=f"choose one of: {', '.join(names)}")
 
 
-def _must_be_in_time(plan: str, body: Mapping[str, Any], node: str) -> None:
+def _must_be_in_time(catalog: Catalog, plan: str, body: Mapping[str, Any], node: str) -> None:
     """A node whose upgrade has begun is not stopped, nor is a plan that has ended."""
     from reconcile.decide.plan import is_over
-    from reconcile.status.nodes import is_ahead
     from reconcile.status.plan import status_of
 
     status = status_of(body)
     if is_over(status):
         raise problem("PlanHasEnded", f"{plan} has ended: {status.phase}", exit_code=ExitCode.NO)
     state = (status.node_states.get(node) or {}).get("state")
-    if state and is_ahead(state, "UpgradePaused"):
+    if state and _is_past_hold(catalog, state):
         message = f"{node} has begun its upgrade ({state}), which is not stopped half-way"
         raise problem(
             "NodeHasBegun", message, remedy=f"see how far it is: upgradeplan status {plan}", exit_code=ExitCode.NO
         )
+
+
+def _is_past_hold(catalog: Catalog, state: str) -> bool:
+    """Whether a node in this state has gone past every state in which a step is held."""
+    holds = [step.hold.state for item in catalog.phases for step in item.phase.steps if step.hold]
+    return bool(holds) and all(catalog.node_states.is_ahead(state, hold) for hold in holds)
 
 
 def _given_back(parts: ReconcilerDeps, body: Mapping[str, Any]) -> Iterator[str]:

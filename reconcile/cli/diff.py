@@ -11,6 +11,7 @@ from reconcile.cli.connect import Target, cluster_options
 from renderer.cli.answer import Model, answer, output_option, say
 from renderer.cli.input_options import InputOptions
 from renderer.errors import ExitCode
+from renderer.model.document_type import DIFF_REPORT
 
 if TYPE_CHECKING:
     from reconcile.cli.live import Live
@@ -52,7 +53,7 @@ def diff(
     if output == "json":
         from reconcile.diff.document import to_json
 
-        answer(to_json(live.rendered.plan, diffs), output, _no_text)
+        answer(DIFF_REPORT, to_json(live.rendered.plan, diffs), output, _no_text)
     else:
         say(_text(diffs), end="")
     return max((item.exit_code() for item in diffs), default=ExitCode.YES)

@@ -10,6 +10,7 @@ from reconcile.cli.connect import Target, cluster_options, wall_clock
 from renderer.cli.answer import answer, output_option
 from renderer.cli.input_options import FILE
 from renderer.errors import ExitCode, problem
+from renderer.model.document_type import EXPLAIN_REPORT, REPLAY_REPORT
 
 
 @click.command
@@ -43,26 +44,26 @@ def explain(name: str | None, replay: str | None, target: Target, output: str) -
         plan = plan_named(parts, name)
         model = explanation_of(Reconciler(parts).look(plan), parts.source, wall_clock())
     except Away as away:
-        answer(absence_of(name or "", away.problem.message, wall_clock()), output, explanation_lines)
+        answer(EXPLAIN_REPORT, absence_of(name or "", away.problem.message, wall_clock()), output, explanation_lines)
         return ExitCode.CLUSTER
     model["problems"] += nobody_works(parts, model["phase"])
-    answer(model, output, explanation_lines)
+    answer(EXPLAIN_REPORT, model, output, explanation_lines)
     return ExitCode.NO if model["failed"] else ExitCode.YES
 
 
 def _replay(path: Path, name: str | None, target: Target, output: str) -> ExitCode:
     """Needs templates, and no cluster."""
-    from reconcile.cli.connect import workshop_of
+    from reconcile.cli.connect import template_set_of
     from reconcile.loop.rendering import Rendering
     from reconcile.loop.replay import NO_LINE, replay
     from reconcile.report.replay import replay_lines, replay_of
 
-    template_set = workshop_of(target.templates)
+    template_set = template_set_of(target.templates)
     rendering = Rendering(template_set.catalog, template_set.templates, template_set.spec_fields)
     found = list(replay(path, rendering, name))
     if all((line.problem or "").startswith(NO_LINE) for line in found):
         remedy = "name the file that was given as --journal, and the plan as it stands in it"
         raise problem("NoJournal", "holds no decision of such a plan", file=str(path), remedy=remedy)
     model = replay_of(str(path), found)
-    answer(model, output, replay_lines)
+    answer(REPLAY_REPORT, model, output, replay_lines)
     return ExitCode.YES if model["same"] else ExitCode.NO

@@ -59,13 +59,17 @@ def facts(output_dir: str, name: str | None, target: Target) -> ExitCode:
 def as_files(collected: Collected) -> dict[str, str]:
     """Each file's text: a List, as `kubectl get -o yaml` prints one, and the facts document."""
     from reconcile.observe.collect import FACTS
+    from renderer.model import document_type
     from renderer.yaml_io import dump
 
     files = {
         name: dump({"apiVersion": "v1", "kind": "List", "items": list(bodies)})
         for name, bodies in collected.files.items()
     }
-    return {**files, **({FACTS: dump({"facts": collected.facts})} if collected.facts else {})}
+    return {
+        **files,
+        **({FACTS: dump(document_type.FACTS.document({"facts": collected.facts}))} if collected.facts else {}),
+    }
 
 
 def _plan(parts: ReconcilerDeps, name: str | None) -> Body | None:

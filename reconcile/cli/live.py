@@ -69,16 +69,8 @@ def live_of(target: Target, inputs: Inputs | None, name: str | None) -> Live:
 def diff_rules(parts: ReconcilerDeps) -> DiffRules:
     """What a diff leaves out and hides, as the template tree has it."""
     from reconcile.diff.rules import rules_from
-    from renderer.yaml_io import parse
 
-    tree = parts.rendering.catalog.tree
-    files = (file for path, file in tree.items() if path.startswith("_diff/") and path.endswith(".yaml"))
-    raw: dict[str, list[Any]] = {"mask": [], "redact": []}
-    for file in files:
-        for document in parse(file.text, file.shown):
-            for key in raw:
-                raw[key] += document.value.get(key, ())
-    return rules_from(raw)
+    return rules_from(parts.rendering.catalog.diff_rules)
 
 
 def _plan(parts: ReconcilerDeps, inputs: Inputs | None, name: str | None) -> Body:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from reconcile.cli.connect import Target, connect_to, dial, wall_clock, workshop_of
+from reconcile.cli.connect import Target, connect_to, dial, template_set_of, wall_clock
 from renderer.errors import problem
 from renderer.model.ref import Body, Ref
 
@@ -27,7 +27,7 @@ def parts_on(cluster: Cluster, templates: tuple[str, ...]) -> ReconcilerDeps:
     from reconcile.observe.source import DirectSource
     from reconcile.schemas import packaged_schemas
 
-    template_set = workshop_of(templates)
+    template_set = template_set_of(templates)
     kinds = template_set.catalog.kinds
     return ReconcilerDeps(
         cluster=cluster,

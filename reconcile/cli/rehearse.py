@@ -11,9 +11,10 @@ import click
 
 from reconcile.cli.journal import journal_at
 from reconcile.cli.screen import Screen
-from renderer.cli.answer import answer, output_option
+from renderer.cli.answer import answer, output_option, warn
 from renderer.cli.input_options import FILE, InputOptions, input_options, read
 from renderer.errors import ExitCode, problem
+from renderer.model.document_type import REHEARSAL_REPORT
 from renderer.model.ref import Body, ref_of
 
 if TYPE_CHECKING:
@@ -93,6 +94,7 @@ def rehearse(
     inputs, tree = read(given)
     code = CodeCache()
     template_set = open_template_set(tree, code=code)
+    warn(template_set.catalog.warnings)
     pause = duration_of(resume_after)
     if pause is None:
         raise problem("InvalidDuration", f"--resume-after: {resume_after!r} is no duration", remedy="write 10m or 2h")
@@ -107,7 +109,7 @@ def rehearse(
     )
     rehearsed = _played(rehearsal, quiet or output == "json")
     code.save()
-    answer(report_of(rehearsed, rehearsal.name), output, report_lines)
+    answer(REHEARSAL_REPORT, report_of(rehearsed, rehearsal.name), output, report_lines)
     return ExitCode.YES if rehearsed.succeeded else ExitCode.NO
 
 

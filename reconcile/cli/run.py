@@ -8,18 +8,21 @@ import signal
 import socket
 import sys
 import time
+from collections.abc import Iterable
+from functools import partial
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import click
 
-from reconcile.cli.connect import Target, cluster_options, connect_to, dial, wall_clock, workshop_of
+from reconcile.cli.connect import Target, cluster_options, connect_to, dial, template_set_of, wall_clock
 from reconcile.cli.journal import journal_at
 from renderer.cli.input_options import FILE
-from renderer.errors import ExitCode, problem
+from renderer.errors import ExitCode, Problem, problem
 
 if TYPE_CHECKING:
     from reconcile.loop.health import HealthServer
+    from reconcile.loop.logs import Tell
     from reconcile.loop.manager import Manager
 
 
@@ -90,23 +93,28 @@ def _manager(target: Target, lease_namespace: str, log_format: str, journal: str
     from reconcile.schemas import packaged_schemas
 
     connection = connect_to(target)
-    lines = text_lines if log_format == "text" else json_lines
+    log = (text_lines if log_format == "text" else json_lines)(sys.stderr, wall_clock)
     return assemble_manager(
         ManagerConfig(
             cluster=connection.cluster,
-            template_set=workshop_of(target.templates),
+            template_set=template_set_of(target.templates, partial(_log_warnings, log)),
             schemas=packaged_schemas(),
             now=wall_clock,
             clock=time.monotonic,
             random=random.random,
             dial=dial,
             read=connection.read,
-            tell=lines(sys.stderr, wall_clock),
+            tell=log,
             identity=f"{socket.gethostname()}_{uuid4()}",
             lease_namespace=lease_namespace,
             journal=journal_at(journal),
         )
     )
+
+
+def _log_warnings(log: Tell, warnings: Iterable[Problem]) -> None:
+    for warning in warnings:
+        log("warning", {"problem": str(warning)})
 
 
 def _own_namespace() -> str:

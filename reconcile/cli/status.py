@@ -13,6 +13,7 @@ from reconcile.cli.connect import Target, cluster_options, wall_clock
 from reconcile.cli.screen import Screen
 from renderer.cli.answer import answer, output_option
 from renderer.errors import ExitCode
+from renderer.model.document_type import STATUS_REPORT
 
 if TYPE_CHECKING:
     from reconcile.report.progress import Model
@@ -52,7 +53,7 @@ def status(name: str | None, target: Target, watch: bool, output: str) -> ExitCo
         model = _watched(models)
     else:
         for model in models:
-            answer(model, output, progress_lines)
+            answer(STATUS_REPORT, model, output, progress_lines)
             sys.stdout.flush()
     return ExitCode.NO if model["phase"] == "Failed" else ExitCode.YES
 

@@ -42,6 +42,6 @@ def admit(node: str, lane: Lane, inside: Mapping[str, int], unhealthy: Sequence[
         return NotAdmitted(text=f"{lane.waiting}: {', '.join(furthest)}", patient=True)
     if node not in furthest and len(inside) >= lane.at_most:
         return NotAdmitted(text=f"{lane.waiting}: {', '.join(inside)}", patient=True, out_of_turn=True)
-    if lane.others is not None and unhealthy:
-        return NotAdmitted(text=f"{lane.others.waiting}: {'; '.join(unhealthy[:_NAMED])}", patient=False)
+    if lane.require_peers is not None and unhealthy:
+        return NotAdmitted(text=f"{lane.require_peers.waiting}: {'; '.join(unhealthy[:_NAMED])}", patient=False)
     return None

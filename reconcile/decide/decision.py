@@ -184,6 +184,11 @@ class DecisionBuilder:
     def record(self, key: StepKey, record: StepRecord) -> None:
         self.status = self.status.with_record(key, record)
 
+    def move_node(self, node: str, state: str, reason: str = "", message: str = "") -> None:
+        """Puts a node into a state, unless it is past that state."""
+        states = self.observation.rendered.node_states
+        self.status = self.status.with_node(node, state, states, reason=reason, message=message)
+
     def condition(self, kind: str, status: str, reason: str, message: str = "") -> None:
         wanted = PlanCondition(type=kind, status=status, reason=reason, message=message)
         self.status = self.status.with_condition(wanted, self.now, self.generation)

@@ -20,7 +20,7 @@ from reconcile.probes.look import Group, ReadFailure
 from reconcile.status.plan import key_of
 from reconcile.status.record import StepRecord, StepState
 from renderer.model.path import ABSENT, look_up, path_name
-from renderer.model.phase import Occasion, Trace
+from renderer.model.phase import FieldToRemove, Occasion
 from renderer.model.plan_api import PREFIX
 from renderer.model.ref import Body, Ref, ref_of
 from renderer.model.rendered import RenderedStep
@@ -143,10 +143,10 @@ def _remove_traces(builder: DecisionBuilder, steps: list[RenderedStep]) -> Itera
         yield from (f"{ref} has {path_name(trace.path)}" for ref in bearers)
 
 
-def _traces(builder: DecisionBuilder, item: RenderedStep) -> Iterator[Trace]:
+def _traces(builder: DecisionBuilder, item: RenderedStep) -> Iterator[FieldToRemove]:
     """Those of the objects that are rendered now, and of those that were made under another name."""
     record, now = builder.status.record(key_of(item)), refs_by_template(item)
-    for trace in item.step.traces:
+    for trace in item.step.remove_fields:
         yield trace
         for made in (*record.objects, *record.earlier) if record else ():
             for ref in now.get(made.template, ()):

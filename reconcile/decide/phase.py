@@ -22,7 +22,7 @@ from reconcile.probes.look import Group, ReadFailure, Scope
 from reconcile.status.plan import key_of
 from reconcile.status.times import time_of
 from renderer.model.path import look_up
-from renderer.model.phase import Joins, Lane, Position
+from renderer.model.phase import Lane, LateNodes, Position
 from renderer.model.probe import ObjectTarget, Probe
 from renderer.model.ref import Body, Ref, ref_of
 from renderer.model.rendered import RenderedPhase, RenderedStep
@@ -53,9 +53,9 @@ def run(builder: DecisionBuilder, phase: RenderedPhase, position: Position) -> P
 def _seed_late(builder: DecisionBuilder, phase: RenderedPhase) -> None:
     """A node that has joined since then starts where the others did."""
     for item in phase.steps:
-        if item.step.seed and builder.status.has_completed(key_of(item)):
+        if item.step.initial_node_state and builder.status.has_completed(key_of(item)):
             for node in (name for name in builder.nodes if not builder.status.node_states.get(name)):
-                builder.status = builder.status.reset_node(node, item.step.seed.state)
+                builder.status = builder.status.reset_node(node, item.step.initial_node_state.state)
 
 
 def repeat(builder: DecisionBuilder, phase: RenderedPhase) -> Progress:
@@ -119,7 +119,7 @@ def _admit(
     node = str(item.step.node)
     steps = {name: steps for name, steps in by_node.items() if _is_inside(builder, lane.name, steps)}
     inside = {name: _how_far(builder, items) for name, items in steps.items()}
-    return admit(node, lane, inside, () if item.step.despite_others else _unhealthy(builder, lane, node))
+    return admit(node, lane, inside, () if item.step.ignore_unhealthy_peers else _unhealthy(builder, lane, node))
 
 
 def _how_far(builder: DecisionBuilder, steps: list[RenderedStep]) -> int:
@@ -130,9 +130,9 @@ def _unhealthy(builder: DecisionBuilder, lane: Lane, node: str) -> list[str]:
     """What is wrong with other nodes."""
     builder.observation.look.list(_NODES)  # all at once: each is asked for below
     scope = Scope(kinds=builder.observation.kinds, schemas=builder.observation.schemas, now=builder.now)
-    others = [name for name in builder.nodes if name != node] if lane.others else []
+    others = [name for name in builder.nodes if name != node] if lane.require_peers else []
     targets = [ObjectTarget(ref=Ref(api_version="v1", kind="Node", name=other)) for other in others]
-    probes = [Probe(target=target, all=lane.others.all if lane.others else ()) for target in targets]
+    probes = [Probe(target=target, all=lane.require_peers.all if lane.require_peers else ()) for target in targets]
     found = [evaluate(probe, builder.observation.look, scope) for probe in probes]
     return [verdict.reason for verdict in found if not verdict.passed]
 
@@ -146,7 +146,7 @@ def _is_inside(builder: DecisionBuilder, lane: str, steps: list[RenderedStep]) -
 
 
 def _keeps_lane(builder: DecisionBuilder, item: RenderedStep) -> bool:
-    probe = item.step.keeps_lane
+    probe = item.step.hold_slot_while
     return probe is not None and evaluate(probe, builder.observation.look, scope_of(builder, item)).passed
 
 
@@ -169,8 +169,8 @@ def welcome(builder: DecisionBuilder, steps: Sequence[RenderedStep]) -> Progress
     What was done for a machine says nothing of the one that has taken its place: it is forgotten, and what was made for
     it goes first. Of one that joined as the others are to become nothing is wanted, unless somebody asks for it.
     """
-    item = next((item for item in steps if item.step.joins is not None and item.skipped is None), None)
-    if item is None or (joins := item.step.joins) is None:
+    item = next((item for item in steps if item.step.late_nodes is not None and item.skipped is None), None)
+    if item is None or (joins := item.step.late_nodes) is None:
         return None
     joined = _joined(builder, joins)
     if joined is None or joined <= builder.since:
@@ -199,7 +199,7 @@ def _makes_room(builder: DecisionBuilder, item: RenderedStep, steps: Sequence[Re
 
 
 def _has_nothing_to_do(
-    builder: DecisionBuilder, item: RenderedStep, joins: Joins, steps: Sequence[RenderedStep]
+    builder: DecisionBuilder, item: RenderedStep, joins: LateNodes, steps: Sequence[RenderedStep]
 ) -> bool:
     if (trigger := item.step.trigger) is None or any(builder.status.has_begun(key_of(other)) for other in steps):
         return False
@@ -208,11 +208,11 @@ def _has_nothing_to_do(
     if asked or not done:
         return False
     if (entry := builder.status.node_states.get(node)) is not None:
-        builder.status = builder.status.with_node(node, entry["state"], _REASON, joins.because)
+        builder.move_node(node, entry["state"], _REASON, joins.reason)
     return True
 
 
-def _joined(builder: DecisionBuilder, joins: Joins) -> datetime | None:
+def _joined(builder: DecisionBuilder, joins: LateNodes) -> datetime | None:
     """When the first of the objects was made that a node is known by; None if one is not there."""
     found = [builder.observation.look.get(ref) for ref in joins.by]
     bodies = [body for body in found if body is not None and not isinstance(body, ReadFailure)]

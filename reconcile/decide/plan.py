@@ -137,12 +137,12 @@ def _enter_next(builder: DecisionBuilder, place: int) -> None:
         if place >= 0:
             _announce_completed(builder, builder.observation.rendered.phases[place])
         builder.enter(upcoming.phase.active)
-        if upcoming.phase.announce:
+        if upcoming.phase.emit_events:
             builder.event("Normal", "PhaseTransition", f"Entering phase {upcoming.phase.name}")
 
 
 def _announce_completed(builder: DecisionBuilder, phase: RenderedPhase) -> None:
-    if phase.phase.announce:
+    if phase.phase.emit_events:
         builder.event("Normal", "PhaseCompleted", f"Completed phase {phase.phase.name}")
 
 

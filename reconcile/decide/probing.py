@@ -31,8 +31,8 @@ def read_captures(builder: DecisionBuilder, item: RenderedStep, *, done: bool = 
     `done` or its work is, what is there now need not be what was there then."""
     found: dict[str, Any] = {}
     for capture in item.step.captures:
-        if capture.inherits is not None and (done or _has_done_its_work(builder, item)):
-            found[capture.name] = capture.inherits.value
+        if capture.value_on_take_over is not None and (done or _has_done_its_work(builder, item)):
+            found[capture.name] = capture.value_on_take_over.value
             continue
         value = _captured(builder, item, capture)
         if isinstance(value, ReadFailure):
@@ -141,7 +141,7 @@ def note_jobs(builder: DecisionBuilder, item: RenderedStep) -> None:
         node = ((job.get("metadata") or {}).get("labels") or {}).get(told.node_label)
         state = getattr(told.states, _word(job))
         if node and state:
-            builder.status = builder.status.with_node(str(node), state, *_failure(job))
+            builder.move_node(str(node), state, *_failure(job))
 
 
 def jobs_are_done(builder: DecisionBuilder, item: RenderedStep) -> None:
@@ -150,7 +150,7 @@ def jobs_are_done(builder: DecisionBuilder, item: RenderedStep) -> None:
         return
     for node, entry in builder.status.node_states.items():
         if entry.get("state") == told.states.active and told.states.completed:
-            builder.status = builder.status.with_node(node, told.states.completed)
+            builder.move_node(node, told.states.completed)
 
 
 def _jobs_of(builder: DecisionBuilder, item: RenderedStep) -> Iterator[Body]:

@@ -91,13 +91,13 @@ class _Step:
             if verdict.outcome is ProbeResult.UNKNOWN:
                 return self._wait(verdict.reason, verdict)
             if not verdict.passed:
-                return self._skip(only.because)
+                return self._skip(only.reason)
         return self._start(admit, captured)
 
     def _start(self, admit: AdmissionCheck, captured: dict[str, Any]) -> Progress:
         if self.item.held and self.step.hold and self.step.node:
             hold = self.step.hold
-            self.builder.status = self.builder.status.with_node(self.step.node, hold.state, hold.reason, hold.message)
+            self.builder.move_node(self.step.node, hold.state, hold.reason, hold.message)
             self.builder.held.setdefault(hold.waiting, []).append(self.step.node)
             return self._wait(f"{hold.waiting}: {self.step.node}", limit=None)
         if (kept := admit()) is not None:
@@ -123,7 +123,7 @@ class _Step:
             return
         if entry.get("reason") != _OUT_OF_TURN:
             self.builder.event("Warning", _OUT_OF_TURN, f"Node {node} was requested out of turn: {text}")
-        self.builder.status = self.builder.status.with_node(node, entry["state"], _OUT_OF_TURN, text)
+        self.builder.move_node(node, entry["state"], _OUT_OF_TURN, text)
 
     @property
     def _is_closed(self) -> bool:
@@ -181,8 +181,8 @@ class _Step:
             if missing is None:  # it is read once the status says that the step has begun
                 return False
             if missing.absent and fetch.absent is not None:
-                self.builder.status = self.builder.status.with_skipped(self.item.phase, fetch.absent.because)
-                self.builder.record(self.key, record.ending(StepState.SKIPPED, self.builder.now, fetch.absent.because))
+                self.builder.status = self.builder.status.with_skipped(self.item.phase, fetch.absent.reason)
+                self.builder.record(self.key, record.ending(StepState.SKIPPED, self.builder.now, fetch.absent.reason))
                 if fetch.absent.event:
                     self.builder.events.append(fetch.absent.event)
             else:
@@ -193,7 +193,7 @@ class _Step:
 
     def _seed(self) -> None:
         """Puts every node of the plan at the start, but those that are past it."""
-        if (seed := self.step.seed) is None:
+        if (seed := self.step.initial_node_state) is None:
             return
         for node in self.builder.nodes:
             state = (self.builder.status.node_states.get(node) or {}).get("state")
@@ -270,7 +270,7 @@ class _Step:
     def _node_state(self, word: str, reason: str = "", message: str = "") -> None:
         state = getattr(self.step.node_states, word, None)
         if state and self.step.node:
-            self.builder.status = self.builder.status.with_node(self.step.node, state, reason, message)
+            self.builder.move_node(self.step.node, state, reason, message)
 
     def _wait(
         self,

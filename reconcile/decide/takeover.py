@@ -104,7 +104,7 @@ def _inherited(item: RenderedStep, taken: str, *, done: bool = False) -> Iterato
         spec = manifest.spec
         if not isinstance(spec, Borrowed) or (done and Occasion.COMPLETED in dict(spec.returns)):
             continue
-        for found in spec.inherits:
+        for found in spec.originals_on_take_over:
             original = Original(path=found.path, value=found.value)
             yield Loan(phase=item.phase, step=loan_step(item), ref=manifest.ref, original=original, taken=taken)
 

@@ -65,7 +65,7 @@ def evident(builder: DecisionBuilder, manifest: Manifest, spec: Borrowed, live: 
     is_quantity = builder.observation.schemas.quantities_of(manifest.body)
     return [
         Original(path=found.path, value=found.value)
-        for found in spec.inherits
+        for found in spec.originals_on_take_over
         if found.when is not None
         and not any(_overlap(path, found.path) for path in known)
         and satisfies(look_up(live, found.path), look_up(manifest.body, found.path), is_quantity, found.path)

@@ -31,9 +31,9 @@ def _entry(entry: DiffEntry) -> dict[str, Any]:
     parts = {
         "fields": [_change(change) for change in entry.changes],
         "returns": [_goes_back(field) for field in entry.goes_back],
-        "runTime": [path_name(path) for path in entry.run_time],
+        "runtimeFields": [path_name(path) for path in entry.run_time],
         "waitsFor": entry.waits_for,
-        "because": entry.because,
+        "reason": entry.because,
         "problem": _problem(entry.problem) if entry.problem else None,
         "warnings": list(entry.warnings),
         "object": entry.after if entry.before is None else None,

@@ -15,6 +15,7 @@ from reconcile.probes.look import Group, ReadFailure
 from reconcile.report.causes import cause as c
 from reconcile.report.causes.cause import DiagnosisInput, ExpectedReboot, Leaving
 from reconcile.status.plan import FAILED, PlanStatus, key_of, status_of
+from renderer.model.node_state import NodeStates
 from renderer.model.path import Path
 from renderer.model.probe import Captured, FieldPredicate, Fixed, ObjectTarget
 from renderer.model.ref import Body, Ref
@@ -52,9 +53,11 @@ def collect_input(done: Round, source: Source, now: datetime) -> tuple[Diagnosis
         plan=done.name,
         waits=waits,
         states={node: str(entry.get("state", "")) for node, entry in status.node_states.items()},
+        node_states=done.rendered.node_states if done.rendered else NodeStates(),
         now=now,
         groups={group: _typed(group, bodies) for group, bodies in found.items() if not isinstance(bodies, ReadFailure)},
         nodes=done.rendered.nodes if done.rendered else (),
+        paused=_paused(done.rendered, status),
         reboots={wait.node: reboot for wait, item in items if wait.node and (reboot := _reboot(wait, item, status))},
         held_up=_held_up(done.rendered, waits),
         gone={ref: made for wait, item in items for ref, made in _gone(wait, item, status, source)},
@@ -88,10 +91,17 @@ def _reboot(wait: Wait, item: RenderedStep, status: PlanStatus) -> ExpectedReboo
     return None
 
 
+def _paused(rendered: RenderedPlan | None, status: PlanStatus) -> tuple[str, ...]:
+    """Nodes in the state of a step that is held."""
+    steps = all_steps(rendered.phases if rendered else ())
+    held = {item.step.hold.state for item in steps if item.step.hold}
+    return tuple(sorted(node for node, entry in status.node_states.items() if entry.get("state") in held))
+
+
 def _held_up(rendered: RenderedPlan | None, waits: Iterable[Wait]) -> tuple[str, ...]:
     """Nodes that wait until the others are well."""
     lanes = (lane for phase in (rendered.phases if rendered else ()) for lane in phase.phase.lanes)
-    texts = tuple(lane.others.waiting for lane in lanes if lane.others)
+    texts = tuple(lane.require_peers.waiting for lane in lanes if lane.require_peers)
     return tuple(sorted({wait.node for wait in waits if wait.node and wait.text.startswith(texts)}))
 
 

@@ -13,9 +13,9 @@ from typing import Any
 from reconcile.borrow.loan import Loan
 from reconcile.objects import deletion_timestamp
 from reconcile.status.conditions import PlanCondition, find_condition, with_condition
-from reconcile.status.nodes import moved
 from reconcile.status.record import StepRecord, StepState, folded, record_body, record_from
 from reconcile.status.times import time_of, time_text
+from renderer.model.node_state import NodeStates
 from renderer.model.rendered import RenderedStep
 
 SUCCEEDED, FAILED = "Succeeded", "Failed"
@@ -122,10 +122,16 @@ class PlanStatus:
     def with_condition(self, wanted: PlanCondition, now: datetime, generation: int) -> PlanStatus:
         return replace(self, conditions=with_condition(self.conditions, wanted, now=now, generation=generation))
 
-    def with_node(self, node: str, state: str, reason: str = "", message: str = "") -> PlanStatus:
-        """The node's state, unless it is past it."""
-        entry = moved(self.node_states.get(node), state, reason, message)
-        return self if entry == self.node_states.get(node) else self._with_nodes({node: entry})
+    def with_node(
+        self, node: str, state: str, states: NodeStates, *, reason: str = "", message: str = ""
+    ) -> PlanStatus:
+        """The node's entry in a state, unless the node is past that state by the table `states`."""
+        before = self.node_states.get(node)
+        if before and states.is_ahead(before.get("state"), state):
+            return self
+        parts = {"state": state, "reason": reason, "message": message}
+        entry = {key: value for key, value in parts.items() if value}
+        return self if entry == before else self._with_nodes({node: entry})
 
     def reset_node(self, node: str, state: str) -> PlanStatus:
         """The node's state whatever it was: for the one place where nodes start anew."""

@@ -33,10 +33,8 @@ def _union(raw: Mapping[str, Any]) -> BorrowOption:
 
 
 BORROW_OPTIONS: Mapping[str, BorrowOptionSpec] = {
-    "raiseOnly": BorrowOptionSpec(read=_raise_only, index=lambda option: {"raisedOnly": True}),
-    "union": BorrowOptionSpec(
-        read=_union, index=lambda option: {"adds": f"entries are added to {path_name(option.path)}"}
-    ),
+    "raiseOnly": BorrowOptionSpec(read=_raise_only, index=lambda option: {"raiseOnly": True}),
+    "union": BorrowOptionSpec(read=_union, index=lambda option: {"union": path_name(option.path)}),
 }
 """By the option's key in `phase.yaml`."""
 

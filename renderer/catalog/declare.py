@@ -22,29 +22,29 @@ from renderer.frozen import frozen
 from renderer.model.path import ABSENT, parse_path
 from renderer.model.phase import (
     Absence,
-    Assumed,
     Borrowed,
     Capture,
     Deletion,
     Expression,
     Fetch,
     FetchAs,
+    FieldToRemove,
     Hold,
-    Inherited,
+    InitialNodeState,
     JobStates,
-    Joins,
     Lane,
+    LateNodes,
     ManifestSpec,
-    NodeStates,
     Occasion,
-    Others,
+    OriginalOnTakeOver,
     Owned,
     Phase,
     Position,
-    ProbeCondition,
-    Seed,
+    RequirePeers,
+    SkipUnless,
+    StatesOfWork,
     Step,
-    Trace,
+    ValueOnTakeOver,
     WhenAbsent,
 )
 from renderer.model.probe import Gate, Probe
@@ -62,23 +62,27 @@ def phase_from(raw: Raw, *, number: int, folder: str) -> Phase:
         active=raw["status"]["active"],
         completed=raw["status"]["completed"],
         deletion=Deletion(raw["deletion"]),
-        announce=raw.get("announce", True),
+        emit_events=raw.get("emitEvents", True),
         requires=tuple(raw.get("requires", ())),
         provides=tuple(raw.get("provides", ())),
-        skip_when=_conditions(raw.get("skipWhen", ())),
+        skip_when=_expressions(raw.get("skipWhen", ())),
         lanes=tuple(_lane(name, lane) for name, lane in raw.get("lanes", {}).items()),
         steps=tuple(step_from(step, position) for position in Position for step in raw.get(position, ())),
     )
 
 
 def _lane(name: str, raw: Raw) -> Lane:
-    others = raw.get("others")
+    peers = raw.get("requirePeers")
     return Lane(
         name=name,
         at_most=raw["atMost"],
         waiting=raw["waiting"],
-        others=Others(all=tuple(map(predicate_from, others["all"])), waiting=others["waiting"]) if others else None,
+        require_peers=_require_peers(peers) if peers else None,
     )
+
+
+def _require_peers(raw: Raw) -> RequirePeers:
+    return RequirePeers(all=tuple(map(predicate_from, raw["all"])), waiting=raw["waiting"])
 
 
 def step_from(raw: Raw, position: Position) -> Step:
@@ -115,26 +119,26 @@ def _as_it_is(value: Any) -> Any:
     return value
 
 
-def _conditions(raws: Sequence[Raw]) -> tuple[Expression, ...]:
-    return tuple(_condition(item) for item in raws)
+def _expressions(raws: Sequence[Raw]) -> tuple[Expression, ...]:
+    return tuple(_expression(item) for item in raws)
 
 
-def _condition(raw: Raw) -> Expression:
-    return Expression(expr=raw["expr"], because=raw["because"])
+def _expression(raw: Raw) -> Expression:
+    return Expression(expr=raw["expr"], reason=raw["reason"])
 
 
-def _skip_unless(raw: Raw | None) -> ProbeCondition | None:
-    return ProbeCondition(probe=probe_from(raw["probe"]), because=raw["because"]) if raw else None
+def _skip_unless(raw: Raw | None) -> SkipUnless | None:
+    return SkipUnless(probe=probe_from(raw["probe"]), reason=raw["reason"]) if raw else None
 
 
-def _keeps_lane(raw: Raw | None) -> Probe | None:
+def _probe(raw: Raw | None) -> Probe | None:
     return probe_from(raw) if raw else None
 
 
-def _joins(raw: Raw | None) -> Joins | None:
+def _late_nodes(raw: Raw | None) -> LateNodes | None:
     if raw is None:
         return None
-    return Joins(by=tuple(map(ref_from, raw["by"])), done=probe_from(raw["done"]), because=raw["because"])
+    return LateNodes(by=tuple(map(ref_from, raw["by"])), done=probe_from(raw["done"]), reason=raw["reason"])
 
 
 def _hold(raw: Raw | None) -> Hold | None:
@@ -153,7 +157,7 @@ def _capture(name: str, raw: Raw) -> Capture:
         default=raw.get("default"),
         add=raw.get("add", 0),
         record=raw.get("record"),
-        inherits=Assumed(**raw["inherits"]) if "inherits" in raw else None,
+        value_on_take_over=ValueOnTakeOver(**raw["valueOnTakeOver"]) if "valueOnTakeOver" in raw else None,
     )
 
 
@@ -177,15 +181,15 @@ def _fetch(name: str, raw: Raw) -> Fetch:
 
 
 def _absence(raw: Raw) -> Absence:
-    return Absence(because=raw["because"], proven_by=raw["provenBy"], event=event_from(raw.get("event")))
+    return Absence(reason=raw["reason"], proven_by=raw["provenBy"], event=event_from(raw.get("event")))
 
 
 def _records(raw: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     return tuple(raw.items())
 
 
-def _seed(raw: Raw | None) -> Seed | None:
-    return Seed(state=raw["state"], replaces=tuple(raw.get("replaces", ()))) if raw else None
+def _initial_node_state(raw: Raw | None) -> InitialNodeState | None:
+    return InitialNodeState(state=raw["state"], replaces=tuple(raw.get("replaces", ()))) if raw else None
 
 
 def _manifests(raw: Raw) -> tuple[ManifestSpec, ...]:
@@ -197,10 +201,10 @@ def _owned(raw: Raw) -> Owned:
     cleanup = raw.get("cleanup", (Occasion.SUCCESS, Occasion.ABORT))
     return Owned(
         file=raw["file"],
-        when=_condition(raw["when"]) if "when" in raw else None,
+        when=_expression(raw["when"]) if "when" in raw else None,
         maintained=raw.get("maintained", False),
         cleanup=tuple(Occasion(item) for item in cleanup),
-        take_over=tuple(parse_path(path) for path in raw.get("takeOver", ())),
+        set_on_take_over=tuple(parse_path(path) for path in raw.get("setOnTakeOver", ())),
     )
 
 
@@ -209,7 +213,7 @@ def _borrowed(raw: Raw) -> Borrowed:
     declared = _RETURNS[returns] if isinstance(returns, str) else returns
     return Borrowed(
         file=raw["file"],
-        when=_condition(raw["when"]) if "when" in raw else None,
+        when=_expression(raw["when"]) if "when" in raw else None,
         returns=tuple(
             (Occasion(occasion), () if paths == "all" else tuple(parse_path(path) for path in paths))
             for occasion, paths in declared.items()
@@ -217,22 +221,22 @@ def _borrowed(raw: Raw) -> Borrowed:
         ),
         when_absent=WhenAbsent(raw.get("whenAbsent", WhenAbsent.WAIT)),
         options=borrow_options_from(raw),
-        inherits=tuple(_inherited(item) for item in raw.get("inherits", ())),
+        originals_on_take_over=tuple(_original_on_take_over(item) for item in raw.get("originalsOnTakeOver", ())),
     )
 
 
-def _inherited(raw: Raw) -> Inherited:
-    return Inherited(path=parse_path(raw["path"]), value=raw.get("value", ABSENT), when=raw.get("when"))
+def _original_on_take_over(raw: Raw) -> OriginalOnTakeOver:
+    return OriginalOnTakeOver(path=parse_path(raw["path"]), value=raw.get("value", ABSENT), when=raw.get("when"))
 
 
 def _gates(raws: Sequence[Raw]) -> tuple[Gate, ...]:
     return tuple(map(gate_from, raws))
 
 
-def _node_states(raw: Raw | None) -> NodeStates | None:
+def _node_states(raw: Raw | None) -> StatesOfWork | None:
     if raw is None:
         return None
-    return NodeStates(active=raw.get("active"), completed=raw.get("completed"), failed=raw.get("failed"))
+    return StatesOfWork(active=raw.get("active"), completed=raw.get("completed"), failed=raw.get("failed"))
 
 
 def _job_states(raw: Raw | None) -> JobStates | None:
@@ -242,12 +246,14 @@ def _job_states(raw: Raw | None) -> JobStates | None:
         namespace=raw["namespace"],
         labels=_pairs(raw["labels"]),
         node_label=raw["nodeLabel"],
-        states=NodeStates(**{key: raw["states"].get(key) for key in ("active", "completed", "failed")}),
+        states=StatesOfWork(**{key: raw["states"].get(key) for key in ("active", "completed", "failed")}),
     )
 
 
-def _traces(raws: Sequence[Raw]) -> tuple[Trace, ...]:
-    return tuple(Trace(api_version=raw["apiVersion"], kind=raw["kind"], path=parse_path(raw["path"])) for raw in raws)
+def _remove_fields(raws: Sequence[Raw]) -> tuple[FieldToRemove, ...]:
+    return tuple(
+        FieldToRemove(api_version=raw["apiVersion"], kind=raw["kind"], path=parse_path(raw["path"])) for raw in raws
+    )
 
 
 def _pairs(raw: Raw) -> tuple[tuple[str, str], ...]:
@@ -259,26 +265,26 @@ _PARTS: Mapping[str, _Part] = {
     "description": _part("description", _as_it_is, ""),
     "for_each": _part("forEach", _as_it_is),
     "lane": _part("lane", _as_it_is),
-    "despite_others": _part("despiteOthers", _as_it_is, False),
-    "keeps_lane": _part("keepsLane", _keeps_lane),
+    "ignore_unhealthy_peers": _part("ignoreUnhealthyPeers", _as_it_is, False),
+    "hold_slot_while": _part("holdSlotWhile", _probe),
     "requires": _part("requires", tuple, ()),
-    "skip_when": _part("skipWhen", _conditions, ()),
+    "skip_when": _part("skipWhen", _expressions, ()),
     "skip_unless": _part("skipUnless", _skip_unless),
     "trigger": _part("trigger", trigger_from),
-    "joins": _part("joins", _joins),
+    "late_nodes": _part("lateNodes", _late_nodes),
     "repeat": _part("repeat", _as_it_is, False),
     "hold": _part("hold", _hold),
     "captures": _part("capture", _captures, {}),
     "fetches": _part("fetch", _fetches, {}),
     "records": _part("record", _records, {}),
-    "seed": _part("seed", _seed),
+    "initial_node_state": _part("initialNodeState", _initial_node_state),
     "manifests": _Part(keys=("owned", "borrowed"), read=_manifests),
     "gates": _part("gates", _gates, ()),
     "no_gate": _part("noGate", _as_it_is),
     "node_states": _part("nodeStates", _node_states),
     "job_states": _part("jobStates", _job_states),
     "started": _part("started", event_from),
-    "traces": _part("traces", _traces, ()),
+    "remove_fields": _part("removeFields", _remove_fields, ()),
 }
 """Every field of a step but those that are not declared: its position, its node, and its undo, a step again."""
 

@@ -68,9 +68,9 @@ class Kinds:
         return found
 
 
-def rows_from(raw: Iterable[Mapping[str, Any]]) -> Iterator[KindRow]:
-    """Rows of one `_kinds` file; they have passed `schemas/kinds.json`."""
-    for item in raw:
+def rows_from(raw: Mapping[str, Any]) -> Iterator[KindRow]:
+    """Rows of one `_kinds` file; it has passed `schemas/kinds.json`."""
+    for item in raw["kinds"]:
         ready, image = item.get("ready"), item.get("image")
         versions = (item["apiVersion"], *item.get("laterVersions", ()))
         main = KindRow(

@@ -1,6 +1,6 @@
-"""Loads the template tree into a catalog: kinds, values, phases in the order of their numbers.
+"""Loads the template tree into a catalog: kinds, node states, values, rules of diffs, phases in order of their numbers.
 
-A packaged file is proven by the tests; one from an overlay is checked against its schema each time.
+Packaged files are proven by the tests; files of an overlay are checked against their schemas each time.
 """
 
 from __future__ import annotations
@@ -11,20 +11,25 @@ from typing import Any
 
 from renderer.catalog.declare import phase_from
 from renderer.catalog.kinds import KindRow, Kinds, rows_from
+from renderer.catalog.node_states import duplicate_states, node_states_from
 from renderer.catalog.places import PHASE_FILE, VALUES_FILE, unused
 from renderer.catalog.probes import UnreadableAmount
-from renderer.catalog.tree import Template, Tree
+from renderer.catalog.tree import Tree
 from renderer.catalog.verify import verify_phases
+from renderer.deprecated import current
 from renderer.errors import Problem, Problems, problem
 from renderer.frozen import frozen
+from renderer.model.document_type import DIFF_RULES, KINDS, NODE_STATES, PHASE, VALUES, DocumentType
+from renderer.model.node_state import NodeState, NodeStates
 from renderer.model.path import UnreadablePath
 from renderer.model.phase import Phase
 from renderer.yaml_io import Document, parse
 
+_HEADER = ("apiVersion", "kind")
 _PHASE_FOLDER = re.compile(r"(\d\d)-[a-z0-9]+(-[a-z0-9]+)*")
 
-Validate = Callable[[Document, str], list[Problem]]
-"""Checks a document against a schema by its name."""
+Validate = Callable[[Document, DocumentType], list[Problem]]
+"""Checks a document against the schema of its type."""
 
 
 @frozen
@@ -43,47 +48,78 @@ class Declared:
 
 @frozen
 class Catalog:
-    """What the template tree declares, phases in the order in which they run."""
+    """What the template tree declares, phases in the order in which they run.
+
+    `diff_rules` are the rules of all files together. `warnings` name what is deprecated.
+    """
 
     kinds: Kinds
+    node_states: NodeStates
     values: Mapping[str, Any]
+    diff_rules: Mapping[str, Any]
     phases: tuple[Declared, ...]
     tree: Tree
+    warnings: tuple[Problem, ...] = ()
 
 
 def load_catalog(tree: Tree, validate: Validate) -> Catalog:
     """Raises `Problems` with everything that is wrong in the tree."""
-    loader = _Loader(tree, validate)
-    kinds = Kinds(row for path in sorted(tree) if _is_kinds(path) for row in loader.kind_rows(path))
-    values = loader.values()
-    found = (loader.declared(path) for path in sorted(tree) if path.endswith(f"/{PHASE_FILE}"))
+    reader = _CatalogReader(tree, validate)
+    kinds = Kinds(row for path in reader.files("_kinds") for row in reader.kind_rows(path))
+    node_states = NodeStates(row for path in reader.files("_node-states") for row in reader.node_states(path))
+    values, diff_rules = reader.values(), reader.diff_rules()
+    found = (reader.declared(path) for path in sorted(tree) if path.endswith(f"/{PHASE_FILE}"))
     phases = sorted((item for item in found if item), key=lambda item: (item.phase.number, item.phase.folder))
-    loader.problems += unused(tree)
-    loader.problems += verify_phases([(item.phase, item.document) for item in phases], tree)
-    if loader.problems:
-        raise Problems(loader.problems)
-    return Catalog(kinds=kinds, values=values, phases=tuple(phases), tree=tree)
+    reader.problems += unused(tree)
+    reader.problems += verify_phases([(item.phase, item.document) for item in phases], tree, node_states)
+    if reader.problems:
+        raise Problems(reader.problems)
+    return Catalog(
+        kinds=kinds,
+        node_states=node_states,
+        values=values,
+        diff_rules=diff_rules,
+        phases=tuple(phases),
+        tree=tree,
+        warnings=tuple(reader.warnings),
+    )
 
 
-def _is_kinds(path: str) -> bool:
-    return path.startswith("_kinds/") and path.endswith(".yaml")
-
-
-class _Loader:
-    """Reads one file after the other and keeps what is wrong, so that one run tells all of it."""
+class _CatalogReader:
+    """Reads one file after the other and collects what is wrong, so that one run reports all of it."""
 
     def __init__(self, tree: Tree, validate: Validate) -> None:
         self._tree = tree
         self._validate = validate
+        self._states: dict[str, Document] = {}
         self.problems: list[Problem] = []
+        self.warnings: list[Problem] = []
+
+    def files(self, folder: str) -> list[str]:
+        return [path for path in sorted(self._tree) if path.startswith(f"{folder}/") and path.endswith(".yaml")]
 
     def kind_rows(self, path: str) -> list[KindRow]:
-        document = self._document(path, "kinds")
+        document = self._document(path, KINDS)
         return self._read(document, lambda: list(rows_from(document.value)), []) if document else []
 
+    def node_states(self, path: str) -> list[NodeState]:
+        document = self._document(path, NODE_STATES)
+        if document is None:
+            return []
+        self.problems += duplicate_states(document, self._states)
+        found = list(node_states_from(document.value))
+        self._states |= {state.name: document for state in found}
+        return found
+
     def values(self) -> Mapping[str, Any]:
-        document = self._document(VALUES_FILE, "values")
-        return document.value if document else {}
+        document = self._document(VALUES_FILE, VALUES)
+        return {key: item for key, item in document.value.items() if key not in _HEADER} if document else {}
+
+    def diff_rules(self) -> Mapping[str, Any]:
+        documents = [document for path in self.files("_diff") if (document := self._document(path, DIFF_RULES))]
+        return {
+            key: [rule for document in documents for rule in document.value.get(key, ())] for key in ("mask", "redact")
+        }
 
     def declared(self, path: str) -> Declared | None:
         folder, _, _ = path.rpartition("/")
@@ -97,13 +133,13 @@ class _Loader:
                 )
             )
             return None
-        document = self._document(path, "phase")
+        document = self._document(path, PHASE)
         if document is None:
             return None
         phase = self._read(document, lambda: phase_from(document.value, number=int(folder[:2]), folder=folder), None)
         return Declared(phase=phase, document=document) if phase else None
 
-    def _document(self, path: str, schema: str) -> Document | None:
+    def _document(self, path: str, of: DocumentType) -> Document | None:
         template = self._tree.get(path)
         if template is None:
             remedy = "put the file into the template tree"
@@ -115,16 +151,19 @@ class _Loader:
             self._keep(error)
             return None
         if len(documents) != 1:
-            message = f"holds {len(documents) or 'no'} documents, wanted one"
+            message = f"holds {len(documents) or 'no'} documents, expected one"
             remedy = "give each document its own file" if documents else "fill it, or remove it"
             self._keep(problem("InvalidYAML", message, file=template.shown, remedy=remedy))
             return None
-        return documents[0] if self._valid(template, documents[0], schema) else None
+        return documents[0] if template.packaged else self._of_overlay(documents[0], of)
 
-    def _valid(self, template: Template, document: Document, schema: str) -> bool:
-        found = [] if template.packaged else self._validate(document, schema)
-        self.problems += found
-        return not found
+    def _of_overlay(self, document: Document, of: DocumentType) -> Document | None:
+        """The document in its present form, if it fits its schema."""
+        found = current(document, of)
+        self.warnings += found.warnings
+        wrong = self._validate(found.document, of)
+        self.problems += wrong
+        return None if wrong else found.document
 
     def _read(self, document: Document, read: Callable[[], Any], otherwise: Any) -> Any:
         try:

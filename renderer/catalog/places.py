@@ -17,6 +17,7 @@ SHARED: Mapping[str, str] = {
     "_diff": ".yaml",
     "_kinds": ".yaml",
     "_macros": ".j2",
+    "_node-states": ".yaml",
     "install": ".yaml",
     "preflight": ".yaml",
 }

@@ -89,7 +89,7 @@ def _every(raw: Raw) -> EveryTarget:
 
 
 def _condition_predicate(raw: Raw) -> ConditionPredicate:
-    return ConditionPredicate(type=raw["type"], status=raw["is"], reason=raw.get("reason"))
+    return ConditionPredicate(type=raw["type"], status=raw["status"], reason=raw.get("reason"))
 
 
 def _field(raw: Raw) -> FieldPredicate:

@@ -6,9 +6,11 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from renderer.catalog.inputs import INPUTS
+from renderer.catalog.node_states import unknown_states
 from renderer.catalog.rules import misused
 from renderer.catalog.tree import Tree
 from renderer.errors import Problem
+from renderer.model.node_state import NodeStates
 from renderer.model.phase import Phase, Step
 from renderer.model.probe import Captured, FieldPredicate, ManifestTarget, Predicate, Probe, RulePredicate
 from renderer.yaml_io import Document
@@ -16,14 +18,14 @@ from renderer.yaml_io import Document
 Declared = tuple[Phase, Document]
 
 
-def verify_phases(phases: Sequence[Declared], tree: Tree) -> list[Problem]:
+def verify_phases(phases: Sequence[Declared], tree: Tree, states: NodeStates) -> list[Problem]:
     """Everything that is wrong with a set of phases, in the order of the phases."""
     return [
         *_twice(phases, "number", lambda phase: [f"number {phase.number:02}"]),
         *_twice(phases, "name", lambda phase: [f"name {phase.name}"]),
         *_twice(phases, "status", lambda phase: [f"status value {phase.active}", f"status value {phase.completed}"]),
         *_inputs(phases),
-        *(problem for phase, document in phases for problem in _Steps(phase, document, tree).problems()),
+        *(problem for phase, document in phases for problem in _Steps(phase, document, tree, states).problems()),
     ]
 
 
@@ -81,10 +83,11 @@ def _input(phase: Phase, document: Document, name: str, providers: Sequence[Phas
 class _Steps:
     """The checks over one phase's steps."""
 
-    def __init__(self, phase: Phase, document: Document, tree: Tree) -> None:
+    def __init__(self, phase: Phase, document: Document, tree: Tree, states: NodeStates) -> None:
         self._phase = phase
         self._document = document
         self._tree = tree
+        self._states = states
         self._files = {path for path in tree if path.startswith(f"{phase.folder}/") and path.endswith(".j2")}
         self._captured = {name for step in self._all() for name in _captures(step)}
 
@@ -121,6 +124,8 @@ class _Steps:
         if step.lane and step.lane not in {lane.name for lane in self._phase.lanes}:
             message = f"step {step.name} is in lane {step.lane!r}, which the phase does not declare"
             yield self._problem("UnknownLane", message, "declare it under lanes", step.lane)
+        for state, message, remedy in unknown_states(step, self._states):
+            yield self._problem("UnknownNodeState", message, remedy, state)
         for probe in _probes(step):
             yield from self._probe(step, probe)
 
@@ -156,10 +161,10 @@ def _probes(step: Step) -> Iterable[Probe]:
     yield from (gate.probe for gate in step.gates)
     if step.trigger:
         yield step.trigger.probe
-    if step.keeps_lane:
-        yield step.keeps_lane
-    if step.joins:
-        yield step.joins.done
+    if step.hold_slot_while:
+        yield step.hold_slot_while
+    if step.late_nodes:
+        yield step.late_nodes.done
     if step.skip_unless:
         yield step.skip_unless.probe
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from renderer.errors import Problem, Problems
+from renderer.model.document_type import PROBLEM_LIST, DocumentType
 
 if TYPE_CHECKING:
     from renderer.model.rendered import RenderedPlan
@@ -36,12 +37,34 @@ output_option = click.option(
 )
 
 
-def answer(model: Model, output: str, text: Callable[[Model], Iterable[str]]) -> None:
-    """`text` makes lines of the model."""
+def answer(of: DocumentType, model: Model, output: str, text: Callable[[Model], Iterable[str]]) -> None:
+    """Prints the model as a document of this type, or as the lines that `text` makes of it."""
     if output == "json":
-        say([json.dumps(model, indent=2, ensure_ascii=False)])
+        say([_json(of, model)])
     else:
         say(text(model))
+
+
+def warn(warnings: Iterable[Problem]) -> None:
+    """Prints each warning of a command once on stderr; `-o json` has them under `warnings` as well."""
+    known = _warnings()
+    for warning in warnings:
+        if warning not in known:
+            known.append(warning)
+            say([f"warning: {_plain(warning)}"], sys.stderr)
+
+
+def _warnings() -> list[Problem]:
+    """The warnings of the command that runs."""
+    context = click.get_current_context(silent=True)
+    found: list[Problem] = context.meta.setdefault(__name__, []) if context else []
+    return found
+
+
+def _json(of: DocumentType, model: Model) -> str:
+    warnings = [*model.get("warnings", ()), *problem_models(_warnings())]
+    body = {**model, "warnings": warnings} if warnings else model
+    return json.dumps(of.document(body), indent=2, ensure_ascii=False)
 
 
 def say(lines: Iterable[str], stream: TextIO | None = None, *, end: str = "\n") -> None:
@@ -72,7 +95,7 @@ def show_problems(refusal: Problems, *, as_json: bool) -> None:
     """All problems by place: as text on stderr with a count, or as JSON on stdout."""
     found = sorted(refusal.problems, key=_place)
     if as_json:
-        say([json.dumps({"problems": problem_models(found)}, indent=2, ensure_ascii=False)])
+        say([_json(PROBLEM_LIST, {"problems": problem_models(found)})])
         return
     sys.stdout.flush()
     count = [f"{len(found)} problems"] if len(found) > 1 else []

@@ -11,6 +11,7 @@ import click
 from renderer.cli.answer import Model, answer, output_option, painted, plain, table
 from renderer.cli.input_options import FILE, FOLDER, InputOptions, input_options, read, rendering_from
 from renderer.errors import ExitCode, Problem, Problems
+from renderer.model.document_type import COMPARISON_REPORT
 
 if TYPE_CHECKING:
     from renderer.compare import Side
@@ -39,7 +40,7 @@ def compare(given: InputOptions, to_release: str | None, to_templates: tuple[str
         raise click.UsageError("--to-release or --to-templates is missing, so there is nothing to compare with")
     other = replace(given, release=to_release or given.release, templates=to_templates or given.templates)
     model = _model(*_sides(given, other))
-    answer(model, output, _text)
+    answer(COMPARISON_REPORT, model, output, _text)
     return ExitCode.NO if model["differences"] else ExitCode.YES
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from renderer.assemble import Assembly, assemble
 from renderer.catalog.inputs import INPUTS
 from renderer.catalog.verify import captures_of
-from renderer.cli.answer import Model, table
+from renderer.cli.answer import Model, table, warn
 from renderer.cli.input_options import InputOptions, read, tree_of
 from renderer.context.build import context_of, for_step
 from renderer.context.scope import SYMBOLIC_NODE, Scope
@@ -95,12 +95,15 @@ def context_text(model: Model) -> Iterator[str]:
 
 def _assembly(given: InputOptions) -> Assembly:
     """With inputs, what they say; without, a plan in which nothing is set."""
-    if given.names_inputs:
-        inputs, tree = read(given)
-        return assemble(inputs, tree, retry=given.retry)
+    inputs, tree = read(given) if given.names_inputs else (_no_inputs(), tree_of(given))
+    assembly = assemble(inputs, tree, retry=given.retry)
+    warn(assembly.catalog.warnings)
+    return assembly
+
+
+def _no_inputs() -> Inputs:
     bare = {"metadata": {"name": "<plan>"}, "spec": {}}
-    source = Source(body=bare, document=without_lines(bare, "<no plan>"))
-    return assemble(Inputs(plan=source), tree_of(given), retry=given.retry)
+    return Inputs(plan=Source(body=bare, document=without_lines(bare, "<no plan>")))
 
 
 def _phase(catalog: Catalog, name: str) -> Phase:

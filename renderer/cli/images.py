@@ -15,6 +15,7 @@ from renderer.cli.answer import Model, answer, output_option, pending_lines, pen
 from renderer.cli.input_options import FILE, InputOptions, input_options, rendering_of
 from renderer.errors import ExitCode, Problems, problem
 from renderer.image_names import canonical
+from renderer.model.document_type import FACTS, IMAGE_LIST
 
 if TYPE_CHECKING:
     from renderer.model.rendered import RenderedPlan
@@ -52,7 +53,7 @@ def images(given: InputOptions, against: str | None, output: str) -> ExitCode:
     if listed is not None:
         missing = [image for image in plan.images if not is_listed(listed, image)]
         model |= {"against": str(against), "missing": missing}
-    answer(model, output, _text if listed is None else _missing_text)
+    answer(IMAGE_LIST, model, output, _text if listed is None else _missing_text)
     if output == "text":
         say(pending_lines(model["pending"]), sys.stderr)
     return ExitCode.NO if model.get("missing") else ExitCode.YES
@@ -114,7 +115,7 @@ def _of_iso(path: Path) -> list[str]:
     from renderer.files.iso import read_iso
 
     bodies = [document.value for document in read_iso(path, None)]
-    lists = [body["facts"]["imageLists"]["current"] for body in bodies if "facts" in body]
+    lists = [body["facts"]["imageLists"]["current"] for body in bodies if FACTS.is_type_of(body)]
     if not lists:
         remedy = "name the release's image_list_all.txt itself"
         raise problem("NoImageList", "holds no image list", file=str(path), remedy=remedy)

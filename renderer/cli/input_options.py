@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from renderer.cli.answer import warn
 from renderer.errors import ExitCode, Problem, Problems
 from renderer.frozen import frozen
 
@@ -141,6 +142,7 @@ def rendering_from(inputs: Inputs, tree: Tree, *, retry: int) -> Rendering:
     assembly = _attempt(lambda: assemble(inputs, tree, retry=retry, code=code), problems)
     plan = _attempt(assembly.render, problems) if assembly else None
     problems += _form_problems(plan, tree) if plan else ()
+    warn(assembly.catalog.warnings if assembly else ())
     if assembly is None or plan is None or problems:
         raise Problems(problems)
     code.save()
@@ -154,6 +156,7 @@ def read(given: InputOptions) -> tuple[Inputs, Tree]:
     tree = _attempt(lambda: tree_of(given), problems)
     if inputs is None and tree is not None:
         problems += [*_declaration_problems(tree), *_syntax_problems(tree, {})]
+    warn(inputs.warnings if inputs else ())
     if inputs is None or tree is None:
         raise Problems(problems)
     return inputs, tree
@@ -164,7 +167,9 @@ def catalog_of(given: InputOptions) -> Catalog:
     from renderer.catalog.load import load_catalog
     from renderer.validation import document_problems
 
-    return load_catalog(tree_of(given), document_problems)
+    catalog = load_catalog(tree_of(given), document_problems)
+    warn(catalog.warnings)
+    return catalog
 
 
 def tree_of(given: InputOptions) -> Tree:

@@ -13,6 +13,7 @@ import click
 from renderer.cli.answer import Model, answer, output_option, pending_lines, plain, table
 from renderer.cli.input_options import InputOptions, catalog_of, input_options, rendering_of
 from renderer.errors import ExitCode
+from renderer.model.document_type import PHASE_CONTEXT, PHASE_LIST
 
 if TYPE_CHECKING:
     from renderer.catalog.load import Catalog
@@ -45,10 +46,10 @@ def phases(given: InputOptions, wants_context: bool, output: str) -> ExitCode:
     if wants_context:
         from renderer.cli.context import context_model, context_text
 
-        answer(context_model(names[0], given), output, context_text)
+        answer(PHASE_CONTEXT, context_model(names[0], given), output, context_text)
     else:
         models = _rendered(given) if given.names_inputs else _declared(catalog_of(given))
-        answer({"phases": _chosen(models, names)}, output, _text)
+        answer(PHASE_LIST, {"phases": _chosen(models, names)}, output, _text)
     return ExitCode.YES
 
 
@@ -87,7 +88,7 @@ def _rendered(given: InputOptions) -> list[Model]:
     ]
 
 
-_STEP_KEYS = ("name", "description", "runs", "forEach", "skipped", "pending", "waitsFor", "waitsForNothing")
+_STEP_KEYS = ("name", "description", "runs", "forEach", "skipped", "pending", "waitsFor", "noGate")
 
 
 def _part(entry: Mapping[str, Any], keys: Sequence[str]) -> Model:
@@ -120,7 +121,7 @@ def _step(step: Step) -> Model:
         "runs": POSITIONS.get(step.position),
         "forEach": step.for_each,
         "waitsFor": [describe_gate(gate) for gate in step.gates or implied_gates(step, owned)],
-        "waitsForNothing": step.no_gate,
+        "noGate": step.no_gate,
     }
     return {key: value for key, value in entries.items() if value}
 

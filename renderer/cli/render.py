@@ -12,6 +12,7 @@ import click
 from renderer.cli.answer import Model, again, answer, output_option, pending_lines, pending_models, say
 from renderer.cli.input_options import FOLDER, InputOptions, Rendering, catalog_of, input_options, rendering_of
 from renderer.errors import ExitCode, Problems
+from renderer.model.document_type import RENDERED_FOLDER, RENDERING
 
 if TYPE_CHECKING:
     from renderer.model.rendered import RenderedPlan
@@ -117,7 +118,7 @@ def render(
     if output_dir is not None:
         return _tree(rendering, plan, layout, Path(output_dir), check=check, output=output)
     if output == "json":
-        answer(_whole(rendering, plan, layout), output, lambda _: ())
+        answer(RENDERING, _whole(rendering, plan, layout), output, lambda _: ())
     else:
         say(_documents(plan), end="")
         say(pending_lines(pending_models(plan)), sys.stderr)
@@ -165,7 +166,7 @@ def _tree(rendering: Rendering, plan: RenderedPlan, layout: str, parent: Path, *
         "changes": {name: list(getattr(done, name)) for name in ("missing", "changed", "stale", "foreign")},
         "pending": pending_models(plan),
     }
-    answer(model, output, _checked if check else _written)
+    answer(RENDERED_FOLDER, model, output, _checked if check else _written)
     return ExitCode.NO if check and done else ExitCode.YES
 
 

@@ -10,6 +10,7 @@ import click
 from renderer.cli.answer import Model, answer, output_option, pending_lines, pending_models, problem_models
 from renderer.cli.input_options import InputOptions, Rendering, input_options, rendering_of
 from renderer.errors import ExitCode, Problem, Problems
+from renderer.model.document_type import VALIDATION_REPORT
 
 if TYPE_CHECKING:
     from renderer.render.refusals import Refusal
@@ -34,10 +35,10 @@ def validate(given: InputOptions, output: str) -> ExitCode:
         model = _model(given)
     except Problems as error:
         if output == "json":
-            answer({"valid": False, "problems": problem_models(error.problems)}, output, _text)
+            answer(VALIDATION_REPORT, {"valid": False, "problems": problem_models(error.problems)}, output, _text)
             return error.exit_code
         raise
-    answer(model, output, _text)
+    answer(VALIDATION_REPORT, model, output, _text)
     return ExitCode.YES
 
 
@@ -70,7 +71,7 @@ def _problem(refusal: Refusal, rendering: Rendering) -> Problem:
     looked_at = ", ".join(
         f"{name} {value}" for name, value in refusal.arguments.items() if value and isinstance(value, str)
     )
-    unless = "".join(f"; {item.because}" for item in refusal.step.step.skip_when)
+    unless = "".join(f"; {item.reason}" for item in refusal.step.step.skip_when)
     return Problem(
         reason=refusal.reason,
         message=refusal.message,

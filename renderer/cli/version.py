@@ -8,6 +8,7 @@ import click
 
 from renderer.cli.answer import Model, answer, output_option
 from renderer.errors import ExitCode
+from renderer.model.document_type import VERSION_INFO
 
 DISTRIBUTION = "upgradeplan"
 
@@ -16,7 +17,7 @@ DISTRIBUTION = "upgradeplan"
 @output_option
 def version(output: str) -> ExitCode:
     """Print the version."""
-    answer({"version": installed(DISTRIBUTION)}, output, _text)
+    answer(VERSION_INFO, {"version": installed(DISTRIBUTION)}, output, _text)
     return ExitCode.YES
 
 

@@ -16,6 +16,7 @@ from renderer.documents import without_lines
 from renderer.errors import Problem, Problems, problem
 from renderer.files.look import unreadable
 from renderer.files.text import ISO, documents_of, text_of
+from renderer.model.document_type import FACTS
 from renderer.yaml_io import Document
 
 RELEASE = "harvester-release.yaml"
@@ -67,8 +68,8 @@ def _documents(tree: _Tree, previous: str | None) -> Iterator[Document]:
     yield from documents_of(text_of(data, tree.inside((RELEASE,))), tree.inside((RELEASE,)))
     lists = {"current": _images(tree, "current"), "previous": _images(tree, previous) if previous else None}
     if any(images is not None for images in lists.values()):
-        body = {"facts": {"imageLists": {name: images for name, images in lists.items() if images is not None}}}
-        yield without_lines(body, tree.inside(_LISTS))
+        found = {name: images for name, images in lists.items() if images is not None}
+        yield without_lines(FACTS.document({"facts": {"imageLists": found}}), tree.inside(_LISTS))
 
 
 def _images(tree: _Tree, version: str) -> list[str] | None:

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from renderer.documents import INDEX_KIND
 from renderer.errors import Problem, Problems
 from renderer.files.look import unreadable
 from renderer.files.text import text_of
 from renderer.frozen import frozen
+from renderer.model.document_type import RENDERED_PLAN
 from renderer.yaml_io import Document, parse
 
 INDEX = "index.yaml"
@@ -171,8 +171,14 @@ def _read(data: bytes, file: str) -> tuple[Document, ...]:
 
 def _listed(documents: tuple[Document, ...], file: str) -> list[str]:
     body: Any = documents[0].value if len(documents) == 1 else None
-    if not isinstance(body, Mapping) or body.get("kind") != INDEX_KIND or not isinstance(body.get("files"), list):
-        raise Problems([_in_the_way(Path(file), f"is no {INDEX_KIND}, so the folder is not from an earlier render")])
+    if (
+        not isinstance(body, Mapping)
+        or body.get("kind") != RENDERED_PLAN.kind
+        or not isinstance(body.get("files"), list)
+    ):
+        raise Problems(
+            [_in_the_way(Path(file), f"is no {RENDERED_PLAN.kind}, so the folder is not from an earlier render")]
+        )
     wrong = [(number, path) for number, path in enumerate(body["files"]) if not is_inside(path)]
     if wrong:
         raise Problems(

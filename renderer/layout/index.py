@@ -13,20 +13,18 @@ from typing import Any
 
 from renderer.catalog.borrow_options import BORROW_OPTIONS
 from renderer.catalog.kinds import Kinds
-from renderer.describe import DescriptionContext, describe_gate, describe_others, describe_probe, describe_trigger
+from renderer.describe import DescriptionContext, describe_gate, describe_peers, describe_probe, describe_trigger
+from renderer.model.document_type import RENDERED_PLAN
 from renderer.model.path import path_name
-from renderer.model.phase import Borrowed, Lane, ManifestSpec, Occasion, Position, Step, WhenAbsent
+from renderer.model.phase import Borrowed, Lane, ManifestSpec, Position, Step, WhenAbsent
 from renderer.model.probe import Predicate, Severity
 from renderer.model.ref import Ref
 from renderer.model.rendered import Manifest, RenderedPhase, RenderedPlan, RenderedStep
 
-INDEX_KIND = "RenderedPlan"
-
 
 def index_of(plan: RenderedPlan, kinds: Kinds, files: Iterable[str], layout: str) -> dict[str, Any]:
     """The index as a document. `files` are all files of the tree but the index itself."""
-    return {
-        "kind": INDEX_KIND,
+    body = {
         "plan": plan.plan,
         "digest": plan.digest,
         "layout": layout,
@@ -34,6 +32,7 @@ def index_of(plan: RenderedPlan, kinds: Kinds, files: Iterable[str], layout: str
         "phases": [_phase(phase, kinds) for phase in plan.phases],
         "files": sorted(files),
     }
+    return RENDERED_PLAN.document(body)
 
 
 def _phase(phase: RenderedPhase, kinds: Kinds) -> dict[str, Any]:
@@ -52,8 +51,8 @@ def _phase(phase: RenderedPhase, kinds: Kinds) -> dict[str, Any]:
 
 
 def _lane(lane: Lane) -> dict[str, Any]:
-    waits = {"waitsUntil": describe_others(lane.others)} if lane.others else {}
-    return {"name": lane.name, "nodesAtATime": lane.at_most, **waits}
+    peers = describe_peers(lane.require_peers) if lane.require_peers else None
+    return _set(name=lane.name, atMost=lane.at_most, requirePeers=peers)
 
 
 def _pending(holders: Sequence[RenderedPhase | RenderedStep]) -> list[dict[str, str]]:
@@ -86,7 +85,7 @@ def _skipped_nodes(steps: Iterable[RenderedStep]) -> str | list[dict[str, Any]] 
         every = every and step.skipped is not None
     if every and len(reasons) == 1:
         return next(iter(reasons))
-    return [{"because": reason, "nodes": nodes} for reason, nodes in reasons.items()] or None
+    return [{"reason": reason, "nodes": nodes} for reason, nodes in reasons.items()] or None
 
 
 def _step(step: RenderedStep, declared: Step, kinds: Kinds, runs: str | None = None) -> dict[str, Any]:
@@ -113,41 +112,41 @@ POSITIONS = {
 def _work(step: RenderedStep, declared: Step, kinds: Kinds) -> dict[str, Any]:
     names = _lexicon(step, kinds)
     return _set(
-        runsOnlyIf=_only_if(declared, names),
-        mayBeHeld=declared.hold.message if declared.hold else None,
-        startsWhen=describe_trigger(declared.trigger, names) if declared.trigger else None,
-        repeats="whenever it is asked for again with another value" if declared.repeat else None,
-        joinedNodes=_joins(declared, names),
-        keepsLaneWhile=describe_probe(declared.keeps_lane, names) if declared.keeps_lane else None,
-        captures=[item.name for item in declared.captures] + _trigger_capture(declared),
-        reads=[f"http://{item.service}.{item.namespace}:{item.port}{item.path}" for item in declared.fetches],
-        records=[name for name, _ in declared.records],
+        skipUnless=_skip_unless(declared, names),
+        hold=declared.hold.message if declared.hold else None,
+        trigger=describe_trigger(declared.trigger, names) if declared.trigger else None,
+        repeat="whenever the trigger fires with another value" if declared.repeat else None,
+        lateNodes=_late_nodes(declared, names),
+        holdSlotWhile=describe_probe(declared.hold_slot_while, names) if declared.hold_slot_while else None,
+        capture=[item.name for item in declared.captures] + _trigger_capture(declared),
+        fetch=[f"http://{item.service}.{item.namespace}:{item.port}{item.path}" for item in declared.fetches],
+        record=[name for name, _ in declared.records],
         manifests=[_manifest(item) for item in step.manifests],
-        leftOut=[{"template": file, "because": because} for file, because in step.left_out],
+        omitted=[{"template": file, "reason": reason} for file, reason in step.left_out],
         waitsFor=[describe_gate(gate, names) for gate in declared.gates or step.step.gates],
-        waitsForNothing=declared.no_gate,
-        ifItFails=_mild_failure(declared),
+        noGate=declared.no_gate,
+        onFailure=_mild_failure(declared),
         undo=_step(step.undo, step.undo.step, kinds, runs=_UNDO) if step.undo else None,
     )
 
 
-_UNDO = "when the plan ends in any way, if this step was completed"
+_UNDO = "when the plan ends, whatever its result, if this step was completed"
 
 
-def _joins(step: Step, names: DescriptionContext) -> str | None:
-    if step.joins is None:
+def _late_nodes(step: Step, names: DescriptionContext) -> str | None:
+    if step.late_nodes is None:
         return None
-    done = describe_probe(step.joins.done, names)
-    return f"nothing is done for a node that joins meanwhile if {done}, unless it is asked for"
+    done = describe_probe(step.late_nodes.done, names)
+    return f"a node that joins during the upgrade is skipped if {done}, unless the trigger fires for it"
 
 
-def _only_if(step: Step, names: DescriptionContext) -> dict[str, str] | None:
+def _skip_unless(step: Step, names: DescriptionContext) -> dict[str, str] | None:
     unless = step.skip_unless
-    return {"holds": describe_probe(unless.probe, names), "otherwise": unless.because} if unless else None
+    return {"probe": describe_probe(unless.probe, names), "reason": unless.reason} if unless else None
 
 
 def _mild_failure(step: Step) -> str | None:
-    """Of a step none of whose gates ends the plan; all others do."""
+    """What a failure means for a step none of whose gates fails the plan; every other gate does."""
     mild = step.gates and all(gate.failure.severity is Severity.WARNING for gate in step.gates)
     return "a warning, and the upgrade goes on" if mild else None
 
@@ -179,33 +178,25 @@ def _manifest(manifest: Manifest) -> dict[str, Any]:
         object=str(manifest.ref),
         digest=manifest.digest,
         **_care(manifest.spec),
-        givenBack=_returns(manifest.spec) if isinstance(manifest.spec, Borrowed) else None,
-        knownAtRunTime=[path_name(path) for path in manifest.run_time],
+        **{"return": _returns(manifest.spec) if isinstance(manifest.spec, Borrowed) else None},
+        runtimeFields=[path_name(path) for path in manifest.run_time],
     )
 
 
 def _care(spec: ManifestSpec) -> dict[str, Any]:
     """What is special about how a manifest is applied, kept or removed."""
     if isinstance(spec, Borrowed):
-        absent = "left alone" if spec.when_absent is WhenAbsent.SKIP else None
+        absent = "skip" if spec.when_absent is WhenAbsent.SKIP else None
         told = [BORROW_OPTIONS[option.name].index(option) for option in spec.options]
-        return {"ifAbsent": absent, **{key: text for entry in told for key, text in entry.items()}}
-    kept = None if spec.cleanup else "until the plan is deleted"
-    return {"kept": "alive until the plan has ended" if spec.maintained else kept}
+        return {"whenAbsent": absent, **{key: text for entry in told for key, text in entry.items()}}
+    kept = None if spec.cleanup else "kept until the plan is deleted"
+    return {"lifetime": "maintained until the plan has ended" if spec.maintained else kept}
 
 
 def _returns(spec: Borrowed) -> dict[str, Any] | str:
     if not spec.returns:
         return "never"
-    return {_OCCASIONS[occasion]: [path_name(path) for path in paths] or "all" for occasion, paths in spec.returns}
-
-
-_OCCASIONS = {
-    Occasion.COMPLETED: "when the step has ended",
-    Occasion.SUCCESS: "on success",
-    Occasion.ABORT: "on abort or deletion",
-    Occasion.FAILURE: "on failure",
-}
+    return {str(occasion): [path_name(path) for path in paths] or "all" for occasion, paths in spec.returns}
 
 
 def _set(**entries: Any) -> dict[str, Any]:

@@ -46,31 +46,33 @@ class WhenAbsent(StrEnum):
 
 @frozen
 class Expression:
-    """An expression of the templates' language and the reason that is recorded where it decides."""
+    """A Jinja expression, and the reason that is recorded where it decides."""
 
     expr: str
-    because: str
+    reason: str
 
 
 @frozen
-class ProbeCondition:
-    """The step runs only if this probe passes when the step's turn comes; else it is skipped with `because`."""
+class SkipUnless:
+    """The step runs only if this probe passes when the step's turn comes; otherwise it is skipped for `reason`."""
 
     probe: Probe
-    because: str
+    reason: str
 
 
 @frozen
 class Owned:
-    """We create it, label it, and clean it up on `cleanup`. `maintained`: kept alive until the plan ends. `take_over`:
-    fields that are made as rendered on an object that the Harvester Upgrade Manager has made for this very plan; all
-    else of that stays as it is."""
+    """An object that the step creates and labels, and deletes on `cleanup`.
+
+    `maintained`: drift is corrected until the plan ends. `set_on_take_over`: the fields that are set as rendered if the
+    Harvester Upgrade Manager has created the object for this plan; its other fields are left alone.
+    """
 
     file: str
     when: Expression | None = None
     maintained: bool = False
     cleanup: tuple[Occasion, ...] = (Occasion.SUCCESS, Occasion.ABORT)
-    take_over: tuple[Path, ...] = ()
+    set_on_take_over: tuple[Path, ...] = ()
 
 
 @frozen
@@ -93,9 +95,11 @@ class BorrowOption:
 
 
 @frozen
-class Inherited:
-    """What stood at `path` before the Harvester Upgrade Manager changed it, as far as its own bookkeeping says, for a
-    plan that we take over from it. Counts only if the expression `when` holds; `value` ABSENT: nothing stood there."""
+class OriginalOnTakeOver:
+    """The value at `path` before the Harvester Upgrade Manager changed it, for a plan that is taken over from it.
+
+    Counts only if the expression `when` is true. `value` is ABSENT if there was no such field.
+    """
 
     path: Path
     value: Any
@@ -104,9 +108,9 @@ class Inherited:
 
 @frozen
 class Borrowed:
-    """Just the fields that we set on somebody else's object.
+    """The fields that the step sets on somebody else's object.
 
-    `returns` says for each occasion which paths go back: `()` stands for all that we set.
+    `returns` lists for each occasion which paths go back; `()` means all that were set.
     """
 
     file: str
@@ -114,7 +118,7 @@ class Borrowed:
     returns: tuple[tuple[Occasion, tuple[Path, ...]], ...] = ()
     when_absent: WhenAbsent = WhenAbsent.WAIT
     options: tuple[BorrowOption, ...] = ()
-    inherits: tuple[Inherited, ...] = ()
+    originals_on_take_over: tuple[OriginalOnTakeOver, ...] = ()
 
 
 ManifestSpec = Owned | Borrowed
@@ -133,9 +137,9 @@ class Hold:
 
 
 @frozen
-class Assumed:
-    """What counts as captured where the Harvester Upgrade Manager has begun the step, if the expression `when` is
-    true."""
+class ValueOnTakeOver:
+    """The value that counts as captured if the Harvester Upgrade Manager has started the step and the expression `when`
+    is true."""
 
     value: Any
     when: str
@@ -152,7 +156,7 @@ class Capture:
     default: Any = None
     add: int = 0
     record: str | None = None
-    inherits: Assumed | None = None
+    value_on_take_over: ValueOnTakeOver | None = None
 
 
 class FetchAs(StrEnum):
@@ -164,12 +168,12 @@ class FetchAs(StrEnum):
 
 @frozen
 class Absence:
-    """The fetched document is not there (HTTP 404): the rest of the phase is skipped.
+    """The fetched document does not exist (HTTP 404): the rest of the phase is skipped.
 
-    `proven_by` is a path of the same Service that must be readable then: one without endpoints answers 404 as well.
+    `proven_by` is a path of the same Service that must be readable: a Service without endpoints answers 404 as well.
     """
 
-    because: str
+    reason: str
     proven_by: str
     event: Event | None = None
 
@@ -190,8 +194,8 @@ class Fetch:
 
 
 @frozen
-class NodeStates:
-    """States of a node while its step runs, after it passed, after it failed. None leaves the state alone."""
+class StatesOfWork:
+    """States of a node while work on it runs, after it succeeded, after it failed. None leaves the state alone."""
 
     active: str | None = None
     completed: str | None = None
@@ -199,7 +203,7 @@ class NodeStates:
 
 
 @frozen
-class Seed:
+class InitialNodeState:
     """Every managed node without a state, or with one of `replaces`, gets `state`."""
 
     state: str
@@ -207,8 +211,8 @@ class Seed:
 
 
 @frozen
-class Trace:
-    """A field that others leave on every object of a kind because of us; removed when the plan is cleaned up."""
+class FieldToRemove:
+    """A field that other controllers leave on the objects of a kind; removed when the plan is cleaned up."""
 
     api_version: str
     kind: str
@@ -216,31 +220,34 @@ class Trace:
 
 
 @frozen
-class Joins:
-    """How a node is known that joined later: everything in `by` is younger than the phase, or than what was done for
-    an earlier node of that name. If `done` passes, nothing is left to do for it unless it is asked for."""
+class LateNodes:
+    """How to recognize a node that joined after the phase had begun.
+
+    Everything in `by` is younger than the phase, or than what was done for an earlier node of that name. If `done`
+    passes, the node is skipped for `reason` unless the step's trigger fires for it.
+    """
 
     by: tuple[Ref, ...]
     done: Probe
-    because: str
+    reason: str
 
 
 @frozen
 class JobStates:
-    """Node states that come from Jobs which somebody else makes: found by labels, the node named by `node_label`."""
+    """Node states that follow Jobs of another controller: found by labels, the node named by `node_label`."""
 
     namespace: str
     labels: tuple[tuple[str, str], ...]
     node_label: str
-    states: NodeStates
+    states: StatesOfWork
 
 
 @frozen
 class Step:
     """One step. `for_each` fans it out over nodes; `node` is set once it has been resolved for one.
 
-    Trouble on other nodes does not keep a step with `despite_others` from beginning. While `keeps_lane` holds, a node
-    that has gone through its lane counts as being inside.
+    `ignore_unhealthy_peers`: the step begins even if the lane's peers are not healthy. While `hold_slot_while` passes,
+    a node that has run all steps of the lane keeps its slot.
     """
 
     name: str
@@ -249,32 +256,32 @@ class Step:
     node: str | None = None
     for_each: str | None = None
     lane: str | None = None
-    despite_others: bool = False
-    keeps_lane: Probe | None = None
+    ignore_unhealthy_peers: bool = False
+    hold_slot_while: Probe | None = None
     requires: tuple[str, ...] = ()
     skip_when: tuple[Expression, ...] = ()
-    skip_unless: ProbeCondition | None = None
+    skip_unless: SkipUnless | None = None
     trigger: Trigger | None = None
-    joins: Joins | None = None
+    late_nodes: LateNodes | None = None
     repeat: bool = False
     hold: Hold | None = None
     captures: tuple[Capture, ...] = ()
     fetches: tuple[Fetch, ...] = ()
     records: tuple[tuple[str, str], ...] = ()
-    seed: Seed | None = None
+    initial_node_state: InitialNodeState | None = None
     manifests: tuple[ManifestSpec, ...] = ()
     gates: tuple[Gate, ...] = ()
     no_gate: str | None = None
-    node_states: NodeStates | None = None
+    node_states: StatesOfWork | None = None
     job_states: JobStates | None = None
     started: Event | None = None
-    traces: tuple[Trace, ...] = ()
+    remove_fields: tuple[FieldToRemove, ...] = ()
     undo: Step | None = None
 
 
 @frozen
-class Others:
-    """What must hold of every other node before one begins a step of a lane."""
+class RequirePeers:
+    """What must hold for every other node before a node begins a step of a lane."""
 
     all: tuple[Predicate, ...]
     waiting: str
@@ -282,18 +289,18 @@ class Others:
 
 @frozen
 class Lane:
-    """At most `at_most` nodes are between the first and the last step of a lane; the others wait and say `waiting`."""
+    """At most `at_most` nodes are between the first and the last step of a lane; the others wait with `waiting`."""
 
     name: str
     at_most: int
     waiting: str
-    others: Others | None = None
+    require_peers: RequirePeers | None = None
 
 
 @frozen
 class Phase:
-    """`number` and `folder` come from the folder's name; steps are in the order in which they run. `announce`: events
-    say that the phase was entered and completed."""
+    """`number` and `folder` come from the folder's name; steps are in the order in which they run. `emit_events`: an
+    event is emitted when the phase is entered and when it is completed."""
 
     name: str
     number: int
@@ -302,7 +309,7 @@ class Phase:
     active: str
     completed: str
     deletion: Deletion
-    announce: bool = True
+    emit_events: bool = True
     requires: tuple[str, ...] = ()
     provides: tuple[str, ...] = ()
     skip_when: tuple[Expression, ...] = ()

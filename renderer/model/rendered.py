@@ -6,9 +6,11 @@ One and the same for a reviewer, a pull agent and the loop.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import field
 from typing import Any
 
 from renderer.frozen import frozen
+from renderer.model.node_state import NodeStates
 from renderer.model.path import Path
 from renderer.model.phase import Borrowed, ManifestSpec, Phase, Step
 from renderer.model.ref import Body, Ref, ref_of
@@ -96,10 +98,12 @@ class RenderedPhase:
 
 @frozen
 class RenderedPlan:
-    """`plan` is the UpgradePlan's name; `nodes` those that it upgrades; `images` all that any manifest uses, sorted."""
+    """`plan` is the UpgradePlan's name; `nodes` those that it upgrades, `node_states` the states that they go through;
+    `images` all that any manifest uses, sorted."""
 
     plan: str
     nodes: tuple[str, ...] = ()
+    node_states: NodeStates = field(default_factory=NodeStates, repr=False, compare=False)
     phases: tuple[RenderedPhase, ...]
     images: tuple[str, ...]
     digest: str

@@ -53,9 +53,9 @@ class ManifestRenderer:
         left_out: list[tuple[str, str]] = []
         for spec in step.manifests:
             if spec.when and not self._is_wanted(spec, spec.when):
-                left_out.append((spec.file, spec.when.because))
+                left_out.append((spec.file, spec.when.reason))
             else:
-                made += self._objects(step, self._inheriting(spec))
+                made += self._objects(step, self._as_taken_over(spec))
         return tuple(made), tuple(left_out)
 
     def _is_wanted(self, spec: ManifestSpec, when: Expression) -> bool:
@@ -64,12 +64,12 @@ class ManifestRenderer:
             return spec.file in self.made_by
         return bool(self._evaluate(when.expr))
 
-    def _inheriting(self, spec: ManifestSpec) -> ManifestSpec:
-        """Only with what this plan does inherit."""
-        if not isinstance(spec, Borrowed) or not spec.inherits:
+    def _as_taken_over(self, spec: ManifestSpec) -> ManifestSpec:
+        """The manifest with those originals for a take-over that count for this plan."""
+        if not isinstance(spec, Borrowed) or not spec.originals_on_take_over:
             return spec
-        held = tuple(item for item in spec.inherits if item.when is None or self._evaluate(item.when))
-        return replace(spec, inherits=held)
+        held = tuple(item for item in spec.originals_on_take_over if item.when is None or self._evaluate(item.when))
+        return replace(spec, originals_on_take_over=held)
 
     def _evaluate(self, expression: str) -> Any:
         return self.templates.evaluate(expression, self.context.names, of=self.declared.document)

@@ -42,6 +42,7 @@ def render(
     common = "" if kept is None else digest_of([context.data, sorted(context.given), ending])
     renderer = StepRenderer(
         kinds=catalog.kinds,
+        node_states=catalog.node_states,
         templates=templates,
         context=context,
         recorded=recorded,
@@ -59,6 +60,7 @@ def render(
     return RenderedPlan(
         plan=plan,
         nodes=tuple(node["name"] for node in renderer.context.nodes),
+        node_states=catalog.node_states,
         phases=phases,
         images=tuple(sorted({image for manifest in manifests for image in manifest.images})),
         digest=digest_of([plan, *(phase.digest for phase in phases)]),

@@ -10,12 +10,14 @@ from renderer.catalog.declare import refilled
 from renderer.catalog.inputs import INPUTS
 from renderer.catalog.kinds import Kinds
 from renderer.catalog.load import Declared
+from renderer.catalog.node_states import unknown_states
 from renderer.catalog.verify import captures_of
 from renderer.context.build import Context, for_step
 from renderer.context.scope import SYMBOLIC_NODE
 from renderer.digest import digest_of
 from renderer.errors import Problem, Problems, problem
 from renderer.frozen import frozen
+from renderer.model.node_state import NodeStates
 from renderer.model.phase import Borrowed, Capture, Expression, Step
 from renderer.model.probe import BuiltinPredicate, EveryTarget, Gate, ManifestTarget, ObjectTarget, Probe
 from renderer.model.rendered import Manifest, Pending, RenderedStep
@@ -70,6 +72,7 @@ class StepRenderer:
     """What is the same for all steps of one rendering. Problems go into `problems`, so that one run tells all."""
 
     kinds: Kinds
+    node_states: NodeStates
     templates: Templates
     context: Context
     recorded: Recorded
@@ -177,10 +180,10 @@ class StepRenderer:
             self.problems.extend(error.problems)
             return step
 
-    def skip_reason(self, conditions: Sequence[Expression], declared: Declared) -> str | None:
+    def skip_reason(self, expressions: Sequence[Expression], declared: Declared) -> str | None:
         """Why a whole phase is skipped."""
         try:
-            return self._first(conditions, self.context, declared, lenient=False)
+            return self._first(expressions, self.context, declared, lenient=False)
         except Problems as error:
             self.problems.extend(error.problems)
             return None
@@ -193,33 +196,34 @@ class StepRenderer:
         return self._first(step.skip_when, context, declared, lenient=lenient)
 
     def _first(
-        self, conditions: Sequence[Expression], context: Context, declared: Declared, *, lenient: bool
+        self, expressions: Sequence[Expression], context: Context, declared: Declared, *, lenient: bool
     ) -> str | None:
-        """The reason of the first condition that holds; with an input missing, one that needs it decides nothing."""
-        for condition in conditions:
+        """The reason of the first expression that is true. `lenient`: one that misses an input decides nothing."""
+        for expression in expressions:
             try:
-                if self.templates.evaluate(condition.expr, context.names, of=declared.document):
-                    return condition.because
+                if self.templates.evaluate(expression.expr, context.names, of=declared.document):
+                    return expression.reason
             except Problems:
                 if not lenient:
                     raise
         return None
 
-    def _inheriting(self, step: Step, context: Context, declared: Declared) -> Step:
-        """Only with what this plan does inherit."""
-        if all(capture.inherits is None for capture in step.captures):
+    def _as_taken_over(self, step: Step, context: Context, declared: Declared) -> Step:
+        """The step with those values for a take-over that count for this plan."""
+        if all(capture.value_on_take_over is None for capture in step.captures):
             return step
 
         def held(capture: Capture) -> bool:
-            when = capture.inherits.when if capture.inherits else ""
+            when = capture.value_on_take_over.when if capture.value_on_take_over else ""
             return bool(when and self.templates.evaluate(when, context.names, of=declared.document))
 
-        captures = tuple(c if held(c) else replace(c, inherits=None) for c in step.captures)
+        captures = tuple(c if held(c) else replace(c, value_on_take_over=None) for c in step.captures)
         return replace(step, captures=captures)
 
     def _rendered(self, declared: Declared, bare: Step, raw: Raw, context: Context) -> RenderedStep:
         filled = {key: self._filled(item, context, declared) for key, item in raw.items() if key != "undo"}
-        step = self._inheriting(self._declared(filled, bare, raw, declared), context, declared)
+        step = self._as_taken_over(self._declared(filled, bare, raw, declared), context, declared)
+        self._states_are_known(step, declared)
         manifests, left_out = self._manifests(declared, bare, context).render(step)
         self.problems.extend([problem for manifest in manifests for problem in manifest.problems])
         made = in_order(manifest.manifest for manifest in manifests)
@@ -254,6 +258,16 @@ class StepRenderer:
             message, remedy = f"step {bare.name}: {error}", "correct the value that the plan or the cluster gives"
             file, line = declared.document.file, declared.document.line_with(bare.name)
             raise problem("InvalidDeclaration", message, file=file, line=line, remedy=remedy) from error
+
+    def _states_are_known(self, step: Step, declared: Declared) -> None:
+        """Raises `Problems` for a state that was filled in and that the table of node states does not have."""
+        file, line = declared.document.file, declared.document.line_with(step.name)
+        found = [
+            Problem(reason="UnknownNodeState", message=message, file=file, line=line, remedy=remedy)
+            for _, message, remedy in unknown_states(step, self.node_states)
+        ]
+        if found:
+            raise Problems(found)
 
     def _records(self, step: Step, context: Context, declared: Declared) -> tuple[tuple[str, Any], ...]:
         if any(fetch.name not in context.names["fetched"] for fetch in step.fetches):

@@ -13,6 +13,8 @@ from typing import Any, Protocol
 
 from renderer.errors import Problem
 from renderer.frozen import frozen
+from renderer.model import document_type
+from renderer.model.document_type import COMMON, DocumentType
 from renderer.model.path import Path, path_name
 from renderer.resources import packaged
 from renderer.validation.fit import fits, is_known, map_key, regex, repeated
@@ -20,7 +22,9 @@ from renderer.validation.messages import explain
 from renderer.validation.structural import Schema, from_definition
 from renderer.yaml_io import Document, parse
 
-_OTHER_FILE = re.compile(r'"\$ref":\s*"([\w-]+\.json)#')
+_OTHER = re.compile(r'"\$ref":\s*"(urn:[^"#]+)#')
+_FILES = {COMMON: "common.json", **{item.schema_id: f"{item.schema}.json" for item in document_type.ALL}}
+"""The file of each schema that another one may refer to, by its `$id`."""
 
 
 class Located(Protocol):
@@ -72,9 +76,9 @@ def explained(source: Located, schema: Schema) -> list[Problem]:
     return sorted(found, key=lambda problem: (problem.line or 0, problem.field or "", problem.message))
 
 
-def document_problems(document: Document, schema: str) -> list[Problem]:
-    """The same for a whole document of ours, by a JSON Schema's name without its ending: `phase`."""
-    return problems(_Whole(document=document), f"{schema}.json")
+def document_problems(document: Document, of: DocumentType) -> list[Problem]:
+    """The same for a whole document of our own."""
+    return problems(_Whole(document=document), f"{of.schema}.json")
 
 
 @frozen
@@ -103,11 +107,11 @@ def load(schema_name: str) -> Schema:
 
 
 def _bundled(text: str) -> Schema:
-    """A schema that refers to `other.json#/$defs/x` is given the other's `$defs` as its own."""
-    others = sorted(set(_OTHER_FILE.findall(text)))
-    schema: Schema = json.loads(_OTHER_FILE.sub('"$ref": "#', text))
+    """A schema that refers to a part of another one, by its `$id`, is given the other's `$defs` as its own."""
+    others = sorted(set(_OTHER.findall(text)))
+    schema: Schema = json.loads(_OTHER.sub('"$ref": "#', text))
     for other in others:
-        own, borrowed = schema.get("$defs", {}), load(other)["$defs"]
+        own, borrowed = schema.get("$defs", {}), load(_FILES[other])["$defs"]
         if clash := [name for name in own if name in borrowed and own[name] != borrowed[name]]:
             raise ValueError(f"$defs {clash} mean something else in {other}")
         schema["$defs"] = {**borrowed, **own}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Any
 
 import yaml
@@ -59,6 +59,10 @@ class Document:
     @property
     def text(self) -> Any:
         return None if self._node is None else _Builder(self.file, _plain_text).build(self._node)
+
+    def with_value(self, value: Any) -> Document:
+        """The same document with another value; its lines are those of the text that was read."""
+        return replace(self, value=value)
 
     def line_of(self, path: Path) -> int:
         """The line of the deepest part of `path` that exists."""

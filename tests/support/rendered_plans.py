@@ -13,6 +13,7 @@ from typing import Any
 
 from renderer.assemble import Assembly, assemble
 from renderer.catalog.kinds import Kinds
+from renderer.catalog.load import load_catalog
 from renderer.catalog.tree import Template, Tree
 from renderer.documents import Inputs, tell_apart, without_lines
 from renderer.errors import Problems
@@ -20,7 +21,9 @@ from renderer.files.inputs import read_inputs
 from renderer.files.templates import read_templates
 from renderer.input_rules import input_problems
 from renderer.layout.trees import tree_of
+from renderer.model.document_type import FACTS
 from renderer.model.rendered import Manifest, RenderedPlan, RenderedStep
+from renderer.validation import document_problems
 
 Json = Mapping[str, Any]
 
@@ -65,6 +68,10 @@ class Rendered:
 @functools.cache
 def templates(*overlays: Path) -> Tree:
     return read_templates(overlays)
+
+
+NODE_STATES = load_catalog(templates(), document_problems).node_states
+"""The states that the packaged templates declare."""
 
 
 def overlaid(files: Mapping[str, str], under: Tree | None = None) -> Tree:
@@ -174,7 +181,7 @@ def machine_plan(name: str, machine_name: str) -> Json:
 
 
 def image_lists(previous: Sequence[str], current: Sequence[str]) -> Json:
-    return {"facts": {"imageLists": {"previous": list(previous), "current": list(current)}}}
+    return FACTS.document({"facts": {"imageLists": {"previous": list(previous), "current": list(current)}}})
 
 
 def three_nodes(*, given_plan: Json | None = None, **spec: Any) -> tuple[Json, ...]:

@@ -9,6 +9,7 @@ from typing import Any
 from reconcile.loop.reconciler import API_VERSION, Reconciler, Round
 from reconcile.simulator.apiserver.client import Hook, no_hook
 from reconcile.simulator.rehearsal.rehearsal import Rehearsal, prepare
+from renderer.model.document_type import FACTS
 from renderer.model.ref import Ref
 from support.rehearsals import START, template_set
 from support.rendered_plans import (
@@ -119,7 +120,8 @@ def facts(used: Mapping[str, int], *, expires: str = "2036-01-01T00:00:00Z", thr
         for name, gib in used.items()
     }
     lists = image_lists(["docker.io/rancher/old:v1"], ["docker.io/rancher/same:v1"])["facts"]
-    return {"facts": {**lists, "kubelet": kubelet, "certificates": {"192.0.2.1": {"notAfter": expires}}}}
+    body = {**lists, "kubelet": kubelet, "certificates": {"192.0.2.1": {"notAfter": expires}}}
+    return FACTS.document({"facts": body})
 
 
 def world(
@@ -132,7 +134,7 @@ def world(
     objects += [kubevirt(), managed_chart(), api_servers("192.0.2.1"), *map(node, names)]
     for name in names:
         objects += [machine(f"m-{name}", name), machine_plan(f"p-{name}", f"m-{name}")]
-    replaced = {(item["kind"], item["metadata"]["name"]) for item in more if "kind" in item}
+    replaced = {(item["kind"], item["metadata"]["name"]) for item in more if "metadata" in item}
     kept = [
         item
         for item in objects

@@ -12,10 +12,9 @@ from reconcile.objects import PLAN_LABEL, label
 from reconcile.probes.look import Group, ReadFailure
 from reconcile.status.times import time_text
 from renderer.context.facts import node_of_machine
+from renderer.model.node_state import NodeStates
 from renderer.model.path import look_up
 from renderer.model.ref import Body, Ref, ref_of
-
-UNDER_WAY = ("PreDraining", "PreDrained", "PostDraining", "WaitingReboot", "SingleNodeUpgrading")
 
 NODES = Group(api_version="v1", kind="Node")
 PODS = Group(api_version="v1", kind="Pod")
@@ -69,18 +68,20 @@ class Leaving:
 class DiagnosisInput:
     """`groups` holds what could be read; a group that could not be is absent and finds nothing.
 
-    `nodes` are those of the upgrade, `reboots` those that are waited for to come back, `held_up` those that wait for
-    others to be well. `gone` are objects that a step under way has made and waits for and that are not there any more,
-    with the time when they were made; `attempt` is which one this is, 0 for the first. `leaving` is None for a plan
-    that is not being deleted.
+    `nodes` are those of the upgrade, `paused` those that a step is held for, `reboots` those that are waited for to
+    come back, `held_up` those that wait for others to be well. `gone` are objects that a step under way has made and
+    waits for and that are not there any more, with the time when they were made; `attempt` is which one this is, 0 for
+    the first. `leaving` is None for a plan that is not being deleted.
     """
 
     plan: str
     waits: tuple[Wait, ...]
     states: Mapping[str, str]
+    node_states: NodeStates
     now: datetime
     groups: Mapping[Group, tuple[Body, ...]] = field(default_factory=dict)
     nodes: tuple[str, ...] = ()
+    paused: tuple[str, ...] = ()
     reboots: Mapping[str, ExpectedReboot] = field(default_factory=dict)
     held_up: tuple[str, ...] = ()
     gone: Mapping[Ref, datetime] = field(default_factory=dict)
@@ -106,8 +107,17 @@ class DiagnosisInput:
         """Nodes whose upgrade is under way: those that are cordoned while the plan waits for them, and by state."""
         waited = {wait.node for wait in self.waits if wait.node}
         cordoned = {ref_of(n).name for n in self.all(NODES) if look_up(n, ("spec", "unschedulable")) is True}
-        moving = {node for node, state in self.states.items() if state in UNDER_WAY}
-        return tuple(sorted(moving | (cordoned & waited)))
+        return tuple(sorted(self.out_of_service | (cordoned & waited)))
+
+    @property
+    def out_of_service(self) -> set[str]:
+        """Nodes whose upgrade is under way by their state."""
+        return {node for node, state in self.states.items() if self.node_states.is_out_of_service(state)}
+
+    @property
+    def upgraded(self) -> set[str]:
+        """Nodes that have the new release by their state."""
+        return {node for node, state in self.states.items() if self.node_states.is_upgraded(state)}
 
     def since(self, node: str) -> str:
         """Since when the node is waited for."""

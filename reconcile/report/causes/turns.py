@@ -9,7 +9,6 @@ from reconcile.report.causes.cause import (
     MACHINE_PLANS,
     MACHINES,
     RANCHER,
-    UNDER_WAY,
     Cause,
     DiagnosisInput,
 )
@@ -19,13 +18,11 @@ from renderer.model.path import look_up
 from renderer.model.ref import ref_of
 
 _TURN = "wait; its turn comes"
-_DONE = "PostDrained"
-_BEGUN = (*UNDER_WAY, _DONE)
 
 
 def held(diagnosis: DiagnosisInput) -> Iterator[Cause]:
     """Nodes that the operator holds, and whom they hold up."""
-    for node in sorted(node for node, state in diagnosis.states.items() if state == "UpgradePaused"):
+    for node in diagnosis.paused:
         others = [name for name in _unpicked(diagnosis) if name != node]
         also = f", and holds up {', '.join(others)}: one machine is upgraded at a time" if others else ""
         yield Cause(
@@ -53,7 +50,7 @@ def paused_cluster(diagnosis: DiagnosisInput) -> Iterator[Cause]:
 def asked_together(diagnosis: DiagnosisInput) -> Iterator[Cause]:
     """Several nodes that Rancher asks for at the same time, whatever its concurrency is."""
     asked = _asked(diagnosis, PRE_DRAIN, POST_DRAIN)
-    waiting = [node for node in _asked(diagnosis, PRE_DRAIN) if diagnosis.states.get(node) not in UNDER_WAY]
+    waiting = [node for node in _asked(diagnosis, PRE_DRAIN) if node not in diagnosis.out_of_service]
     if len(asked) > 1 and waiting:
         yield Cause(
             object="Rancher",
@@ -68,8 +65,7 @@ def asked_together(diagnosis: DiagnosisInput) -> Iterator[Cause]:
 
 def unpicked(diagnosis: DiagnosisInput) -> Iterator[Cause]:
     """Machines that wait for Rancher, while it is busy with another one."""
-    held_nodes = (node for node, state in diagnosis.states.items() if state == "UpgradePaused")
-    busy = sorted({*diagnosis.busy, *_asked(diagnosis, PRE_DRAIN, POST_DRAIN), *held_nodes})
+    busy = sorted({*diagnosis.busy, *_asked(diagnosis, PRE_DRAIN, POST_DRAIN), *diagnosis.paused})
     for node, machine in _unpicked(diagnosis).items():
         others = ", ".join(name for name in busy if name != node)
         yield Cause(
@@ -84,7 +80,7 @@ def unpicked(diagnosis: DiagnosisInput) -> Iterator[Cause]:
 
 def unanswered(diagnosis: DiagnosisInput) -> Iterator[Cause]:
     """Machines that Rancher has begun with, and does not go on with."""
-    begun = [node for node, state in diagnosis.states.items() if state in _BEGUN]
+    begun = diagnosis.out_of_service | diagnosis.upgraded
     for wait in diagnosis.waits:
         asks_rancher = any(ref.kind == "Secret" and ref.namespace == MACHINE_PLANS.namespace for ref in wait.refs)
         if wait.slow and wait.node in begun and asks_rancher:
@@ -104,7 +100,7 @@ def untaken(diagnosis: DiagnosisInput) -> Iterator[Cause]:
     plans = machine_plans(diagnosis)
     for machine in diagnosis.all(MACHINES):
         node, secret = node_of_machine(machine), plans.get(ref_of(machine).name, {})
-        if diagnosis.states.get(node) == _DONE and node not in waited and is_asked(secret, POST_DRAIN):
+        if node in diagnosis.upgraded and node not in waited and is_asked(secret, POST_DRAIN):
             yield Cause(
                 object=f"Machine fleet-local/{ref_of(machine).name}",
                 what="is upgraded, and Rancher has not taken its node back",
@@ -119,7 +115,7 @@ def _unpicked(diagnosis: DiagnosisInput) -> Mapping[str, str]:
     begun = {
         *diagnosis.busy,
         *_asked(diagnosis, PRE_DRAIN),
-        *(n for n, state in diagnosis.states.items() if state in _BEGUN),
+        *diagnosis.upgraded,
     }
     return {node: machine for node, machine in _waited(diagnosis).items() if node not in begun}
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from reconcile.status.nodes import ORDINALS
 from support.reference.markdown import code, codes, link, page, section, table
 from support.reference.schema_tables import sections
-from support.reference.sources import document, known_annotations, phases, plan_schema, reasons
+from support.reference.sources import document, known_annotations, plan_schema, reasons
+from support.rendered_plans import NODE_STATES
 
 _REASONS = "reasons.md"
 
@@ -80,39 +80,14 @@ def node_states() -> str:
         " states with the same number exclude each other. `reason` and `message` say why a node is held or has"
         " failed; a"
         " failed node has the reason of its Job, such as `BackoffLimitExceeded`.",
-        table(("Order", "State", "Set by"), _states()),
+        table(("Order", "State", "Set by", "Meaning"), _states()),
         section("Reasons", table(_REASON_HEAD, _of_nodes())),
     )
 
 
 def _states() -> Iterator[tuple[str, ...]]:
-    setters = dict(_setters())
-    for state, order in ORDINALS.items():
-        yield str(order + 1), code(state), setters.get(state, "")
-
-
-def _setters() -> Iterator[tuple[str, str]]:
-    """State and the steps that set it, as `Phase/Step`."""
-    found: dict[str, list[str]] = {}
-    for _, phase in phases():
-        for part in ("enter", "steps", "leave"):
-            for step in phase.get(part, ()):
-                for state in _states_of(step):
-                    found.setdefault(state, []).append(f"{phase['name']}/{step['name']}")
-    for state, steps in found.items():
-        yield state, ", ".join(dict.fromkeys(steps))
-
-
-def _states_of(value: Any) -> Iterator[str]:
-    """Every node state that a step's declaration names; one in an expression as well."""
-    if isinstance(value, Mapping):
-        for item in value.values():
-            yield from _states_of(item)
-    elif isinstance(value, (list, tuple)):
-        for item in value:
-            yield from _states_of(item)
-    elif isinstance(value, str):
-        yield from (state for state in ORDINALS if value == state or f"'{state}'" in value)
+    for state in NODE_STATES:
+        yield str(state.ordinal), code(state.name), ", ".join(state.used_by), state.description
 
 
 def _of_nodes() -> Iterator[tuple[str, ...]]:

@@ -50,7 +50,6 @@ def probe_language() -> str:
         sections(whole, elsewhere=others),
         section("Rules", _RULES, table(("Rule", "Passes if", "About", "Arguments"), map(_rule, RULES, RULES.values()))),
         section("Kinds", _KINDS, table(("Kind", "API version", "Ready if", "Failed if"), _kinds())),
-        sections(schema("kinds"), root="Row of the kinds table", level=3),
     )
 
 
@@ -133,10 +132,13 @@ def _functions() -> Iterator[tuple[str, ...]]:
 def documents() -> str:
     """What is read beside the plan, and what the templates' other files hold."""
     return page(
-        "Input documents", _DOCUMENTS, *(_document(name) for name in ("release", "facts", "values", "diff-rules"))
+        "Input documents",
+        _DOCUMENTS,
+        *map(_document, _OTHERS),
     )
 
 
+_OTHERS = ("release", "facts", "rendered-plan", "journal", "values", "kinds", "node-states", "diff-rules")
 _DOCUMENTS = (
     "Documents that upgradeplan reads, beside the [UpgradePlan](upgradeplan.md) and objects of the cluster as"
     " `kubectl get -o yaml` prints them."

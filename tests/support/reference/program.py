@@ -13,9 +13,10 @@ from renderer.cli.commands import COMMANDS as OFFLINE
 from renderer.cli.commands import Group
 from renderer.cli.commands import program as upgradeplan
 from renderer.errors import ExitCode
+from renderer.model.document_type import ALL, ANSWERS
 from support.reference.markdown import code, link, page, section, table
 from support.reference.schema_tables import sections
-from support.reference.sources import SCHEMAS, schema
+from support.reference.sources import schema
 
 _NAME = "upgradeplan"
 
@@ -109,9 +110,7 @@ def answers() -> str:
     )
 
 
-_INPUTS = ("phase", "kinds", "diff-rules", "values", "release", "facts", "reasons", "annotations")
-"""Schemas of documents that are read; all others are of what commands print."""
-_ANSWERS = sorted(path.stem for path in SCHEMAS.glob("*.json") if path.stem not in _INPUTS)
+_ANSWERS = sorted({"common", *(item.schema for item in ALL if item.api_version == ANSWERS)})
 
 
 def _answer(name: str) -> str:

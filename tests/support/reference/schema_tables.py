@@ -7,7 +7,9 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
+from renderer.model.document_type import COMMON, PHASE, RENDERED_PLAN
 from support.reference.markdown import code, codes, link, section, table
+from support.reference.sources import schema
 
 Schema = Mapping[str, Any]
 
@@ -106,11 +108,11 @@ class _Tables:
     def _referred(self, ref: str) -> str:
         file, _, name = ref.partition("#/$defs/")
         if file:
-            return link(name, file=OTHER_SCHEMAS[file])
+            return _other(file)._referred(f"#/$defs/{name}")
         if self.is_inline(name):
             return self.type(self._definitions[name])
         other = self._elsewhere.get(name)
-        return link(name, file=other) if other else link(name, f"{self._prefix}{name}")
+        return link(name, f"{self._prefix}{name}", file=other or "")
 
     def _plain(self, schema: Schema) -> str:
         if "properties" in schema:
@@ -136,8 +138,18 @@ class _Tables:
             yield f"Form: {code(schema['pattern'])}."
 
 
-OTHER_SCHEMAS = {"phase.json": "probe-language.md", "problems.json": "json.md"}
-"""Schemas of which others use definitions, and the page that has these."""
+OTHER_SCHEMAS = {
+    PHASE.schema_id: ("phase", "probe-language.md", ""),
+    COMMON: ("common", "json.md", "common."),
+    RENDERED_PLAN.schema_id: ("rendered-plan", "documents.md", "rendered-plan."),
+}
+"""Schemas of which others use definitions, by `$id`: the file, the page that has them, how their names begin there."""
+
+
+def _other(schema_id: str) -> _Tables:
+    file, page, prefix = OTHER_SCHEMAS[schema_id]
+    whole = schema(file)
+    return _Tables(whole, prefix, dict.fromkeys(whole["$defs"], page))
 
 
 def _forms(schema: Schema | bool) -> list[Schema]:

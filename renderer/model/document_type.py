@@ -1,0 +1,80 @@
+"""The documents that people write and machines read: API group and version, kind, and the schema of each.
+
+One table; nobody else spells out an `apiVersion` of ours. What a document says is not known here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from renderer.frozen import frozen
+
+TEMPLATES = "templates.upgradeplan/v1"
+"""What lies in a template tree."""
+
+FILES = "upgradeplan/v1"
+"""What lies beside it: inputs of our own, rendered trees, journals."""
+
+ANSWERS = "cli.upgradeplan/v1"
+"""What commands print with `-o json`."""
+
+COMMON = f"urn:upgradeplan:{ANSWERS}:common"
+"""The `$id` of the parts that several answers have in common; they are no document."""
+
+
+@frozen
+class DocumentType:
+    """`schema` is the name of a file below `schemas/`, without its ending."""
+
+    api_version: str
+    kind: str
+    schema: str
+
+    @property
+    def schema_id(self) -> str:
+        """The `$id` of a schema for this type alone."""
+        return f"urn:upgradeplan:{self.api_version}:{self.kind}"
+
+    def document(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """`body` as a document of this type."""
+        return {"apiVersion": self.api_version, "kind": self.kind, **body}
+
+    def is_type_of(self, value: Any) -> bool:
+        """Whether a document says that it is of this type."""
+        return (
+            isinstance(value, Mapping)
+            and value.get("kind") == self.kind
+            and value.get("apiVersion") == self.api_version
+        )
+
+
+PHASE = DocumentType(api_version=TEMPLATES, kind="Phase", schema="phase")
+KINDS = DocumentType(api_version=TEMPLATES, kind="Kinds", schema="kinds")
+NODE_STATES = DocumentType(api_version=TEMPLATES, kind="NodeStates", schema="node-states")
+DIFF_RULES = DocumentType(api_version=TEMPLATES, kind="DiffRules", schema="diff-rules")
+VALUES = DocumentType(api_version=TEMPLATES, kind="Values", schema="values")
+ANNOTATIONS = DocumentType(api_version=TEMPLATES, kind="Annotations", schema="annotations")
+REASONS = DocumentType(api_version=TEMPLATES, kind="Reasons", schema="reasons")
+
+FACTS = DocumentType(api_version=FILES, kind="Facts", schema="facts")
+RENDERED_PLAN = DocumentType(api_version=FILES, kind="RenderedPlan", schema="rendered-plan")
+JOURNAL_ENTRY = DocumentType(api_version=FILES, kind="JournalEntry", schema="journal")
+
+COMPARISON_REPORT = DocumentType(api_version=ANSWERS, kind="ComparisonReport", schema="compare")
+DIFF_REPORT = DocumentType(api_version=ANSWERS, kind="DiffReport", schema="diff")
+EXPLAIN_REPORT = DocumentType(api_version=ANSWERS, kind="ExplainReport", schema="explain")
+IMAGE_LIST = DocumentType(api_version=ANSWERS, kind="ImageList", schema="images")
+PHASE_CONTEXT = DocumentType(api_version=ANSWERS, kind="PhaseContext", schema="phases")
+PHASE_LIST = DocumentType(api_version=ANSWERS, kind="PhaseList", schema="phases")
+PROBLEM_LIST = DocumentType(api_version=ANSWERS, kind="ProblemList", schema="problems")
+REHEARSAL_REPORT = DocumentType(api_version=ANSWERS, kind="RehearsalReport", schema="rehearse")
+RENDERED_FOLDER = DocumentType(api_version=ANSWERS, kind="RenderedFolder", schema="render")
+RENDERING = DocumentType(api_version=ANSWERS, kind="Rendering", schema="render")
+REPLAY_REPORT = DocumentType(api_version=ANSWERS, kind="ReplayReport", schema="replay")
+STATUS_REPORT = DocumentType(api_version=ANSWERS, kind="StatusReport", schema="status")
+VALIDATION_REPORT = DocumentType(api_version=ANSWERS, kind="ValidationReport", schema="validate")
+VERSION_INFO = DocumentType(api_version=ANSWERS, kind="VersionInfo", schema="version")
+
+ALL = tuple(item for item in dict(globals()).values() if isinstance(item, DocumentType))
+"""Every type, in the order in which they are written above."""
