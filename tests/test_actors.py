@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from actors.by_hand import journey, upgrade
 from actors.playing import Play
+from support.invariants import violations
 
 from reconcile.simulator.actors.actor_client import JOB
-from reconcile.simulator.actors.fault_plan import Absence, FaultPlan
-from reconcile.simulator.actors.invariants import violations
+from reconcile.simulator.actors.faults import ApiOutage, FaultPlan
 from reconcile.simulator.apiserver.faults import ApiFault, InjectedApiFault
 
 pytestmark = pytest.mark.slow
@@ -39,7 +39,7 @@ def test_an_upgrade_goes_as_it_always_went(pinned: Path) -> None:
 
 
 def test_nobody_acts_while_the_api_server_is_away_and_all_go_on_afterwards() -> None:
-    play = Play("three-node", script=FaultPlan(absences=(Absence(lasts=timedelta(minutes=30)),)))
+    play = Play("three-node", faults=FaultPlan(outages=(ApiOutage(lasts=timedelta(minutes=30)),)))
     play.apply("ClusterUpgrade/StopWorkloadUpdates")
     play.apply("ClusterUpgrade/Manifests")
     play.wait(seconds=10)

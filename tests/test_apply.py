@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import yaml
 from controlplane import waiting
+from support.rbac import Rbac
 
 from reconcile.act.applied import Applied, ApplyResult, without_dumps
 from reconcile.act.apply import ObjectWriter
@@ -28,7 +29,6 @@ from reconcile.cluster.kubeconfig import find_access
 from reconcile.cluster.protocol import Cluster
 from reconcile.objects import FIELD_MANAGER, PLAN_LABEL
 from reconcile.schemas import packaged_schemas
-from reconcile.simulator.apiserver.access import Rbac
 from reconcile.simulator.apiserver.clock import SimulatedClock
 from reconcile.simulator.apiserver.cluster import EmbeddedCluster
 from reconcile.simulator.apiserver.faults import ApiFault, InjectedApiFault

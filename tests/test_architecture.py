@@ -78,7 +78,7 @@ OUTSIDE: Mapping[str, Sequence[str]] = {
 
 OUTSIDE_TOO: Mapping[tuple[str, str], str] = {
     ("reconcile/loop/health.py", "http"): "the loop's own health endpoint",
-    ("reconcile/simulator/actors/repo_server.py", "http"): "plays the repository's web server, on the loopback",
+    ("support.repo_server.py", "http"): "plays the repository's web server, on the loopback",
     ("reconcile/observe/cached.py", "time"): "hands the clock to the list-watch, which takes it as an argument",
     ("reconcile/observe/cached.py", "random"): "hands chance to the list-watch, which takes it as an argument",
 }

@@ -434,7 +434,7 @@ def test_ac_56_57_a_negative_concurrency_skips_the_preload() -> None:
     assert "ImagePreloaded" in [entry["phase"] for entry in found.status["phaseTransitionTimestamps"]]
 
 
-@pytest.mark.parametrize(("reason", "failed"), [("JobFailed", True), ("InProgress", False)])
+@pytest.mark.parametrize(("reason", "failed"), [("JobFailed", True), ("SyncJob", False)])
 def test_ac_58_a_preload_that_failed(reason: str, failed: bool) -> None:
     found = preloading()
     found.end_plan("up-image-preload", failed=True, reason=reason)

@@ -23,7 +23,7 @@ from support.rendered_plans import EXAMPLES, ROOT, render_example
 from test_files_release import image
 
 from reconcile.cli import COMMANDS as CLUSTER_COMMANDS
-from reconcile.simulator.actors.operations import SIMULATED_OPERATIONS
+from reconcile.simulator.actors.faults import SIMULATED_OPERATIONS
 from renderer.catalog.rules import RULES
 from renderer.cli.answer import wants_json
 from renderer.cli.commands import COMMANDS, Group, program

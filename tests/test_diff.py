@@ -20,7 +20,9 @@ import pytest
 import yaml
 from controlplane.audit import AuditEvent
 from controlplane.cluster import ControlPlane
+from support.rbac import Rbac
 from support.rendered_plans import inputs_of_example, render_example
+from support.seeding import seed
 
 from reconcile.act.applied import ApplyResult
 from reconcile.act.apply import ObjectWriter
@@ -40,8 +42,6 @@ from reconcile.diff.trial import Operation, Trial
 from reconcile.diff.waits import waits_of
 from reconcile.diff.walk import FieldChange, changes, steps_text, unmet
 from reconcile.schemas import UNKNOWN, packaged_schemas
-from reconcile.simulator.actors.seeding import seed
-from reconcile.simulator.apiserver.access import Rbac
 from reconcile.simulator.apiserver.clock import SimulatedClock
 from reconcile.simulator.apiserver.cluster import EmbeddedCluster
 from reconcile.values import same, satisfies

@@ -13,6 +13,7 @@ from controlplane.cluster import ControlPlane
 from support.answer_schemas import validate
 from support.rehearsals import ROOT, inputs_of, rehearsal_of, template_set
 from support.rendered_plans import NODE_STATES
+from support.seeding import seed
 from support.unreachable import KUBECONFIG
 
 from reconcile.cluster.client import connect
@@ -24,7 +25,6 @@ from reconcile.probes.look import Group, ReadFailure
 from reconcile.report.causes.cause import DiagnosisInput, ExpectedReboot
 from reconcile.report.diagnosis_input import GROUPS
 from reconcile.report.explain import absence_of, causes_of, explanation_lines, explanation_of
-from reconcile.simulator.actors.seeding import seed
 from reconcile.simulator.rehearsal.rehearsal import Rehearsal
 from reconcile.status.times import time_of
 from renderer.cli.program import run

@@ -12,7 +12,9 @@ from pathlib import Path
 
 import pytest
 from controlplane.cluster import ControlPlane
+from support.rbac import Rbac
 from support.rehearsals import ROOT, START, inputs_of, rehearsal_of, template_set
+from support.seeding import seed
 
 from reconcile.cli.facts import as_files
 from reconcile.cluster.client import connect
@@ -27,8 +29,6 @@ from reconcile.observe.snapshot import take
 from reconcile.observe.source import DirectSource
 from reconcile.probes.look import CERTIFICATES as SERVER_CERTIFICATES
 from reconcile.probes.look import Answer, Group, ReadFailure, Reading
-from reconcile.simulator.actors.seeding import seed
-from reconcile.simulator.apiserver.access import Rbac
 from reconcile.simulator.apiserver.clock import SimulatedClock
 from reconcile.simulator.apiserver.cluster import EmbeddedCluster
 from reconcile.status.times import time_text

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.invariants import violations
 from support.recordings import recording
 from support.rehearsals import START, rehearsal_of
 
 from reconcile.loop.logs import described
 from reconcile.loop.reconciler import Round
-from reconcile.simulator.actors.invariants import violations
 from reconcile.simulator.rehearsal.rehearsal import Rehearsal
 from renderer.model.ref import Ref
 

@@ -99,7 +99,7 @@ def holder(scene: Rehearsal) -> str:
 def tick(scene: Rehearsal, loops: tuple[Loop, ...]) -> None:
     """Everybody until nobody has anything to do at this moment, then some seconds later."""
     for _ in range(100):
-        moved = scene.simulation.step(scene.clock.now())
+        moved = scene.participants.step(scene.clock.now())
         scene.cluster.collect()
         again = [loop.turn(moved=moved) for loop in loops]
         if not (moved or any(again)):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pytest
+from support.rbac import Rbac
 from support.rehearsals import START, inputs_of, template_set
 from support.rendered_plans import overlaid
 
@@ -14,7 +15,7 @@ from reconcile.loop.reconciler import Reconciler
 from reconcile.observe.cached import CachedSource
 from reconcile.observe.source import DirectSource, Source
 from reconcile.probes.look import Group, ReadFailure
-from reconcile.simulator.apiserver.access import Authorizer, Rbac
+from reconcile.simulator.apiserver.access import Authorizer
 from reconcile.simulator.apiserver.client import EmbeddedClient
 from reconcile.simulator.apiserver.clock import SimulatedClock
 from reconcile.simulator.apiserver.cluster import EmbeddedCluster

@@ -8,10 +8,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from support.rbac import Rbac
 
 from reconcile.cluster.errors import Away, BackendFailed, Conflict, Forbidden, NotFound
 from reconcile.cluster.protocol import Cluster, Selection, permission
-from reconcile.simulator.apiserver.access import Rbac
 from reconcile.simulator.apiserver.clock import SimulatedClock
 from reconcile.simulator.apiserver.cluster import EmbeddedCluster
 from reconcile.simulator.apiserver.faults import ApiFault, InjectedApiFault

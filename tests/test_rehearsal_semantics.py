@@ -16,13 +16,13 @@ from controlplane.cluster import ControlPlane
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconcile.simulator.apiserver import cel
 from reconcile.simulator.apiserver.builtin_rules import RULES
 from reconcile.simulator.apiserver.clock import SimulatedClock
 from reconcile.simulator.apiserver.cluster import EmbeddedCluster
 from reconcile.simulator.apiserver.field_set import field, from_fields_v1, key, member, order, path_text, to_fields_v1
 from reconcile.simulator.apiserver.kinds import Origin
 from reconcile.simulator.apiserver.schema_files import builtin_schemas
+from renderer import cel
 from renderer.model.ref import Kind
 from renderer.quantity import canonical
 
@@ -156,17 +156,49 @@ def test_a_rule_that_is_not_known_is_not_run(rule: str) -> None:
         cel.parse(rule)
 
 
-def test_rules_that_are_not_run_are_named() -> None:
-    cluster = EmbeddedCluster(SimulatedClock(datetime(2026, 11, 28, tzinfo=UTC)))
-    assert not cluster.unchecked_rules
+def widgets_with_rules(spec: list[str] = [], each: list[str] = []) -> EmbeddedCluster:  # noqa: B006 never changed
+    """A cluster whose Widgets have these rules for `spec` and for each item of `spec.keyed`."""
     definition = json.loads(json.dumps(definitions()[0]))
-    definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["x-kubernetes-validations"] = [
-        {"rule": "self.set.all(x, x != '')"}
-    ]
-    cluster.seed([definition])
-    (found,) = cluster.unchecked_rules
-    assert "Widget" in found
-    assert ".all()" in found
+    schema = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    schema["x-kubernetes-validations"] = [{"rule": rule} for rule in spec]
+    schema["properties"]["keyed"]["items"]["x-kubernetes-validations"] = [{"rule": rule} for rule in each]
+    return EmbeddedCluster(SimulatedClock(datetime(2026, 11, 28, tzinfo=UTC)), definitions=[definition])
+
+
+def test_a_rule_that_was_not_evaluated_is_named_with_the_writer_to_whom_it_applied() -> None:
+    cluster = widgets_with_rules(["self.set.all(x, x != '')", "has(self.color)"])
+    cluster.client().create(WIDGET, widget({"color": "red"}), field_manager="one")
+    (found,) = cluster.unchecked_rules("one")
+    assert (found.kind, found.path, found.rule) == ("Widget", "spec", "self.set.all(x, x != '')")
+    assert ".all()" in found.because
+    assert cluster.unchecked_rules("two") == ()
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "rules", "applied"),
+    [
+        ({"color": "red"}, {"color": "red", "plain": ["x"]}, ["self.list.all(x, true)"], True),
+        ({"color": "red"}, {"color": "red"}, ["self.list.all(x, true)"], False),
+        (None, {"color": "red"}, ["oldSelf.list.all(x, true)"], False),
+        ({"color": "red"}, {"color": "blue"}, ["oldSelf.list.all(x, true)"], True),
+    ],
+    ids=["changed", "unchanged", "transition on create", "transition on update"],
+)
+def test_a_rule_applies_to_what_is_changed(before: Any, after: Any, rules: list[str], applied: bool) -> None:
+    cluster = widgets_with_rules(rules)
+    if before is not None:
+        cluster.seed([widget(before)])
+    cluster.client().apply(WIDGET, widget(after), field_manager="one", force=True)
+    assert bool(cluster.unchecked_rules("one")) is applied
+
+
+def test_a_rule_inside_of_a_list_applies_where_the_list_has_items() -> None:
+    cluster = widgets_with_rules(each=["has(self.value)"])
+    client = cluster.client()
+    client.create(WIDGET, widget({"color": "red"}), field_manager="one")
+    assert cluster.unchecked_rules("one") == ()
+    client.apply(WIDGET, widget({"keyed": [{"name": "a"}]}), field_manager="one")
+    assert [found.path for found in cluster.unchecked_rules("one")] == ["spec.keyed[*]"]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""`rehearse`: the whole upgrade, played on the user's own objects, with whatever shall go wrong."""
+"""`rehearse`: the whole upgrade on a simulated cluster with the user's own objects, with faults on request."""
 
 from __future__ import annotations
 
@@ -13,26 +13,27 @@ from reconcile.cli.journal import journal_at
 from reconcile.cli.screen import Screen
 from renderer.cli.answer import answer, output_option, warn
 from renderer.cli.input_options import FILE, InputOptions, input_options, read
-from renderer.errors import ExitCode, problem
+from renderer.errors import ExitCode, Problem, Problems, problem
 from renderer.model.document_type import REHEARSAL_REPORT
-from renderer.model.ref import Body, ref_of
 
 if TYPE_CHECKING:
     from reconcile.loop.reconciler import Round
-    from reconcile.simulator.actors.fault_options import KnownTargets
-    from reconcile.simulator.actors.operations import SimulatedOperation
+    from reconcile.simulator.actors.fault_options import FaultOptions
+    from reconcile.simulator.actors.faults import FaultPlan, SimulatedOperation
     from reconcile.simulator.rehearsal.rehearsal import Rehearsal, RehearsalResult
+    from renderer.catalog.tree import Tree
     from renderer.documents import Inputs
+    from renderer.files.code import CodeCache
 
 _START = datetime(2026, 1, 1, tzinfo=UTC)
-"""Any day will do: what is told are times since the start, and certificates of a facts document end later."""
+"""Any day will do: the report shows times since the start, and certificates of a facts document expire later."""
 
 
 class _Rehearse(click.Command):
     """Lists the simulated operations in its help; the table is imported for that only."""
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        from reconcile.simulator.actors.operations import SIMULATED_OPERATIONS
+        from reconcile.simulator.actors.faults import SIMULATED_OPERATIONS
 
         with formatter.section("Operations"):
             formatter.write_dl([(item.name, _described(item)) for item in SIMULATED_OPERATIONS.values()])
@@ -40,7 +41,7 @@ class _Rehearse(click.Command):
 
 def _described(operation: SimulatedOperation) -> str:
     on = f", on NAME of a {operation.on}" if operation.on else ""
-    return f"{operation.what}{on} ({', '.join(sorted(operation.troubles))})"
+    return f"{operation.what}{on} ({', '.join(sorted(operation.modes))})"
 
 
 @click.command(cls=_Rehearse)
@@ -85,7 +86,7 @@ def rehearse(
     Runs the production reconcile loop against an in-memory cluster seeded with your objects; Harvester, Rancher and
     the nodes are simulated, and time is virtual. Exits 1 if the upgrade would not succeed.
     """
-    from reconcile.simulator.actors.fault_options import FaultOptions, duration_of, fault_plan_of
+    from reconcile.simulator.actors.fault_options import FaultOptions, duration_of
     from reconcile.simulator.rehearsal.rehearsal import prepare
     from reconcile.simulator.rehearsal.report import report_lines, report_of
     from renderer.assemble import open_template_set
@@ -97,18 +98,21 @@ def rehearse(
     warn(template_set.catalog.warnings)
     pause = duration_of(resume_after)
     if pause is None:
-        raise problem("InvalidDuration", f"--resume-after: {resume_after!r} is no duration", remedy="write 10m or 2h")
+        raise problem(
+            "InvalidDuration", f"--resume-after: {resume_after!r} is not a duration", remedy="write it like 10m or 2h"
+        )
     options = FaultOptions(fail=fail, stall=stall, slow=slow, repeat=repeat, away=away)
     rehearsal = prepare(
         inputs,
         template_set,
         start=_START,
-        faults=fault_plan_of(options, _cast(inputs)),
+        faults=_fault_plan(options, inputs, tree, code),
         resume_after=pause,
         journal=journal_at(journal),
     )
     rehearsed = _played(rehearsal, quiet or output == "json")
     code.save()
+    _require_injected(rehearsed)
     answer(REHEARSAL_REPORT, report_of(rehearsed, rehearsal.name), output, report_lines)
     return ExitCode.YES if rehearsed.succeeded else ExitCode.NO
 
@@ -121,7 +125,7 @@ def _played(rehearsal: Rehearsal, quiet: bool) -> RehearsalResult:
 
 
 def _silent(done: Round) -> None:
-    """Says nothing."""
+    """Shows nothing."""
 
 
 def _live(rehearsal: Rehearsal, screen: Screen) -> Callable[[Round], None]:
@@ -130,7 +134,7 @@ def _live(rehearsal: Rehearsal, screen: Screen) -> Callable[[Round], None]:
 
     last: object = None
 
-    def tell(done: Round) -> None:
+    def show(done: Round) -> None:
         nonlocal last
         if done.decision is None:
             return
@@ -144,23 +148,40 @@ def _live(rehearsal: Rehearsal, screen: Screen) -> Callable[[Round], None]:
         news = [f"{status.phase:20} {states}".rstrip(), *(f"{'':10}waits: {wait}" for wait in [*waits][:3])]
         screen.show(list(progress_lines(progress_of(done, rehearsal.clock.now()))), news, f"{_span(rehearsal):>8}  ")
 
-    return tell
+    return show
 
 
 def _span(rehearsal: Rehearsal) -> str:
     return str(rehearsal.clock.now() - _START).partition(".")[0]
 
 
-def _cast(inputs: Inputs) -> KnownTargets:
-    from reconcile.simulator.actors.fault_options import KnownTargets
+def _fault_plan(options: FaultOptions, inputs: Inputs, tree: Tree, code: CodeCache) -> FaultPlan:
+    """The plan is rendered only for a name that may be a Job of its own phases."""
+    from reconcile.simulator.actors.fault_options import fault_plan_of, known_targets
+    from renderer.assemble import assemble
 
-    def named(kind: str) -> tuple[str, ...]:
-        bodies = [source.body for source in inputs.objects if source.body["kind"] == kind]
-        return tuple(sorted(_full_name(body) for body in bodies))
+    objects = [source.body for source in inputs.objects]
+    try:
+        return fault_plan_of(options, known_targets(objects))
+    except Problems:
+        rendered = assemble(inputs, tree, code=code).render()
+        steps = [step for phase in rendered.phases for step in phase.steps]
+        every = [*steps, *(step.undo for step in steps if step.undo)]
+        bodies = [manifest.body for step in every for manifest in step.manifests]
+        return fault_plan_of(options, known_targets(objects, bodies))
 
-    return KnownTargets(nodes=named("Node"), machines=named("VirtualMachine"))
 
-
-def _full_name(body: Body) -> str:
-    ref = ref_of(body)
-    return f"{ref.namespace}/{ref.name}" if ref.namespace else ref.name
+def _require_injected(result: RehearsalResult) -> None:
+    """Raises `Problems` for faults that made no difference to an upgrade that succeeded."""
+    happened = ", ".join(sorted(result.operations))
+    problems = [
+        Problem(
+            reason="FaultNotInjected",
+            field=fault.option,
+            message=f"'{fault.value}' had no effect: it did not take place in this rehearsal",
+            remedy=f"choose an operation that takes place: {happened}",
+        )
+        for fault in result.not_injected
+    ]
+    if problems and result.succeeded:
+        raise Problems(problems)

@@ -8,11 +8,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from threading import Event, Thread
 
-from controlplane.cluster import ControlPlane
-
-from reconcile.simulator.actors.actor_client import EndPod
 from reconcile.simulator.actors.simulation import Simulation
-from renderer.model.ref import Ref
 
 PAUSE = 0.05
 
@@ -51,13 +47,3 @@ def driven(world: Simulation, clock: SpedUpClock) -> Iterator[None]:
         thread.join()
         if raised:
             raise raised[0]
-
-
-def kubelet_of(plane: ControlPlane) -> EndPod:
-    """Deletes pods at once, as a kubelet does when their containers have ended."""
-
-    def end_pod(ref: Ref) -> None:
-        path = f"/api/v1/namespaces/{ref.namespace}/pods/{ref.name}"
-        plane.api.send("DELETE", path, {"gracePeriodSeconds": 0})
-
-    return end_pod

@@ -7,12 +7,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from support.rendered_plans import inputs_of_example, render_example
+from support.seeding import seed
 
 from reconcile.cluster.errors import NotFound
 from reconcile.cluster.protocol import Cluster, Selection
 from reconcile.simulator.actors.actor_client import MACHINE, NODE, PROVISIONING_CLUSTER, SECRET, KindName
-from reconcile.simulator.actors.fault_plan import FaultMode, FaultPlan, InjectedFault
-from reconcile.simulator.actors.seeding import seed
+from reconcile.simulator.actors.faults import FaultMode, FaultPlan, InjectedFault
 from reconcile.simulator.actors.settings import Settings
 from reconcile.simulator.actors.simulation import Simulation
 from reconcile.simulator.actors.simulation_log import SimulationEvent, SimulationEventType
@@ -160,7 +160,7 @@ class Play(Hand):
             self.actors,
             self.kinds,
             self.settings,
-            faults=faults or FaultPlan(injected=injected),
+            faults=faults or FaultPlan(faults=injected),
             away=self.outages.append,
             version=lambda: self.embedded.store.version,
         )

@@ -11,40 +11,46 @@ import pytest
 import yaml
 
 from reconcile.simulator.actors.fault_options import FaultOptions, KnownTargets, duration_of, fault_plan_of
-from reconcile.simulator.actors.fault_plan import FaultMode, FaultPlan, InjectedFault
-from reconcile.simulator.actors.operations import SIMULATED_OPERATIONS, OperationTarget
+from reconcile.simulator.actors.faults import (
+    SIMULATED_OPERATIONS,
+    FaultInjector,
+    FaultMode,
+    FaultPlan,
+    InjectedFault,
+    OperationTarget,
+)
 from reconcile.simulator.actors.settings import Settings
 from renderer.errors import Problems
 
-CASES = yaml.safe_load((Path(__file__).parent / "cues.yaml").read_text())
-CAST = KnownTargets(
+CASES = yaml.safe_load((Path(__file__).parent / "fault_options.yaml").read_text())
+TARGETS = KnownTargets(
     nodes=("charlie-1-tink-system", "charlie-2-tink-system", "charlie-10"),
-    machines=("web-1", "ledger-1"),
+    machines=("default/web-1", "other/web-10", "default/ledger-1"),
     jobs=("pre-check",),
 )
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: str(case["say"]))
-def test_a_wish_is_understood_or_refused(case: Any) -> None:
+def test_an_option_is_understood_or_refused(case: Any) -> None:
     options = FaultOptions(**case["say"])
     if "understood" in case:
-        assert list(words(fault_plan_of(options, CAST))) == case["understood"]
+        assert list(words(fault_plan_of(options, TARGETS))) == case["understood"]
         return
     with pytest.raises(Problems) as caught:
-        fault_plan_of(options, CAST)
+        fault_plan_of(options, TARGETS)
     assert [f"{problem.field}: {problem.message}" for problem in caught.value.problems] == case["refused"]
     assert all(problem.remedy for problem in caught.value.problems)
 
 
 def words(faults: FaultPlan) -> Iterator[str]:
-    for fault in faults.injected:
+    for fault in faults.faults:
         yield (
             f"{fault.mode} {fault.operation}{_on(fault.target)}"
             + (f" x{fault.times}" if fault.times else "")
             + (f"={fault.lasts}" if fault.lasts else "")
         )
-    for absence in faults.absences:
-        yield f"away {absence.lasts} at {absence.operation}{_on(absence.target)}"
+    for outage in faults.outages:
+        yield f"away {outage.lasts} at {outage.operation}{_on(outage.target)}"
 
 
 def _on(target: str) -> str:
@@ -65,27 +71,27 @@ def test_every_job_that_takes_a_time_of_its_own_can_be_told_to_go_wrong() -> Non
 
 def test_every_operation_is_asked_for_somewhere() -> None:
     sources = Path(__file__).resolve().parents[2] / "reconcile" / "simulator" / "actors"
-    text = "".join(path.read_text() for path in sources.glob("*.py") if path.name != "operations.py")
+    text = "".join(path.read_text() for path in sources.glob("*.py") if path.name != "faults.py")
     assert [name for name in SIMULATED_OPERATIONS if f'"{name}"' not in text] == []
 
 
-def test_cues_add_up() -> None:
-    faults = FaultPlan(
-        injected=(
+def test_faults_add_up() -> None:
+    plan = FaultPlan(
+        faults=(
             InjectedFault(mode=FaultMode.SLOW, operation="reboot", lasts=timedelta(hours=1)),
             InjectedFault(mode=FaultMode.SLOW, operation="reboot", target="a", lasts=timedelta(hours=2)),
             InjectedFault(mode=FaultMode.STALL, operation="reboot", target="b"),
             InjectedFault(mode=FaultMode.FAIL, operation="reboot", target="a", times=2),
         )
     )
-    usual = timedelta(minutes=5)
+    faults, usual = FaultInjector(plan), timedelta(minutes=5)
     assert [faults.lasts("reboot", usual, node) for node in "abc"] == [timedelta(hours=2), None, timedelta(hours=1)]
     assert faults.lasts("drain", usual, "a") == usual
     assert [faults.fails("reboot", "a", tried) for tried in range(4)] == [True, True, False, False]
     assert not faults.fails("reboot", "c")
 
 
-def test_nodes_and_machines_are_what_acts_take_place_on() -> None:
+def test_only_migrations_take_place_on_virtual_machines() -> None:
     assert {
-        operation.name for operation in SIMULATED_OPERATIONS.values() if operation.on is OperationTarget.MACHINE
+        operation.name for operation in SIMULATED_OPERATIONS.values() if operation.on is OperationTarget.VIRTUAL_MACHINE
     } == {"vm-migration"}

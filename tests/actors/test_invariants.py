@@ -5,10 +5,9 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from support.invariants import violations
 
 from actors.playing import START
-from reconcile.simulator.actors.fates import MachineFate, machine_fates, node_fates
-from reconcile.simulator.actors.invariants import violations
 from reconcile.simulator.actors.simulation_log import SimulationEvent, SimulationEventType, SimulationLog
 
 PRE = "work pre-drain a 1"
@@ -65,33 +64,6 @@ def without(*whats: str) -> list[str]:
 )
 def test_what_must_not_happen_is_said(lines: list[str], said: list[str]) -> None:
     assert list(violations(story(lines))) == said
-
-
-def test_fates_of_machines() -> None:
-    log = SimulationLog()
-    log.add(START, SimulationEventType.VM_MOVED, "d/web", "a", to="b")
-    log.add(START, SimulationEventType.VM_STOPPED, "d/db", "a")
-    log.add(START, SimulationEventType.VM_MOVED, "d/web", "b", to="c")
-    log.add(START, SimulationEventType.VM_STARTED, "d/db", "a")
-    log.add(START, SimulationEventType.VM_STOPPED, "d/old", "b")
-    assert machine_fates(log.facts) == (
-        MachineFate(name="d/db", path=("a",), stopped=True, started=True),
-        MachineFate(name="d/old", path=("b",), stopped=True, started=False),
-        MachineFate(name="d/web", path=("a", "b", "c"), stopped=False, started=False),
-    )
-
-
-def test_fates_of_nodes() -> None:
-    (fate,) = node_fates(story(GOOD))
-    minutes = {name: getattr(fate, name) for name in ("asked", "kubernetes", "down", "back", "released")}
-    assert {name: (time - START).total_seconds() / 60 for name, time in minutes.items()} == {
-        "asked": 0,
-        "kubernetes": 5,
-        "down": 8,
-        "back": 9,
-        "released": 11,
-    }
-    assert (fate.name, fate.os, fate.drained) == ("a", "new", None)
 
 
 def test_a_fact_reads_as_a_sentence() -> None:

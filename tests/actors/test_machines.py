@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from support.invariants import violations
 
 from actors.playing import SYSTEM, Hand, Play, condition, fault
 from reconcile.simulator.actors.actor_client import (
@@ -18,8 +19,7 @@ from reconcile.simulator.actors.actor_client import (
     VMI,
     VOLUME,
 )
-from reconcile.simulator.actors.invariants import violations
-from reconcile.simulator.actors.migratable import why_tied
+from reconcile.simulator.actors.placement import why_tied
 from reconcile.simulator.actors.simulation_log import SimulationEventType
 
 ECHO_1, ECHO_2, ECHO_3 = "echo-1", "echo-2", "echo-3"

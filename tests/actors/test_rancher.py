@@ -7,11 +7,11 @@ from functools import partial
 from typing import Any
 
 import pytest
+from support.invariants import violations
 
 from actors.by_hand import upgrade_node
 from actors.playing import AFTER, BEFORE, FLEET, SYSTEM, Play, condition, fault
 from reconcile.simulator.actors.actor_client import CAPI_CLUSTER, NODE, POD, PROVISIONING_CLUSTER
-from reconcile.simulator.actors.invariants import violations
 from reconcile.simulator.actors.simulation_log import SimulationEventType
 
 FIRST, SECOND, THIRD = "charlie-1-tink-system", "charlie-2-tink-system", "charlie-3-tink-system"

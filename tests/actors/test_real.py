@@ -11,16 +11,17 @@ from typing import Any
 import pytest
 from controlplane import waiting
 from controlplane.cluster import ControlPlane
+from support.invariants import violations
+from support.real_pods import RealPods
 
-from actors.driving import SpedUpClock, driven, kubelet_of
+from actors.driving import SpedUpClock, driven
 from actors.playing import AFTER, BEFORE, FLEET, PLANS, SYSTEM, Hand, condition, is_ready
 from reconcile.cluster.client import connect
 from reconcile.cluster.errors import Away, BackendFailed
 from reconcile.cluster.kubeconfig import find_access
 from reconcile.cluster.protocol import Cluster
 from reconcile.simulator.actors.actor_client import CLAIM, CONFIG_MAP, IMAGE, JOB, NODE, POD, PROVISIONING_CLUSTER, VMI
-from reconcile.simulator.actors.fault_plan import FaultPlan
-from reconcile.simulator.actors.invariants import violations
+from reconcile.simulator.actors.faults import FaultPlan
 from reconcile.simulator.actors.settings import Settings
 from reconcile.simulator.actors.simulation import Simulation
 from reconcile.simulator.actors.simulation_log import SimulationEventType
@@ -59,8 +60,8 @@ def play(wiped_control_plane: ControlPlane) -> Iterator[RealPlay]:
         hand.kinds,
         settings,
         faults=FaultPlan(),
-        end_pod=kubelet_of(wiped_control_plane),
-        real=True,
+        controllers=(),
+        pods=RealPods(wiped_control_plane, client_of(wiped_control_plane)),
     )
     with driven(world, SpedUpClock(SPEED)):
         yield RealPlay(hand=hand, world=world)

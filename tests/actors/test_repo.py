@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 import yaml
+from support.repo_server import serving
 
 from actors.playing import SYSTEM, Play, fault
 from reconcile.cluster.errors import BackendFailed
 from reconcile.simulator.actors.actor_client import SERVICE
-from reconcile.simulator.actors.repo_server import serving
 from renderer.model.ref import Ref
 from renderer.yaml_io import parse
 

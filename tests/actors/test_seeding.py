@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 from support.rendered_plans import EXAMPLES, inputs_of_example, render_example
+from support.seeding import seed
 
 from actors.playing import START
 from reconcile.cluster.protocol import Selection
-from reconcile.simulator.actors.seeding import NAMESPACES, seed
 from reconcile.simulator.apiserver.clock import SimulatedClock
 from reconcile.simulator.apiserver.cluster import EmbeddedCluster
+from reconcile.simulator.rehearsal.rehearsal import HARVESTER_NAMESPACES
 from renderer.model.ref import ref_of
 
 
@@ -50,7 +51,7 @@ def test_namespaces_that_every_harvester_has_are_made_and_unknown_kinds_told() -
     stranger = {"apiVersion": "x.example.com/v1", "kind": "Stranger", "metadata": {"name": "s"}}
     assert seed(cluster, [stranger], kinds) == (ref_of(stranger),)
     found = cluster.list(Selection(kind=kinds.row("v1", "Namespace").kind)).items
-    assert set(NAMESPACES) <= {body["metadata"]["name"] for body in found}
+    assert set(HARVESTER_NAMESPACES) <= {body["metadata"]["name"] for body in found}
 
 
 def test_what_another_server_wrote_is_left_behind_and_twice_is_once() -> None:

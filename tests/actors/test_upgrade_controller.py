@@ -62,7 +62,7 @@ def test_labels_for_rancher_are_not_handed_on() -> None:
 def test_all_nodes_are_labelled_before_the_plan_is_complete() -> None:
     play = Play()
     plan = applied(play)
-    assert condition(plan, "Complete") == "False InProgress"
+    assert condition(plan, "Complete") == "False SyncJob"
     assert plan["status"]["applying"] == NODES
     (plan,) = play.finish(STEP)
     label = f"plan.upgrade.cattle.io/{plan['metadata']['name']}"
@@ -92,14 +92,62 @@ def test_a_plan_that_selects_no_node_is_complete_at_once() -> None:
     assert play.all(JOB, PLANS) == ()
 
 
-def test_a_failure_is_said_and_tried_again_after_the_job_is_gone() -> None:
+def test_a_job_that_fails_is_reported_and_created_again_after_its_time_to_live() -> None:
     play = Play("three-node", fault("fail", "image-preload", NODES[1], times=3))
     plan = applied(play)
     assert play.run(until=lambda: condition(play.again(plan), "Complete") == "False JobFailed")
-    assert NODES[1] in next(c["message"] for c in play.again(plan)["status"]["conditions"] if c["type"] == "Complete")
+    message = next(c["message"] for c in play.again(plan)["status"]["conditions"] if c["type"] == "Complete")
+    assert message.startswith("Job cattle-system/apply-hvst-upgrade-864fh-image-preload-on-charlie-2-tink-")
+    assert message.endswith(
+        f" failed on Node {NODES[1]}: BackoffLimitExceeded: Job has reached the specified backoff limit"
+    )
     assert play.run(until=lambda: condition(play.again(plan), "Complete").startswith("True"))
     assert len(play.told(SimulationEventType.WORK_FAILED)) == 3
     assert play.told(SimulationEventType.WORK_SUCCEEDED).count(f"image-preload on {NODES[1]}") == 1
+
+
+def test_job_failed_is_overwritten_when_the_job_of_another_node_ends() -> None:
+    """The Failed Job stays as the only durable sign, until it is deleted: then JobFailed is written once more."""
+    slow = fault("slow", "image-preload", NODES[0], minutes=40)
+    play = Play("three-node", fault("fail", "image-preload", NODES[1]), slow)
+    plan = applied(play)
+    seen: list[str] = []
+
+    def look() -> bool:
+        said = condition(play.again(plan), "Complete")
+        seen.extend([said] if seen[-1:] != [said] else [])
+        return len(play.told(SimulationEventType.WORK_FAILED)) > 3
+
+    assert play.run(until=look)
+    assert seen == ["False SyncJob", "False JobFailed", "False SyncJob", "False JobFailed"]
+
+
+def test_a_plan_that_changes_in_neither_version_nor_account_does_not_run_again() -> None:
+    play = Play()
+    (plan,) = play.finish(STEP)
+    play.patch(plan, {"spec": {"upgrade": {"args": ["other"]}}})
+    play.wait(hours=1)
+    assert condition(play.again(plan), "Complete") == "True Complete"
+    assert len(play.told(SimulationEventType.WORK_SUCCEEDED)) == 3
+
+
+def test_a_node_without_a_hostname_or_with_the_label_disabled_is_not_selected() -> None:
+    play = Play()
+    name = play.rendered.manifests(STEP)[0].body["metadata"]["name"]
+    play.patch(play.get(NODE, NODES[0]), {"metadata": {"labels": {"kubernetes.io/hostname": None}}})
+    play.patch(play.get(NODE, NODES[1]), {"metadata": {"labels": {f"plan.upgrade.cattle.io/{name}": "disabled"}}})
+    assert applied(play)["status"]["applying"] == [NODES[2]]
+
+
+def test_a_job_that_runs_out_of_turn_is_deleted() -> None:
+    play = Play("paused-node")
+    plan = applied(play)
+    (job,) = play.all(JOB, PLANS)
+    node = next(each for each in ("echo-1", "echo-2", "echo-3") if each not in plan["status"]["applying"])
+    labels = {**job["metadata"]["labels"], "upgrade.cattle.io/node": node}
+    play.create({**job, "metadata": {"name": "x", "namespace": PLANS, "labels": labels}, "status": {}})
+    play.settle()
+    assert play.all(JOB, PLANS) == (play.again(job),)
 
 
 def test_finished_jobs_go_after_a_quarter_of_an_hour() -> None:
@@ -125,7 +173,7 @@ def test_a_changed_plan_runs_again_on_every_node() -> None:
     (plan,) = play.finish(STEP)
     play.patch(plan, {"spec": {"version": "v9"}})
     play.settle()
-    assert condition(play.again(plan), "Complete") == "False InProgress"
+    assert condition(play.again(plan), "Complete") == "False SyncJob"
     assert {job["metadata"]["labels"]["upgrade.cattle.io/version"] for job in play.all(JOB, PLANS)} == {"v9"}
 
 
@@ -134,7 +182,7 @@ def test_a_controller_that_misses_the_end_of_a_job_stands_still() -> None:
     plan = applied(play)
     play.run()
     assert len(play.told(SimulationEventType.WORK_SUCCEEDED)) == 3
-    assert condition(play.again(plan), "Complete") == "False InProgress"
+    assert condition(play.again(plan), "Complete") == "False SyncJob"
     assert play.again(plan)["status"]["applying"] == NODES
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from support.invariants import violations
 
 from actors.playing import SYSTEM, Play, condition, fault
 from reconcile.simulator.actors.actor_client import DEPLOYMENT, ENDPOINT_SLICE, JOB, NODE, POD, REPLICA_SET
-from reconcile.simulator.actors.invariants import violations
 from reconcile.simulator.actors.simulation_log import SimulationEventType
 
 PRE_DRAIN = "NodeUpgrade/PreDrain/charlie-1-tink-system"

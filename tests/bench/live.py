@@ -21,6 +21,7 @@ from controlplane import binaries, build, cluster
 from controlplane.api import ApiError
 from controlplane.cluster import ControlPlane
 from controlplane.waiting import until
+from support.seeding import seed
 
 from bench.inputs import EXAMPLE, ROOT, write_inputs
 from bench.largest import LIMIT, largest_status
@@ -30,7 +31,6 @@ from reconcile.cluster.client import connect
 from reconcile.cluster.kubeconfig import find_access
 from reconcile.cluster.protocol import Cluster, Selection
 from reconcile.loop.reconciler import API_VERSION
-from reconcile.simulator.actors.seeding import seed
 from reconcile.status.plan import status_body
 from renderer.assemble import open_template_set
 from renderer.documents import plan_of

@@ -10,12 +10,12 @@ from typing import Protocol
 
 from controlplane import waiting
 from controlplane.cluster import ControlPlane
+from support.rbac import Rbac
 
 from conformance.case import definitions
 from reconcile.cluster.client import connect
 from reconcile.cluster.kubeconfig import find_access
 from reconcile.cluster.protocol import Cluster
-from reconcile.simulator.apiserver.access import Rbac
 from reconcile.simulator.apiserver.clock import SimulatedClock
 from reconcile.simulator.apiserver.cluster import EmbeddedCluster
 

@@ -11,12 +11,12 @@ from typing import Any
 
 from reconcile.borrow.loan import Loan
 from reconcile.objects import FIELD_MANAGER, PLAN_LABEL
-from reconcile.simulator.actors.invariants import violations
 from reconcile.simulator.actors.simulation_log import SimulationEvent, SimulationEventType
 from reconcile.simulator.rehearsal.rehearsal import Rehearsal
 from reconcile.status.plan import SUCCEEDED
 from renderer.model.path import look_up
 from renderer.model.ref import Body, Ref, ref_of
+from support.invariants import violations
 from support.rehearsals import inputs_of
 
 _TRANSIENT = (

@@ -16,7 +16,6 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
-from controlplane.api import ApiError
 from controlplane.cluster import ControlPlane
 
 from reconcile.cluster.client import Client, connect
@@ -30,12 +29,13 @@ from reconcile.loop.manager import Manager
 from reconcile.loop.reconciler import API_VERSION, Round
 from reconcile.schemas import packaged_schemas
 from reconcile.simulator.actors.fault_options import FaultOptions, KnownTargets, fault_plan_of
-from reconcile.simulator.actors.seeding import seed
 from reconcile.simulator.actors.simulation import Simulation
 from reconcile.simulator.rehearsal.rehearsal import settings_of
 from renderer.documents import plan_of
 from renderer.model.ref import Body, Ref
+from support.real_pods import RealPods
 from support.rehearsals import ROOT, inputs_of, template_set
+from support.seeding import seed
 
 SPEED = 1500.0
 PATIENCE = 240.0
@@ -92,24 +92,16 @@ def site(plane: ControlPlane, example: str, **wishes: list[str]) -> Iterator[Rea
     seed(admin, [source.body for source in inputs.objects], KINDS)
     plane.kubectl("apply", "-f", str(RBAC))
     nodes = tuple(str(s.body["metadata"]["name"]) for s in inputs.objects if s.body["kind"] == "Node")
-    script = fault_plan_of(FaultOptions(**wishes), KnownTargets(nodes=nodes))
+    faults = fault_plan_of(FaultOptions(**wishes), KnownTargets(nodes=nodes))
+    pods = RealPods(plane, client(plane.kubeconfig))
     world = Simulation.of(
-        client(plane.kubeconfig), KINDS, settings_of(inputs), faults=script, end_pod=_end_pod(plane), real=True
+        client(plane.kubeconfig), KINDS, settings_of(inputs), faults=faults, controllers=(), pods=pods
     )
     account = plane.service_account_kubeconfig(*ACCOUNT)
     plan = plan_of(inputs).body
     admin.create(PLAN, {key: value for key, value in plan.items() if key != "status"}, field_manager="kubectl")
     with _at_work(world):
         yield RealUpgrade(admin=admin, kubeconfig=account, name=str(plan["metadata"]["name"]), world=world)
-
-
-def _end_pod(plane: ControlPlane) -> Callable[[Ref], None]:
-    def end(pod: Ref) -> None:
-        path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}"
-        with suppress(ApiError):  # it is gone already
-            plane.api.send("DELETE", path, {"gracePeriodSeconds": 0})
-
-    return end
 
 
 @contextmanager

@@ -75,7 +75,7 @@ def settle(scene: Rehearsal) -> None:
     """Lets everybody else finish what the end of the plan has left them to do."""
     for _ in range(50):
         scene.clock.advance(60)
-        while scene.simulation.step(scene.clock.now()):
+        while scene.participants.step(scene.clock.now()):
             scene.cluster.collect()
 
 

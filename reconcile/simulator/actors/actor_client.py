@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from typing import Protocol
 
 from reconcile.cluster.errors import AlreadyExists, Away, NoSuchKind, NotFound
 from reconcile.cluster.protocol import Cluster, Selection
@@ -47,12 +48,8 @@ REPLICA: KindName = ("longhorn.io/v1beta2", "Replica")
 LONGHORN_SETTING: KindName = ("longhorn.io/v1beta2", "Setting")
 
 _WITHOUT_STATUS_DOOR = (IMAGE, SETTING, VMI)
-_BINDING = Kind(api_version="v1", kind="Binding", plural="bindings", namespaced=True)
 
 _OF_THE_SERVER = ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields")
-
-EndPod = Callable[[Ref], None]
-"""Deletes a pod at once (grace period 0), as its kubelet does when the containers have ended."""
 
 _Key = tuple[str, str]
 
@@ -86,21 +83,41 @@ class _KindCache:
             self.owned.get(uid, {}).pop(_key(body), None)
 
 
-class ActorClient:
-    """One actor's view. `by` gives another actor a view of the same cluster, with the same objects at hand."""
+class PodHandler(Protocol):
+    """How pods are bound to nodes and how they end: an embedded API server has other ways than a real one."""
 
-    def __init__(self, cluster: Cluster, kinds: Kinds, *, end_pod: EndPod | None = None, real: bool = False) -> None:
-        """`real`: Kubernetes' own controllers are at work, and pods are bound as a scheduler binds them."""
-        self.real = real
+    def bind(self, client: ActorClient, pod: Body, node: str) -> None: ...
+
+    def end(self, client: ActorClient, pod: Body) -> None:
+        """Ends a pod that is being deleted."""
+        ...
+
+
+class EmbeddedPods:
+    """The embedded API server takes no Binding: a pod is created again with its node."""
+
+    def bind(self, client: ActorClient, pod: Body, node: str) -> None:
+        client.delete(pod)
+        kept = {key: value for key, value in pod["metadata"].items() if key not in _OF_THE_SERVER}
+        client.create({**pod, "metadata": kept, "spec": {**pod["spec"], "nodeName": node}})
+
+    def end(self, client: ActorClient, pod: Body) -> None:
+        client.delete(client.patch_status(pod, {"phase": "Succeeded"}))
+
+
+class ActorClient:
+    """One actor's client. `as_manager` gives another actor its own, with the same objects at hand."""
+
+    def __init__(self, cluster: Cluster, kinds: Kinds) -> None:
         self._cluster = cluster
         self._kinds = kinds
-        self._end_pod = end_pod
         self._manager = "harvester"
         self._at_hand: dict[KindName, _KindCache] = {}
         self._writes = 0
 
-    def by(self, manager: str) -> ActorClient:
-        other = ActorClient(self._cluster, self._kinds, end_pod=self._end_pod, real=self.real)
+    def as_manager(self, manager: str) -> ActorClient:
+        """Writes under this field manager."""
+        other = ActorClient(self._cluster, self._kinds)
         other._manager = manager
         other._at_hand = self._at_hand
         return other
@@ -109,7 +126,7 @@ class ActorClient:
         """Forgets what was read: from now on others may have written."""
         self._at_hand.clear()
 
-    def worked(self) -> bool:
+    def take_changed(self) -> bool:
         """Whether this view has written anything since it was last asked."""
         found, self._writes = self._writes > 0, 0
         return found
@@ -144,16 +161,16 @@ class ActorClient:
             return self._cluster.get(self._kind(ref), ref).body
         return self._written(made)
 
-    def change(self, body: Body, patch: Body) -> Body:
+    def patch(self, body: Body, patch: Body) -> Body:
         """Merge patch of the object."""
         return self._patch(body, patch, "")
 
-    def tell(self, body: Body, status: Body) -> Body:
+    def patch_status(self, body: Body, status: Body) -> Body:
         """Merge patch of its status."""
         named = (str(body["apiVersion"]), str(body["kind"]))
         return self._patch(body, {"status": status}, "" if named in _WITHOUT_STATUS_DOOR else "status")
 
-    def remove(self, body: Body) -> None:
+    def delete(self, body: Body) -> None:
         ref = ref_of(body)
 
         def send() -> Body:
@@ -169,30 +186,7 @@ class ActorClient:
             shelf.put(left)
         self._writes += 1
 
-    def bind(self, pod: Body, node: str) -> None:
-        """Gives a pod its node: by a Binding as a scheduler does, or, where nobody takes those, by making it anew."""
-        ref = ref_of(pod)
-        if not self.real:
-            self.remove(pod)
-            kept = {key: value for key, value in pod["metadata"].items() if key not in _OF_THE_SERVER}
-            self.create({**pod, "metadata": kept, "spec": {**pod["spec"], "nodeName": node}})
-            return
-        metadata = {"name": ref.name, "namespace": ref.namespace}
-        target = {"apiVersion": "v1", "kind": "Node", "name": node}
-        self._cluster.create(_BINDING, {"apiVersion": "v1", "kind": "Binding", "metadata": metadata, "target": target})
-        self._at_hand.pop(POD, None)
-        self._writes += 1
-
-    def end_pod(self, pod: Body) -> None:
-        """Lets a pod that is being deleted go; it stays where nobody can do that."""
-        if self._end_pod is not None:
-            self._end_pod(ref_of(pod))
-            self._at_hand.pop(POD, None)
-            self._writes += 1
-        elif not self.real:
-            self.remove(self.tell(pod, {"phase": "Succeeded"}))
-
-    def act_on(self, body: Body, subresource: str) -> None:
+    def put_subresource(self, body: Body, subresource: str) -> None:
         """`start` or `stop` of a VirtualMachine. Raises NoSuchKind, NotFound and Conflict."""
         kind = Kind(
             api_version="subresources.kubevirt.io/v1", kind="VirtualMachine", plural="virtualmachines", namespaced=True
@@ -201,7 +195,11 @@ class ActorClient:
         self._cluster.put(
             kind, Ref(api_version=kind.api_version, kind=kind.kind, namespace=ref.namespace, name=ref.name), subresource
         )
-        self._at_hand.pop(VM, None)
+        self.wrote(VM)
+
+    def wrote(self, kind: KindName) -> None:
+        """Counts a write after which the objects of the kind have to be read again."""
+        self._at_hand.pop(kind, None)
         self._writes += 1
 
     # -------------------------------------------------------------------------------------------------------- inside

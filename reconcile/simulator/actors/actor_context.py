@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 from reconcile.simulator.actors.actor_client import ActorClient
-from reconcile.simulator.actors.fault_plan import FaultPlan
+from reconcile.simulator.actors.faults import FaultInjector
 from reconcile.simulator.actors.settings import Settings
 from reconcile.simulator.actors.simulation_log import SimulationEventType, SimulationLog
 from reconcile.status.times import time_text
@@ -34,27 +34,66 @@ class Outage:
     def __init__(self, announce: Callable[[float], None], log: SimulationLog) -> None:
         """`announce` is told for how many seconds the API server goes away."""
         self._announce = announce
-        self._ledger = log
+        self._log = log
         self.until: datetime | None = None
 
     def begin(self, now: datetime, lasts: timedelta, why: str) -> None:
         self.until = now + lasts
-        self._ledger.add(now, SimulationEventType.WENT_AWAY, "the API server", detail=why)
+        self._log.add(now, SimulationEventType.WENT_AWAY, "the API server", detail=why)
         self._announce(lasts.total_seconds())
 
     def is_on(self, now: datetime) -> bool:
         return self.until is not None and now < self.until
 
 
+class Timers:
+    """One actor's timers, by any key. What is not asked for in a step does not count as awaited."""
+
+    def __init__(self) -> None:
+        self._now: datetime | None = None
+        self._due: dict[Hashable, datetime | None] = {}
+        self._asked: set[Hashable] = set()
+
+    def begin(self, now: datetime) -> None:
+        """A new step."""
+        self._now = now
+        self._asked.clear()
+
+    def passed(self, key: Hashable, lasts: timedelta | None) -> bool:
+        """Whether so much time has passed since this was first asked; never, if it lasts for None."""
+        now = self._now
+        if now is None:
+            raise ValueError("begin was not called")
+        due = self._due.setdefault(key, None if lasts is None else now + lasts)
+        self._asked.add(key)
+        return due is not None and now >= due
+
+    def forget(self, key: Hashable) -> None:
+        self._due.pop(key, None)
+        self._asked.discard(key)
+
+    def next_due(self) -> datetime | None:
+        """The next moment at which an answer of the last step will be another."""
+        now = self._now
+        awaited = (self._due.get(key) for key in self._asked)
+        return min((due for due in awaited if due is not None and now is not None and due > now), default=None)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActorContext:
-    """`client` is under the name of nobody in particular: an actor takes its own view by `stage.by`."""
+    """`client` belongs to no actor: each takes its own by `client.as_manager`."""
 
     client: ActorClient
     settings: Settings
-    faults: FaultPlan
+    faults: FaultInjector
     log: SimulationLog
     outage: Outage
+
+
+def name_of(body: Body) -> str:
+    """`namespace/name`."""
+    metadata = body["metadata"]
+    return f"{metadata.get('namespace') or 'default'}/{metadata['name']}"
 
 
 def labels_of(body: Body) -> Mapping[str, str]:
@@ -71,11 +110,6 @@ def status_of(body: Body) -> Mapping[str, Any]:
 
 def is_deleted(body: Body) -> bool:
     return bool(body["metadata"].get("deletionTimestamp"))
-
-
-def is_owned_by(body: Body, owner: Body) -> bool:
-    owners = body["metadata"].get("ownerReferences") or ()
-    return any(each["uid"] == owner["metadata"]["uid"] for each in owners)
 
 
 def owner_reference(owner: Body) -> dict[str, Any]:

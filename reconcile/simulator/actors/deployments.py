@@ -30,19 +30,19 @@ class DeploymentController:
     """Works on Deployments that came after the beginning; those of the user's cluster are as they are."""
 
     def __init__(self, context: ActorContext) -> None:
-        self._stage = context.client.by("kube-controller-manager")
+        self._client = context.client.as_manager("kube-controller-manager")
         self._ours: set[str] = set()
         self._made = 0
 
     def step(self, now: datetime) -> bool:
         pods: list[Body] = []
-        for deployment in self._stage.all(DEPLOYMENT):
+        for deployment in self._client.all(DEPLOYMENT):
             if self._is_ours(deployment):
                 self._control(deployment, now)
                 pods += self._pods_of(deployment)
-        for service in self._stage.all(SERVICE):
+        for service in self._client.all(SERVICE):
             self._publish(service, pods)
-        return self._stage.worked()
+        return self._client.take_changed()
 
     def next_due(self) -> datetime | None:
         return None
@@ -56,32 +56,32 @@ class DeploymentController:
     def _control(self, deployment: Body, now: datetime) -> None:
         wanted = _replica_set(deployment)
         metadata = wanted["metadata"]
-        current = self._stage.find(REPLICA_SET, metadata["name"], metadata["namespace"]) or self._stage.create(wanted)
-        for each in self._stage.owned(REPLICA_SET, deployment):
+        current = self._client.find(REPLICA_SET, metadata["name"], metadata["namespace"]) or self._client.create(wanted)
+        for each in self._client.owned(REPLICA_SET, deployment):
             is_current = each["metadata"]["name"] == current["metadata"]["name"]
-            scaled = self._stage.change(
+            scaled = self._client.patch(
                 each, {"spec": {"replicas": deployment["spec"]["replicas"] if is_current else 0}}
             )
             self._replicate(scaled)
         everyone = self._pods_of(deployment)
-        self._stage.tell(deployment, _deployment_status(deployment, self._pods(current), everyone, now))
+        self._client.patch_status(deployment, _deployment_status(deployment, self._pods(current), everyone, now))
 
     def _pods_of(self, deployment: Body) -> list[Body]:
-        return [pod for each in self._stage.owned(REPLICA_SET, deployment) for pod in self._pods(each)]
+        return [pod for each in self._client.owned(REPLICA_SET, deployment) for pod in self._pods(each)]
 
     def _pods(self, replica_set: Body) -> list[Body]:
-        return [pod for pod in self._stage.owned(POD, replica_set) if not is_deleted(pod)]
+        return [pod for pod in self._client.owned(POD, replica_set) if not is_deleted(pod)]
 
     def _replicate(self, replica_set: Body) -> None:
         pods, wanted = self._pods(replica_set), int(replica_set["spec"]["replicas"])
         for pod in pods[wanted:]:
-            self._stage.remove(pod)
+            self._client.delete(pod)
         for _ in range(wanted - len(pods)):
             self._made += 1
-            self._stage.create(pod_of(replica_set, mark(str(replica_set["metadata"]["uid"]), str(self._made))))
+            self._client.create(pod_of(replica_set, mark(str(replica_set["metadata"]["uid"]), str(self._made))))
         pods = self._pods(replica_set)
         ready = sum(has_condition(pod, "Ready") for pod in pods)
-        self._stage.tell(
+        self._client.patch_status(
             replica_set,
             {
                 "observedGeneration": replica_set["metadata"]["generation"],
@@ -102,11 +102,11 @@ class DeploymentController:
             and status_of(pod).get("podIP")
         ]
         name = f"{metadata['name']}-{mark(str(metadata['uid']))}"
-        found = self._stage.find(ENDPOINT_SLICE, name, metadata["namespace"])
+        found = self._client.find(ENDPOINT_SLICE, name, metadata["namespace"])
         if found is None and pods and not is_deleted(service):
-            self._stage.create(_slice(service, name, pods))
+            self._client.create(_slice(service, name, pods))
         elif found is not None:
-            self._stage.change(found, {"endpoints": [_endpoint(pod) for pod in pods] or None})
+            self._client.patch(found, {"endpoints": [_endpoint(pod) for pod in pods] or None})
 
 
 def _replica_set(deployment: Body) -> Body:

@@ -12,10 +12,16 @@ from typing import Any
 
 from reconcile.cluster.errors import BackendFailed
 from reconcile.simulator.actors.actor_client import NODE
-from reconcile.simulator.actors.actor_context import ActorContext, conditions, has_condition, labels_of, status_of
+from reconcile.simulator.actors.actor_context import (
+    ActorContext,
+    Timers,
+    conditions,
+    has_condition,
+    labels_of,
+    status_of,
+)
 from reconcile.simulator.actors.placement import ABSENT_TAINT, is_tainted, with_taint, without_taint
 from reconcile.simulator.actors.simulation_log import SimulationEventType
-from reconcile.simulator.actors.timers import Timers
 from renderer.model.ref import Body, Ref
 
 ACT = "reboot"
@@ -37,19 +43,19 @@ class Hosts:
     the OS that it had."""
 
     def __init__(self, context: ActorContext) -> None:
-        self._scene = context
-        self._stage = context.client.by("kubelet")
+        self._context = context
+        self._client = context.client.as_manager("kubelet")
         self._timers = Timers()
         self._reboots: dict[str, Reboot] = {}
         self._ordered: Counter[str] = Counter()
 
     def step(self, now: datetime) -> bool:
         self._timers.begin(now)
-        for node in self._stage.all(NODE):
+        for node in self._client.all(NODE):
             reboot = self._reboots.get(str(node["metadata"]["name"]))
             if reboot is not None:
                 self._reboot(node, reboot, now)
-        return self._stage.worked()
+        return self._client.take_changed()
 
     def next_due(self) -> datetime | None:
         return self._timers.next_due()
@@ -61,7 +67,7 @@ class Hosts:
 
     def answer(self, ref: Ref, path: str, query: Mapping[str, str]) -> bytes:
         """What the kubelet answers behind the node's proxy."""
-        known = self._scene.settings.kubelets.get(ref.name) or {}
+        known = self._context.settings.kubelets.get(ref.name) or {}
         if path == "stats/summary":
             disk = known.get("fs") or {
                 "capacityBytes": 200 * _GIB,
@@ -77,31 +83,31 @@ class Hosts:
     def _reboot(self, node: Body, reboot: Reboot, now: datetime) -> None:
         name = str(node["metadata"]["name"])
         if not reboot.is_down:
-            if self._timers.passed((name, reboot.number, "watch"), self._scene.settings.reboot_watch):
+            if self._timers.passed((name, reboot.number, "watch"), self._context.settings.reboot_watch):
                 self._go_down(node, reboot, now)
             return
-        lasts = self._scene.faults.lasts(ACT, self._scene.settings.reboot, name)
+        lasts = self._context.faults.lasts(ACT, self._context.settings.reboot, name)
         if self._timers.passed((name, reboot.number, "boot"), lasts):
             self._come_back(node, reboot, now)
 
     def _go_down(self, node: Body, reboot: Reboot, now: datetime) -> None:
         name = str(node["metadata"]["name"])
         away = {"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown"}
-        self._stage.tell(
+        self._client.patch_status(
             node, {"conditions": conditions(node, now, {**away, "message": "Kubelet stopped posting node status."})}
         )
         self._taint(node, present=True)
         self._reboots[name] = Reboot(number=reboot.number, os_image=reboot.os_image, is_down=True)
-        self._scene.log.add(now, SimulationEventType.WENT_DOWN, name, name)
-        lasts = self._scene.faults.lasts(ACT, self._scene.settings.reboot, name)
+        self._context.log.add(now, SimulationEventType.WENT_DOWN, name, name)
+        lasts = self._context.faults.lasts(ACT, self._context.settings.reboot, name)
         self._timers.passed((name, reboot.number, "boot"), lasts)
         if self._serves_alone(node) and lasts is not None:
-            self._scene.outage.begin(now, lasts, f"{name} reboots")
+            self._context.outage.begin(now, lasts, f"{name} reboots")
 
     def _come_back(self, node: Body, reboot: Reboot, now: datetime) -> None:
         name = str(node["metadata"]["name"])
         info = status_of(node).get("nodeInfo") or {}
-        failed = self._scene.faults.fails(ACT, name, reboot.number - 1)
+        failed = self._context.faults.fails(ACT, name, reboot.number - 1)
         os_image = info.get("osImage", "") if failed or not reboot.os_image else reboot.os_image
         boot_id = str(uuid.uuid5(uuid.NAMESPACE_OID, f"{node['metadata']['uid']} {reboot.number}"))
         ready = {
@@ -111,20 +117,20 @@ class Hosts:
             "message": "kubelet is posting ready status",
         }
         told = {"nodeInfo": {"bootID": boot_id, "osImage": os_image}, "conditions": conditions(node, now, ready)}
-        self._stage.tell(node, told)
+        self._client.patch_status(node, told)
         self._taint(node, present=False)
         del self._reboots[name]
-        self._scene.log.add(now, SimulationEventType.CAME_BACK, name, name, str(os_image))
+        self._context.log.add(now, SimulationEventType.CAME_BACK, name, name, str(os_image))
 
     def _taint(self, node: Body, *, present: bool) -> None:
         """The node lifecycle controller's part; a cordon is left as it is."""
         if present != is_tainted(node, ABSENT_TAINT):
             taints: list[Any] = with_taint(node, ABSENT_TAINT) if present else without_taint(node, ABSENT_TAINT)
-            self._stage.change(node, {"spec": {"taints": taints or None}})
+            self._client.patch(node, {"spec": {"taints": taints or None}})
 
     def _serves_alone(self, node: Body) -> bool:
         """Whether no API server is left without this node."""
-        others = [each for each in self._stage.all(NODE) if each["metadata"]["name"] != node["metadata"]["name"]]
+        others = [each for each in self._client.all(NODE) if each["metadata"]["name"] != node["metadata"]["name"]]
         return not any(_is_server(each) and has_condition(each, "Ready") for each in others)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -16,16 +17,72 @@ from reconcile.simulator.actors.actor_client import (
     UPGRADE_PLAN,
     VM,
 )
-from reconcile.simulator.actors.actor_context import ActorContext, status_of
+from reconcile.simulator.actors.actor_context import ActorContext, labels_of, name_of, status_of
 from reconcile.simulator.actors.hosts import Hosts
 from reconcile.simulator.actors.kubevirt import KubeVirt
-from reconcile.simulator.actors.machines import Machines, name_of
-from reconcile.simulator.actors.migratable import is_restored, why_tied
-from reconcile.simulator.actors.placement import DRAIN_TAINT, is_tainted, with_taint, without_taint
+from reconcile.simulator.actors.machines import Machines
+from reconcile.simulator.actors.placement import (
+    DRAIN_TAINT,
+    is_restored,
+    is_tainted,
+    why_tied,
+    with_taint,
+    without_taint,
+)
 from reconcile.simulator.actors.simulation_log import SimulationEventType
-from reconcile.simulator.actors.tasks import JobEffect, JobEffectTable, Task
+from renderer.model.plan_api import PREFIX
 from renderer.model.ref import Body
 from renderer.names import safe_concat
+
+_COMPONENT = f"{PREFIX}upgrade-component"
+_JOB_TYPE = f"{PREFIX}job-type"
+_PLAN = f"{PREFIX}upgrade-plan"
+_NODE_PLAN_NODE = "upgrade.cattle.io/node"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """One pod's task. `node` is empty for a Job that may run anywhere; `host` is where it does."""
+
+    operation: str
+    node: str
+    host: str
+    plan: str
+    job: Body
+
+
+def _nothing(task: Task, now: datetime) -> None:
+    """Leaves no trace."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobEffect:
+    """`do` does what can be done of the work now, as often as it is asked, and says whether all of it is done; `after`
+    is what happens once the pod has ended well."""
+
+    do: Callable[[Task, datetime], bool]
+    after: Callable[[Task, datetime], None] = _nothing
+
+
+JobEffectTable = Mapping[str, JobEffect]
+
+
+def operation_of(body: Body) -> str:
+    """The operation that a Job is, or the Jobs of a Plan are: its type or component, else its name."""
+    labels = labels_of(body)
+    return labels.get(_JOB_TYPE) or labels.get(_COMPONENT) or str(body["metadata"]["name"])
+
+
+def task_of(job: Body, pod: Body) -> Task:
+    labels, spec = labels_of(job), job["spec"]["template"]["spec"]
+    return Task(
+        operation=operation_of(job),
+        node=str(spec.get("nodeName") or labels.get(_NODE_PLAN_NODE) or ""),
+        host=str(pod["spec"].get("nodeName") or ""),
+        plan=labels.get(_PLAN, ""),
+        job=job,
+    )
+
 
 _SYSTEM, _FLEET = "harvester-system", "fleet-local"
 _METHODS = "/spec/workloadUpdateStrategy/workloadUpdateMethods"
@@ -35,8 +92,8 @@ class UpgradeJobEffects:
     """The works by act, on the machines, hosts and KubeVirt that play beside."""
 
     def __init__(self, context: ActorContext, hosts: Hosts, machines: Machines, kubevirt: KubeVirt) -> None:
-        self._scene = context
-        self._stage = context.client.by("upgrade-toolkit")
+        self._context = context
+        self._client = context.client.as_manager("upgrade-toolkit")
         self._hosts = hosts
         self._machines = machines
         self._kubevirt = kubevirt
@@ -56,28 +113,28 @@ class UpgradeJobEffects:
 
     def _upgrade_kubevirt(self, task: Task, now: datetime) -> bool:
         self._deploy_chart()
-        return self._kubevirt.upgrade(self._scene.settings.kubevirt_version)
+        return self._kubevirt.upgrade(self._context.settings.kubevirt_version)
 
     def _deploy_chart(self) -> None:
         """Fleet puts back what differs from the chart, unless it was told to leave that alone."""
-        chart = self._stage.find(MANAGED_CHART, "harvester", _FLEET)
-        kubevirt = self._stage.find(KUBEVIRT, "kubevirt", _SYSTEM)
+        chart = self._client.find(MANAGED_CHART, "harvester", _FLEET)
+        kubevirt = self._client.find(KUBEVIRT, "kubevirt", _SYSTEM)
         if chart is None or kubevirt is None or _leaves_methods(chart):
             return
         strategy = {"workloadUpdateMethods": ["LiveMigrate"]}
-        self._stage.by("fleetagent").change(kubevirt, {"spec": {"workloadUpdateStrategy": strategy}})
+        self._client.as_manager("fleetagent").patch(kubevirt, {"spec": {"workloadUpdateStrategy": strategy}})
 
     def _upgrade_harvester(self, task: Task, now: datetime) -> None:
-        release = self._scene.settings.release
+        release = self._context.settings.release
         for name in ("harvester-crd", "harvester"):
-            chart = self._stage.find(MANAGED_CHART, name, _FLEET)
+            chart = self._client.find(MANAGED_CHART, name, _FLEET)
             if chart is not None and release.get("harvesterChart"):
-                chart = self._stage.change(chart, {"spec": {"version": release["harvesterChart"], "paused": False}})
-                self._stage.tell(chart, {"observedGeneration": chart["metadata"]["generation"]})
-        setting = self._stage.find(SETTING, "server-version")
+                chart = self._client.patch(chart, {"spec": {"version": release["harvesterChart"], "paused": False}})
+                self._client.patch_status(chart, {"observedGeneration": chart["metadata"]["generation"]})
+        setting = self._client.find(SETTING, "server-version")
         if setting is not None and release.get("harvester"):
-            self._stage.change(setting, {"value": release["harvester"]})
-        self._scene.log.add(
+            self._client.patch(setting, {"value": release["harvester"]})
+        self._context.log.add(
             now, SimulationEventType.HARVESTER_UPGRADED, "harvester", detail=str(release.get("harvester", ""))
         )
 
@@ -85,12 +142,12 @@ class UpgradeJobEffects:
 
     def _empty(self, task: Task, now: datetime) -> bool:
         """Stops what cannot move, once it is written down; what can move is moved because of the taint."""
-        nodes = self._stage.all(NODE)
+        nodes = self._client.all(NODE)
         tied = [each for each in self._machines.on(task.node) if why_tied(each, nodes) is not None]
         self._stop(task, tied)
-        node = self._stage.find(NODE, task.node)
+        node = self._client.find(NODE, task.node)
         if node is not None and not is_tainted(node, DRAIN_TAINT):
-            self._stage.change(node, {"spec": {"taints": with_taint(node, DRAIN_TAINT)}})
+            self._client.patch(node, {"spec": {"taints": with_taint(node, DRAIN_TAINT)}})
         return not self._machines.on(task.node)
 
     def _stop_all(self, task: Task, now: datetime) -> bool:
@@ -103,7 +160,7 @@ class UpgradeJobEffects:
             return
         self._remember(task, [name_of(each) for each in fresh if is_restored(each)])
         for instance in fresh:
-            machine = self._stage.find(VM, instance["metadata"]["name"], instance["metadata"]["namespace"])
+            machine = self._client.find(VM, instance["metadata"]["name"], instance["metadata"]["namespace"])
             if machine is not None:
                 self._machines.ask(machine, "stop")
             self._asked.add((_uid(task.job), _uid(instance)))
@@ -114,46 +171,46 @@ class UpgradeJobEffects:
         old = _listed(found, task.node)
         value = ",".join(dict.fromkeys((*old, *names)))
         if found is None:
-            self._stage.create(self._new_restore_list(task, value))
+            self._client.create(self._new_restore_list(task, value))
         else:
-            self._stage.change(found, {"data": {task.node: value}})
+            self._client.patch(found, {"data": {task.node: value}})
 
     def _new_restore_list(self, task: Task, value: str) -> Body:
-        plan = self._stage.find(UPGRADE_PLAN, task.plan)
+        plan = self._client.find(UPGRADE_PLAN, task.plan)
         owner = {"apiVersion": UPGRADE_PLAN[0], "kind": UPGRADE_PLAN[1], "name": task.plan}
         owners = [{**owner, "uid": plan["metadata"]["uid"]}] if plan is not None else []
         metadata = {"name": safe_concat(task.plan, "restore-vm"), "namespace": _SYSTEM, "ownerReferences": owners}
         return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {task.node: value}}
 
     def _restore_list(self, task: Task) -> Body | None:
-        return self._stage.find(CONFIG_MAP, safe_concat(task.plan, "restore-vm"), _SYSTEM)
+        return self._client.find(CONFIG_MAP, safe_concat(task.plan, "restore-vm"), _SYSTEM)
 
     # ------------------------------------------------------------------------------------------------- after a drain
 
     def _await_kubernetes(self, task: Task, now: datetime) -> bool:
-        node = self._stage.find(NODE, task.node)
-        wanted = self._scene.settings.release.get("kubernetes")
+        node = self._client.find(NODE, task.node)
+        wanted = self._context.settings.release.get("kubernetes")
         if node is None or (wanted and (status_of(node).get("nodeInfo") or {}).get("kubeletVersion") != wanted):
             return False
         if is_tainted(node, DRAIN_TAINT):
-            self._stage.change(node, {"spec": {"taints": without_taint(node, DRAIN_TAINT) or None}})
+            self._client.patch(node, {"spec": {"taints": without_taint(node, DRAIN_TAINT) or None}})
         return True
 
     def _reboot(self, task: Task, now: datetime) -> None:
-        self._hosts.order_reboot(task.node, str(self._scene.settings.release.get("os", "")))
+        self._hosts.order_reboot(task.node, str(self._context.settings.release.get("os", "")))
 
     def _upgrade_alone(self, task: Task, now: datetime) -> None:
         """Without Rancher: the Job brings Kubernetes itself, and the Cluster is told afterwards."""
-        version = self._scene.settings.release.get("kubernetes")
-        node = self._stage.find(NODE, task.node)
-        cluster = self._stage.find(PROVISIONING_CLUSTER, "local", _FLEET)
+        version = self._context.settings.release.get("kubernetes")
+        node = self._client.find(NODE, task.node)
+        cluster = self._client.find(PROVISIONING_CLUSTER, "local", _FLEET)
         if node is not None and version:
-            self._stage.tell(node, {"nodeInfo": {"kubeletVersion": version}})
-            self._scene.log.add(
+            self._client.patch_status(node, {"nodeInfo": {"kubeletVersion": version}})
+            self._context.log.add(
                 now, SimulationEventType.KUBERNETES_UPGRADED, task.node, task.node, f"{version}, by its own Job"
             )
         if cluster is not None and version:
-            self._stage.change(cluster, {"spec": {"kubernetesVersion": version}})
+            self._client.patch(cluster, {"spec": {"kubernetesVersion": version}})
         self._reboot(task, now)
 
     # ---------------------------------------------------------------------------------------------------- restore-vm
@@ -161,7 +218,7 @@ class UpgradeJobEffects:
     def _restore(self, task: Task, now: datetime) -> bool:
         for entry in _listed(self._restore_list(task), task.node):
             namespace, _, name = entry.partition("/")
-            machine = self._stage.find(VM, name, namespace)
+            machine = self._client.find(VM, name, namespace)
             if machine is not None and (_uid(task.job), _uid(machine)) not in self._asked:
                 self._asked.add((_uid(task.job), _uid(machine)))
                 self._machines.ask(machine, "start")

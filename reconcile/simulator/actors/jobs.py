@@ -9,6 +9,7 @@ from typing import Any
 from reconcile.simulator.actors.actor_client import JOB, POD
 from reconcile.simulator.actors.actor_context import (
     ActorContext,
+    Timers,
     conditions,
     has_condition,
     is_deleted,
@@ -16,7 +17,6 @@ from reconcile.simulator.actors.actor_context import (
     owner_reference,
     status_of,
 )
-from reconcile.simulator.actors.timers import Timers
 from reconcile.status.times import time_text
 from renderer.model.ref import Body
 
@@ -25,17 +25,17 @@ class JobController:
     """One pod after the other until one has succeeded or too many have failed. Jobs that ran before are not its."""
 
     def __init__(self, context: ActorContext) -> None:
-        self._scene = context
-        self._stage = context.client.by("kube-controller-manager")
+        self._context = context
+        self._client = context.client.as_manager("kube-controller-manager")
         self._timers = Timers()
         self._begun: set[str] = set()
 
     def step(self, now: datetime) -> bool:
         self._timers.begin(now)
-        for job in self._stage.all(JOB):
+        for job in self._client.all(JOB):
             if self._is_ours(job):
                 self._control(job, now)
-        return self._stage.worked()
+        return self._client.take_changed()
 
     def next_due(self) -> datetime | None:
         return self._timers.next_due()
@@ -48,7 +48,7 @@ class JobController:
         return uid in self._begun and not over and not is_deleted(job)
 
     def _control(self, job: Body, now: datetime) -> None:
-        phases = [status_of(pod).get("phase") for pod in self._stage.owned(POD, job)]
+        phases = [status_of(pod).get("phase") for pod in self._client.owned(POD, job)]
         succeeded, failed = phases.count("Succeeded"), phases.count("Failed")
         active = len(phases) - succeeded - failed
         spec = job["spec"]
@@ -64,7 +64,7 @@ class JobController:
         ended = {"completionTime": time_text(now)} if over == _COMPLETE else {}
         told = conditions(job, now, *_probed(over, now)) if over else status_of(job).get("conditions")
         begun = {} if spec.get("suspend") else {"startTime": started}
-        self._stage.tell(job, {**begun, **_nonzero(counts), **ended, **({"conditions": told} if told else {})})
+        self._client.patch_status(job, {**begun, **_nonzero(counts), **ended, **({"conditions": told} if told else {})})
 
     def _start(self, job: Body, active: int, failed: int, now: datetime) -> int:
         """How many pods were started; a failed one is followed by another only after a while."""
@@ -72,10 +72,10 @@ class JobController:
         if spec.get("suspend") or active >= spec.get("parallelism", 1):
             return 0
         if failed and not self._timers.passed(
-            (job["metadata"]["uid"], failed), self._scene.settings.job_back_off * 2 ** (failed - 1)
+            (job["metadata"]["uid"], failed), self._context.settings.job_back_off * 2 ** (failed - 1)
         ):
             return 0
-        self._stage.create(pod_of(job, mark(str(job["metadata"]["uid"]), str(failed))))
+        self._client.create(pod_of(job, mark(str(job["metadata"]["uid"]), str(failed))))
         return 1
 
 

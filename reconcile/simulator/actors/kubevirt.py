@@ -5,11 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 
 from reconcile.simulator.actors.actor_client import KUBEVIRT, NODE, VMI
-from reconcile.simulator.actors.actor_context import ActorContext, conditions, labels_of, status_of
-from reconcile.simulator.actors.machines import OUTDATED, Machines, name_of
-from reconcile.simulator.actors.migratable import why_tied
+from reconcile.simulator.actors.actor_context import ActorContext, Timers, conditions, labels_of, name_of, status_of
+from reconcile.simulator.actors.machines import OUTDATED, Machines
+from reconcile.simulator.actors.placement import why_tied
 from reconcile.simulator.actors.simulation_log import SimulationEventType
-from reconcile.simulator.actors.timers import Timers
 from renderer.model.ref import Body
 
 NAMESPACE, NAME = "harvester-system", "kubevirt"
@@ -21,30 +20,30 @@ class KubeVirt:
     stop; with workloadUpdateMethods every one of them is moved at once, and that is a migration storm."""
 
     def __init__(self, context: ActorContext, machines: Machines) -> None:
-        self._scene = context
-        self._stage = context.client.by("virt-operator")
+        self._context = context
+        self._client = context.client.as_manager("virt-operator")
         self._machines = machines
         self._timers = Timers()
 
     def step(self, now: datetime) -> bool:
         self._timers.begin(now)
-        kubevirt = self._stage.find(KUBEVIRT, NAME, NAMESPACE)
+        kubevirt = self._client.find(KUBEVIRT, NAME, NAMESPACE)
         if kubevirt is not None:
-            self._stage.tell(kubevirt, {"observedGeneration": kubevirt["metadata"].get("generation")})
+            self._client.patch_status(kubevirt, {"observedGeneration": kubevirt["metadata"].get("generation")})
             self._roll_out(kubevirt, now)
             self._update_machines(kubevirt, now)
-        return self._stage.worked()
+        return self._client.take_changed()
 
     def next_due(self) -> datetime | None:
         return self._timers.next_due()
 
     def upgrade(self, version: str) -> bool:
         """Asks for the version; whether it is there, or there is no KubeVirt at all."""
-        kubevirt = self._stage.find(KUBEVIRT, NAME, NAMESPACE)
+        kubevirt = self._client.find(KUBEVIRT, NAME, NAMESPACE)
         if kubevirt is None:
             return True
         if status_of(kubevirt).get("targetKubeVirtVersion") != version:
-            self._stage.tell(kubevirt, {"phase": "Deploying", "targetKubeVirtVersion": version})
+            self._client.patch_status(kubevirt, {"phase": "Deploying", "targetKubeVirtVersion": version})
         told = status_of(kubevirt)
         return told.get("observedKubeVirtVersion") == version and told.get("phase") == "Deployed"
 
@@ -53,14 +52,14 @@ class KubeVirt:
         target = status.get("targetKubeVirtVersion")
         if status.get("phase") != "Deploying":
             return
-        if not self._timers.passed(target, self._scene.faults.lasts(ACT, self._scene.settings.kubevirt)):
+        if not self._timers.passed(target, self._context.faults.lasts(ACT, self._context.settings.kubevirt)):
             busy = {"type": "Progressing", "status": "True", "reason": "DeploymentInProgress"}
-            self._stage.tell(kubevirt, {"conditions": conditions(kubevirt, now, busy)})
+            self._client.patch_status(kubevirt, {"conditions": conditions(kubevirt, now, busy)})
             return
-        for instance in self._stage.all(VMI):
-            self._stage.change(instance, {"metadata": {"labels": {OUTDATED: ""}}})
+        for instance in self._client.all(VMI):
+            self._client.patch(instance, {"metadata": {"labels": {OUTDATED: ""}}})
         idle = {"type": "Progressing", "status": "False", "reason": "AllComponentsReady"}
-        self._stage.tell(
+        self._client.patch_status(
             kubevirt,
             {
                 "phase": "Deployed",
@@ -69,16 +68,16 @@ class KubeVirt:
                 "conditions": conditions(kubevirt, now, idle),
             },
         )
-        self._scene.log.add(now, SimulationEventType.KUBEVIRT_UPGRADED, NAME, detail=str(target))
+        self._context.log.add(now, SimulationEventType.KUBEVIRT_UPGRADED, NAME, detail=str(target))
 
     def _update_machines(self, kubevirt: Body, now: datetime) -> None:
-        outdated = [each for each in self._stage.all(VMI) if OUTDATED in labels_of(each)]
-        self._stage.tell(kubevirt, {"outdatedVirtualMachineInstanceWorkloads": len(outdated)})
+        outdated = [each for each in self._client.all(VMI) if OUTDATED in labels_of(each)]
+        self._client.patch_status(kubevirt, {"outdatedVirtualMachineInstanceWorkloads": len(outdated)})
         strategy = kubevirt["spec"].get("workloadUpdateStrategy") or {}
         if "LiveMigrate" not in (strategy.get("workloadUpdateMethods") or ()):
             return
-        nodes = self._stage.all(NODE)
+        nodes = self._client.all(NODE)
         free = [each for each in outdated if why_tied(each, nodes) is None]
         moved = [name_of(each) for each in free if self._machines.move(each, now, "by KubeVirt's workload updater")]
         if moved:
-            self._scene.log.add(now, SimulationEventType.MIGRATION_STORM, NAME, detail=", ".join(moved))
+            self._context.log.add(now, SimulationEventType.MIGRATION_STORM, NAME, detail=", ".join(moved))

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from reconcile.simulator.actors.actor_client import LONGHORN_SETTING, NODE, REPLICA, VOLUME
-from reconcile.simulator.actors.actor_context import ActorContext, status_of
+from reconcile.simulator.actors.actor_context import ActorContext, Timers, status_of
 from reconcile.simulator.actors.placement import is_ready, is_witness
 from reconcile.simulator.actors.simulation_log import SimulationEventType
-from reconcile.simulator.actors.timers import Timers
 from renderer.model.ref import Body
 
 ACT = "volume-rebuild"
@@ -20,22 +19,22 @@ class Longhorn:
     """Works on attached volumes with more than one replica."""
 
     def __init__(self, context: ActorContext) -> None:
-        self._scene = context
-        self._stage = context.client.by("longhorn-manager")
+        self._context = context
+        self._client = context.client.as_manager("longhorn-manager")
         self._timers = Timers()
 
     def step(self, now: datetime) -> bool:
         self._timers.begin(now)
-        nodes = [node for node in self._stage.all(NODE) if not is_witness(node)]
+        nodes = [node for node in self._client.all(NODE) if not is_witness(node)]
         away = {str(node["metadata"]["name"]) for node in nodes if not is_ready(node)}
         replicas = self._replicas()
-        for volume in self._stage.all(VOLUME, NAMESPACE):
+        for volume in self._client.all(VOLUME, NAMESPACE):
             if status_of(volume).get("state") == "attached" and int(volume["spec"].get("numberOfReplicas") or 1) > 1:
                 hosts = replicas.get(str(volume["metadata"]["name"]), away)  # not known where: everywhere
                 self._look_after(volume, bool(hosts & away), now)
-        for setting in self._stage.all(LONGHORN_SETTING, NAMESPACE):
-            self._stage.tell(setting, {"applied": True})
-        return self._stage.worked()
+        for setting in self._client.all(LONGHORN_SETTING, NAMESPACE):
+            self._client.patch_status(setting, {"applied": True})
+        return self._client.take_changed()
 
     def next_due(self) -> datetime | None:
         return self._timers.next_due()
@@ -45,18 +44,18 @@ class Longhorn:
         if misses:
             self._timers.forget(name)
             if robustness == "healthy":
-                self._stage.tell(volume, {"robustness": "degraded"})
-                self._scene.log.add(now, SimulationEventType.VOLUME_DEGRADED, name)
+                self._client.patch_status(volume, {"robustness": "degraded"})
+                self._context.log.add(now, SimulationEventType.VOLUME_DEGRADED, name)
         elif robustness == "degraded" and self._timers.passed(
-            name, self._scene.faults.lasts(ACT, self._scene.settings.rebuild, name)
+            name, self._context.faults.lasts(ACT, self._context.settings.rebuild, name)
         ):
             self._timers.forget(name)
-            self._stage.tell(volume, {"robustness": "healthy"})
-            self._scene.log.add(now, SimulationEventType.VOLUME_REBUILT, name)
+            self._client.patch_status(volume, {"robustness": "healthy"})
+            self._context.log.add(now, SimulationEventType.VOLUME_REBUILT, name)
 
     def _replicas(self) -> Mapping[str, set[str]]:
         """The nodes with a replica, by volume."""
         found: dict[str, set[str]] = {}
-        for replica in self._stage.all(REPLICA, NAMESPACE):
+        for replica in self._client.all(REPLICA, NAMESPACE):
             found.setdefault(str(replica["spec"].get("volumeName")), set()).add(str(replica["spec"].get("nodeID")))
         return found

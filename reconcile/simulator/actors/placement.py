@@ -1,11 +1,12 @@
-"""Where a pod or a virtual machine can go: readiness, cordons, taints, selectors and required node affinity. Pure."""
+"""Where a pod or a virtual machine can run: readiness, cordons, taints, selectors and required node affinity; and why a
+virtual machine cannot be migrated. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from reconcile.simulator.actors.actor_context import has_condition, labels_of
+from reconcile.simulator.actors.actor_context import has_condition, labels_of, status_of
 from renderer.model.ref import Body
 
 WITNESS = "node-role.harvesterhci.io/witness"
@@ -99,3 +100,31 @@ def selects(selector: Mapping[str, Any] | None, labels: Mapping[str, str]) -> bo
         return False
     equal = all(labels.get(key) == value for key, value in (selector.get("matchLabels") or {}).items())
     return equal and all(expression_holds(labels, each) for each in selector.get("matchExpressions") or ())
+
+
+_UPGRADE = "harvesterhci.io/upgrade"
+
+
+def why_tied(instance: Body, nodes: Sequence[Body]) -> str | None:
+    """The rules of Harvester's vm-live-migrate-detector in its order, then the instance's own condition.
+
+    None if it can be migrated.
+    """
+    spec, here = instance["spec"], status_of(instance).get("nodeName")
+    if sum(not is_witness(node) for node in nodes) == 1:
+        return "there is no other node"
+    if spec.get("nodeSelector"):
+        return "it has a node selector"
+    if ((spec.get("domain") or {}).get("devices") or {}).get("hostDevices"):
+        return "it has a device of the host"
+    others = [node for node in nodes if node["metadata"]["name"] != here and not is_witness(node)]
+    if not any(not node["spec"].get("unschedulable") and matches(node, spec) for node in others):
+        return "no other node can take it"
+    if has_condition(instance, "LiveMigratable", "False"):
+        return "it says that it cannot migrate"
+    return None
+
+
+def is_restored(instance: Body) -> bool:
+    """Whether it is to be started again: a paused one stays off, one of the upgrade's own is nobody's."""
+    return not has_condition(instance, "Paused") and not labels_of(instance).get(_UPGRADE)

@@ -7,12 +7,18 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from reconcile.simulator.actors.actor_client import CLAIM, JOB, NODE, POD, REPLICA_SET, KindName
-from reconcile.simulator.actors.actor_context import ActorContext, conditions, has_condition, is_deleted, status_of
+from reconcile.simulator.actors.actor_client import CLAIM, JOB, NODE, POD, REPLICA_SET, KindName, PodHandler
+from reconcile.simulator.actors.actor_context import (
+    ActorContext,
+    Timers,
+    conditions,
+    has_condition,
+    is_deleted,
+    status_of,
+)
+from reconcile.simulator.actors.job_effects import JobEffect, JobEffectTable, Task, task_of
 from reconcile.simulator.actors.placement import can_host, is_ready
 from reconcile.simulator.actors.simulation_log import SimulationEventType
-from reconcile.simulator.actors.tasks import JobEffect, JobEffectTable, Task, task_of
-from reconcile.simulator.actors.timers import Timers
 from reconcile.status.times import time_text
 from renderer.model.ref import Body
 
@@ -20,13 +26,14 @@ REPO_ACT = "repo"
 _ENDED = ("Succeeded", "Failed")
 
 
-class Pods:
+class Kubelets:
     """Plays pods of Jobs and ReplicaSets. Pods that ran when the world began are left alone."""
 
-    def __init__(self, context: ActorContext, works: JobEffectTable) -> None:
-        self._scene = context
-        self._stage = context.client.by("kubelet")
-        self._works = works
+    def __init__(self, context: ActorContext, effects: JobEffectTable, pods: PodHandler) -> None:
+        self._context = context
+        self._client = context.client.as_manager("kubelet")
+        self._effects = effects
+        self._pods = pods
         self._timers = Timers()
         self._tries: Counter[tuple[str, str, str]] = Counter()
         self._tried: dict[str, int] = {}
@@ -35,20 +42,20 @@ class Pods:
 
     def step(self, now: datetime) -> bool:
         self._timers.begin(now)
-        for pod in self._stage.all(POD):
+        for pod in self._client.all(POD):
             self._play(pod, now)
         while self._owed:
-            work, task = self._owed[0]
-            work.after(task, now)
+            effect, task = self._owed[0]
+            effect.after(task, now)
             del self._owed[0]
-        return self._stage.worked()
+        return self._client.take_changed()
 
     def next_due(self) -> datetime | None:
         return self._timers.next_due()
 
     def _play(self, pod: Body, now: datetime) -> None:
         if is_deleted(pod):
-            self._stage.end_pod(pod)
+            self._pods.end(self._client, pod)
         elif not pod["spec"].get("nodeName"):
             self._place(pod)
         elif status_of(pod).get("phase", "Pending") == "Pending":
@@ -65,32 +72,32 @@ class Pods:
         owner = self._job(pod) or self._replica_set(pod)
         if owner is None:
             return
-        others = [other for other in self._stage.owned(POD, owner) if not is_deleted(other)]
+        others = [other for other in self._client.owned(POD, owner) if not is_deleted(other)]
         hosts = Counter(other["spec"].get("nodeName") for other in others)
         names = [str(node["metadata"]["name"]) for node in self._candidates(pod) if can_host(node, pod["spec"])]
         if names:
-            self._stage.bind(pod, min(names, key=lambda name: (hosts[name], name)))
+            self._pods.bind(self._client, pod, min(names, key=lambda name: (hosts[name], name)))
 
     def _candidates(self, pod: Body) -> Sequence[Body]:
         """One node where the Job is for one, else all: who has many does not look at each for each."""
         job = self._job(pod)
-        node = self._stage.find(NODE, task_of(job, pod).node) if job else None
-        return (node,) if node else self._stage.all(NODE)
+        node = self._client.find(NODE, task_of(job, pod).node) if job else None
+        return (node,) if node else self._client.all(NODE)
 
     # ------------------------------------------------------------------------------------------------------ running
 
     def _start(self, pod: Body, now: datetime) -> None:
-        node = self._stage.find(NODE, pod["spec"]["nodeName"])
+        node = self._client.find(NODE, pod["spec"]["nodeName"])
         if node is None or not is_ready(node) or not self._has_claims(pod):
             return
         job = self._job(pod)
         if job is None and self._replica_set(pod) is None:
             return
-        usual = self._scene.settings.pod_start
-        lasts = usual if job else self._scene.faults.lasts(REPO_ACT, usual, str(node["metadata"]["name"]))
+        usual = self._context.settings.pod_start
+        lasts = usual if job else self._context.faults.lasts(REPO_ACT, usual, str(node["metadata"]["name"]))
         if not self._timers.passed((pod["metadata"]["uid"], "start"), lasts):
             return
-        self._stage.tell(pod, _running(pod, now, self._address()))
+        self._client.patch_status(pod, _running(pod, now, self._address()))
         if job is not None:
             self._begin(pod, task_of(job, pod), now)
 
@@ -98,10 +105,10 @@ class Pods:
         whose = (task.operation, task.node, task.plan)
         self._tried[str(pod["metadata"]["uid"])] = self._tries[whose]
         self._tries[whose] += 1
-        self._scene.log.add(now, SimulationEventType.WORK_STARTED, task.operation, task.node, _job_name(task))
-        lasts = self._scene.faults.absence(task.operation, task.node)
+        self._context.log.add(now, SimulationEventType.WORK_STARTED, task.operation, task.node, _job_name(task))
+        lasts = self._context.faults.outage(task.operation, task.node)
         if lasts is not None and self._tries[whose] == 1:
-            self._scene.outage.begin(now, lasts, task.operation)
+            self._context.outage.begin(now, lasts, task.operation)
 
     def _run(self, pod: Body, now: datetime) -> None:
         job = self._job(pod)
@@ -111,21 +118,21 @@ class Pods:
             self._follow_node(pod, now)
 
     def _work(self, pod: Body, task: Task, now: datetime) -> None:
-        uid, faults = str(pod["metadata"]["uid"]), self._scene.faults
+        uid, faults = str(pod["metadata"]["uid"]), self._context.faults
         if uid not in self._tried:
             self._begin(pod, task, now)
-        lasts = faults.lasts(task.operation, self._scene.settings.work_of(task.operation), task.node)
+        lasts = faults.lasts(task.operation, self._context.settings.work_of(task.operation), task.node)
         over = self._timers.passed((uid, "work"), lasts)
         # one that is to be repeated does its work and fails all the same
         if faults.fails(task.operation, task.node, self._tried[uid]):
             if over:
-                self._stage.tell(pod, _over(pod, "Failed", now))
+                self._client.patch_status(pod, _over(pod, "Failed", now))
             return
-        work = self._works.get(task.operation)
-        done = work.do(task, now) if work else True
+        effect = self._effects.get(task.operation)
+        done = effect.do(task, now) if effect else True
         if over and done:
             again = self._tried[uid] < faults.repeats(task.operation, task.node)
-            self._stage.tell(pod, _over(pod, "Failed" if again else "Succeeded", now))
+            self._client.patch_status(pod, _over(pod, "Failed" if again else "Succeeded", now))
 
     def _conclude(self, pod: Body, now: datetime) -> None:
         """Once for each pod, and only when the cluster has it that it ended: an answer can be lost."""
@@ -135,20 +142,20 @@ class Pods:
         task, succeeded = task_of(job, pod), status_of(pod).get("phase") == "Succeeded"
         del self._tried[str(pod["metadata"]["uid"])]
         what = SimulationEventType.WORK_SUCCEEDED if succeeded else SimulationEventType.WORK_FAILED
-        self._scene.log.add(now, what, task.operation, task.node, _job_name(task))
-        work = self._works.get(task.operation)
-        self._owed += [(work, task)] if work and succeeded else []
+        self._context.log.add(now, what, task.operation, task.node, _job_name(task))
+        effect = self._effects.get(task.operation)
+        self._owed += [(effect, task)] if effect and succeeded else []
 
     def _follow_node(self, pod: Body, now: datetime) -> None:
         """A server's pod is not ready while its node is away, and starts again with it."""
-        node = self._stage.find(NODE, pod["spec"]["nodeName"])
+        node = self._client.find(NODE, pod["spec"]["nodeName"])
         up = node is not None and is_ready(node)
         key = (pod["metadata"]["uid"], "back")
         if not up:
             self._timers.forget(key)
-            self._stage.tell(pod, {"conditions": _readiness(pod, now, ready=False)})
-        elif not has_condition(pod, "Ready") and self._timers.passed(key, self._scene.settings.pod_start):
-            self._stage.tell(pod, {"conditions": _readiness(pod, now, ready=True)})
+            self._client.patch_status(pod, {"conditions": _readiness(pod, now, ready=False)})
+        elif not has_condition(pod, "Ready") and self._timers.passed(key, self._context.settings.pod_start):
+            self._client.patch_status(pod, {"conditions": _readiness(pod, now, ready=True)})
 
     # ------------------------------------------------------------------------------------------------------- looking
 
@@ -160,7 +167,7 @@ class Pods:
 
     def _owner(self, pod: Body, kind: KindName) -> Body | None:
         for owner in pod["metadata"].get("ownerReferences") or ():
-            found = self._stage.find(kind, owner["name"], pod["metadata"]["namespace"])
+            found = self._client.find(kind, owner["name"], pod["metadata"]["namespace"])
             if found is not None and found["metadata"]["uid"] == owner["uid"]:
                 return found
         return None
@@ -168,7 +175,7 @@ class Pods:
     def _has_claims(self, pod: Body) -> bool:
         sources = (volume.get("persistentVolumeClaim") for volume in pod["spec"].get("volumes") or ())
         names = [source["claimName"] for source in sources if source]
-        claims = [self._stage.find(CLAIM, name, pod["metadata"]["namespace"]) for name in names]
+        claims = [self._client.find(CLAIM, name, pod["metadata"]["namespace"]) for name in names]
         return all(claim is not None and status_of(claim).get("phase") == "Bound" for claim in claims)
 
     def _address(self) -> str:

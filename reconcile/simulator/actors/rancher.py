@@ -23,6 +23,7 @@ from reconcile.simulator.actors.actor_client import (
 )
 from reconcile.simulator.actors.actor_context import (
     ActorContext,
+    Timers,
     annotations_of,
     conditions,
     has_condition,
@@ -32,7 +33,6 @@ from reconcile.simulator.actors.actor_context import (
 )
 from reconcile.simulator.actors.placement import CORDON_TAINT, selects, with_taint, without_taint
 from reconcile.simulator.actors.simulation_log import SimulationEventType
-from reconcile.simulator.actors.timers import Timers
 from reconcile.simulator.actors.turns import At, Turn, drain_options, is_evicted, rank_of, target_of
 from renderer.context.facts import node_of_machine
 from renderer.model.ref import Body
@@ -49,8 +49,8 @@ class Rancher:
     """Starts when the Cluster's version or generation changes from what they were when the world began."""
 
     def __init__(self, context: ActorContext) -> None:
-        self._scene = context
-        self._stage = context.client.by(ACT)
+        self._context = context
+        self._client = context.client.as_manager(ACT)
         self._timers = Timers()
         self._applied: tuple[Any, Any] | None = None
         self._wanted: tuple[Any, Any] | None = None
@@ -59,11 +59,11 @@ class Rancher:
 
     def step(self, now: datetime) -> bool:
         self._timers.begin(now)
-        cluster = self._stage.find(PROVISIONING_CLUSTER, CLUSTER, NAMESPACE)
+        cluster = self._client.find(PROVISIONING_CLUSTER, CLUSTER, NAMESPACE)
         before = self._where()
         if cluster is not None:
             self._plan(cluster, now)
-        return self._stage.worked() or self._where() != before
+        return self._client.take_changed() or self._where() != before
 
     def next_due(self) -> datetime | None:
         return self._timers.next_due()
@@ -91,7 +91,7 @@ class Rancher:
 
     def _is_paused(self) -> bool:
         """Nobody reconciles the machines of a paused Cluster, however healthy it looks."""
-        cluster = self._stage.find(CAPI_CLUSTER, CLUSTER, NAMESPACE) or {}
+        cluster = self._client.find(CAPI_CLUSTER, CLUSTER, NAMESPACE) or {}
         return bool((cluster.get("spec") or {}).get("paused"))
 
     def _where(self) -> object:
@@ -100,21 +100,21 @@ class Rancher:
 
     def _pick(self, left: Sequence[Body], now: datetime) -> None:
         """The next machine; two at once where Rancher does not keep its own order."""
-        at_once = 2 if self._scene.faults.fails(ORDER) else 1
+        at_once = 2 if self._context.faults.fails(ORDER) else 1
         for machine in left:
             name, node = str(machine["metadata"]["name"]), node_of_machine(machine)
             if len(self._turns) >= at_once:
                 return
             if name in self._turns or not node:
                 continue
-            lasts = self._scene.faults.lasts(ACT, self._scene.settings.pick, node)
+            lasts = self._context.faults.lasts(ACT, self._context.settings.pick, node)
             if not self._timers.passed((name, self._wanted, "pick"), lasts):
                 return
             self._turns[name] = Turn(machine=name, node=node)
 
     def _machines(self) -> list[Body]:
         """The first server first, then servers, then workers, by name."""
-        machines = [each for each in self._stage.all(MACHINE, NAMESPACE) if not is_deleted(each)]
+        machines = [each for each in self._client.all(MACHINE, NAMESPACE) if not is_deleted(each)]
         return sorted(machines, key=lambda each: (rank_of(each), each["metadata"]["name"]))
 
     def _report(self, cluster: Body, now: datetime) -> None:
@@ -122,7 +122,7 @@ class Rancher:
         told: dict[str, Any] = {"observedGeneration": cluster["metadata"]["generation"]}
         if busy or not has_condition(cluster, "Updated"):
             told["conditions"] = conditions(cluster, now, self._updated(busy), time="lastUpdateTime")
-        self._stage.tell(cluster, told)
+        self._client.patch_status(cluster, told)
 
     def _updated(self, busy: bool) -> dict[str, str]:
         if not busy:
@@ -134,8 +134,8 @@ class Rancher:
     # ------------------------------------------------------------------------------------------------------ one turn
 
     def _go_on(self, turn: Turn, cluster: Body, now: datetime) -> None:
-        machine = self._stage.find(MACHINE, turn.machine, NAMESPACE)
-        secret, node = self._secret(turn.machine), self._stage.find(NODE, turn.node)
+        machine = self._client.find(MACHINE, turn.machine, NAMESPACE)
+        secret, node = self._secret(turn.machine), self._client.find(NODE, turn.node)
         if machine is None or node is None:
             del self._turns[turn.machine]
             return
@@ -169,7 +169,7 @@ class Rancher:
             self._ask(turn, At.ASKED_BEFORE, options, secret, now)
 
     def _may_ask(self, turn: Turn, operation: str) -> bool:
-        lasts = self._scene.faults.lasts(operation, self._scene.settings.pick * 0, turn.node)
+        lasts = self._context.faults.lasts(operation, self._context.settings.pick * 0, turn.node)
         return self._timers.passed((turn.machine, self._wanted, operation), lasts)
 
     def _ask(self, turn: Turn, at: At, options: Mapping[str, Any], secret: Body, now: datetime) -> None:
@@ -177,11 +177,11 @@ class Rancher:
         attempt = {**options, "attempt": f"{turn.machine} & <{turn.asked + 1}>"}
         value = json.dumps(attempt, separators=(",", ":"))
         key, what = _ASKING[at]
-        self._stage.change(secret, {"metadata": {"annotations": {key: value}}})
+        self._client.patch(secret, {"metadata": {"annotations": {key: value}}})
         if turn.at is not at:
             turn.answered = 0
         turn.at, turn.value, turn.asked = at, value, turn.asked + 1
-        self._scene.log.add(now, what, turn.node, turn.node, turn.value)
+        self._context.log.add(now, what, turn.node, turn.node, turn.value)
 
     def _is_answered(self, turn: Turn, options: Mapping[str, Any], secret: Body, now: datetime) -> bool:
         """Every hook has the value, byte for byte. Where it is to repeat itself, Rancher then asks with another."""
@@ -191,9 +191,9 @@ class Rancher:
         if any(answers.get(hook["annotation"]) != turn.value for hook in hooks):
             return False
         what = SimulationEventType.PRE_DRAIN_ANSWERED if before else SimulationEventType.POST_DRAIN_ANSWERED
-        self._scene.log.add(now, what, turn.node, turn.node, turn.value)
+        self._context.log.add(now, what, turn.node, turn.node, turn.value)
         turn.answered += 1
-        if turn.answered > self._scene.faults.repeats(ASKS_BEFORE if before else ASKS_AFTER, turn.node):
+        if turn.answered > self._context.faults.repeats(ASKS_BEFORE if before else ASKS_AFTER, turn.node):
             return True
         self._ask(turn, turn.at, options, secret, now)
         return False
@@ -202,31 +202,31 @@ class Rancher:
         if not options.get("enabled"):
             turn.at = At.UPGRADING
             return
-        self._stage.change(node, {"spec": {"unschedulable": True, "taints": with_taint(node, CORDON_TAINT)}})
-        self._scene.log.add(now, SimulationEventType.CORDONED, turn.node, turn.node)
+        self._client.patch(node, {"spec": {"unschedulable": True, "taints": with_taint(node, CORDON_TAINT)}})
+        self._context.log.add(now, SimulationEventType.CORDONED, turn.node, turn.node)
         turn.at = At.DRAINING
 
     def _drain(self, turn: Turn, now: datetime) -> None:
-        pods = [pod for pod in self._stage.all(POD) if is_evicted(pod, turn.node)]
+        pods = [pod for pod in self._client.all(POD) if is_evicted(pod, turn.node)]
         held = [pod for pod in pods if self._is_protected(pod)]
         for pod in pods:
             if pod not in held:
-                self._stage.remove(pod)
-        lasts = self._scene.faults.lasts("drain", self._scene.settings.drain, turn.node)
+                self._client.delete(pod)
+        lasts = self._context.faults.lasts("drain", self._context.settings.drain, turn.node)
         passed = self._timers.passed((turn.machine, self._wanted, "drain"), lasts)
         if passed and not held and not self._hosts_machines(turn.node):
             turn.drained = True
             turn.at = At.UPGRADING
-            self._scene.log.add(now, SimulationEventType.DRAINED, turn.node, turn.node)
+            self._context.log.add(now, SimulationEventType.DRAINED, turn.node, turn.node)
 
     def _upgrade(self, turn: Turn, node: Body, now: datetime) -> None:
-        lasts = self._scene.faults.lasts("kubernetes", self._scene.settings.kubernetes, turn.node)
+        lasts = self._context.faults.lasts("kubernetes", self._context.settings.kubernetes, turn.node)
         if not self._timers.passed((turn.machine, self._wanted, "kubernetes"), lasts):
             return
         version = self._version()
-        self._stage.tell(node, {"nodeInfo": {"kubeletVersion": version}})
+        self._client.patch_status(node, {"nodeInfo": {"kubeletVersion": version}})
         how = "drained" if turn.drained else "not drained"
-        self._scene.log.add(now, SimulationEventType.KUBERNETES_UPGRADED, turn.node, turn.node, f"{version}, {how}")
+        self._context.log.add(now, SimulationEventType.KUBERNETES_UPGRADED, turn.node, turn.node, f"{version}, {how}")
         turn.at = At.UPGRADED
 
     def _conclude(self, turn: Turn, options: Mapping[str, Any], secret: Body, node: Body, now: datetime) -> None:
@@ -238,9 +238,9 @@ class Rancher:
     def _finish(self, turn: Turn, secret: Body, node: Body, now: datetime) -> None:
         if (node.get("spec") or {}).get("unschedulable"):
             taints = without_taint(node, CORDON_TAINT)
-            self._stage.change(node, {"spec": {"unschedulable": None, "taints": taints or None}})
-            self._scene.log.add(now, SimulationEventType.UNCORDONED, turn.node, turn.node)
-        self._stage.change(secret, {"metadata": {"annotations": {PRE_DRAIN: None, POST_DRAIN: None}}})
+            self._client.patch(node, {"spec": {"unschedulable": None, "taints": taints or None}})
+            self._context.log.add(now, SimulationEventType.UNCORDONED, turn.node, turn.node)
+        self._client.patch(secret, {"metadata": {"annotations": {PRE_DRAIN: None, POST_DRAIN: None}}})
         self._done.add(turn.machine)
         del self._turns[turn.machine]
 
@@ -249,7 +249,7 @@ class Rancher:
     def _secret(self, machine: str) -> Body | None:
         found = (
             secret
-            for secret in self._stage.all(SECRET, NAMESPACE)
+            for secret in self._client.all(SECRET, NAMESPACE)
             if secret.get("type") == _MACHINE_PLAN and labels_of(secret).get(_MACHINE_NAME) == machine
         )
         return next(found, None)
@@ -261,7 +261,7 @@ class Rancher:
         return (status_of(node).get("nodeInfo") or {}).get("kubeletVersion") == self._version()
 
     def _is_protected(self, pod: Body) -> bool:
-        budgets = self._stage.all(DISRUPTION_BUDGET, pod["metadata"]["namespace"])
+        budgets = self._client.all(DISRUPTION_BUDGET, pod["metadata"]["namespace"])
         return any(
             selects(budget["spec"].get("selector"), labels_of(pod))
             and status_of(budget).get("disruptionsAllowed", 1) < 1
@@ -272,7 +272,7 @@ class Rancher:
         """A virtual machine's pod cannot be evicted while it runs there."""
         return any(
             status_of(each).get("nodeName") == node and status_of(each).get("phase") == "Running"
-            for each in self._stage.all(VMI)
+            for each in self._client.all(VMI)
         )
 
 

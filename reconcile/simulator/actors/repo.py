@@ -13,8 +13,7 @@ from threading import Lock
 
 from reconcile.cluster.errors import BackendFailed
 from reconcile.simulator.actors.actor_client import ENDPOINT_SLICE, SERVICE, SETTING, ActorClient
-from reconcile.simulator.actors.actor_context import ActorContext, labels_of
-from reconcile.simulator.actors.timers import Timers
+from reconcile.simulator.actors.actor_context import ActorContext, Timers, labels_of
 from renderer.model.ref import Ref
 
 RELEASE_FILE, IMAGE_LIST = "release-file", "image-list"
@@ -29,8 +28,8 @@ class Repo:
 
     def __init__(self, context: ActorContext, client: ActorClient) -> None:
         """`client` is read from other threads than the scene's own."""
-        self._scene = context
-        self._stage = client
+        self._context = context
+        self._client = client
         self._timers = Timers()
         self._tries: Counter[str] = Counter()
         self._lock = Lock()
@@ -48,7 +47,7 @@ class Repo:
     def answer(self, ref: Ref, path: str, query: Mapping[str, str]) -> bytes:
         """The bytes behind the Service's proxy; `path` has no slash in front. Raises BackendFailed."""
         with self._lock:
-            self._stage.refresh()
+            self._client.refresh()
             if not self._is_up(ref):
                 raise BackendFailed(ref, path, 503, "no endpoints available for service")
             content = self._contents().get(path.strip("/"))
@@ -65,27 +64,27 @@ class Repo:
 
     def _meet(self, ref: Ref, path: str, operation: str) -> None:
         self._tries[operation] += 1
-        if self._scene.faults.fails(operation, tried=self._tries[operation] - 1):
+        if self._context.faults.fails(operation, tried=self._tries[operation] - 1):
             status = 500 if operation == RELEASE_FILE else 404
             raise BackendFailed(ref, path, status, "as the script wants it")
-        if not self._timers.passed(operation, self._scene.faults.lasts(operation, timedelta(0))):
+        if not self._timers.passed(operation, self._context.faults.lasts(operation, timedelta(0))):
             raise BackendFailed(ref, path, 504, "the server did not answer in time")
 
     def _is_up(self, ref: Ref) -> bool:
         """Whether the Service has a ready endpoint; its name may stand between scheme and port."""
         parts = ref.name.split(":")
         name = parts[1] if len(parts) == 3 else parts[0]
-        if not name.endswith("-repo") or self._stage.find(SERVICE, name, ref.namespace) is None:
+        if not name.endswith("-repo") or self._client.find(SERVICE, name, ref.namespace) is None:
             return False
         return any(
             (endpoint.get("conditions") or {}).get("ready") is True
-            for each in self._stage.all(ENDPOINT_SLICE, ref.namespace)
+            for each in self._client.all(ENDPOINT_SLICE, ref.namespace)
             if labels_of(each).get(_SERVICE_NAME) == name
             for endpoint in each.get("endpoints") or ()
         )
 
     def _contents(self) -> Mapping[str, bytes]:
-        settings = self._scene.settings
+        settings = self._context.settings
         files = {f"{ROOT}/harvester-release.yaml": _yaml(settings.release)}
         if settings.previous_images is not None and self._previous:
             files[f"{_LISTS}/{self._previous}/image_list_all.txt"] = _lines(settings.previous_images)
@@ -95,7 +94,7 @@ class Repo:
 
     def _installed(self) -> str:
         """The version that runs when the world begins: the one whose image list is the previous one."""
-        setting = self._stage.find(SETTING, "server-version")
+        setting = self._client.find(SETTING, "server-version")
         return str((setting or {}).get("value") or "")
 
 

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from reconcile.cluster.errors import AlreadyExists, Away, Conflict, NotFound, ServerFailed, Throttled
 from reconcile.cluster.protocol import Cluster
-from reconcile.simulator.actors.actor_client import ActorClient, EndPod
+from reconcile.simulator.actors.actor_client import ActorClient, EmbeddedPods, PodHandler
 from reconcile.simulator.actors.actor_context import Actor, ActorContext, Outage
-from reconcile.simulator.actors.addons import Addons
 from reconcile.simulator.actors.deployments import DeploymentController
-from reconcile.simulator.actors.fault_plan import FaultPlan
+from reconcile.simulator.actors.faults import FaultInjector, FaultPlan
+from reconcile.simulator.actors.harvester import Addons, ImageImport
 from reconcile.simulator.actors.hosts import Hosts
-from reconcile.simulator.actors.image_import import ImageImport
 from reconcile.simulator.actors.job_effects import UpgradeJobEffects
 from reconcile.simulator.actors.jobs import JobController
 from reconcile.simulator.actors.kubevirt import KubeVirt
 from reconcile.simulator.actors.longhorn import Longhorn
 from reconcile.simulator.actors.machines import Machines
-from reconcile.simulator.actors.pods import Pods
+from reconcile.simulator.actors.pods import Kubelets
 from reconcile.simulator.actors.rancher import Rancher
 from reconcile.simulator.actors.repo import Repo
 from reconcile.simulator.actors.settings import Settings
@@ -30,6 +29,9 @@ from renderer.model.ref import Ref
 
 Reader = Callable[[Ref, str, Mapping[str, str]], bytes]
 _SOON = timedelta(seconds=1)
+
+KUBERNETES_CONTROLLERS: tuple[Callable[[ActorContext], Actor], ...] = (DeploymentController, JobController)
+"""Those that the embedded API server does not have."""
 
 
 def unknown() -> object:
@@ -48,9 +50,10 @@ class Simulation:
         self, context: ActorContext, repo: Repo, hosts: Hosts, actors: tuple[Actor, ...], version: Callable[[], object]
     ) -> None:
         self.log = context.log
+        self.faults = context.faults
         self.repo = repo
         self.hosts = hosts
-        self._scene = context
+        self._context = context
         self._actors = actors
         self._version = version
         self._seen = version()
@@ -66,29 +69,42 @@ class Simulation:
         *,
         faults: FaultPlan | None = None,
         away: Callable[[float], None] = nobody,
-        end_pod: EndPod | None = None,
-        real: bool = False,
+        controllers: Sequence[Callable[[ActorContext], Actor]] = KUBERNETES_CONTROLLERS,
+        pods: PodHandler | None = None,
         version: Callable[[], object] = unknown,
     ) -> Simulation:
-        """A world that begins now, with the cluster as it is.
+        """A simulation that begins now, with the cluster as it is.
 
-        `real`: Kubernetes' own controllers are at work, so only what they wait for is played. `away` is called with the
-        seconds of an outage and has to make the API server unreachable for others; `end_pod` deletes a pod with grace
-        period 0, without which deleted pods stay on a real server. `version` answers another value whenever the cluster
-        has changed; with it nothing is read while nothing happens. Only for a cluster that nobody writes to meanwhile.
+        `controllers` are Kubernetes' own that the cluster does not run itself. `away` is called with the length of an
+        outage in seconds and has to make the API server unreachable for others. `version` returns another value
+        whenever the cluster has changed; with it nothing is read while nothing happens.
         """
         log = SimulationLog()
-        client = ActorClient(cluster, kinds, end_pod=end_pod, real=real)
+        client = ActorClient(cluster, kinds)
         context = ActorContext(
-            client=client, settings=settings, faults=faults or FaultPlan(), log=log, outage=Outage(away, log)
+            client=client,
+            settings=settings,
+            faults=FaultInjector(faults or FaultPlan()),
+            log=log,
+            outage=Outage(away, log),
         )
         repo, hosts, machines = Repo(context, ActorClient(cluster, kinds)), Hosts(context), Machines(context)
         kubevirt = KubeVirt(context, machines)
-        pods = Pods(context, UpgradeJobEffects(context, hosts, machines, kubevirt).by_operation)
-        controllers: tuple[Actor, ...] = () if real else (DeploymentController(context), JobController(context))
-        actors: tuple[Actor, ...] = (ImageImport(context), UpgradeController(context), *controllers, pods, hosts)
-        others: tuple[Actor, ...] = (Rancher(context), machines, kubevirt, Longhorn(context), Addons(context), repo)
-        return cls(context, repo, hosts, actors + others, version)
+        effects = UpgradeJobEffects(context, hosts, machines, kubevirt).by_operation
+        actors: tuple[Actor, ...] = (
+            ImageImport(context),
+            UpgradeController(context),
+            *(controller(context) for controller in controllers),
+            Kubelets(context, effects, pods or EmbeddedPods()),
+            hosts,
+            Rancher(context),
+            machines,
+            kubevirt,
+            Longhorn(context),
+            Addons(context),
+            repo,
+        )
+        return cls(context, repo, hosts, actors, version)
 
     @property
     def readers(self) -> Mapping[tuple[str, str], Reader]:
@@ -97,11 +113,11 @@ class Simulation:
 
     def step(self, now: datetime) -> bool:
         """Lets everybody act once; whether anything was done. While the API server is away nobody can."""
-        if self._scene.outage.is_on(now):
-            self._again = self._scene.outage.until
+        if self._context.outage.is_on(now):
+            self._again = self._context.outage.until
             return False
         if self._version() != self._seen:
-            self._scene.client.refresh()
+            self._context.client.refresh()
         elif self._rested is not None and not self._is_due(now):
             return False
         self._again = None
@@ -132,7 +148,7 @@ class Simulation:
         try:
             return actor.step(now)
         except (Conflict, NotFound, AlreadyExists):
-            self._scene.client.refresh()
+            self._context.client.refresh()
             return True
         except (Away, ServerFailed, Throttled):
             self._again = now + _SOON

@@ -34,6 +34,8 @@ class SimulationEventType(StrEnum):
     CAME_BACK = "CameBack"
     VOLUME_DEGRADED = "VolumeDegraded"
     VOLUME_REBUILT = "VolumeRebuilt"
+    ADDON_ENABLED = "AddonEnabled"
+    ADDON_DISABLED = "AddonDisabled"
     WENT_AWAY = "WentAway"
 
 

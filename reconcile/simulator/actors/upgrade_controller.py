@@ -1,19 +1,24 @@
 """The system-upgrade-controller: a Job on each node that a Plan selects, a label on each node that is done.
 
-Source: behaviour spec 6.1, and what github.com/rancher/system-upgrade-controller does with Jobs of a Plan that is gone,
-that are of another version, or that have been over for longer than their time to live.
+Verified against github.com/rancher/system-upgrade-controller (pkg/upgrade: handle_upgrade.go, handle_batch.go,
+plan/plan.go, job/job.go), and the life of `Complete` also by running v0.17.0: SyncJob when `status.applying` changes,
+JobFailed when a Job fails and again when that Job is deleted, Complete when no node is left. A Job that is of another
+version, of a Plan or node that is gone, out of turn, or finished for longer than its time to live is deleted. Not here:
+channels, windows, secrets in the hash, prepare, cordon and drain, postCompleteDelay, events; and nodes begin by name,
+not by a hash of uids.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
-from datetime import datetime
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Any
 
 from reconcile.simulator.actors.actor_client import JOB, NODE, NODE_PLAN
 from reconcile.simulator.actors.actor_context import (
     ActorContext,
+    Timers,
     conditions,
     has_condition,
     is_deleted,
@@ -21,7 +26,6 @@ from reconcile.simulator.actors.actor_context import (
     status_of,
 )
 from reconcile.simulator.actors.placement import selects
-from reconcile.simulator.actors.timers import Timers
 from reconcile.status.times import time_text
 from renderer.model.ref import Body
 from renderer.names import safe_concat
@@ -35,81 +39,115 @@ class UpgradeController:
     """One for all Plans. A cue on its own name makes it notice the end of a Job late, or never."""
 
     def __init__(self, context: ActorContext) -> None:
-        self._scene = context
-        self._stage = context.client.by(ACT)
+        self._context = context
+        self._client = context.client.as_manager(ACT)
         self._timers = Timers()
+        self._reported: set[str] = set()
 
     def step(self, now: datetime) -> bool:
         self._timers.begin(now)
-        for job in self._stage.all(JOB):
+        for job in self._client.all(JOB):
             if labels_of(job).get(_CONTROLLER) == ACT and not is_deleted(job):
-                self._look_after(job, now)
-        for plan in self._stage.all(NODE_PLAN):
+                self._sync_job(job, now)
+        for plan in self._client.all(NODE_PLAN):
             if not is_deleted(plan):
-                self._carry_out(plan, now)
-        return self._stage.worked()
+                self._sync_plan(plan, now)
+        return self._client.take_changed()
 
     def next_due(self) -> datetime | None:
         return self._timers.next_due()
 
     # --------------------------------------------------------------------------------------------------------- Jobs
 
-    def _look_after(self, job: Body, now: datetime) -> None:
-        labels, metadata = labels_of(job), job["metadata"]
-        plan = self._stage.find(NODE_PLAN, labels[_PLAN], metadata["namespace"])
-        node = self._stage.find(NODE, labels[_NODE])
+    def _sync_job(self, job: Body, now: datetime) -> None:
+        labels = labels_of(job)
+        plan = self._client.find(NODE_PLAN, labels[_PLAN], job["metadata"]["namespace"])
+        node = self._client.find(NODE, labels[_NODE])
         if plan is None or node is None or labels[_VERSION] != _version(plan):
-            self._stage.remove(job)
-            return
-        if not self._is_over(job, now):
-            return
+            self._client.delete(job)
+        elif not _is_finished(job):
+            if _hostname(node) not in _applying(plan):
+                self._client.delete(job)
+        elif self._has_noticed(job):
+            self._finish(job, plan, node, now)
+
+    def _finish(self, job: Body, plan: Body, node: Body, now: datetime) -> None:
+        uid, is_over = str(job["metadata"]["uid"]), self._is_over(job)
         if has_condition(job, "Complete"):
             key = _label(plan)
-            self._stage.change(node, {"metadata": {"labels": {key: labels[key]}}})
-        if self._timers.passed((metadata["uid"], "ttl"), self._scene.settings.finished_node_job):
-            self._stage.remove(job)
+            self._client.patch(node, {"metadata": {"labels": {key: labels_of(job)[key]}}})
+        elif uid not in self._reported or is_over:
+            self._reported.add(uid)
+            self._client.patch_status(plan, {"conditions": _updated(plan, now, _job_failed(job))})
+        if is_over:
+            self._client.delete(job)
 
-    def _is_over(self, job: Body, now: datetime) -> bool:
-        if not (has_condition(job, "Complete") or has_condition(job, "Failed")):
-            return False
-        late = self._scene.faults.lasts(ACT, now - now)
+    def _has_noticed(self, job: Body) -> bool:
+        late = self._context.faults.lasts(ACT, timedelta(0))
         return self._timers.passed((job["metadata"]["uid"], "noticed"), late)
+
+    def _is_over(self, job: Body) -> bool:
+        return self._timers.passed((job["metadata"]["uid"], "ttl"), self._context.settings.finished_node_job)
 
     # -------------------------------------------------------------------------------------------------------- Plans
 
-    def _carry_out(self, plan: Body, now: datetime) -> None:
+    def _sync_plan(self, plan: Body, now: datetime) -> None:
         hash_ = _hash(plan)
         jobs = {labels_of(job)[_NODE]: job for job in self._jobs(plan)}
-        left = [
-            node
-            for node in self._stage.all(NODE)
-            if selects(plan["spec"].get("nodeSelector"), labels_of(node)) and labels_of(node).get(_label(plan)) != hash_
-        ]
-        applying = sorted(left, key=lambda node: (node["metadata"]["name"] not in jobs, node["metadata"]["name"]))
-        applying = applying[: int(plan["spec"].get("concurrency") or 1)]
-        for node in applying:
-            job = jobs.get(node["metadata"]["name"]) or self._stage.create(_job(plan, node, hash_))
-            self._let_go(job)
-        failed = [name for name, job in jobs.items() if has_condition(job, "Failed") and self._is_over(job, now)]
-        self._stage.tell(
+        nodes = _selected(plan, hash_, self._client.all(NODE))
+        for node in nodes:
+            self._let_go(jobs.get(node["metadata"]["name"]) or self._client.create(_job(plan, node, hash_)))
+        applying = [_hostname(node) for node in nodes]
+        self._client.patch_status(
             plan,
             {
                 "latestHash": hash_,
                 "latestVersion": _version(plan),
-                "applying": [_short(node) for node in applying] or None,
-                "conditions": _verdict(plan, now, failed, done=not left),
+                "applying": applying or None,
+                "conditions": _conditions(plan, now, applying),
             },
         )
 
     def _jobs(self, plan: Body) -> list[Body]:
         metadata = plan["metadata"]
-        jobs = self._stage.all(JOB, metadata["namespace"])
+        jobs = self._client.all(JOB, metadata["namespace"])
         return [job for job in jobs if labels_of(job).get(_PLAN) == metadata["name"] and not is_deleted(job)]
 
     def _let_go(self, job: Body) -> None:
-        """A Job is made at rest, so that it cannot run before the controller knows of it."""
+        """A Job is created with parallelism 0, so that it cannot run before its node is in `status.applying`."""
         if job["spec"].get("parallelism") == 0:
-            self._stage.change(job, {"spec": {"parallelism": 1}})
+            self._client.patch(job, {"spec": {"parallelism": 1}})
+
+
+def _selected(plan: Body, hash_: str, nodes: Iterable[Body]) -> list[Body]:
+    """The nodes whose Jobs may run now, by name. Those in `status.applying` go on before others begin."""
+    done, under_way = (hash_, "disabled"), _applying(plan)
+    left = [node for node in nodes if _selects(plan, node) and labels_of(node).get(_label(plan)) not in done]
+    left.sort(key=lambda node: (_hostname(node) not in under_way, str(node["metadata"]["name"])))
+    at_once = max(int(plan["spec"].get("concurrency") or 1), sum(_hostname(node) in under_way for node in left))
+    return sorted(left[:at_once], key=lambda node: str(node["metadata"]["name"]))
+
+
+def _selects(plan: Body, node: Body) -> bool:
+    """A node without a hostname label is never selected."""
+    return "kubernetes.io/hostname" in labels_of(node) and selects(plan["spec"].get("nodeSelector"), labels_of(node))
+
+
+def _is_finished(job: Body) -> bool:
+    return has_condition(job, "Complete") or has_condition(job, "Failed")
+
+
+def _applying(plan: Body) -> Sequence[str]:
+    found: Sequence[str] = status_of(plan).get("applying") or ()
+    return found
+
+
+def _job_failed(job: Body) -> Mapping[str, str]:
+    metadata = job["metadata"]
+    failed = next(each for each in status_of(job)["conditions"] if each["type"] == "Failed")
+    where = f"Job {metadata['namespace']}/{metadata['name']} failed on Node {labels_of(job)[_NODE]}"
+    message = f"{where}: {failed.get('reason', '')}: {failed.get('message', '')}"
+    return {"type": "Complete", "status": "False", "reason": "JobFailed", "message": message}
 
 
 def _job(plan: Body, node: Body, hash_: str) -> Body:
@@ -128,7 +166,7 @@ def _job(plan: Body, node: Body, hash_: str) -> Body:
         "apiVersion": "batch/v1",
         "kind": "Job",
         "metadata": {
-            "name": safe_concat("apply", metadata["name"], "on", _short(node), "with", hash_),
+            "name": safe_concat("apply", metadata["name"], "on", name.partition(".")[0], "with", hash_),
             "namespace": metadata["namespace"],
             "labels": labels,
         },
@@ -138,15 +176,15 @@ def _job(plan: Body, node: Body, hash_: str) -> Body:
             "backoffLimit": 2,
             "ttlSecondsAfterFinished": 900,
             **({"activeDeadlineSeconds": deadline} if deadline else {}),
-            "template": {"metadata": {"labels": labels}, "spec": _pod(plan, name)},
+            "template": {"metadata": {"labels": labels}, "spec": _pod(plan, node)},
         },
     }
 
 
-def _pod(plan: Body, node: str) -> dict[str, Any]:
+def _pod(plan: Body, node: Body) -> dict[str, Any]:
     spec = plan["spec"]
     upgrade = spec["upgrade"]
-    here = {"key": "kubernetes.io/hostname", "operator": "In", "values": [node]}
+    here = {"key": "kubernetes.io/hostname", "operator": "In", "values": [_hostname(node)]}
     terms = [{"matchExpressions": [here]}]
     return {
         "hostIPC": True,
@@ -166,7 +204,7 @@ def _pod(plan: Body, node: str) -> dict[str, Any]:
                 "image": f"{upgrade['image']}:{_version(plan)}",
                 **{key: upgrade[key] for key in ("command", "args", "securityContext") if key in upgrade},
                 "env": [
-                    {"name": "SYSTEM_UPGRADE_NODE_NAME", "value": node},
+                    {"name": "SYSTEM_UPGRADE_NODE_NAME", "value": node["metadata"]["name"]},
                     {"name": "SYSTEM_UPGRADE_PLAN_NAME", "value": plan["metadata"]["name"]},
                     *(upgrade.get("envs") or ()),
                 ],
@@ -177,32 +215,32 @@ def _pod(plan: Body, node: str) -> dict[str, Any]:
     }
 
 
-def _verdict(plan: Body, now: datetime, failed: list[str], *, done: bool) -> list[Any]:
-    if done:
-        complete = {"status": "True", "reason": "Complete", "message": ""}
-    elif failed:
-        complete = {"status": "False", "reason": "JobFailed", "message": f"Job failed on {', '.join(sorted(failed))}"}
-    else:
-        complete = {"status": "False", "reason": "InProgress", "message": ""}
-    told = (
+def _conditions(plan: Body, now: datetime, applying: Sequence[str]) -> list[Any]:
+    """`Complete` is written again only when `applying` changes: a JobFailed stays until then, and no longer."""
+    return _updated(
+        plan,
+        now,
         {"type": "Validated", "status": "True", "reason": "PlanIsValid"},
         {"type": "LatestResolved", "status": "True", "reason": "Version"},
-        {"type": "Complete", **complete},
+        *([_COMPLETE] if not applying else [_SYNC_JOB] if list(applying) != list(_applying(plan)) else []),
     )
-    updated = [{"lastUpdateTime": time_text(now), **each} for each in told]
+
+
+def _updated(plan: Body, now: datetime, *wanted: Mapping[str, str]) -> list[Any]:
+    """The plan's conditions with the wanted ones; the time of the last update is kept where nothing is new."""
     old = {each["type"]: each for each in status_of(plan).get("conditions") or ()}
-    return conditions(plan, now, *(_as_before(each, old.get(each["type"])) for each in updated))
+    same = {each["type"] for each in wanted if each.items() <= old.get(each["type"], {}).items()}
+    news = [each if each["type"] in same else {"lastUpdateTime": time_text(now), **each} for each in wanted]
+    return conditions(plan, now, *news)
 
 
-def _as_before(new: dict[str, str], old: Any) -> dict[str, str]:
-    """The time of the last update is kept where nothing is new."""
-    same = old and all(old.get(key) == value for key, value in new.items() if key != "lastUpdateTime")
-    return {**new, "lastUpdateTime": old["lastUpdateTime"]} if same and "lastUpdateTime" in old else new
+_COMPLETE = {"type": "Complete", "status": "True", "reason": "Complete", "message": ""}
+_SYNC_JOB = {"type": "Complete", "status": "False", "reason": "SyncJob", "message": ""}
 
 
 def _hash(plan: Body) -> str:
-    text = json.dumps(plan["spec"], sort_keys=True)
-    return hashlib.sha224(text.encode()).hexdigest()
+    """Of version and service account alone: a Plan that is changed otherwise does not run again."""
+    return hashlib.sha224(f"{_version(plan)}{plan['spec'].get('serviceAccountName') or ''}".encode()).hexdigest()
 
 
 def _version(plan: Body) -> str:
@@ -214,5 +252,5 @@ def _label(plan: Body) -> str:
     return f"plan.{_GROUP}{plan['metadata']['name']}"[: len(f"plan.{_GROUP}") + 63]
 
 
-def _short(node: Body) -> str:
-    return str(labels_of(node).get("kubernetes.io/hostname") or node["metadata"]["name"]).partition(".")[0]
+def _hostname(node: Body) -> str:
+    return str(labels_of(node)["kubernetes.io/hostname"])

@@ -9,6 +9,7 @@ from typing import Any
 
 from reconcile.cluster.errors import StatusCause
 from reconcile.simulator.apiserver.builtin_rules import BuiltinRules, at, fixed_causes
+from reconcile.simulator.apiserver.cel_rules import UncheckedRule
 from reconcile.simulator.apiserver.field_set import FieldSet
 from reconcile.simulator.apiserver.go_types import GoTypes
 from reconcile.simulator.apiserver.kinds import STATUS, counted, replaced
@@ -85,6 +86,10 @@ class BuiltinStrategy:
         if old is not None:
             causes += fixed_causes(self._rules, old, new)
         return tuple({(cause.field, cause.reason): cause for cause in causes}.values())
+
+    def unchecked(self, new: Body, old: Body | None) -> tuple[UncheckedRule, ...]:
+        """Built-in kinds have no CEL rules."""
+        return ()
 
     def ignored(self, subresource: str) -> FieldSet:
         if subresource == STATUS:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum
 
 from reconcile.cluster.errors import Away, Forbidden, Invalid, NoSuchKind, NotFound
@@ -10,14 +11,17 @@ from reconcile.cluster.exchange import require_complete
 from reconcile.cluster.protocol import AccessReview, Answer, Listing, Permission, Propagation, Selection, permission
 from reconcile.objects import FIELD_MANAGER
 from reconcile.simulator.apiserver.access import Authorizer
-from reconcile.simulator.apiserver.deletion import Deletion
+from reconcile.simulator.apiserver.backends import Backends
+from reconcile.simulator.apiserver.clock import Clock
+from reconcile.simulator.apiserver.deletion import Deletion, Deletions
 from reconcile.simulator.apiserver.faults import ApiFault, ApiFaults
 from reconcile.simulator.apiserver.kinds import STATUS, Origin, ServedKind
+from reconcile.simulator.apiserver.registry import Registry
 from reconcile.simulator.apiserver.requests import LoggedRequest, RequestLog
 from reconcile.simulator.apiserver.selectors import BadSelector, Test, field_test, label_test
-from reconcile.simulator.apiserver.server import Server
+from reconcile.simulator.apiserver.store import Store
 from reconcile.simulator.apiserver.watching import EmbeddedWindow, Watched, require_history
-from reconcile.simulator.apiserver.writes import Write
+from reconcile.simulator.apiserver.writes import Write, Writes
 from renderer.model.ref import Body, Kind, Ref, ref_of
 
 _PAGE = 500
@@ -27,6 +31,23 @@ _REVIEW = Kind(
     plural="selfsubjectaccessreviews",
     namespaced=False,
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Server:
+    """One server; all of its clients share it."""
+
+    clock: Clock
+    store: Store
+    registry: Registry
+    writes: Writes
+    deletions: Deletions
+    backends: Backends
+
+    def wake(self) -> None:
+        """Lets open watches look at the clock and at their faults again."""
+        with self.store.changed:
+            self.store.changed.notify_all()
 
 
 class Moment(Enum):

@@ -12,14 +12,13 @@ from typing import Any
 from reconcile.simulator.apiserver import kubevirt, seeding
 from reconcile.simulator.apiserver.access import Authorizer, Everything
 from reconcile.simulator.apiserver.backends import Backends
-from reconcile.simulator.apiserver.client import EmbeddedClient, Hook, no_hook
+from reconcile.simulator.apiserver.cel_rules import UncheckedRule
+from reconcile.simulator.apiserver.client import EmbeddedClient, Hook, Server, no_hook
 from reconcile.simulator.apiserver.clock import Clock
 from reconcile.simulator.apiserver.collector import Collector
-from reconcile.simulator.apiserver.custom_strategy import CustomStrategy
 from reconcile.simulator.apiserver.deletion import Deletions
 from reconcile.simulator.apiserver.registry import DEFINITION, Registry
 from reconcile.simulator.apiserver.schema_files import packaged_definitions
-from reconcile.simulator.apiserver.server import Server
 from reconcile.simulator.apiserver.store import Store, StoreChange, key_of
 from reconcile.simulator.apiserver.writes import Writes
 from reconcile.status.times import time_text
@@ -80,15 +79,10 @@ class EmbeddedCluster:
         with self.store.lock:
             self.store.compact()
 
-    @property
-    def unchecked_rules(self) -> tuple[str, ...]:
-        """The rules of definitions that need more of CEL than we have, and so are not run; each with its kind."""
-        return tuple(
-            f"{served.kind}: {text}"
-            for served in self.registry
-            if isinstance(served.nature, CustomStrategy)
-            for text in served.nature.unchecked
-        )
+    def unchecked_rules(self, *managers: str) -> tuple[UncheckedRule, ...]:
+        """The CEL rules that applied to what these field managers wrote and could not be evaluated; each once."""
+        found = (rule for manager in managers for rule in self.writes.unchecked_rules(manager))
+        return tuple(dict.fromkeys(found))
 
     def _live(self, body: Body) -> dict[str, Any]:
         served = seeding.served_for(self.registry, body)

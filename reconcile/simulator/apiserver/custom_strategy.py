@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from reconcile.cluster.errors import StatusCause
-from reconcile.simulator.apiserver import cel
 from reconcile.simulator.apiserver.builtin_strategy import Decoders
+from reconcile.simulator.apiserver.cel_rules import CelRules, UncheckedRule
 from reconcile.simulator.apiserver.field_set import FieldSet
 from reconcile.simulator.apiserver.kinds import STATUS, counted, replaced
 from reconcile.simulator.apiserver.metadata_rules import invalid_metadata
@@ -23,16 +21,8 @@ OPEN: Schema = {"type": "object", PRESERVE: True}
 _STATUS_WRITES_NOT: FieldSet = frozenset([("f:spec",)])  # metadata is not in it, though it is not written either
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Rule:
-    path: tuple[str, ...]
-    rule: cel.Rule
-    message: str
-    transition: bool
-
-
 class CustomStrategy:
-    """A custom kind. Rules that our part of CEL does not know are listed in `unchecked`, never passed silently."""
+    """A custom kind."""
 
     def __init__(self, kind: Kind, schema: Schema, decoders: Decoders, *, status: bool, relaxed: bool = False) -> None:
         """`relaxed`: the schema is known to lack fields that the cluster has, so undeclared ones are taken and kept."""
@@ -42,8 +32,7 @@ class CustomStrategy:
         self._schema = schema
         self._status = status
         self._relaxed = relaxed
-        self.unchecked: list[str] = []
-        self._rules = tuple(self._parsed(schema, ()))
+        self._rules = CelRules(kind.kind, schema)
 
     def blank(self) -> Body:
         return {"apiVersion": self._kind.api_version, "kind": self._kind.kind}
@@ -77,7 +66,10 @@ class CustomStrategy:
     def invalid(self, new: Body, old: Body | None, subresource: str) -> tuple[StatusCause, ...]:
         metadata = () if subresource == STATUS else invalid_metadata(self._kind, new)
         causes = (*metadata, *invalid(self._schema, new, old if old is not None else ABSENT))
-        return causes or tuple(self._broken(new, old))
+        return causes or tuple(self._rules.broken(new, old))
+
+    def unchecked(self, new: Body, old: Body | None) -> tuple[UncheckedRule, ...]:
+        return tuple(self._rules.unchecked(new, old))
 
     def ignored(self, subresource: str) -> FieldSet:
         if subresource == STATUS:
@@ -93,36 +85,3 @@ class CustomStrategy:
     def _counted_part(self, body: Body) -> dict[str, Any]:
         left = ("metadata", STATUS) if self._status else ("metadata",)
         return {name: value for name, value in body.items() if name not in left}
-
-    def _parsed(self, schema: Schema, path: tuple[str, ...]) -> Iterator[_Rule]:
-        """The rules that stand at named fields. Those inside of lists and maps are not run."""
-        for item in schema.get("x-kubernetes-validations") or ():
-            text = str(item["rule"])
-            try:
-                rule = cel.parse(text)
-            except cel.Unsupported as error:
-                self.unchecked.append(str(error))
-                continue
-            message = str(item.get("message") or f"failed rule: {text}")
-            yield _Rule(path=path, rule=rule, message=message, transition="oldSelf" in text)
-        for name, member in (schema.get("properties") or {}).items():
-            yield from self._parsed(member, (*path, name))
-        for word in ("items", "additionalProperties"):
-            if isinstance(schema.get(word), Mapping):
-                self.unchecked += [rule.message for rule in self._parsed(schema[word], path)]
-
-    def _broken(self, new: Body, old: Body | None) -> Iterator[StatusCause]:
-        for rule in self._rules:
-            value, before = _at(new, rule.path), _at(old or {}, rule.path)
-            if value is None or (rule.transition and before is None):
-                continue
-            if not cel.holds(rule.rule, {"self": value, "oldSelf": before}):
-                message = f'Invalid value: "object": {rule.message}'
-                yield StatusCause(field=".".join(rule.path), message=message, reason="FieldValueInvalid")
-
-
-def _at(body: Body, path: tuple[str, ...]) -> Any:
-    value: Any = body
-    for part in path:
-        value = value.get(part) if isinstance(value, Mapping) else None
-    return value

@@ -12,6 +12,7 @@ from enum import Enum
 from typing import Any, Protocol
 
 from reconcile.cluster.errors import StatusCause
+from reconcile.simulator.apiserver.cel_rules import UncheckedRule
 from reconcile.simulator.apiserver.field_set import FieldSet
 from reconcile.simulator.apiserver.shape import Shape
 from renderer.model.ref import Body, Kind
@@ -50,6 +51,10 @@ class Strategy(Protocol):
         """What validation refuses, all of it."""
         ...
 
+    def unchecked(self, new: Body, old: Body | None) -> tuple[UncheckedRule, ...]:
+        """The rules that validation would have evaluated as well, and cannot."""
+        ...
+
     def ignored(self, subresource: str) -> FieldSet:
         """The fields that this door does not write, so nobody owns them by it."""
         ...
@@ -72,7 +77,7 @@ class ServedKind:
 
     kind: Kind
     shape: Shape
-    nature: Strategy
+    strategy: Strategy
     status: bool
     counts: bool = True
     selectable: tuple[str, ...] = ()

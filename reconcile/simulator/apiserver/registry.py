@@ -38,13 +38,13 @@ class Registry:
         self._schemas: dict[KindKey, Schema] = {}
         for kind, definition in kinds.items():
             rules = RULES[str(kind)]
-            nature = BuiltinStrategy(kind, definition, self._decoders, rules)
+            strategy = BuiltinStrategy(kind, definition, self._decoders, rules)
             shape = self._shapes.of_definition(definition)
             self._serve(
                 ServedKind(
                     kind=kind,
                     shape=shape,
-                    nature=nature,
+                    strategy=strategy,
                     status=rules.status,
                     counts=bool(rules.counted),
                     origin=Origin.BUILTIN,
@@ -77,9 +77,9 @@ class Registry:
     def relax(self, kind: Kind) -> ServedKind:
         """Takes and keeps fields that our definition of the kind lacks, since a user's cluster has them."""
         served, schema = self._served[key_of(kind)], self._schemas[key_of(kind)]
-        nature = CustomStrategy(kind, schema, self._decoders, status=served.status, relaxed=True)
+        strategy = CustomStrategy(kind, schema, self._decoders, status=served.status, relaxed=True)
         shape = self._shapes.of_schema({**schema, PRESERVE: True})
-        return self._serve(replace(served, nature=nature, shape=shape))
+        return self._serve(replace(served, strategy=strategy, shape=shape))
 
     def forget(self, definition: Body) -> tuple[Kind, ...]:
         spec = definition["spec"]
@@ -110,10 +110,10 @@ class Registry:
         origin: Origin = Origin.DEFINED,
     ) -> ServedKind:
         self._schemas[key_of(kind)] = schema
-        nature = CustomStrategy(kind, schema, self._decoders, status=status)
+        strategy = CustomStrategy(kind, schema, self._decoders, status=status)
         shape = self._shapes.of_schema(schema)
         return self._serve(
-            ServedKind(kind=kind, shape=shape, nature=nature, status=status, selectable=selectable, origin=origin)
+            ServedKind(kind=kind, shape=shape, strategy=strategy, status=status, selectable=selectable, origin=origin)
         )
 
     def _serve(self, served: ServedKind) -> ServedKind:

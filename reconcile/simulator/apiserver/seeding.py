@@ -30,7 +30,7 @@ def served_for(registry: Registry, body: Body) -> ServedKind:
     found = registry.find(ref.api_version, ref.kind)
     if found is None:
         return registry.open(guess(ref.api_version, ref.kind, namespaced=bool(ref.namespace)))
-    if found.origin is Origin.DEFINED and any(cause.field for cause in found.nature.refused(body)):
+    if found.origin is Origin.DEFINED and any(cause.field for cause in found.strategy.refused(body)):
         return registry.relax(found.kind)
     return found
 
@@ -69,6 +69,6 @@ def namespace(name: str) -> Body:
 def _read(served: ServedKind, body: Body) -> dict[str, Any]:
     """As the server reads it."""
     try:
-        return served.nature.read(body)
+        return served.strategy.read(body)
     except (AttributeError, TypeError, KeyError) as error:
-        raise Invalid(ref_of(body), "the object does not fit its kind", served.nature.refused(body)) from error
+        raise Invalid(ref_of(body), "the object does not fit its kind", served.strategy.refused(body)) from error

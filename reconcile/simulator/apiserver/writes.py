@@ -22,6 +22,7 @@ from reconcile.cluster.errors import (
     StatusCause,
 )
 from reconcile.cluster.refusal import invalid
+from reconcile.simulator.apiserver.cel_rules import UncheckedRule
 from reconcile.simulator.apiserver.clock import Clock
 from reconcile.simulator.apiserver.field_set import path_text
 from reconcile.simulator.apiserver.kinds import Origin, ServedKind
@@ -75,6 +76,7 @@ class Writes:
         self._registry = registry
         self._clock = clock
         self._made = 0
+        self._unchecked: dict[str, dict[UncheckedRule, None]] = {}
 
     def create(self, served: ServedKind, body: Body, write: Write) -> Body:
         ref = ref_of(body)
@@ -85,7 +87,7 @@ class Writes:
                 raise ServerFailed("resourceVersion should not be set on objects to be created")
             new = self._read(served, _wiped(body))
             writer = self._writer(served, write)
-            return self._create(served, after_update(served.shape, served.nature.blank(), new, writer), write)
+            return self._create(served, after_update(served.shape, served.strategy.blank(), new, writer), write)
 
     def apply(self, served: ServedKind, body: Body, write: Write) -> Body:
         ref = ref_of(body)
@@ -102,6 +104,11 @@ class Writes:
 
     def json_patch(self, served: ServedKind, ref: Ref, operations: Sequence[Body], write: Write) -> Body:
         return self._change(served, ref, write, lambda live: _json_patched(ref, live, operations))
+
+    def unchecked_rules(self, manager: str) -> tuple[UncheckedRule, ...]:
+        """The CEL rules that applied to what the manager wrote and could not be evaluated, in order."""
+        with self._store.lock:
+            return tuple(self._unchecked.get(manager, ()))
 
     def control(self, old: Body, new: Body, manager: str = CONTROLLER) -> Body:
         """Stores what a controller of the cluster's own changes; what it takes away, nobody owns any more."""
@@ -132,7 +139,7 @@ class Writes:
             return self._update(served, live, new, write)
 
     def _merged(self, served: ServedKind, live: Body | None, body: Body, write: Write) -> dict[str, Any]:
-        blank = served.nature.blank()
+        blank = served.strategy.blank()
         try:
             merged = after_apply(
                 served.shape, blank, live or blank, body, self._writer(served, write), force=write.force
@@ -141,7 +148,7 @@ class Writes:
             raise Invalid(ref_of(body), f"failed to merge: {error}") from error
         except ApplyConflict as conflict:
             raise _held(ref_of(body), conflict) from conflict
-        return with_claims(served.nature.merged(without(merged)), claims_of(merged))
+        return with_claims(served.strategy.merged(without(merged)), claims_of(merged))
 
     def _check_config(self, served: ServedKind, body: Body, live: Body | None) -> None:
         ref = ref_of(body)
@@ -159,7 +166,7 @@ class Writes:
             raise Invalid(ref, f"failed to create typed patch object: {error}", _cause(str(error))) from error
 
     def _decode(self, served: ServedKind, body: Body) -> None:
-        causes = served.nature.refused(body)
+        causes = served.strategy.refused(body)
         if causes:
             named = tuple(cause for cause in causes if cause.field)
             message = "; ".join(cause.message for cause in causes)
@@ -173,10 +180,10 @@ class Writes:
         claims = claims_of(body)
         if served.origin is not Origin.BUILTIN:
             claims = claims or None
-        return with_claims(served.nature.read(without(body)), claims)
+        return with_claims(served.strategy.read(without(body)), claims)
 
     def _stored(self, served: ServedKind, body: Body) -> dict[str, Any]:
-        return with_claims(served.nature.stored(without(body)), claims_of(body))
+        return with_claims(served.strategy.stored(without(body)), claims_of(body))
 
     def _create(self, served: ServedKind, new: dict[str, Any], write: Write) -> Body:
         ref = ref_of(new)
@@ -186,8 +193,8 @@ class Writes:
             "creationTimestamp": time_text(self._clock.now()),
         }
         new = _wiped(new)
-        new = served.nature.prepared({**new, "metadata": {**new["metadata"], **system}}, None, "")
-        self._validate(served, ref, new, None, "")
+        new = served.strategy.prepared({**new, "metadata": {**new["metadata"], **system}}, None, "")
+        self._validate(served, ref, new, None, write)
         if self._store.find(ref) is not None:
             raise AlreadyExists(ref)
         stored = self._stored(served, new)
@@ -199,19 +206,20 @@ class Writes:
             name: value for name, value in new["metadata"].items() if name not in ("generation", "resourceVersion")
         }
         new = {**new, "metadata": {**given, **_settled(kept, given)}}
-        new = served.nature.prepared(new, old, write.subresource)
-        self._validate(served, ref_of(old), new, old, write.subresource)
+        new = served.strategy.prepared(new, old, write.subresource)
+        self._validate(served, ref_of(old), new, old, write)
         if same_but_times(old, new):
             return old
         stored = self._stored(served, new)
         return stored if write.dry_run else self.put_changed(old, stored)
 
-    def _validate(self, served: ServedKind, ref: Ref, new: Body, old: Body | None, subresource: str) -> None:
-        causes = served.nature.invalid(new, old, subresource)
+    def _validate(self, served: ServedKind, ref: Ref, new: Body, old: Body | None, write: Write) -> None:
+        causes = served.strategy.invalid(new, old, write.subresource)
         if old is not None:
             causes = (*causes, *changed_for_good(old, new))
         if causes:
             raise invalid(ref, "the object is invalid", causes)
+        self._unchecked.setdefault(write.manager, {}).update(dict.fromkeys(served.strategy.unchecked(new, old)))
 
     def _require_namespace(self, ref: Ref) -> None:
         if not ref.namespace:
@@ -243,7 +251,7 @@ class Writes:
             api_version=served.kind.api_version,
             time=time_text(self._clock.now()),
             subresource=write.subresource,
-            ignored=served.nature.ignored(write.subresource),
+            ignored=served.strategy.ignored(write.subresource),
         )
 
 

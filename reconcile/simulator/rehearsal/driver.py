@@ -63,9 +63,9 @@ class SimulationDriver:
         """`has_news`: whether watches have brought anything since it was last asked. `settle` lets the cluster's own
         controllers finish what they do at once (garbage collection)."""
         self._reconciler = reconciler
-        self._world = participants
+        self._participants = participants
         self._clock = clock
-        self._attention = outage_clock
+        self._outage_clock = outage_clock
         self._has_news = has_news
         self._settle = settle
         self._on_round = on_round
@@ -84,7 +84,7 @@ class SimulationDriver:
             if moved:
                 quiet_since = self._clock.now()
             due = self._next()
-            if due is None or (self._world.next_due() is None and self._is_still(quiet_since)):
+            if due is None or (self._participants.next_due() is None and self._is_still(quiet_since)):
                 return Ending.STANDSTILL
             self._clock.advance(max(0.0, (min(due, end) - self._clock.now()).total_seconds()))
         return Ending.OUT_OF_TIME
@@ -102,7 +102,7 @@ class SimulationDriver:
                 done = self._round(name)
                 again = done is not None and not done.problems and done.again
                 self._schedule(name, done)
-            acted = self._world.step(self._clock.now())
+            acted = self._participants.step(self._clock.now())
             self._settle()
             moved = moved or again or acted
             if not (again or acted) or (done is not None and done.over):
@@ -122,11 +122,11 @@ class SimulationDriver:
         try:
             done = self._reconciler.round(name)
         except (Away, Throttled):
-            self._attention.lost()
+            self._outage_clock.lost()
             return None
         except ClusterError:
             return None
-        self._attention.found()
+        self._outage_clock.found()
         self._on_round(done)
         return done
 
@@ -144,7 +144,7 @@ class SimulationDriver:
         """When the next thing happens, if any does."""
         now, wait = self._clock.now(), self._queue.next_in()
         rounds = now + timedelta(seconds=wait) if wait is not None else None
-        found = [time for time in (self._world.next_due(), rounds) if time is not None]
+        found = [time for time in (self._participants.next_due(), rounds) if time is not None]
         return max(min(found), now + timedelta(milliseconds=100)) if found else None
 
     def _seconds(self) -> float:

@@ -1,8 +1,8 @@
-"""Sets a rehearsal up and runs it to its end. Pure but for the clock that it is given: nothing is waited for."""
+"""Prepares a rehearsal and runs it to its end, on a simulated clock. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -13,20 +13,20 @@ from reconcile.loop.outage_clock import OutageClock
 from reconcile.loop.preconditions import check_preconditions, oldest_of
 from reconcile.loop.reconciler import API_VERSION, Reconciler, Round
 from reconcile.loop.rendering import Rendering
+from reconcile.objects import FIELD_MANAGER
 from reconcile.observe.fetching import through_the_proxy
 from reconcile.observe.readings import Readings
 from reconcile.schemas import packaged_schemas
-from reconcile.simulator.actors.fault_plan import FaultPlan
-from reconcile.simulator.actors.seeding import NAMESPACES
+from reconcile.simulator.actors.faults import ApiOutage, FaultPlan, InjectedFault
 from reconcile.simulator.actors.settings import Settings
 from reconcile.simulator.actors.simulation import Simulation
 from reconcile.simulator.actors.simulation_log import SimulationLog
+from reconcile.simulator.apiserver.cel_rules import UncheckedRule
 from reconcile.simulator.apiserver.client import EmbeddedClient, Hook, no_hook
 from reconcile.simulator.apiserver.clock import SimulatedClock
 from reconcile.simulator.apiserver.cluster import EmbeddedCluster
 from reconcile.simulator.apiserver.seeding import namespace
-from reconcile.simulator.rehearsal.driver import Ending, SimulationDriver
-from reconcile.simulator.rehearsal.driver import Participants as PlayedWorld
+from reconcile.simulator.rehearsal.driver import Ending, Participants, SimulationDriver
 from reconcile.simulator.rehearsal.operator import Operator
 from reconcile.simulator.rehearsal.watches import WatchedSource
 from reconcile.status.plan import SUCCEEDED
@@ -35,14 +35,20 @@ from renderer.documents import Inputs, plan_of
 from renderer.errors import Problems, problem
 from renderer.model.ref import Body, Ref
 
+HARVESTER_NAMESPACES = ("cattle-system", "fleet-local", "harvester-system", "longhorn-system")
+"""Those that every Harvester cluster has, whether the inputs have objects in them or not."""
+
+_CREATOR = "kubectl-create"
+
 LIMIT = timedelta(days=7)
 """Simulated time after which an upgrade that has not ended counts as one that never will."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RehearsalResult:
-    """How it went: `plan` as it is at the end (None if it is gone), what was seen on the way, and what others did.
-    `refused` says why the loop would not begin on such a cluster at all; the rehearsal shows then what it kept from."""
+    """`plan` is as it is at the end; None if it is gone. `refused` says why the loop would refuse to start on this
+    cluster; the rehearsal then shows what would have happened. `not_injected` are the faults whose operation never took
+    place, `operations` those that did. `unchecked` are CEL rules that the embedded API server could not evaluate."""
 
     ending: Ending
     started: datetime
@@ -50,8 +56,10 @@ class RehearsalResult:
     plan: Body | None
     last: Round | None
     log: SimulationLog
-    events: tuple[Body, ...] = ()
     refused: str = ""
+    not_injected: tuple[InjectedFault | ApiOutage, ...] = ()
+    operations: frozenset[str] = frozenset()
+    unchecked: tuple[UncheckedRule, ...] = ()
 
     @property
     def succeeded(self) -> bool:
@@ -64,13 +72,13 @@ class RehearsalResult:
 
 @dataclass
 class Rehearsal:
-    """One rehearsal's cluster and everybody who acts on it. Tests take it apart; `play` runs it to its end."""
+    """A cluster and everybody who acts on it. `play` runs the upgrade to its end; tests use the parts."""
 
     cluster: EmbeddedCluster
     client: EmbeddedClient
     clock: SimulatedClock
-    simulation: PlayedWorld
-    log: SimulationLog
+    participants: Participants
+    simulation: Simulation
     reconciler: Reconciler
     outage_clock: OutageClock
     name: str
@@ -96,6 +104,9 @@ class Rehearsal:
             last=self.rounds[-1] if self.rounds else None,
             log=self.log,
             refused=refused,
+            not_injected=self.simulation.faults.not_injected,
+            operations=frozenset(self.simulation.faults.operations),
+            unchecked=self.cluster.unchecked_rules(_CREATOR, FIELD_MANAGER),
         )
 
     def drive(
@@ -104,13 +115,17 @@ class Rehearsal:
         """Drives the plan with that loop, which reads from `source` if that is not the rehearsal's own."""
         return SimulationDriver(
             reconciler,
-            self.simulation,
+            self.participants,
             self.clock,
             self.outage_clock,
             has_news=(source or self.source).has_news,
             settle=self.cluster.collect,
             on_round=on_round,
         )
+
+    @property
+    def log(self) -> SimulationLog:
+        return self.simulation.log
 
     def _refused(self) -> str:
         try:
@@ -130,15 +145,15 @@ def prepare(
     on_write: Hook = no_hook,
     journal: Callable[[JournalEntry], None] = keep_nothing,
 ) -> Rehearsal:
-    """A theatre with the user's cluster, and the plan created in it as `kubectl create` would. A node that is held is
-    let go on `resume_after` it was first held. `journal` takes every round that decides something.
+    """The user's cluster, with the plan created in it as `kubectl create` does. A paused node is resumed after
+    `resume_after`. `journal` is given every round that decides something.
 
-    Raises `Problems`: no plan, or no release, without which nobody knows what the nodes become.
+    Raises `Problems`: no plan, or no release.
     """
     plan = plan_of(inputs).body
     clock = SimulatedClock(start)
     cluster = EmbeddedCluster(clock)
-    cluster.seed(namespace(name) for name in NAMESPACES)
+    cluster.seed(namespace(name) for name in HARVESTER_NAMESPACES)
     cluster.seed(source.body for source in inputs.objects)
     kinds = template_set.catalog.kinds
     client = cluster.client(on_write=on_write)
@@ -166,13 +181,13 @@ def prepare(
         cluster.backends.serve_read(kind, subresource, reader)
     ref = Ref(api_version=API_VERSION, kind="UpgradePlan", name=str(plan["metadata"]["name"]))
     new = {key: value for key, value in plan.items() if key != "status"}
-    cluster.client().create(kinds.row(API_VERSION, "UpgradePlan").kind, new, field_manager="kubectl-create")
+    cluster.client().create(kinds.row(API_VERSION, "UpgradePlan").kind, new, field_manager=_CREATOR)
     return Rehearsal(
         cluster=cluster,
         client=client,
         clock=clock,
-        simulation=_Ensemble(simulation, Operator(cluster.client(), kinds, ref, resume_after)),
-        log=simulation.log,
+        participants=_Everybody(simulation, Operator(cluster.client(), kinds, ref, resume_after)),
+        simulation=simulation,
         reconciler=Reconciler(deps, journal),
         outage_clock=outage_clock,
         name=ref.name,
@@ -181,41 +196,35 @@ def prepare(
     )
 
 
-class _Ensemble:
-    """Harvester's world and the operator, as one."""
+class _Everybody:
+    """The simulation and the operator, as one."""
 
-    def __init__(self, *players: PlayedWorld) -> None:
-        self._players = players
+    def __init__(self, *participants: Participants) -> None:
+        self._participants = participants
 
     def step(self, now: datetime) -> bool:
-        acted = [player.step(now) for player in self._players]
+        acted = [each.step(now) for each in self._participants]
         return any(acted)
 
     def next_due(self) -> datetime | None:
-        return min((due for player in self._players if (due := player.next_due()) is not None), default=None)
+        return min((due for each in self._participants if (due := each.next_due()) is not None), default=None)
 
 
 def settings_of(inputs: Inputs) -> Settings:
-    """What the played world has to know of the inputs. Raises `Problems` where there is no release."""
+    """What the simulation has to know of the inputs. Raises `Problems` where there is no release."""
     if inputs.release is None:
         raise problem(
             "MissingInput",
-            "the release is not known, so nobody can play what it brings",
-            remedy="give the release's harvester-release.yaml with --release",
+            "the release file is required: it says what the upgrade installs",
+            remedy="add the release's harvester-release.yaml to the inputs, or name it with --release",
         )
-    lists: dict[str, Sequence[str]] = inputs.facts.get("imageLists") or {}
-    return Settings(
-        release=inputs.release.body,
-        previous_images=lists.get("previous"),
-        current_images=lists.get("current"),
-        kubelets=inputs.facts.get("kubelet") or {},
-    )
+    return Settings.given(inputs.release.body, inputs.facts)
 
 
 def _facts(inputs: Inputs) -> dict[str, Any]:
-    """What was given as facts, and for the rest a cluster whose certificates are fresh."""
+    """What the inputs say about certificates; all others are taken as valid."""
     return {"certificates": inputs.facts.get("certificates") or {}}
 
 
 def _nobody_answers(address: str, port: int) -> datetime | None:
-    raise OSError("nobody answers in a rehearsal: give its end date in a facts document")
+    raise OSError("a rehearsal reads no certificate from the network; give its end date in a facts document")

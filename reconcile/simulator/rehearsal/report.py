@@ -1,6 +1,6 @@
-"""What a rehearsal has shown: the timeline, what was changed and given back, which virtual machines moved or stopped.
+"""The report of a rehearsal: timeline, borrowed fields, virtual machines, add-ons, and what could not be checked.
 
-A model for people and machines alike (schemas/rehearse.json). Pure.
+One model for people and machines (schemas/rehearse.json). Pure.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any
 
 from reconcile.decide.decision import Wait
 from reconcile.simulator.actors.simulation_log import SimulationEventType, SimulationLog
+from reconcile.simulator.apiserver.cel_rules import UncheckedRule
 from reconcile.simulator.rehearsal.driver import Ending
 from reconcile.simulator.rehearsal.rehearsal import RehearsalResult
 from reconcile.status.plan import PlanStatus, status_of
@@ -21,10 +22,14 @@ Model = dict[str, Any]
 
 _LONGEST = 60
 
-_FATE: Mapping[SimulationEventType, str] = {
+_MACHINE_EVENTS: Mapping[SimulationEventType, str] = {
     SimulationEventType.VM_MOVED: "moved",
     SimulationEventType.VM_STOPPED: "stopped",
     SimulationEventType.VM_STARTED: "started again",
+}
+_ADDON_EVENTS: Mapping[SimulationEventType, str] = {
+    SimulationEventType.ADDON_ENABLED: "enabled",
+    SimulationEventType.ADDON_DISABLED: "disabled",
 }
 _NODE_FACTS = (
     SimulationEventType.CORDONED,
@@ -45,10 +50,13 @@ def report_of(rehearsed: RehearsalResult, name: str) -> Model:
         "took": _span(rehearsed.ended - rehearsed.started),
         "phases": _phases(status, rehearsed.started),
         "nodes": _nodes(rehearsed.log, rehearsed.started),
-        "machines": _machines(rehearsed.log, rehearsed.started),
+        "machines": _subjects(rehearsed, _MACHINE_EVENTS),
+        "addons": _subjects(rehearsed, _ADDON_EVENTS),
         "borrowed": [_loan(item.to_status()) for item in status.loans],
         "waits": [_wait(wait) for wait in _waits(rehearsed)],
         "storms": [str(fact) for fact in rehearsed.log.of(SimulationEventType.MIGRATION_STORM)],
+        "notInjected": [{"option": fault.option, "value": fault.value} for fault in rehearsed.not_injected],
+        "notChecked": [_unchecked(rule) for rule in rehearsed.unchecked],
     }
 
 
@@ -65,10 +73,14 @@ def report_lines(model: Model) -> Iterator[str]:
         yield "VIRTUAL MACHINES"
         for machine in model["machines"]:
             yield f"  {machine['name']}: " + ", ".join(f"{fact['what']} at {fact['at']}" for fact in machine["facts"])
+    if model["addons"]:
+        yield "ADD-ONS"
+        for addon in model["addons"]:
+            yield f"  {addon['name']}: " + ", ".join(f"{fact['what']} at {fact['at']}" for fact in addon["facts"])
     if model["borrowed"]:
-        yield "CHANGED ON OTHERS' OBJECTS"
+        yield "CHANGED ON EXISTING OBJECTS"
         for loan in model["borrowed"]:
-            fate = "given back" if loan["returned"] else "NOT given back"
+            fate = "restored" if loan["returned"] else "NOT restored"
             yield f"  {loan['object']} {loan['path']}: was {_short(loan['was'])}; {fate}"
     for storm in model["storms"]:
         yield f"WARNING  {storm}"
@@ -76,6 +88,15 @@ def report_lines(model: Model) -> Iterator[str]:
         yield "WAITS"
         for wait in model["waits"]:
             yield f"  {wait['step']}: {wait['text']}"
+    if model["notInjected"]:
+        yield "NOT INJECTED"
+        for fault in model["notInjected"]:
+            yield f"  {fault['option']} '{fault['value']}': the upgrade ended before this took place"
+    if model["notChecked"]:
+        yield "NOT CHECKED"
+        for rule in model["notChecked"]:
+            where = f"{rule['kind']} {rule['path']}".rstrip()
+            yield f"  {where}: CEL rule {rule['rule']!r} was not evaluated ({rule['because']})"
 
 
 def _short(value: Any) -> str:
@@ -92,16 +113,16 @@ def _short(value: Any) -> str:
 
 def _ending(rehearsed: RehearsalResult, status: PlanStatus) -> str:
     if rehearsed.refused:
-        return f"would not begin ({rehearsed.refused}); played all the same, it is in {status.phase}"
+        return f"would not start ({rehearsed.refused}); simulated anyway, it ends in {status.phase}"
     if rehearsed.succeeded:
         return "would succeed"
     if rehearsed.plan is None:
-        return "the plan is gone"
+        return "the plan was deleted"
     if status.phase == "Failed":
         return f"would fail: {(status.condition('Progressing') or {}).get('message', '')}"
     return {
-        Ending.STANDSTILL: f"would stand still in {status.phase}",
-        Ending.OUT_OF_TIME: f"would not end; it is in {status.phase}",
+        Ending.STANDSTILL: f"would never finish: no progress in {status.phase}",
+        Ending.OUT_OF_TIME: f"would not finish; it is still in {status.phase}",
         Ending.OVER: f"ends in {status.phase}",
     }[rehearsed.ending]
 
@@ -120,11 +141,16 @@ def _nodes(log: SimulationLog, start: datetime) -> list[Model]:
     return [{"name": name, "facts": facts[name]} for name in sorted(facts)]
 
 
-def _machines(log: SimulationLog, start: datetime) -> list[Model]:
+def _subjects(rehearsed: RehearsalResult, words: Mapping[SimulationEventType, str]) -> list[Model]:
+    """What happened to each subject of these events, by name."""
     facts: dict[str, list[Model]] = {}
-    for fact in log.of(*_FATE):
-        facts.setdefault(fact.subject, []).append(_fact(_FATE[fact.what], fact.time, start))
+    for fact in rehearsed.log.of(*words):
+        facts.setdefault(fact.subject, []).append(_fact(words[fact.what], fact.time, rehearsed.started))
     return [{"name": name, "facts": facts[name]} for name in sorted(facts)]
+
+
+def _unchecked(rule: UncheckedRule) -> Model:
+    return {"kind": rule.kind, "path": rule.path, "rule": rule.rule, "because": rule.because}
 
 
 def _fact(what: str, time: datetime, start: datetime) -> Model:

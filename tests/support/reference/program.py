@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import click
 
 from reconcile.cli import COMMANDS as ON_A_CLUSTER
-from reconcile.simulator.actors.operations import SIMULATED_OPERATIONS
+from reconcile.simulator.actors.faults import SIMULATED_OPERATIONS
 from renderer.cli.commands import COMMANDS as OFFLINE
 from renderer.cli.commands import Group
 from renderer.cli.commands import program as upgradeplan
@@ -77,7 +77,7 @@ _OPERATIONS = (
 
 def _operations() -> Iterator[tuple[str, ...]]:
     for act in SIMULATED_OPERATIONS.values():
-        yield code(act.name), str(act.on), ", ".join(sorted(act.troubles)), act.what
+        yield code(act.name), str(act.on), ", ".join(sorted(act.modes)), act.what
 
 
 def exit_codes() -> str:

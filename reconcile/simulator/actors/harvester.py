@@ -1,25 +1,26 @@
-"""Harvester's import of an image: progress, tries up to the limit, and the claim that holds the content."""
+"""Harvester's own controllers: the import of an image, and add-ons."""
 
 from __future__ import annotations
 
 from datetime import datetime
 from typing import Any
 
-from reconcile.simulator.actors.actor_client import CLAIM, IMAGE, POD
+from reconcile.simulator.actors.actor_client import ADDON, CLAIM, IMAGE, POD
 from reconcile.simulator.actors.actor_context import (
     ActorContext,
+    Timers,
     conditions,
     has_condition,
     is_deleted,
+    name_of,
     owner_reference,
     status_of,
 )
 from reconcile.simulator.actors.simulation_log import SimulationEventType
-from reconcile.simulator.actors.timers import Timers
 from reconcile.status.times import time_text
 from renderer.model.ref import Body
 
-ACT = "image-import"
+IMPORT_OPERATION = "image-import"
 _PARTS = 4
 
 
@@ -27,17 +28,17 @@ class ImageImport:
     """Works on every image that is neither imported nor given up."""
 
     def __init__(self, context: ActorContext) -> None:
-        self._scene = context
-        self._stage = context.client.by("harvester")
+        self._context = context
+        self._client = context.client.as_manager("harvester")
         self._timers = Timers()
 
     def step(self, now: datetime) -> bool:
         self._timers.begin(now)
-        for image in self._stage.all(IMAGE):
+        for image in self._client.all(IMAGE):
             if not is_deleted(image):
                 self._work_on(image, now)
         self._let_claims_go()
-        return self._stage.worked()
+        return self._client.take_changed()
 
     def next_due(self) -> datetime | None:
         return self._timers.next_due()
@@ -49,30 +50,30 @@ class ImageImport:
             return
         elif not has_condition(image, "Initialized"):
             begun = _told(image, now, Initialized="True", Imported="Unknown", RetryLimitExceeded="False")
-            self._stage.tell(image, {"conditions": begun, "failed": 0, "progress": 0})
+            self._client.patch_status(image, {"conditions": begun, "failed": 0, "progress": 0})
         else:
             self._go_on(image, now)
 
     def _go_on(self, image: Body, now: datetime) -> None:
         """A quarter of the import after the other; a try that fails does so at its end."""
         name, failed = str(image["metadata"]["name"]), int(status_of(image).get("failed") or 0)
-        lasts = self._scene.faults.lasts(ACT, self._scene.settings.image_import, name)
+        lasts = self._context.faults.lasts(IMPORT_OPERATION, self._context.settings.image_import, name)
         done = 0
         for part in range(1, _PARTS + 1):
             key = (image["metadata"]["uid"], failed, part)
             if self._timers.passed(key, None if lasts is None else lasts * part / _PARTS):
                 done = part
         if done < _PARTS:
-            self._stage.tell(image, {"progress": done * 100 // _PARTS})
-        elif self._scene.faults.fails(ACT, name, failed):
+            self._client.patch_status(image, {"progress": done * 100 // _PARTS})
+        elif self._context.faults.fails(IMPORT_OPERATION, name, failed):
             self._fail(image, failed + 1, now)
         else:
             self._succeed(image, now)
 
     def _succeed(self, image: Body, now: datetime) -> None:
         told = {"conditions": _told(image, now, Imported="True"), "progress": 100, "size": 6 << 30}
-        self._stage.tell(image, told)
-        self._scene.log.add(now, SimulationEventType.IMAGE_IMPORTED, str(image["metadata"]["name"]))
+        self._client.patch_status(image, told)
+        self._context.log.add(now, SimulationEventType.IMAGE_IMPORTED, str(image["metadata"]["name"]))
         self._hold(image)
 
     def _fail(self, image: Body, failed: int, now: datetime) -> None:
@@ -80,26 +81,28 @@ class ImageImport:
         over = failed > int(image["spec"].get("retry") or 0)
         verdict = {"Imported": "False", "RetryLimitExceeded": "True"} if over else {"Imported": "Unknown"}
         told = _told(image, now, message=why, **verdict)
-        self._stage.tell(image, {"conditions": told, "failed": failed, "progress": 0, "lastFailedTime": time_text(now)})
+        self._client.patch_status(
+            image, {"conditions": told, "failed": failed, "progress": 0, "lastFailedTime": time_text(now)}
+        )
         if over:
-            self._scene.log.add(now, SimulationEventType.IMAGE_FAILED, str(image["metadata"]["name"]), detail=why)
+            self._context.log.add(now, SimulationEventType.IMAGE_FAILED, str(image["metadata"]["name"]), detail=why)
 
     def _hold(self, image: Body) -> None:
         """The claim is the image's, and goes with it."""
         metadata = image["metadata"]
-        claim = self._stage.find(CLAIM, metadata["name"], metadata["namespace"])
+        claim = self._client.find(CLAIM, metadata["name"], metadata["namespace"])
         if claim is None:
-            claim = self._stage.create(_claim(image))
+            claim = self._client.create(_claim(image))
         if status_of(claim).get("phase") != "Bound":
-            self._stage.tell(claim, {"phase": "Bound", "capacity": {"storage": "10Gi"}})
+            self._client.patch_status(claim, {"phase": "Bound", "capacity": {"storage": "10Gi"}})
 
     def _let_claims_go(self) -> None:
         """Kubernetes keeps a claim that is being deleted for as long as a pod uses it."""
-        pods = [pod for pod in self._stage.all(POD) if not is_deleted(pod)]
-        for claim in self._stage.all(CLAIM):
+        pods = [pod for pod in self._client.all(POD) if not is_deleted(pod)]
+        for claim in self._client.all(CLAIM):
             if is_deleted(claim) and not any(_uses(pod, claim) for pod in pods):
-                self._stage.change(claim, {"metadata": {"finalizers": None}})
-                self._stage.refresh()
+                self._client.patch(claim, {"metadata": {"finalizers": None}})
+                self._client.refresh()
 
 
 def _told(image: Body, now: datetime, message: str = "", **verdicts: str) -> list[Any]:
@@ -130,3 +133,40 @@ def _uses(pod: Body, claim: Body) -> bool:
         return False
     sources = (volume.get("persistentVolumeClaim") or {} for volume in pod["spec"].get("volumes") or ())
     return claim["metadata"]["name"] in (source.get("claimName") for source in sources)
+
+
+ADDON_OPERATION = "addon"
+_SETTLED = {True: ("AddonDeploySuccessful",), False: ("AddonDisabled", "")}
+_UNDER_WAY = {True: "AddonEnabling", False: "AddonDisabling"}
+_EVENTS = {True: SimulationEventType.ADDON_ENABLED, False: SimulationEventType.ADDON_DISABLED}
+
+
+class Addons:
+    """Follows spec.enabled of every add-on."""
+
+    def __init__(self, context: ActorContext) -> None:
+        self._context = context
+        self._client = context.client.as_manager("harvester")
+        self._timers = Timers()
+
+    def step(self, now: datetime) -> bool:
+        self._timers.begin(now)
+        for addon in self._client.all(ADDON):
+            self._follow(addon, now)
+        return self._client.take_changed()
+
+    def next_due(self) -> datetime | None:
+        return self._timers.next_due()
+
+    def _follow(self, addon: Body, now: datetime) -> None:
+        enabled, status = addon["spec"].get("enabled") is True, str(status_of(addon).get("status") or "")
+        key = (addon["metadata"]["uid"], enabled)
+        if status in _SETTLED[enabled]:
+            self._timers.forget(key)
+            return
+        lasts = self._context.faults.lasts(ADDON_OPERATION, self._context.settings.addon)
+        if not self._timers.passed(key, lasts):
+            self._client.patch_status(addon, {"status": _UNDER_WAY[enabled]})
+            return
+        self._client.patch_status(addon, {"status": _SETTLED[enabled][0]})
+        self._context.log.add(now, _EVENTS[enabled], name_of(addon))

@@ -12,18 +12,23 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from reconcile.simulator.apiserver.walk import same
-
 Scope = Mapping[str, Any]
 Rule = Callable[[Scope], Any]
 
 _TOKEN = re.compile(
     r"""\s*(?:([A-Za-z_]\w*)|(\d+\.\d+|\d+)|("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|(&&|\|\||[=!<>]=|[-()\[\].,?:!<>]))"""
 )
+
+
+def _equal(left: Any, right: Any) -> bool:
+    """A boolean is not a number."""
+    return left == right and isinstance(left, bool) == isinstance(right, bool)
+
+
 _CONSTANTS = {"true": True, "false": False, "null": None}
 _COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
-    "==": same,
-    "!=": lambda a, b: not same(a, b),
+    "==": _equal,
+    "!=": lambda a, b: not _equal(a, b),
     "<": operator.lt,
     "<=": operator.le,
     ">": operator.gt,

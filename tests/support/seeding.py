@@ -8,11 +8,9 @@ from typing import Any
 from reconcile.cluster.errors import AlreadyExists
 from reconcile.cluster.protocol import Cluster
 from reconcile.simulator.actors.actor_client import NODE, ActorClient
+from reconcile.simulator.rehearsal.rehearsal import HARVESTER_NAMESPACES
 from renderer.catalog.kinds import Kinds
 from renderer.model.ref import Body, Ref, ref_of
-
-NAMESPACES = ("cattle-system", "fleet-local", "harvester-system", "longhorn-system")
-"""Those that every Harvester cluster has, whether a user's objects stand in them or not."""
 
 ACCOUNTS = (("harvester-system", "harvester"), ("cattle-system", "system-upgrade-controller"))
 """Service accounts that every Harvester cluster has; without them a real server makes no pod for our Jobs."""
@@ -40,7 +38,7 @@ def seed(cluster: Cluster, objects: Iterable[Body], kinds: Kinds) -> tuple[Ref, 
     client = ActorClient(cluster, kinds)
     bodies = list(_flat(objects))
     known = [body for body in bodies if kinds.find(str(body["apiVersion"]), str(body["kind"]))]
-    for name in sorted({*NAMESPACES, *(ref_of(body).namespace for body in known)} - {""}):
+    for name in sorted({*HARVESTER_NAMESPACES, *(ref_of(body).namespace for body in known)} - {""}):
         _create(cluster, kinds, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
     for namespace, name in ACCOUNTS:
         metadata = {"name": name, "namespace": namespace}
@@ -63,9 +61,9 @@ def _create(cluster: Cluster, kinds: Kinds, body: Body) -> Body | None:
 def _finish(client: ActorClient, made: Body, body: Body) -> None:
     """Status comes by its own door, and a server adds a taint to each new Node."""
     if body.get("status"):
-        made = client.tell(made, body["status"])
+        made = client.patch_status(made, body["status"])
     if (body["apiVersion"], body["kind"]) == NODE:
-        client.change(made, {"spec": {"taints": (body.get("spec") or {}).get("taints")}})
+        client.patch(made, {"spec": {"taints": (body.get("spec") or {}).get("taints")}})
 
 
 def _flat(objects: Iterable[Body]) -> Iterator[Body]:
