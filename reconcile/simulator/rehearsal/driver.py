@@ -20,6 +20,10 @@ _ROUNDS_AT_ONCE = 1000
 """More rounds than this without time passing is a loop that gets nowhere: a bug of ours."""
 
 
+_TRIES_IN_VAIN = 100
+"""Others act this often, for more than a day, and the plan makes no progress: it never will."""
+
+
 class Participants(Protocol):
     """Everybody else who acts on the cluster."""
 
@@ -42,7 +46,7 @@ class Ending(StrEnum):
     """How a drive came to its end."""
 
     OVER = "over"  # the plan has ended, or is gone
-    STANDSTILL = "standstill"  # nothing will happen any more
+    STANDSTILL = "standstill"  # nothing will happen any more, or nothing that helps
     OUT_OF_TIME = "out of time"
 
 
@@ -69,13 +73,13 @@ class SimulationDriver:
         self._has_news = has_news
         self._settle = settle
         self._on_round = on_round
-        self._begun = self._news_at = clock.now()
+        self._begun = self._news_at = self._progress_at = clock.now()
         self._queue = WorkQueue(self._seconds, lambda: 0.0)
 
     def run(self, name: str, limit: timedelta) -> Ending:
         """Until the plan is over, nothing moves any more, or `limit` of simulated time has passed."""
         end = self._clock.now() + limit
-        quiet_since = self._clock.now()
+        quiet_since, in_vain = self._clock.now(), 0
         self._queue.add(name)
         while self._clock.now() < end:
             last, moved = self._until_quiet(name)
@@ -83,8 +87,11 @@ class SimulationDriver:
                 return Ending.OVER
             if moved:
                 quiet_since = self._clock.now()
+            in_vain = 0 if self._progress_at == self._clock.now() else in_vain + moved
             due = self._next()
             if due is None or (self._participants.next_due() is None and self._is_still(quiet_since)):
+                return Ending.STANDSTILL
+            if in_vain > _TRIES_IN_VAIN and self._clock.now() - self._progress_at > timedelta(days=1):
                 return Ending.STANDSTILL
             self._clock.advance(max(0.0, (min(due, end) - self._clock.now()).total_seconds()))
         return Ending.OUT_OF_TIME
@@ -135,6 +142,7 @@ class SimulationDriver:
         if done is None:
             self._queue.add(name, _AWAY_RETRY)
         elif done.again and not done.problems:
+            self._progress_at = self._clock.now()
             self._queue.add(name)
         elif done.recheck is not None or done.problems:
             quiet = (self._clock.now() - self._news_at).total_seconds()
