@@ -23,7 +23,7 @@ ROOMS: Mapping[str, Sequence[str]] = {
     "renderer": (
         "frozen",
         "errors",
-        "model names image_names versions digest resources quantity suggest",
+        "model names image_names versions digest resources quantity suggest cel",
         "yaml_io",
         "validation deprecated",
         "documents",
@@ -78,7 +78,6 @@ OUTSIDE: Mapping[str, Sequence[str]] = {
 
 OUTSIDE_TOO: Mapping[tuple[str, str], str] = {
     ("reconcile/loop/health.py", "http"): "the loop's own health endpoint",
-    ("support.repo_server.py", "http"): "plays the repository's web server, on the loopback",
     ("reconcile/observe/cached.py", "time"): "hands the clock to the list-watch, which takes it as an argument",
     ("reconcile/observe/cached.py", "random"): "hands chance to the list-watch, which takes it as an argument",
 }
@@ -186,6 +185,16 @@ def test_a_module_imports_from_its_left(package: str) -> None:
         if found.file.startswith(f"{package}/") and found.top == package and room_of(found.file) != "__init__"
         if room_of(found.module) != room_of(found.file)
         if rank(package, room_of(found.module)) >= rank(package, room_of(found.file))
+    ]
+    assert offenders == []
+
+
+def test_only_commands_and_tests_import_the_simulator() -> None:
+    """What production runs does not depend on what it is rehearsed with."""
+    offenders = [
+        str(found)
+        for found in imports()
+        if found.module.startswith("reconcile.simulator") and room_of(found.file) not in ("simulator", "cli")
     ]
     assert offenders == []
 

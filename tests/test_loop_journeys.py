@@ -104,7 +104,7 @@ def end_of(scene: Rehearsal, plan: Mapping[str, Any] | None) -> Iterator[str]:
     for loan in status.get("borrowed") or ():
         fate = "given back" if loan.get("returned") else "not given back"
         yield f"    {loan['kind']} {loan['name']} {loan['path']}: {fate}"
-    yield from (f"    VIOLATED: {text}" for text in violations(scene.log.facts))
+    yield from (f"    VIOLATED: {text}" for text in violations(scene.log.events))
 
 
 def played(plot: Head) -> tuple[Rehearsal, list[str], Mapping[str, Any] | None]:
@@ -131,7 +131,7 @@ def test_journey(file: Path, request: pytest.FixtureRequest) -> None:
         file.write_text(f"{head}{RULE}\n{journey}", encoding="utf-8")
         pinned = journey
     assert journey.splitlines() == pinned.splitlines()
-    assert not violations(scene.log.facts)
+    assert not violations(scene.log.events)
 
 
 def test_every_journey_is_told() -> None:

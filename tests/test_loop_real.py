@@ -157,7 +157,7 @@ def test_a_paused_node_and_machines_to_restore(wiped_control_plane: ControlPlane
         assert resumed == ["echo-2"]
         assert rounds[-1].decision is not None
         assert rounds[-1].decision.status.phase == "Succeeded"
-        restored = [fact.subject for fact in place.world.log.facts if str(fact.what) == "VMStarted"]
+        restored = [fact.subject for fact in place.world.log.events if str(fact.what) == "VMStarted"]
         assert restored
 
 
@@ -211,7 +211,7 @@ def _settled_end(place: RealUpgrade, before: Iterable[Body]) -> FinalState:
         return moment - seen[0][0] > STILL
 
     waiting.until("the end", is_still, seconds=60)
-    return successful_end(before, place.everything(), place.world.log.facts)
+    return successful_end(before, place.everything(), place.world.log.events)
 
 
 def _write(event: AuditEvent) -> str:

@@ -169,7 +169,7 @@ class Play(Hand):
 
     @property
     def facts(self) -> tuple[SimulationEvent, ...]:
-        return self.world.log.facts
+        return self.world.log.events
 
     def told(self, *whats: SimulationEventType) -> list[str]:
         """What happened, without times and details."""

@@ -36,7 +36,7 @@ def story(lines: list[str]) -> tuple[SimulationEvent, ...]:
         log.add(
             START + timedelta(minutes=number), SimulationEventType(what), subject[0] if subject else node, node, detail
         )
-    return log.facts
+    return log.events
 
 
 def without(*whats: str) -> list[str]:
@@ -70,4 +70,4 @@ def test_a_fact_reads_as_a_sentence() -> None:
     log = SimulationLog()
     log.add(START, SimulationEventType.VM_MOVED, "d/web", "a", "evacuated", "b")
     log.add(START, SimulationEventType.CAME_BACK, "a", "a", "new")
-    assert [str(fact) for fact in log.facts] == ["VMMoved d/web on a to b: evacuated", "CameBack a: new"]
+    assert [str(fact) for fact in log.events] == ["VMMoved d/web on a to b: evacuated", "CameBack a: new"]

@@ -123,7 +123,7 @@ def test_one_node_from_the_first_question_to_the_last_answer(play: RealPlay) -> 
     assert node["status"]["nodeInfo"]["osImage"] == "Harvester v1.8.0-rc1"
     assert "taints" not in node["spec"]
     play.until("repository", lambda: _on_others(play))
-    assert violations(play.world.log.facts) == ()
+    assert violations(play.world.log.events) == ()
 
 
 def _on_others(play: RealPlay) -> bool:
@@ -148,9 +148,9 @@ def test_an_outage_only_costs_time(play: RealPlay, wiped_control_plane: ControlP
     play.hand.apply("ClusterUpgrade/Manifests")
     play.until("started", lambda: play.world.log.of(SimulationEventType.WORK_STARTED))
     with wiped_control_plane.outage():
-        before = play.world.log.facts
+        before = play.world.log.events
         with pytest.raises(Away):
             play.hand.all(JOB, SYSTEM)
-        assert play.world.log.facts == before
+        assert play.world.log.events == before
     play.until("done", lambda: play.world.log.of(SimulationEventType.WORK_SUCCEEDED))
     assert len(play.hand.all(JOB, SYSTEM)) == 1

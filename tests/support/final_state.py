@@ -42,7 +42,7 @@ class FinalState:
 def final_state_of(scene: Rehearsal, example: str) -> FinalState:
     """The end of an example's upgrade on the embedded cluster."""
     return successful_end(
-        (source.body for source in inputs_of(example).objects), scene.cluster.store.everything(), scene.log.facts
+        (source.body for source in inputs_of(example).objects), scene.cluster.store.everything(), scene.log.events
     )
 
 

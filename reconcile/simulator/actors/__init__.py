@@ -1,5 +1,6 @@
-"""Harvester's world, played through the cluster Protocol: who else acts on a cluster while it is upgraded.
+"""Harvester, Rancher, KubeVirt, Longhorn and the nodes, simulated through the cluster Protocol.
 
-Actors poll. They know the Protocol and what the objects say, but neither the loop nor its decisions: what the loop gets
-wrong must show. No actor sleeps or asks for the time; whoever drives them says what time it is.
+Actors poll. They know the Protocol and what objects say, but neither the loop nor its decisions, so that a mistake of
+the loop shows. No actor sleeps or reads a clock: the caller passes the time. Each module's docstring says what of its
+behaviour was verified, and against what.
 """

@@ -1,7 +1,7 @@
-"""The cluster as actors see and change it: objects by kind and name, read once a step, written under one's own name.
+"""The cluster as actors see it: objects by kind and name, read once a step; writes under an actor's field manager.
 
-A write that would change nothing is not made, so that an actor which has nothing to do is quiet. The stage knows no
-actor and no time.
+A write that would change nothing is not sent, so that an actor with nothing to do is quiet. It knows no actor and no
+time.
 """
 
 from __future__ import annotations

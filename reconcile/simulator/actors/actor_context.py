@@ -1,4 +1,4 @@
-"""What every actor is given, and the short words that all of them use about objects."""
+"""What every actor is given, timers, and the functions with which all of them look at objects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Harvester's own controllers: the import of an image, and add-ons."""
+"""Harvester's own controllers: the import of an image, and add-ons.
+
+Modelled on the conditions and fields of github.com/harvester/harvester, package apis/harvesterhci.io/v1beta1; not
+compared with a running Harvester. A claim that is deleted while a pod uses it stays, as Kubernetes documents it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The nodes themselves: a reboot that was ordered, the time away, and what comes up again."""
+"""The nodes: a reboot that was ordered, the time that a node is down, and the OS that comes up.
+
+The Ready condition and the taint of an unreachable node are as the Kubernetes documentation describes them. A reboot
+and the new OS are modelled, not compared with a real node.
+"""
 
 from __future__ import annotations
 

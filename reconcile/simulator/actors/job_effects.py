@@ -1,4 +1,8 @@
-"""What the Jobs of an upgrade do to the cluster. Source: behaviour spec, periphery B3, B4, C3 to C9."""
+"""What the Jobs of an upgrade do to the cluster.
+
+Modelled on what the scripts of the Harvester upgrade toolkit are documented to do: what counts is what the loop can
+see of it. Not compared with a run of the real scripts.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Kubernetes' Job controller, where it is not real: pods for a Job, and what the Job says of them."""
+"""Kubernetes' Job controller: pods for a Job, and its status. Not used on a real API server, which has its own.
+
+Conditions and reasons were compared with kube-controller-manager 1.35 by tests/actors/test_real.py, which runs the
+same Jobs on it. Not here: pod failure policies, indexed Jobs, deadlines, time to live.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""KubeVirt itself: its upgrade, and what it does to running machines if it is told to update them by itself."""
+"""KubeVirt itself: its upgrade, and the migrations with which it updates virtual machines where it is told to.
+
+Fields are those of KubeVirt's API. That `workloadUpdateMethods: [LiveMigrate]` migrates every machine is documented;
+the pace is not modelled: all are migrated at once.
+"""
 
 from __future__ import annotations
 

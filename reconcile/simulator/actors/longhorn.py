@@ -1,4 +1,8 @@
-"""Longhorn: volumes are degraded while a node is away and rebuilt when it is back; settings are taken up."""
+"""Longhorn: volumes are degraded while a node is down and rebuilt when it is back; settings are applied.
+
+Modelled on the fields of Longhorn's API, `v1beta2`; not compared with a running Longhorn. A volume is rebuilt where
+its replica was: none is moved to another node.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""KubeVirt's controllers of virtual machines: they start, stop and move, and evacuate a node that is being drained."""
+"""KubeVirt's controllers of virtual machines: they start, stop and migrate, and evacuate a node under drain.
+
+The back-off between migrations of one evacuation and the five that are kept are those of kubevirt.io/kubevirt,
+pkg/virt-controller/watch/migration; the answers of `start` and `stop` those of pkg/virt-api/rest. Target pods,
+bandwidth and the limits of parallel migrations are not modelled.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Scheduler and kubelets as pods see them: a place, a start, the work of a Job's pod, and the end."""
+"""Scheduler and kubelets as pods see them: a node, a start, the work of a Job's pod, and the end.
+
+Placement follows the Kubernetes documentation of taints, selectors and required node affinity; resources, preferences
+and volume limits are not modelled. A pod that ran before the simulation began is left alone.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Rancher's planner on the local cluster: one machine after the other, with the drain hooks that the Cluster asks for.
+"""Rancher's planner on the local cluster: one node at a time, with the drain hooks that the Cluster asks for.
 
-It reads the hooks anew before every move. Where they are gone it goes on without asking, so a cleanup that takes them
-away too early shows as a node that is upgraded without having been drained.
+It reads the hooks again before every step. Where they are gone it goes on without asking, so a cleanup that removes
+them too early shows as a node that is upgraded without having been drained. Modelled on the annotations and
+conditions of github.com/rancher/rancher, package capr/planner; not compared with a running Rancher.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""What the upgrade's repository serves: the release file and the image lists, as soon as a pod of it is ready.
+"""What the upgrade repository serves as soon as one of its pods is ready: the release file and the image lists.
 
-It is asked by whoever stands behind the API server's Service proxy, or by `repo_server` over HTTP, from any thread.
+Called by whatever stands behind the API server's Service proxy, from any thread. The paths are those of a Harvester
+ISO; an answer of 404 for a missing list is nginx's, not compared with the real image.
 """
 
 from __future__ import annotations

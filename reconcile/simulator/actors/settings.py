@@ -1,4 +1,4 @@
-"""How long things take in the played world, and what the release brings. Figures are of a small, quick cluster."""
+"""How long operations take in a simulation, and what the release brings; the times of a small, fast cluster."""
 
 from __future__ import annotations
 

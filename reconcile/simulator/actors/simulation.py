@@ -1,4 +1,4 @@
-"""All actors together: one step, one next moment, one ledger. Whoever drives the world says what time it is."""
+"""All actors together: one step, one next moment, one log. The caller says what time it is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happened in the played world, in order: for the report of a rehearsal and for tests. It judges nothing."""
+"""What happened in a simulation, in order: for the report of a rehearsal and for tests."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from threading import Lock
 
 
 class SimulationEventType(StrEnum):
-    """What can happen. The subject is a virtual machine (`namespace/name`), a Job's act, an object's name or a node."""
+    """The subject is a virtual machine or add-on (`namespace/name`), a Job's operation, an object's name or a node."""
 
     IMAGE_IMPORTED = "ImageImported"
     IMAGE_FAILED = "ImageFailed"
@@ -58,22 +58,22 @@ class SimulationEvent:
 
 
 class SimulationLog:
-    """Facts in the order in which they were told; from any thread."""
+    """Events in the order in which they were added, from any thread."""
 
     def __init__(self) -> None:
-        self._facts: list[SimulationEvent] = []
+        self._events: list[SimulationEvent] = []
         self._lock = Lock()
 
     def add(
         self, time: datetime, what: SimulationEventType, subject: str, node: str = "", detail: str = "", to: str = ""
     ) -> None:
         with self._lock:
-            self._facts.append(SimulationEvent(time=time, what=what, subject=subject, node=node, to=to, detail=detail))
+            self._events.append(SimulationEvent(time=time, what=what, subject=subject, node=node, to=to, detail=detail))
 
     @property
-    def facts(self) -> tuple[SimulationEvent, ...]:
+    def events(self) -> tuple[SimulationEvent, ...]:
         with self._lock:
-            return tuple(self._facts)
+            return tuple(self._events)
 
     def of(self, *whats: SimulationEventType, node: str = "") -> tuple[SimulationEvent, ...]:
-        return tuple(fact for fact in self.facts if fact.what in whats and node in ("", fact.node))
+        return tuple(event for event in self.events if event.what in whats and node in ("", event.node))

@@ -1,4 +1,4 @@
-"""A machine's turn in a roll-out of Rancher's, and what the Cluster and the Machine say about it."""
+"""The upgrade of one machine by Rancher, and what the Cluster and the Machine say about it."""
 
 from __future__ import annotations
 

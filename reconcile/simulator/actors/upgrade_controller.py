@@ -3,9 +3,9 @@
 Verified against github.com/rancher/system-upgrade-controller (pkg/upgrade: handle_upgrade.go, handle_batch.go,
 plan/plan.go, job/job.go), and the life of `Complete` also by running v0.17.0: SyncJob when `status.applying` changes,
 JobFailed when a Job fails and again when that Job is deleted, Complete when no node is left. A Job that is of another
-version, of a Plan or node that is gone, out of turn, or finished for longer than its time to live is deleted. Not here:
-channels, windows, secrets in the hash, prepare, cordon and drain, postCompleteDelay, events; and nodes begin by name,
-not by a hash of uids.
+version, of a Plan or node that is gone, out of turn, or finished for longer than its time to live is deleted. Not
+here: channels, windows, secrets in the hash, prepare, cordon and drain, postCompleteDelay, events; and nodes begin by
+name, not by a hash of uids.
 """
 
 from __future__ import annotations
