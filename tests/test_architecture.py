@@ -83,7 +83,7 @@ OUTSIDE_TOO: Mapping[tuple[str, str], str] = {
 }
 
 PHASE_WORDS: Mapping[tuple[str, str], str] = {
-    ("reconcile/simulator/actors/image_import.py", "Initialized"): "a condition of a VirtualMachineImage",
+    ("reconcile/simulator/actors/harvester.py", "Initialized"): "a condition of a VirtualMachineImage",
     ("renderer/cli/phases.py", "NodeUpgrade"): "an example for people in the text of a refusal",
 }
 """Where a word that is a phase's stands in the code, and why it may."""

@@ -107,13 +107,13 @@ def test_the_lists_of_several_nodes_stand_side_by_side() -> None:
 
 
 def test_a_migration_that_fails_is_tried_again() -> None:
-    play = Play("paused-node", fault("fail", "vm-migration", "default/player-1", times=2))
+    play = Play("paused-node", fault("fail", "vm-migration", "media/player-1", times=2))
     pre_drain(play, ECHO_1)
     assert sorted(each["status"]["phase"] for each in play.all(MIGRATION)) == ["Failed", "Failed", "Succeeded"]
 
 
 def test_migrations_that_fail_are_tried_again_ever_later_and_five_are_kept() -> None:
-    play = Play("paused-node", fault("fail", "vm-migration", "default/player-1", times=7))
+    play = Play("paused-node", fault("fail", "vm-migration", "media/player-1", times=7))
     began = play.clock.now()
     pre_drain(play, ECHO_1)
     moved = next(each for each in play.world.log.of(SimulationEventType.VM_MOVED) if each.subject.endswith("player-1"))
@@ -123,7 +123,7 @@ def test_migrations_that_fail_are_tried_again_ever_later_and_five_are_kept() -> 
 
 
 def test_one_that_never_succeeds_holds_the_job() -> None:
-    play = Play("paused-node", fault("stall", "vm-migration", "default/player-1"))
+    play = Play("paused-node", fault("stall", "vm-migration", "media/player-1"))
     (job,) = play.apply(f"NodeUpgrade/PreDrain/{ECHO_1}")
     play.run()
     assert play.again(job)["status"]["active"] == 1
