@@ -59,5 +59,5 @@ def test_a_rehearsal_says_that_the_loop_would_not_begin(capsys: pytest.CaptureFi
     example = Path(__file__).parent.parent / "examples" / "three-node-v1.6.1"
     assert run(["upgradeplan", "rehearse", "--quiet", str(example)]) == 1
     told = capsys.readouterr().out
-    assert "would not begin (Setting server-version: the cluster runs v1.6.0, and only v1.7.1 and newer" in told
+    assert "would not start (Setting server-version: the cluster runs v1.6.0, and only v1.7.1 and newer" in told
     assert "played all the same, it is in Succeeded after" in told

@@ -80,7 +80,7 @@ def report_lines(model: Model) -> Iterator[str]:
     if model["borrowed"]:
         yield "CHANGED ON EXISTING OBJECTS"
         for loan in model["borrowed"]:
-            fate = "restored" if loan["returned"] else "NOT restored"
+            fate = "returned" if loan["returned"] else "NOT returned"
             yield f"  {loan['object']} {loan['path']}: was {_short(loan['was'])}; {fate}"
     for storm in model["storms"]:
         yield f"WARNING  {storm}"
