@@ -113,7 +113,7 @@ def test_the_walk_tries_every_operation_and_every_mode() -> None:
 
 
 def rehearse(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
-    status = run(("rehearse", "--quiet", *words))
+    status = run(["upgradeplan", "rehearse", "--quiet", *words])
     captured = capsys.readouterr()
     return status, captured.out + captured.err
 

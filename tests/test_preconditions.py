@@ -60,4 +60,4 @@ def test_a_rehearsal_says_that_the_loop_would_not_begin(capsys: pytest.CaptureFi
     assert run(["upgradeplan", "rehearse", "--quiet", str(example)]) == 1
     told = capsys.readouterr().out
     assert "would not start (Setting server-version: the cluster runs v1.6.0, and only v1.7.1 and newer" in told
-    assert "played all the same, it is in Succeeded after" in told
+    assert "simulated anyway, it ends in Succeeded after" in told

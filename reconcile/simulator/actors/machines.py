@@ -182,7 +182,7 @@ class Machines:
         current = next((each for each in made if status_of(each).get("phase") not in _OVER), None)
         if current is not None:
             return current
-        for each in failed[: len(failed) - _KEPT_MIGRATIONS]:
+        for each in failed[: max(0, len(failed) - _KEPT_MIGRATIONS)]:
             self._client.delete(each)
         self._tried[_uid(instance)] += 1
         new = self._client.create(_migration(instance, self._tried[_uid(instance)]))
@@ -196,7 +196,7 @@ class Machines:
         """Those that were made here for the instance, oldest first."""
         namespace = instance["metadata"]["namespace"]
         last = self._tried[_uid(instance)]
-        numbers = range(max(1, last - _KEPT_MIGRATIONS), last + 1)
+        numbers = range(max(1, last - _KEPT_MIGRATIONS - 1), last + 1)
         names = (_migration_name(instance, number) for number in numbers)
         found = (self._client.find(MIGRATION, name, namespace) for name in names)
         return [each for each in found if each is not None]
