@@ -84,7 +84,7 @@ def option(operation: SimulatedOperation, mode: str) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("operation", "mode"), cases())
+@pytest.mark.parametrize(("operation", "mode"), list(cases()))
 def test_a_fault_makes_a_difference(operation: SimulatedOperation, mode: str) -> None:
     example = EXAMPLES.get(operation.name, "single-node")
     events, report = undisturbed(example)
