@@ -26,7 +26,7 @@ from renderer.model.rendered import Manifest
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Apply:
-    """Make an owned object what the manifest says. `step` is None to bring back one that is maintained."""
+    """Apply an owned object. `step` is None where a maintained object is restored."""
 
     manifest: Manifest
     step: StepKey | None
@@ -34,7 +34,7 @@ class Apply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Borrow:
-    """Set fields on somebody else's object. Their originals are in the status by now."""
+    """Set fields on somebody else's object. The original values are in the status already."""
 
     manifest: Manifest
     patch: Patch
@@ -43,7 +43,7 @@ class Borrow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Return:
-    """Put originals back, then take our claim off the object. `settled` are the loans that are over then."""
+    """Restore the original values, then remove our field ownership. `settled` are the loans that end with it."""
 
     ref: Ref
     patch: Patch | None
@@ -52,7 +52,7 @@ class Return:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remove:
-    """Delete an object of ours; `uid` makes sure that it is the one that was seen."""
+    """Delete an object of ours; the `uid` is a precondition."""
 
     ref: Ref
     uid: str
@@ -60,7 +60,7 @@ class Remove:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoveTrace:
-    """Take away a field that others left on an object because of us."""
+    """Remove a field that others have left on an object because of us."""
 
     ref: Ref
     path: Path
@@ -68,7 +68,7 @@ class RemoveTrace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetFinalizer:
-    """Add our finalizer to the plan, or take it off: then a deleted plan is gone."""
+    """Add our finalizer to the plan, or remove it, which lets a deleted plan go."""
 
     present: bool
 
@@ -78,9 +78,10 @@ Action = Apply | Borrow | Return | Remove | RemoveTrace | SetFinalizer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wait:
-    """Something that is waited for: which step, on which node, what, and since when.
+    """Something that the plan waits for: which step, on which node, what, and since when.
 
-    `slow`: somebody has to act, be it that it takes longer than `limit` seconds. `unknown`: it could not be looked at.
+    `slow`: somebody has to act, for example because it takes longer than `limit` seconds. `unknown`: it could not be
+    read.
     """
 
     text: str
@@ -95,10 +96,11 @@ class Wait:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """`status` is written first if it differs from what was read, then `actions` are carried out, then `events` told.
+    """`status` is written first if it differs from what was read, then `actions` are carried out, then `events` are
+    emitted.
 
-    `recheck` asks for another look in so many seconds although nothing may change before. `again`: there is more to do
-    at once after this round. `passes` goes into the next `World`.
+    `recheck`: seconds until the next round even if nothing changes. `again`: there is more to do right after this
+    round. `passes` goes into the next `Observation`.
     """
 
     status: PlanStatus
@@ -111,11 +113,11 @@ class Decision:
 
 
 LONG = 7200
-"""Seconds without any progress after which a wait that has no limit of its own is said to take long."""
+"""Seconds without progress after which a wait without a limit of its own is reported as slow."""
 LONG_TO_READ = 900
-"""The same for what could not be read, or does not go."""
+"""The same for what cannot be read or deleted."""
 RECHECK = 10.0
-"""Seconds until a wait is looked at again although nothing was seen to change: what is not watched moves too."""
+"""Seconds until a wait is checked again without an event: not everything is watched."""
 
 
 class DecisionBuilder:
@@ -135,14 +137,14 @@ class DecisionBuilder:
         self._progress: dict[str, datetime] = {}
 
     def idle_since(self, phase: str) -> datetime:
-        """When a step of the phase last began or ended, on any node; before the first one, `since`."""
+        """When a step of the phase last started or ended, on any node; before the first one, `since`."""
         if phase not in self._progress:
             self._progress[phase] = max(self.status.last_progress(phase) or self.since, self.since)
         return self._progress[phase]
 
     @property
     def since(self) -> datetime:
-        """When the plan came to where it stands: since then it is being deleted, or in its phase, or there at all."""
+        """When the plan reached its present state: it was deleted, entered its phase, or was created."""
         plan = self.observation.plan
         text = deletion_timestamp(plan) or self.status.last_transition() or plan["metadata"].get("creationTimestamp")
         return time_of(text) if text else self.now
@@ -158,8 +160,8 @@ class DecisionBuilder:
         unknown: bool = False,
         refs: tuple[Ref, ...] = (),
     ) -> None:
-        """Adds a wait, that lasts since `since` or since the plan came to where it stands. Without a `limit` none takes
-        too long: somebody wants it so, or it is another one's turn."""
+        """Adds a wait that began at `since`, or when the plan reached its present state. Without a `limit` it is never
+        slow: the operator wants it, or it is another node's turn."""
         start = since or self.since
         slow = limit is not None and self.observation.attended(start) > limit
         found = Wait(text=text, step=step, node=node, since=start, limit=limit, slow=slow, unknown=unknown, refs=refs)
@@ -211,7 +213,7 @@ class DecisionBuilder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActionResult:
-    """Whether one action was carried out; `problem` is why not."""
+    """The result of one action; `problem` is why it was not carried out."""
 
     action: Action
     problem: str | None = None
@@ -235,7 +237,7 @@ def _with_applied(status: PlanStatus, decision: Decision, done: list[Action]) ->
 
 
 def _with_settled(status: PlanStatus, done: list[Action], now: datetime) -> PlanStatus:
-    """Loans that are over; one of a node's own step is dropped, so that a thousand nodes fit."""
+    """Marks loans as returned; those of a node's steps are dropped, to keep the status small."""
     over = [loan for action in done if isinstance(action, Return) for loan in action.settled]
     if not over:
         return status

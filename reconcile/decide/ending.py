@@ -1,7 +1,7 @@
-"""How a plan ends: what was done is undone where a step says so, what was borrowed goes back, what is ours goes.
+"""Ends a plan: runs the undo steps, returns what was borrowed, and deletes what the plan owns.
 
-On failure nothing that ran is deleted: it is the evidence. Fields that protect a half-upgraded cluster stay as their
-phase says; our finalizer then stays too, so that deleting the plan gives them back.
+After a failure nothing that ran is deleted: it is the evidence. Fields that protect a half-upgraded cluster stay if
+their phase says so; the finalizer then stays too, so that deleting the plan returns them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from reconcile.decide.owned import Leaving, groups_of_plan
 from reconcile.decide.phase import all_steps
 from reconcile.decide.probing import refs_by_template
 from reconcile.decide.step import Progress, advance
-from reconcile.decide.writes import give_orphans_back, orphaned, release, return_fields
+from reconcile.decide.writes import orphaned, release, return_fields, return_orphans
 from reconcile.objects import deletion_timestamp, uid
 from reconcile.probes.look import Group, ReadFailure
 from reconcile.status.plan import key_of
@@ -34,7 +34,7 @@ def end(builder: DecisionBuilder, occasion: Occasion) -> bool:
     if not _undo(builder, steps, occasion):
         return False
     settled = [return_fields(builder, item, occasion) for item in reversed(steps)]
-    settled.append(give_orphans_back(builder, orphaned(builder, steps), occasion))
+    settled.append(return_orphans(builder, orphaned(builder, steps), occasion))
     if occasion is Occasion.FAILURE:
         return all(settled)
     released = all(settled) and release(builder, steps)
@@ -45,7 +45,7 @@ def end(builder: DecisionBuilder, occasion: Occasion) -> bool:
 
 
 def _is_let_go(builder: DecisionBuilder, text: str) -> bool:
-    """A plan that is being deleted is not kept for ever by one object: what the plan owns is collected after it."""
+    """One object does not block the deletion of a plan for ever: the garbage collector deletes it after the plan."""
     if builder.observation.attended(max(builder.since, builder.status.last_end() or builder.since)) <= LONG_TO_READ:
         return False
     builder.event("Warning", "CleanupGivenUp", f"left behind: {text}")
@@ -53,7 +53,7 @@ def _is_let_go(builder: DecisionBuilder, text: str) -> bool:
 
 
 def set_finalizer(builder: DecisionBuilder, *, present: bool) -> None:
-    """Decides to add or remove our finalizer, unless it is as wanted."""
+    """Decides to add or remove our finalizer, unless it is as expected."""
     there = FINALIZER in (look_up(builder.observation.plan, ("metadata", "finalizers")) or ())
     if there is not present:
         builder.actions.append(SetFinalizer(present=present))
@@ -75,7 +75,7 @@ def _undo(builder: DecisionBuilder, steps: list[RenderedStep], occasion: Occasio
 
 
 def _say_what_is_not_undone(builder: DecisionBuilder, item: RenderedStep) -> None:
-    """The plan cannot be rendered any more, and so nobody knows how its step is taken back."""
+    """The plan can no longer be rendered, so how to undo the step is not known."""
     undo = item.step.undo
     if undo is None or not builder.status.has_completed(key_of(item)):
         return
@@ -89,7 +89,7 @@ def _say_what_is_not_undone(builder: DecisionBuilder, item: RenderedStep) -> Non
 
 
 def _is_given_up(builder: DecisionBuilder, waits: list[Wait], item: RenderedStep, occasion: Occasion) -> bool:
-    """A plan that has failed, or is being deleted, is not held for ever by something that takes too long."""
+    """An undo step that takes too long does not block a failed or deleted plan for ever."""
     if occasion is Occasion.SUCCESS or not waits or not all(wait.slow for wait in waits):
         return False
     message = f"{item.id} was not undone: {waits[0].text}"
@@ -100,7 +100,7 @@ def _is_given_up(builder: DecisionBuilder, waits: list[Wait], item: RenderedStep
 
 
 def _remove(builder: DecisionBuilder, steps: list[RenderedStep], occasion: Occasion) -> Iterator[str]:
-    """Deletes what is ours; answers what is still there."""
+    """Deletes what the plan owns; yields what is still there."""
     leaving = Leaving(builder, steps, occasion)
     going: list[Body] = []
     for group in groups_of_plan(builder, steps):
@@ -144,7 +144,7 @@ def _remove_traces(builder: DecisionBuilder, steps: list[RenderedStep]) -> Itera
 
 
 def _traces(builder: DecisionBuilder, item: RenderedStep) -> Iterator[FieldToRemove]:
-    """Those of the objects that are rendered now, and of those that were made under another name."""
+    """The fields of the objects as they are rendered now, and of those that were made under another name."""
     record, now = builder.status.record(key_of(item)), refs_by_template(item)
     for trace in item.step.remove_fields:
         yield trace

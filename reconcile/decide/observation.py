@@ -1,4 +1,4 @@
-"""What a decision is made from: everything that was read this tick, and nothing else."""
+"""The input of a decision: everything that was read in this round, and nothing else."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from renderer.model.ref import Body
 from renderer.model.rendered import RenderedPlan
 
 PENDING = "pending"
-"""Stands for the digest of a phase that could not be rendered whole when the plan was approved."""
+"""Recorded in place of the digest of a phase that could not be rendered completely when the plan was approved."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchFailure:
-    """A document that could not be read, and why. `absent` where the repository says that it has none (HTTP 404)."""
+    """Why a document could not be read. `absent`: the repository does not have it (HTTP 404)."""
 
     why: str
     absent: bool = False
@@ -27,7 +27,7 @@ class FetchFailure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BorrowedElsewhere:
-    """What another plan has on loan; `active`: it has not ended."""
+    """A loan of another plan; `active`: that plan has not ended."""
 
     plan: str
     active: bool
@@ -36,9 +36,9 @@ class BorrowedElsewhere:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OtherUpgrades:
-    """The other upgrades of the cluster: `blocker` goes before this plan, `beside` is a built-in Upgrade that was begun
-    although this plan runs, `lookup_error` says why they could not be looked for. `lent` is what other plans
-    have on loan.
+    """The other upgrades of the cluster: `blocker` goes before this plan, `beside` is a built-in Upgrade that was
+    started while this plan runs, `lookup_error` is why they could not be listed. `lent` is what other plans have
+    borrowed.
     """
 
     blocker: str | None = None

@@ -1,5 +1,5 @@
-"""Objects of the plan's, found by their labels: an object may have another name than templates render today, and its
-node may have left. Which step made it, and whether it goes when the plan ends, its labels still tell.
+"""Finds the plan's objects by their labels: an object may have another name than the one rendered now, and its node may
+have left. The labels still tell which step made it, and whether it is deleted when the plan ends.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ _Labels = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Mark:
-    """The labels of a manifest but the node's, and whether objects with them go."""
+    """The labels of a manifest without the node's, and whether objects with them are deleted."""
 
     labels: _Labels
     goes: bool
 
 
 def node_of(body: Body) -> str | None:
-    """The label by which an object says for which node it was made."""
+    """The node for which an object was made, by its label."""
     node = look_up(body, (*_LABELS, NODE_LABEL))
     return str(node) if node else None
 
 
 def groups_of_nodes(steps: Iterable[RenderedStep]) -> tuple[Group, ...]:
-    """Where objects are that were made for nodes: those labelled as a step's for some node, whichever node."""
+    """Where to find objects that the steps make for nodes, whichever node."""
     owned = (manifest for item in steps if item.step.node for manifest in _owned(item))
     found = (_group(manifest.ref, _marked(manifest)) for manifest in owned if node_of(manifest.body))
     return tuple(dict.fromkeys(found))
 
 
 def groups_of_plan(builder: DecisionBuilder, steps: Iterable[RenderedStep]) -> tuple[Group, ...]:
-    """Where objects of the plan's may be: wherever it makes any, or has made any."""
+    """Where to find objects of the plan: each kind and namespace of what is rendered or recorded."""
     rendered = [manifest.ref for item in steps for manifest in _owned(item)]
     recorded = [
         made.ref for steps in builder.status.records.values() for record in steps.values() for made in _all(record)
@@ -53,7 +53,7 @@ def groups_of_plan(builder: DecisionBuilder, steps: Iterable[RenderedStep]) -> t
 
 
 def made_before(builder: DecisionBuilder, item: RenderedStep) -> tuple[OwnedObject, ...]:
-    """What is there with the labels of what the step makes, by whatever name: another attempt may have been asked for
+    """Existing objects with the labels of what the step makes, whatever their names: a retry may have been requested
     since."""
     found: dict[Ref, OwnedObject] = {}
     for manifest in _owned(item):
@@ -64,7 +64,7 @@ def made_before(builder: DecisionBuilder, item: RenderedStep) -> tuple[OwnedObje
 
 
 class Leaving:
-    """Tells which objects of the plan's go on an occasion: as the step says that made them; what none says goes."""
+    """The objects that are deleted on an occasion: as the step that made them declares, and those of no known step."""
 
     def __init__(self, builder: DecisionBuilder, steps: Iterable[RenderedStep], occasion: Occasion) -> None:
         self._plan = uid(builder.observation.plan)
@@ -85,11 +85,11 @@ class Leaving:
         return all(mark.goes for mark in marks if len(mark.labels) == max(len(other.labels) for other in marks))
 
     def place_of(self, body: Body) -> int:
-        """In the order of the steps; what none of them names comes last."""
+        """The object's place in the order of the steps; unknown ones come last."""
         return self._places.get(ref_of(body), len(self._places))
 
     def known(self, group: Group) -> tuple[Ref, ...]:
-        """Those of a group that go, as far as their names are known."""
+        """The refs of a group that are deleted, as far as they are known."""
         return tuple(ref for ref, goes in self._known.items() if goes and _group(ref, group.labels) == group)
 
     def _learn(self, item: RenderedStep, record: StepRecord | None, occasion: Occasion) -> None:

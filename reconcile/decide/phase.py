@@ -1,7 +1,7 @@
-"""A phase's steps at one position, in order: those for the cluster one by one, those for nodes side by side.
+"""Runs the steps of a phase at one position: steps for the cluster one after another, steps for nodes in parallel.
 
-Steps that fan out and stand next to each other are one stretch: each node goes through it at its own pace, and the
-stretch ends when every node has.
+Adjacent steps that fan out form one stretch: each node goes through it at its own pace, and the stretch ends when
+every node has. A node that joined since the phase began is recognized here.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _NODES = Group(api_version="v1", kind="Node")
 
 
 def run(builder: DecisionBuilder, phase: RenderedPhase, position: Position) -> Progress:
-    """Takes the steps of one position as far as they go. A phase that is skipped has nothing to do."""
+    """Takes the steps of one position as far as they can go. A skipped phase has nothing to do."""
     if phase.skipped is not None:
         builder.status = builder.status.with_skipped(phase.phase.name, phase.skipped)
     if phase.phase.name in builder.status.skipped:
@@ -51,7 +51,7 @@ def run(builder: DecisionBuilder, phase: RenderedPhase, position: Position) -> P
 
 
 def _seed_late(builder: DecisionBuilder, phase: RenderedPhase) -> None:
-    """A node that has joined since then starts where the others did."""
+    """Gives a node that has joined since the state that the others started from."""
     for item in phase.steps:
         if item.step.initial_node_state and builder.status.has_completed(key_of(item)):
             for node in (name for name in builder.nodes if not builder.status.node_states.get(name)):
@@ -59,7 +59,7 @@ def _seed_late(builder: DecisionBuilder, phase: RenderedPhase) -> None:
 
 
 def repeat(builder: DecisionBuilder, phase: RenderedPhase) -> Progress:
-    """Steps of a completed phase that are asked for anew: Rancher's last request may come late (AC-86)."""
+    """Runs steps of a completed phase that are requested again: Rancher's last request may come late."""
     steps = [item for item in phase.steps if item.step.repeat and builder.status.has_begun(key_of(item))]
     reached = [advance(builder, item) for item in steps]
     return Progress.BUSY if Progress.BUSY in reached else Progress.DONE
@@ -74,7 +74,7 @@ def _in_order(builder: DecisionBuilder, items: Iterable[RenderedStep]) -> Progre
 
 
 def _nodes(builder: DecisionBuilder, phase: RenderedPhase, items: Sequence[RenderedStep]) -> Progress:
-    """Every node's steps. A failure on one node does not keep what runs on another from being watched."""
+    """Runs every node's steps. After a failure on one node the others are still watched."""
     by_node: dict[str, list[RenderedStep]] = {}
     for item in items:
         by_node.setdefault(str(item.step.node), []).append(item)
@@ -127,7 +127,7 @@ def _how_far(builder: DecisionBuilder, steps: list[RenderedStep]) -> int:
 
 
 def _unhealthy(builder: DecisionBuilder, lane: Lane, node: str) -> list[str]:
-    """What is wrong with other nodes."""
+    """Reports what is wrong with other nodes."""
     builder.observation.look.list(_NODES)  # all at once: each is asked for below
     scope = Scope(kinds=builder.observation.kinds, schemas=builder.observation.schemas, now=builder.now)
     others = [name for name in builder.nodes if name != node] if lane.require_peers else []
@@ -138,7 +138,7 @@ def _unhealthy(builder: DecisionBuilder, lane: Lane, node: str) -> list[str]:
 
 
 def _is_inside(builder: DecisionBuilder, lane: str, steps: list[RenderedStep]) -> bool:
-    """Whether a node has begun a lane and not ended it, or something keeps its place there."""
+    """Whether a node has started the lane and not finished it, or still holds its slot."""
     own = [item for item in steps if item.step.lane == lane and item.skipped is None]
     if not any(builder.status.has_begun(key_of(item)) for item in own):
         return False
@@ -151,7 +151,7 @@ def _keeps_lane(builder: DecisionBuilder, item: RenderedStep) -> bool:
 
 
 def all_steps(phases: Iterable[RenderedPhase]) -> Iterator[RenderedStep]:
-    """Every step of these phases, and what takes one back."""
+    """Every step of these phases, each followed by its undo step."""
     for phase in phases:
         for item in phase.steps:
             yield item
@@ -163,11 +163,11 @@ _REASON = "JoinedUpgraded"
 
 
 def welcome(builder: DecisionBuilder, steps: Sequence[RenderedStep]) -> Progress | None:
-    """What there is to do about a node that joined since the phase began before it goes through its steps; None where
-    it goes through them, or was there before.
+    """Handles a node that joined since the phase began. None where it goes through its steps, or was there before.
 
-    What was done for a machine says nothing of the one that has taken its place: it is forgotten, and what was made for
-    it goes first. Of one that joined as the others are to become nothing is wanted, unless somebody asks for it.
+    What was done for a machine does not count for the one that replaced it: the records are dropped, and the objects
+    that were made for it are deleted first. A node that joined with the new release has nothing to do, unless it is
+    requested.
     """
     item = next((item for item in steps if item.step.late_nodes is not None and item.skipped is None), None)
     if item is None or (joins := item.step.late_nodes) is None:
@@ -181,7 +181,7 @@ def welcome(builder: DecisionBuilder, steps: Sequence[RenderedStep]) -> Progress
 
 
 def _makes_room(builder: DecisionBuilder, item: RenderedStep, steps: Sequence[RenderedStep], joined: datetime) -> bool:
-    """Whether something has to go first."""
+    """Whether objects of the replaced machine have to be deleted first."""
     phase, node = item.phase, str(item.step.node)
     began = builder.status.began(phase, node)
     if began is not None and began < joined:
@@ -213,7 +213,7 @@ def _has_nothing_to_do(
 
 
 def _joined(builder: DecisionBuilder, joins: LateNodes) -> datetime | None:
-    """When the first of the objects was made that a node is known by; None if one is not there."""
+    """When the first of the objects was created that identify the node; None if one of them does not exist."""
     found = [builder.observation.look.get(ref) for ref in joins.by]
     bodies = [body for body in found if body is not None and not isinstance(body, ReadFailure)]
     return min(map(_made, bodies)) if len(bodies) == len(found) else None
@@ -225,6 +225,6 @@ def _made_for(builder: DecisionBuilder, steps: Sequence[RenderedStep], node: str
 
 
 def _made(body: Body) -> datetime:
-    """An object that does not say when it was made is as old as can be."""
+    """When the object was created; the earliest time if it does not say."""
     text = look_up(body, ("metadata", "creationTimestamp"))
     return time_of(text) if isinstance(text, str) else datetime.min.replace(tzinfo=UTC)

@@ -1,4 +1,4 @@
-"""What is to be done about a plan now: begin, go on, wait its turn, fail, end, or be taken back.
+"""Decides what to do about a plan now: start, continue, wait its turn, fail, end, or be taken back.
 
 Every phase value is recorded in a round of its own, so that whoever watches sees each of them.
 """
@@ -23,7 +23,7 @@ UPGRADE_FAILED = "UpgradeFailed"
 
 
 def decide(observation: Observation) -> Decision:
-    """The one decision. Raises `KeyError` or `ValueError` where the plan's status is none that we can have written."""
+    """Makes the decision. Raises `KeyError` or `ValueError` for a status that we cannot have written."""
     before = status_of(observation.plan)
     builder = DecisionBuilder(observation, before)
     if deletion_timestamp(observation.plan):
@@ -107,7 +107,7 @@ def _after(builder: DecisionBuilder, place: int) -> None:
 
 
 def _mind_the_other(builder: DecisionBuilder, phase: RenderedPhase) -> None:
-    """A built-in Upgrade that was begun although this plan runs: the operator has to say which of the two goes."""
+    """Reports a built-in Upgrade that was started while this plan runs: the operator has to delete one of the two."""
     if builder.observation.others.beside is None:
         return
     text = f'the built-in upgrade "{builder.observation.others.beside}" is running as well'
@@ -121,7 +121,7 @@ def _mind_the_other(builder: DecisionBuilder, phase: RenderedPhase) -> None:
 
 
 def _is_kept(builder: DecisionBuilder, phase: RenderedPhase) -> bool:
-    """Whether the plan may not go on after this phase: as long as it can be deleted without harm."""
+    """Whether the plan stops after this phase: while it can still be deleted without harm."""
     return builder.observation.others.beside is not None and phase.phase.deletion is not Deletion.FORBIDDEN
 
 
@@ -147,8 +147,8 @@ def _announce_completed(builder: DecisionBuilder, phase: RenderedPhase) -> None:
 
 
 def _is_approved(builder: DecisionBuilder, phase: RenderedPhase) -> bool:
-    """Whether the phase is rendered as it was approved. Without any approval all are free to go; with one, those that
-    it names as pending are."""
+    """Whether the phase is rendered as approved. Without an approval every phase may run; with one, also those that it
+    lists as pending."""
     name = phase.phase.name
     approved, sealed = builder.observation.approved.get(name), builder.observation.sealed.get(name)
     if not builder.observation.approved or approved in (PENDING, sealed):
@@ -162,7 +162,7 @@ def _is_approved(builder: DecisionBuilder, phase: RenderedPhase) -> bool:
 
 
 def _maintain(builder: DecisionBuilder) -> None:
-    """Brings back what earlier steps made and later ones still need."""
+    """Restores maintained objects of completed steps that are gone."""
     steps = (item for phase in builder.observation.rendered.phases for item in phase.steps)
     for item in (item for item in steps if builder.status.has_completed(key_of(item))):
         for manifest in item.manifests:
@@ -185,7 +185,7 @@ def _blocked(builder: DecisionBuilder, blocker: str) -> None:
 
 
 def _fail(builder: DecisionBuilder, phase: RenderedPhase) -> None:
-    """Every failure of the phase, by node; the plan is finished in the next round."""
+    """Records every failure of the phase; the plan ends in the next round."""
     records = (record for _, record in builder.status.records_of(phase.phase.name))
     texts = [record.message for record in records if record.state is StepState.FAILED]
     builder.enter(FAILED)
@@ -229,7 +229,7 @@ def _ended(builder: DecisionBuilder, phase: str, message: str, why: str = "") ->
 
 
 def _after_the_end(builder: DecisionBuilder) -> None:
-    """Nothing runs any more; only a finalizer that was not taken off yet is."""
+    """Removes the finalizer if it is still there; nothing else is left to do."""
     if builder.status.phase == SUCCEEDED or not _open_loans(builder):
         set_finalizer(builder, present=False)
 
@@ -254,7 +254,7 @@ def _open_loans(builder: DecisionBuilder) -> bool:
 
 
 def _progressing(builder: DecisionBuilder) -> None:
-    """Progressing says the phase and what it waits for; Degraded says what takes too long."""
+    """Sets Progressing to the phase and what it waits for, and Degraded to what takes too long."""
     if builder.status.phase in TERMINAL:
         return
     held = "; ".join(f"{text}: {', '.join(sorted(nodes))}" for text, nodes in builder.held.items())
@@ -267,7 +267,7 @@ def _progressing(builder: DecisionBuilder) -> None:
 
 
 def _is_degraded(builder: DecisionBuilder) -> bool:
-    """Whether something is wrong or takes too long; then Degraded says it."""
+    """Whether something is wrong or takes too long; if so, sets Degraded."""
     slow = [wait for wait in builder.waits if wait.slow]
     if builder.observation.errors:
         builder.condition("Degraded", "True", "ReconcileError", "; ".join(builder.observation.errors[:5]))
@@ -283,6 +283,6 @@ def _said(wait: Wait) -> str:
 
 
 def _kstatus(builder: DecisionBuilder, *, ready: bool, moving: bool, stalled: bool, reason: str, message: str) -> None:
-    """The conditions by which Flux, Helm and kubectl judge an object they do not know."""
+    """Sets the kstatus conditions, by which Flux, Helm and kubectl judge any custom resource."""
     for kind, there in (("Ready", ready), ("Reconciling", moving), ("Stalled", stalled)):
         builder.condition(kind, "True" if there else "False", reason, message)

@@ -23,12 +23,12 @@ from renderer.model.ref import Body, Ref
 from renderer.model.rendered import Pending, RenderedStep
 
 NO_MACHINE = "no Machine in fleet-local refers to node"
-"""How a wait begins where Rancher cannot ask for a node."""
+"""How a wait begins where Rancher has no way to request a node."""
 
 
 def read_captures(builder: DecisionBuilder, item: RenderedStep, *, done: bool = False) -> dict[str, Any] | str:
-    """What the step captures as it begins, or why that cannot be read. Where another manager has begun it, and it is
-    `done` or its work is, what is there now need not be what was there then."""
+    """Reads what the step captures when it starts; a text says why that is not possible. If another manager started
+    the step, and it is `done` or its gates pass, the present values need not be those of its start."""
     found: dict[str, Any] = {}
     for capture in item.step.captures:
         if capture.value_on_take_over is not None and (done or _has_done_its_work(builder, item)):
@@ -42,8 +42,7 @@ def read_captures(builder: DecisionBuilder, item: RenderedStep, *, done: bool = 
 
 
 def missing_object(item: RenderedStep) -> str | None:
-    """Why nobody can ask for the step: its node has no machine-plan Secret in which Rancher could. None where it is
-    not so."""
+    """Why the step cannot be requested: its node has no machine-plan Secret for Rancher to write to. None if it has."""
     target, node = item.step.trigger.probe.target if item.step.trigger else None, item.step.node
     if node and isinstance(target, ObjectTarget) and target.ref.name == unknown_plan(node):
         return f"{NO_MACHINE} {node}, or it has no machine-plan Secret"
@@ -51,7 +50,7 @@ def missing_object(item: RenderedStep) -> str | None:
 
 
 def is_asked_again(builder: DecisionBuilder, item: RenderedStep) -> bool:
-    """Whether a step that repeats is asked for once more, with another value than it has answered."""
+    """Whether a repeating step is requested again, with another value than it has answered."""
     step = item.step
     if not step.repeat or step.trigger is None or item.skipped is not None or item.pending:
         return False
@@ -59,7 +58,7 @@ def is_asked_again(builder: DecisionBuilder, item: RenderedStep) -> bool:
 
 
 def scope_of(builder: DecisionBuilder, item: RenderedStep, captured: Mapping[str, Any] | None = None) -> Scope:
-    """Within what the step's probes are evaluated; `captured` goes before what the status knows."""
+    """The scope in which the step's probes are evaluated; `captured` overrides what the status has."""
     known = builder.status.captured(item.phase, item.step.node)
     return Scope(
         kinds=builder.observation.kinds,
@@ -71,7 +70,7 @@ def scope_of(builder: DecisionBuilder, item: RenderedStep, captured: Mapping[str
 
 
 def refs_by_template(item: RenderedStep, record: StepRecord | None = None) -> dict[str, tuple[Ref, ...]]:
-    """What each template has made, as it was recorded; before that, and for what is borrowed, what it renders now."""
+    """The objects of each template: as recorded; before that, and for borrowed ones, as rendered now."""
     refs: dict[str, tuple[Ref, ...]] = {}
     for manifest in item.manifests:
         refs[manifest.spec.file] = (*refs.get(manifest.spec.file, ()), manifest.ref)
@@ -80,8 +79,8 @@ def refs_by_template(item: RenderedStep, record: StepRecord | None = None) -> di
 
 
 def renamed(item: RenderedStep, record: StepRecord) -> Iterator[tuple[Ref, Ref]]:
-    """The objects of a step that are called otherwise by now, since the plan asks for another attempt: how, and how
-    they were made."""
+    """Objects that are rendered under another name now, because a retry was requested: the new ref and the recorded
+    one."""
     for template, now in refs_by_template(item).items():
         then = record.made_by(template)
         if len(now) == len(then):
@@ -126,7 +125,7 @@ def gate_state(builder: DecisionBuilder, item: RenderedStep, index: int, gate: G
 
 
 def job_group(item: RenderedStep) -> EveryTarget | None:
-    """The Jobs that tell the states of nodes for this step."""
+    """The Jobs from which this step takes node states."""
     told = item.step.job_states
     if told is None:
         return None
@@ -134,7 +133,7 @@ def job_group(item: RenderedStep) -> EveryTarget | None:
 
 
 def note_jobs(builder: DecisionBuilder, item: RenderedStep) -> None:
-    """Puts each node where its Job is."""
+    """Sets each node's state from its Job."""
     if (told := item.step.job_states) is None:
         return
     for job in _jobs_of(builder, item):
@@ -145,7 +144,7 @@ def note_jobs(builder: DecisionBuilder, item: RenderedStep) -> None:
 
 
 def jobs_are_done(builder: DecisionBuilder, item: RenderedStep) -> None:
-    """The object that they were made for has ended well. Their own end may be seen later: two watches bring them."""
+    """Completes the node states once their object has completed: another watch may bring the Jobs' end later."""
     if (told := item.step.job_states) is None:
         return
     for node, entry in builder.status.node_states.items():
@@ -168,7 +167,7 @@ def _word(job: Body) -> str:
 
 
 def _failure(job: Body) -> tuple[str, str]:
-    """Reason and message of a Job that has failed."""
+    """Reason and message of a failed Job."""
     for condition in look_up(job, ("status", "conditions")) or ():
         if condition.get("type") == "Failed" and condition.get("status") == "True":
             return condition.get("reason", ""), condition.get("message", "")
@@ -179,7 +178,7 @@ _NODES_TOLD = 5
 
 
 def describe_pending(pending: Iterable[Pending]) -> str:
-    """What is missing, and where it comes from."""
+    """Names the missing inputs and where they come from."""
     return "; ".join(f"{item.input} is not known yet: {item.remedy}" for item in pending)
 
 
@@ -194,13 +193,13 @@ def explain_failure(builder: DecisionBuilder, verdict: Verdict) -> tuple[str, st
 
 
 def describe_failure(builder: DecisionBuilder, item: RenderedStep, message: str, why: str) -> str:
-    """A failure in the API's words, then why, then on which nodes."""
+    """The phase's failure message, then the reason, then the nodes."""
     whole = message if not why or why in message else f"{message}: {why}"
     return "; ".join([whole, *_failed_nodes(builder, item)])
 
 
 def _failed_nodes(builder: DecisionBuilder, item: RenderedStep) -> list[str]:
-    """What the Jobs have said that somebody else made for the step, by node; of many nodes the first."""
+    """The messages of failed Jobs by node; of many nodes the first ones."""
     failed = item.step.job_states.states.failed if item.step.job_states else None
     entries = {node: entry for node, entry in builder.status.node_states.items() if entry.get("state") == failed}
     said = [f"{node}: {entry['message']}" for node, entry in entries.items() if entry.get("message")]

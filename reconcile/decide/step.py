@@ -47,7 +47,7 @@ class Progress(StrEnum):
 
 
 def advance(builder: DecisionBuilder, item: RenderedStep, admit: AdmissionCheck = always_admit) -> Progress:
-    """Takes a step as far as it goes this round."""
+    """Takes a step as far as it can go in this round."""
     return _Step(builder, item).advance(admit)
 
 

@@ -28,7 +28,7 @@ _FAILED = "failed before this manager took over"
 
 
 def adopt(builder: DecisionBuilder) -> None:
-    """Records in the draft what was done already; nothing where there are records, or where nothing has begun."""
+    """Records what was done already, unless the status has records or nothing has started."""
     status, phases = builder.status, builder.observation.rendered.phases
     if not status.phase or status.records or status.done or status.skipped:
         return
@@ -60,7 +60,7 @@ def adopt(builder: DecisionBuilder) -> None:
 
 
 def _take_over_preparations(builder: DecisionBuilder, upcoming: Sequence[RenderedPhase]) -> None:
-    """What was borrowed before the next phase was entered: the other manager records that afterwards."""
+    """Records what was borrowed before the next phase was entered: the other manager records the phase afterwards."""
     for item in (item for phase in upcoming for item in phase.steps if item.step.position is Position.ENTER):
         for manifest in item.manifests:
             if not isinstance(manifest.spec, Borrowed):
@@ -71,7 +71,7 @@ def _take_over_preparations(builder: DecisionBuilder, upcoming: Sequence[Rendere
 
 
 def _reached(status: PlanStatus, phases: Sequence[RenderedPhase]) -> str:
-    """The phase value that tells how far the plan has come: of one that has failed, the last one in its history."""
+    """The phase value that the plan reached: for a failed plan the last known one in its history."""
     known = {value for phase in phases for value in (phase.phase.active, phase.phase.completed)}
     if status.phase in known:
         return status.phase
@@ -80,7 +80,7 @@ def _reached(status: PlanStatus, phases: Sequence[RenderedPhase]) -> str:
 
 
 def _done(builder: DecisionBuilder, item: RenderedStep) -> StepRecord:
-    """What it has captured still counts for the steps behind it."""
+    """A record with captured values, which later steps use."""
     read = read_captures(builder, item, done=True) if item.step.node else {}
     captured = read if isinstance(read, dict) else {}
     now = builder.now
@@ -88,7 +88,7 @@ def _done(builder: DecisionBuilder, item: RenderedStep) -> StepRecord:
 
 
 def _go_on_with(builder: DecisionBuilder, item: RenderedStep) -> None:
-    """It has begun, and is not held any more; what cannot be read now is read when it begins by itself."""
+    """Records the step as started, so that it is not held. If its values cannot be read now, it starts as usual."""
     read = read_captures(builder, item, done=False)
     if isinstance(read, dict):
         builder.record(key_of(item), StepRecord(state=StepState.STARTED, started=builder.now, captured=read))
@@ -99,7 +99,7 @@ def _is_maintained(item: RenderedStep) -> bool:
 
 
 def _inherited(item: RenderedStep, taken: str, *, done: bool = False) -> Iterator[Loan]:
-    """What a step had borrowed. One that is done has given back what goes back then."""
+    """What a step has borrowed; a completed one has returned what is due on completion."""
     for manifest in item.manifests:
         spec = manifest.spec
         if not isinstance(spec, Borrowed) or (done and Occasion.COMPLETED in dict(spec.returns)):
@@ -146,7 +146,7 @@ def _of_phase(
 def _was_done(
     status: PlanStatus, phase: RenderedPhase, item: RenderedStep, reached: str, nodes_have_begun: bool
 ) -> bool:
-    """Whether a step was, as far as the plan as a whole tells."""
+    """Whether a step was done, judged by the plan as a whole."""
     if reached == phase.phase.completed:
         return item.step.position is not Position.LEAVE
     if item.step.position is not Position.DURING:

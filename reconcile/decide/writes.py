@@ -22,8 +22,8 @@ from renderer.model.rendered import Manifest, RenderedStep
 
 
 def writes(builder: DecisionBuilder, item: RenderedStep) -> list[Action] | str:
-    """In the order of the manifests, the originals of what is borrowed recorded in the draft; or why one of them has to
-    wait, since a step is written as a whole."""
+    """The step's writes in the order of its manifests, with the originals of borrowed fields recorded in the builder.
+    A text says why the step has to wait: it is written as a whole."""
     actions: list[Action] = []
     for manifest in item.manifests:
         live = builder.observation.look.get(manifest.ref)
@@ -45,7 +45,7 @@ def writes(builder: DecisionBuilder, item: RenderedStep) -> list[Action] | str:
 
 
 def _lent(builder: DecisionBuilder, manifest: Manifest, spec: Borrowed, plan: TakePlan) -> list[Original]:
-    """What stood there before a plan that has failed put there what we want as well: it is ours to give back now."""
+    """Originals that a failed plan recorded for the same fields: this plan returns them now."""
     lent = [item.loan for item in builder.observation.others.lent if item.loan.ref == manifest.ref]
     found = {loan.original.path: loan.original for loan in lent}
     known = {loan.original.path for loan in builder.status.loans if loan.ref == manifest.ref}
@@ -58,8 +58,8 @@ def _lent(builder: DecisionBuilder, manifest: Manifest, spec: Borrowed, plan: Ta
 
 
 def evident(builder: DecisionBuilder, manifest: Manifest, spec: Borrowed, live: Body | None) -> list[Original]:
-    """What stood there before the Harvester Upgrade Manager put there what we want as well, where something shows that
-    it was that one: it had begun what comes before the phase, and left no word of it but its bookkeeping."""
+    """Originals from before the Harvester Upgrade Manager set the same values, if its bookkeeping proves that it did.
+    It makes its preparations before it records the phase."""
     loans = (*builder.status.loans, *(item.loan for item in builder.observation.others.lent))
     known = [loan.original.path for loan in loans if loan.ref == manifest.ref]
     is_quantity = builder.observation.schemas.quantities_of(manifest.body)
@@ -90,12 +90,12 @@ def remember(builder: DecisionBuilder, item: RenderedStep, manifest: Manifest, o
 
 
 def loan_step(item: RenderedStep) -> str:
-    """What a loan calls its step: `Step`, or `Step/node`."""
+    """The step's name in a loan: `Step`, or `Step/node`."""
     return f"{item.step.name}/{item.step.node}" if item.step.node else item.step.name
 
 
 def return_fields(builder: DecisionBuilder, item: RenderedStep, occasion: Occasion) -> bool:
-    """Decides the writes for one step's loans. Returns whether nothing is left to give on this occasion."""
+    """Decides the writes that return one step's loans. Returns whether nothing is left to return on this occasion."""
     loans = _open(builder.status.loans, item)
     if not loans:
         return True
@@ -112,13 +112,13 @@ def return_fields(builder: DecisionBuilder, item: RenderedStep, occasion: Occasi
 
 
 def _goes_back_at_all(item: RenderedStep, occasion: Occasion) -> bool:
-    """Whether the step gives anything back on an occasion, of what it borrows by templates that do not render now."""
+    """Whether the step returns anything on this occasion that it borrows by templates that cannot be rendered now."""
     declared = [spec for spec in item.step.manifests if isinstance(spec, Borrowed)]
     return not declared or any(when is occasion for spec in declared for when, _ in spec.returns)
 
 
 def changed_by_others(builder: DecisionBuilder, steps: Iterable[RenderedStep]) -> Iterator[Wait]:
-    """Fields on loan that are no longer as we have set them: what they were to protect is not protected."""
+    """Borrowed fields that somebody else has changed: what they protect is no longer protected."""
     quantities_of = builder.observation.schemas.quantities_of
     for item in steps:
         for loan in _open(builder.status.loans, item):
@@ -135,13 +135,13 @@ def changed_by_others(builder: DecisionBuilder, steps: Iterable[RenderedStep]) -
 
 
 def orphaned(builder: DecisionBuilder, known: Iterable[RenderedStep]) -> tuple[Loan, ...]:
-    """Loans of steps that the rendering does not have any more: a template was removed while the plan ran."""
+    """Loans of steps that are no longer rendered: a template was removed while the plan ran."""
     steps = {(item.phase, loan_step(item)) for item in known}
     return tuple(loan for loan in builder.status.loans if not loan.returned and (loan.phase, loan.step) not in steps)
 
 
-def give_orphans_back(builder: DecisionBuilder, loans: Iterable[Loan], occasion: Occasion) -> bool:
-    """As `return_fields`, for loans whose manifests are gone: all of it goes back where it is still ours."""
+def return_orphans(builder: DecisionBuilder, loans: Iterable[Loan], occasion: Occasion) -> bool:
+    """As `return_fields`, for loans whose manifests are gone: everything that is still ours is returned."""
     settled = True
     found = list(loans)
     for ref in dict.fromkeys(loan.ref for loan in found):
@@ -151,8 +151,8 @@ def give_orphans_back(builder: DecisionBuilder, loans: Iterable[Loan], occasion:
 
 
 def release(builder: DecisionBuilder, steps: Iterable[RenderedStep]) -> bool:
-    """Takes our claim off objects on which nothing is on loan any more: fields that are never given back leave one.
-    Returns whether none is left."""
+    """Removes our field ownership from objects that have no open loan: fields that are never returned leave it behind.
+    Returns whether nothing is left to remove."""
     refs = dict.fromkeys(manifest.ref for item in steps for manifest in item.manifests if manifest.borrowed)
     claimed = [ref for ref in refs if _has_claim(builder, ref)]
     builder.actions += [Return(ref=ref, patch=None, settled=()) for ref in claimed]
@@ -188,7 +188,7 @@ def _give(
 
 
 def _still_ours(builder: DecisionBuilder, loans: list[Loan]) -> list[Loan]:
-    """Without those that a plan which has not ended has on loan as well: it needs them, and gives them back."""
+    """Without loans that an active plan has on the same fields: that plan needs them, and returns them."""
     active = [item for item in builder.observation.others.lent if item.active]
     theirs = {id(loan): item for loan in loans for item in active if _is_same(item.loan, loan)}
     for item in theirs.values():

@@ -1,1 +1,1 @@
-"""Reads what a decision needs, before it is made. All reads of a round are here, and none of them writes."""
+"""Reads what a decision looks at. All reads of a round are here, and none of them writes."""

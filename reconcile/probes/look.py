@@ -69,8 +69,8 @@ Answer = Mapping[str, Any] | ReadFailure
 
 
 class Look(Protocol):
-    """What was read this tick. It may be asked for no more than `needs` named, and for parts of it: a group's objects
-    one by one, or a narrower group within one that was read."""
+    """What was read in this round. Of a group that was read, its objects one by one and narrower groups are known as
+    well."""
 
     def get(self, ref: Ref) -> Body | ReadFailure | None:
         """The object; None where it does not exist, or its kind does not."""

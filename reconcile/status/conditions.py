@@ -1,4 +1,4 @@
-"""Conditions with truthful times: a transition time moves when the status does, and only then (behaviour spec 7.1)."""
+"""Conditions of a plan: `lastTransitionTime` changes with the status and not otherwise (Kubernetes API conventions)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class PlanCondition:
 def with_condition(
     conditions: Iterable[Mapping[str, Any]], wanted: PlanCondition, *, now: datetime, generation: int
 ) -> tuple[Mapping[str, Any], ...]:
-    """`conditions` with one set; unchanged, down to its times, where it says the same already."""
+    """`conditions` with one of them set; unchanged, times included, where it is the same already."""
     kept = tuple(conditions)
     old = find_condition(kept, wanted.type)
     new = {

@@ -57,7 +57,7 @@ class PlanStatus:
                 yield (phase, step, place[1]), record
 
     def is_over(self, key: StepKey) -> bool:
-        """Completed or skipped, folded or not."""
+        """Whether the step is completed or skipped, folded or not."""
         record = self.record(key)
         return record.is_over if record else self._is_folded(key)
 
@@ -65,22 +65,21 @@ class PlanStatus:
         return self.record(key) is not None or self._is_folded(key)
 
     def has_completed(self, key: StepKey) -> bool:
-        """Completed, and not just skipped."""
+        """Whether the step is completed, and not just skipped."""
         record = self.record(key)
         if record:
             return record.state is StepState.COMPLETED
         return self._is_folded(key) and not self.done[key[0], str(key[2])][key[1]].endswith("skipped")
 
     def is_under_way(self, phase: str, step: str, node: str | None) -> bool:
-        """Begun, and not skipped; it may be over."""
+        """Whether the step has started and was not skipped; it may have ended."""
         record = self.record((phase, step, node))
         if record:
             return record.state is not StepState.SKIPPED
         return self.has_completed((phase, step, node))
 
     def made_by(self, phase: str, step: str, node: str | None) -> tuple[str, ...] | None:
-        """The templates whose objects the step has made; None before it has, and where its record does not
-        tell."""
+        """The templates whose objects the step has made; None if it has not yet, or its record does not say."""
         record = self.record((phase, step, node))
         if record is None or not record.made_its_objects or (record.is_over and not record.objects):
             return None
@@ -134,7 +133,7 @@ class PlanStatus:
         return self if entry == before else self._with_nodes({node: entry})
 
     def reset_node(self, node: str, state: str) -> PlanStatus:
-        """The node's state whatever it was: for the one place where nodes start anew."""
+        """Sets the node's state whatever it was: nodes start over at one place only."""
         return self._with_nodes({node: {"state": state}})
 
     def _with_nodes(self, entries: Mapping[str, Mapping[str, Any]]) -> PlanStatus:
@@ -152,7 +151,7 @@ class PlanStatus:
         return replace(self, loans=tuple(loans))
 
     def with_phase(self, phase: str, now: datetime) -> PlanStatus:
-        """The phase, and its entry in the history (behaviour spec 1.6)."""
+        """Sets the phase and appends it to `phaseTransitionTimestamps`; the same phase twice in a row is one entry."""
         if phase == self.phase:
             return self
         history = list(self.rest.get("phaseTransitionTimestamps") or ())
@@ -181,19 +180,19 @@ class PlanStatus:
         )
 
     def began(self, phase: str, node: str) -> datetime | None:
-        """When the first thing was done for the node in the phase; None before."""
+        """When the first step started or ended for the node in the phase; None before."""
         records = [record.started for record in self.records.get((phase, node), {}).values()]
         ends = [time_of(text.partition(" ")[0]) for text in self.done.get((phase, node), {}).values()]
         return min([*records, *ends], default=None)
 
     def last_end(self) -> datetime | None:
-        """When a step last ended, or a loan was last given back."""
+        """When a step last ended, or a loan was last returned."""
         ended = [record.ended for steps in self.records.values() for record in steps.values() if record.ended]
         returned = [time_of(loan.returned) for loan in self.loans if loan.returned]
         return max([*ended, *returned], default=None)
 
     def fold(self, phase: str, node: str) -> PlanStatus:
-        """The node has ended the phase: its records become short texts, so that a thousand nodes fit."""
+        """Shortens the records of a node that has ended the phase to one line each, so that a thousand nodes fit."""
         texts = {step: folded(record) for step, record in self.records.get((phase, node), {}).items()}
         kept = {place: records for place, records in self.records.items() if place != (phase, node)}
         before = self.done.get((phase, node), {})
@@ -201,12 +200,12 @@ class PlanStatus:
 
 
 def is_ending(plan: Mapping[str, Any], status: PlanStatus) -> bool:
-    """Whether the plan goes on no more: it has failed, or is being deleted."""
+    """Whether the plan is ending: it has failed, or is being deleted."""
     return status.phase == FAILED or deletion_timestamp(plan) is not None
 
 
 def key_of(item: RenderedStep) -> StepKey:
-    """By which the status keeps a step's record."""
+    """The key of a step's record."""
     return (item.phase, item.step.name, item.step.node)
 
 
@@ -235,7 +234,7 @@ def outline_of(plan: Mapping[str, Any]) -> PlanStatus:
 
 
 def loans_of(plan: Mapping[str, Any]) -> tuple[Loan, ...]:
-    """What a plan has borrowed, given back or not."""
+    """What a plan has borrowed, returned or not."""
     return tuple(Loan.from_status(item) for item in (plan.get("status") or {}).get("borrowed") or ())
 
 

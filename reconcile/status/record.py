@@ -31,7 +31,7 @@ _ENDED = (StepState.COMPLETED, StepState.SKIPPED)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnedObject:
-    """An object that a step owns, the template that it was made by, and the first digits of its manifest's digest."""
+    """An object that a step owns, the template that made it, and the first digits of its manifest's digest."""
 
     ref: Ref
     template: str
@@ -70,7 +70,7 @@ class StepRecord:
         return self.state not in (StepState.STARTED, StepState.SKIPPED)
 
     def made_by(self, template: str) -> tuple[Ref, ...]:
-        """The objects that a template was rendered to when the step began."""
+        """The objects that the template rendered when the step started."""
         return tuple(made.ref for made in self.objects if made.template == template)
 
     def ending(self, state: StepState, now: datetime, message: str = "") -> StepRecord:
@@ -103,7 +103,7 @@ def record_body(record: StepRecord) -> dict[str, Any]:
 
 
 def folded(record: StepRecord) -> str:
-    """A record that is over as one short text: when it ended, how long it took, what it owned."""
+    """A finished record as one short text: when it ended, how long it took, what it owned."""
     if record.state is StepState.SKIPPED:
         return f"{time_text(record.ended or record.started)} skipped"
     took = int(((record.ended or record.started) - record.started).total_seconds())
