@@ -75,10 +75,11 @@ class Round:
 
     @property
     def over(self) -> bool:
-        """The plan is gone, or has ended for good."""
-        if self.plan is None:
-            return not self.problems  # one that could not be read is not gone
-        return self.decision is not None and is_over(self.decision.status)
+        """The plan is gone, or has ended for good. One that could not be read is not gone, and one of which a write was
+        refused, such as its last one, that removes the finalizer, has not ended."""
+        if self.problems:
+            return False
+        return self.plan is None or (self.decision is not None and is_over(self.decision.status))
 
 
 class Reconciler:
