@@ -25,6 +25,7 @@ def _equal(left: Any, right: Any) -> bool:
     return left == right and isinstance(left, bool) == isinstance(right, bool)
 
 
+_HAS = re.compile(r"has\(self\.([A-Za-z_]\w*)\)")
 _CONSTANTS = {"true": True, "false": False, "null": None}
 _COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
     "==": _equal,
@@ -57,6 +58,17 @@ def parse(text: str) -> Rule:
     rule = parser.ternary()
     parser.end()
     return rule
+
+
+def is_transition(text: str) -> bool:
+    """Whether the rule compares with the value before, and so applies to updates only."""
+    return re.search(r"\boldSelf\b", text) is not None
+
+
+def alternatives(text: str) -> list[str] | None:
+    """The fields of `has(self.a) || has(self.b)`, of which one is required; None for a rule of any other form."""
+    found = [_HAS.fullmatch(part.strip()) for part in text.split("||")]
+    return [match[1] for match in found if match] if all(found) else None
 
 
 def holds(rule: Rule, scope: Scope) -> bool:

@@ -7,9 +7,11 @@ Source of the rules: the structural schema chapter of the Kubernetes documentati
 
 from __future__ import annotations
 
-import re
+import operator
 from collections.abc import Iterator, Mapping
 from typing import Any
+
+from renderer import cel
 
 Schema = dict[str, Any]
 
@@ -71,7 +73,8 @@ _OBJECT_META: Schema = {
         "deletionGracePeriodSeconds": _COUNT,
     },
 }
-_HAS = re.compile(r"has\(self\.([A-Za-z_]\w*)\)")
+_TYPED = ("x-kubernetes-int-or-string", "x-kubernetes-preserve-unknown-fields")
+"""What a structural schema has in place of a type."""
 
 
 def from_definition(definition: Mapping[str, Any]) -> Schema:
@@ -88,14 +91,23 @@ def from_definition(definition: Mapping[str, Any]) -> Schema:
 def without_nulls(value: Any, schema: Any) -> Any:
     """A value as the API server stores it: a null where none is allowed counts as if the key had been left out.
 
-    It does so for the keys of mappings, not for items of lists. `schema` is a translated one.
+    It does so for the keys of mappings, not for items of lists, and not where a default takes its place. `schema` is a
+    structural schema or a JSON Schema. A part in which nothing changes is returned as it is, not copied.
     """
     if isinstance(value, list):
-        return [without_nulls(item, _part(schema, "items")) for item in value]
+        items = _part(schema, "items")
+        return _unless_same(value, [without_nulls(item, items) for item in value])
     if not isinstance(value, dict):
         return value
     parts = {key: _below(schema, key) for key in value}
-    return {key: without_nulls(item, parts[key]) for key, item in value.items() if not _is_left_out(item, parts[key])}
+    kept = {key: without_nulls(item, parts[key]) for key, item in value.items() if not _is_left_out(item, parts[key])}
+    return _unless_same(value, kept)
+
+
+def _unless_same(value: Any, made: Any) -> Any:
+    """`made`, or `value` where it has the very same parts."""
+    parts, others = (value.values(), made.values()) if isinstance(value, dict) else (value, made)
+    return value if len(value) == len(made) and all(map(operator.is_, parts, others)) else made
 
 
 def _below(schema: Any, key: str) -> Any:
@@ -109,7 +121,9 @@ def _part(schema: Any, word: str) -> Any:
 
 def _is_left_out(item: Any, schema: Any) -> bool:
     """A key that the schema does not know stays, to be refused."""
-    return item is None and isinstance(schema, Mapping) and "type" in schema and "null" not in schema["type"]
+    if item is not None or not isinstance(schema, Mapping) or schema.get("nullable") or "default" in schema:
+        return False
+    return "null" not in schema["type"] if "type" in schema else any(word in schema for word in _TYPED)
 
 
 def _translated(structural: Mapping[str, Any]) -> Schema:
@@ -161,13 +175,15 @@ def _rules(rules: list[Mapping[str, str]]) -> Iterator[Schema]:
     A rule of the form `has(self.a) || has(self.b)` is "one of these is required"; there is no other form yet.
     """
     for entry in rules:
-        if re.search(r"\boldSelf\b", entry["rule"]):
+        if cel.is_transition(entry["rule"]):
             continue
-        names = [_HAS.fullmatch(part.strip()) for part in entry["rule"].split("||")]
-        if not all(names):
+        names = cel.alternatives(entry["rule"])
+        if names is None:
             raise ValueError(f"the CEL rule {entry['rule']!r} is not translated")
-        required = [{"required": [match[1]]} for match in names if match]
-        yield {"anyOf": required, "x-message": entry.get("message", f"the rule {entry['rule']} is broken")}
+        yield {
+            "anyOf": [{"required": [name]} for name in names],
+            "x-message": entry.get("message", f"the rule {entry['rule']} is broken"),
+        }
 
 
 def _embed(schema: Schema) -> None:

@@ -40,7 +40,7 @@ class _Rule:
 
     @property
     def is_transition(self) -> bool:
-        return "oldSelf" in self.text
+        return cel.is_transition(self.text)
 
 
 class CelRules:

@@ -11,9 +11,10 @@ from reconcile.simulator.apiserver.field_set import FieldSet
 from reconcile.simulator.apiserver.kinds import STATUS, counted, replaced
 from reconcile.simulator.apiserver.metadata_rules import invalid_metadata
 from reconcile.simulator.apiserver.shape import OBJECT_META, PRESERVE, Schema
-from reconcile.simulator.apiserver.structural import defaulted, denulled, invalid, pruned, unknown_fields
+from reconcile.simulator.apiserver.structural import defaulted, invalid, pruned, unknown_fields
 from reconcile.simulator.apiserver.walk import ABSENT, same
 from renderer.model.ref import Body, Kind
+from renderer.validation.structural import without_nulls
 
 OPEN: Schema = {"type": "object", PRESERVE: True}
 """The schema of a kind that nobody described."""
@@ -44,7 +45,7 @@ class CustomStrategy:
 
     def read(self, body: Body) -> dict[str, Any]:
         """Metadata is read as every object's is; the rest is pruned and defaulted by the schema."""
-        return self.merged(denulled(self._schema, body if self._relaxed else pruned(self._schema, body)))
+        return self.merged(without_nulls(body if self._relaxed else pruned(self._schema, body), self._schema))
 
     def merged(self, body: Body) -> dict[str, Any]:
         made: dict[str, Any] = defaulted(self._schema, body)

@@ -41,21 +41,6 @@ def pruned(schema: Schema, body: Any) -> Any:
     return _prune(schema, body, _META)
 
 
-def denulled(schema: Schema, value: Any) -> Any:
-    """The value without nulls where null is not allowed and no default would take its place."""
-    if isinstance(value, dict):
-        made = {
-            name: denulled(below, item) if (below := _below(schema, name)) is not None else item
-            for name, item in value.items()
-            if not (item is None and _never_null(_below(schema, name)))
-        }
-        return _unless_same(value, made)
-    items = schema.get("items")
-    if isinstance(value, list) and items:
-        return _unless_same(value, [denulled(items, item) for item in value])
-    return value
-
-
 def defaulted(schema: Schema, value: Any) -> Any:
     """The value with the schema's defaults in it, also in place of a null that is not allowed."""
     if isinstance(value, dict):
@@ -196,10 +181,6 @@ def _unless_same(value: Any, made: Any) -> Any:
     """`made`, or `value` where it has the very same parts."""
     parts, others = (value.values(), made.values()) if isinstance(value, dict) else (value, made)
     return value if len(value) == len(made) and all(map(operator.is_, parts, others)) else made
-
-
-def _never_null(schema: Schema | None) -> bool:
-    return schema is not None and not schema.get("nullable") and "default" not in schema
 
 
 def _required(names: list[str], value: Any, path: str) -> Iterator[StatusCause]:
