@@ -51,10 +51,10 @@ class BuiltinStrategy:
     def blank(self) -> Body:
         return {"apiVersion": self._kind.api_version, "kind": self._kind.kind, **self._types.blank(self._definition)}
 
-    def refused(self, body: Body) -> tuple[StatusCause, ...]:
+    def refused(self, body: Body, before: Body | None = None) -> tuple[StatusCause, ...]:
         return tuple(self._strict.refused(self._definition, body))
 
-    def read(self, body: Body) -> dict[str, Any]:
+    def read(self, body: Body, before: Body | None = None) -> dict[str, Any]:
         return self._types.read(self._definition, body)
 
     def merged(self, body: Body) -> dict[str, Any]:

@@ -26,6 +26,7 @@ class Collector:
         self._writes = writes
         self._deletions = deletions
         self._clock = clock
+        self._removals = 0
 
     def collect(self) -> int:
         """How many objects went or were marked."""
@@ -36,28 +37,35 @@ class Collector:
         return done
 
     def _round(self) -> int:
-        """Every object once; an object may go because of another one that went before it in the same round."""
-        everything = self._store.everything()
-        return sum(self._handle(body, everything) for body in everything)
+        """Every object once that may have to go; one may go because of another that went before it in the round."""
+        return sum(self._handle(body) for body in self._candidates())
 
-    def _handle(self, body: Body, everything: Iterable[Body]) -> bool:
+    def _candidates(self) -> tuple[Body, ...]:
+        """What is being deleted, what is new, and, where something is gone, whatever may have depended on it."""
+        new, gone = self._store.take_new(), self._store.removals != self._removals
+        self._removals = self._store.removals
+        if gone:
+            return self._store.everything()
+        return tuple({id(body): body for body in (*self._store.deleting(), *new)}.values())
+
+    def _handle(self, body: Body) -> bool:
         metadata = body["metadata"]
         if not (metadata.get("deletionTimestamp") or metadata.get("ownerReferences")):
             return False
         if self._store.find(ref_of(body)) is not body:
             return False
         if metadata.get("deletionTimestamp"):
-            return self._finish(body, metadata, everything)
+            return self._finish(body, metadata)
         return bool(metadata.get("ownerReferences")) and self._follow(body, metadata["ownerReferences"])
 
-    def _finish(self, body: Body, metadata: dict[str, Any], everything: Iterable[Body]) -> bool:
+    def _finish(self, body: Body, metadata: dict[str, Any]) -> bool:
         finalizers = metadata.get("finalizers") or ()
         if ORPHAN in finalizers:
-            return self._orphan(body, everything)
+            return self._orphan(body, self._store.everything())
         if FOREGROUND in finalizers:
-            return self._delete_dependants_first(body, everything)
+            return self._delete_dependants_first(body, self._store.everything())
         if body["kind"] == "Namespace" and (body.get("spec") or {}).get("finalizers"):
-            return self._empty(body, everything)
+            return self._empty(body, self._store.everything())
         if metadata.get("deletionGracePeriodSeconds") and metadata["deletionTimestamp"] <= time_text(self._clock.now()):
             self._writes.put_changed(body, _with(body, deletionGracePeriodSeconds=0))
             return True

@@ -38,17 +38,18 @@ class CustomStrategy:
     def blank(self) -> Body:
         return {"apiVersion": self._kind.api_version, "kind": self._kind.kind}
 
-    def refused(self, body: Body) -> tuple[StatusCause, ...]:
-        undeclared = () if self._relaxed else unknown_fields(self._schema, body)
+    def refused(self, body: Body, before: Body | None = None) -> tuple[StatusCause, ...]:
+        undeclared = () if self._relaxed else unknown_fields(self._schema, body, before)
         causes = (StatusCause(field=path, message="unknown field") for path in undeclared)
         return (*causes, *self._strict.refused(OBJECT_META, body.get("metadata") or {}, ("metadata",)))
 
-    def read(self, body: Body) -> dict[str, Any]:
+    def read(self, body: Body, before: Body | None = None) -> dict[str, Any]:
         """Metadata is read as every object's is; the rest is pruned and defaulted by the schema."""
-        return self.merged(without_nulls(body if self._relaxed else pruned(self._schema, body), self._schema))
+        kept = body if self._relaxed else pruned(self._schema, body, before)
+        return self.merged(without_nulls(kept, self._schema), before)
 
-    def merged(self, body: Body) -> dict[str, Any]:
-        made: dict[str, Any] = defaulted(self._schema, body)
+    def merged(self, body: Body, before: Body | None = None) -> dict[str, Any]:
+        made: dict[str, Any] = defaulted(self._schema, body, before)
         return {**made, "metadata": self._types.read(OBJECT_META, body.get("metadata") or {})}
 
     def stored(self, body: Body) -> dict[str, Any]:

@@ -27,12 +27,13 @@ class Strategy(Protocol):
         """An object of the kind that says nothing."""
         ...
 
-    def refused(self, body: Body) -> tuple[StatusCause, ...]:
-        """What strict decoding refuses: undeclared fields, and for built-in kinds wrong types."""
+    def refused(self, body: Body, before: Body | None = None) -> tuple[StatusCause, ...]:
+        """What strict decoding refuses: undeclared fields, and for built-in kinds wrong types. Parts that are the very
+        same as `before`, the stored object's, need not be gone through again."""
         ...
 
-    def read(self, body: Body) -> dict[str, Any]:
-        """The object as the server understands it, defaults included."""
+    def read(self, body: Body, before: Body | None = None) -> dict[str, Any]:
+        """The object as the server understands it, defaults included; `before` as for `refused`."""
         ...
 
     def merged(self, body: Body) -> dict[str, Any]:

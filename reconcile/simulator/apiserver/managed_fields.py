@@ -7,9 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
-from reconcile.simulator.apiserver.field_set import EMPTY, FieldSet, from_fields_v1, to_fields_v1, without_below
+from reconcile.simulator.apiserver.field_set import (
+    EMPTY,
+    FieldSet,
+    SameObject,
+    from_fields_v1,
+    to_fields_v1,
+    without_below,
+)
 from reconcile.simulator.apiserver.ownership import APPLY, UPDATE, Holding, Holdings, Owner, applied, updated
 from reconcile.simulator.apiserver.shape import Shape
 from reconcile.simulator.apiserver.walk import ShapeError, field_set
@@ -91,7 +99,8 @@ def _tracked(
     change = held.pop(_CURRENT, None)
     if change and change.fields - _STRIPPED:
         before = held[owner].fields if owner in held else EMPTY
-        held[owner] = replace(change, fields=(change.fields - _STRIPPED) | before)
+        wanted = change.fields - _STRIPPED
+        held[owner] = replace(change, fields=before if wanted <= before else wanted | before)
     return _capped(held)
 
 
@@ -141,16 +150,27 @@ def _decode(entries: Iterable[Mapping[str, Any]]) -> Holdings:
             api_version="" if operation == APPLY else version,
             subresource=entry.get("subresource", ""),
         )
-        fields = from_fields_v1(entry.get("fieldsV1") or {})
+        fields = _fields_in(SameObject(entry.get("fieldsV1") or {}))
         found[owner] = Holding(fields=fields, api_version=version, time=entry.get("time"))
     return found
+
+
+@lru_cache(maxsize=1024)
+def _fields_in(nested: SameObject) -> FieldSet:
+    """Most writes leave most entries as they are."""
+    return from_fields_v1(nested.it)
+
+
+@lru_cache(maxsize=1024)
+def _written(fields: SameObject) -> dict[str, Any]:
+    return to_fields_v1(fields.it)
 
 
 def _entry(owner: Owner, holding: Holding) -> dict[str, Any]:
     entry = {
         "apiVersion": holding.api_version,
         "fieldsType": "FieldsV1",
-        "fieldsV1": to_fields_v1(holding.fields),
+        "fieldsV1": _written(SameObject(holding.fields)),
         "manager": owner.manager,
         "operation": owner.operation,
     }

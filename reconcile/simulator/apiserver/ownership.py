@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from reconcile.simulator.apiserver.compare import Comparison, compare
-from reconcile.simulator.apiserver.field_set import EMPTY, FieldSet, Path, order
+from reconcile.simulator.apiserver.field_set import EMPTY, FieldSet, Path, SameObject, order
 from reconcile.simulator.apiserver.merge import merge
 from reconcile.simulator.apiserver.shape import Shape
 from reconcile.simulator.apiserver.walk import field_set, remove
@@ -143,9 +144,16 @@ def _below(shape: Shape, element: str) -> Shape | None:
 def _by_shape(shape: Shape, holdings: Holdings) -> Holdings:
     """Claims below a field that is one leaf by now become claims on that field."""
     return {
-        owner: replace(holding, fields=frozenset(_to_leaf(shape, path) for path in holding.fields))
+        owner: replace(holding, fields=_leaves(SameObject(shape), SameObject(holding.fields)))
         for owner, holding in holdings.items()
     }
+
+
+@lru_cache(maxsize=1024)
+def _leaves(shape: SameObject, fields: SameObject) -> FieldSet:
+    """The very same set where no claim is below a leaf."""
+    found = frozenset(_to_leaf(shape.it, path) for path in fields.it)
+    return fields.it if found == fields.it else found
 
 
 def _to_leaf(shape: Shape, path: Path) -> Path:

@@ -50,6 +50,9 @@ class Store:
         self._presumed: frozenset[str] = frozenset()
         self._history: dict[KindKey, deque[StoreChange]] = {}
         self._changed_at: dict[KindKey, int] = {}
+        self.removals = 0
+        self._deleting: dict[tuple[KindKey, Key], Body] = {}
+        self._put: dict[tuple[KindKey, Key], Body] = {}
 
     def last_change(self, kind: Kind) -> int:
         """The version of the last change of the kind's objects; 0 before the first."""
@@ -72,6 +75,16 @@ class Store:
             if not namespace or key[0] == namespace:
                 yield objects[key]
 
+    def deleting(self) -> tuple[Body, ...]:
+        """Every object that is being deleted."""
+        return tuple(self._deleting.values())
+
+    def take_new(self) -> tuple[Body, ...]:
+        """The objects that were stored since this was last called, as they are now."""
+        found = tuple(self._put.values())
+        self._put.clear()
+        return found
+
     def everything(self) -> tuple[Body, ...]:
         return tuple(body for objects in self._objects.values() for body in objects.values())
 
@@ -83,6 +96,7 @@ class Store:
         before = self._objects.setdefault(kind, {}).get(key)
         self._objects[kind][key] = stored
         self._by_uid[stored["metadata"]["uid"]] = kind, key
+        self._note(kind, key, stored)
         self._record(StoreChange(version=self.version, kind=kind, before=before, after=stored))
         return stored
 
@@ -91,6 +105,9 @@ class Store:
         kind, key = self._place(body)
         before = self._objects[kind].pop(key)
         self._by_uid.pop(before["metadata"]["uid"], None)
+        self._put.pop((kind, key), None)
+        self._deleting.pop((kind, key), None)
+        self.removals += 1
         self.version += 1
         self._record(StoreChange(version=self.version, kind=kind, before=before, after=None))
         return before
@@ -105,6 +122,7 @@ class Store:
             kind, key = self._place(body)
             self._objects.setdefault(kind, {})[key] = body
             self._by_uid[body["metadata"]["uid"]] = kind, key
+            self._note(kind, key, body)
             owners.update(owner["uid"] for owner in body["metadata"].get("ownerReferences") or ())
         self._presumed |= owners - set(self._by_uid)
 
@@ -127,6 +145,13 @@ class Store:
                 break
             found.append(change)
         return tuple(reversed(found))
+
+    def _note(self, kind: KindKey, key: Key, body: Body) -> None:
+        self._put[kind, key] = body
+        if body["metadata"].get("deletionTimestamp"):
+            self._deleting[kind, key] = body
+        else:
+            self._deleting.pop((kind, key), None)
 
     def _place(self, body: Body) -> tuple[KindKey, Key]:
         metadata: dict[str, Any] = body["metadata"]

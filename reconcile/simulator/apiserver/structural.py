@@ -2,7 +2,8 @@
 
 Source: k8s.io/apiextensions-apiserver, packages apiserver/schema and apiserver/validation. Of the formats only
 date-time is checked. A part in which nothing changes is answered as it is, not copied: whoever compares two versions
-of an object sees at once what they have in common.
+of an object sees at once what they have in common. So does each of these functions: a part that is the very same as
+`before`, the stored object's at that place, was gone through when that was written.
 """
 
 from __future__ import annotations
@@ -31,23 +32,25 @@ _FITS: Mapping[str, tuple[type, ...]] = {
 }
 
 
-def unknown_fields(schema: Schema, body: Any) -> tuple[str, ...]:
+def unknown_fields(schema: Schema, body: Any, before: Any = ABSENT) -> tuple[str, ...]:
     """The paths that the schema does not declare, in the words of strict decoding: `spec.nodes[0].nam`."""
-    return tuple(_unknown(schema, body, "", _META))
+    return tuple(_unknown(schema, body, "", _META, before))
 
 
-def pruned(schema: Schema, body: Any) -> Any:
+def pruned(schema: Schema, body: Any, before: Any = ABSENT) -> Any:
     """The body without what the schema does not declare: what a patch leaves there is dropped without a word."""
-    return _prune(schema, body, _META)
+    return _prune(schema, body, _META, before)
 
 
-def defaulted(schema: Schema, value: Any) -> Any:
+def defaulted(schema: Schema, value: Any, before: Any = ABSENT) -> Any:
     """The value with the schema's defaults in it, also in place of a null that is not allowed."""
+    if value is before:
+        return value
     if isinstance(value, dict):
-        return _defaulted_map(schema, value)
+        return _defaulted_map(schema, value, before)
     items = schema.get("items")
     if isinstance(value, list) and items:
-        return _unless_same(value, [defaulted(items, item) for item in value])
+        return _unless_same(value, [defaulted(items, item, old) for item, old in _beside(value, before)])
     return value
 
 
@@ -90,14 +93,14 @@ def _type_fits(schema: Schema, value: Any) -> bool:
 
 def _children(schema: Schema, value: Any, before: Any, path: str) -> Iterator[StatusCause]:
     if isinstance(value, dict):
-        earlier: Any = before if isinstance(before, dict) else {}
         for name, item in value.items():
+            if item is (old := _was(before, name)):
+                continue
             below = _below(schema, name)
             if below is not None and not (_is_object(schema, path) and name in _META):
-                yield from invalid(below, item, earlier.get(name, ABSENT), f"{path}.{name}" if path else name)
+                yield from invalid(below, item, old, f"{path}.{name}" if path else name)
     elif isinstance(value, list) and isinstance(schema.get("items"), Mapping):
-        earlier = before if isinstance(before, list) else []
-        for index, (item, old) in enumerate(zip_longest(value, earlier[: len(value)], fillvalue=ABSENT)):
+        for index, (item, old) in enumerate(_beside(value, before)):
             yield from invalid(schema["items"], item, old, f"{path}[{index}]")
         yield from _doubled(schema, value, path)
 
@@ -130,41 +133,53 @@ def _declares(schema: Schema, name: str) -> bool:
     return _below(schema, name) is not None or schema.get("additionalProperties") is True
 
 
-def _unknown(schema: Schema, value: Any, path: str, meta: tuple[str, ...]) -> Iterator[str]:
+def _unknown(schema: Schema, value: Any, path: str, meta: tuple[str, ...], before: Any) -> Iterator[str]:
     if isinstance(value, dict):
         for name, item in value.items():
-            here = f"{path}.{name}" if path else name
-            if name in meta:
+            if name in meta or item is (old := _was(before, name)):
                 continue
+            here = f"{path}.{name}" if path else name
             below = _below(schema, name)
             if below is not None:
-                yield from _unknown(below, item, here, _META if below.get(EMBEDDED) else ())
+                yield from _unknown(below, item, here, _META if below.get(EMBEDDED) else (), old)
             elif not schema.get(PRESERVE) and not _declares(schema, name):
                 yield here
     elif isinstance(value, list) and isinstance(schema.get("items"), Mapping):
-        for index, item in enumerate(value):
-            yield from _unknown(schema["items"], item, f"{path}[{index}]", ())
+        for index, (item, old) in enumerate(_beside(value, before)):
+            yield from _unknown(schema["items"], item, f"{path}[{index}]", (), old)
 
 
-def _prune(schema: Schema, value: Any, meta: tuple[str, ...]) -> Any:
+def _prune(schema: Schema, value: Any, meta: tuple[str, ...], before: Any) -> Any:
+    if value is before:
+        return value
     if isinstance(value, dict):
-        kept = ((name, _kept(schema, name, item, meta)) for name, item in value.items())
+        kept = ((name, _kept(schema, name, item, meta, _was(before, name))) for name, item in value.items())
         return _unless_same(value, {name: item for name, item in kept if item is not ABSENT})
     if isinstance(value, list) and isinstance(schema.get("items"), Mapping):
-        return _unless_same(value, [_prune(schema["items"], item, ()) for item in value])
+        return _unless_same(value, [_prune(schema["items"], item, (), old) for item, old in _beside(value, before)])
     return value
 
 
-def _kept(schema: Schema, name: str, item: Any, meta: tuple[str, ...]) -> Any:
-    if name in meta:
+def _kept(schema: Schema, name: str, item: Any, meta: tuple[str, ...], before: Any) -> Any:
+    if name in meta or item is before:
         return item
     below = _below(schema, name)
     if below is not None:
-        return _prune(below, item, _META if below.get(EMBEDDED) else ())
+        return _prune(below, item, _META if below.get(EMBEDDED) else (), before)
     return item if schema.get(PRESERVE) or _declares(schema, name) else ABSENT
 
 
-def _defaulted_map(schema: Schema, value: dict[str, Any]) -> dict[str, Any]:
+def _was(before: Any, name: str) -> Any:
+    return before.get(name, ABSENT) if isinstance(before, dict) else ABSENT
+
+
+def _beside(value: list[Any], before: Any) -> Iterator[tuple[Any, Any]]:
+    """Each item, and the one that was at its place."""
+    earlier = before[: len(value)] if isinstance(before, list) else []
+    return zip_longest(value, earlier, fillvalue=ABSENT)
+
+
+def _defaulted_map(schema: Schema, value: dict[str, Any], before: Any) -> dict[str, Any]:
     out = dict(value)
     for name, member in (schema.get("properties") or {}).items():
         if "default" in member and (name not in out or (out[name] is None and not member.get("nullable"))):
@@ -172,7 +187,7 @@ def _defaulted_map(schema: Schema, value: dict[str, Any]) -> dict[str, Any]:
     for name, item in out.items():
         below = _below(schema, name)
         if below is not None and isinstance(item, dict | list):
-            out[name] = defaulted(below, item)
+            out[name] = defaulted(below, item, _was(before, name))
     same: dict[str, Any] = _unless_same(value, out)
     return same
 

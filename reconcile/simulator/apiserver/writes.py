@@ -133,8 +133,8 @@ class Writes:
             raw = patched(live)
             self._require_same(ref, raw)
             self._require_fresh(ref, live, raw)
-            self._decode(served, raw)
-            new = self._read(served, raw)
+            self._decode(served, raw, live)
+            new = self._read(served, raw, live)
             new = after_update(served.shape, live, new, self._writer(served, write))
             return self._update(served, live, new, write)
 
@@ -165,14 +165,14 @@ class Writes:
         except ShapeError as error:
             raise Invalid(ref, f"failed to create typed patch object: {error}", _cause(str(error))) from error
 
-    def _decode(self, served: ServedKind, body: Body) -> None:
-        causes = served.strategy.refused(body)
+    def _decode(self, served: ServedKind, body: Body, before: Body | None = None) -> None:
+        causes = served.strategy.refused(body, before)
         if causes:
             named = tuple(cause for cause in causes if cause.field)
             message = "; ".join(cause.message for cause in causes)
             raise Invalid(ref_of(body), f"strict decoding error: {message}", named)
 
-    def _read(self, served: ServedKind, body: Body) -> dict[str, Any]:
+    def _read(self, served: ServedKind, body: Body, before: Body | None = None) -> dict[str, Any]:
         """The object as the server reads it; claims are not the kind's to read.
 
         Of a custom resource an empty list of claims is none, so it does not reset them.
@@ -180,7 +180,7 @@ class Writes:
         claims = claims_of(body)
         if served.origin is not Origin.BUILTIN:
             claims = claims or None
-        return with_claims(served.strategy.read(without(body)), claims)
+        return with_claims(served.strategy.read(without(body), before), claims)
 
     def _stored(self, served: ServedKind, body: Body) -> dict[str, Any]:
         return with_claims(served.strategy.stored(without(body)), claims_of(body))
