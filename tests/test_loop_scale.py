@@ -1,17 +1,20 @@
-"""What a round costs grows with the number of nodes and no faster, and the log stays short."""
+"""What a round costs grows with the number of nodes and no faster, what a node's upgrade costs does not grow with them,
+and the log stays short."""
 
 from __future__ import annotations
 
 import cProfile
 import pstats
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
 from bench.inputs import write_inputs
 from support.rehearsals import START, template_set
 
 from reconcile.loop.logs import RoundLog
-from reconcile.loop.reconciler import API_VERSION
+from reconcile.loop.reconciler import API_VERSION, Round
 from reconcile.simulator.rehearsal.rehearsal import Rehearsal, prepare
 from renderer.files.inputs import read_inputs
 from renderer.model.ref import Ref
@@ -50,6 +53,23 @@ def calls_of_a_round(nodes: int, work: Path) -> int:
 def test_a_round_of_twice_as_many_nodes_does_at_most_twice_as_much(tmp_path: Path) -> None:
     few, many = calls_of_a_round(30, tmp_path), calls_of_a_round(60, tmp_path)
     assert 1.5 < many / few < 2.1
+
+
+def two_nodes_of(nodes: int, work: Path) -> tuple[int, int]:
+    """The rounds and the requests of the loop in which the first two of so many nodes are upgraded."""
+    scene, rounds = at_node_upgrade(nodes, work), list[Round]()
+    scene.client.log.clear()
+    scene.drive(scene.reconciler, rounds.append).run(scene.name, timedelta(minutes=40))
+    states = [entry["state"] for entry in rounds[-1].decision.status.node_states.values()]  # type: ignore[union-attr]
+    assert states.count("PostDrained") == 2
+    return len(rounds), len(scene.client.log.requests)
+
+
+def test_the_rounds_and_requests_of_a_node_do_not_depend_on_how_many_there_are(tmp_path: Path) -> None:
+    few, many = two_nodes_of(5, tmp_path), two_nodes_of(15, tmp_path)
+    assert few[0] == pytest.approx(many[0], rel=0.05)
+    assert few[1] == pytest.approx(many[1], rel=0.05)
+    assert many[1] < 400
 
 
 def test_what_all_nodes_wait_for_is_logged_once(tmp_path: Path) -> None:

@@ -164,12 +164,11 @@ def _is_approved(builder: DecisionBuilder, phase: RenderedPhase) -> bool:
 def _maintain(builder: DecisionBuilder) -> None:
     """Restores maintained objects of completed steps that are gone."""
     steps = (item for phase in builder.observation.rendered.phases for item in phase.steps)
-    for item in (item for item in steps if builder.status.has_completed(key_of(item))):
-        for manifest in item.manifests:
-            if isinstance(manifest.spec, Owned) and manifest.spec.maintained:
-                live = builder.observation.look.get(manifest.ref)
-                if live is None:
-                    builder.actions.append(Apply(manifest=manifest, step=None))
+    for item in steps:
+        maintained = [m for m in item.manifests if isinstance(m.spec, Owned) and m.spec.maintained]
+        if maintained and builder.status.has_completed(key_of(item)):
+            gone = [manifest for manifest in maintained if builder.observation.look.get(manifest.ref) is None]
+            builder.actions += [Apply(manifest=manifest, step=None) for manifest in gone]
 
 
 def _blocked(builder: DecisionBuilder, blocker: str) -> None:

@@ -206,9 +206,8 @@ def _is_same(left: Loan, right: Loan) -> bool:
 
 
 def _open(loans: Iterable[Loan], item: RenderedStep) -> list[Loan]:
-    return [
-        loan for loan in loans if loan.returned is None and (loan.phase, loan.step) == (item.phase, loan_step(item))
-    ]
+    phase, step = item.phase, loan_step(item)
+    return [loan for loan in loans if loan.returned is None and loan.step == step and loan.phase == phase]
 
 
 def _unknown(occasion: Occasion) -> Borrowed:

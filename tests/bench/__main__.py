@@ -9,11 +9,13 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from bench.live import bench_live
+from bench.rehearsing import bench_rehearsing
 from bench.rendering import bench_rendering
 from bench.table import Line, as_text
 
 BENCHES: Mapping[str, Callable[[Path], Iterator[Line]]] = {
     "rendering": bench_rendering,
+    "rehearsing": bench_rehearsing,
     "live": bench_live,
 }
 

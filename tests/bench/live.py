@@ -1,4 +1,4 @@
-"""On a real control plane: `diff` and `apply` beside kubectl's, a rehearsal, and the loop as a process of its own."""
+"""On a real control plane: `diff` and `apply` beside kubectl's, and the loop as a process of its own."""
 
 from __future__ import annotations
 
@@ -56,7 +56,6 @@ BEGUN = {
 
 
 def bench_live(work: Path) -> Iterator[Line]:
-    yield from _rehearsal(work)
     with _plane() as plane:
         yield from _commands(plane, work)
         yield from _reaction(plane, work)
@@ -71,12 +70,6 @@ def _plane() -> AbstractContextManager[ControlPlane]:
 
 def _say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
-
-
-def _rehearsal(work: Path) -> Iterator[Line]:
-    rehearse = Command(argv=(UPGRADEPLAN, "rehearse", "--quiet", str(EXAMPLE)))
-    figures = side_by_side({"rehearse": rehearse}, 5, {"XDG_CACHE_HOME": str(work / "cache")})["rehearse"]
-    yield _line("rehearse, 3 nodes", figures, budgets=(Budget(text="3 s", held=figures.seconds <= 3),))
 
 
 def _commands(plane: ControlPlane, work: Path) -> Iterator[Line]:

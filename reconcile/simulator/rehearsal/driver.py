@@ -83,7 +83,7 @@ class SimulationDriver:
         self._queue.add(name)
         while self._clock.now() < end:
             last, moved = self._until_quiet(name)
-            if last is not None and last.over:
+            if _is_over(last):
                 return Ending.OVER
             if moved:
                 quiet_since = self._clock.now()
@@ -112,7 +112,7 @@ class SimulationDriver:
             acted = self._participants.step(self._clock.now())
             self._settle()
             moved = moved or again or acted
-            if not (again or acted) or (done is not None and done.over):
+            if not (again or acted) or _is_over(done):
                 return done, moved
         raise AssertionError("the loop and the world go round without time passing")
 
@@ -157,3 +157,8 @@ class SimulationDriver:
 
     def _seconds(self) -> float:
         return (self._clock.now() - self._begun).total_seconds()
+
+
+def _is_over(last: Round | None) -> bool:
+    """Whether nothing is left to do for the plan, be it to try the last write again."""
+    return last is not None and last.over and not last.problems

@@ -71,8 +71,8 @@ class WatchedSource:
         for turns in self._turns:
             if turns.seen != self._state(turns.watch) and turns.due <= self._clock():
                 self._take(turns)
-        if not all(turns.watch.follows for turns in self._turns):
-            self._seen = None
+            elif not turns.watch.follows:
+                self._seen = None
 
     def _take(self, turns: _Turns) -> None:
         """A watch that goes well has something to do again when something has changed, or when it is cut."""
@@ -82,6 +82,7 @@ class WatchedSource:
             turns.due, turns.seen = 0.0, state
         else:
             turns.due, turns.seen = self._clock() + max(pause, FLOOR), None
+            self._seen = None
             self._is_new = self._is_new or followed
 
     def _state(self, watch: Watch) -> object:
