@@ -7,7 +7,8 @@ from typing import Any
 
 from reconcile.status.plan import Place, PlanStatus, is_ending
 from renderer.catalog.load import Catalog
-from renderer.context.facts import Facts, node_of_machine
+from renderer.context.build import context_of
+from renderer.context.facts import Facts
 from renderer.digest import digest_of
 from renderer.errors import problem
 from renderer.input_rules import unusable_image
@@ -20,8 +21,6 @@ from renderer.templating import Templates
 
 RETRY = f"{PREFIX}retry"
 """The annotation by which a plan's steps get other names, and so run again."""
-
-_STATUS = ("previousVersion", "singleNode", "version", "releaseMetadata", "isoImageID")
 
 
 class Rendering:
@@ -37,11 +36,11 @@ class Rendering:
     def of(self, plan: Body, status: PlanStatus, objects: Sequence[Body], fetched: Mapping[str, Any]) -> RenderedPlan:
         """A plan that ends is rendered as far as that goes. Raises `Problems`: a template that cannot be rendered from
         these facts."""
-        name = str(plan["metadata"]["name"])
-        key = _key(plan, status, objects, fetched, last=self._is_last(status))
+        name, facts = str(plan["metadata"]["name"]), self._facts(plan, objects, fetched)
+        key = digest_of([_read(facts), is_ending(plan, status), self._is_last(status), _recorded(status)])
         known, rendered = self._last.get(name, ("", None))
         if rendered is None or known != key:
-            rendered = self._render(plan, objects, fetched, status)
+            rendered = self._render(facts, status)
             self._last[name] = (key, rendered)
         return rendered
 
@@ -52,18 +51,16 @@ class Rendering:
 
     def sealed(self, plan: Body, objects: Sequence[Body], fetched: Mapping[str, Any]) -> RenderedPlan:
         """As a reviewer sees it: with marks where values are captured at run time."""
-        name = f"{plan['metadata']['name']} sealed"
-        key = _key(plan, PlanStatus(rest=plan.get("status") or {}), objects, fetched, last=False)
+        name, facts = f"{plan['metadata']['name']} sealed", self._facts(plan, objects, fetched)
+        key = digest_of(_read(facts))
         known, rendered = self._last.get(name, ("", None))
         if rendered is None or known != key:
-            rendered = self._render(plan, objects, fetched, None)
+            rendered = self._render(facts, None)
             self._last[name] = (key, rendered)
         return rendered
 
-    def _render(
-        self, plan: Body, objects: Sequence[Body], fetched: Mapping[str, Any], status: PlanStatus | None
-    ) -> RenderedPlan:
-        facts = Facts(
+    def _facts(self, plan: Body, objects: Sequence[Body], fetched: Mapping[str, Any]) -> Facts:
+        return Facts(
             plan=plan,
             objects=objects,
             fetched=fetched,
@@ -71,6 +68,9 @@ class Rendering:
             spec_fields=self._spec_fields,
             retry=attempt_of(plan),
         )
+
+    def _render(self, facts: Facts, status: PlanStatus | None) -> RenderedPlan:
+        plan = facts.plan
         ends = status is not None and is_ending(plan, status)
         if (message := unusable_image(plan)) and not ends:
             remedy = "spec.image cannot be changed: delete the plan, and create one that has the image's name alone"
@@ -86,22 +86,17 @@ class Rendering:
         return status.phase == self.catalog.phases[-1].phase.completed
 
 
-def _key(plan: Body, status: PlanStatus, objects: Sequence[Body], fetched: Mapping[str, Any], *, last: bool) -> str:
-    """Changes with whatever a template can see; a Node's heartbeat is not among it."""
-    metadata = plan["metadata"]
-    recorded = [[list(place), status.captured(*place), _made(status, place)] for place in status.records]
-    return digest_of(
-        [
-            [metadata["name"], metadata.get("annotations"), metadata.get("labels"), plan.get("spec")],
-            [is_ending(plan, status), last],
-            [status.rest.get(name) for name in _STATUS],
-            sorted(status.node_states),
-            recorded,
-            sorted(status.done),
-            [_seen(item) for item in objects],
-            fetched,
-        ]
-    )
+def _read(facts: Facts) -> list[Any]:
+    """All that a template can see, as the context has it: a Node's heartbeat is not among it. Values never change."""
+    context = context_of(facts)
+    data = {name: value for name, value in context.data.items() if name != "values"}
+    return [data, sorted(context.given), sorted(context.marks)]
+
+
+def _recorded(status: PlanStatus) -> list[Any]:
+    """What the plan's steps have done so far."""
+    places = [[list(place), status.captured(*place), _made(status, place)] for place in status.records]
+    return [places, sorted(status.done)]
 
 
 def _made(status: PlanStatus, place: Place) -> list[Any]:
@@ -111,27 +106,6 @@ def _made(status: PlanStatus, place: Place) -> list[Any]:
         [name, status.is_under_way(place[0], name, place[1]), status.made_by(place[0], name, place[1])]
         for name in steps
     ]
-
-
-def _seen(item: Body) -> Any:
-    """The part of an object that facts are taken from."""
-    metadata = item.get("metadata") or {}
-    deps = [item.get("kind"), metadata.get("name"), metadata.get("labels")]
-    annotations = metadata.get("annotations") or {}
-    machine = annotations.get("cluster.x-k8s.io/machine")
-    return [
-        *deps,
-        machine,
-        node_of_machine(item),
-        item.get("type"),
-        item.get("value"),
-        item.get("default"),
-        _version(item),
-    ]
-
-
-def _version(item: Body) -> Any:
-    return item.get("spec") if item.get("kind") == "Version" else None
 
 
 def attempt_of(plan: Body) -> int:

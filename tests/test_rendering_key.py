@@ -1,0 +1,101 @@
+"""The loop renders again whenever templates could see something else, and not for a heartbeat."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from typing import Any
+
+from support.rehearsals import inputs_of, template_set
+
+from reconcile.loop.rendering import Rendering
+from reconcile.status.plan import status_of
+from renderer.documents import Inputs, plan_of
+
+SEEN_KINDS = ("Node", "Machine", "Secret", "Version", "Setting")
+NAMES = [("plan", "metadata", "name"), ("plan", "apiVersion"), ("plan", "kind")]
+"""Another one would be another plan."""
+STATUS = {
+    "currentPhase": "NodeUpgrading",
+    "previousVersion": "v1.7.1",
+    "isoImageID": "harvester-system/an-iso",
+    "nodeUpgradeStatuses": {"charlie-3-tink-system": {"state": "ImagePreloaded"}},
+}
+
+
+def world(example: str) -> dict[str, Any]:
+    """The plan with what the loop has recorded, the objects that rendering starts from, and what was fetched."""
+    inputs: Inputs = inputs_of(example)
+    assert inputs.release is not None
+    by_kind = {source.body["kind"]: source.body for source in inputs.objects if source.body["kind"] in SEEN_KINDS}
+    status = {**STATUS, "releaseMetadata": dict(inputs.release.body), "version": {"isoURL": "http://192.0.2.9/a.iso"}}
+    plan = {**plan_of(inputs).body, "status": status}
+    return copy.deepcopy({"plan": plan, "objects": [*by_kind.values()], "fetched": {"imageList": ["a", "b"]}})
+
+
+def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    if isinstance(value, dict) and value:
+        for key, item in value.items():
+            yield from leaves(item, (*path, key))
+    elif isinstance(value, list) and value:
+        for key, item in enumerate(value[: None if path == ("objects",) else 1]):
+            yield from leaves(item, (*path, key))
+    else:
+        yield path
+
+
+def changed(value: Any, path: tuple[Any, ...]) -> Any:
+    """A copy that differs in one leaf."""
+    made = copy.deepcopy(value)
+    inner = made
+    for step in path[:-1]:
+        inner = inner[step]
+    inner[path[-1]] = another(inner[path[-1]])
+    return made
+
+
+def another(value: Any) -> Any:
+    match value:
+        case bool():
+            return not value
+        case int():
+            return value + 1
+        case dict():
+            return {"x": "x"}
+        case list():
+            return ["x"]
+    return f"{value or ''}x"
+
+
+def rendering() -> Rendering:
+    shop = template_set()
+    return Rendering(shop.catalog, shop.templates, shop.spec_fields)
+
+
+def digest(by: Rendering, given: dict[str, Any]) -> str:
+    return by.of(given["plan"], status_of(given["plan"]), given["objects"], given["fetched"]).digest
+
+
+def test_nothing_that_templates_read_can_change_without_a_new_rendering() -> None:
+    """Each leaf of the inputs in turn is another one: a loop that has rendered before and a new one agree."""
+    given, loop = world("three-node"), rendering()
+    first, stale, different = digest(loop, given), [], 0
+    for path in leaves(given):
+        if path in NAMES:
+            continue
+        other = changed(given, path)
+        found = digest(rendering(), other)
+        different += found != first
+        stale += [path] if digest(loop, other) != found else []
+        digest(loop, given)
+    assert stale == []
+    assert different >= 8
+
+
+def test_a_heartbeat_brings_no_new_rendering() -> None:
+    given, loop = world("three-node"), rendering()
+    first = loop.of(given["plan"], status_of(given["plan"]), given["objects"], given["fetched"])
+    node = next(place for place, body in enumerate(given["objects"]) if body["kind"] == "Node")
+    other = copy.deepcopy(given)
+    other["objects"][node]["status"]["conditions"] = []
+    assert loop.of(other["plan"], status_of(other["plan"]), other["objects"], other["fetched"]) is first
