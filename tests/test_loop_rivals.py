@@ -13,7 +13,7 @@ from support.recordings import undisturbed_end
 from support.rehearsals import START, rehearsal_of, settle, template_set
 
 from reconcile.cluster.errors import Away
-from reconcile.loop.lease import LEASE, NAME, OUTAGES, Election, Guarded
+from reconcile.loop.lease import LEASE, NAME, OUTAGES, Election
 from reconcile.loop.outage_clock import OutageClock
 from reconcile.loop.reconciler import Reconciler
 from reconcile.loop.rendering import Rendering
@@ -60,7 +60,7 @@ class Loop:
         )
         parts = replace(
             scene.deps,
-            cluster=Guarded(client, self.election.leads),
+            cluster=client.guarded(self.election.require),
             source=WatchedSource(client, scene.cluster.store, scene.deps.kinds, self.clock),
             rendering=Rendering(shop.catalog, shop.templates, shop.spec_fields),
         )

@@ -64,8 +64,12 @@ def connect(access: ClusterAccess, *, environ: Mapping[str, str], now: Callable[
 class Client:
     """`protocol.Cluster` over HTTP; see there for what each call means."""
 
-    def __init__(self, transport: Transport) -> None:
+    def __init__(self, transport: Transport, check: Callable[[], None] | None = None) -> None:
         self._transport = transport
+        self._check = check
+
+    def guarded(self, check: Callable[[], None]) -> Client:
+        return Client(self._transport, check)
 
     def get(self, kind: Kind, ref: Ref) -> Answer:
         return self._answer(ApiCall(verb="get", kind=kind, ref=ref), Request(method="GET", path=object_path(kind, ref)))
@@ -206,6 +210,8 @@ class Client:
         return Answer(body=_json(content, exchange.status) if content else {}, warnings=exchange.warnings)
 
     def _accepted(self, call: ApiCall, request: Request) -> Exchange:
+        if self._check is not None and request.method != "GET" and call.kind != _REVIEW:
+            self._check()
         exchange = self._transport.open(request)
         if 200 <= exchange.status < 300:
             return exchange

@@ -7,7 +7,7 @@ the errors of `errors.py`. Bodies are JSON-like values; nobody changes one in pl
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
@@ -232,4 +232,8 @@ class Cluster(Protocol):
 
     def review(self, permission: Permission) -> AccessReview:
         """Whether we hold a permission (SelfSubjectAccessReview)."""
+        ...
+
+    def guarded(self, check: Callable[[], None]) -> Cluster:
+        """A client of the same cluster that calls `check` before each write, dry runs included; it raises to refuse."""
         ...

@@ -10,7 +10,7 @@ from typing import Any
 from reconcile.cluster.protocol import Cluster
 from reconcile.loop.deps import ReconcilerDeps
 from reconcile.loop.journal import JournalEntry, keep_nothing
-from reconcile.loop.lease import Election, Guarded
+from reconcile.loop.lease import Election
 from reconcile.loop.logs import RoundLog, Tell
 from reconcile.loop.manager import Manager, Running
 from reconcile.loop.outage_clock import OutageClock
@@ -64,7 +64,7 @@ def assemble_manager(given: ManagerConfig) -> Manager:
             now=given.now,
             outage_clock=outage_clock,
         )
-        cluster = Guarded(given.cluster, election.leads)
+        cluster = given.cluster.guarded(election.require)
     made: list[Manager] = []
 
     def changed(ref: Ref) -> None:

@@ -6,24 +6,14 @@ paused, or cut off, stops writing by itself. The Lease's times are for others to
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from reconcile.cluster.errors import AlreadyExists, Away, ClusterError, Conflict, NotFound
-from reconcile.cluster.protocol import (
-    AccessReview,
-    Answer,
-    Cluster,
-    Listing,
-    Permission,
-    Propagation,
-    Selection,
-    Window,
-)
+from reconcile.cluster.protocol import Cluster
 from reconcile.loop.outage_clock import OutageClock
-from reconcile.objects import FIELD_MANAGER
 from renderer.model.plan_api import PREFIX
 from renderer.model.ref import Body, Kind, Ref
 
@@ -78,6 +68,11 @@ class Election:
     def leads(self) -> bool:
         """Whether nobody else can hold the lease now."""
         return self._clock() < self._held_until
+
+    def require(self) -> None:
+        """Raises `LostLease` while the lease is not surely held: a guard for a client that writes."""
+        if not self.leads():
+            raise LostLease
 
     def attempt(self) -> bool:
         """Takes or renews the lease if it can be had; whether it is ours. Raises nothing of the cluster's."""
@@ -198,86 +193,3 @@ class LostLease(Away):
 
     def __init__(self) -> None:
         super().__init__("the lease is not held any more, and nothing is written without it")
-
-
-class Guarded:
-    """A `Cluster` that refuses to write while the lease is not surely held."""
-
-    def __init__(self, cluster: Cluster, leads: Callable[[], bool]) -> None:
-        self._cluster = cluster
-        self._leads = leads
-
-    def get(self, kind: Kind, ref: Ref) -> Answer:
-        return self._cluster.get(kind, ref)
-
-    def list(self, selection: Selection) -> Listing:
-        return self._cluster.list(selection)
-
-    def watch(self, selection: Selection, *, resource_version: str, window: int) -> Window:
-        return self._cluster.watch(selection, resource_version=resource_version, window=window)
-
-    def read(self, kind: Kind, ref: Ref, subresource: str, query: Mapping[str, str] | None = None) -> bytes:
-        return self._cluster.read(kind, ref, subresource, query)
-
-    def review(self, permission: Permission) -> AccessReview:
-        return self._cluster.review(permission)
-
-    def apply(
-        self, kind: Kind, body: Body, *, force: bool = False, dry_run: bool = False, field_manager: str = FIELD_MANAGER
-    ) -> Answer:
-        self._must_lead()
-        return self._cluster.apply(kind, body, force=force, dry_run=dry_run, field_manager=field_manager)
-
-    def patch(
-        self,
-        kind: Kind,
-        ref: Ref,
-        patch: Body,
-        *,
-        subresource: str = "",
-        dry_run: bool = False,
-        field_manager: str = FIELD_MANAGER,
-    ) -> Answer:
-        self._must_lead()
-        return self._cluster.patch(
-            kind, ref, patch, subresource=subresource, dry_run=dry_run, field_manager=field_manager
-        )
-
-    def json_patch(
-        self,
-        kind: Kind,
-        ref: Ref,
-        operations: Sequence[Body],
-        *,
-        dry_run: bool = False,
-        field_manager: str = FIELD_MANAGER,
-    ) -> Answer:
-        self._must_lead()
-        return self._cluster.json_patch(kind, ref, operations, dry_run=dry_run, field_manager=field_manager)
-
-    def create(self, kind: Kind, body: Body, *, dry_run: bool = False, field_manager: str = FIELD_MANAGER) -> Answer:
-        self._must_lead()
-        return self._cluster.create(kind, body, dry_run=dry_run, field_manager=field_manager)
-
-    def delete(
-        self,
-        kind: Kind,
-        ref: Ref,
-        *,
-        uid: str = "",
-        resource_version: str = "",
-        propagation: Propagation = Propagation.BACKGROUND,
-        dry_run: bool = False,
-    ) -> Answer:
-        self._must_lead()
-        return self._cluster.delete(
-            kind, ref, uid=uid, resource_version=resource_version, propagation=propagation, dry_run=dry_run
-        )
-
-    def put(self, kind: Kind, ref: Ref, subresource: str, body: Body | None = None) -> Answer:
-        self._must_lead()
-        return self._cluster.put(kind, ref, subresource, body)
-
-    def _must_lead(self) -> None:
-        if not self._leads():
-            raise LostLease

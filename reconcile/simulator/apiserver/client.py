@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from enum import Enum
 
@@ -72,8 +73,15 @@ class EmbeddedClient:
         self._server = server
         self._access = access
         self._on_write = on_write
+        self._check: Callable[[], None] | None = None
         self.faults = ApiFaults(server.clock, server.wake)
         self.log = RequestLog()
+
+    def guarded(self, check: Callable[[], None]) -> EmbeddedClient:
+        """With the same permissions, faults and log."""
+        other = copy(self)
+        other._check = check
+        return other
 
     def get(self, kind: Kind, ref: Ref) -> Answer:
         require_complete(kind, ref)
@@ -209,6 +217,8 @@ class EmbeddedClient:
 
     def _write(self, verb: str, kind: Kind, ref: Ref, write: Write, act: Callable[[], Body]) -> Answer:
         """A fault of before takes the place of the write; LOST takes the place of its answer."""
+        if self._check is not None:
+            self._check()
         require_complete(kind, ref)
         request = self._request(verb, kind, ref, write.subresource, write.manager, write.dry_run)
         if request.writes:
