@@ -91,7 +91,7 @@ class ListWatch:
 
     @property
     def follows(self) -> bool:
-        """Whether the last cycle went well: the next one continues where it ended."""
+        """Whether the last cycle succeeded: the next one continues where it ended."""
         return bool(self._resource_version) and self.health.problem is None
 
     def run(self, sleep: Callable[[float], object]) -> None:

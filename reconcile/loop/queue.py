@@ -1,5 +1,5 @@
-"""The work queue: which plans want a round, and when. A plan stands in it once; problems make it come back later and
-later, with jitter, so that nothing is asked in step."""
+"""The work queue: which plans need a round, and when. A plan is queued once; after failures it is retried with
+exponential backoff and jitter."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LONGEST_PAUSE = 30.0
 
 
 class WorkQueue:
-    """Names due at a time of the given monotonic clock. One worker takes; anybody adds. `random` gives [0, 1)."""
+    """Names, and when they are due by a monotonic clock. One worker takes, any thread adds. `random` gives [0, 1)."""
 
     def __init__(self, clock: Callable[[], float], random: Callable[[], float]) -> None:
         self._clock = clock
@@ -22,25 +22,25 @@ class WorkQueue:
         self._stopped = False
 
     def add(self, name: str, after: float = 0.0) -> None:
-        """Wants a round for `name` in so many seconds; an earlier wish stands."""
+        """Queues `name` for a round in `after` seconds; if it is queued already, the earlier time holds."""
         with self._changed:
             at = self._clock() + after
             self._due[name] = min(at, self._due.get(name, at))
             self._changed.notify_all()
 
     def failed(self, name: str) -> None:
-        """Wants another round after a pause that doubles each time."""
+        """Queues `name` again after a delay that doubles with each failure."""
         failures = self._failures.get(name, 0)
         self._failures[name] = failures + 1
         pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** min(failures, 16))
         self.add(name, pause * (0.5 + self._random() / 2))
 
     def succeeded(self, name: str) -> None:
-        """The next failure starts from the shortest pause again."""
+        """Resets the backoff."""
         self._failures.pop(name, None)
 
     def take(self) -> str | None:
-        """The next name that is due, waiting for one; None once stopped."""
+        """The next name that is due, blocking until there is one; None once stopped."""
         with self._changed:
             while not self._stopped:
                 wait = self._next_wait()
@@ -52,7 +52,7 @@ class WorkQueue:
             return None
 
     def next_in(self) -> float | None:
-        """Seconds until the next name is due, negative if it is overdue; None where nothing is wanted."""
+        """Seconds until the next name is due, negative if it is overdue; None if the queue is empty."""
         with self._changed:
             return self._next_wait()
 

@@ -1,7 +1,8 @@
-"""Answers from copies that watches keep: once they are in step, a round reads nothing from the cluster.
+"""Answers from caches that watches keep up to date: once they are synced, a round sends no reads to the cluster.
 
-One list-watch for each kind and namespace that is asked for, started when it first is. What we have written ourselves
-stands before the copy until the watch has brought it, so that a round never reads its own past.
+There is one list-watch for each kind and namespace that is asked for, started on first use. An object that we have
+written ourselves takes precedence over the cache until the watch delivers it, so a round never reads stale data of its
+own.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from renderer.model.ref import Body, Kind, Ref, ref_of
 from renderer.model.sharing import shared
 
 _FIRST_SYNC = 20.0
-"""Seconds that a first question waits for its watch; then it could not be looked at."""
+"""Seconds that the first read waits for its watch to sync; after that it is a read failure."""
 
 _Key = tuple[str, str, str]
 
@@ -61,7 +62,7 @@ _THREADS = Pace()
 
 
 class CachedSource:
-    """A `Source` over list-watches. `changed` is told of each change, from a watch's thread."""
+    """A `Source` over list-watches. `changed` is called with each changed object, from a watch's thread."""
 
     def __init__(self, cluster: Cluster, kinds: Kinds, changed: Callable[[Ref], None], pace: Pace = _THREADS) -> None:
         self._pace = pace
@@ -94,12 +95,12 @@ class CachedSource:
 
     @property
     def synced(self) -> bool:
-        """Whether every watch that was asked for has its first list."""
+        """Whether every watch has its first list."""
         with self._lock:
             return all(watch.health.synced or not watch.health.served for watch in self._watches.values())
 
     def stop(self) -> None:
-        """Ends the watches and waits for them."""
+        """Stops the watches and waits for their threads."""
         self._stop.set()
         with self._lock:
             watches = list(self._watches.values())
@@ -107,7 +108,7 @@ class CachedSource:
             watch.stop()
 
     def _get(self, kind: Kind, ref: Ref) -> Body | ReadFailure | None:
-        """From the copy; from the cluster itself what no copy has although it may exist."""
+        """From the cache; from the cluster itself if the object may exist although it is not cached."""
         if (watch := self._watch(kind, ref.namespace)) is not None:
             found = watch.ready() or watch.find(ref)
             if found is not None or is_whole(kind):
@@ -124,7 +125,7 @@ class CachedSource:
         return tuple(body for body in found if has_labels(body, group.labels))
 
     def _watch(self, kind: Kind, namespace: str) -> _Watch | None:
-        """The watch that covers these objects, begun if there is none; None where they are not watched."""
+        """The watch that covers these objects, started if necessary; None if they are not watched."""
         named = (kind.api_version, kind.kind)
         with self._lock:
             if found := self._watches.get((*named, "")) or self._watches.get((*named, namespace)):
@@ -139,7 +140,7 @@ class CachedSource:
 
 
 class _Watch:
-    """One list-watch in a thread of its own, and our own writes before it."""
+    """One list-watch in a thread of its own, and our own writes that it has not delivered yet."""
 
     def __init__(
         self,
@@ -198,7 +199,7 @@ class _Watch:
             self._thread.join(timeout=5)
 
     def ready(self) -> ReadFailure | None:
-        """Waits for the first list. Raises `Away` while the API server is; any other problem is why nothing is seen."""
+        """Waits for the first list. Raises `Away` while the API server is away; any other problem is a read failure."""
         if not self._in_step.wait(_FIRST_SYNC) and not self.health.problem:
             return ReadFailure(why=f"{self._copy.selection} has not been listed yet")
         problem = self.health.problem
@@ -226,13 +227,13 @@ class _Watch:
             return tuple(merged.values())
 
     def note(self, ref: Ref, body: Body) -> None:
-        """An answer may come after the watch has told of it and of what came later, be it the object's end."""
+        """The response to a write may come after the watch has delivered that change and later ones, even deletion."""
         with self._lock:
             if _version(body) > self._brought:
                 self._written[ref] = body
 
     def _slim(self, body: Body) -> Body:
-        """Of one kind and namespace, objects are alike."""
+        """Objects of one kind and namespace are alike, and share their equal parts."""
         self._last = shared(trimmed(body), self._last)
         return self._last
 
@@ -241,7 +242,7 @@ class _Watch:
             self._stopped.wait(self.turn())
 
     def _deliver(self, event: WatchEvent) -> None:
-        """What is no more than our own last write of the object is no news."""
+        """Our own last write of the object is not reported as a change."""
         ref, version = ref_of(event.body), _version(event.body)
         with self._lock:
             self._brought = max(self._brought, version)

@@ -1,7 +1,7 @@
-"""What can be seen of each kind: one rule for the loop, for rehearsals, and for commands that look once.
+"""What can be read of each kind: one rule for the loop, for rehearsals, and for commands that run once.
 
-Most kinds are listed and watched whole. Of Secrets only Rancher's machine plans are; every other Secret is read by its
-name, so that nobody has to let the loop read all Secrets of a cluster. Of a Node its images are left out.
+Most kinds are listed and watched without restriction. Of Secrets only Rancher's machine plans are listed; every other
+Secret is read by name, so that the loop needs no right to read all Secrets of a cluster. A Node's images are left out.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _NARROWED = {
 
 
 def selection_of(kind: Kind, namespace: str) -> Selection | None:
-    """What is listed and watched of a kind; None where its objects are read by name only."""
+    """What is listed and watched of a kind; None if its objects are only read by name."""
     narrowing = _NARROWED.get((kind.api_version, kind.kind))
     if narrowing is None:
         return Selection(kind=kind, namespace=namespace)
@@ -54,19 +54,19 @@ def selection_of(kind: Kind, namespace: str) -> Selection | None:
 
 
 def is_whole(kind: Kind) -> bool:
-    """Whether every object of the kind is in its list; an object that is not in a narrowed one may still exist."""
+    """Whether the list has every object of the kind; an object that is missing from a narrowed list may still exist."""
     return (kind.api_version, kind.kind) not in _NARROWED
 
 
 def not_listed(kind: Kind) -> ReadFailure:
-    """Why a group of the kind cannot be looked at."""
+    """Why a group of the kind cannot be read."""
     narrowing = _NARROWED[kind.api_version, kind.kind]
     why = f"of {kind.kind} objects only the {narrowing.what} are listed"
     return ReadFailure(why=why, remedy=f"name the {kind.kind}: each one is read by its name")
 
 
 def read_by_name(cluster: Cluster, kind: Kind, ref: Ref) -> Body | ReadFailure | None:
-    """One object from the cluster itself; None where it, or its kind, does not exist."""
+    """One object from the cluster itself; None if it, or its kind, does not exist."""
     try:
         return trimmed(cluster.get(kind, ref).body)
     except (NotFound, NoSuchKind):
@@ -76,12 +76,12 @@ def read_by_name(cluster: Cluster, kind: Kind, ref: Ref) -> Body | ReadFailure |
 
 
 def read_failures(error: ClusterError) -> ReadFailure:
-    """The remedy of a refusal names the rule that is missing."""
+    """The failure of a read; if it is a matter of rights, the remedy names the missing rule."""
     return ReadFailure(why=error.problem.message, remedy=error.problem.remedy)
 
 
 def trimmed(body: Body) -> Body:
-    """A Node's list of images is most of it, and no probe needs it."""
+    """Without a Node's list of images, which is most of it and which no probe needs."""
     status = body.get("status")
     if body.get("kind") != "Node" or not isinstance(status, dict) or "images" not in status:
         return body

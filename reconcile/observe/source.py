@@ -1,5 +1,5 @@
-"""Where objects are read from: the cluster itself, each time again. Errors become answers: a probe that could not look
-says so, and a cluster that is away ends the round. What can be seen at all, `selection` says."""
+"""Where objects are read from. Errors about one object or kind become read failures, which probes report; a cluster
+that is away ends the round. `selection` says what can be read at all."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from renderer.model.ref import Body, Kind, Ref
 
 
 class Source(Protocol):
-    """Answers with what is there now, or was there a moment ago: under the version that is asked for, or under another
-    one of the kind where that has nothing."""
+    """Returns current or slightly older objects: in the requested version of the kind, or in another served version if
+    that has none."""
 
     def get(self, ref: Ref) -> Body | ReadFailure | None:
-        """None where the object, or its kind, does not exist."""
+        """None if the object, or its kind, does not exist."""
         ...
 
     def list(self, group: Group) -> tuple[Body, ...] | ReadFailure:
-        """None at all where the kind does not exist."""
+        """Empty if the kind does not exist."""
         ...
 
     def note(self, body: Body) -> None:
-        """An object as it is after a write of ours, which a copy may not have yet."""
+        """Takes an object as it is after a write of ours, which a cache may not have yet."""
         ...
 
 
@@ -37,7 +37,7 @@ def under(kind: Kind, ref: Ref) -> Ref:
 
 
 class DirectSource:
-    """Asks the cluster each time: for commands that look once."""
+    """Reads from the cluster each time: for commands that run once."""
 
     def __init__(self, cluster: Cluster, kinds: Kinds) -> None:
         self._cluster = cluster

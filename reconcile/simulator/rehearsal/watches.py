@@ -1,5 +1,5 @@
-"""What the loop of a rehearsal reads from: production's watches and copies, but each watch takes its turns when it is
-asked, in the caller's thread."""
+"""The source that the loop of a rehearsal reads from: production's watches and caches, but every watch runs in the
+caller's thread, when it is needed."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class _Turns:
 
 
 class WatchedSource:
-    """A `Source`: `CachedSource`, brought up to date before each answer, as far as its watches get. `clock` gives the
-    simulated seconds."""
+    """A `Source`: `CachedSource`, brought up to date before each read, as far as its watches get. `clock` gives the
+    seconds of the simulation."""
 
     def __init__(self, client: EmbeddedClient, store: Store, kinds: Kinds, clock: Callable[[], float]) -> None:
         self._client = client
@@ -51,7 +51,7 @@ class WatchedSource:
         self._cached.note(body)
 
     def has_news(self) -> bool:
-        """Whether a watch has brought something, or has failed, since this was last asked."""
+        """Whether a watch has delivered a change, or has failed, since the last call."""
         self._catch_up()
         found, self._is_new = self._is_new, False
         return found
@@ -75,7 +75,7 @@ class WatchedSource:
                 self._seen = None
 
     def _take(self, turns: _Turns) -> None:
-        """A watch that goes well has something to do again when something has changed, or when it is cut."""
+        """A healthy watch has nothing to do until something changes or it is cut."""
         followed, state = turns.watch.follows, self._state(turns.watch)
         pause = turns.watch.turn()
         if turns.watch.follows:
