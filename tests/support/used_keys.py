@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-_PREFIX = "management.harvesterhci.io/"
+from renderer.model.plan_api import PREFIX
+
 _DOMAIN = r"[a-z0-9-]+(?:\.[a-z0-9-]+)+"
 _KEY = re.compile(rf"{_DOMAIN}/[A-Za-z0-9][A-Za-z0-9._-]*")
 _API_VERSION = re.compile(r".*/v\d+((alpha|beta)\d+)?")
@@ -38,7 +39,7 @@ def in_templates(texts: Mapping[str, str]) -> Iterator[Used]:
     for file, text in texts.items():
         bare = _COMMENT.sub("", text)
         keys = {key for key in _KEY.findall(bare) if _is_key(key)}
-        keys |= {f"{_PREFIX}{name}" for name in _CALL.findall(bare)}
+        keys |= {f"{PREFIX}{name}" for name in _CALL.findall(bare)}
         keys |= set(_VARIABLE.findall(bare))
         yield from (Used(key=key, place=file) for key in sorted(keys))
 
@@ -50,9 +51,9 @@ def _keys(node: ast.AST) -> Iterator[str]:
         case ast.JoinedStr(values=[ast.FormattedValue(value=value), ast.Constant(value=str(name))]) if _is_prefix(
             value
         ):
-            yield f"{_PREFIX}{name}"
+            yield f"{PREFIX}{name}"
         case ast.BinOp(left=left, right=ast.Constant(value=str(name))) if _is_prefix(left):
-            yield f"{_PREFIX}{name}"
+            yield f"{PREFIX}{name}"
 
 
 def _is_prefix(node: ast.expr) -> bool:
