@@ -296,8 +296,8 @@ def test_a_field_that_is_no_longer_wanted_is_a_change(stage: ApplyStage) -> None
 @pytest.mark.parametrize(
     ("labels", "owner", "says"),
     [
-        ({}, None, "belongs to no upgrade plan"),
-        ({"app": "x"}, None, "belongs to no upgrade plan"),
+        ({}, None, "does not belong to an upgrade plan"),
+        ({"app": "x"}, None, "does not belong to an upgrade plan"),
         ({PLAN_LABEL: "other"}, None, "belongs to plan 'other'"),
         ({PLAN_LABEL: "up"}, ("Deployment", "web"), "is controlled by Deployment web"),
         ({PLAN_LABEL: "up"}, ("UpgradePlan", "up"), "belongs to an earlier plan of the same name"),
@@ -350,7 +350,7 @@ def test_what_the_other_manager_has_made_for_this_plan_stays_as_it_is(stage: App
     live = of_the_other_manager(stage, image=image)
     applied = stage.own(owned(job()))
     assert (applied.outcome, applied.problem) == (ApplyResult.ADOPTED, None)
-    assert applied.because == "Job apply/it was made for this plan by another manager, and stays as it is"
+    assert applied.because == "Job apply/it was created for this plan by another manager and stays as it is"
     there = stage.there(job())
     assert there["spec"] == live["spec"]
     assert FIELD_MANAGER not in {manager for manager, _ in managers(there)}
@@ -418,7 +418,10 @@ def test_what_was_made_and_is_gone_is_not_made_again(stage: ApplyStage) -> None:
     manifest = owned(job())
     applied = stage.own(manifest, recorded=manifest.digest)
     assert applied.outcome is ApplyResult.MISSING
-    assert applied.because == f"Job {NAMESPACE}/it was made and is gone; what runs once is not made again"
+    assert (
+        applied.because
+        == f"Job {NAMESPACE}/it was created and is gone; run-once objects are never recreated automatically"
+    )
     assert stage.get(manifest.body) is None
 
 
@@ -786,7 +789,7 @@ def test_a_phase_is_tried_as_a_whole_and_nothing_is_changed(stage: ApplyStage) -
         (f"Job {NAMESPACE}/it", "refused"),
         (f"Setting {NAMESPACE}/replica-replenishment-wait-interval", "borrow"),
     ]
-    assert trials[1].because == "not tried: Namespace brand-new comes with this phase"
+    assert trials[1].because == "not tried: Namespace brand-new is created in this phase"
     assert stage.requests() == (0, 12)
     assert stage.there(setting())["value"] == "600"
 
@@ -832,7 +835,7 @@ def test_every_missing_permission_is_named_at_once(stage: ApplyStage, verbs: lis
 
 
 def acknowledgement(name: str) -> Manifest:
-    """All that it sets is known at run time only."""
+    """All that it sets is known only at run time."""
     metadata = {"name": name, "namespace": NAMESPACE, "annotations": {"hook": "<captured>"}}
     body = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata}
     return replace(borrowed(body, **{"return": "never"}), run_time=(parse_path("metadata.annotations.hook"),))

@@ -343,7 +343,7 @@ def test_secret_values_are_not_told() -> None:
     live = with_version({**thing({}), "kind": "Secret", "data": {"password": "dGhlaXJz"}})
     loans = recorded((), original("/data/password"))
     plan = plan_return(manifest, borrowed({"return": "always"}), live, loans, Occasion.SUCCESS, QUANTITIES)
-    assert plan.left == ("data.password has been changed by somebody else and stays",)
+    assert plan.left == ("data.password was changed by somebody else and is not restored",)
 
 
 def test_fields_are_lists_scalars_and_empty_mappings_without_the_identity() -> None:

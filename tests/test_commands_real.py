@@ -85,7 +85,7 @@ def test_a_plan_is_created_driven_to_its_end_and_its_lease_given_back(site: Comm
         site.charts_are_let_go()
         out, _ = process.communicate(timeout=60)
         assert process.returncode == 0
-    assert out.startswith(f"UpgradePlan {PLAN} exists, and goes on from its status\n")
+    assert out.startswith(f"UpgradePlan {PLAN} already exists; continuing from its status\n")
     assert out.endswith(f"{PLAN}: Succeeded\n")
     assert site.plane.api.get(LEASE)["spec"]["holderIdentity"] == ""
 
@@ -163,19 +163,19 @@ def test_a_cluster_that_is_too_old_is_refused_before_anything_is_written(site: C
 
 def test_a_node_is_held_and_let_go(site: CommandSite) -> None:
     node = "charlie-2-tink-system"
-    assert site.run("pause", node).stdout == f"{PLAN}: {node} is held before its upgrade\n"
+    assert site.run("pause", node).stdout == f"{PLAN}: {node} will be held before its upgrade\n"
     assert site.plan()["spec"]["nodeUpgradeOption"] == {"pauseNodes": [node]}
-    assert site.run("pause", node).stdout == f"{PLAN}: {node} is held already\n"
-    assert site.run("resume", node).stdout == f"{PLAN}: {node} is free to go\n"
+    assert site.run("pause", node).stdout == f"{PLAN}: {node} is already paused\n"
+    assert site.run("resume", node).stdout == f"{PLAN}: {node} resumed\n"
     assert site.plan()["spec"]["nodeUpgradeOption"] == {"pauseNodes": []}
-    assert site.run("resume", node).stdout == f"{PLAN}: {node} is not held\n"
+    assert site.run("resume", node).stdout == f"{PLAN}: {node} is not paused\n"
     site.stands(nodeUpgradeStatuses={node: {"state": "PreDraining"}})
     begun = site.run("pause", node)
     assert begun.returncode == 1
-    assert f"{node} has begun its upgrade (PreDraining), which is not stopped half-way" in begun.stderr
+    assert f"the upgrade of {node} has already started (PreDraining) and cannot be paused" in begun.stderr
     unknown = site.run("pause", "charlie-9")
     assert unknown.returncode == 2
-    assert "there is no Node charlie-9\n    remedy: choose one of: charlie-1-tink-system, " in unknown.stderr
+    assert "Node charlie-9 not found\n    remedy: choose one of: charlie-1-tink-system, " in unknown.stderr
 
 
 def test_what_a_failed_plan_has_on_loan_is_told_before_it_is_taken_back(site: CommandSite) -> None:
@@ -195,8 +195,8 @@ def test_what_a_failed_plan_has_on_loan_is_told_before_it_is_taken_back(site: Co
     asked = site.run("abort", input="n\n")
     assert asked.returncode == 1
     assert asked.stdout.startswith(
-        "goes back: Cluster fleet-local/local spec.rkeConfig.upgradeStrategy, to absent\n"
-        "warning: nodes that are not upgraded yet are no longer held: Rancher goes on with them without our hooks\n"
+        "borrowed: Cluster fleet-local/local spec.rkeConfig.upgradeStrategy (will be removed again)\n"
+        "warning: Rancher will upgrade the remaining nodes without the drain hooks\n"
     )
     unanswered = site.run("abort", input="")
     assert unanswered.returncode == 1
@@ -208,9 +208,9 @@ def test_a_plan_is_taken_back_unless_its_phase_forbids_it(site: CommandSite) -> 
     site.stands()
     refused = site.run("abort", "--yes")
     assert refused.returncode == 1
-    assert f"{PLAN} is in phase NodeUpgrade, which cannot be taken back half-way" in refused.stderr
+    assert f"{PLAN} is in phase NodeUpgrade, which cannot be aborted" in refused.stderr
     assert "deletionTimestamp" not in site.plan()["metadata"]
     site.stands(currentPhase="ImagePreloading")
     done = site.run("abort", "--yes")
-    assert (done.returncode, done.stdout.startswith(f"{PLAN} is being taken back")) == (0, True)
+    assert (done.returncode, done.stdout.startswith(f"aborting {PLAN};")) == (0, True)
     assert site.plane.api.get(PLANS)["items"] == []  # nobody holds it

@@ -32,13 +32,13 @@ from renderer.model.ref import Ref
 
 BEGAN = "2026-01-01T00:00:00Z"
 LOST = (
-    "; if it is lost for good, remove it, and the upgrade goes on without it: "
+    "; if it is lost for good, delete it and the upgrade continues without it: "
     "kubectl delete machines.cluster.x-k8s.io -n fleet-local m-{0}"
 )
 CONSOLE = "look at its console and reboot it"
 BACK = CONSOLE + LOST
 OLD_IMAGE = "it has booted the old image, or cannot read /oem/90_custom.yaml; repair it and reboot it"
-RANCHER = "see what Rancher says: kubectl get clusters.provisioning.cattle.io -n fleet-local local -o yaml"
+RANCHER = "check what Rancher reports: kubectl get clusters.provisioning.cattle.io -n fleet-local local -o yaml"
 
 
 def explained(found: Small) -> dict[str, Any]:
@@ -91,7 +91,7 @@ def carried(found: Small, *names: str) -> None:
 
 
 UNKNOWN = "is not ready: Ready is Unknown (NodeStatusUnknown: Kubelet stopped posting node status.)"
-TURN = "Machine fleet-local/m-n2 Rancher is busy with n1 -> wait; its turn comes"
+TURN = "Machine fleet-local/m-n2 Rancher is busy with n1 -> wait for its turn"
 
 
 def test_a_node_that_dies_while_it_reboots_is_the_cause() -> None:
@@ -99,7 +99,7 @@ def test_a_node_that_dies_while_it_reboots_is_the_cause() -> None:
     lost(found, "n1")
     later(found, 5)
     model = explained(found)
-    runs = f"; it runs {OLD_OS}, wanted {NEW_OS}, a new boot and Ready"
+    runs = f"; it runs {OLD_OS}, expected {NEW_OS}, a new boot and Ready"
     assert told(model) == [f"Node n1 {UNKNOWN}{runs} -> {BACK.format('n1')}", TURN]
     assert (model["causes"][0]["node"], model["causes"][0]["since"]) == ("n1", BEGAN)
     assert model["next"] == BACK.format("n1")
@@ -132,8 +132,8 @@ def test_a_node_that_reboots_in_time_is_waited_for() -> None:
     lost(found, "n1")
     later(found, 0.1)
     model = explained(found)
-    runs = f"; it runs {OLD_OS}, wanted {NEW_OS}, a new boot and Ready"
-    assert told(model)[0] == f"Node n1 {UNKNOWN}{runs} -> wait; it may be starting anew"
+    runs = f"; it runs {OLD_OS}, expected {NEW_OS}, a new boot and Ready"
+    assert told(model)[0] == f"Node n1 {UNKNOWN}{runs} -> wait: it may be rebooting"
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_a_reboot_that_is_overdue_says_what_is_missing(os: str, boot: str, what:
     assert not [line for line in told(explained(found)) if line.startswith("Node ")]  # not before its time
     later(found, 5)
     model = explained(found)
-    assert told(model) == [f"Node n1 {what}; it runs {os}, wanted {NEW_OS}, a new boot and Ready -> {remedy}", TURN]
+    assert told(model) == [f"Node n1 {what}; it runs {os}, expected {NEW_OS}, a new boot and Ready -> {remedy}", TURN]
 
 
 def test_another_node_in_trouble_is_the_cause() -> None:
@@ -160,7 +160,7 @@ def test_another_node_in_trouble_is_the_cause() -> None:
     lost(found, "n2")
     found.ask("n1", PRE, "asked")
     later(found, 0.1)
-    assert told(explained(found))[0] == f"Node n2 {UNKNOWN}, and holds up n1 -> wait; it may be starting anew"
+    assert told(explained(found))[0] == f"Node n2 {UNKNOWN}, and holds up n1 -> wait: it may be rebooting"
     later(found, 0.2)
     model = explained(found)
     assert model["next"] == BACK.format("n2")
@@ -182,7 +182,7 @@ def test_a_node_without_a_machine_says_so() -> None:
     assert text in found.condition("Degraded")["message"]
     assert told(model) == [
         "Node n3 has no Machine of fleet-local that refers to it, so Rancher does not know it -> "
-        "join it to the cluster anew, or remove it, and the upgrade goes on without it: kubectl delete node n3"
+        "join it to the cluster again, or delete it and the upgrade continues without it: kubectl delete node n3"
     ]
 
 
@@ -197,10 +197,10 @@ def test_a_machine_without_a_plan_secret_says_so() -> None:
 
 
 GHOST = "Secret fleet-local/p-ghost still asks to post-drain, and belongs to "
-GONE = "Machine m-ghost, which does not exist -> remove it: kubectl delete secret -n fleet-local p-ghost"
+GONE = "Machine m-ghost, which does not exist -> delete it: kubectl delete secret -n fleet-local p-ghost"
 EMPTY = (
     "Machine m-ghost, whose node does not exist -> "
-    "remove the Machine: kubectl delete machines.cluster.x-k8s.io -n fleet-local m-ghost"
+    "delete the Machine: kubectl delete machines.cluster.x-k8s.io -n fleet-local m-ghost"
 )
 
 
@@ -232,10 +232,9 @@ def test_a_job_that_somebody_deleted_is_the_cause(annotation: str | None, value:
     remove(found, "batch/v1", "Job", job, "harvester-system")
     later(found, 10)
     model = explained(found)
-    remedy = (
-        f"make its step run again, under a new name: kubectl annotate upgradeplan up {PREFIX}retry={value} --overwrite"
-    )
-    what = f"was made at {BEGAN} and is gone; nothing is made twice by itself"
+    command = f"kubectl annotate upgradeplan up {PREFIX}retry={value} --overwrite"
+    remedy = f"retry its step, which creates the object under a new name: {command}"
+    what = f"was created at {BEGAN} and is gone; run-once objects are never recreated automatically"
     assert told(model)[0] == f"Job harvester-system/{job} {what} -> {remedy}"
     assert model["next"] == remedy
 
@@ -246,7 +245,7 @@ def test_rancher_that_does_not_go_on_with_a_node_is_asked() -> None:
     found.ask("n2", PRE, "asked")
     later(found, 10)
     model = explained(found)
-    assert told(model) == [f"Machine fleet-local/m-n1 Rancher does not go on with it -> {RANCHER}"]
+    assert told(model) == [f"Machine fleet-local/m-n1 Rancher has not continued with it -> {RANCHER}"]
     assert model["next"] == RANCHER
 
 
@@ -277,9 +276,9 @@ def test_what_takes_long_comes_before_a_turn_that_comes() -> None:
     found = waiting_for_rancher()
     found.ask("n2", PRE, "asked")
     found.rounds()
-    turn = "Machine fleet-local/m-n1 Rancher is busy with n2 -> wait; its turn comes"
+    turn = "Machine fleet-local/m-n1 Rancher is busy with n2 -> wait for its turn"
     model = explained(found)
-    assert (told(model), model["next"]) == ([turn], "wait; its turn comes")
+    assert (told(model), model["next"]) == ([turn], "wait for its turn")
     later(found, 5)
     model = explained(found)
     assert told(model) == [turn]
@@ -302,8 +301,8 @@ def test_case_25_both_are_asked_and_one_waits() -> None:
         found.ask(name, PRE, "asked")
     found.rounds()
     model = explained(found)
-    what = "Rancher has asked to drain n1 and n2, wanted one at a time; n2 waits"
-    assert told(model) == [f"{what} -> wait; its turn comes"]
+    what = "Rancher has asked to drain n1 and n2, expected one at a time; n2 waits"
+    assert told(model) == [f"{what} -> wait for its turn"]
 
 
 def test_an_import_that_failed_gives_its_own_message() -> None:
@@ -316,7 +315,7 @@ def test_an_import_that_failed_gives_its_own_message() -> None:
     found.rounds()
     assert told(explained(found)) == [
         "VirtualMachineImage harvester-system/up-iso is imported to 0%, failed 4 times: checksum mismatch -> "
-        "see that its URL can be reached, and that its checksum is the file's: "
+        "check that its URL can be reached and that its checksum matches the file: "
         "kubectl get virtualmachineimage -n harvester-system up-iso -o yaml"
     ]
 
@@ -359,8 +358,8 @@ def test_a_deletion_names_whose_finalizer_it_waits_for() -> None:
     [image] = found.all("VirtualMachineImage")
     found.patch(image, {"metadata": {"finalizers": ["example.com/keep"]}})
     assert told(deleted(found)) == [
-        "VirtualMachineImage harvester-system/up-iso is being deleted, and waits for finalizer example.com/keep -> "
-        "see who is to take it off, and why that one does not: "
+        "VirtualMachineImage harvester-system/up-iso is being deleted, waiting for finalizer example.com/keep -> "
+        "find out which controller has to remove it, and why it does not: "
         "kubectl describe virtualmachineimage.harvesterhci.io -n harvester-system up-iso"
     ]
 
@@ -370,11 +369,11 @@ def test_a_deletion_names_whose_finalizer_it_waits_for() -> None:
     [
         (
             InjectedApiFault(trouble=ApiFault.FAILED, kind="VirtualMachineImage", count=10_000),
-            "VirtualMachineImage harvester-system/up-iso cannot be looked for: ",
+            "VirtualMachineImage harvester-system/up-iso cannot be read: ",
         ),
         (
             InjectedApiFault(trouble=ApiFault.INVALID, verb="delete", kind="VirtualMachineImage", count=10_000),
-            "UpgradePlan up cannot be taken back: VirtualMachineImage harvester-system/up-iso was refused as invalid",
+            "UpgradePlan up cannot be aborted: VirtualMachineImage harvester-system/up-iso was refused as invalid",
         ),
     ],
     ids=["cannot be read", "may not be deleted"],
@@ -406,4 +405,4 @@ def test_a_deletion_that_cannot_give_back_says_so() -> None:
     )
     model = deleted(found)
     [said] = told(model)
-    assert said.startswith("UpgradePlan up cannot be taken back: Setting longhorn-system/replica-replenishment-wait-")
+    assert said.startswith("UpgradePlan up cannot be aborted: Setting longhorn-system/replica-replenishment-wait-")

@@ -185,7 +185,7 @@ def test_a_rehearsal_writes_one_as_well(tmp_path: Path, capsys: pytest.CaptureFi
     assert run(["upgradeplan", "rehearse", "--quiet", "--journal", path, str(ROOT / "examples" / "single-node")]) == 0
     capsys.readouterr()
     assert run(["upgradeplan", "explain", "--replay", path]) == 0
-    assert "decisions made again, 0 differ" in capsys.readouterr().out
+    assert "decisions replayed, 0 differ" in capsys.readouterr().out
 
 
 def test_lines_that_were_cut_off_are_named_and_the_rest_is_replayed(tmp_path: Path) -> None:

@@ -111,7 +111,7 @@ def test_a_node_in_trouble_stops_the_next_one() -> None:
     done = found.rounds()
     assert done.decision is not None
     assert [wait.text for wait in done.decision.waits if wait.node == "n1"] == [
-        "another node is not ready: Node n2: condition Ready is Unknown, wanted True"
+        "another node is not ready: Node n2: condition Ready is Unknown, expected True"
     ]
     assert found.jobs() == []
     later(found, hours=3)

@@ -39,7 +39,7 @@ def one_phase(*more: str) -> tuple[str, ...]:
 def test_nobody_has_confirmed_the_cluster(site: CommandSite) -> None:
     done = site.run(*one_phase(), stdin=subprocess.DEVNULL)
     assert (done.returncode, done.stdout) == (2, "")
-    assert f"would write to context test at {site.plane.server}, which nobody has confirmed" in done.stderr
+    assert f"refusing to change context test at {site.plane.server} without confirmation" in done.stderr
     assert site.images() == []
 
 
@@ -270,7 +270,7 @@ def test_a_refusal_says_what_was_applied_and_how_to_go_on(site: CommandSite, tmp
     fine = "ConfigMap harvester-system/fine"
     assert done.returncode == 3
     assert done.stdout == (f"{fine}: created\nstopped; applied so far: {fine}; run the same command again to go on\n")
-    assert "ConfigMap harvester-system/theirs exists and belongs to no upgrade plan" in done.stderr
+    assert "ConfigMap harvester-system/theirs exists and does not belong to an upgrade plan" in done.stderr
 
 
 # --------------------------------------------------------------------------------------------------------------- outage

@@ -110,12 +110,12 @@ class ObjectWriter:
         if wanted:
             patch = patch_of(wanted, live["metadata"]["resourceVersion"])
             answer = self._send(self._kind(manifest.ref), manifest.ref, patch)
-        because = f"{manifest.ref} was made for this plan by another manager, and stays as it is"
+        because = f"{manifest.ref} was created for this plan by another manager and stays as it is"
         done = _done(manifest.ref, manifest.file, ApplyResult.ADOPTED, answer)
         return replace(done, because=because)
 
     def _has_drifted(self, manifest: Manifest, live: Body) -> bool:
-        """Only a maintained object is kept as it was applied; any other one runs as it runs."""
+        """Drift is corrected for maintained objects only."""
         maintained = isinstance(manifest.spec, Owned) and manifest.spec.maintained
         return maintained and any(unmet(live, manifest.body, self.schemas.of(manifest.body)))
 
@@ -126,7 +126,7 @@ class ObjectWriter:
         try:
             return self._send(self._kind(ref), ref, Patch(operations=claim))
         except Invalid as error:  # the test of managedFields did not hold
-            raise Conflict(ref, "its managed fields are others now") from error
+            raise Conflict(ref, "its managed fields have changed") from error
 
     def _send(self, kind: Kind, ref: Ref, patch: Patch) -> Answer:
         if patch.merge is None:
@@ -144,10 +144,10 @@ def _why_not(plan: Plan, manifest: Manifest, live: Body | None, recorded: str | 
         maintained = isinstance(manifest.spec, Owned) and manifest.spec.maintained
         if recorded is None or maintained:
             return _unresolved(manifest)
-        because = f"{ref} was made and is gone; what runs once is not made again"
+        because = f"{ref} was created and is gone; run-once objects are never recreated automatically"
         return Applied(ref=ref, file=file, outcome=ApplyResult.MISSING, because=because)
     if since := deletion_timestamp(live):
-        because = f"{ref} is being deleted since {since}"
+        because = f"{ref} is being deleted (since {since})"
         return Applied(ref=ref, file=file, outcome=ApplyResult.WAITING, because=because, body=live)
     if problem := refusal_of(plan, live, file):
         return Applied(
@@ -163,9 +163,9 @@ def _unresolved(manifest: Manifest) -> Applied | None:
     paths = ", ".join(map(path_name, manifest.run_time))
     problem = Problem(
         reason="RunTimeValue",
-        message=f"{manifest.ref} cannot be applied: {paths} is known at run time only",
+        message=f"{manifest.ref} cannot be applied: {paths} is known only at run time",
         file=manifest.file,
-        remedy="let `upgradeplan run` apply it, which captures the value when the step starts",
+        remedy="apply it with `upgradeplan run`, which captures the value when the step starts",
     )
     return Applied(
         ref=manifest.ref, file=manifest.file, outcome=ApplyResult.REFUSED, because=problem.message, problem=problem

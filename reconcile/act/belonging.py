@@ -66,9 +66,9 @@ def refusal_of(plan: Plan, live: Body, file: str) -> Problem | None:
     ref = ref_of(live)
     return Problem(
         reason="NotOurs",
-        message=f"{ref} exists and {who}; wanted one of plan {plan.name!r}, or none",
+        message=f"{ref} exists and {who}; expected an object of plan {plan.name!r}",
         file=file,
-        remedy=f"remove or rename it, or label it {PLAN_LABEL}={plan.name} if the plan is to take it over",
+        remedy=f"delete or rename it, or, if the plan is to take it over, label it {PLAN_LABEL}={plan.name}",
     )
 
 
@@ -81,7 +81,7 @@ def _holder(plan: Plan, live: Body) -> str | None:
         return f"is controlled by {controller.get('kind')} {controller.get('name')}"
     name = label(live, PLAN_LABEL)
     if not name and not is_controlled_by(plan, live):
-        return "belongs to no upgrade plan"
+        return "does not belong to an upgrade plan"
     return f"belongs to plan {name!r}" if name and name != plan.name else None
 
 

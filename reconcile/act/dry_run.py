@@ -157,7 +157,7 @@ class _Trier:
         operation, because, problem = _OPERATIONS[applied.outcome], applied.because, applied.problem
         comes = self.newcomers.bring(applied.error)
         if comes:
-            operation, because, problem = Operation.CREATE, f"not tried: {comes} comes with this phase", None
+            operation, because, problem = Operation.CREATE, f"not tried: {comes} is created in this phase", None
         elif problem is not None:
             operation, because = self._refusal(applied.error), ""
             problem = self._explained(manifest, applied.error, problem)

@@ -177,9 +177,11 @@ class _Giving:
         """A scalar is shown, unless it may be a secret."""
         value = look_up(self.live, path)
         if value is ABSENT:
-            return f"{path_name(path)} has been removed by somebody else and stays away"
+            return f"{path_name(path)} was removed by somebody else and is not restored"
         is_shown = isinstance(value, str | int | float) and self.live.get("kind") != "Secret"
-        return f"{path_name(path)} has been changed{f' to {value!r}' if is_shown else ''} by somebody else and stays"
+        return (
+            f"{path_name(path)} was changed{f' to {value!r}' if is_shown else ''} by somebody else and is not restored"
+        )
 
 
 def _topmost_emptied(live: Body, path: Path, top: Path) -> Path:

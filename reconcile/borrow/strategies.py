@@ -57,8 +57,12 @@ def _why_not_raised(field: BorrowedField) -> str | None:
         return None
     name, found, least = path_name(field.path), _amount(field.value), _amount(field.wanted)
     if found is None or least is None:
-        return f"{name} is {field.value!r}, which cannot be compared with {field.wanted!r}, and stays"
-    return f"{name} is {field.value!r} already, not less than {field.wanted!r}, and stays" if found >= least else None
+        return f"{name} is {field.value!r}, which cannot be compared with {field.wanted!r}, so it is left alone"
+    return (
+        f"{name} is {field.value!r} already, which is not less than {field.wanted!r}, so it is left alone"
+        if found >= least
+        else None
+    )
 
 
 def _amount(value: Any) -> Any:

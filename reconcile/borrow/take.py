@@ -83,7 +83,7 @@ def covers(paths: tuple[Path, ...], path: Path) -> bool:
 
 def _absent(body: Body, spec: Borrowed) -> TakePlan:
     if spec.when_absent is WhenAbsent.SKIP:
-        return TakePlan(taking=Taking.SKIP, because=f"{ref_of(body)} does not exist, so there is nothing to change")
+        return TakePlan(taking=Taking.SKIP, because=f"{ref_of(body)} does not exist, so nothing is changed")
     return TakePlan(taking=Taking.WAIT, because=f"{ref_of(body)} does not exist")
 
 

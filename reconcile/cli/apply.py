@@ -78,10 +78,12 @@ def _confirm(connection: Connection, yes: bool) -> None:
     if yes:
         return
     if not sys.stdin.isatty():
-        message = f"would write to context {connection.context} at {connection.server}, which nobody has confirmed"
-        raise problem("NotConfirmed", message, remedy="add --yes, with --context to be sure")
-    if typed(f"This changes {connection.server}. Type its context to go on") != connection.context:
-        raise problem("NotConfirmed", f"the context is {connection.context}", exit_code=ExitCode.NO)
+        message = f"refusing to change context {connection.context} at {connection.server} without confirmation"
+        raise problem("NotConfirmed", message, remedy="pass --yes, and --context to name the cluster")
+    question = f'Upgrade cluster "{connection.context}" ({connection.server})? Type "{connection.context}" to continue'
+    if typed(question) != connection.context:
+        message = f"that is not the context ({connection.context}); nothing was changed"
+        raise problem("NotConfirmed", message, exit_code=ExitCode.NO)
 
 
 def _created(cluster: Cluster, inputs: Inputs | None, target: Target) -> str:
@@ -101,7 +103,7 @@ def _created(cluster: Cluster, inputs: Inputs | None, target: Target) -> str:
         cluster.create(parts.kinds.row(ref.api_version, ref.kind).kind, body)
         say([f"created {ref}"])
     except AlreadyExists:
-        say([f"{ref} exists, and goes on from its status"])
+        say([f"{ref} already exists; continuing from its status"])
     return ref.name
 
 
@@ -147,7 +149,7 @@ def _drive(connection: Connection, target: Target, plan: str, journal: str | Non
     with Screen(sys.stdout) as screen:
         manager.run()
     if not ended:
-        say([f"stopped; `upgradeplan apply --plan {plan}` goes on from where it is"])
+        say([f"stopped; to continue, run: upgradeplan apply --plan {plan}"])
         return ExitCode.NO
     say([f"{plan}: {ended[0] or 'gone'}"])
     return ExitCode.YES if ended[0] == "Succeeded" else ExitCode.NO

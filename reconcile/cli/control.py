@@ -16,6 +16,7 @@ from renderer.model.plan_api import PREFIX
 if TYPE_CHECKING:
     from reconcile.loop.deps import ReconcilerDeps
     from renderer.catalog.load import Catalog
+    from reconcile.loop.sealing import Digests
 
 ALLOW_DELETION = f"{PREFIX}allow-deletion"
 
@@ -66,11 +67,10 @@ def approve(name: str | None, digest: str | None, target: Target) -> ExitCode:
     rendered = rendered_for_review(parts, body)
     sealed = digests(rendered)
     if digest is not None and digest != sealed.plan:
-        message = f"would run with digest {sealed.plan}, not {digest}"
+        message = f"the plan's digest is {sealed.plan}, not {digest}"
         raise problem("DigestDiffers", message, remedy="render again and review it", exit_code=ExitCode.NO)
     _patch(parts, body, {"metadata": {"annotations": seal(rendered)}})
-    say([f"{plan}: {len(sealed.phases)} phases approved, digest {sealed.plan}"])
-    say([f"pending, and free to differ: {', '.join(sealed.pending)}"] if sealed.pending else [])
+    say(_approved(plan, sealed))
     return ExitCode.YES
 
 
@@ -87,19 +87,27 @@ def abort(name: str | None, yes: bool, target: Target) -> ExitCode:
     parts, plan, body = _plan(target, name)
     phase = _phase_now(parts, body)
     if phase is not None and phase.deletion == "forbidden" and not body["metadata"].get("deletionTimestamp"):
-        message = f"{plan} is in phase {phase.name}, which cannot be taken back half-way"
+        message = f"{plan} is in phase {phase.name}, which cannot be aborted"
         remedy = f"see what it waits for: upgradeplan explain {plan}"
         raise problem("DeletionForbidden", message, remedy=remedy, exit_code=ExitCode.NO)
     say(_given_back(parts, body))
-    if not yes and not agreed(f"Take {plan} back?"):
+    if not yes and not agreed(f"Abort {plan} and restore what it changed?"):
         return ExitCode.NO
     _patch(parts, body, {"metadata": {"annotations": {ALLOW_DELETION: "true"}}})
     from renderer.model.ref import ref_of
 
     ref = ref_of(body)
     parts.cluster.delete(parts.kinds.row(ref.api_version, ref.kind).kind, ref, uid=str(body["metadata"]["uid"]))
-    say([f"{plan} is being taken back; `upgradeplan status {plan} --watch` shows how far that is"])
+    say([f"aborting {plan}; to follow it, run: upgradeplan status {plan} --watch"])
     return ExitCode.YES
+
+
+def _approved(plan: str, sealed: Digests) -> Iterator[str]:
+    total = len(sealed.phases)
+    count = total - len(sealed.pending)
+    yield f"{plan}: approved {count} of {total} phases, digest {sealed.plan}"
+    if sealed.pending:
+        yield f"not sealed, and may change (inputs are not known yet): {', '.join(sealed.pending)}"
 
 
 def _set_paused(target: Target, name: str | None, node: str, *, wanted: bool) -> ExitCode:
@@ -109,10 +117,10 @@ def _set_paused(target: Target, name: str | None, node: str, *, wanted: bool) ->
     before = list(((body.get("spec") or {}).get("nodeUpgradeOption") or {}).get("pauseNodes") or ())
     after = [item for item in before if item != node] + ([node] if wanted else [])
     if after == before or (wanted and node in before):
-        say([f"{plan}: {node} is held already" if wanted else f"{plan}: {node} is not held"])
+        say([f"{plan}: {node} is already paused" if wanted else f"{plan}: {node} is not paused"])
         return ExitCode.YES
     _patch(parts, body, {"spec": {"nodeUpgradeOption": {"pauseNodes": after}}})
-    say([f"{plan}: {node} is {'held before its upgrade' if wanted else 'free to go'}"])
+    say([f"{plan}: {node} {'will be held before its upgrade' if wanted else 'resumed'}"])
     return ExitCode.YES
 
 
@@ -122,7 +130,7 @@ def _must_be_node(parts: ReconcilerDeps, node: str) -> None:
     nodes = parts.source.list(Group(api_version="v1", kind="Node"))
     names = [] if isinstance(nodes, ReadFailure) else sorted(str(item["metadata"]["name"]) for item in nodes)
     if names and node not in names:
-        raise problem("NoSuchNode", f"there is no Node {node}", remedy=f"choose one of: {', '.join(names)}")
+        raise problem("NoSuchNode", f"Node {node} not found", remedy=f"choose one of: {', '.join(names)}")
 
 
 def _must_be_in_time(catalog: Catalog, plan: str, body: Mapping[str, Any], node: str) -> None:
@@ -135,9 +143,9 @@ def _must_be_in_time(catalog: Catalog, plan: str, body: Mapping[str, Any], node:
         raise problem("PlanHasEnded", f"{plan} has ended: {status.phase}", exit_code=ExitCode.NO)
     state = (status.node_states.get(node) or {}).get("state")
     if state and _is_past_hold(catalog, state):
-        message = f"{node} has begun its upgrade ({state}), which is not stopped half-way"
+        message = f"the upgrade of {node} has already started ({state}) and cannot be paused"
         raise problem(
-            "NodeHasBegun", message, remedy=f"see how far it is: upgradeplan status {plan}", exit_code=ExitCode.NO
+            "NodeHasBegun", message, remedy=f"see its progress: upgradeplan status {plan}", exit_code=ExitCode.NO
         )
 
 
@@ -149,16 +157,15 @@ def _is_past_hold(catalog: Catalog, state: str) -> bool:
 
 def _given_back(parts: ReconcilerDeps, body: Mapping[str, Any]) -> Iterator[str]:
     """What the plan has on loan, and what that protects."""
+    from reconcile.report.progress import borrowed_line, loan_model
     from reconcile.status.plan import loans_of
-    from renderer.model.path import ABSENT, path_name
 
     classes = {declared.phase.name: declared.phase.deletion for declared in parts.rendering.catalog.phases}
     loans = [loan for loan in loans_of(body) if loan.returned is None]
     for loan in loans:
-        value = "absent" if loan.original.value is ABSENT else repr(loan.original.value)
-        yield f"goes back: {loan.ref} {path_name(loan.original.path)}, to {value}"
+        yield f"borrowed: {borrowed_line(loan_model(loan))}"
     if any(classes.get(loan.phase) == "forbidden" for loan in loans):
-        yield "warning: nodes that are not upgraded yet are no longer held: Rancher goes on with them without our hooks"
+        yield "warning: Rancher will upgrade the remaining nodes without the drain hooks"
 
 
 def _plan(target: Target, name: str | None) -> tuple[ReconcilerDeps, str, Mapping[str, Any]]:
@@ -168,7 +175,7 @@ def _plan(target: Target, name: str | None) -> tuple[ReconcilerDeps, str, Mappin
     plan = plan_named(parts, name)
     body = plan_there(parts, plan)
     if body is None:
-        raise problem("NoSuchPlan", f"there is no UpgradePlan {plan}", remedy="it has just gone; look again")
+        raise problem("NoSuchPlan", f"UpgradePlan {plan} not found", remedy="it has just been deleted; try again")
     return parts, plan, body
 
 

@@ -87,5 +87,5 @@ def _plan(parts: ReconcilerDeps, name: str | None) -> Body | None:
     except Unreadable as error:
         raise Unreadable((*error.problems, *refusals(parts.source))) from None
     if found is None:
-        raise problem("NoSuchPlan", f"there is no UpgradePlan {wanted}", remedy="it has just gone; look again")
+        raise problem("NoSuchPlan", f"UpgradePlan {wanted} not found", remedy="it has just been deleted; try again")
     return found

@@ -84,7 +84,7 @@ def _plan(parts: ReconcilerDeps, inputs: Inputs | None, name: str | None) -> Bod
     except Unreadable as error:
         raise Unreadable((*error.problems, *refusals(parts.source, given or {}))) from None
     if plan is None:
-        raise problem("NoSuchPlan", f"there is no UpgradePlan {wanted}", remedy="give its file, or create it first")
+        raise problem("NoSuchPlan", f"UpgradePlan {wanted} not found", remedy="pass its file, or create it first")
     return plan
 
 

@@ -36,7 +36,7 @@ def apply_phase(target: Target, inputs: Inputs | None, name: str | None, phase_n
     live = live_of(target, inputs, name)
     phase = live.phase(phase_name)
     if not live.exists:
-        raise problem("NoSuchPlan", f"UpgradePlan {live.rendered.plan} is not in the cluster", remedy="create it first")
+        raise problem("NoSuchPlan", f"UpgradePlan {live.rendered.plan} not found", remedy="create it first")
     _must_be_whole(phase)
     with Screen(sys.stdout) as screen:
         course = _Course(screen)
@@ -44,7 +44,7 @@ def apply_phase(target: Target, inputs: Inputs | None, name: str | None, phase_n
             opened = all(_take(live, phase, step, course) for step in phase.steps if step.skipped is None)
         except (KeyboardInterrupt, Problems) as error:
             done = ", ".join(course.applied) or "nothing"
-            course.tell(f"stopped; applied so far: {done}; run the same command again to go on")
+            course.tell(f"stopped; applied so far: {done}; run the same command again to continue")
             if isinstance(error, Problems):
                 raise
             return ExitCode.NO
@@ -92,7 +92,7 @@ class _Course:
                 state = _PhaseState(waits=[error.problem.message])
             if not state.waits:
                 return True
-            self._waits([f"{step} waits: {reason}" for reason in state.waits], time.monotonic() - began)
+            self._waits([f"{step} is waiting: {reason}" for reason in state.waits], time.monotonic() - began)
             if state.failed:
                 return False
             time.sleep(pause)
@@ -109,15 +109,15 @@ def _must_be_whole(phase: RenderedPhase) -> None:
     if pending:
         raise problem("MissingInput", f"not known yet: {', '.join(pending)}", remedy="; ".join(pending.values()))
     if loop_only:
-        message = f"{loop_only[0]} answers to what happens in the cluster, which only the loop can"
-        raise problem("LoopOnly", message, remedy="leave --phase out: `upgradeplan apply` runs the whole plan")
+        message = f"{loop_only[0]} reacts to events in the cluster, so it cannot be applied alone"
+        raise problem("LoopOnly", message, remedy="run the whole plan: upgradeplan apply without --phase")
 
 
 def _take(live: Live, phase: RenderedPhase, step: RenderedStep, course: _Course) -> bool:
     """Whether the step's gates have opened, once all that it writes is written. What the loop has done is not done
     again: its Job may be gone by now."""
     if status_of(live.plan).is_over(key_of(step)):
-        course.tell(f"{step.id}: done already, as the plan's status says")
+        course.tell(f"{step.id}: already done, according to the plan's status")
         return True
     stepper = Stepper(live, phase, step, course.wrote)
 

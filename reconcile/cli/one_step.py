@@ -70,7 +70,7 @@ class Stepper:
         ref = ref_of(self._live.plan)
         plan = _read(ref, self._live.parts.source.get(ref))
         if plan is None or deletion_timestamp(plan):
-            what = "is not in the cluster any more" if plan is None else "is being deleted"
+            what = "not found" if plan is None else "is being deleted"
             raise problem("NoSuchPlan", f"{ref} {what}", exit_code=ExitCode.CLUSTER)
         return plan
 
@@ -123,7 +123,7 @@ class Stepper:
     def _why_again(self, applied: Applied) -> str | None:
         """None where nothing is left to do about the manifest."""
         if comes := self._newcomers.bring(applied.error):
-            return f"{applied.ref} cannot be written before {comes} is there"
+            return f"{applied.ref} cannot be written before {comes} exists"
         if applied.outcome in _AGAIN:
             return applied.because
         if applied.problem is not None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from reconcile.cli.connect import Target, connect_to, dial, template_set_of, wall_clock
 from renderer.errors import problem
 from renderer.model.ref import Body, Ref
+from renderer.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from reconcile.cluster.protocol import Cluster
@@ -67,14 +68,17 @@ def plan_named(parts: ReconcilerDeps, name: str | None) -> str:
     names = {str(plan["metadata"]["name"]): plan for plan in plans}
     if name is not None:
         if name not in names:
-            remedy = f"choose one of: {', '.join(sorted(names)) or 'none'}"
-            raise problem("NoSuchPlan", f"there is no UpgradePlan {name}", remedy=remedy)
+            remedy = f"choose one of: {', '.join(sorted(names))}" if names else "create one with kubectl apply"
+            message = f"UpgradePlan {name} not found" + ("" if names else "; the cluster has none")
+            raise problem("NoSuchPlan", f"{message}{did_you_mean(name, names)}", remedy=remedy)
         return name
     active = [key for key, plan in names.items() if not is_over(status_of(plan))]
     if len(active) > 1:
-        raise problem("WhichPlan", f"there are {len(active)} plans: {', '.join(sorted(active))}", remedy="name one")
+        raise problem(
+            "WhichPlan", f"{len(active)} plans have not ended: {', '.join(sorted(active))}", remedy="name one"
+        )
     if not names:
-        raise problem("NoSuchPlan", "there is no UpgradePlan", remedy="create one with kubectl apply")
+        raise problem("NoSuchPlan", "the cluster has no UpgradePlan", remedy="create one with kubectl apply")
     return active[0] if active else max(names, key=lambda key: names[key]["metadata"].get("creationTimestamp") or "")
 
 

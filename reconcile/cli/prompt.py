@@ -29,4 +29,6 @@ def _answer(ask: Callable[[], Answer]) -> Answer:
         if isinstance(end.__context__, KeyboardInterrupt):  # click makes one of both
             raise KeyboardInterrupt from None
         message = "the input ended before there was an answer"
-        raise problem("NotConfirmed", message, remedy="answer, or add --yes", exit_code=ExitCode.NO) from None
+        raise problem(
+            "NotConfirmed", message, remedy="answer the question, or pass --yes", exit_code=ExitCode.NO
+        ) from None

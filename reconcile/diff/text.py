@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from reconcile.diff.entry import Change, Diff, DiffEntry, Untried
@@ -16,14 +16,28 @@ from renderer.yaml_io import dump
 
 _HEADINGS = ("OP", "OBJECT", "FIELDS", "WAITS FOR")
 _GAP = "  "
+_SUMMARY: Mapping[Operation, str] = {
+    Operation.CREATE: "to create",
+    Operation.CHANGE: "to change",
+    Operation.ADOPT: "to adopt",
+    Operation.BORROW: "to borrow",
+    Operation.RETURN_LATER: "borrowed already",
+    Operation.UNCHANGED: "unchanged",
+    Operation.SKIP: "skipped",
+    Operation.WAIT: "waiting",
+    Operation.PENDING: "pending",
+    Operation.CONFLICT: "in conflict",
+    Operation.REFUSED: "refused",
+}
+"""How many of an operation there are, after the number."""
 
 
 def table(diff: Diff) -> str:
     """One line a manifest, aligned; then how many of which operation. Ends with a newline."""
     lines = [f"{diff.plan}: {diff.phase}", ""]
     rows = [_HEADINGS, *(_row(entry) for entry in diff.entries)]
-    lines += _aligned(rows) if diff.entries else ["no manifests"]
-    lines += ["", _summary(diff)]
+    lines += _aligned(rows) if diff.entries else ["nothing to apply in this phase"]
+    lines += ["", _summary(diff)] if diff.entries else []
     return "\n".join([*lines, *_untried(diff), ""])
 
 
@@ -51,7 +65,7 @@ def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
 
 def _summary(diff: Diff) -> str:
     counts = diff.counts()
-    return ", ".join(f"{counts[operation]} {operation}" for operation in Operation if counts[operation]) or "nothing"
+    return ", ".join(f"{counts[operation]} {_SUMMARY[operation]}" for operation in Operation if counts[operation])
 
 
 def _untried(diff: Diff) -> Iterator[str]:
@@ -70,7 +84,7 @@ def _why_untried(step: Untried) -> Iterator[str]:
     if step.skipped:
         yield f"skipped, {step.skipped}"
     for pending in step.pending:
-        yield f"not known yet, it needs {pending.input}: {pending.remedy}"
+        yield f"pending: {pending.input} is not known yet; {pending.remedy}"
 
 
 def _details(entry: DiffEntry) -> Iterator[str]:
@@ -91,7 +105,7 @@ def _said(entry: DiffEntry) -> Iterator[str]:
         yield from str(entry.problem).splitlines()
     if entry.after is None:
         yield from (_values(change) for change in entry.changes)
-    yield from (f"{path_name(path)} is known at run time only" for path in entry.run_time)
+    yield from (f"{path_name(path)} is known only at run time" for path in entry.run_time)
     yield from (_goes_back(field) for field in entry.goes_back)
     yield from (f"warning: {warning}" for warning in entry.warnings)
 
@@ -104,13 +118,13 @@ def _values(change: Change) -> str:
 
 def _goes_back(field: GoesBack) -> str:
     if not field.occasions:
-        return f"{path_name(field.path)} is not given back"
+        return f"{path_name(field.path)} stays as the plan sets it"
     on = " and ".join(filter(None, (", ".join(field.occasions[:-1]), field.occasions[-1])))
     if field.only_ours:
-        return f"{path_name(field.path)}: what is added is taken out again on {on}"
+        return f"{path_name(field.path)}: what the plan adds is removed again on {on}"
     if field.value is ABSENT:
         return f"{path_name(field.path)} is removed again on {on}"
-    return f"{path_name(field.path)} goes back to {_inline(field.value)} on {on}"
+    return f"{path_name(field.path)} is set back to {_inline(field.value)} on {on}"
 
 
 def _inline(value: Any) -> str:

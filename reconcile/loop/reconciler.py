@@ -236,7 +236,7 @@ class _PlanRound:
         plans, upgrades = self.deps.source.list(PLANS), self.deps.source.list(_UPGRADES)
         if isinstance(plans, ReadFailure) or isinstance(upgrades, ReadFailure):
             why = next(found.why for found in (plans, upgrades) if isinstance(found, ReadFailure))
-            return OtherUpgrades(lookup_error=f"other upgrades cannot be looked for: {why}")
+            return OtherUpgrades(lookup_error=f"other upgrades cannot be read: {why}")
         return OtherUpgrades(
             blocker=None if over else blocker_of(self.plan, plans, upgrades),
             beside=beside_of(self.plan, upgrades),

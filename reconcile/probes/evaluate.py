@@ -72,7 +72,7 @@ def _every(probe: Probe, target: EveryTarget, look: Look, scope: Scope) -> Verdi
     verdicts = [verdict for body in bodies if (verdict := _member(probe, target, body, look, scope)) is not None]
     if len(verdicts) < target.at_least and worst(verdicts) not in (ProbeResult.FAILED, ProbeResult.UNKNOWN):
         found = f"only {len(verdicts)}" if verdicts else "no"
-        return waiting(f"{found} {describe_group(target)} was found, wanted at least {target.at_least}")
+        return waiting(f"{found} {describe_group(target)} was found, expected at least {target.at_least}")
     if not verdicts:
         return passed(f"no {describe_group(target)} was found, and none is needed")
     return _together(verdicts, scope.kinds.row(target.api_version, target.kind).kind.plural)
@@ -102,7 +102,7 @@ def _judge(probe: Probe, ref: Ref, body: Body | ReadFailure | None, look: Look, 
     verdict = check_all(probe.all, probe.fails, Subject(look=look, scope=scope, ref=ref, body=body))
     since = objects.deletion_timestamp(body)
     if since and verdict.outcome is not ProbeResult.FAILED:
-        verdict = waiting(f"is being deleted since {since}")
+        verdict = waiting(f"is being deleted (since {since})")
         return replace(verdict, reason=f"{ref} {verdict.reason}", offenders=(ref,))
     return _about(ref, verdict)
 
@@ -127,7 +127,8 @@ def _seen(predicates: Iterable[Predicate], body: Body) -> Any:
 
 
 def _together(verdicts: Sequence[Verdict], noun: str) -> Verdict:
-    """`2 of 3 nodes pass; Node b: condition Ready is False, wanted True`: the worst are told, and all are offenders."""
+    """`2 of 3 nodes pass; Node b: condition Ready is False, expected True`. Only the worst
+    are named, and all of these are offenders."""
     outcome = worst(verdicts)
     good = sum(verdict.passed for verdict in verdicts)
     told = [verdict.reason for verdict in verdicts if verdict.outcome is outcome and not verdict.passed]

@@ -46,7 +46,7 @@ def check_field(predicate: FieldPredicate, body: Body, scope: Scope) -> Verdict:
     compare = _Comparison(is_quantity=scope.schemas.quantities_of(body), path=predicate.path)
     if _HOLDS[predicate.test](compare, None if found is ABSENT else found, wanted.value):
         return passed(says)
-    return waiting(f"{says}, wanted {_words(predicate.test, wanted)}")
+    return waiting(f"{says}, expected {_words(predicate.test, wanted)}")
 
 
 def is_empty(value: Any) -> bool:
@@ -57,7 +57,7 @@ def is_empty(value: Any) -> bool:
 def _presence(wanted: bool, found: Any, says: str) -> Verdict:
     if is_empty(found) is not wanted:
         return passed(says)
-    return waiting(f"{says}, wanted {'a value' if wanted else 'none'}")
+    return waiting(f"{says}, expected {'a value' if wanted else 'none'}")
 
 
 def _wanted(operand: Operand, body: Body, captured: Mapping[str, Any]) -> _Wanted:
@@ -111,7 +111,9 @@ def _matches(found: Any, pattern: Any) -> bool:
         return re.search(str(pattern), str(found)) is not None
     except re.error as error:
         raise problem(
-            "InvalidPattern", f"{pattern!r} is no regular expression: {error}", remedy="correct the probe's `matches`"
+            "InvalidPattern",
+            f"{pattern!r} is not a regular expression: {error}",
+            remedy="correct the probe's `matches`",
         ) from error
 
 

@@ -77,8 +77,8 @@ def own_rule(kinds: Kinds, api_version: str, kind: str) -> Ready:
     if ready is None:
         raise problem(
             "NoRule",
-            f"{api_version} {kind} has no rule that says when it is ready",
-            remedy="add `ready` to its row in _kinds/ of the template tree, or say in the probe what it waits for",
+            f"{api_version} {kind} has no readiness rule",
+            remedy="add `ready` to its row in _kinds/ of the template tree, or state in the probe what it waits for",
         )
     return ready
 
@@ -87,14 +87,14 @@ def _condition(predicate: ConditionPredicate, body: Body, behind: str | None) ->
     found = objects.condition(body, predicate.type)
     wanted = predicate.status + (f" with reason {predicate.reason}" if predicate.reason else "")
     if found is None:
-        return waiting(f"condition {predicate.type} is absent, wanted {wanted}")
+        return waiting(f"condition {predicate.type} is absent, expected {wanted}")
     behind = behind or _condition_behind(found, body)
     if behind:
         return waiting(behind)
     says = f"condition {found.type} is {found.status}{_because(found)}"
     if found.status == predicate.status and predicate.reason in (None, found.reason):
         return passed(says)
-    return waiting(f"{says}, wanted {wanted}")
+    return waiting(f"{says}, expected {wanted}")
 
 
 def _because(found: objects.Condition) -> str:

@@ -12,7 +12,7 @@ from reconcile.observe.source import Source
 from reconcile.report.causes import leaving, machines, nodes, storage, turns, work, workloads
 from reconcile.report.causes.cause import Cause, DiagnosisInput, kubectl
 from reconcile.report.diagnosis_input import collect_input
-from reconcile.report.progress import Model, progress_of, wait_lines
+from reconcile.report.progress import Model, age_of, progress_of, wait_lines
 from reconcile.status.plan import FAILED
 from reconcile.status.times import time_text
 from renderer.errors import Problem
@@ -63,13 +63,13 @@ def absence_of(plan: str, why: str, now: datetime) -> Model:
     """The same where the API server does not answer."""
     cause = Cause(
         object="API server",
-        what=f"does not answer: {why}",
-        remedy="during its own upgrade that is normal for some minutes, and no clock runs meanwhile; try again",
+        what=f"is unavailable: {why}",
+        remedy="this is normal for some minutes during its own upgrade, and no timeout counts meanwhile; try again",
     )
     return {
         "plan": plan,
         "phase": "",
-        "message": "the API server does not say how far it is",
+        "message": "the API server is unavailable",
         "waits": [],
         "problems": [],
         "at": time_text(now),
@@ -88,18 +88,17 @@ def causes_of(diagnosis: DiagnosisInput) -> tuple[Cause, ...]:
 
 
 def explanation_lines(model: Model) -> Iterator[str]:
-    said = [text for text in (model["phase"], model["message"]) if text] or ["not begun"]
+    said = [text for text in (model["phase"], model["message"]) if text] or ["not started"]
     yield ": ".join([model["plan"] or "UpgradePlan", *said])
     yield from wait_lines(model)
     for cause in model["causes"]:
-        since = f" since {cause['since']}" if cause["since"] else ""
         node = f" [{cause['node']}]" if cause["node"] else ""
-        yield f"  because {cause['object']}{node} {cause['what']}{since}"
-        yield f"    do: {cause['remedy']}"
+        yield f"  because {cause['object']}{node} {cause['what']}{age_of(cause['since'], model['at'])}"
+        yield f"    remedy: {cause['remedy']}"
     for problem in model["problems"]:
         yield f"  problem: {problem}"
     for text in model["unread"]:
-        yield f"  not looked at: {text}"
+        yield f"  not checked: {text}"
     if model["next"]:
         yield f"  next: {model['next']}"
 

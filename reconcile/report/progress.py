@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
+from reconcile.borrow.loan import Loan, path_of
 from reconcile.decide.decision import Wait
 from reconcile.loop.reconciler import Round
 from reconcile.status.plan import FAILED, SUCCEEDED, PlanStatus, status_of
-from reconcile.status.times import span_text, time_of, time_text
+from reconcile.status.times import age_text, span_text, time_of, time_text
+from renderer.model.path import path_name
 from renderer.model.rendered import RenderedPhase
+from renderer.yaml_io import dump
 
 Model = dict[str, Any]
+
+_LONGEST = 60  # characters of a list or mapping that a line shows
 
 
 def progress_of(done: Round, now: datetime) -> Model:
@@ -33,7 +39,7 @@ def progress_of(done: Round, now: datetime) -> Model:
         "nodes": [_node(node, status) for node in nodes],
         "waits": waits,
         "problems": list(done.problems),
-        "borrowed": [_loan(loan.to_status()) for loan in status.loans if loan.returned is None],
+        "borrowed": [loan_model(loan) for loan in status.loans if loan.returned is None],
         "next": _next(done, status),
         "at": time_text(now),
     }
@@ -93,16 +99,6 @@ def _since(wait: Wait, status: PlanStatus) -> datetime | None:
     return max([*ended, *times[-1:]], default=None)
 
 
-def _loan(item: Mapping[str, Any]) -> Model:
-    where = f"{item.get('namespace')}/{item['name']}" if item.get("namespace") else item["name"]
-    return {
-        "object": f"{item['kind']} {where}",
-        "path": item["path"],
-        "goesBackTo": "absent" if item["absent"] else item.get("value"),
-        "taken": item["taken"],
-    }
-
-
 def _next(done: Round, status: PlanStatus) -> str:
     """The command that helps now."""
     if status.phase == SUCCEEDED:
@@ -123,15 +119,15 @@ def progress_lines(model: Model) -> Iterator[str]:
     """The model as a tree for people."""
     target = model["version"] or model["image"]
     said = f": {model['message']}" if model["message"] else ""
-    yield f"{model['plan']} to {target}: {model['phase'] or 'not begun'}{said}"
+    yield f"{model['plan']} to {target}: {model['phase'] or 'not started'}{said}"
     for phase in model["phases"]:
-        times = " to ".join(time for time in (phase["began"], phase["ended"]) if time)
-        yield f"  {_MARKS[phase['state']]} {phase['name']:18} {phase['skipped'] or times}".rstrip()
+        text = phase["skipped"] or _duration(phase, model["at"])
+        yield f"  {_MARKS[phase['state']]} {phase['name']:18} {text}".rstrip()
     for node in model["nodes"]:
-        yield f"  node {node['name']}: {node['state'] or 'not begun'}{_because(node)}"
+        yield f"  node {node['name']}: {node['state'] or 'not started'}{_because(node)}"
     yield from wait_lines(model)
     for loan in model["borrowed"]:
-        yield f"  on loan: {loan['object']} {loan['path']}, goes back to {loan['goesBackTo']!r}"
+        yield f"  borrowed: {borrowed_line(loan)}"
     for problem in model["problems"]:
         yield f"  problem: {problem}"
     if model["next"]:
@@ -140,15 +136,59 @@ def progress_lines(model: Model) -> Iterator[str]:
 
 def wait_lines(model: Model) -> Iterator[str]:
     for wait in model["waits"]:
-        since = f" since {wait['since']}" if wait["since"] else ""
         step = f"{wait['step']}: " if wait["step"] else ""
-        yield f"  waits for {step}{wait['text']}{since}{_mark(wait)}"
+        yield f"  waits for {step}{wait['text']}{age_of(wait['since'], model['at'])}{_mark(wait)}"
+
+
+def age_of(since: str, at: str) -> str:
+    """` (for 12m)`; nothing where nobody says since when."""
+    if not since:
+        return ""
+    try:
+        return f" (for {age_text((time_of(at) - time_of(since)).total_seconds())})"
+    except (ValueError, TypeError):  # not a time as the API writes it
+        return f" (since {since})"
+
+
+def borrowed_line(loan: Model) -> str:
+    """`Cluster fleet-local/local spec.rkeConfig.upgradeStrategy (will be removed again)`."""
+    value = loan["goesBackTo"]
+    back = "will be removed again" if value == "absent" else f"will be set back to {_yaml(value)}"
+    return f"{loan['object']} {path_name(path_of(loan['path']))} ({back})"
+
+
+def loan_model(loan: Loan) -> Model:
+    """One item of `borrowed`."""
+    item = loan.to_status()
+    where = f"{item.get('namespace')}/{item['name']}" if item.get("namespace") else item["name"]
+    return {
+        "object": f"{item['kind']} {where}",
+        "path": item["path"],
+        "goesBackTo": "absent" if item["absent"] else item.get("value"),
+        "taken": item["taken"],
+    }
+
+
+def _yaml(value: Any) -> str:
+    """On one line, as YAML has it; what is long is counted instead."""
+    if isinstance(value, (list, tuple, Mapping)):
+        text = json.dumps(value, ensure_ascii=False, default=dict)
+        kind = "entries" if isinstance(value, Mapping) else "items"
+        return text if len(text) <= _LONGEST else f"the former value with {len(value)} {kind}"
+    return dump(value).strip()
+
+
+def _duration(phase: Mapping[str, str], at: str) -> str:
+    if not phase["began"]:
+        return ""
+    seconds = (time_of(phase["ended"] or at) - time_of(phase["began"])).total_seconds()
+    return age_text(seconds) if phase["ended"] else f"for {age_text(seconds)}"
 
 
 def _mark(wait: Mapping[str, Any]) -> str:
     if wait["slow"]:
-        return f" (longer than {span_text(wait['limit'])})" if wait["limit"] is not None else " (somebody has to act)"
-    return " (could not be looked at)" if wait["unknown"] else ""
+        return f", longer than {span_text(wait['limit'])}" if wait["limit"] is not None else ", needs an operator"
+    return ", cannot be read" if wait["unknown"] else ""
 
 
 def _because(node: Mapping[str, str]) -> str:

@@ -31,7 +31,7 @@ def replay_lines(model: Model) -> Iterator[str]:
             yield f"  {part['part']}: was {_short(part['was'])}"
             yield f"  {' ' * len(part['part'])}  now {_short(part['now'])}"
     differing = sum(1 for line in model["lines"] if line["differs"])
-    yield f"{model['replayed']} decisions made again, {differing} differ"
+    yield f"{model['replayed']} decisions replayed, {differing} differ"
 
 
 def _line(line: Replayed) -> Model:

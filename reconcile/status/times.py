@@ -20,6 +20,26 @@ def span_text(seconds: int) -> str:
     return "".join(f"{count}{unit}" for count, unit in parts if count) or "0s"
 
 
+def age_text(seconds: float) -> str:
+    """As kubectl prints an age: two units at most, and only where they matter (`45s`, `3m10s`, `2h5m`, `3d4h`, `40d`).
+
+    Source: k8s.io/apimachinery, package util/duration (`HumanDuration`).
+    """
+    whole = max(0, int(seconds))
+    minutes, hours, days = whole // 60, whole // 3600, whole // 86_400
+    for limit, count, unit, rest, small in (
+        (120, whole, "s", 0, ""),
+        (600, minutes, "m", whole % 60, "s"),
+        (3 * 3600, minutes, "m", 0, ""),
+        (8 * 3600, hours, "h", minutes % 60, "m"),
+        (48 * 3600, hours, "h", 0, ""),
+        (8 * 86_400, days, "d", hours % 24, "h"),
+    ):
+        if whole < limit:
+            return f"{count}{unit}{rest}{small}" if rest else f"{count}{unit}"
+    return f"{days}d"
+
+
 @lru_cache(maxsize=4096)
 def time_of(text: str) -> datetime:
     """With its time zone. Raises `ValueError`."""

@@ -15,4 +15,4 @@ def settled(call: RuleCall) -> Verdict:
     status = str(look_up(call.body, ("status", "status")) or "")
     settled = _ENABLED if enabled else _DISABLED
     says = f"it is {'enabled' if enabled else 'disabled'} and status.status is {status or 'empty'}"
-    return passed(says) if status in settled else waiting(f"{says}, wanted {settled[0]}")
+    return passed(says) if status in settled else waiting(f"{says}, expected {settled[0]}")

@@ -59,7 +59,9 @@ def _earliest(addresses: Sequence[str], days: int, call: RuleCall) -> Verdict:
         return unknown("; ".join(read_failures))
     if seconds is None:
         return unknown("no certificates found for kubernetes API server")
-    return passed(f"the earliest certificate of the API servers ends in {int(seconds // _DAY)} days, wanted {days}")
+    return passed(
+        f"the earliest certificate of the API servers ends in {int(seconds // _DAY)} days, expected at least {days}"
+    )
 
 
 def _ends(not_after: datetime, seconds: float) -> str:

@@ -28,7 +28,7 @@ def headroom(call: RuleCall) -> Verdict:
     if isinstance(nodes, ReadFailure):
         return unknown(f"Nodes could not be read: {nodes.why}")
     if not nodes:
-        return waiting("no Node was found, wanted at least 1")
+        return waiting("no Node was found, expected at least 1")
     verdict = together([_node(ref_of(body), call) for body in nodes], "; ")
     if verdict.passed and len(nodes) > 1:
         return passed(f"{len(nodes)} nodes stay below their image garbage collection thresholds")

@@ -16,7 +16,7 @@ def ready(call: RuleCall) -> Verdict:
     found = objects.condition(call.body, "Ready")
     if found is not None and found.status == "True":
         return passed("condition Ready is True")
-    says = f"condition Ready is {found.status if found else 'absent'}, wanted True"
+    says = f"condition Ready is {found.status if found else 'absent'}, expected True"
     return waiting(", ".join((says, *_stuck(call))))
 
 

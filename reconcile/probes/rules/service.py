@@ -23,7 +23,7 @@ def has_ready_endpoint(call: RuleCall) -> Verdict:
         return unknown(f"its EndpointSlices could not be read: {slices.why}")
     endpoints = [ready for body in slices if not objects.deletion_timestamp(body) for ready in _endpoints(body)]
     says = f"{endpoints.count(True)} of {len(endpoints)} endpoints are ready"
-    return passed(says) if any(endpoints) else waiting(f"{says}, wanted at least 1")
+    return passed(says) if any(endpoints) else waiting(f"{says}, expected at least 1")
 
 
 def needs(target: Ref | EveryTarget | None, arguments: Mapping[str, Any]) -> tuple[Need, ...]:

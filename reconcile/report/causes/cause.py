@@ -30,7 +30,7 @@ IMAGES = Group(api_version="harvesterhci.io/v1beta1", kind="VirtualMachineImage"
 JOBS = Group(api_version="batch/v1", kind="Job")
 NODE_PLANS = Group(api_version="upgrade.cattle.io/v1", kind="Plan", namespace="cattle-system")
 
-RANCHER = "see what Rancher says: kubectl get clusters.provisioning.cattle.io -n fleet-local local -o yaml"
+RANCHER = "check what Rancher reports: kubectl get clusters.provisioning.cattle.io -n fleet-local local -o yaml"
 """What helps where Rancher does not ask."""
 
 

@@ -15,8 +15,8 @@ def objects(diagnosis: DiagnosisInput) -> Iterator[Cause]:
     """Those that cannot be looked for, and those that somebody's finalizer keeps."""
     for ref, found in (diagnosis.leaving.objects if diagnosis.leaving else {}).items():
         if isinstance(found, ReadFailure):
-            remedy = f"see why it cannot be read: {kubectl('get', ref)}"
-            yield Cause(object=str(ref), what=f"cannot be looked for: {found.why}", remedy=remedy)
+            remedy = f"find out why it cannot be read: {kubectl('get', ref)}"
+            yield Cause(object=str(ref), what=f"cannot be read: {found.why}", remedy=remedy)
         elif found is not None and (since := deletion_timestamp(found)):
             yield _kept(ref, found, since)
 
@@ -26,8 +26,8 @@ def refused(diagnosis: DiagnosisInput) -> Iterator[Cause]:
     if diagnosis.leaving and diagnosis.leaving.refused:
         yield Cause(
             object=f"UpgradePlan {diagnosis.plan}",
-            what=f"cannot be taken back: {diagnosis.leaving.refused}",
-            remedy="see who refuses that, and why; it is tried again by itself",
+            what=f"cannot be aborted: {diagnosis.leaving.refused}",
+            remedy="find out what refuses the request, and why; it is retried automatically",
         )
 
 
@@ -36,7 +36,7 @@ def _kept(ref: Ref, body: Body, since: str) -> Cause:
     whose = ", ".join(map(str, finalizers)) if isinstance(finalizers, (list, tuple)) else ""
     return Cause(
         object=str(ref),
-        what="is being deleted" + (f", and waits for finalizer {whose}" if whose else ""),
+        what="is being deleted" + (f", waiting for finalizer {whose}" if whose else ""),
         since=since,
-        remedy=f"see who is to take it off, and why that one does not: {kubectl('describe', ref)}",
+        remedy=f"find out which controller has to remove it, and why it does not: {kubectl('describe', ref)}",
     )

@@ -42,7 +42,7 @@ def nobodys_nodes(diagnosis: DiagnosisInput) -> Iterator[Cause]:
                 what="has no Machine of fleet-local that refers to it, so Rancher does not know it",
                 node=node,
                 since=diagnosis.since(node),
-                remedy="join it to the cluster anew, or remove it, and the upgrade goes on without it: "
+                remedy="join it to the cluster again, or delete it and the upgrade continues without it: "
                 f"kubectl delete node {node}",
             )
 
@@ -56,10 +56,10 @@ def nodeless(diagnosis: DiagnosisInput) -> Iterator[Cause]:
         name = ref_of(secret).name
         if name not in waited or machines.get(machine) in nodes or not is_asked(secret, POST_DRAIN):
             continue
-        why, remedy = "which does not exist", f"remove it: kubectl delete secret -n fleet-local {name}"
+        why, remedy = "which does not exist", f"delete it: kubectl delete secret -n fleet-local {name}"
         if machine in machines:
             why = "whose node does not exist"
-            remedy = f"remove the Machine: kubectl delete machines.cluster.x-k8s.io -n fleet-local {machine}"
+            remedy = f"delete the Machine: kubectl delete machines.cluster.x-k8s.io -n fleet-local {machine}"
         yield Cause(
             object=f"Secret fleet-local/{name}",
             what=f"still asks to post-drain, and belongs to Machine {machine}, {why}",

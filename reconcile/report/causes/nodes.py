@@ -32,7 +32,7 @@ def unwell(diagnosis: DiagnosisInput) -> Iterator[Cause]:
                 + (_wanted(node, reboot) if reboot else _holds_up(diagnosis, name)),
                 node=name,
                 since=text(condition, "lastTransitionTime"),
-                remedy="wait; it may be starting anew" if patient else _reboot(node, reboot) + _lost(diagnosis, name),
+                remedy="wait: it may be rebooting" if patient else _reboot(node, reboot) + _lost(diagnosis, name),
                 patient=patient,
             )
 
@@ -70,7 +70,7 @@ def _ready(node: Body) -> str:
 
 
 def _wanted(node: Body, reboot: ExpectedReboot) -> str:
-    return f"; it runs {_os(node)}, wanted {reboot.os}, a new boot and Ready"
+    return f"; it runs {_os(node)}, expected {reboot.os}, a new boot and Ready"
 
 
 def _holds_up(diagnosis: DiagnosisInput, node: str) -> str:
@@ -91,7 +91,7 @@ def _lost(diagnosis: DiagnosisInput, node: str) -> str:
         return ""
     machine = diagnosis.machine(node)
     what = f"machines.cluster.x-k8s.io -n fleet-local {machine}" if machine else f"node {node}"
-    return f"; if it is lost for good, remove it, and the upgrade goes on without it: kubectl delete {what}"
+    return f"; if it is lost for good, delete it and the upgrade continues without it: kubectl delete {what}"
 
 
 def _has_rebooted(node: Body, reboot: ExpectedReboot) -> bool:
@@ -99,4 +99,4 @@ def _has_rebooted(node: Body, reboot: ExpectedReboot) -> bool:
 
 
 def _os(node: Body) -> str:
-    return text(node, "status", "nodeInfo", "osImage") or "nothing that it says"
+    return text(node, "status", "nodeInfo", "osImage") or "an unknown OS"

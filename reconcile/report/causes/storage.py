@@ -45,7 +45,7 @@ def _rebuilding(volume: Body, progress: str, node: str) -> Cause:
         what=f"a replica is being rebuilt, {progress}{_workload(volume)}",
         node=node,
         patient=True,
-        remedy=f"wait; it goes on by itself: kubectl get engines.longhorn.io -n longhorn-system "
+        remedy=f"wait; it continues automatically: kubectl get engines.longhorn.io -n longhorn-system "
         f"-l longhornvolume={ref_of(volume).name} -o yaml",
     )
 
@@ -67,9 +67,9 @@ def _in_trouble(volume: Body, node: str, rebooting: str) -> Cause:
         what=f"is {robustness}{_workload(volume)}{why}",
         node=node,
         since=text(volume, "status", "lastDegradedAt"),
-        remedy=f"wait; it has its replica back once {rebooting} has rebooted"
+        remedy=f"wait; its replica returns when {rebooting} has rebooted"
         if patient
-        else "make room for its replicas, or bring back the node that has them: "
+        else "free disk space for its replicas, or recover the node that has them: "
         f"kubectl get replicas.longhorn.io -n longhorn-system -l longhornvolume={name}",
         patient=patient,
     )
@@ -78,9 +78,9 @@ def _in_trouble(volume: Body, node: str, rebooting: str) -> Cause:
 def _single(diagnosis: DiagnosisInput, volume: Body, node: str) -> Cause:
     return Cause(
         object=str(ref_of(volume)),
-        what=f"has one replica only{_workload(volume)}, and is in use on {node}",
+        what=f"has only one replica{_workload(volume)}, and is in use on {node}",
         node=node,
         since=diagnosis.since(node),
-        remedy="stop what uses it, or give it another replica: kubectl patch volumes.longhorn.io -n longhorn-system "
+        remedy="stop the workload that uses it, or add a replica: kubectl patch volumes.longhorn.io -n longhorn-system "
         f"{ref_of(volume).name} --type merge " + """-p '{"spec":{"numberOfReplicas":2}}'""",
     )

@@ -17,7 +17,7 @@ from renderer.context.facts import node_of_machine
 from renderer.model.path import look_up
 from renderer.model.ref import ref_of
 
-_TURN = "wait; its turn comes"
+_TURN = "wait for its turn"
 
 
 def held(diagnosis: DiagnosisInput) -> Iterator[Cause]:
@@ -27,7 +27,7 @@ def held(diagnosis: DiagnosisInput) -> Iterator[Cause]:
         also = f", and holds up {', '.join(others)}: one machine is upgraded at a time" if others else ""
         yield Cause(
             object=f"Node {node}",
-            what=f"is held by spec.nodeUpgradeOption.pauseNodes{also}",
+            what=f"is paused by spec.nodeUpgradeOption.pauseNodes{also}",
             node=node,
             since=diagnosis.since(node),
             remedy=f"upgradeplan resume {node} --plan {diagnosis.plan}",
@@ -54,7 +54,7 @@ def asked_together(diagnosis: DiagnosisInput) -> Iterator[Cause]:
     if len(asked) > 1 and waiting:
         yield Cause(
             object="Rancher",
-            what=f"has asked to drain {' and '.join(asked)}, wanted one at a time; "
+            what=f"has asked to drain {' and '.join(asked)}, expected one at a time; "
             f"{' and '.join(waiting)} {'waits' if len(waiting) == 1 else 'wait'}",
             node=waiting[0],
             since=diagnosis.since(waiting[0]),
@@ -86,7 +86,7 @@ def unanswered(diagnosis: DiagnosisInput) -> Iterator[Cause]:
         if wait.slow and wait.node in begun and asks_rancher:
             yield Cause(
                 object=f"Machine fleet-local/{diagnosis.machine(wait.node)}",
-                what="Rancher does not go on with it",
+                what="Rancher has not continued with it",
                 node=wait.node,
                 since=diagnosis.since(wait.node),
                 remedy=RANCHER,

@@ -47,7 +47,7 @@ def images(diagnosis: DiagnosisInput) -> Iterator[Cause]:
             object=str(ref),
             what=f"is imported to {progress}%{tried}{message}",
             since=text(imported, "lastUpdateTime") or text(image, "metadata", "creationTimestamp"),
-            remedy="see that its URL can be reached, and that its checksum is the file's: "
+            remedy="check that its URL can be reached and that its checksum matches the file: "
             f"kubectl get virtualmachineimage -n {ref.namespace} {ref.name} -o yaml",
         )
 
@@ -75,10 +75,10 @@ def failed_jobs(diagnosis: DiagnosisInput) -> Iterator[Cause]:
         if failed.get("status") == "True":
             yield Cause(
                 object=str(ref),
-                what=f"has failed: {failed.get('message') or failed.get('reason') or 'no reason given'}",
+                what=f"failed: {failed.get('message') or failed.get('reason') or 'no reason given'}",
                 node=node_name(job),
                 since=text(failed, "lastTransitionTime"),
-                remedy=f"read what it said: kubectl logs -n {ref.namespace} job/{ref.name} --all-containers",
+                remedy=f"read its log: kubectl logs -n {ref.namespace} job/{ref.name} --all-containers",
             )
 
 
@@ -88,9 +88,10 @@ def gone_objects(diagnosis: DiagnosisInput) -> Iterator[Cause]:
         for ref in (ref for ref in wait.refs if ref in diagnosis.gone):
             yield Cause(
                 object=str(ref),
-                what=f"was made at {time_text(diagnosis.gone[ref])} and is gone; nothing is made twice by itself",
+                what=f"was created at {time_text(diagnosis.gone[ref])} and is gone; "
+                "run-once objects are never recreated automatically",
                 node=wait.node or "",
-                remedy="make its step run again, under a new name: "
+                remedy="retry its step, which creates the object under a new name: "
                 f"kubectl annotate upgradeplan {diagnosis.plan} {RETRY}={diagnosis.attempt + 1} --overwrite",
             )
 
@@ -106,7 +107,7 @@ def stuck_plans(diagnosis: DiagnosisInput) -> Iterator[Cause]:
         if lost and since and diagnosis.now - since > _STUCK:
             yield Cause(
                 object=str(ref),
-                what=f"applies to {', '.join(lost)}, where no Job of it is at work",
+                what=f"applies to {', '.join(lost)}, but none of its Jobs is active there",
                 node=lost[0],
                 since=time_text(since),
                 remedy="kubectl rollout restart deployment -n cattle-system system-upgrade-controller",
@@ -156,7 +157,7 @@ def _container(pod: Body, container: Mapping[str, Any]) -> tuple[str, str] | Non
     if isinstance(waiting, Mapping) and waiting.get("reason") not in (None, *_NOT_YET):
         message = f": {waiting['message']}" if waiting.get("message") else ""
         image = f" (image {text(container, 'image')})" if "Image" in str(waiting["reason"]) else ""
-        return f"container {name} waits, {waiting['reason']}{image}{message}", ""
+        return f"container {name} is waiting: {waiting['reason']}{image}{message}", ""
     return None
 
 

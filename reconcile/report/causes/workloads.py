@@ -68,15 +68,15 @@ def _meets(labels: Mapping[str, Any], rule: Mapping[str, Any]) -> bool:
 def _budget(diagnosis: DiagnosisInput, budget: Body, pod: Body) -> Cause:
     ref, node = ref_of(budget), text(pod, "spec", "nodeName")
     healthy, wanted = text(budget, "status", "currentHealthy") or "0", text(budget, "status", "desiredHealthy") or "?"
-    remedy = f"make more of its pods healthy: kubectl describe poddisruptionbudget -n {ref.namespace} {ref.name}"
+    remedy = f"get more of its pods healthy: kubectl describe poddisruptionbudget -n {ref.namespace} {ref.name}"
     if ref.namespace == "longhorn-system" and "instance-manager" in ref.name:
         remedy = (
-            "see that its engines are stopped and their volumes healthy, then: "
+            "check that its engines are stopped and their volumes are healthy, then: "
             f"kubectl delete poddisruptionbudget -n {ref.namespace} {ref.name}"
         )
     return Cause(
         object=str(ref),
-        what=f"allows no disruption of {ref_of(pod)}: {healthy} healthy, {wanted} wanted",
+        what=f"allows no disruption of {ref_of(pod)}: {healthy} healthy, {wanted} required",
         node=node,
         since=text(condition_of(budget, "DisruptionAllowed"), "lastTransitionTime") or diagnosis.since(node),
         remedy=remedy,
@@ -92,7 +92,7 @@ def _machine(diagnosis: DiagnosisInput, machine: Body, node: str) -> Iterator[Ca
     )
     movable = condition_of(machine, "LiveMigratable")
     if movable.get("status") == "False":
-        why = movable.get("message") or movable.get("reason") or "KubeVirt does not say why"
+        why = movable.get("message") or movable.get("reason") or "KubeVirt gives no reason"
         since = text(movable, "lastTransitionTime") or diagnosis.since(node)
         yield Cause(object=name, what=f"cannot be migrated: {why}", node=node, since=since, remedy=halt)
         return
@@ -110,4 +110,6 @@ def _migration(migration: Body, machine: str, node: str, halt: str) -> Iterator[
     )
     said = f"migration {ref_of(migration).name} is {phase}" + (f": {why}" if why else "")
     since = text(migration, "metadata", "creationTimestamp")
-    yield Cause(object=machine, what=said, node=node, since=since, remedy=f"free room on another node, or {halt}")
+    yield Cause(
+        object=machine, what=said, node=node, since=since, remedy=f"free up capacity on another node, or {halt}"
+    )
