@@ -410,7 +410,7 @@ def test_what_is_being_deleted_is_waited_for(stage: ApplyStage) -> None:
     applied = stage.own(owned(config_map(a="2")))
 
     assert applied.outcome is ApplyResult.WAITING
-    assert "is being deleted since" in applied.because
+    assert "is being deleted (since " in applied.because
     stage.cluster.patch(stage.kind(body), ref_of(body), {"metadata": {"finalizers": None}})
 
 
