@@ -1,4 +1,4 @@
-"""A Harvester add-on that nothing is being done to (periphery A3, check 12)."""
+"""A Harvester add-on that is neither being deployed nor being disabled."""
 
 from __future__ import annotations
 

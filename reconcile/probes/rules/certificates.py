@@ -1,6 +1,6 @@
-"""The API servers' certificates outlive the upgrade (behaviour spec 3.1, periphery A6).
+"""The API servers' certificates outlive the upgrade, as the Harvester Upgrade Manager checks it.
 
-An address that does not answer is unknown, and asked again; only a certificate that was seen can fail.
+An address that does not answer is unknown and asked again; only a certificate that was read can fail.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Room for the new images on every node (behaviour spec 3.1, periphery A6).
+"""Disk space for the new images on every node, as the Harvester Upgrade Manager checks it.
 
-What a kubelet does not tell is unknown, and asked again; only a measured disk that is too full fails.
+A kubelet that does not report is unknown and asked again; only a measured disk that is too full fails.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def headroom(call: RuleCall) -> Verdict:
 
 
 def needs(target: Ref | EveryTarget | None, arguments: Mapping[str, Any]) -> tuple[Need, ...]:
-    """Nothing where the check is skipped: then no node is contacted (behaviour spec AC-46)."""
+    """Nothing if the check is skipped: no node is contacted then."""
     return () if parse_bool(str(arguments.get("skip") or "")) else (KUBELET.of, KUBELET)
 
 

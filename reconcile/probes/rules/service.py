@@ -1,4 +1,4 @@
-"""A Service that somebody answers (behaviour spec 3.3)."""
+"""A Service with a ready endpoint."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The version guard (behaviour spec 3.5)."""
+"""The version guard: which release may be upgraded to which."""
 
 from __future__ import annotations
 
