@@ -33,13 +33,12 @@ from reconcile.cluster.client import connect
 from reconcile.cluster.kubeconfig import find_access
 from reconcile.cluster.protocol import Cluster
 from reconcile.diff import document, text
-from reconcile.diff.build import Tried, diffs_of
+from reconcile.diff.build import Tried, diffs_of, waits_of
 from reconcile.diff.entry import Change, Diff, DiffEntry, Untried
 from reconcile.diff.explain import explained
 from reconcile.diff.redact import Redactor
 from reconcile.diff.rules import DiffRules, edited, masked, rules_from
 from reconcile.diff.trial import Operation, Trial
-from reconcile.diff.waits import waits_of
 from reconcile.diff.walk import FieldChange, changes, steps_text, unmet
 from reconcile.schemas import UNKNOWN, packaged_schemas
 from reconcile.simulator.apiserver.clock import SimulatedClock
@@ -481,7 +480,7 @@ def test_deepdiff_and_the_client_are_not_loaded_for_equal_objects() -> None:
 import sys
 from reconcile.diff import build, document, text
 from reconcile.act import apply, dry_run
-from reconcile.diff.waits import waits_of
+from reconcile.diff.build import waits_of
 from reconcile.diff.walk import changes
 from reconcile.schemas import UNKNOWN
 assert not list(changes({"a": [1]}, {"a": [1]}, UNKNOWN))

@@ -136,7 +136,7 @@ class _Trier:
         )
 
     def _pending(self, step: RenderedStep, manifest: Manifest) -> Trial:
-        """A manifest that cannot even be tried; one of ours is shown, with what stands for the values."""
+        """A manifest that cannot even be tried. An owned one is shown, with marks in place of the values."""
         after = None if manifest.borrowed else owned_by(self.writer.plan, manifest)
         return self._if_permitted(Trial(step=step.id, manifest=manifest, operation=Operation.PENDING, after=after))
 
@@ -181,7 +181,7 @@ class _Trier:
         return self.reviews.missing(self.writer.kinds.row(manifest.ref.api_version, manifest.ref.kind).kind, manifest)
 
     def _after(self, operation: Operation, manifest: Manifest, applied: Applied) -> Body | None:
-        """A new object is shown as it is sent; what a server fills in is nobody's wish."""
+        """A new object is shown as it is sent, without what a server fills in."""
         if operation is Operation.CREATE:
             return owned_by(self.writer.plan, manifest)
         return applied.body if operation in (Operation.CHANGE, Operation.ADOPT, Operation.BORROW) else None
@@ -192,7 +192,7 @@ class _Trier:
 
 
 def without(body: Body, paths: Iterable[Path]) -> Body:
-    """The body without what stands at the paths; a list that one leads into stays as it is without that item."""
+    """The body without the fields at these paths. A list that a path leads into only loses that item."""
     for path in paths:
         body = edited(body, path, lambda where, value: ABSENT)
     return body

@@ -30,7 +30,7 @@ def fields_of(body: Body) -> Iterator[tuple[Path, Any]]:
 
 
 def standing(live: Body, path: Path) -> tuple[Path, Any]:
-    """What stands at `path`, or at the first of its parents that is no mapping (ABSENT if missing), and which."""
+    """The place and value of `path`, or of its first parent that is not a mapping (ABSENT if missing)."""
     value: Any = live
     for depth, step in enumerate(path, start=1):
         value = value.get(step, ABSENT)

@@ -122,11 +122,11 @@ class _Giving:
         return _Move(assignments={original.path: original.value})
 
     def _is_ours(self, path: Path, value: Any, wanted: Any) -> bool:
-        """Whether what stands there is what we wrote. A manifest that sets it no more cannot tell; our claim can."""
+        """Whether the value is the one that we wrote. If the manifest no longer sets the field, our claim decides."""
         return is_claimed(self.live, path) if wanted is ABSENT else self._is_what_we_wrote(path, value, wanted)
 
     def _is_what_we_wrote(self, path: Path, value: Any, wanted: Any) -> bool:
-        """An empty mapping in which something stands by now is no longer just ours."""
+        """An empty mapping that others have filled is no longer just ours."""
         return bool(value == {}) if wanted == {} else satisfies(value, wanted, self.is_quantity, path)
 
     def _give_parent(self, original: Original, wanted: Mapping[str, Any]) -> _Move:

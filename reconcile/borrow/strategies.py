@@ -19,7 +19,7 @@ from renderer.quantity import quantity_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BorrowedField:
-    """What stands at a path (ABSENT if nothing does) and what the manifest wants there. `argument` is the option's."""
+    """The value at a path (ABSENT if there is none) and the one that the manifest wants. `argument` is the option's."""
 
     path: Path
     value: Any
@@ -52,7 +52,7 @@ class BorrowStrategy:
 
 
 def _why_not_raised(field: BorrowedField) -> str | None:
-    """None if the wanted value is the greater; what is no amount cannot be shown to be less, and stays."""
+    """None if the wanted value is greater. A value that is not an amount is left alone."""
     if field.value is ABSENT or field.value in (None, ""):
         return None
     name, found, least = path_name(field.path), _amount(field.value), _amount(field.wanted)

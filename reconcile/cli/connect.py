@@ -66,7 +66,7 @@ class Connection:
 
     @property
     def read(self) -> Read | None:
-        """How the repository's documents are read from here; None stands for the API server's proxy."""
+        """How to read the repository's documents from here; None means through the API server's proxy."""
         from reconcile.observe.fetching import from_inside
 
         return from_inside if self.inside else None

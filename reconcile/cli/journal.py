@@ -1,4 +1,4 @@
-"""The journal that `--journal` names, and what is told of one that cannot be written."""
+"""The journal that `--journal` names, and the warning if it cannot be written."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ _NOBODY = "00000000-0000-0000-0000-000000000000"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Live:
-    """`plan` is the live plan, or the one of the files where the cluster has none of that name."""
+    """`plan` is the live plan, or the one from the files if the cluster has none of that name."""
 
     connection: Connection
     parts: ReconcilerDeps
@@ -74,7 +74,7 @@ def diff_rules(parts: ReconcilerDeps) -> DiffRules:
 
 
 def _plan(parts: ReconcilerDeps, inputs: Inputs | None, name: str | None) -> Body:
-    """Raises `Unreadable` with all that may not be read, so that one run tells every rule that is missing."""
+    """Raises `Unreadable` with everything that may not be read, so that one run names every missing rule."""
     from reconcile.observe.facts import Unreadable, refusals
 
     given = inputs.plan.body if inputs and inputs.plan else None

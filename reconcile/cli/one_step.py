@@ -35,7 +35,7 @@ _AGAIN = (ApplyResult.WAITING, ApplyResult.STALE)
 
 
 class Stepper:
-    """`told` hears of each manifest once, when nothing is left to do about it."""
+    """`told` is called once for each manifest, when nothing is left to do for it."""
 
     def __init__(self, live: Live, phase: RenderedPhase, step: RenderedStep, told: Callable[[Applied], None]) -> None:
         self._live = live

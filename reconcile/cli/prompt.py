@@ -1,4 +1,4 @@
-"""What is asked before anything is changed. Who ends the question changes nothing, and that is no bug of ours."""
+"""Questions before anything is changed. Ending one changes nothing, and is not an error of the program."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Screen:
-    """Open as a context; the last view stays when it closes. What is said with `say` stands above the view."""
+    """Open as a context; the last view stays when it closes. Lines printed with `say` appear above the view."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream

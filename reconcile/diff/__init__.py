@@ -1,1 +1,1 @@
-"""What applying would change, told to people and machines. Pure: dry runs come in as values, text and JSON go out."""
+"""Show what applying would change, as text and JSON. Pure: dry runs come in as values."""

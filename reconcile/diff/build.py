@@ -17,9 +17,10 @@ from reconcile.diff.rules import DiffRules, masked, paths_for
 from reconcile.diff.trial import GoesBack, Trial
 from reconcile.diff.walk import changes, steps_text, unmet
 from reconcile.schemas import Schemas
+from renderer.describe import DescriptionContext, describe_gate
 from renderer.errors import Problem
-from renderer.model.ref import Body
-from renderer.model.rendered import RenderedPhase
+from renderer.model.ref import Body, Ref
+from renderer.model.rendered import RenderedPhase, RenderedStep
 from renderer.render.manifest import written
 
 _REPEATED = re.compile(r"Invalid value: .*?: (?=[a-z])", re.DOTALL)
@@ -36,7 +37,7 @@ class Tried:
 
 
 def diffs_of(plan: str, phases: Sequence[Tried], *, rules: DiffRules, schemas: Schemas) -> tuple[Diff, ...]:
-    """One diff a phase. A secret has the same number in all of them, and none of them tells what another one hides."""
+    """One diff a phase. A secret has the same number in all of them, and none shows what another one hides."""
     builder = _Builder(rules, schemas)
     for tried in phases:
         for trial in tried.trials:
@@ -66,7 +67,7 @@ class _Builder:
         self._redactor = Redactor(rules.secret)
 
     def learn(self, trial: Trial) -> None:
-        """To be told of every trial before the first entry is made, so that no text tells what is hidden elsewhere."""
+        """Call it for every trial before the first entry is made, so that no text shows what is hidden elsewhere."""
         for body in (trial.manifest.body, trial.live, trial.after):
             if body is not None:
                 self._redactor.learn(body)
@@ -141,3 +142,16 @@ def _as_kept(body: Body) -> Body:
     encoded = {key: b64encode(str(text).encode()).decode() for key, text in (body.get("stringData") or {}).items()}
     kept = {key: value for key, value in body.items() if key != "stringData"}
     return {**kept, "data": {**(body.get("data") or {}), **encoded}} if encoded else body
+
+
+def waits_of(phase: RenderedPhase) -> dict[str, str]:
+    """What each step's gates wait for, by the `file` of each of its manifests; a step without gates has no entry."""
+    words = ((step, _gates(step)) for step in phase.steps if step.step.gates)
+    return {manifest.file: text for step, text in words for manifest in step.manifests}
+
+
+def _gates(step: RenderedStep) -> str:
+    rendered: dict[str, tuple[Ref, ...]] = {}
+    for manifest in step.manifests:
+        rendered[manifest.spec.file] = (*rendered.get(manifest.spec.file, ()), manifest.ref)
+    return " and ".join(describe_gate(gate, DescriptionContext(manifests=rendered)) for gate in step.step.gates)

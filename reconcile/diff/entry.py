@@ -27,7 +27,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiffEntry:
-    """What applying one manifest would do. `before` and `after` are None where there is no such side to show;
+    """What applying one manifest would do. `before` and `after` are None if there is nothing to show on that side;
     `run_time` are the fields whose values nobody can know yet."""
 
     operation: Operation

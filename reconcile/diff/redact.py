@@ -44,7 +44,7 @@ class Redactor:
         return self._marked(body, self._secrets(body))
 
     def value(self, body: Body, path: Path, value: Any) -> Any:
-        """A value that stands, or stood, at a path of the object."""
+        """A present or former value at a path of the object."""
         hidden = any(matches(rule, path) for rule in paths_for(self._rules, body))
         return self._mark(path, value) if hidden else value
 

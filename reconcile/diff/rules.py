@@ -61,7 +61,7 @@ def masked(body: Body, rules: DiffRules) -> Body:
 
 
 def edited(value: Any, path: Path, edit: Callable[[Path, Any], Any], here: Path = ()) -> Any:
-    """A copy in which `edit` has replaced whatever stands at a rule's path; ABSENT removes it, and a mapping that loses
+    """A copy in which `edit` has replaced every value at a rule's path; ABSENT removes it, and a mapping that loses
     its last member goes too. `edit` is told where."""
     if not path:
         return edit(here, value)
@@ -83,7 +83,7 @@ def edited(value: Any, path: Path, edit: Callable[[Path, Any], Any], here: Path 
 
 
 def matches(rule: Path, path: Path) -> bool:
-    """Whether a rule's path names this one, or something that it stands in."""
+    """Whether a rule's path is this one or a parent of it."""
     return len(rule) <= len(path) and all(step in (EVERY, found) for step, found in zip(rule, path, strict=False))
 
 

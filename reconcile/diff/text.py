@@ -42,7 +42,7 @@ def table(diff: Diff) -> str:
 
 
 def details(diff: Diff) -> str:
-    """What stands behind the table's lines; nothing about manifests that change nothing and say nothing."""
+    """The details of the table's lines. Manifests without a change or a message are left out."""
     return "\n".join(line for entry in diff.entries for line in _details(entry))
 
 

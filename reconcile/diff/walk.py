@@ -1,4 +1,4 @@
-"""What differs between two values, field by field, as the API server tells fields apart. Pure.
+"""Find what differs between two values, field by field, as the API server sees fields. Pure.
 
 Keyed lists are compared by their keys, sets as sets, quantities by what they amount to, all other lists as one field.
 Nothing becomes text here.
@@ -90,7 +90,7 @@ def _item(keys: str) -> Item:
 
 
 def _by_keys(value: Any, place: Place) -> dict[str, Any] | None:
-    """Items of a keyed list by their keys; None for any other value, and where keys do not tell the items apart."""
+    """Items of a keyed list by their keys; None for any other value, and for a list with duplicate keys."""
     if not place.keys or not isinstance(value, list | tuple) or not all(isinstance(item, Mapping) for item in value):
         return None
     found = {_key_text(_keys_of(item, place.keys)): item for item in value}

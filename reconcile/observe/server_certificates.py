@@ -47,7 +47,7 @@ def _ask(dial: Dial, address: str, port: int) -> Mapping[str, Any] | ReadFailure
 
 
 def not_after(certificate: bytes) -> datetime:
-    """Raises `ValueError` for what is no certificate."""
+    """Raises `ValueError` for anything but a certificate."""
     try:
         (_, whole), *_ = _parts(certificate)
         (_, signed), *_ = _parts(whole)

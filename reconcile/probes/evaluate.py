@@ -1,4 +1,4 @@
-"""Answers a probe from what was read: each object by itself, then all of them together.
+"""Answers a probe from what was read: each object alone, then all of them together.
 
 What holds for each object, in this order: it could not be looked at (unknown); it does not exist (waiting, unless that
 is what is asked); something fatal holds (failed); it is being deleted (waiting); the predicates.

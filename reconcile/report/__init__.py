@@ -1,1 +1,1 @@
-"""How a plan stands, as a model for people and machines alike. Pure: from what a round saw to values and lines."""
+"""Report the progress of a plan as a model for people and machines. Pure: from what a round saw to values and lines."""

@@ -81,7 +81,7 @@ def absence_of(plan: str, why: str, now: datetime) -> Model:
 
 
 def causes_of(diagnosis: DiagnosisInput) -> tuple[Cause, ...]:
-    """Everything that is found, each thing once; what goes on by itself comes last."""
+    """All causes, each once. Those that resolve themselves come last."""
     searches = SEARCHES_WHILE_LEAVING if diagnosis.leaving else SEARCHES
     found = dict.fromkeys(cause for search in searches for cause in search(diagnosis))
     return tuple(sorted(found, key=lambda cause: cause.patient))

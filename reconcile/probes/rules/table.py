@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from reconcile.probes.rules import addon, certificates, disk, service, version
-from reconcile.probes.rules import pod as pods
+from reconcile.probes.rules import certificates, disk, readiness, version
 from reconcile.probes.rules.call import NamedRule
 from renderer.catalog.rules import misused
 from renderer.errors import problem
 
 RULES: Mapping[str, NamedRule] = {
-    "podReady": NamedRule(judge=pods.ready),
-    "serviceHasReadyEndpoint": NamedRule(judge=service.has_ready_endpoint, needs=service.needs),
-    "addonSettled": NamedRule(judge=addon.settled),
+    "podReady": NamedRule(judge=readiness.pod_ready),
+    "serviceHasReadyEndpoint": NamedRule(judge=readiness.has_ready_endpoint, needs=readiness.service_needs),
+    "addonSettled": NamedRule(judge=readiness.addon_settled),
     "versionEligible": NamedRule(judge=version.eligible),
     "diskHeadroom": NamedRule(judge=disk.headroom, needs=disk.needs),
     "certificateExpiry": NamedRule(judge=certificates.expiry, needs=certificates.needs),

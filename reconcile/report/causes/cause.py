@@ -37,7 +37,7 @@ RANCHER = "check what Rancher reports: kubectl get clusters.provisioning.cattle.
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cause:
     """`object` is what blocks, `what` how, `since` when it began (empty where nobody says), `remedy` the command, or
-    the sentence, that helps. `patient`: it goes on by itself, and nobody has to act."""
+    the sentence, that helps. `patient`: it resolves itself, and nobody has to act."""
 
     object: str
     what: str
@@ -131,7 +131,7 @@ class DiagnosisInput:
 
 
 def mapping(value: Any, *path: str | int) -> Mapping[str, Any]:
-    """What stands at the path, if it is a mapping; else an empty one."""
+    """The mapping at the path; an empty one if there is none."""
     found = look_up(value, path)
     return found if isinstance(found, Mapping) else {}
 

@@ -10,7 +10,7 @@ from reconcile.status.times import time_of
 from renderer.model.ref import Body, ref_of
 
 _STARTS = timedelta(minutes=15)
-"""How long a node that starts anew may take to be Ready."""
+"""How long a node that reboots may take to be Ready."""
 
 _OLD_IMAGE = (
     "look at its console: it has booted the old image, or cannot read /oem/90_custom.yaml; repair it and reboot it"
