@@ -3,15 +3,23 @@ amount."""
 
 from __future__ import annotations
 
+import shutil
 from decimal import Decimal
+from pathlib import Path as File
 from typing import Any
 
 import pytest
 import yaml
+from support.rehearsals import ROOT
 
 from reconcile.schemas import Schemas, packaged_schemas
 from reconcile.values import same, satisfies
+from renderer.assemble import open_template_set
+from renderer.catalog.probes import UnreadableAmount, predicate_from
+from renderer.errors import Problems
+from renderer.files.templates import read_templates
 from renderer.model.path import Path, parse_path
+from renderer.model.probe import Test
 from renderer.quantity import canonical, quantity_of
 
 AMOUNTS = """
@@ -158,3 +166,36 @@ def test_schemas_are_asked_only_where_amounts_agree() -> None:
     assert asked == []
     assert not same({"b": "1"}, {"b": "1.0"}, is_quantity)
     assert asked == [("b",)]
+
+
+def asking(word: str, limit: Any) -> Any:
+    return predicate_from({"field": {"path": "status.capacity.storage", word: limit}})
+
+
+@pytest.mark.parametrize("word", ["atLeast", "atMost"])
+@pytest.mark.parametrize("limit", ["many", "10GiB", "5m30s", True, None, [1], {"path": "spec.a", "default": "few"}])
+def test_a_limit_that_nothing_can_pass_is_refused_when_it_is_read(word: str, limit: Any) -> None:
+    with pytest.raises(UnreadableAmount, match="is not a number or a quantity"):
+        asking(word, limit)
+
+
+@pytest.mark.parametrize(
+    "limit",
+    [1, 1.5, "10Gi", "500m", "{{ values.least }}", {"path": "spec.a"}, {"captured": "x"}, {"path": "a", "default": 1}],
+)
+def test_a_limit_may_be_a_quantity_or_be_filled_in_later(limit: Any) -> None:
+    assert asking("atLeast", limit).test is Test.AT_LEAST
+
+
+def test_a_wrong_limit_of_an_overlay_is_reported_with_its_line(tmp_path: File) -> None:
+    folder = tmp_path / "15-pre-check"
+    shutil.copytree(ROOT / "examples" / "pre-check-overlay" / "templates" / "15-pre-check", folder)
+    phase = folder / "phase.yaml"
+    text = phase.read_text(encoding="utf-8")
+    wrong = text.replace("[{builtin: true}]", "[{field: {path: status.ready, atLeast: plenty}}]")
+    phase.write_text(wrong, encoding="utf-8")
+    line = wrong[: wrong.index("plenty")].count("\n") + 1
+    with pytest.raises(Problems) as caught:
+        open_template_set(read_templates([tmp_path]))
+    told = [(problem.reason, problem.line, problem.message) for problem in caught.value.problems]
+    assert ("InvalidDeclaration", line, "atLeast 'plenty' is not a number or a quantity such as 10Gi or 500m") in told
