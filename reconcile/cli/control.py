@@ -15,8 +15,8 @@ from renderer.model.plan_api import PREFIX
 
 if TYPE_CHECKING:
     from reconcile.loop.deps import ReconcilerDeps
-    from renderer.catalog.load import Catalog
     from reconcile.loop.sealing import Digests
+    from renderer.catalog.load import Catalog
 
 ALLOW_DELETION = f"{PREFIX}allow-deletion"
 
