@@ -31,7 +31,8 @@ from renderer.cli.completion import kubectl_candidates
 from renderer.cli.images import is_listed
 from renderer.cli.names import COMPLETE_VARIABLE
 from renderer.cli.program import run
-from renderer.cli.render import layouts, render
+from renderer.cli.render import render
+from renderer.layout.table import LAYOUTS
 from renderer.render.refusals import DECIDED
 
 THREE_NODE = str(ROOT / "examples" / "three-node")
@@ -95,7 +96,7 @@ def test_a_command_says_of_itself_what_the_list_says(name: str, shell: Shell) ->
 def test_the_help_of_render_names_every_layout() -> None:
     option = next(parameter for parameter in render.params if parameter.name == "layout")
     assert isinstance(option, click.Option)
-    assert [layout for layout in layouts() if layout in str(option.help)] == layouts()
+    assert [layout for layout in LAYOUTS if layout in str(option.help)] == [*LAYOUTS]
 
 
 def test_without_a_command_help_is_an_answer_to_a_mistake(shell: Shell) -> None:

@@ -24,6 +24,7 @@ from reconcile.schemas import packaged_schemas
 from reconcile.simulator.rehearsal.rehearsal import Rehearsal
 from renderer.cli.program import run
 from renderer.errors import Problems
+from renderer.model.document_type import JOURNAL_ENTRY
 from renderer.model.ref import Ref, ref_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.lane("recordings")]
@@ -135,6 +136,12 @@ def test_all_that_a_decision_sees_is_read_back() -> None:
     assert back.look.reading(KUBELET, "z") == ReadFailure(why="refused")
     assert back.look.reading(CERTIFICATES, "b") == {"notAfter": "2026-12-01T00:00:00Z"}
     assert back.attended(START) == 7.5
+
+
+def test_a_line_has_the_form_of_its_schema(beginning: Path) -> None:
+    for line in lines_of(beginning):
+        validator(JOURNAL_ENTRY.schema).validate(line)
+        assert JOURNAL_ENTRY.is_type_of(line)
 
 
 def test_a_body_is_written_once(whole: Path) -> None:

@@ -17,7 +17,8 @@ from support.rendered_plans import EXAMPLES, Rendered, render_example
 from syrupy.assertion import SnapshotAssertion
 from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 
-from renderer.layout.trees import INDEX, LAYOUTS
+from renderer.layout.table import LAYOUTS
+from renderer.layout.trees import INDEX
 from renderer.model.rendered import Manifest
 from renderer.yaml_io import parse
 

@@ -21,6 +21,7 @@ from reconcile.observe.snapshot import Snapshot
 from reconcile.probes.look import Answer, ReadFailure
 from reconcile.status.plan import status_body
 from renderer.digest import digest_of
+from renderer.model.document_type import JOURNAL_ENTRY
 from renderer.model.path import ABSENT
 from renderer.model.ref import Body, Ref
 
@@ -153,7 +154,7 @@ def line_of(entry: JournalEntry) -> tuple[Line, dict[str, Any]]:
         "decision": decision_body(entry.decision),
         "results": [{"action": _name(r.action), "problem": r.problem, "created": r.created} for r in entry.results],
     }
-    return line, bodies
+    return JOURNAL_ENTRY.document(line), bodies
 
 
 def _others(others: OtherUpgrades) -> Line:

@@ -5,43 +5,18 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from renderer.cli.answer import Model, again, answer, output_option, pending_lines, pending_models, say
 from renderer.cli.input_options import FOLDER, InputOptions, Rendering, catalog_of, input_options, rendering_of
 from renderer.errors import ExitCode, Problems
+from renderer.layout.table import DEFAULT, LAYOUTS, layout_help
 from renderer.model.document_type import RENDERED_FOLDER, RENDERING
 
 if TYPE_CHECKING:
     from renderer.model.rendered import RenderedPlan
-
-DEFAULT_LAYOUT = "plain"
-
-
-class Layout(click.ParamType[str]):
-    """The name of a layout. The table is asked only for a name that was given: it needs the whole renderer."""
-
-    name = "layout"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        layout = str(value)
-        if layout != DEFAULT_LAYOUT and layout not in layouts():
-            self.fail(f"{layout!r} is none of {', '.join(layouts())}", param, ctx)
-        return layout
-
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
-        from click.shell_completion import CompletionItem
-
-        return [CompletionItem(name) for name in layouts() if name.startswith(incomplete)]
-
-
-def layouts() -> list[str]:
-    """The names of all layouts."""
-    from renderer.layout.trees import LAYOUTS
-
-    return list(LAYOUTS)
 
 
 def _phase_names(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
@@ -74,10 +49,10 @@ def _phase_names(ctx: click.Context, _: click.Parameter, incomplete: str) -> lis
 @click.option(
     "--format",
     "layout",
-    type=Layout(),
-    default=DEFAULT_LAYOUT,
+    type=click.Choice(list(LAYOUTS)),
+    default=DEFAULT,
     metavar="LAYOUT",
-    help="Layout of the files: plain (the default) or kustomize.",
+    help=layout_help(),
 )
 @output_option
 def render(
@@ -135,15 +110,15 @@ def _refuse_a_part(output_dir: str | None, check: bool, names: tuple[str, ...], 
 
 def _whole(rendering: Rendering, plan: RenderedPlan, layout: str) -> Model:
     from renderer.layout.index import index_of
-    from renderer.layout.trees import LAYOUTS
+    from renderer.layout.trees import files_of
 
-    files = LAYOUTS[layout](plan)
+    files = files_of(plan, layout)
     return {"index": index_of(plan, rendering.assembly.catalog.kinds, files, layout), "files": files}
 
 
 def _documents(plan: RenderedPlan) -> Iterator[str]:
     """Every manifest as a document that says where it stands, as `helm template` prints them."""
-    from renderer.layout.trees import manifest_text
+    from renderer.layout.manifests import manifest_text
 
     for manifest in plan.manifests():
         yield f"---\n# Source: {plan.plan}/{manifest.file}\n{manifest_text([manifest])}"
