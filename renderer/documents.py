@@ -32,8 +32,7 @@ _RELEASE_KEYS = {"harvesterChart", "os", "kubernetes", "rancher", "monitoringCha
 class Source:
     """One plan, release, facts document or object, and the place where it was read.
 
-    `path` says where in the document it stands; it is not empty for an item of a List. The body of a release has all
-    scalars as text.
+    `path` is its place in the document; it is not empty for an item of a List. All scalars of a release are text.
     """
 
     body: Body
@@ -104,11 +103,10 @@ def tell_apart(
     release: Sequence[Document] | None = None,
     cluster: Sequence[Document] | None = None,
 ) -> tuple[Inputs, tuple[Problem, ...]]:
-    """The inputs, as far as they can be told apart, and all that is wrong.
+    """The inputs, as far as they can be told apart, and everything that is wrong.
 
-    What is named explicitly (not None) takes the place of what was found of that sort: with `cluster`, no found object
-    counts. Facts add up, and those named with the cluster win. Whatever else stands in an explicitly named file counts
-    as found.
+    What is named explicitly (not None) replaces what was found of that sort: with `cluster`, no found object counts.
+    Facts add up, and those named with the cluster win. Everything else in an explicitly named file counts as found.
     """
     named = {_Role.PLAN: plan, _Role.RELEASE: release, _Role.OBJECT: cluster}
     problems: list[Problem] = []
@@ -145,7 +143,7 @@ def plan_of(inputs: Inputs) -> Source:
     if inputs.plan is None:
         raise problem(
             "NoUpgradePlan",
-            f"no UpgradePlan among the inputs; one document of {PLAN_API_VERSION} is wanted",
+            f"no UpgradePlan among the inputs; expected one document of {PLAN_API_VERSION}",
             remedy="name the file or folder that holds it, or use --plan FILE",
         )
     return inputs.plan
@@ -163,7 +161,7 @@ def _pieces(document: Document, named: _Role | None) -> Iterator[_Piece | Proble
     value = document.value
     whole = Source(body=value, document=document)
     if not isinstance(value, Mapping):
-        yield whole.problem("UnknownDocument", "this is no mapping, so it is no Kubernetes object", remedy=_WANTED)
+        yield whole.problem("UnknownDocument", "is not a mapping, so it is not a Kubernetes object", remedy=_WANTED)
     elif _is_for_an_agent(document):
         return
     elif FACTS.is_type_of(value) or set(value) == {"facts"}:
@@ -177,7 +175,7 @@ def _pieces(document: Document, named: _Role | None) -> Iterator[_Piece | Proble
 
 
 def _is_for_an_agent(document: Document) -> bool:
-    """Files that stand beside manifests and are no input: our own index and those of kustomize, Fleet and Helm."""
+    """Files beside manifests that are not inputs: our own index, and those of kustomize, Fleet and Helm."""
     kind, api_version = document.value.get("kind"), str(document.value.get("apiVersion", ""))
     if kind is None:
         return PurePath(document.file).name in _AGENT_FILES
@@ -187,7 +185,7 @@ def _is_for_an_agent(document: Document) -> bool:
 
 
 def _is_release(value: Mapping[str, Any]) -> bool:
-    """By its key `harvester`, or by two others, so that it is told that `harvester` is missing."""
+    """By its key `harvester`, or by two other keys, so that a missing `harvester` is reported."""
     return "kind" not in value and ("harvester" in value or len(_RELEASE_KEYS & set(value)) > 1)
 
 
@@ -205,7 +203,7 @@ _WANTED = "a release has the key harvester; every other document needs apiVersio
 def _objects(source: Source) -> Iterator[_Piece | Problem]:
     body = source.body
     if message := _no_object(body):
-        yield source.problem("UnknownDocument", f"{message}, so it is no Kubernetes object", remedy=_WANTED)
+        yield source.problem("UnknownDocument", f"{message}, so it is not a Kubernetes object", remedy=_WANTED)
         return
     if body["apiVersion"] in (TEMPLATES, FILES, ANSWERS):
         message, remedy = f"a {body['kind']} of {body['apiVersion']} is not an input", "leave the document out"
@@ -229,7 +227,7 @@ def _no_object(body: Body) -> str | None:
     if missing:
         return "has neither apiVersion nor kind" if len(missing) == 2 else f"has no {missing[0]}"
     wrong = [key for key in ("apiVersion", "kind") if not isinstance(body[key], str)]
-    return f"{wrong[0]} is no text" if wrong else None
+    return f"{wrong[0]} is not a string" if wrong else None
 
 
 def _items(source: Source) -> Iterator[_Piece | Problem]:
@@ -237,7 +235,7 @@ def _items(source: Source) -> Iterator[_Piece | Problem]:
     kind, items = source.body["kind"], source.body["items"]
     inherited = {} if kind == "List" else {"apiVersion": source.body["apiVersion"], "kind": kind.removesuffix("List")}
     if items is not None and not isinstance(items, (list, tuple)):
-        yield source.problem("InvalidList", f"items of {kind} is no list", ("items",), remedy="write it as a list")
+        yield source.problem("InvalidList", f"items of {kind} is not a list", ("items",), remedy="write it as a list")
         return
     for index, item in enumerate(items or ()):
         path: Path = ("items", index)
@@ -245,7 +243,9 @@ def _items(source: Source) -> Iterator[_Piece | Problem]:
             body = {**inherited, **item}
             yield from _objects(Source(body=body, document=source.document, path=(*source.path, *path)))
         else:
-            yield source.problem("InvalidList", "an item is no mapping, so it is no object", path, remedy=_WANTED)
+            yield source.problem(
+                "InvalidList", "an item is not a mapping, so it is not an object", path, remedy=_WANTED
+            )
 
 
 def _holds_none(role: _Role, document: Document) -> Problem:
@@ -257,7 +257,7 @@ def _holds_none(role: _Role, document: Document) -> Problem:
 
 def _only(reason: str, what: str, option: str, sources: list[Source], problems: list[Problem]) -> Source | None:
     for extra in sources[1:]:
-        message = f"a second {what}; the first stands in {sources[0].place}"
+        message = f"duplicate {what}; the first one is in {sources[0].place}"
         problems.append(extra.problem(reason, message, remedy=f"keep one, or name one with {option} FILE"))
     return sources[0] if sources else None
 
@@ -271,8 +271,8 @@ def _distinct(sources: list[Source], problems: list[Problem]) -> Iterator[Source
         if first is source:
             yield source
         elif first.body != source.body:
-            message = f"{ref} stands also in {first.place}, with other content"
-            problems.append(source.problem("ObjectConflict", message, remedy="keep the one that is true"))
+            message = f"{ref} is also in {first.place}, with other content"
+            problems.append(source.problem("ObjectConflict", message, remedy="keep the one that is right"))
 
 
 def _identity(body: Body) -> Ref | None:

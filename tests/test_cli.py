@@ -362,7 +362,7 @@ def test_an_empty_name_is_refused(shell: Shell, words: tuple[str, ...]) -> None:
 def test_what_leaves_nothing_to_render_is_refused(shell: Shell) -> None:
     ended = shell("render", THREE_NODE, "--phase", "NodeUpgrade", "--through", "ISODownload")
     assert (ended.status, ended.out) == (2, "")
-    assert ended.err.startswith("no phase is left: NodeUpgrade comes after ISODownload\n")
+    assert ended.err.startswith("no phase left: NodeUpgrade comes after ISODownload\n")
     node = next(iter(render_example("three-node").plan.nodes))
     ended = shell("render", THREE_NODE, "--phase", "ISODownload", "--node", node)
     assert (ended.status, ended.out) == (2, "")

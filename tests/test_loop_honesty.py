@@ -27,7 +27,7 @@ def test_a_machine_that_rancher_never_picks_is_said_to_take_long() -> None:
     found.rounds()
     degraded = found.condition("Degraded")
     assert (degraded["status"], degraded["reason"]) == ("True", "WaitingLong")
-    assert "Rancher has not asked to drain this node since 2026-01-01T00:00:0" in degraded["message"]
+    assert "waiting for Rancher to request the drain of this node since 2026-01-01T00:00:0" in degraded["message"]
     assert degraded["message"].endswith("Z, longer than 2h")
     found.ask("n1", PRE, "first")
     found.rounds()

@@ -78,4 +78,4 @@ def test_what_all_nodes_wait_for_is_logged_once(tmp_path: Path) -> None:
     for _ in range(6):
         done = scene.reconciler.round(scene.name)
     RoundLog(lambda what, fields: said.append(fields["waits"]))(done)
-    assert said == [["Rancher has not asked to drain this node (5 times)"]]
+    assert said == [["waiting for Rancher to request the drain of this node (5 times)"]]

@@ -285,7 +285,7 @@ def test_a_path_that_a_plan_fills_in_wrongly_is_told() -> None:
     tree = overlaid({"90-wait/phase.yaml": phase})
     found = render_made(*three_nodes(given_plan=plan(annotations={f"{PREFIX}own": "a.b/c"})), tree=tree)
     assert found.step("Wait/Do").step.gates[0].probe.all[0].path == ("data", "a.b/c")  # type: ignore[union-attr]
-    told = r"^overlay/90-wait/phase.yaml:8: step Do: path .* cannot be read from "
+    told = r"^overlay/90-wait/phase.yaml:8: step Do: path .* is invalid from "
     with pytest.raises(Problems, match=told):
         render_made(*three_nodes(given_plan=plan(annotations={f"{PREFIX}own": "a']..b"})), tree=tree)
 
@@ -326,7 +326,7 @@ def test_all_that_is_wrong_is_told_in_one_run() -> None:
 
 
 def test_nothing_is_rendered_from_a_tree_that_is_wrong() -> None:
-    with pytest.raises(Problems, match="is no phase folder"):
+    with pytest.raises(Problems, match="is not a phase folder"):
         assemble(inputs_of_example("three-node"), overlaid({"wait/phase.yaml": PHASE}))
 
 

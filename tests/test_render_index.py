@@ -120,7 +120,7 @@ def test_what_is_skipped_and_why() -> None:
     cluster = (node("n1"), node("w1", witness="true"), node("w2", witness="true"))
     mixed = render_made(plan(version="v1.8.0", restoreVM=True), release(), version(), server_version(), *cluster)
     restore = step(mixed, "NodeUpgrade", "RestoreVM")
-    assert restore["skipped"] == [{"reason": "a witness runs no virtual machines", "nodes": ["w1", "w2"]}]
+    assert restore["skipped"] == [{"reason": "a witness node runs no virtual machines", "nodes": ["w1", "w2"]}]
     assert [entry["name"] for entry in restore["nodes"]] == ["n1"]
 
 

@@ -75,7 +75,7 @@ def test_without_a_previous_version_there_is_nothing_to_clean() -> None:
         d for d in three_nodes(version="v1.8.0", upgrade="dev") if d.get("kind") != "Setting" and "facts" not in d
     ]
     rendered = render_made(*documents)
-    assert rendered.step("ImageCleanup/ImageLists").skipped == "the previous version is not known"
+    assert rendered.step("ImageCleanup/ImageLists").skipped == "the previous version is unknown"
 
 
 # --------------------------------------------------------------------------------- the scripts, run with what they find

@@ -75,7 +75,7 @@ def test_charts_are_skipped_before_the_nodes_and_unskipped_only_if_they_were() -
     assert undo
     assert undo.id == "NodeUpgrade/UnskipManifests"
     alone = single().step("NodeUpgrade/SkipManifests")
-    assert (alone.skipped, alone.undo) == ("a single node has no second version beside it", None)
+    assert (alone.skipped, alone.undo) == ("a single node runs one version at a time", None)
 
 
 def drain_options() -> dict[str, Any]:
@@ -203,7 +203,7 @@ def test_virtual_machines_are_started_again_only_where_that_was_asked_for() -> N
 def test_a_witness_is_upgraded_and_has_no_virtual_machines() -> None:
     cluster = [node("n1"), node("n2"), node("w1", witness="true")]
     rendered = render_made(plan(version="v1.8.0", restoreVM=True), release(), version(), server_version(), *cluster)
-    assert rendered.step("NodeUpgrade/RestoreVM/w1").skipped == "a witness runs no virtual machines"
+    assert rendered.step("NodeUpgrade/RestoreVM/w1").skipped == "a witness node runs no virtual machines"
     assert rendered.step("NodeUpgrade/RestoreVM/n2").skipped is None
     assert rendered.step("NodeUpgrade/PreDrain/w1").skipped is None
     assert rendered.body("ImagePreload/Preload")["spec"]["concurrency"] == 3
@@ -283,7 +283,7 @@ def test_a_node_that_joins_a_single_node_s_upgrade_is_left_alone() -> None:
     assert rendered.body("NodeUpgrade/SingleNode/n1")
     assert rendered.step("NodeUpgrade/Reboot/n1").skipped is None
     for step in ("SingleNode", "Reboot"):
-        reason = "the node joined after the upgrade of a single node had begun"
+        reason = "the node joined after the single-node upgrade had started"
         assert rendered.step(f"NodeUpgrade/{step}/n2").skipped == reason
     assert rendered.step("NodeUpgrade/PreDrain/n2").skipped == "there is no other node to drain to"
 

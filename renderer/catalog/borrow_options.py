@@ -1,7 +1,7 @@
 """The options of a borrowed manifest that change how its fields are written and given back: one row each.
 
-A row says how the option is declared and what a reviewer is told of it. The loop's half carries them out
-(`reconcile.borrow.strategies`, a row of the same name); nothing here looks at an object.
+A row reads the option's declaration and describes it in index.yaml. `reconcile.borrow.strategies` carries it out, in a
+row of the same name; nothing here looks at an object.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from renderer.model.phase import BorrowOption, Union
 
 @frozen
 class BorrowOptionSpec:
-    """`read` makes the option of what stands at its key (None: the key changes nothing); `index` is its entry in
+    """`read` makes the option from the value of its key (None: the key changes nothing); `index` is its entry in
     index.yaml."""
 
     read: Callable[[Any], BorrowOption | None]

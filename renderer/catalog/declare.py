@@ -1,5 +1,7 @@
-"""Turns the body of a `phase.yaml` into the model. The body has passed `schemas/phase.json`; what a schema cannot say
-(paths, durations, a step without a gate) is checked by `renderer.catalog.verify`."""
+"""Reads the body of a `phase.yaml` into the model.
+
+The body has passed `schemas/phase.json`; `renderer.catalog.verify` checks what a schema cannot express.
+"""
 
 from __future__ import annotations
 
@@ -92,9 +94,9 @@ def step_from(raw: Raw, position: Position) -> Step:
 
 
 def refilled(step: Step, raw: Raw, filled: Raw) -> Step:
-    """`step`, that `raw` declares, as `filled` declares it: what is the very same in both is not read again.
+    """`step`, which `raw` declares, as `filled` declares it. Values that are identical in both are not read again.
 
-    Raises `ValueError` where a value was filled in that cannot be read.
+    Raises `ValueError` for a filled-in value that cannot be read.
     """
     changed = {_FIELDS[key] for key, value in filled.items() if value is not raw[key] and key != "undo"}
     new: dict[str, Any] = {field: _PARTS[field].read(filled) for field in changed}
@@ -286,6 +288,6 @@ _PARTS: Mapping[str, _Part] = {
     "started": _part("started", event_from),
     "remove_fields": _part("removeFields", _remove_fields, ()),
 }
-"""Every field of a step but those that are not declared: its position, its node, and its undo, a step again."""
+"""Every declared field of a step. Not here: its position, its node, and its undo, which is a step again."""
 
 _FIELDS = {key: field for field, part in _PARTS.items() for key in part.keys}

@@ -1,4 +1,4 @@
-"""The inputs that a phase or a step may require, and how each is given. Late inputs are those that a phase provides."""
+"""The inputs that a phase or a step may require, and how to give each of them. Phases provide late inputs."""
 
 from __future__ import annotations
 
@@ -11,4 +11,4 @@ INPUTS: dict[str, str] = {
     "toolkitTag": "set spec.upgrade, or give the release's harvester-release.yaml with --release",
     "imageLists": "give the release as an ISO file, or the lists in a facts document",
 }
-"""Name to remedy: what a person does to give it."""
+"""Name to remedy: how to give the input."""

@@ -1,6 +1,6 @@
-"""The kinds table: how each kind is served, where its pods and images stand, and when an object of it is ready.
+"""The kinds table: how each kind is served, where its pods and images are, and when an object of it is ready.
 
-A table of data (`templates/_kinds/*.yaml`); a kind that is not in it can be neither read, written nor waited for.
+The rows are data (`templates/_kinds/*.yaml`). A kind without a row cannot be read, written or waited for.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from renderer.model.ref import Kind
 
 @frozen
 class Ready:
-    """The kind's own rule: ready when `all` hold, failed when one of `fails` does."""
+    """Readiness rule of a kind: ready if `all` hold, failed if one of `fails` holds."""
 
     all: tuple[Predicate, ...]
     fails: tuple[Predicate, ...] = ()
@@ -27,9 +27,12 @@ class Ready:
 
 @frozen
 class KindRow:
-    """`image` is for kinds that name an image and its tag apart: the two paths. `versions` are all API versions under
-    which a cluster may serve the kind, the one that we write first; there is a row for each. `reports_generation`: a
-    status always says which generation it is about."""
+    """One kind under one API version.
+
+    `image` has the paths of image and tag for kinds that name them apart. `versions` are all API versions under which a
+    cluster may serve the kind, the one that is written first. `reports_generation`: a status always has an
+    observedGeneration.
+    """
 
     kind: Kind
     versions: tuple[str, ...]
@@ -49,7 +52,7 @@ class Kinds:
         return iter(self._rows.values())
 
     def served_as(self, api_version: str, kind: str) -> Iterator[Kind]:
-        """The kind under each of its versions. Raises `Problems` for a kind that the table does not have."""
+        """The kind under each of its versions. Raises `Problems` for a kind without a row."""
         for version in self.row(api_version, kind).versions:
             yield self._rows[version, kind].kind
 
@@ -57,7 +60,7 @@ class Kinds:
         return self._rows.get((api_version, kind))
 
     def row(self, api_version: str, kind: str) -> KindRow:
-        """Raises `Problems` for a kind that the table does not have."""
+        """Raises `Problems` for a kind without a row."""
         found = self.find(api_version, kind)
         if found is None:
             raise problem(

@@ -127,7 +127,7 @@ class _CatalogReader:
             self._keep(
                 problem(
                     "PhaseFolder",
-                    f"{folder!r} is no phase folder",
+                    f"{folder!r} is not a phase folder",
                     file=self._tree[path].shown,
                     remedy="name it by two digits and words in lower case, such as 15-pre-check",
                 )
@@ -143,7 +143,7 @@ class _CatalogReader:
         template = self._tree.get(path)
         if template is None:
             remedy = "put the file into the template tree"
-            self._keep(problem("TemplateNotFound", f"there is no file {path!r} in the template tree", remedy=remedy))
+            self._keep(problem("TemplateNotFound", f"file {path!r} not found in the template tree", remedy=remedy))
             return None
         try:
             documents = parse(template.text, template.shown)

@@ -1,6 +1,4 @@
-"""Whether each file of an overlay stands where something reads it: one that nothing reads would change nothing, and
-nobody would be told.
-"""
+"""Finds files of an overlay that nothing reads: such a file would change nothing without anybody noticing."""
 
 from __future__ import annotations
 
@@ -27,11 +25,11 @@ _TEMPLATE = ".j2"
 _NOTES = ".md"
 
 Wrong = tuple[str, str]
-"""What is wrong with a place, and what to do."""
+"""A message and a remedy."""
 
 
 def unused(tree: Tree) -> Iterator[Problem]:
-    """A problem for each file of an overlay that nothing uses."""
+    """Yields a problem for each file of an overlay that nothing uses."""
     own = [path for path, template in tree.items() if not template.packaged and not path.endswith(_NOTES)]
     phases = {Path(path).parent for path in tree if path.rpartition("/")[2] == PHASE_FILE} if own else set()
     for path in own:
@@ -64,7 +62,7 @@ def _at_the_root(path: Path, phases: set[Path]) -> Wrong | None:
     if path.name == VALUES_FILE:
         return None
     if Path() in phases:
-        return "a phase's files stand in a folder of their own", "name the folder above with --templates"
+        return "a phase needs a folder of its own", "name the folder above with --templates"
     return _nothing_reads(path.name, [VALUES_FILE]), "correct its name, or remove it"
 
 

@@ -1,6 +1,6 @@
-"""Turns probes, triggers and gates, as `phase.yaml` and the table of kinds write them, into the model.
+"""Reads probes, triggers and gates of `phase.yaml` and of the kinds table into the model.
 
-What stands there has passed its schema.
+The declarations have passed their schemas.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""The named rules of the probe language: what arithmetic or several objects are needed for.
+"""The named rules of the probe language, for what needs arithmetic or several objects.
 
-A table of what each rule is called, what it takes and what it asks for. The loop's half carries them out
-(`reconcile.probes`); nothing here looks at an object.
+A table of names, arguments and descriptions. `reconcile.probes` evaluates the rules; nothing here looks at an object.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from renderer.frozen import frozen
 
 
 class RuleSubject(StrEnum):
-    """What a rule looks at."""
+    """The subject of a rule."""
 
     OBJECT = "object"  # the probe's target; the rule belongs to the kinds that `kinds` names
     CLUSTER = "cluster"  # it finds its own objects, or needs none
@@ -24,7 +23,7 @@ class RuleSpec:
     """`words` is a predicate that follows the subject (`{name}` stands for an argument); a rule about the cluster
     has no subject, and `words` is the whole sentence.
 
-    `render_time`: the arguments alone decide, so that a reviewer can be told before a cluster is asked.
+    `render_time`: the arguments alone decide, so a refusal is reported before a cluster is asked.
     """
 
     words: str
@@ -70,7 +69,7 @@ def misused(name: str, arguments: Collection[str], kind: str | None = None) -> s
     """
     rule = RULES.get(name)
     if rule is None:
-        return f"no rule is called {name!r}; there are {', '.join(sorted(RULES))}"
+        return f"rule {name!r} not found; known rules: {', '.join(sorted(RULES))}"
     if kind is not None and rule.kinds and kind not in rule.kinds:
         return f"rule {name} is about {' and '.join(rule.kinds)}, not about {kind or 'the cluster as a whole'}"
     missing = [argument for argument in rule.required if argument not in arguments]

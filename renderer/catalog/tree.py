@@ -1,4 +1,4 @@
-"""The template tree as values: what was read from disk, before anybody asks what it means."""
+"""The template tree as values: files as they were read, not interpreted."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from renderer.frozen import frozen
 
 @frozen
 class Template:
-    """One file of the tree. `shown` is the name that errors use; `packaged` ones are proven by the project's tests,
-    others are checked each time they are loaded."""
+    """One file of the tree. `shown` is its name in errors. Packaged files are proven by the project's tests; others are
+    checked each time they are loaded."""
 
     text: str
     shown: str

@@ -1,4 +1,4 @@
-"""What a schema cannot say about phases: numbers, names, inputs, files, gates. Every check looks at all phases."""
+"""Checks of phases that a schema cannot express: numbers, names, inputs, files, gates."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Declared = tuple[Phase, Document]
 
 
 def verify_phases(phases: Sequence[Declared], tree: Tree, states: NodeStates) -> list[Problem]:
-    """Everything that is wrong with a set of phases, in the order of the phases."""
+    """Everything that is wrong with a set of phases, in their order."""
     return [
         *_twice(phases, "number", lambda phase: [f"number {phase.number:02}"]),
         *_twice(phases, "name", lambda phase: [f"name {phase.name}"]),
@@ -38,7 +38,7 @@ def _twice(phases: Sequence[Declared], field: str, values: Callable[[Phase], lis
                     reason="PhaseConflict",
                     file=document.file,
                     line=document.line_of((field,)) if field != "number" else None,
-                    message=f"{value} is taken by {seen[value].file}",
+                    message=f"{value} is already used by {seen[value].file}",
                     remedy="give each phase a number, a name and status values of its own",
                 )
             seen[value] = document
@@ -96,9 +96,7 @@ class _Steps:
         used: set[str] = set()
         for step in self._all():
             if step.name in names:
-                yield self._problem(
-                    "StepConflict", f"two steps are called {step.name}", "rename one of them", step.name
-                )
+                yield self._problem("StepConflict", f"duplicate step {step.name}", "rename one of them", step.name)
             names.add(step.name)
             used |= {f"{self._phase.folder}/{spec.file}" for spec in step.manifests}
             yield from self._step(step)
@@ -117,9 +115,9 @@ class _Steps:
         for spec in step.manifests:
             if f"{self._phase.folder}/{spec.file}" not in self._files:
                 message = f"step {step.name} names {spec.file}, which is not in the folder"
-                yield self._problem("TemplateNotFound", message, "add the template or correct the name", spec.file)
+                yield self._problem("TemplateNotFound", message, "add the template, or correct the name", spec.file)
         if step.no_gate and step.gates:
-            message = f"step {step.name} has gates, and noGate says that it has none"
+            message = f"step {step.name} has both gates and noGate"
             yield self._problem("GateConflict", message, "remove one of the two", step.name)
         if step.lane and step.lane not in {lane.name for lane in self._phase.lanes}:
             message = f"step {step.name} is in lane {step.lane!r}, which the phase does not declare"
@@ -146,7 +144,7 @@ class _Steps:
             yield self._problem("UnknownCapture", message, "capture it in an earlier step of the phase", operand.name)
 
     def _problem(self, reason: str, message: str, remedy: str, at: str) -> Problem:
-        """`at` is the text of the declaration that it is about."""
+        """`at` is the text of the declaration that the problem is about."""
         line = self._document.line_with(at)
         return Problem(reason=reason, file=self._document.file, line=line, message=message, remedy=remedy)
 
@@ -170,5 +168,5 @@ def _probes(step: Step) -> Iterable[Probe]:
 
 
 def captures_of(phase: Phase) -> tuple[str, ...]:
-    """The names that any step of a phase captures: what its templates may call `captured.<name>`."""
+    """The names that any step of a phase captures; its templates use them as `captured.<name>`."""
     return tuple(dict.fromkeys(name for step in phase.steps for name in _captures(step)))

@@ -1,1 +1,1 @@
-"""A RenderedPlan as files: one tree for reviewers and pull agents, and the index that explains it. No disk here."""
+"""A RenderedPlan as files: one tree for reviewers and pull agents, and its index. Nothing is read or written here."""

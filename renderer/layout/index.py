@@ -156,7 +156,7 @@ def _trigger_capture(step: Step) -> list[str]:
 
 
 def _lexicon(step: RenderedStep, kinds: Kinds) -> DescriptionContext:
-    """Of a fan-out no node in particular is meant, so its objects are called by their templates' names."""
+    """Objects of a step that fans out are named after their templates, since no single node is meant."""
     manifests: dict[str, list[Ref]] = defaultdict(list)
     for manifest in step.manifests:
         file, ref = manifest.spec.file, manifest.ref

@@ -1,4 +1,4 @@
-"""Narrows a rendered plan to what was asked for. The digest stays that of the whole plan: it is what gets approved."""
+"""Narrows a rendered plan to phases or a node. The digest stays that of the whole plan, because that is approved."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def select(
     if through:
         chosen = [phase for phase in chosen if phase.phase.name in names[: names.index(through) + 1]]
         if not chosen:
-            message, remedy = f"no phase is left: {', '.join(wanted)} comes after {through}", "leave one of the two out"
+            message, remedy = f"no phase left: {', '.join(wanted)} comes after {through}", "leave one of the two out"
             raise problem("NothingChosen", message, remedy=remedy)
     if node:
         chosen = _of_node(chosen, node, plan.nodes)
@@ -47,7 +47,7 @@ def _of_node(phases: list[RenderedPhase], node: str, nodes: Sequence[str]) -> li
 
 
 def unknown(what: str, name: str, known: Sequence[str]) -> Problems:
-    """A name that is none of the known ones, with what was probably meant."""
+    """The problem of an unknown name, with the one that was probably meant."""
     return problem(
         _UNKNOWN[what],
         f"the plan has no {what} {name!r}{did_you_mean(name, known)}",

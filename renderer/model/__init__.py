@@ -1,1 +1,1 @@
-"""The words of DESIGN as values: refs, probes, phases, rendered plans. No behaviour beyond reading themselves."""
+"""Values: refs, probes, phases, node states, rendered plans, types of documents. No behaviour beyond look-ups."""

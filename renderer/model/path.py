@@ -13,7 +13,7 @@ ABSENT: Any = type(
     (),
     {"__repr__": lambda self: "absent", "__bool__": lambda self: False, "__reduce__": lambda self: "ABSENT"},
 )()
-"""What `look_up` answers where nothing stands; distinct from null and from empty. A copy of it is itself."""
+"""Result of `look_up` for a path that does not exist; distinct from null and from empty. A copy of it is itself."""
 
 _STEP = re.compile(r"""\.?([A-Za-z_$][A-Za-z0-9_$-]*)|\[(\d+)\]|\[(["'])(.*?)\3\]""")
 
@@ -27,13 +27,13 @@ class UnreadablePath(ValueError):
 
 
 def parse_path(text: str) -> Path:
-    """Raises `UnreadablePath` that says where the path stops to make sense."""
+    """Raises `UnreadablePath`, which says where the path becomes invalid."""
     steps: list[str | int] = []
     position = 0
     while position < len(text):
         match = _STEP.match(text, position)
         if not match:
-            raise UnreadablePath(f"path {text!r} cannot be read from {text[position:]!r} on", text)
+            raise UnreadablePath(f"path {text!r} is invalid from {text[position:]!r} on", text)
         word, index, _, key = match.groups()
         steps.append(word if word is not None else int(index) if index is not None else key)
         position = match.end()
@@ -56,7 +56,7 @@ def path_name(path: Path) -> str:
 
 
 def look_up(value: Any, path: Path) -> Any:
-    """What stands at `path`, or `ABSENT`."""
+    """The value at `path`, or `ABSENT`."""
     for step in path:
         if not _has(value, step):
             return ABSENT

@@ -13,7 +13,7 @@ from renderer.model.ref import Ref
 
 
 class Deletion(StrEnum):
-    """May a plan be deleted in this phase?"""
+    """Whether a plan may be deleted during a phase."""
 
     FREE = "free"
     CAREFUL = "careful"  # with the allow-deletion annotation
@@ -29,7 +29,7 @@ class Position(StrEnum):
 
 
 class Occasion(StrEnum):
-    """When a borrowed field may be given back, or an owned object removed."""
+    """When a borrowed field is returned, or an owned object deleted."""
 
     COMPLETED = "completed"  # this step has ended
     SUCCESS = "success"
@@ -38,7 +38,7 @@ class Occasion(StrEnum):
 
 
 class WhenAbsent(StrEnum):
-    """What a borrowed manifest does when its object is not there."""
+    """What to do if the object of a borrowed manifest does not exist."""
 
     SKIP = "skip"
     WAIT = "wait"
@@ -77,8 +77,8 @@ class Owned:
 
 @frozen
 class Union:
-    """A list that we add to and take from, entry by entry: `keys` identify an entry, and within an entry the text list
-    at `values` is the set that we add to."""
+    """A list that entries are added to and removed from: `keys` identify an entry, and its texts at `values` are the
+    set that is added to."""
 
     keys: tuple[str, ...]
     values: str
@@ -86,8 +86,10 @@ class Union:
 
 @frozen
 class BorrowOption:
-    """Another way than the plain one to write, hold and give back the field at `path`, or (no path) every field of the
-    manifest. `name` is its key in `phase.yaml` and its row in the tables of options."""
+    """How to write, hold and return the field at `path`, or (no path) every field of the manifest, other than plainly.
+
+    `name` is its key in `phase.yaml` and its row in the tables of options.
+    """
 
     name: str
     path: Path = ()
@@ -126,8 +128,8 @@ ManifestSpec = Owned | Borrowed
 
 @frozen
 class Hold:
-    """A step that has not started waits while `when` is true; `state`, `reason` and `message` are the node's meanwhile,
-    and `waiting` (followed by the nodes' names) is what the plan says."""
+    """A step that has not started waits while `when` is true. Then `state`, `reason` and `message` are the node's, and
+    `waiting`, followed by the nodes' names, is the plan's message."""
 
     when: str
     state: str

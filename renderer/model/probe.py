@@ -1,7 +1,7 @@
-"""The probe language as values: what is looked at, what must hold, and how a gate speaks of it.
+"""The probe language as values: what is looked at, what must hold, and the messages of gates.
 
-Closed and typed; shared by gates, triggers, skips and pre-flight checks. Evaluating a probe is the other half's work
-(`reconcile.probes`); nothing here looks at an object.
+Closed and typed; shared by gates, triggers, skips and pre-flight checks. `reconcile.probes` evaluates probes;
+nothing here looks at an object.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Test(StrEnum):
 
 @frozen
 class Fixed:
-    """A value that stands in the declaration."""
+    """A value of the declaration."""
 
     value: Any
 
@@ -136,7 +136,7 @@ class Severity(StrEnum):
     """What a failed gate means for the plan."""
 
     TERMINAL = "terminal"
-    WARNING = "warning"  # recorded and said, the plan goes on
+    WARNING = "warning"  # recorded and reported; the plan goes on
 
 
 @frozen
@@ -150,8 +150,8 @@ class Event:
 
 @frozen
 class Failure:
-    """How a failed gate ends. `message` becomes the Progressing message, `<why>` in it stands for what the object
-    itself says; None keeps the probe's words."""
+    """How a failed gate ends. `message` becomes the Progressing message, with `<why>` replaced by the object's own
+    message; None keeps the probe's text."""
 
     message: str | None = None
     severity: Severity = Severity.TERMINAL
@@ -160,7 +160,7 @@ class Failure:
 
 @frozen
 class Gate:
-    """A probe that a step's end waits for. Times are seconds; `timeout` None never fails by time."""
+    """A probe that must pass before a step ends. Times are seconds; without `timeout` no time makes it fail."""
 
     probe: Probe
     waiting: str | None = None

@@ -1,4 +1,4 @@
-"""What names an object: its kind and its ref. The leaf of the model; it knows no other room."""
+"""The kind and the ref of an object. Imports no other module of the model."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What rendering makes: manifests, and the phases and steps that they belong to, resolved for one plan.
+"""The result of rendering: manifests, and the phases and steps that they belong to, resolved for one plan.
 
-One and the same for a reviewer, a pull agent and the loop.
+The same for a reviewer, a pull agent and the loop.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from renderer.model.ref import Body, Ref, ref_of
 
 @frozen
 class Manifest:
-    """A wanted object, or the fields that are borrowed on somebody else's.
+    """An object to apply, or the fields that are borrowed on somebody else's object.
 
     `file` is its place below the plan's folder, `template` its place in the template tree. `run_time` lists the paths
-    whose values are known at run time only; their text in `body` says so. `digest` is of `body` alone.
+    whose values are known only at run time; `body` has placeholders there. `digest` is of `body` alone.
     """
 
     file: str

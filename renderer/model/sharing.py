@@ -1,6 +1,6 @@
-"""Lets values that are alike hold their equal parts in common: a thousand nodes differ in little but their names.
+"""Structural sharing: equal parts of similar values are kept in memory once, since nodes differ in little but names.
 
-What is shared must not be changed in place by anybody, as no object's body ever is.
+A shared part must never be changed in place, as no object's body is.
 """
 
 from __future__ import annotations
