@@ -160,7 +160,7 @@ def test_the_installed_programs_are_there() -> None:
 def test_the_version_is_the_projects(shell: Shell) -> None:
     wanted = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
     assert shell("version").out == shell("--version").out == f"upgradeplan {wanted}\n"
-    assert shell("version", "-o", "json").json == {"version": wanted}
+    assert shell("version", "-o", "json").json["version"] == wanted
 
 
 # -------------------------------------------------------------------------------------------------------------- JSON
