@@ -267,7 +267,7 @@ def test_a_retry_gives_one_shot_objects_new_names(shell: Shell) -> None:
     assert jobs() & jobs("--retry", "1") == set()
 
 
-def test_inputs_may_come_from_standard_input(shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_inputs_may_come_from_standard_input(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     with (Path(THREE_NODE) / "upgradeplan.yaml").open(encoding="utf-8") as stream:
         monkeypatch.setattr("sys.stdin", stream)
         ended = shell("validate", "-")

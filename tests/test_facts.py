@@ -82,7 +82,7 @@ def test_rendering_from_what_was_collected_is_rendering_from_the_example(
     assert_same_rendering(collected_from(embedded().client()), tmp_path, capsys)
 
 
-def test_the_live_plan_is_collected_with_the_rest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_live_plan_is_collected_with_the_rest(tmp_path: Path) -> None:
     scene = rehearsal_of("three-node")
     scene.reconciler.round(scene.name)
     plan = scene.deps.source.get(Ref(api_version=API_VERSION, kind="UpgradePlan", name=scene.name))

@@ -89,7 +89,7 @@ def test_files_and_folders_are_read_in_order_and_each_file_once(folder: Path) ->
     assert [document.file for document in reading.documents][:2] == ["z.yaml", "nodes/a.yaml"]
 
 
-def test_a_dash_is_standard_input(folder: Path) -> None:
+def test_a_dash_is_standard_input() -> None:
     reading = read_documents(["-", "-"], io.BytesIO(b"\xef\xbb\xbf" + (NODE % "a").encode()))
     assert (names(reading), [document.file for document in reading.documents]) == (["a"], ["<stdin>"])
     assert said(read_documents(["-"])) == ["<stdin>: there is no standard input\n    remedy: name a file"]
@@ -139,7 +139,7 @@ def test_what_may_not_be_read_is_said(as_nobody: Path) -> None:
     as_root(closed.chmod, 0o755)
 
 
-def test_too_much_is_refused_before_it_is_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_much_is_refused_before_it_is_read(folder: Path) -> None:
     with (folder / "huge.yaml").open("wb") as file:
         file.truncate(10 * 2**40)
     assert said(read_documents(["huge.yaml"])) == [

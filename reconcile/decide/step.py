@@ -41,6 +41,8 @@ _OUT_OF_TURN = "OutOfTurn"
 
 
 class Progress(StrEnum):
+    """How far a step has come in this round."""
+
     DONE = "done"
     BUSY = "busy"
     FAILED = "failed"

@@ -12,6 +12,8 @@ from reconcile.status.times import time_text
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanCondition:
+    """A condition of an UpgradePlan without its transition time."""
+
     type: str
     status: str
     reason: str

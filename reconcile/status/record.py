@@ -19,6 +19,8 @@ from renderer.model.rendered import Manifest
 
 
 class StepState(StrEnum):
+    """How far a step had come when it was recorded."""
+
     STARTED = "Started"
     APPLIED = "Applied"
     COMPLETED = "Completed"

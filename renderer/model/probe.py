@@ -65,6 +65,8 @@ class ConditionPredicate:
 
 @frozen
 class FieldPredicate:
+    """Passes if the test holds for the field's value."""
+
     path: Path
     test: Test
     operand: Operand
@@ -100,6 +102,8 @@ class ManifestTarget:
 
 @frozen
 class ObjectTarget:
+    """One object by its name."""
+
     ref: Ref
 
 

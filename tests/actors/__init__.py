@@ -1,0 +1,1 @@
+"""The simulated controllers and nodes, each on its own and whole upgrades by hand."""

@@ -63,6 +63,8 @@ its arguments."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedRule:
+    """A rule written in Python. `needs` names the objects that `judge` looks at beside its target."""
+
     judge: Callable[[RuleCall], Verdict]
     needs: NeedsOf = lambda target, arguments: ()
 

@@ -16,6 +16,8 @@ from reconcile.simulator.apiserver.walk import ABSENT, deduce, element_of, same
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
+    """Which fields of one object differ from those of another."""
+
     added: FieldSet
     modified: FieldSet
     removed: FieldSet

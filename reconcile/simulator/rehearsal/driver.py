@@ -37,6 +37,8 @@ class Participants(Protocol):
 
 
 class DriverClock(Protocol):
+    """A clock that goes on only when it is told to."""
+
     def now(self) -> datetime: ...
 
     def advance(self, seconds: float) -> None: ...
