@@ -252,6 +252,71 @@ def test_what_is_drawn_is_drawn_from_what_is_given() -> None:
     assert drawn == []
 
 
+# -------------------------------------------------------------------------------------------------------------- names
+
+BY_SUBJECT = (
+    *("renderer/cli/", "reconcile/cli/", "renderer/context/"),
+    *("reconcile/probes/rules/", "reconcile/report/causes/", "reconcile/simulator/actors/"),
+)
+"""Where a module is called after a command, a subject of the facts, a rule, a cause or an actor, whoever else has the
+name: their folder says the rest."""
+
+NAMED_TWICE: Mapping[str, str] = {
+    "assemble": "what is put together for a rendering, and for the loop",
+    "client": "of a real cluster, and of the embedded one, which stands in for it",
+    "compare": "two releases, and what two objects own",
+    "errors": "a problem as everything tells it, and the cluster's own",
+    "explain": "a difference of fields, and why a plan waits",
+    "fields": "that are borrowed, and that a probe compares",
+    "inputs": "what a phase requires, and what is read from files",
+    "kinds": "as the catalogue knows them, and as the API server serves them",
+    "look": "at a file, and at the objects of a cluster",
+    "phase": "as it is declared, and as it is decided",
+    "plan": "as it is rendered, decided, and recorded in its status",
+    "read": "a file, and YAML",
+    "redact": "before a diff is shown, and before facts are written",
+    "replay": "of a journal, and how it is reported",
+    "rules": "of the probe language, and of a diff",
+    "step": "as it is rendered, and as it is decided",
+    "text": "of a file, and of a diff",
+    "tree": "of templates, and of what is written",
+    "walk": "through two objects for a diff, and through one with its schema",
+    "writes": "that are decided, and that the API server carries out",
+}
+"""Modules of one name in two rooms. This table may only shrink: a new module gets a name of its own."""
+
+CLASSES_NAMED_TWICE: Mapping[tuple[str, str], str] = {}
+"""Package and class. This table may only shrink."""
+
+
+def test_no_module_name_stands_in_two_rooms() -> None:
+    files: dict[str, set[str]] = {}
+    for file in modules():
+        if not file.startswith(BY_SUBJECT):
+            files.setdefault(Path(file).stem, set()).add(file)
+    twice = {name: sorted(found) for name, found in files.items() if len(found) > 1 and not name.startswith("__")}
+    assert {name: found for name, found in twice.items() if name not in NAMED_TWICE} == {}, "find another name"
+    assert sorted(set(NAMED_TWICE) - set(twice)) == [], "no longer needed in NAMED_TWICE"
+
+
+def test_no_class_name_is_used_twice_in_a_package() -> None:
+    """Of tests too."""
+    files: dict[tuple[str, str], set[str]] = {}
+    for file, tree in (*modules().items(), *modules_of_tests().items()):
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                files.setdefault((file.partition("/")[0], node.name), set()).add(file)
+    twice = {name: sorted(found) for name, found in files.items() if len(found) > 1}
+    assert {name: found for name, found in twice.items() if name not in CLASSES_NAMED_TWICE} == {}, "find another name"
+    assert sorted(set(CLASSES_NAMED_TWICE) - set(twice)) == [], "no longer needed in CLASSES_NAMED_TWICE"
+
+
+@functools.cache
+def modules_of_tests() -> Mapping[str, ast.Module]:
+    files = sorted((ROOT / "tests").rglob("*.py"))
+    return {path.relative_to(ROOT).as_posix(): ast.parse(path.read_text(encoding="utf-8")) for path in files}
+
+
 # ------------------------------------------------------------------------------------------------------------- phases
 
 

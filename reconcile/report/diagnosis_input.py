@@ -13,7 +13,7 @@ from reconcile.objects import deletion_timestamp
 from reconcile.observe.source import Source
 from reconcile.probes.look import Group, ReadFailure
 from reconcile.report.causes import cause as c
-from reconcile.report.causes.cause import DiagnosisInput, ExpectedReboot, Leaving
+from reconcile.report.causes.cause import Departure, DiagnosisInput, ExpectedReboot
 from reconcile.status.plan import FAILED, PlanStatus, key_of, status_of
 from renderer.model.node_state import NodeStates
 from renderer.model.path import Path
@@ -112,11 +112,11 @@ def _gone(wait: Wait, item: RenderedStep, status: PlanStatus, source: Source) ->
         yield from ((ref, record.started) for ref in refs if source.get(ref) is None)
 
 
-def _leaving(done: Round, status: PlanStatus, waits: Iterable[Wait], source: Source) -> Leaving | None:
+def _leaving(done: Round, status: PlanStatus, waits: Iterable[Wait], source: Source) -> Departure | None:
     if not deletion_timestamp(done.plan or {}):
         return None
     degraded = {} if done.unrendered else status.condition("Degraded") or {}
-    return Leaving(
+    return Departure(
         objects={ref: source.get(ref) for wait in waits for ref in wait.refs},
         refused=degraded.get("message", "") if degraded.get("reason") == "ReconcileError" else "",
     )

@@ -57,7 +57,7 @@ class ExpectedReboot:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Leaving:
+class Departure:
     """What a plan that is being deleted waits for, and what the API server said to the last writes if it refused."""
 
     objects: Mapping[Ref, Body | ReadFailure | None]
@@ -86,7 +86,7 @@ class DiagnosisInput:
     held_up: tuple[str, ...] = ()
     gone: Mapping[Ref, datetime] = field(default_factory=dict)
     attempt: int = 0
-    leaving: Leaving | None = None
+    leaving: Departure | None = None
 
     def all(self, group: Group) -> tuple[Body, ...]:
         return self.groups.get(group, ())
