@@ -278,6 +278,8 @@ NAMED_TWICE: Mapping[str, str] = {
     "replay": "of a journal, and how it is reported",
     "rules": "of the probe language, and of a diff",
     "step": "as it is rendered, and as it is decided",
+    "structural": "schemas as our own documents have them, and as the API server follows them",
+    "templates": "as they are read, and as they are compiled",
     "text": "of a file, and of a diff",
     "tree": "of templates, and of what is written",
     "walk": "through two objects for a diff, and through one with its schema",
