@@ -203,7 +203,7 @@ def paths(loans: Sequence[Loan]) -> list[tuple[str, str, Any]]:
 
 
 def test_a_retry_after_the_write_keeps_the_first_original() -> None:
-    """FX-3: the write went through, the answer was lost; the second plan finds its own value and records nothing."""
+    """The write went through, the answer was lost; the second plan finds its own value and records nothing."""
     spec, manifest = borrowed({"return": "always", "raiseOnly": True}), thing({"value": "1800"})
     live = with_version(thing({"value": "600"}))
     first = plan_take(manifest, spec, live, QUANTITIES)

@@ -1,4 +1,4 @@
-"""The behaviour spec's cases of the image watch (2.7): which news of an image moves a plan, and which is none.
+"""The image watch: which news of an image moves a plan, and which is none.
 
 Ours differs: the existing manager maps an image to plans and filters its events before they reach the queue. Here each
 kind and namespace that a plan looks at is watched, any change there brings a round, and a round that finds nothing new
@@ -123,7 +123,7 @@ def asleep(rounds: list[Round]) -> bool:
     return bool(rounds) and not rounds[-1].again
 
 
-def test_ac_20_23_an_import_that_ends_moves_the_plan_on_and_other_news_only_wakes_it() -> None:
+def test_an_import_that_ends_moves_the_plan_on_and_other_news_only_wakes_it() -> None:
     """Images of other namespaces do not even wake it: they are not watched."""
     found = downloading()
     with loop_in_a_process(found) as rounds:

@@ -1,4 +1,4 @@
-"""The field's cases and the behaviour spec's acceptance cases that speak of the loop, up to the cluster's upgrade.
+"""What the loop does up to the cluster's upgrade, situation by situation, with those that came from the field.
 
 Each test is named after its case. Where we differ on purpose (DESIGN, "Deliberate differences"), ours is asserted and
 the test says so.
@@ -70,7 +70,7 @@ def case_25() -> Small:
 
 
 def test_case_25_two_nodes_pre_drain() -> None:
-    """Case 91 of the periphery too: node-a is being drained, Rancher asks for node-b, and node-b gets no Job."""
+    """node-a is being drained, Rancher asks for node-b, and node-b gets no Job."""
     found = case_25()
     found.rounds()
     assert found.jobs() == ["hvst-upgrade-pair-node-upgrade-pre-drain-node-a"]
@@ -118,7 +118,7 @@ def test_case_12_disk_over_gc_threshold() -> None:
 # -------------------------------------------------------------------------------------------------------- the runner
 
 
-def test_ac_01_02_03_a_new_plan_gets_a_phase_and_our_finalizer() -> None:
+def test_a_new_plan_gets_a_phase_and_our_finalizer() -> None:
     found = world()
     found.round()
     assert found.phase == "Initializing"
@@ -127,7 +127,7 @@ def test_ac_01_02_03_a_new_plan_gets_a_phase_and_our_finalizer() -> None:
     assert found.condition("Available")["reason"] == "Executable"
 
 
-def test_ac_04_a_plan_that_is_not_there() -> None:
+def test_a_plan_that_is_not_there_is_no_error() -> None:
     found = world()
     done = found.scene.reconciler.round("nobody")
     assert (done.plan, done.problems, done.over) == (None, (), True)
@@ -140,7 +140,7 @@ def second(found: Small, name: str = "rival", **status: Any) -> None:
         found.patch(body, {"status": status}, "status")
 
 
-def test_ac_05_06_a_plan_waits_for_another_that_runs() -> None:
+def test_a_plan_waits_for_another_that_runs() -> None:
     found = world()
     second(found, currentPhase="NodeUpgrading", conditions=[PROGRESSING])
     done = found.rounds()
@@ -155,7 +155,7 @@ def test_ac_05_06_a_plan_waits_for_another_that_runs() -> None:
     assert len(found.events()) == 1
 
 
-def test_ac_07_of_two_that_run_one_goes_on() -> None:
+def test_of_two_that_run_one_goes_on() -> None:
     """Ours differs: the existing manager blocks both for ever; here the older one ends, then the other goes on."""
     found = world()
     second(found, currentPhase="NodeUpgrading", conditions=[PROGRESSING])
@@ -165,7 +165,7 @@ def test_ac_07_of_two_that_run_one_goes_on() -> None:
     assert blockers.count(None) == 1
 
 
-def test_ac_08_09_10_who_blocks_whom() -> None:
+def test_who_blocks_whom() -> None:
     own = {"metadata": {"name": "own", "creationTimestamp": "2026-01-02T00:00:00Z"}}
     done = [PROGRESSING | {"status": "False"}]
     over = {"metadata": {"name": "old"}, "status": {"currentPhase": "Succeeded", "conditions": done}}
@@ -179,7 +179,7 @@ def test_ac_08_09_10_who_blocks_whom() -> None:
     assert blocker_of(own, [own], [succeeded]) is None
 
 
-def test_ac_11_12_a_failed_plan_is_finished_with_its_message() -> None:
+def test_a_failed_plan_is_finished_with_its_message() -> None:
     found = world()
     found.round()
     failure = PROGRESSING | {"reason": "Failed", "message": "it broke"}
@@ -194,7 +194,7 @@ def test_ac_11_12_a_failed_plan_is_finished_with_its_message() -> None:
 
 
 @pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
-def test_ac_13_an_ended_plan_is_not_written(phase: str) -> None:
+def test_an_ended_plan_is_not_written(phase: str) -> None:
     found = world()
     conditions = [PROGRESSING | {"status": "False"}, PROGRESSING | {"type": "Available", "status": "False"}]
     found.set_status(currentPhase=phase, conditions=conditions)
@@ -203,7 +203,7 @@ def test_ac_13_an_ended_plan_is_not_written(phase: str) -> None:
     assert len(found.scene.client.log.writes) == before
 
 
-def test_ac_14_an_unknown_phase() -> None:
+def test_a_plan_in_an_unknown_phase_is_left_alone() -> None:
     found = world()
     found.set_status(currentPhase="Dreaming")
     found.rounds()
@@ -215,7 +215,7 @@ def test_ac_14_an_unknown_phase() -> None:
     assert found.phase == "Dreaming"
 
 
-def test_ac_15_16_each_phase_is_stamped_once() -> None:
+def test_each_phase_is_stamped_once() -> None:
     found = world()
     found.rounds()
     found.rounds()
@@ -223,7 +223,7 @@ def test_ac_15_16_each_phase_is_stamped_once() -> None:
     assert stamped == ["Initializing", "Initialized", "ISODownloading"]
 
 
-def test_ac_17_a_phase_that_is_refused_is_never_entered() -> None:
+def test_a_phase_that_is_refused_is_never_entered() -> None:
     """The version guard stands before the preload: its active value is not recorded."""
     found = world()
     found.set_status(
@@ -243,23 +243,23 @@ def test_ac_17_a_phase_that_is_refused_is_never_entered() -> None:
 @pytest.mark.parametrize(
     ("ahead", "behind"),
     [
-        ("WaitingReboot", "SingleNodeUpgrading"),  # AC-28
-        ("SingleNodeUpgraded", "WaitingReboot"),  # AC-29
+        ("WaitingReboot", "SingleNodeUpgrading"),
+        ("SingleNodeUpgraded", "WaitingReboot"),
         ("SingleNodeUpgradeFailed", "SingleNodeUpgrading"),
-        ("ImageCleaning", "PostDrained"),  # AC-31
+        ("ImageCleaning", "PostDrained"),
         ("ImageCleaned", "ImageCleaning"),
         ("ImageCleanFailed", "ImageCleaning"),
-        ("UpgradePaused", "ImagePreloaded"),  # AC-32
+        ("UpgradePaused", "ImagePreloaded"),
         ("PreDraining", "UpgradePaused"),
     ],
 )
-def test_ac_28_29_31_32_ordinals(ahead: str, behind: str) -> None:
+def test_a_node_state_is_ahead_of_those_before_it(ahead: str, behind: str) -> None:
     assert NODE_STATES.is_ahead(ahead, behind)
     assert not NODE_STATES.is_ahead(behind, ahead)
 
 
-def test_ac_30_same_ordinal_overwrites_and_unknown_is_behind_all() -> None:
-    """Ours differs: an unknown or missing state is past nothing, rather than equal to the first (MUST-FIX 16)."""
+def test_same_ordinal_overwrites_and_unknown_is_behind_all() -> None:
+    """Ours differs: an unknown or missing state is past nothing, rather than equal to the first."""
     assert not NODE_STATES.is_ahead("PreDrained", "PreDrainFailed")
     assert not NODE_STATES.is_ahead("PreDrainFailed", "PreDrained")
     assert all(NODE_STATES.is_ahead(row.name, "Unheard") for row in NODE_STATES)
@@ -270,31 +270,29 @@ def test_ac_30_same_ordinal_overwrites_and_unknown_is_behind_all() -> None:
 # ---------------------------------------------------------------------------------------------------- the ISO, the repo
 
 
-def test_ac_35_36_53_an_image_that_is_there_is_adopted() -> None:
-    """Case 41 of the periphery, as far as the loop goes; the image that is missing is AC-38."""
+def test_an_image_that_is_there_is_adopted() -> None:
     found = world(more=[image("given", "True")], image="given")
     assert found.until(lambda done: found.phase == "ISODownloaded")
     assert found.status["isoImageID"] == "given"
-    assert "version" not in found.status  # AC-53: no Version was looked up
+    assert "version" not in found.status  # no Version was looked up
     assert len(found.all("VirtualMachineImage")) == 1
 
 
-def test_ac_37_an_adopted_image_that_failed_to_import() -> None:
+def test_an_adopted_image_that_failed_to_import() -> None:
     found = world(more=[image("given", "False")], image="given")
     found.rounds()
     assert (found.phase, found.condition("Progressing")["message"]) == (FAILED, "ISO image download failed")
 
 
-def test_ac_38_an_adopted_image_that_is_missing_is_waited_for() -> None:
+def test_an_adopted_image_that_is_missing_is_waited_for() -> None:
     found = world(image="given")
     found.rounds()
     assert found.phase == "ISODownloading"
     assert found.rounds().recheck
 
 
-def test_ac_40_an_image_of_another_namespace_is_not_taken() -> None:
-    """The old form, `namespace/name`, is superseded: it names no image, neither there nor here (case 41 of the
-    periphery)."""
+def test_an_image_of_another_namespace_is_not_taken() -> None:
+    """The old form, `namespace/name`, is superseded: it names no image, neither there nor here."""
     there, here = image("given", "True"), image("given", "True")
     there = {**there, "metadata": {**there["metadata"], "namespace": "default"}}
     found = world(more=[there, here])
@@ -308,7 +306,7 @@ def test_ac_40_an_image_of_another_namespace_is_not_taken() -> None:
     assert "currentPhase" not in refused["status"]
 
 
-def test_ac_40_the_image_that_an_earlier_manager_has_recorded_is_the_one() -> None:
+def test_the_image_that_an_earlier_manager_has_recorded_is_the_one() -> None:
     recorded = {"isoImageID": "harvester-system/given"}
     found = world(more=[image("given", "True")], given=plan(image="harvester-system/given", status=recorded))
     found.set_status(currentPhase="ISODownloading", previousVersion="v1.7.1", **recorded)
@@ -335,7 +333,7 @@ def repo_creating(desired: int, available: int) -> Small:
 
 
 @pytest.mark.parametrize(("desired", "available", "ready"), [(2, 1, False), (2, 2, True), (1, 2, True)])
-def test_ac_43_a_deployment_is_ready_when_all_are_available(desired: int, available: int, ready: bool) -> None:
+def test_a_deployment_is_ready_when_all_are_available(desired: int, available: int, ready: bool) -> None:
     found = repo_creating(desired, available)
     assert (found.get("v1", "Service", "up-repo", "harvester-system") is not None) == ready
     if not ready:
@@ -343,7 +341,7 @@ def test_ac_43_a_deployment_is_ready_when_all_are_available(desired: int, availa
 
 
 @pytest.mark.parametrize("conditions", [{}, {"ready": False}])
-def test_ac_44_endpoints_that_are_not_ready(conditions: Json) -> None:
+def test_endpoints_that_are_not_ready(conditions: Json) -> None:
     found = repo_creating(2, 2)
     slice_of_repo = {
         "apiVersion": "discovery.k8s.io/v1",
@@ -369,7 +367,7 @@ def annotated(**annotations: str) -> Json:
     return plan(annotations={f"{PREFIX}{key.replace('_', '-')}": value for key, value in annotations.items()})
 
 
-def test_ac_46_a_skipped_disk_check_asks_no_node() -> None:
+def test_a_skipped_disk_check_asks_no_node() -> None:
     found = world(given=annotated(skip_garbage_collection_threshold_check="true"), more=[facts({"n1": 146})])
     found.rounds()
     assert found.phase == "ISODownloading"
@@ -378,14 +376,14 @@ def test_ac_46_a_skipped_disk_check_asks_no_node() -> None:
     ]
 
 
-def test_ac_47_a_skip_that_is_no_boolean() -> None:
+def test_a_skip_that_is_no_boolean() -> None:
     found = world(given=annotated(skip_garbage_collection_threshold_check="perhaps"))
     found.rounds()
     assert found.phase == FAILED
     assert 'invalid value "perhaps"' in found.condition("Progressing")["message"]
 
 
-def test_ac_48_49_the_kubelet_has_its_own_threshold() -> None:
+def test_the_kubelet_has_its_own_threshold() -> None:
     used = {"n1": 124}  # with 13 GiB of new images 93 % of 147
     tight, roomy = world("n1", more=[facts(used)]), world("n1", more=[facts(used, threshold=95)])
     tight.rounds()
@@ -394,14 +392,14 @@ def test_ac_48_49_the_kubelet_has_its_own_threshold() -> None:
 
 
 @pytest.mark.parametrize(("days", "passes"), [(None, False), ("3", True), ("0", False), ("abc", False)])
-def test_ac_50_a_certificate_that_ends_in_six_days(days: str | None, passes: bool) -> None:
+def test_a_certificate_that_ends_in_six_days(days: str | None, passes: bool) -> None:
     given = annotated(min_certs_expiration_in_day=days) if days else plan()
     found = world("n1", given=given, more=[facts({"n1": 20}, expires="2026-01-07T00:00:01Z")])
     found.rounds()
     assert found.phase == ("ISODownloading" if passes else FAILED)
 
 
-def test_ac_52_a_single_node_is_named() -> None:
+def test_a_single_node_is_named() -> None:
     one, two = world("n1"), world("n1", "n2")
     one.rounds()
     two.rounds()
@@ -421,13 +419,13 @@ def preloading(**spec: Any) -> Small:
 
 
 @pytest.mark.parametrize(("asked", "given"), [(2, 2), (3, 3), (5, 3)])
-def test_ac_55_concurrency_is_at_most_the_nodes(asked: int, given: int) -> None:
+def test_concurrency_is_at_most_the_nodes(asked: int, given: int) -> None:
     found = preloading(imagePreloadOption={"concurrency": asked})
     (preload,) = found.all("Plan")
     assert preload["spec"]["concurrency"] == given
 
 
-def test_ac_56_57_a_negative_concurrency_skips_the_preload() -> None:
+def test_a_negative_concurrency_skips_the_preload() -> None:
     found = preloading(imagePreloadOption={"concurrency": -1})
     assert found.phase == "ClusterUpgrading"
     assert not found.all("Plan")
@@ -435,7 +433,7 @@ def test_ac_56_57_a_negative_concurrency_skips_the_preload() -> None:
 
 
 @pytest.mark.parametrize(("reason", "failed"), [("JobFailed", True), ("SyncJob", False)])
-def test_ac_58_a_preload_that_failed(reason: str, failed: bool) -> None:
+def test_a_preload_that_failed(reason: str, failed: bool) -> None:
     found = preloading()
     found.end_plan("up-image-preload", failed=True, reason=reason)
     found.rounds()
@@ -444,7 +442,7 @@ def test_ac_58_a_preload_that_failed(reason: str, failed: bool) -> None:
         assert found.condition("Progressing")["message"] == "image-preload plan job(s) failed"
 
 
-def test_ac_59_force_enters_a_downgrade() -> None:
+def test_force_enters_a_downgrade() -> None:
     found = world(version="v1.8.0", force=True)
     known = upgrading(states={"n1": "x"}).status
     found.set_status(
@@ -459,7 +457,7 @@ def test_ac_59_force_enters_a_downgrade() -> None:
     [("ImagePreloading", "ImagePreloaded"), ("PreDrained", "PreDrained")],
     ids=["ac-71", "ac-77"],
 )
-def test_ac_71_77_a_preload_job_tells_its_nodes_state(state: str, job_state: str) -> None:
+def test_a_preload_job_tells_its_nodes_state(state: str, job_state: str) -> None:
     found = preloading()
     found.set_status(nodeUpgradeStatuses={"n1": {"state": state}})
     labels = {
@@ -484,7 +482,7 @@ def test_ac_71_77_a_preload_job_tells_its_nodes_state(state: str, job_state: str
 # ------------------------------------------------------------------------------------------------------ cluster upgrade
 
 
-def test_ac_64_the_pointer_is_added_once() -> None:
+def test_the_pointer_is_added_once() -> None:
     found = preloading(imagePreloadOption={"concurrency": -1})
     found.restart()
     found.rounds()
@@ -499,7 +497,7 @@ def test_ac_64_the_pointer_is_added_once() -> None:
 
 
 @pytest.mark.parametrize("missing", [("KubeVirt",), ("KubeVirt", "ManagedChart")])
-def test_ac_65_66_what_is_absent_is_left_out(missing: tuple[str, ...]) -> None:
+def test_what_is_absent_is_left_out(missing: tuple[str, ...]) -> None:
     found = world(without=missing, imagePreloadOption={"concurrency": -1}, version="v1.8.0")
     known = upgrading(states={"n1": "x"}).status
     found.set_status(currentPhase="MetadataPopulated", **{k: known[k] for k in ("previousVersion", "releaseMetadata")})

@@ -1,4 +1,4 @@
-"""The behaviour spec's acceptance cases of the node upgrade, the hand-shake with Rancher, cleanup, and our own fixes.
+"""What the loop does in the node upgrade, the hand-shake with Rancher, and cleanup, situation by situation.
 
 Each test is named after its case. Where we differ on purpose (DESIGN, "Deliberate differences"), ours is asserted and
 the test says so.
@@ -71,7 +71,7 @@ def alone(**more: Any) -> Small:
 # ---------------------------------------------------------------------------------------------- Jobs, and their nodes
 
 
-def test_ac_67_our_jobs_are_never_suspended() -> None:
+def test_our_jobs_are_never_suspended() -> None:
     """Ours differs: a pause holds what has not started, so there is nothing to suspend."""
     found = provisioned(paused=("n1",))
     found.ask("n1", PRE, "x")
@@ -81,7 +81,7 @@ def test_ac_67_our_jobs_are_never_suspended() -> None:
 
 
 @pytest.mark.parametrize(("paused", "held"), [((), False), (("n2",), False), (("n1",), True)])
-def test_ac_68_76_only_a_listed_node_is_held(paused: tuple[str, ...], held: bool) -> None:
+def test_only_a_listed_node_is_held(paused: tuple[str, ...], held: bool) -> None:
     found = provisioned(paused=paused)
     found.ask("n1", PRE, "x")
     found.rounds()
@@ -92,7 +92,7 @@ def test_ac_68_76_only_a_listed_node_is_held(paused: tuple[str, ...], held: bool
         assert found.condition("Progressing")["message"] == "node upgrade paused: n1"
 
 
-def test_ac_69_70_82_the_answer_is_what_rancher_wrote() -> None:
+def test_the_answer_is_what_rancher_wrote() -> None:
     found = drained()
     assert found.state("n1") == "PreDrained"
     assert found.annotation("n1", PRE_HOOK) == "first"
@@ -100,7 +100,7 @@ def test_ac_69_70_82_the_answer_is_what_rancher_wrote() -> None:
 
 
 @pytest.mark.parametrize("state", ["PostDraining", "WaitingReboot"])
-def test_ac_73_a_node_does_not_go_back(state: str) -> None:
+def test_a_node_does_not_go_back(state: str) -> None:
     found = provisioned()
     found.ask("n1", PRE, "first")
     found.rounds()
@@ -110,7 +110,7 @@ def test_ac_73_a_node_does_not_go_back(state: str) -> None:
     assert found.state("n1") == state
 
 
-def test_ac_72_75_a_failed_pre_drain_ends_the_plan_and_keeps_the_hooks() -> None:
+def test_a_failed_pre_drain_ends_the_plan_and_keeps_the_hooks() -> None:
     found = provisioned()
     found.ask("n1", PRE, "first")
     found.rounds()
@@ -122,7 +122,7 @@ def test_ac_72_75_a_failed_pre_drain_ends_the_plan_and_keeps_the_hooks() -> None
     assert found.annotation("n1", PRE_HOOK) is None
 
 
-def test_ac_74_the_single_nodes_job() -> None:
+def test_the_single_nodes_job() -> None:
     found, failing = alone(), alone()
     assert found.state("n1") == "SingleNodeUpgrading"
     found.end_job(SINGLE_JOB)
@@ -139,7 +139,7 @@ def test_ac_74_the_single_nodes_job() -> None:
 
 
 @pytest.mark.parametrize("phase", ["ClusterUpgrading", "MetadataPopulating", "CleanedUp"])
-def test_ac_79_no_job_outside_the_node_upgrade(phase: str) -> None:
+def test_no_job_outside_the_node_upgrade(phase: str) -> None:
     found = upgrading("n1", "n2", states={})
     found.set_status(currentPhase=phase)
     found.ask("n1", PRE, "x")
@@ -147,14 +147,14 @@ def test_ac_79_no_job_outside_the_node_upgrade(phase: str) -> None:
     assert not [name for name in found.jobs() if "drain" in name]
 
 
-def test_ac_80_a_single_node_has_no_drain() -> None:
+def test_a_single_node_has_no_drain() -> None:
     found = alone()
     found.ask("n1", PRE, "x")
     found.rounds()
     assert found.jobs() == [SINGLE_JOB]
 
 
-def test_ac_81_83_post_drain_comes_after_the_answer() -> None:
+def test_post_drain_comes_after_the_answer() -> None:
     found = drained()
     assert found.jobs() == [PRE_JOB]
     found.ask("n1", POST, "second")
@@ -163,8 +163,8 @@ def test_ac_81_83_post_drain_comes_after_the_answer() -> None:
     assert found.state("n1") == "PostDraining"
 
 
-def test_ac_84_85_a_node_that_waits_for_its_reboot_is_not_acknowledged() -> None:
-    """Case 92 of the periphery, where the OS is another one; where it is the same, FX-9."""
+def test_a_node_that_waits_for_its_reboot_is_not_acknowledged() -> None:
+    """Whether the OS is another one or the same."""
     found = rebooting()
     assert found.state("n1") == "WaitingReboot"
     assert found.annotation("n1", POST_HOOK) is None
@@ -176,7 +176,7 @@ def test_ac_84_85_a_node_that_waits_for_its_reboot_is_not_acknowledged() -> None
     assert f"{PREFIX}pendingOSImage" not in found.get("v1", "Node", "n1")["metadata"].get("annotations", {})
 
 
-def test_ac_86_the_last_acknowledgement_is_repeated_after_the_last_node() -> None:
+def test_the_last_acknowledgement_is_repeated_after_the_last_node() -> None:
     """Rancher asks once more while the plan is in NodeUpgraded: it is answered, or nothing would ever go on."""
     found = upgrading(states={"n1": "PostDrained", "n2": "PostDrained"})
     found.ask("n1", POST, "asked-late")
@@ -186,7 +186,7 @@ def test_ac_86_the_last_acknowledgement_is_repeated_after_the_last_node() -> Non
     assert (found.annotation("n1", POST_HOOK), found.annotation("n2", POST_HOOK)) == ("asked-late", "asked-later")
 
 
-def test_ac_87_another_value_is_answered_and_the_job_is_not_repeated() -> None:
+def test_another_value_is_answered_and_the_job_is_not_repeated() -> None:
     found = drained()
     found.ask("n1", PRE, "first, again")
     found.rounds()
@@ -204,7 +204,7 @@ ON_THE_WAY = (
 )
 
 
-def test_ac_26_which_states_end_a_nodes_upgrade() -> None:
+def test_which_states_end_a_nodes_upgrade() -> None:
     """Seen by where the phase goes when another manager has left its last node so; alone where only a node alone is
     in that state."""
     reached: dict[str, set[str]] = {}
@@ -217,7 +217,7 @@ def test_ac_26_which_states_end_a_nodes_upgrade() -> None:
     assert reached == {"CleaningUp": {*ENDED}, FAILED: {*BROKEN}, "NodeUpgrading": {*ON_THE_WAY}}
 
 
-def test_ac_88_a_cluster_that_was_told_is_not_told_again() -> None:
+def test_a_cluster_that_was_told_is_not_told_again() -> None:
     found = upgrading(states={"n1": "ImagePreloaded", "n2": "ImagePreloaded"})
     found.set_status(provisionGeneration=5)
     found.rounds()
@@ -228,7 +228,7 @@ def test_ac_88_a_cluster_that_was_told_is_not_told_again() -> None:
 
 
 @pytest.mark.parametrize(("before", "after"), [(5, 6), (None, 1)])
-def test_ac_89_90_the_generation_goes_up_by_one(before: int | None, after: int) -> None:
+def test_the_generation_goes_up_by_one(before: int | None, after: int) -> None:
     same = cluster(before, kubernetes="v1.35.2+rke2r1")
     found = provisioned(more=[same])
     assert local(found)["rkeConfig"]["provisionGeneration"] == found.status["provisionGeneration"] == after
@@ -237,7 +237,7 @@ def test_ac_89_90_the_generation_goes_up_by_one(before: int | None, after: int) 
     assert local(found)["rkeConfig"]["provisionGeneration"] == after
 
 
-def test_ac_91_92_93_all_nodes_end_the_phase() -> None:
+def test_all_nodes_end_the_phase() -> None:
     found = upgrading(states={"n1": "PostDrained", "n2": "PostDrained"})
     found.until(lambda done: found.phase == "NodeUpgraded")
     other = upgrading(states={"n1": "PostDrained", "n2": "PreDraining"})
@@ -245,7 +245,7 @@ def test_ac_91_92_93_all_nodes_end_the_phase() -> None:
     assert other.phase == "NodeUpgrading"
 
 
-def test_ac_94_a_failure_goes_before_a_pause() -> None:
+def test_a_failure_goes_before_a_pause() -> None:
     found = provisioned(paused=("n2",))
     found.ask("n1", PRE, "a")
     found.ask("n2", PRE, "b")
@@ -256,7 +256,7 @@ def test_ac_94_a_failure_goes_before_a_pause() -> None:
     assert found.condition("Progressing")["message"] == "node n1 upgrade failed: no"
 
 
-def test_ac_95_96_rancher_takes_the_last_acknowledgement() -> None:
+def test_rancher_takes_the_last_acknowledgement() -> None:
     """Ours differs: it is a wait that says for which Secret, and no error."""
     found = upgrading(states={"n1": "PostDrained", "n2": "PostDrained"})
     found.ask("n2", POST, "x")
@@ -278,7 +278,7 @@ def cleaned_up(**more: Any) -> Small:
     return found
 
 
-def test_ac_97_cleanup_of_nothing() -> None:
+def test_cleanup_of_nothing() -> None:
     found = world("n1", "n2", without=("KubeVirt", "ManagedChart", "Cluster"))
     found.set_status(currentPhase="CleanedUp", previousVersion="v1.7.1")
     found.to_its_end()
@@ -296,7 +296,7 @@ def job(name: str, plan_name: str, job_type: str) -> dict[str, Any]:
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": {"template": {"spec": pod}}}
 
 
-def test_ac_98_99_104_only_what_is_ours_goes() -> None:
+def test_only_what_is_ours_goes() -> None:
     found = cleaned_up()
     kept = ["other-pre-drain", "up-node-upgrade-restore-vm-n1"]
     found.create(job(kept[0], "other", "pre-drain"))
@@ -307,13 +307,13 @@ def test_ac_98_99_104_only_what_is_ours_goes() -> None:
     assert found.jobs() == kept
 
 
-def test_ac_100_a_strategy_that_we_did_not_set_stays() -> None:
+def test_a_strategy_that_we_did_not_set_stays() -> None:
     found = cleaned_up()
     found.to_its_end()
     assert local(found)["rkeConfig"]["upgradeStrategy"] == STRATEGY
 
 
-def test_ac_101_102_only_our_annotation_leaves_the_node() -> None:
+def test_only_our_annotation_leaves_the_node() -> None:
     found = rebooting()
     body = found.get("v1", "Node", "n1")
     found.patch(body, {"metadata": {"annotations": {"else": "kept"}}})
@@ -323,7 +323,7 @@ def test_ac_101_102_only_our_annotation_leaves_the_node() -> None:
 
 
 @pytest.mark.parametrize("enabled", [True, False])
-def test_ac_103_the_descheduler_is_as_it_was(enabled: bool) -> None:
+def test_the_descheduler_is_as_it_was(enabled: bool) -> None:
     found = provisioned(more=[descheduler(enabled=enabled)])
     addon = ("harvesterhci.io/v1beta1", "Addon", "descheduler", "kube-system")
     assert found.get(*addon)["spec"]["enabled"] is False
@@ -344,12 +344,12 @@ def _abort(found: Small) -> None:
 # ------------------------------------------------------------------------------------------------------- our own fixes
 
 
-def test_fx_1_longhorns_wait_is_never_lowered() -> None:
+def test_longhorns_wait_is_never_lowered() -> None:
     assert setting(provisioned(more=[longhorn("3600")])) == "3600"
     assert setting(provisioned(more=[longhorn("600")])) == "1800"
 
 
-def test_fx_2_a_plan_that_fails_early_touches_no_kubevirt() -> None:
+def test_a_plan_that_fails_early_touches_no_kubevirt() -> None:
     found = world("n1", more=[facts({"n1": 140})])
     before = found.get("kubevirt.io/v1", "KubeVirt", "kubevirt", "harvester-system")
     found.rounds()
@@ -358,7 +358,7 @@ def test_fx_2_a_plan_that_fails_early_touches_no_kubevirt() -> None:
     assert not [w for w in found.scene.client.log.writes if w.kind in ("KubeVirt", "ManagedChart", "Setting")]
 
 
-def test_fx_3_a_conflict_behind_the_record_keeps_the_first_original() -> None:
+def test_a_conflict_behind_the_record_keeps_the_first_original() -> None:
     found = upgrading("n1", "n2", states={})
     found.set_status(currentPhase="ClusterUpgraded")
     found.scene.client.faults.add(InjectedApiFault(trouble=ApiFault.CONFLICT, verb="patch", kind="Setting", count=2))
@@ -370,7 +370,7 @@ def test_fx_3_a_conflict_behind_the_record_keeps_the_first_original() -> None:
     assert loan["value"] == "600"
 
 
-def test_fx_4_after_a_failed_node_the_hooks_stay_until_the_plan_is_deleted() -> None:
+def test_after_a_failed_node_the_hooks_stay_until_the_plan_is_deleted() -> None:
     found = provisioned()
     found.ask("n1", PRE, "x")
     found.rounds()
@@ -383,7 +383,7 @@ def test_fx_4_after_a_failed_node_the_hooks_stay_until_the_plan_is_deleted() -> 
     assert local(found)["rkeConfig"]["upgradeStrategy"] == STRATEGY
 
 
-def test_fx_5_a_pause_does_not_touch_what_runs() -> None:
+def test_a_pause_does_not_touch_what_runs() -> None:
     found = alone()
     (before,) = found.all("Job")
     found.patch(found.plan, {"spec": {"nodeUpgradeOption": {"pauseNodes": ["n1"]}}})
@@ -392,7 +392,7 @@ def test_fx_5_a_pause_does_not_touch_what_runs() -> None:
     assert found.state("n1") == "SingleNodeUpgrading"
 
 
-def test_fx_6_of_two_plans_one_goes_on_and_the_other_after_it() -> None:
+def test_of_two_plans_one_goes_on_and_the_other_after_it() -> None:
     """Made in the same second, so by name: `rival` goes before `up`."""
     found = world()
     found.create(plan("rival"))
@@ -408,7 +408,7 @@ def test_fx_6_of_two_plans_one_goes_on_and_the_other_after_it() -> None:
     assert found.condition("Available")["status"] == "True"
 
 
-def test_fx_7_a_failing_image_cleanup_is_a_warning() -> None:
+def test_a_failing_image_cleanup_is_a_warning() -> None:
     recorded = recording("single-node", fail=("image-cleanup",))
     assert recorded.result.succeeded
     told = [event for _, done in recorded if done.decision for event in done.decision.events if event.type == "Warning"]
@@ -416,7 +416,7 @@ def test_fx_7_a_failing_image_cleanup_is_a_warning() -> None:
     assert "image-cleanup plan job(s) failed" in told[0].message
 
 
-def test_fx_8_an_unreachable_kubelet_is_asked_again() -> None:
+def test_an_unreachable_kubelet_is_asked_again() -> None:
     found = world("n1")
     found.scene.client.faults.add(InjectedApiFault(trouble=ApiFault.FAILED, verb="read", kind="Node", count=100))
     done = found.rounds()
@@ -429,8 +429,8 @@ def test_fx_8_an_unreachable_kubelet_is_asked_again() -> None:
     assert found.phase == "ISODownloading"
 
 
-def test_fx_9_the_same_os_needs_a_new_boot() -> None:
-    """Case 92 of the periphery. Ours differs: an OS string that is equal already is no proof, and not answered at
+def test_the_same_os_needs_a_new_boot() -> None:
+    """Ours differs: an OS string that is equal already is no proof, and not answered at
     once."""
     found = upgrading("n1", "n2", states={"n2": "PostDrained"}, more=[node("n1", os=NEW_OS)])
     found.set_status(provisionGeneration=5)
@@ -448,7 +448,7 @@ def test_fx_9_the_same_os_needs_a_new_boot() -> None:
     assert (found.state("n1"), found.annotation("n1", POST_HOOK)) == ("PostDrained", "b")
 
 
-def test_fx_10_a_round_that_finds_nothing_new_writes_nothing() -> None:
+def test_a_round_that_finds_nothing_new_writes_nothing() -> None:
     found = provisioned()
     found.ask("n1", PRE, "a")
     found.rounds()
@@ -461,7 +461,7 @@ def test_fx_10_a_round_that_finds_nothing_new_writes_nothing() -> None:
 
 
 @pytest.mark.parametrize("reached", [provisioned, drained, rebooting])
-def test_fx_18_a_node_that_leaves_is_not_waited_for_and_leaves_nothing(reached: Callable[[], Small]) -> None:
+def test_a_node_that_leaves_is_not_waited_for_and_leaves_nothing(reached: Callable[[], Small]) -> None:
     """Before its turn, drained, and while it reboots. Its Jobs go at the end like those of the others."""
     found = reached()
     others = ManualActors(found, succeeded={PRE_JOB, POST_JOB})

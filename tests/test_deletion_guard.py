@@ -65,7 +65,7 @@ def refusal(plane: ControlPlane, name: str) -> str:
 @pytest.mark.parametrize("annotations", [{}, ALLOWED], ids=["bare", "allowed"])
 @pytest.mark.parametrize("phase", PHASES, ids=[phase.name for phase in PHASES])
 def test_a_plan_on_its_way(guarded: ControlPlane, phase: Any, annotations: dict[str, str]) -> None:
-    """Case 53 of the periphery, and the same of every other phase."""
+    """In every phase."""
     for number, value in enumerate((phase.active, phase.completed)):
         name = f"{phase.name.lower()}-{number}-{len(annotations)}"
         stands(guarded, name, value, annotations)
@@ -79,7 +79,6 @@ def test_a_plan_on_its_way(guarded: ControlPlane, phase: Any, annotations: dict[
 
 
 def test_a_plan_that_has_not_begun_or_has_ended_may_go(guarded: ControlPlane) -> None:
-    """Case 52 of the periphery."""
     guarded.api.create(PLANS, {
         "apiVersion": "management.harvesterhci.io/v1beta1",
         "kind": "UpgradePlan",

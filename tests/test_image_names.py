@@ -1,4 +1,4 @@
-"""One image has several names, and what one of them needs is not removed under another (case 85 of the periphery)."""
+"""One image has several names, and what one of them needs is not removed under another."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nodes that join while others are upgraded, and machines that take the place of another (field rules 7 and 14)."""
+"""Nodes that join while others are upgraded, and machines that take the place of another."""
 
 from __future__ import annotations
 

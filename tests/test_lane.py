@@ -1,4 +1,4 @@
-"""One node at a time, and never a second one in trouble (field rules 13 and 15)."""
+"""One node at a time, and never a second one in trouble."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""On which clusters the loop begins (case 64 of the periphery: the manager's start)."""
+"""On which clusters the loop begins."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def source(**setting: Any) -> Source:
 
 
 @pytest.mark.parametrize("version", ["v1.7.1", "v1.7.2", "v1.8.0", "1.10.0", "v1.8.0-rc1", "v1.7.1+build"])
-def test_case_64_it_begins(version: str) -> None:
+def test_the_loop_begins_on_a_supported_version(version: str) -> None:
     assert check_preconditions(source(value=version), OLDEST) == ""
 
 
 @pytest.mark.parametrize("version", ["v1.7.0", "v1.6.0", "v1.7.1-rc1"])
-def test_case_64_it_refuses(version: str) -> None:
+def test_the_loop_refuses_an_older_version(version: str) -> None:
     with pytest.raises(Problems) as caught:
         check_preconditions(source(value=version), OLDEST)
     [problem] = caught.value.problems
@@ -38,13 +38,13 @@ def test_case_64_it_refuses(version: str) -> None:
 
 
 @pytest.mark.parametrize("version", [None, "", "v1.7-head", "f6bc010-dirty", "v"])
-def test_case_64_what_cannot_be_compared_is_let_through_and_told(version: str | None) -> None:
+def test_what_cannot_be_compared_is_let_through_and_told(version: str | None) -> None:
     assert (
         check_preconditions(source(value=version), OLDEST) == f"Setting server-version is no release: {version or ''!r}"
     )
 
 
-def test_case_64_a_setting_that_is_missing_is_let_through() -> None:
+def test_a_setting_that_is_missing_is_let_through() -> None:
     found = world(without=("Setting",)).scene.deps.source
     assert check_preconditions(found, OLDEST) == "Setting server-version is no release: ''"
 

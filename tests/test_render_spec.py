@@ -1,4 +1,4 @@
-"""Every object of the behaviour spec, sections 3.1 to 3.6, field by field.
+"""Every object of the phases before NodeUpgrade, field by field.
 
 What is expected stands here as the spec has it, not as a rendering gave it. A body is compared whole, so a field too
 many is found as well as one that is missing.
@@ -53,7 +53,6 @@ def test_the_image() -> None:
 
 
 def test_an_image_without_checksum_says_so_with_the_empty_text() -> None:
-    """AC-34."""
     documents = [document for document in three_nodes() if document.get("kind") != "Version"]
     for lacking in ({"isoChecksum": None}, {"isoChecksum": ""}):
         body = render_made(*documents, version(**lacking)).body("ISODownload/Image")
@@ -69,7 +68,7 @@ def test_an_image_of_a_plan_without_version_is_shown_under_the_plan_s_name() -> 
 
 @pytest.mark.parametrize("spec", [{"image": "my-iso"}, {"image": "my-iso", "version": "v9.9.9"}])
 def test_a_named_image_is_used_as_it_is(spec: Mapping[str, Any]) -> None:
-    """AC-35, AC-53: no look-up of a Version, no image of ours, the named one is waited for and mounted."""
+    """No look-up of a Version, no image of ours, the named one is waited for and mounted."""
     documents = [document for document in three_nodes(**spec) if document.get("kind") != "Version"]
     rendered = render_made(*documents)
     assert rendered.step("Initialize/ReadVersion").skipped == "the ISO is the image that spec.image names"
@@ -102,7 +101,7 @@ def test_what_the_status_has_recorded_wins_over_the_objects() -> None:
 
 
 def test_an_image_that_the_status_names_in_the_older_form_is_the_one_of_that_name() -> None:
-    """AC-40: earlier managers recorded `namespace/name`."""
+    """Earlier managers recorded `namespace/name`."""
     status = {"isoImageID": "harvester-system/older-name", "previousVersion": "v1.7.1"}
     rendered = render_made(*three_nodes(given_plan=plan(version="v1.8.0", status=status)))
     gate = rendered.step("ISODownload/Image").step.gates[0]
@@ -159,7 +158,7 @@ def deployment(replicas: int, tolerations: list[Any], image: str = f"{TOOLKIT}:v
 
 
 def test_the_repository_s_deployment() -> None:
-    """AC-41. It tolerates what its nodes are (MUST-FIX 29); with a second node to go to, a drain may move it."""
+    """It tolerates what its nodes are; with a second node to go to, a drain may move it."""
     at_rest = [item for item in TOLERATIONS if item["key"] not in OF_A_DRAIN]
     assert same(multi().body("RepoCreate/Deployment"), deployment(2, at_rest))
     assert same(single().body("RepoCreate/Deployment"), deployment(1, list(TOLERATIONS)))
@@ -211,7 +210,7 @@ def test_the_repository_s_service() -> None:
 
 
 def test_the_repository_is_kept_alive_until_the_plan_ends() -> None:
-    """MUST-FIX 36: later phases read from it."""
+    """Later phases read from it."""
     for step in ("RepoCreate/Deployment", "RepoCreate/Service"):
         (manifest,) = multi().manifests(step)
         assert isinstance(manifest.spec, Owned)
@@ -222,17 +221,17 @@ def test_the_repository_is_kept_alive_until_the_plan_ends() -> None:
 
 
 def test_where_the_release_and_the_image_lists_are_read() -> None:
-    """By the Service's own name, also where it is shortened (MUST-FIX 31)."""
+    """By the Service's own name, also where it is shortened."""
     rendered = multi()
     (fetch,) = rendered.step("MetadataPopulate/ReleaseFile").step.fetches
     assert (fetch.namespace, fetch.service, fetch.port) == ("harvester-system", "up-repo", 80)
     assert fetch.path == "/harvester-iso/harvester-release.yaml"
-    assert fetch.required == ("harvester", "kubernetes", "os")  # MUST-FIX 19
+    assert fetch.required == ("harvester", "kubernetes", "os")
     previous, current = rendered.step("ImageCleanup/ImageLists").step.fetches
     archive = "/harvester-iso/bundle/harvester/images-lists-archive"
     assert previous.path == f"{archive}/v1.7.1/image_list_all.txt"
     assert current.path == f"{archive}/current/image_list_all.txt"
-    assert (previous.non_empty, current.non_empty) == (False, True)  # case 88 of the periphery
+    assert (previous.non_empty, current.non_empty) == (False, True)
     for each in (previous, current):
         assert each.absent
         assert each.absent.event
@@ -254,7 +253,6 @@ def test_the_preload_plan() -> None:
 
 @pytest.mark.parametrize(("asked", "resolved"), [(None, 3), (0, 3), (1, 1), (2, 2), (3, 3), (5, 3), (100, 3)])
 def test_how_many_nodes_preload_at_a_time(asked: int | None, resolved: int) -> None:
-    """AC-55."""
     option: dict[str, Any] = {} if asked is None else {"concurrency": asked}
     rendered = multi(version="v1.8.0", imagePreloadOption=option)
     assert rendered.body("ImagePreload/Preload")["spec"]["concurrency"] == resolved
@@ -263,7 +261,7 @@ def test_how_many_nodes_preload_at_a_time(asked: int | None, resolved: int) -> N
 
 @pytest.mark.parametrize("asked", [-1, -100])
 def test_a_negative_number_preloads_nothing(asked: int) -> None:
-    """AC-56. The version guard still looks."""
+    """The version guard still looks."""
     rendered = multi(version="v1.8.0", imagePreloadOption={"concurrency": asked})
     assert rendered.step("ImagePreload/Preload").skipped == "spec.imagePreloadOption.concurrency is negative"
     assert rendered.manifests("ImagePreload/Preload") == ()

@@ -1,4 +1,4 @@
-"""What a plan can choose: tag, image, name, a retry; and what is known of it already (behaviour spec 1.4, 2.10, 3)."""
+"""What a plan can choose: tag, image, name, a retry; and what is known of it already."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_the_tag_of_the_toolkit(spec: Mapping[str, Any], target: str, repo: str,
 
 @pytest.mark.parametrize(("asked", "repo"), [(None, "v1.7.1"), ("dev", "dev")])
 def test_the_tag_of_the_toolkit_before_the_release_is_known(asked: str | None, repo: str) -> None:
-    """AC-61. Ours differs: not the tag of the manager's own build, which may be a laptop's and is on no node, but that
+    """Ours differs: not the tag of the manager's own build, which may be a laptop's and is on no node, but that
     of the version that runs now, whose toolkit the nodes have. What comes later waits for the release's."""
     spec: dict[str, Any] = {"version": "v1.8.0"} | ({"upgrade": asked} if asked else {})
     rendered = render_made(*[document for document in three_nodes(**spec) if "harvester" not in document])
@@ -113,7 +113,7 @@ def test_the_tag_of_the_toolkit_before_the_release_is_known(asked: str | None, r
     ],
 )
 def test_the_image_of_the_toolkit(annotation: str, expected: str) -> None:
-    """AC-62: another image, the same security context."""
+    """Another image, the same security context."""
     given = plan(annotations={f"{PREFIX}upgrade-toolkit-image": annotation})
     rendered = render_made(*three_nodes(given_plan=given))
     assert {image.rpartition(":")[0] for image in rendered.plan.images} == {expected}

@@ -1,4 +1,4 @@
-"""ImageCleanup (behaviour spec 3.8), and the shell scripts that run on nodes, run here with what they may find."""
+"""ImageCleanup, and the shell scripts that run on nodes, run here with what they may find."""
 
 from __future__ import annotations
 
@@ -60,12 +60,10 @@ def test_the_cleanup_plan() -> None:
     ],
 )
 def test_what_is_purged(previous: list[str], current: list[str], expected: str | None) -> None:
-    """Case 85 of the periphery."""
     assert purged(previous, current) == expected
 
 
 def test_a_cleanup_that_fails_is_a_warning() -> None:
-    """MUST-FIX 28, FX-7."""
     (gate,) = multi().step("ImageCleanup/Purge").step.gates
     assert (gate.failure.message, gate.failure.severity) == ("image-cleanup plan job(s) failed", Severity.WARNING)
 
@@ -113,7 +111,7 @@ def test_the_script_that_skips_manifests(tmp_path: Path) -> None:
 
 
 def test_the_script_that_removes_images(tmp_path: Path) -> None:
-    """Case 89 of the periphery: an image that is missing or in use is no failure."""
+    """An image that is missing or in use is no failure."""
     script, tools = script_of("ImageCleanup/Purge", tmp_path), tmp_path / "tools"
     tool(tools / "chroot", f'[ "$2 $3" = "readlink -f" ] && echo /data/bin || exit 1; [ "$1" = "{tmp_path}" ]')
     assert run(script, tools, IMAGES="a:1").returncode == 0, "without crictl there is nothing to do"

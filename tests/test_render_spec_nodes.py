@@ -1,4 +1,4 @@
-"""NodeUpgrade (behaviour spec 3.7 and 4): every object, field by field, for several nodes and for one."""
+"""NodeUpgrade: every object, field by field, for several nodes and for one."""
 
 from __future__ import annotations
 
@@ -37,7 +37,6 @@ from renderer.model.phase import BorrowOption, Occasion, Owned, Position
 
 
 def test_longhorn_waits_longer_and_is_never_told_to_wait_less() -> None:
-    """MUST-FIX 6, FX-1."""
     (manifest,) = multi().manifests("NodeUpgrade/ReplicaWait")
     assert manifest.body == {
         "apiVersion": "longhorn.io/v1beta2",
@@ -90,7 +89,7 @@ def drain_options() -> dict[str, Any]:
 
 
 def test_rancher_is_asked_for_the_release_s_own_kubernetes_version() -> None:
-    """With its `+` (MUST-FIX 9); the generation is the Cluster's own plus one (AC-89)."""
+    """With its `+`; the generation is the Cluster's own plus one."""
     (manifest,) = multi().manifests("NodeUpgrade/Provision")
     assert manifest.body == {
         "apiVersion": "provisioning.cattle.io/v1",
@@ -247,7 +246,7 @@ def test_a_secret_that_cannot_be_found_yet_is_marked_as_such() -> None:
 
 
 def test_a_node_waits_for_the_release_s_operating_system_after_a_new_boot() -> None:
-    """MUST-FIX 20: the same OS string is no proof."""
+    """The same OS string is no proof."""
     rendered = multi()
     (manifest,) = rendered.manifests("NodeUpgrade/Reboot/n1")
     assert manifest.body == {
@@ -264,7 +263,7 @@ def test_a_node_waits_for_the_release_s_operating_system_after_a_new_boot() -> N
 
 
 def test_the_nodes_are_those_that_are_there() -> None:
-    """MUST-FIX 18: one that joins takes part, and one that leaves is not waited for."""
+    """One that joins takes part, and one that leaves is not waited for."""
     states = {name: {"state": "ImagePreloaded"} for name in ("n1", "n2", "gone")}
     given = plan(status={"previousVersion": "v1.7.1", "nodeUpgradeStatuses": states})
     rendered = render_made(given, release(), version(), *nodes("n1", "n2", "new"))
@@ -296,7 +295,7 @@ def test_a_cluster_that_shrinks_to_one_node_goes_on_with_rancher() -> None:
 
 
 def test_only_what_has_not_started_is_held() -> None:
-    """MUST-FIX 12, FX-5: nothing is suspended; the single node and the drain are held, nothing later."""
+    """Nothing is suspended; the single node and the drain are held, nothing later."""
     paused = {"version": "v1.8.0", "nodeUpgradeOption": {"pauseNodes": ["n1", "elsewhere"]}}
     rendered = multi(**paused)
     assert [step.id for step in rendered.steps() if step.held] == ["NodeUpgrade/PreDrain/n1"]

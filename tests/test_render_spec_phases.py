@@ -1,4 +1,4 @@
-"""What the phases say beside their objects (behaviour spec 1.5 to 1.7, 2.5, 5), and what no object may hold.
+"""What the phases say beside their objects, and what no object may hold.
 
 Where it differs from the existing manager, DESIGN.md says why.
 """
@@ -83,7 +83,7 @@ def test_node_states() -> None:
     seed = rendered.step("NodeUpgrade/SeedNodeStates").step.initial_node_state
     assert seed
     assert seed.state == "ImagePreloaded"
-    assert "ImagePreloadFailed" in seed.replaces  # MUST-FIX 17
+    assert "ImagePreloadFailed" in seed.replaces
 
 
 def test_what_initialize_looks_at() -> None:
@@ -108,7 +108,7 @@ def test_what_initialize_looks_at() -> None:
 
 
 def test_when_a_borrowed_field_goes_back() -> None:
-    """MUST-FIX 3, 7, 8: on success and abort all of it; after a failure what protects a half-upgraded cluster stays."""
+    """On success and abort all of it; after a failure what protects a half-upgraded cluster stays."""
     ended = {Occasion.SUCCESS, Occasion.ABORT}
     strategy = ("spec", "rkeConfig", "upgradeStrategy")
     expected: dict[str, dict[Occasion, tuple[Any, ...]]] = {
@@ -129,7 +129,7 @@ def test_when_a_borrowed_field_goes_back() -> None:
 
 
 def test_what_is_not_there_cannot_be_borrowed() -> None:
-    """AC-65. The Cluster must be there (2.5)."""
+    """The Cluster must be there."""
     rendered = multi()
     skipped = ("ClusterUpgrade/KeepWorkloadUpdates", "ClusterUpgrade/StopWorkloadUpdates", "NodeUpgrade/ReplicaWait")
     for step in (*skipped, "NodeUpgrade/StopDescheduler"):
@@ -148,7 +148,7 @@ def test_fleet_is_told_to_look_away_before_the_field_changes() -> None:
 
 
 def test_what_we_make_is_removed_when_the_plan_has_ended_well_or_was_called_off() -> None:
-    """MUST-FIX 4: after a failure everything that ran is kept."""
+    """After a failure everything that ran is kept."""
     for step in multi(version="v1.8.0", restoreVM=True).steps():
         for manifest in step.manifests:
             if isinstance(manifest.spec, Owned) and step.step.name != "RestoreVM":
@@ -156,7 +156,6 @@ def test_what_we_make_is_removed_when_the_plan_has_ended_well_or_was_called_off(
 
 
 def test_the_labels_that_a_node_plan_leaves_on_nodes_are_known() -> None:
-    """MUST-FIX 42."""
     for step in (
         "ImagePreload/Preload",
         "NodeUpgrade/SkipManifests",

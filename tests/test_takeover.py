@@ -133,7 +133,7 @@ def test_it_goes_back_when_the_plan_is_deleted_be_it_before_we_have_looked(round
 
 
 def test_without_bookkeeping_nothing_is_guessed() -> None:
-    """AC-103: a descheduler that was off stays off, and a wait of 1800 may have been the operator's own."""
+    """A descheduler that was off stays off, and a wait of 1800 may have been the operator's own."""
     found = taken_over("ImagePreloaded", annotations={}, os="Harvester v1.7.1")
     found.round()
     found.delete_plan()
@@ -150,7 +150,7 @@ def test_packaged_charts_are_let_go_again_although_another_manager_had_stopped_t
 
 @pytest.mark.parametrize("state", ["PreDrainFailed", "PostDrainFailed"])
 def test_a_node_that_had_failed_fails_the_plan(state: str) -> None:
-    """AC-94. The other manager may have gone between the node's state and the plan's."""
+    """The other manager may have gone between the node's state and the plan's."""
     found = taken_over("ImagePreloaded", os="Harvester v1.7.1")
     found.set_status(nodeUpgradeStatuses={"n1": {"state": state, "message": "it had no room"}})
     found.round()
@@ -225,7 +225,7 @@ def test_a_job_that_has_failed_meanwhile_fails_the_plan() -> None:
 
 
 def test_a_node_that_was_held_by_a_suspended_job_goes_on_with_that_job() -> None:
-    """AC-76: the other manager holds a node by suspending its Job."""
+    """The other manager holds a node by suspending its Job."""
     found = on_the_way("UpgradePaused", asked=[PRE])
     found.patch(found.plan, {"spec": {"nodeUpgradeOption": {"pauseNodes": ["n1"]}}})
     other_job(found, PRE_JOB, suspend=True)
@@ -238,7 +238,7 @@ def test_a_node_that_was_held_by_a_suspended_job_goes_on_with_that_job() -> None
 
 
 def test_a_node_that_is_paused_late_goes_on() -> None:
-    """FX-5: what had begun before we took over is not held."""
+    """What had begun before we took over is not held."""
     found = on_the_way("PreDraining", asked=[PRE])
     other_job(found, PRE_JOB)
     found.patch(found.plan, {"spec": {"nodeUpgradeOption": {"pauseNodes": ["n1"]}}})
@@ -277,7 +277,7 @@ def test_where_the_os_tells_nothing_a_new_boot_is_waited_for(state: str) -> None
 
 
 def test_a_job_that_runs_shows_that_its_node_has_not_been_rebooted() -> None:
-    """FX-9: the node has the new OS already, as one that was reinstalled has."""
+    """The node has the new OS already, as one that was reinstalled has."""
     found = on_the_way("PostDraining", asked=[PRE, PRE_HOOK, POST], os=NEW_OS)
     other_job(found, POST_JOB)
     found.rounds()
@@ -367,7 +367,7 @@ def single(state: str, previous: str = "v1.7.1") -> Small:
 
 @pytest.mark.parametrize("failed", [True, False])
 def test_a_single_node_that_is_paused_late_goes_on(failed: bool) -> None:
-    """FX-5. Of the same release, so that nobody knows which boot it was."""
+    """Of the same release, so that nobody knows which boot it was."""
     found = single("SingleNodeUpgrading", "v1.8.0")
     found.patch(found.plan, {"spec": {"nodeUpgradeOption": {"pauseNodes": ["n1"]}}})
     other_job(found, "up-node-upgrade-single-node-upgrade-n1")
@@ -439,7 +439,7 @@ def test_a_plan_that_has_failed_before_its_cleanup_gives_back_what_goes_back_the
 
 
 def test_what_the_other_manager_has_left_on_a_node_goes_with_the_plan() -> None:
-    """MUST-FIX 21: its annotation stays where its patch had failed."""
+    """Its annotation stays where its patch had failed."""
     found = taken_over("ImageCleaned", "CleanedUp")
     found.patch(found.get("v1", "Node", "n1"), {"metadata": {"annotations": {PENDING: NEW_OS}}})
     found.to_its_end()
@@ -447,7 +447,6 @@ def test_what_the_other_manager_has_left_on_a_node_goes_with_the_plan() -> None:
 
 
 def test_the_repository_is_kept_alive_after_a_takeover() -> None:
-    """MUST-FIX 36."""
     found = taken_over("ImagePreloaded", os=OLD_OS)
     found.rounds()
     assert [body["metadata"]["name"] for body in found.all("Deployment")] == ["up-repo"]

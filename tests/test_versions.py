@@ -1,7 +1,4 @@
-"""The table of eligible upgrades (behaviour spec 3.5, periphery A7), row by row, and how versions are told apart.
-
-A row with a name is the case of that number in the periphery, part (h).
-"""
+"""The table of eligible upgrades, row by row, and how versions are told apart."""
 
 from __future__ import annotations
 
@@ -25,12 +22,12 @@ INVALID = "invalid version string"
     ("current", "target", "minimum", "expected"),
     [
         # 1. To a development build: always, and whatever the rest says.
-        pytest.param("v1.7.1", "f6bc010-dirty", "", None, id="case-61-from-a-release"),
-        pytest.param("v1.9.0", "main-head", "v1.10.0", None, id="case-61-below-the-minimum"),
-        pytest.param("f6bc010-dirty", "a1b2c3d", "v1.7.0", None, id="case-61-from-development"),
+        pytest.param("v1.7.1", "f6bc010-dirty", "", None, id="from-a-release"),
+        pytest.param("v1.9.0", "main-head", "v1.10.0", None, id="below-the-minimum"),
+        pytest.param("f6bc010-dirty", "a1b2c3d", "v1.7.0", None, id="from-development"),
         ("v1.7.1", "v1.8", "v1.9.0", None),  # two numbers are no SemVer
         # 2. From a development build to a release.
-        pytest.param("f6bc010-dirty", "v1.8.0", "", DEVELOPMENT, id="case-62-strict"),
+        pytest.param("f6bc010-dirty", "v1.8.0", "", DEVELOPMENT, id="strict"),
         ("v1.7-head", "v1.8.0", "v1.7.0", DEVELOPMENT),
         ("main-head", "v1.8.0-rc1", "", DEVELOPMENT),
         # 3. The same again, also below the minimum.
@@ -42,11 +39,11 @@ INVALID = "invalid version string"
         # 4. Down, told before the minimum is looked at.
         ("v1.8.0", "v1.7.1", "", DOWNGRADE),
         ("v1.8.0", "v1.8.0-rc5", "", DOWNGRADE),
-        pytest.param("v1.8.0-rc2", "v1.8.0-rc1", "", DOWNGRADE, id="case-59-back"),
+        pytest.param("v1.8.0-rc2", "v1.8.0-rc1", "", DOWNGRADE, id="back"),
         ("v1.2.2", "v1.2.1", "v1.2.3", DOWNGRADE),
         # 5. The minimum.
-        pytest.param("v1.2.1", "v1.2.2", "v1.2.1", None, id="case-55"),
-        pytest.param("v1.2.0", "v1.2.2", "v1.2.1", MINIMUM, id="case-56"),
+        pytest.param("v1.2.1", "v1.2.2", "v1.2.1", None, id="newer"),
+        pytest.param("v1.2.0", "v1.2.2", "v1.2.1", MINIMUM, id="older-than-the-minimum"),
         ("v1.6.0", "v1.8.0", "v1.7.0", MINIMUM),
         ("v1.2.0", "v1.2.2", "", None),
         ("v1.2.0-rc1", "v1.2.0", "v1.2.0", MINIMUM),  # a pre-release is older than its release
@@ -55,10 +52,10 @@ INVALID = "invalid version string"
         # 6. From a pre-release to another release; to one from a release is allowed.
         ("v1.8.0-rc2", "v1.8.1", "", CROSS),
         ("v1.8.0-rc2", "v1.9.0-rc1", "", CROSS),
-        pytest.param("v1.2.1", "v1.2.2-rc1", "", None, id="case-58"),
+        pytest.param("v1.2.1", "v1.2.2-rc1", "", None, id="to-a-candidate"),
         # 7. The rest.
         ("v1.7.1", "v1.8.0-rc1", "v1.7.0", None),
-        pytest.param("v1.8.0-rc1", "v1.8.0-rc2", "v1.7.0", None, id="case-59-forth"),
+        pytest.param("v1.8.0-rc1", "v1.8.0-rc2", "v1.7.0", None, id="forth"),
         ("v1.8.0-rc2", "v1.8.0", "v1.7.0", None),
         # Numbers are compared as numbers.
         ("v1.9.2", "v1.10.0", "v1.9.0", None),
@@ -78,7 +75,6 @@ def test_the_table(current: str, target: str, minimum: str, expected: str | None
 
 
 def test_without_strictness_a_development_build_may_become_a_release() -> None:
-    """Case 62 of the periphery."""
     assert refusal(current="f6bc010-dirty", target="v1.8.0", strict=False) is None
     assert refusal(current="f6bc010-dirty", target="v1.8.0") == DEVELOPMENT
 

@@ -1,5 +1,4 @@
-"""No wait without an end that somebody hears of, no plan that cannot be got rid of, no step that cannot be tried again
-(field rules 1, 12, 16)."""
+"""No wait without an end that somebody hears of, no plan that cannot be got rid of, no step that cannot be retried."""
 
 from __future__ import annotations
 

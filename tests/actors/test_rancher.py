@@ -213,7 +213,6 @@ def test_the_same_version_again_is_still_drained_where_the_generation_rises() ->
 
 
 def test_the_machines_of_a_paused_cluster_are_left_alone() -> None:
-    """Case 15 of the field."""
     play = Play("three-node")
     paused = play.get(CAPI_CLUSTER, "local", FLEET)
     play.patch(paused, {"spec": {"paused": True}})

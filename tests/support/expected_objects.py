@@ -1,4 +1,4 @@
-"""What the behaviour spec says of objects in general: labels, tolerations, the frame of a Job and of a node plan."""
+"""What all objects have in common: labels, tolerations, the frame of a Job and of a node plan."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ RUN_TIME = "<known at run time: "
 NAMED_PLAN = [{"name": "HARVESTER_UPGRADEPLAN_NAME", "value": "up"}]
 POD_NAME = {"name": "HARVESTER_UPGRADE_POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}
 
-TOLERATIONS = (  # in the order of the spec's table
+TOLERATIONS = (  # in the order in which the manager writes them
     {"key": "node.kubernetes.io/unschedulable", "operator": "Exists", "effect": "NoSchedule"},
     {"key": "node.kubernetes.io/unreachable", "operator": "Exists", "effect": "NoExecute"},
     {"key": "node-role.kubernetes.io/control-plane", "operator": "Exists", "effect": "NoExecute"},

@@ -1,7 +1,4 @@
-"""Cases of the behaviour spec's periphery, part (h), that the loop answers and no acceptance case has.
-
-The others are named where they are asserted; `test_case_numbers.py` sees to it that none is lost.
-"""
+"""What the loop does where another upgrade runs, and where the image lists of a release are missing or empty."""
 
 from __future__ import annotations
 
@@ -30,7 +27,7 @@ UPGRADE = {
 }
 
 
-def test_case_44_a_plan_waits_for_the_built_in_upgrade() -> None:
+def test_a_plan_waits_for_the_built_in_upgrade() -> None:
     """The loop's half: it is named, and the plan begins once it has ended. Admission is to refuse such a plan."""
     found = world()
     found.create(UPGRADE)
@@ -81,7 +78,7 @@ def test_the_image_cleanup_of_these_cases_has_something_to_remove() -> None:
 
 
 @pytest.mark.parametrize("lacking", [PREVIOUS, CURRENT], ids=["previous", "current"])
-def test_case_86_without_an_image_list_the_cleanup_is_skipped(lacking: str) -> None:
+def test_without_an_image_list_the_cleanup_is_skipped(lacking: str) -> None:
     found = cleaning_up({path: content for path, content in FILES.items() if path != lacking})
     assert found.phase == "CleanedUp"
     assert purged(found) == []
@@ -91,7 +88,7 @@ def test_case_86_without_an_image_list_the_cleanup_is_skipped(lacking: str) -> N
     assert found.phase == SUCCEEDED
 
 
-def test_case_86_a_repository_that_has_nothing_at_all_does_not_prove_it() -> None:
+def test_a_repository_that_has_nothing_at_all_does_not_prove_it() -> None:
     """Ours differs: a 404 counts where the release file is there; a server that has lost its ISO is asked again."""
     found = cleaning_up({})
     assert (found.phase, purged(found)) == ("CleaningUp", [])
@@ -99,7 +96,7 @@ def test_case_86_a_repository_that_has_nothing_at_all_does_not_prove_it() -> Non
     assert "ImageCleanupSkipped" not in dict(found.events())
 
 
-def test_case_88_an_empty_current_list_is_an_error_and_removes_nothing() -> None:
+def test_an_empty_current_list_is_an_error_and_removes_nothing() -> None:
     files = {**FILES, CURRENT: b"\n"}
     found = cleaning_up(files)
     said = "the list is empty, and everything would be removed by it"
