@@ -55,6 +55,13 @@ lint: $(READY) ## ruff: rules and format
 types: $(READY) ## mypy --strict
 	@$(BIN)/python -m mypy
 
+coverage: $(READY) ## which lines and branches of the product the quick tests run
+	@$(BIN)/python -m coverage run -m pytest --quick -q
+	@$(BIN)/python -m coverage report --skip-covered
+
+mutation: $(READY) ## change the pure core in small ways and count what no test notices (COUNT=60)
+	@PYTHONPATH=tests $(BIN)/python -m mutation $(COUNT)
+
 format: $(READY) ## mend the format, and what rules can be mended
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
