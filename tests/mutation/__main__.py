@@ -37,7 +37,6 @@ CORE: Mapping[str, Sequence[str]] = {
     ),
     "reconcile.decide.step": ("test_decide.py", "test_cases_loop.py", "test_cases_loop_nodes.py", "test_way_out.py"),
     "reconcile.decide.ending": ("test_decide.py", "test_cases_loop_nodes.py", "test_way_out.py", "test_takeover.py"),
-    "reconcile.status.nodes": ("test_status.py", "test_cases_loop.py", "test_cases_loop_nodes.py"),
 }
 """Modules of the pure core, and the tests that are to notice."""
 
