@@ -76,7 +76,7 @@ def image_problems(manifests: Iterable[Manifest]) -> Iterator[Problem]:
             yield Problem(
                 reason="InvalidManifest",
                 file=first.template,
-                message=f"{first.ref}: {image!r} is no image reference{also}",
+                message=f"{first.ref}: {image!r} is not a valid image reference{also}",
                 remedy=_IMAGE_REMEDY,
             )
 
@@ -98,11 +98,11 @@ def images_of(body: Body, row: KindRow | None) -> tuple[str, ...]:
 def _identity(body: Body) -> Iterator[Finding]:
     for field in ("apiVersion", "kind"):
         if not isinstance(body.get(field), str) or not body.get(field):
-            yield (field,), "is missing", f"give the manifest its {field}"
+            yield (field,), "is missing", f"set {field}"
     if str(body.get("kind", "")).endswith("List"):
-        yield ("kind",), "a list is no manifest", "render one object a document"
+        yield ("kind",), "is a list; one object per document is expected", "render each item as a document of its own"
     if "generateName" in body["metadata"]:
-        yield ("metadata", "generateName"), "a generated name is another one each time", "give a fixed name"
+        yield ("metadata", "generateName"), "generated names differ each time", "set metadata.name"
 
 
 def _own_name(body: Body) -> Iterator[Finding]:
@@ -119,13 +119,13 @@ def _name(body: Body, limit: int) -> Iterator[Finding]:
     if name is ABSENT:
         yield path, "is missing", "make one with `name(...)`"
     elif not isinstance(name, str):
-        yield path, "is not text", "put it through `| quote`"
+        yield path, "is not a string", "add `| quote`"
     elif len(name) > limit:
         yield path, f"has {len(name)} characters, at most {limit} are allowed", "make it with `name(...)`"
     elif not (_DNS_LABEL.fullmatch if body.get("kind") == "Service" else is_subdomain)(name):
         yield (
             path,
-            f"{name!r} is no valid name",
+            f"{name!r} is not a valid name",
             "use lower-case letters, digits and '-', a letter or digit at each end",
         )
 
@@ -139,12 +139,12 @@ def _metadata_maps(body: Body) -> Iterator[Finding]:
 
 def _entry(path: Path, key: str, text: Any) -> Iterator[Finding]:
     if not is_key(key):
-        yield path, f"{key!r} is no valid key", "use `prefix/name` with at most 63 characters in the name"
+        yield path, f"{key!r} is not a valid key", "use `prefix/name` with at most 63 characters in the name"
     if not isinstance(text, str):
-        yield path, f"{text!r} is not a string", "put it through `| quote` as text"
+        yield path, f"{text!r} is not a string", "convert it with `| string | quote`"
     elif path[-2] == "labels" and not is_label_value(text):
         what = f"has {len(text)} characters, at most {NAME_LIMIT} are allowed"
-        message = what if len(text) > NAME_LIMIT else f"{text!r} is no valid label value"
+        message = what if len(text) > NAME_LIMIT else f"{text!r} is not a valid label value"
         yield path, message, "use `labelValue(...)`, or an annotation"
 
 
@@ -161,9 +161,13 @@ def _job(body: Body) -> Iterator[Finding]:
     if body.get("kind") != "Job" or not isinstance(spec, Mapping):
         return
     if "ttlSecondsAfterFinished" in spec:
-        yield ("spec", "ttlSecondsAfterFinished"), "a Job that vanishes is run again by a pull agent", "remove it"
+        yield ("spec", "ttlSecondsAfterFinished"), "a GitOps agent creates a deleted Job again", "remove it"
     if "backoffLimit" not in spec:
-        yield ("spec",), "backoffLimit is missing, and Kubernetes would try six times more", "say how often: 0 for once"
+        yield (
+            ("spec",),
+            "backoffLimit is missing, and Kubernetes would retry six times",
+            "set backoffLimit; 0 runs the Job once",
+        )
     if "suspend" in spec:
         yield ("spec", "suspend"), "suspending a running Job kills its pod", "use a hold in phase.yaml"
     for field in ("selector", "manualSelector"):
@@ -181,7 +185,7 @@ def _selector_matches(body: Body) -> Iterator[Finding]:
 def _changes_something(body: Body) -> Iterator[Finding]:
     metadata = {key for key in body["metadata"] if key not in ("name", "namespace")}
     if not metadata and not [key for key in body if key not in ("apiVersion", "kind", "metadata")]:
-        yield (), "borrows no field", "set the fields that are to be borrowed"
+        yield (), "borrows no field", "set the fields to borrow"
 
 
 def _served(body: Body, row: KindRow) -> Iterator[Finding]:
@@ -213,8 +217,8 @@ def _identities(manifests: list[Manifest]) -> Iterator[Problem]:
             yield Problem(
                 reason="DuplicateManifest",
                 file=manifest.template,
-                message=f"{manifest.ref} is rendered by {first.template} too",
-                remedy="give one of the two another name",
+                message=f"{manifest.ref} is also rendered by {first.template}",
+                remedy="rename one of them",
             )
 
 

@@ -31,7 +31,7 @@ def metadata_problems(source: Source) -> Iterator[Problem]:
         if not is_key(key):
             yield _no_key(source, (*_LABELS, key), key, "the key of a label")
         if isinstance(value, str) and not is_label_value(value):
-            message = f"{found(value)} is no value that a label can have"
+            message = f"{found(value)} is not a valid label value"
             remedy = f"use at most {NAME_LIMIT} letters, digits, '-', '_' and '.', or make it an annotation"
             yield source.problem("InvalidValue", message, (*_LABELS, key), remedy=remedy)
     for key, _ in _entries(source, _ANNOTATIONS):
@@ -51,8 +51,8 @@ def _size_problems(source: Source) -> Iterator[Problem]:
     entries = ((key, value) for key, value in _entries(source, _ANNOTATIONS) if isinstance(value, str))
     size = sum(len(key.encode()) + len(value.encode()) for key, value in entries)
     if size > ANNOTATIONS_LIMIT:
-        message = f"have {size} bytes in sum; at most {ANNOTATIONS_LIMIT} are allowed"
-        yield source.problem("InvalidValue", message, _ANNOTATIONS, remedy="remove what is large")
+        message = f"have {size} bytes in total; at most {ANNOTATIONS_LIMIT} are allowed"
+        yield source.problem("InvalidValue", message, _ANNOTATIONS, remedy="remove or shorten annotations")
 
 
 def _entries(source: Source, path: Path) -> Iterator[tuple[str, Any]]:
@@ -95,9 +95,9 @@ def _iso_problems(version: Source) -> Iterator[Problem]:
     address, checksum = ("spec", "isoURL"), ("spec", "isoChecksum")
     if (text := _text(version, address)) and not _ADDRESS.fullmatch(text):
         remedy = "write the address of the ISO image, such as https://example.com/harvester.iso"
-        yield version.problem("InvalidValue", f"{found(text)} is no http or https address", address, remedy=remedy)
+        yield version.problem("InvalidValue", f"{found(text)} is not an http or https URL", address, remedy=remedy)
     if (text := _text(version, checksum)) and not _CHECKSUM.fullmatch(text):
-        message = f"{found(text)} is no SHA-512 sum, which has 128 hexadecimal digits; it has {len(text)} characters"
+        message = f"{found(text)} is not a SHA-512 checksum: expected 128 hexadecimal digits, not {len(text)}"
         remedy = "copy it from the .sha512 file beside the ISO image, or leave it out"
         yield version.problem("InvalidValue", message, checksum, remedy=remedy)
 

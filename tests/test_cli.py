@@ -346,7 +346,7 @@ spec: {isoURL: ftp://another.example.com, isoChecksum: none}
     ended = shell("validate", str(given))
     assert ended.status == 0
     assert [line for line in ended.out.splitlines() if line.startswith("warning: ")] == [
-        f"warning: {given}:10: spec.isoURL: 'https://example.com/harvester v1.8.1.iso' is no http or https address",
+        f"warning: {given}:10: spec.isoURL: 'https://example.com/harvester v1.8.1.iso' is not an http or https URL",
         f"warning: {given}:11: spec.isoChecksum: 'e3b0c442' is no SHA-512 sum, which has 128 hexadecimal digits; it "
         "has 8 characters",
     ]
@@ -455,7 +455,7 @@ def test_images_are_listed_and_found_in_a_list_whatever_its_spelling(shell: Shel
     listed = tmp_path / "list.txt"
     listed.write_text(f"# the release's\n\n  docker.io/{image}\r\n", encoding="utf-8")
     ended = shell("images", THREE_NODE, "--against", str(listed))
-    assert (ended.status, ended.out) == (0, "missing: none of 1 images\n")
+    assert (ended.status, ended.out) == (0, "none of 1 images is missing\n")
 
 
 def test_an_iso_image_brings_its_own_list(shell: Shell, tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ def test_a_full_disk_behind_stdout_is_told(words: Sequence[str], unbuffered: str
         done = ended(*words, stdout=full.fileno(), PYTHONUNBUFFERED=unbuffered)
     assert done.returncode == 2
     assert done.stderr == (
-        b"<stdout>: cannot be written: No space left on device\n    remedy: make room, or send the output elsewhere\n"
+        b"<stdout>: cannot be written: No space left on device\n    remedy: free disk space, or redirect the output\n"
     )
 
 

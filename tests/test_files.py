@@ -92,7 +92,7 @@ def test_files_and_folders_are_read_in_order_and_each_file_once(folder: Path) ->
 def test_a_dash_is_standard_input() -> None:
     reading = read_documents(["-", "-"], io.BytesIO(b"\xef\xbb\xbf" + (NODE % "a").encode()))
     assert (names(reading), [document.file for document in reading.documents]) == (["a"], ["<stdin>"])
-    assert said(read_documents(["-"])) == ["<stdin>: there is no standard input\n    remedy: name a file"]
+    assert said(read_documents(["-"])) == ["<stdin>: standard input is closed\n    remedy: pass a file"]
     assert said(read_documents(["-"], io.BytesIO(b""))) == ["<stdin>: is empty\n    remedy: fill it, or leave it out"]
 
 
@@ -150,7 +150,7 @@ def test_too_much_is_refused_before_it_is_read(folder: Path) -> None:
 def test_an_iso_image_among_the_arguments_is_known_by_its_content(folder: Path) -> None:
     (folder / "x.yaml").write_bytes(b"\0" * 32769 + b"CD001" + b"\0" * 100000)
     assert said(read_documents(["x.yaml"])) == [
-        "x.yaml: is an ISO image, not UTF-8 text\n    remedy: name it with --release"
+        "x.yaml: is an ISO image, not UTF-8 text\n    remedy: pass it with --release"
     ]
 
 
@@ -193,10 +193,10 @@ def test_json_reads_the_same_fast_and_with_lines(value: dict[str, Any], escaped:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{"a": 1, "a": 2}', "key 'a' stands twice in one mapping"),
-        ('{"a": [1, {"b": 1, "b": 2}]}', "key 'b' stands twice in one mapping"),
-        ('{"a": 1e999}', "1e999 is not a number that JSON has"),
-        ('{"a": "\\u0000"}', "text holds a character that cannot be written as UTF-8"),
+        ('{"a": 1, "a": 2}', "key 'a' duplicate in one mapping"),
+        ('{"a": [1, {"b": 1, "b": 2}]}', "key 'b' duplicate in one mapping"),
+        ('{"a": 1e999}', "1e999 is not a number in JSON"),
+        ('{"a": "\\u0000"}', "contains a character that cannot be encoded as UTF-8"),
         ('{"a": "\\ud800"}', "while parsing a quoted scalar; found invalid Unicode character escape code"),
         ("[" * 150 + "]" * 150, "nested deeper than 100 levels"),
         ("[" * 100000, "while increasing flow level; exceeded maximum nesting depth"),
@@ -288,10 +288,10 @@ def test_all_that_is_wrong_with_overlays_is_said_in_one_run(folder: Path) -> Non
         "over/binary: is a binary file",
         "over/gone: no such file or folder",
         "over/latin:2: byte 0xfc is not UTF-8",
-        "over/pipe: is a device, a pipe or a socket; a file is wanted",
-        "file: is no folder",
+        "over/pipe: is a device, a pipe or a socket; a file is expected",
+        "file: is not a folder",
         "none: no such file or folder",
-        "empty: holds no template",
+        "empty: contains no template",
     ]
     assert all(problem.remedy for problem in caught.value.problems)
 

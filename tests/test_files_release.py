@@ -19,7 +19,7 @@ from renderer.files.inputs import read_inputs
 from renderer.files.iso import is_iso, read_iso
 
 RELEASE = b"harvester: 1.10\nos: Harvester 1.10\nkubernetes: v1.35.2+rke2r1\n"
-REMEDY = "\n    remedy: check the address, or fetch the file and name it with --release FILE"
+REMEDY = "\n    remedy: check the URL, or download the file and pass it with --release FILE"
 SETTING = "apiVersion: harvesterhci.io/v1beta1\nkind: Setting\nmetadata: {name: server-version}\nvalue: v1.7.1\n"
 Answer = Callable[[BaseHTTPRequestHandler], None]
 
@@ -90,10 +90,10 @@ def test_a_redirect_is_followed_but_only_to_http(monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        (giving(404), "the server answered 404 Not Found; 200 is wanted"),
-        (giving(500, b"oops"), "the server answered 500 Internal Server Error; 200 is wanted"),
-        (giving(204), "the server answered 204 No Content; 200 is wanted"),
-        (giving(206, RELEASE), "the server answered 206 Partial Content; 200 is wanted"),
+        (giving(404), "the server answered 404 Not Found; 200 is expected"),
+        (giving(500, b"oops"), "the server answered 500 Internal Server Error; 200 is expected"),
+        (giving(204), "the server answered 204 No Content; 200 is expected"),
+        (giving(206, RELEASE), "the server answered 206 Partial Content; 200 is expected"),
         (giving(200, RELEASE, length=1000), "the answer broke off 938 bytes before its end"),
         (lambda handler: None, "cannot be fetched: Remote end closed connection without response"),
         (lambda handler: handler.wfile.write(b"SSH-2.0-x\r\n") and None, "cannot be fetched: SSH-2.0-x"),
@@ -114,7 +114,7 @@ def test_a_page_or_an_image_instead_of_the_file_is_told(monkeypatch: pytest.Monk
     with serving(giving(200, bytes(2**20 + 1)), monkeypatch) as base:
         assert refusal(base) == (
             f"{base}: is larger than 1024 KiB, so it is no harvester-release.yaml\n"
-            "    remedy: for an ISO image, fetch it and name the file"
+            "    remedy: download an ISO image and pass the file"
         )
 
 
@@ -126,7 +126,7 @@ def test_a_server_that_says_nothing_is_not_waited_for_longer_than_the_limit(monk
 
     with serving(silent, monkeypatch) as base:
         try:
-            assert refusal(base, timeout=0.1) == f"{base}: no whole answer within 0.1 s{REMEDY}"
+            assert refusal(base, timeout=0.1) == f"{base}: no complete response within 0.1 s{REMEDY}"
         finally:
             over.set()
 
@@ -135,7 +135,7 @@ def test_a_server_that_drips_is_not_waited_for_longer_than_the_limit(monkeypatch
     ticks = iter(range(0, 1000, 10))
     with serving(giving(200, bytes(2**20)), monkeypatch) as base, pytest.raises(Problems) as caught:
         fetch(base, clock=lambda: float(next(ticks)), timeout=15)
-    assert str(caught.value) == f"{base}: no whole answer within 15 s{REMEDY}"
+    assert str(caught.value) == f"{base}: no complete response within 15 s{REMEDY}"
 
 
 def test_what_is_not_there_to_be_asked_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,7 +153,7 @@ def test_what_is_not_there_to_be_asked_is_told(monkeypatch: pytest.MonkeyPatch) 
 
 def test_an_address_with_a_password_is_refused_in_words() -> None:
     assert refusal("http://me:secret@127.0.0.1:1/r.yaml").startswith(
-        "http://127.0.0.1:1/r.yaml: holds a user name or a password, which every list of processes would show\n"
+        "http://127.0.0.1:1/r.yaml: contains a user name or password, which any process list would show\n"
     )
 
 
@@ -288,12 +288,12 @@ def test_an_image_is_known_by_its_content(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("files", "message"),
     [
-        ({"readme.txt": b"x"}, ": holds no harvester-release.yaml, so it is no Harvester image"),
-        ({"harvester-release.yaml/x": b""}, ": holds no harvester-release.yaml, so it is no Harvester image"),
+        ({"readme.txt": b"x"}, ": is not a Harvester image: no harvester-release.yaml in it"),
+        ({"harvester-release.yaml/x": b""}, ": is not a Harvester image: no harvester-release.yaml in it"),
         ({"harvester-release.yaml": b"\0"}, ":/harvester-release.yaml: is a binary file"),
         (
             {"harvester-release.yaml": b"a: 1\na: 2\n"},
-            ":/harvester-release.yaml:2: key 'a' stands twice in one mapping",
+            ":/harvester-release.yaml:2: key 'a' duplicate in one mapping",
         ),
         ({"harvester-release.yaml": b"x: 1\n"}, ":/harvester-release.yaml:1: harvester: is missing"),
         ({"harvester-release.yaml": bytes(5 * 2**20)}, ":/harvester-release.yaml: is larger than 4 MiB"),

@@ -23,7 +23,7 @@ from renderer.files.tree import check_tree, write_tree
 from renderer.files.tree_state import STAGING, TreeChanges, is_inside
 from renderer.yaml_io import dump
 
-MOVE = "\n    remedy: move it away, or choose another --output-dir"
+MOVE = "\n    remedy: move it, or use another --output-dir"
 RESTORE = "\n    remedy: restore the file from version control, or remove the folder"
 
 
@@ -162,14 +162,14 @@ def test_a_folder_that_is_not_from_an_earlier_render_is_refused(folder: Path) ->
     [
         (
             "kind: Other\nfiles: []\n",
-            f"index.yaml: is no RenderedPlan, so the folder is not from an earlier render{MOVE}",
+            f"index.yaml: is not a RenderedPlan: the folder is not from an earlier render{MOVE}",
         ),
-        ("kind: RenderedPlan\n", f"index.yaml: is no RenderedPlan, so the folder is not from an earlier render{MOVE}"),
-        ("", f"index.yaml: is no RenderedPlan, so the folder is not from an earlier render{MOVE}"),
+        ("kind: RenderedPlan\n", f"index.yaml: is not a RenderedPlan: the folder is not from an earlier render{MOVE}"),
+        ("", f"index.yaml: is not a RenderedPlan: the folder is not from an earlier render{MOVE}"),
         (
             "kind: RenderedPlan\nfiles:\n- a.yaml\n- ../../etc/passwd\n- 5\n",
-            f"index.yaml:4: files[1]: '../../etc/passwd' is no path below the folder{RESTORE}\n"
-            f"DIR/plan/index.yaml:5: files[2]: 5 is no path below the folder{RESTORE}",
+            f"index.yaml:4: files[1]: '../../etc/passwd' is not a path below the folder{RESTORE}\n"
+            f"DIR/plan/index.yaml:5: files[2]: 5 is not a path below the folder{RESTORE}",
         ),
         (
             "<<<<<<< HEAD\nkind: RenderedPlan\n=======\nkind: RenderedPlan\n>>>>>>> other\n",
@@ -207,20 +207,20 @@ def test_nothing_is_written_or_removed_through_a_link(folder: Path, tmp_path: Pa
 def test_a_plan_folder_that_leads_elsewhere_or_is_a_file_is_refused(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     folder.symlink_to("other")
-    assert refused(folder, FIRST) == f"DIR/plan: is a symbolic link; a folder is wanted{MOVE}"
+    assert refused(folder, FIRST) == f"DIR/plan: is a symbolic link; a folder is expected{MOVE}"
     folder.unlink()
     folder.write_text("mine")
-    assert refused(folder, FIRST) == f"DIR/plan: is a file; a folder is wanted{MOVE}"
-    assert refused(folder / "deep/below", FIRST).startswith(f"{folder}: is a file; a folder is wanted")
+    assert refused(folder, FIRST) == f"DIR/plan: is a file; a folder is expected{MOVE}"
+    assert refused(folder / "deep/below", FIRST).startswith(f"{folder}: is a file; a folder is expected")
 
 
 def test_files_where_folders_are_wanted_and_the_other_way_round_are_refused(folder: Path) -> None:
     write_tree(folder, FIRST)
     (folder / "thirty").write_text("mine")
-    assert refused(folder, SECOND) == f"DIR/plan/thirty: is a file; a folder is wanted{MOVE}"
+    assert refused(folder, SECOND) == f"DIR/plan/thirty: is a file; a folder is expected{MOVE}"
     (folder / "thirty").unlink()
     (folder / "thirty/d.yaml").mkdir(parents=True)
-    assert refused(folder, SECOND) == f"DIR/plan/thirty/d.yaml: is a folder; a file is wanted{MOVE}"
+    assert refused(folder, SECOND) == f"DIR/plan/thirty/d.yaml: is a folder; a file is expected{MOVE}"
 
 
 def test_all_that_is_in_the_way_is_said_in_one_run(folder: Path) -> None:
@@ -305,7 +305,7 @@ def test_what_is_no_plain_file_is_never_opened(folder: Path, name: str) -> None:
 
 
 def test_a_device_is_no_folder() -> None:
-    with pytest.raises(Problems, match=r"^/dev/null: is a device, a pipe or a socket; a folder is wanted\n"):
+    with pytest.raises(Problems, match=r"^/dev/null: is a device, a pipe or a socket; a folder is expected\n"):
         write_tree(Path("/dev/null/plan"), FIRST)
 
 
@@ -393,7 +393,7 @@ def test_a_failing_operation_leaves_the_old_tree_byte_for_byte(
             write_tree(folder, after, Recorded(at, error))
         except Problems as problems:
             (problem,) = problems.problems
-            assert problem.message == "cannot be written: No space left on device; the folder is as it was"
+            assert problem.message == "cannot be written: No space left on device; the folder is unchanged"
         except KeyboardInterrupt:
             pass
         if not swept(folder, after):
@@ -449,7 +449,7 @@ def test_a_disk_that_fails_for_good_is_told_as_it_is(folder: Path) -> None:
         write_tree(folder, SECOND, Recorded(at, OSError(errno.EIO, "Input/output error"), for_good=True))
     assert str(caught.value) == (
         f"{folder}: cannot be written: Input/output error; the folder is partly written\n"
-        "    remedy: make room or permit writing, then run the same command again"
+        "    remedy: free disk space or grant write access, then run the command again"
     )
     write_tree(folder, SECOND)
     assert standing(folder) == SECOND
@@ -477,7 +477,7 @@ except Problems as error:
         text=True,
         check=True,
     )
-    assert run.stdout == "cannot be written: File too large; the folder is as it was\n"
+    assert run.stdout == "cannot be written: File too large; the folder is unchanged\n"
     assert standing(folder) == FIRST
 
 

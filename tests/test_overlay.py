@@ -267,7 +267,7 @@ def test_what_goes_wrong_in_a_template_is_told_by_its_line() -> None:
         ("  skipWhen: [{expr: plan.spec +, reason: x}]", "unexpected ')' (in `plan.spec +`)"),
         (
             "  started: {type: Normal, reason: X, message: '{{ plna.metadata }}'}",
-            "'plna' is not known here (in `{{ plna.metadata }}`)",
+            "'plna' is undefined (in `{{ plna.metadata }}`)",
         ),
     ],
 )

@@ -28,7 +28,7 @@ GOOD: dict[str, dict[str, Any]] = {
 BAD: dict[str, tuple[dict[str, Any], str]] = {
     "a label with a blank": (
         {"metadata": {"labels": {"x": "a b"}}},
-        "metadata.labels.x: 'a b' is no value that a label can have",
+        "metadata.labels.x: 'a b' is not a valid label value",
     ),
     "a long label": ({"metadata": {"labels": {"x": "a" * 64}}}, "no value that a label can have"),
     "a label's key with a blank": ({"metadata": {"labels": {"x y": "a"}}}, "'x y' cannot be the key of a label"),

@@ -163,7 +163,7 @@ def test_what_was_not_quoted_is_not_printed(text: str) -> None:
         ("{{ user | format }}", "no filter named 'format'"),
         ("{{ user | quote | quote }}", "quotes what is quoted already"),
         ("{{ none }}", "prints a value that is not set"),
-        ("{{ x.y }}", "'x' is not known here"),
+        ("{{ x.y }}", "'x' is undefined"),
     ],
 )
 def test_other_ways_around_quoting_are_closed(text: str, expected: str) -> None:
@@ -216,8 +216,8 @@ def test_a_key_is_preferred_to_a_method() -> None:
         ("{{ release['os '] | quote }}", "t.j2:1: release has no 'os '; did you mean 'os'?"),
         ("{{ release.zzz | quote }}", "t.j2:1: release has no 'zzz'\n"),
         ("{{ release.deep.chrat | quote }}", "t.j2:1: release.deep has no 'chrat'; did you mean 'chart'?"),
-        ("{{ relaese | quote }}", "t.j2:1: 'relaese' is not known here"),
-        ("{{ relaese.harvester | quote }}", "t.j2:1: 'relaese' is not known here"),
+        ("{{ relaese | quote }}", "t.j2:1: 'relaese' is undefined"),
+        ("{{ relaese.harvester | quote }}", "t.j2:1: 'relaese' is undefined"),
         ("{% if release.harvster %}{% endif %}", "t.j2:1: release has no 'harvster'; did you mean 'harvester'?"),
         ("{% for x in release.harvster %}{% endfor %}", "t.j2:1: release has no 'harvster'"),
         ("{{ [release.harvster] | quote }}", "t.j2:1: release has no 'harvster'"),
@@ -225,13 +225,13 @@ def test_a_key_is_preferred_to_a_method() -> None:
         ("{{ release.harvster }}", "t.j2:1: release has no 'harvster'"),
         ("{{ release.harvster ~ 'x' }}", "t.j2:1: release has no 'harvster'"),
         ("{{ release.harvster == 'x' }}", "t.j2:1: release has no 'harvster'"),
-        ("{{ undefined_function() }}", "t.j2:1: 'undefined_function' is not known here"),
+        ("{{ undefined_function() }}", "t.j2:1: 'undefined_function' is undefined"),
     ],
 )
 def test_an_unknown_name_is_told_with_the_one_that_was_meant(text: str, expected: str) -> None:
     found = told(text, release=Scope("release", {"harvester": "v", "os": "o", "deep": {"chart": "c"}}))
     assert expected in f"{found}\n"
-    assert "lists what a template may see" in found
+    assert "lists the names that a template can use" in found
 
 
 @pytest.mark.parametrize(
@@ -279,8 +279,8 @@ def test_a_problem_names_the_template_that_raised_it() -> None:
         ("{{ fail('no, ' ~ 1) }}", "t.j2:1: no, 1"),
         ("\n{{ 1 / 0 }}", "t.j2:2: ZeroDivisionError: division by zero"),
         ("{{ 'a' + 1 }}", "t.j2:1: TypeError: "),
-        ('{% import "m.j2" as m %}', "t.j2:1: there is no template 'm.j2'"),
-        ('{% include "../../etc/passwd" %}', "t.j2:1: there is no template '../../etc/passwd'"),
+        ('{% import "m.j2" as m %}', "t.j2:1: template 'm.j2'"),
+        ('{% include "../../etc/passwd" %}', "t.j2:1: template '../../etc/passwd'"),
     ],
 )
 def test_whatever_goes_wrong_is_a_problem_with_a_line(text: str, expected: str) -> None:

@@ -340,9 +340,9 @@ STEP: dict[str, Any] = {
     ("text", "said"),
     [
         ("{}", ["1 name: is missing -> add 'name'"]),
-        ("\nnme: A", ["2 nme: unknown field 'nme'; did you mean 'name'? -> correct the name; known here are name, "
+        ("\nnme: A", ["2 nme: unknown field 'nme'; did you mean 'name'? -> correct the name; known fields: name, "
                       "when, gate, kind, is, labels, count, mark"]),
-        ("name: step", ["1 name: 'step' does not have the form ^[A-Z] -> write it UpperCamelCase"]),
+        ("name: step", ["1 name: 'step' does not match ^[A-Z] -> write it UpperCamelCase"]),
         ("name: A\nwhen: {}", ["2 when: one of 'object', 'manifest' is missing -> add one of 'object', 'manifest'"]),
         ("name: A\nwhen: {object: 1, manifest: 2}",
          ["2 when: only one of 'object', 'manifest' may be given -> keep one of them"]),
@@ -350,17 +350,17 @@ STEP: dict[str, Any] = {
         ("name: A\ngate: {path: 1}",
          ["2 gate.path: 1 is not a string -> put the value in quotes; YAML read it as a number"]),
         ("name: A\nkind: Jobs", ["2 kind: 'Jobs' is not Job; did you mean 'Job'? -> write Job"]),
-        ("name: A\nis: 1", ["2 is: 1 fits more than one of the allowed forms -> keep to one form"]),
-        ("name: A\nlabels: {B: 1}", ["2 labels.B: 'B' does not have the form ^[a-z]+$ -> correct the value"]),
+        ("name: A\nis: 1", ["2 is: 1 matches more than one of the allowed forms -> use one form"]),
+        ("name: A\nlabels: {B: 1}", ["2 labels.B: 'B' does not match ^[a-z]+$ -> correct the value"]),
         ("name: A\nlabels: {a: 1, b: 1}", ["2 labels: has 2 keys; at most 1 are allowed -> make it shorter"]),
         ("name: A\ncount: 4", ["1 kind: is missing; 'count' wants it -> add 'kind', or remove 'count'",
                                "2 count: 4 is more than 3 -> write a number of at most 3"]),
         ("name: A\nmark: x", ["2 mark: x is taken -> correct the value"]),
         ("name: [A]\nlabels: []", ["1 name: a list is not a string -> write one plain value",
-                                   "2 labels: a list is not a mapping -> write key: value lines below it"]),
+                                   "2 labels: a list is not a mapping -> write it as key: value lines"]),
         ("name: true", ["1 name: true is not a string -> put the value in quotes; YAML read it as true"]),
-        (f"name: {'a' * 70}", [f"1 name: '{'a' * 60}…' does not have the form ^[A-Z] -> write it UpperCamelCase"]),
-        ("- a", ["1 : a list is not a mapping -> write key: value lines below it"]),
+        (f"name: {'a' * 70}", [f"1 name: '{'a' * 60}…' does not match ^[A-Z] -> write it UpperCamelCase"]),
+        ("- a", ["1 : a list is not a mapping -> write it as key: value lines"]),
     ],
 )  # fmt: skip
 def test_messages_say_found_and_wanted_and_the_remedy(text: str, said: list[str]) -> None:

@@ -92,15 +92,15 @@ GO_SCALARS: list[tuple[str, Any]] = [
 ]
 
 REFUSED: list[tuple[str, str, int | None, str]] = [
-    ("key twice", "a: 1\nb:\n  c: 1\n  c: 2\n", 4, "key 'c' stands twice in one mapping"),
-    ("key twice after conversion", "true: 1\n'true': 2\n", 2, "key 'true' stands twice in one mapping"),
-    ("key is a fraction", "a: 1\n1.10: x\n", 2, "a key is the number 1.10, which is no text"),
-    ("key is null", "~: x\n", 1, "a key is null, which is no text"),
+    ("key twice", "a: 1\nb:\n  c: 1\n  c: 2\n", 4, "key 'c' duplicate in one mapping"),
+    ("key twice after conversion", "true: 1\n'true': 2\n", 2, "key 'true' duplicate in one mapping"),
+    ("key is a fraction", "a: 1\n1.10: x\n", 2, "a key is the number 1.10, not a string"),
+    ("key is null", "~: x\n", 1, "a key is null, not a string"),
     ("key is a list", "? [a]\n: 1\n", 1, "a key must be a scalar"),
-    ("infinity", "a:\n  b: -.inf\n", 2, "-.inf is not a number that JSON has"),
-    ("not a number", "a: .NaN\n", 1, ".NaN is not a number that JSON has"),
-    ("too large a float", "a: 1e400\n", 1, "1e400 is not a number that JSON has"),
-    ("thousands of digits", f"a: {'9' * 5000}\n", 1, f"{'9' * 60}… is not a number that JSON has"),
+    ("infinity", "a:\n  b: -.inf\n", 2, "-.inf is not a number in JSON"),
+    ("not a number", "a: .NaN\n", 1, ".NaN is not a number in JSON"),
+    ("too large a float", "a: 1e400\n", 1, "1e400 is not a number in JSON"),
+    ("thousands of digits", f"a: {'9' * 5000}\n", 1, f"{'9' * 60}… is not a number in JSON"),
     ("unknown tag", "a: !vault x\n", 1, "the tag '!vault' is not supported"),
     ("the tag that is our own mark", "a: !<plain> x\n", 1, "the tag 'plain' is not supported"),
     ("our own mark on a mapping as a key", "? !<plain> {a: b}\n: 1\n", 1, "a key must be a scalar"),
@@ -108,18 +108,18 @@ REFUSED: list[tuple[str, str, int | None, str]] = [
         "our own mark and a character",
         'a: !<plain> "x\\0y"\n',
         1,
-        "text holds a character that cannot be written as UTF-8",
+        "contains a character that cannot be encoded as UTF-8",
     ),
     ("too deep", "[" * 101 + "1" + "]" * 101, 1, "nested deeper than 100 levels"),
     ("binary", "a: 1\nb: !!binary aGk=\n", 2, "the tag 'tag:yaml.org,2002:binary' is not supported"),
     ("tag on a mapping", "a: !!set {x}\n", 1, "the tag 'tag:yaml.org,2002:set' is not supported"),
     ("tag that does not fit", "a: !!int x\n", 1, "'x' does not fit the tag 'tag:yaml.org,2002:int'"),
     ("alias to nothing", "a: 1\nb: *x\n", 2, "found undefined alias"),
-    ("alias to itself", "a: &x [*x]\n", 1, "an alias repeats too much or contains itself"),
+    ("alias to itself", "a: &x [*x]\n", 1, "an alias expands too much or contains itself"),
     ("merge of a scalar", "a: 1\nb: {<<: 5}\n", 2, "'<<' wants a mapping or a list of mappings"),
     ("tab", "a:\n\tb: 1\n", 2, "while scanning for the next token; found character that cannot start any token"),
     ("control character", "ä: ö\nb: \x01\n", 2, "character U+0001 is not allowed in YAML"),
-    ("escaped null", 'a: "\\0"\n', 1, "text holds a character that cannot be written as UTF-8"),
+    ("escaped null", 'a: "\\0"\n', 1, "contains a character that cannot be encoded as UTF-8"),
     (
         "escaped surrogate",
         'a: "\\ud800"\n',
@@ -151,7 +151,7 @@ def test_what_the_api_server_would_not_take_is_refused_with_its_line(text: str, 
 def test_an_alias_bomb_ends_in_a_problem() -> None:
     rows = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     rows += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 9)]
-    with pytest.raises(Problems, match="an alias repeats too much"):
+    with pytest.raises(Problems, match="an alias expands too much"):
         parse("\n".join(rows), "bomb.yaml")
 
 

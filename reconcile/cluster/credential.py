@@ -65,7 +65,7 @@ def _token_in(path: Path) -> str:
     except OSError as error:
         raise Unauthorized(f"the token file cannot be read: {error}") from error
     except UnicodeDecodeError:
-        raise Unauthorized(f"the token file {path} is no text in UTF-8") from None  # the cause would show the token
+        raise Unauthorized(f"the token file {path} is not UTF-8 text") from None  # the cause would show the token
     if not token:
         raise Unauthorized(f"the token file {path} is empty")
     if fault := token_fault(token):
@@ -79,13 +79,13 @@ def _from_plugin(access: ClusterAccess, environ: Mapping[str, str]) -> Credentia
     user = _rest(access.user)
     if token := status.get("token"):
         if fault := token_fault(token):
-            raise Unauthorized(f"the token that {plugin['command']} gave {fault}")
+            raise Unauthorized(f"the token that {plugin['command']} returned {fault}")
         user["token"] = token
     if certificate := status.get("clientCertificateData"):
         user["client-certificate-data"] = _base64(certificate)
         user["client-key-data"] = _base64(status.get("clientKeyData") or "")
     if not token and not certificate:
-        raise Unauthorized(f"{plugin['command']} gave neither a token nor a client certificate")
+        raise Unauthorized(f"{plugin['command']} returned neither a token nor a client certificate")
     return Credential(user=user, expires=_time(plugin, status.get("expirationTimestamp")))
 
 
@@ -111,8 +111,8 @@ def _run(access: ClusterAccess, plugin: Body, environ: Mapping[str, str]) -> str
     except (OSError, ValueError, subprocess.TimeoutExpired) as error:  # ValueError: words that no program can be given
         raise Unauthorized(f"{command}: {error}. {plugin.get('installHint') or ''}".rstrip(". ")) from error
     if done.returncode:
-        said = (done.stderr or "").strip() or "no text"
-        raise Unauthorized(f"{command} ended with {done.returncode}: {said}")
+        said = (done.stderr or "").strip() or "no output"
+        raise Unauthorized(f"{command} exited with {done.returncode}: {said}")
     return done.stdout
 
 
@@ -135,10 +135,10 @@ def _plugin_status(plugin: Body, output: str) -> Body:
         raise Unauthorized(f"{plugin['command']} did not print an ExecCredential")
     found, wanted = answer.get("apiVersion"), plugin.get("apiVersion")
     if found != wanted:
-        raise Unauthorized(f"{plugin['command']} answered in {found}; the kubeconfig wants {wanted}")
+        raise Unauthorized(f"{plugin['command']} returned {found}; the kubeconfig expects {wanted}")
     status = answer.get("status") or {}
     if not isinstance(status, dict) or not all(isinstance(status.get(name) or "", str) for name in _STATUS):
-        raise Unauthorized(f"{plugin['command']} printed an ExecCredential whose status is no mapping of texts")
+        raise Unauthorized(f"{plugin['command']} printed an ExecCredential whose status is not a mapping of strings")
     return status
 
 
@@ -148,7 +148,9 @@ def _time(plugin: Body, text: str | None) -> datetime | None:
     try:
         return datetime.fromisoformat(text).astimezone(UTC)
     except ValueError as error:
-        raise Unauthorized(f"{plugin['command']} gave no RFC 3339 time: {text!r}") from error
+        raise Unauthorized(
+            f"{plugin['command']} returned an expirationTimestamp that is not an RFC 3339 time: {text!r}"
+        ) from error
 
 
 def _base64(text: str) -> str:
@@ -160,17 +162,17 @@ def certificate_fault(authority: str | None, certificate: str | None, key: str |
     was given."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     if authority and not _loads(context, authority):
-        return "certificate-authority", "holds no certificate in PEM form"
+        return "certificate-authority", "contains no PEM certificate"
     if not certificate:
         return ("client-certificate", "is missing; there is a client-key") if key else None
     if not _loads(context, certificate):
-        return "client-certificate", "holds no certificate in PEM form"
+        return "client-certificate", "contains no PEM certificate"
     if not key:
         return "client-key", "is missing; there is a client-certificate"
     try:
         context.load_cert_chain(certificate, key, password=_no_password)
     except (OSError, ValueError):
-        return "client-key", "holds no unencrypted key in PEM form that fits the client certificate"
+        return "client-key", "contains no unencrypted PEM key that matches the client certificate"
     return None
 
 

@@ -53,9 +53,9 @@ class Conflict(ClusterError):
         fields = ", ".join(f"{claim.field} (held by {claim.manager!r})" for claim in claims)
         super().__init__(
             f"{ref} is held by another field manager: {fields}" if claims else f"{ref} has changed: {message}",
-            remedy="let the other manager give up the fields, or leave them out"
+            remedy="remove the fields from the other manager's object or from the manifest"
             if claims
-            else "read it again and retry",
+            else "retry with the latest version of the object",
         )
 
 
@@ -67,7 +67,7 @@ class Invalid(ClusterError):
         self.causes = causes
         field = causes[0].field or None if len(causes) == 1 else None
         found = causes[0].message if field else "; ".join(f"{c.field}: {c.message}".lstrip(": ") for c in causes)
-        super().__init__(f"{_what(ref)} was refused as invalid: {found or message}", field=field, remedy=self._remedy())
+        super().__init__(f"{_what(ref)} is invalid: {found or message}", field=field, remedy=self._remedy())
 
     def _remedy(self) -> str:
         return "correct the fields in the manifest or its template"
@@ -88,7 +88,7 @@ class Denied(ClusterError):
         self.by = by
         super().__init__(
             f"{_what(ref)} was refused by {by or 'admission'}: {message}",
-            remedy=f"change what {by or 'the admission rule'} objects to, or the rule itself",
+            remedy=f"correct what {by or 'the admission rule'} rejects, or change the rule",
         )
 
 
@@ -109,7 +109,7 @@ class Unauthorized(ClusterError):
 
     def __init__(self, message: str) -> None:
         super().__init__(
-            f"the cluster does not accept the credentials: {message}",
+            f"the cluster rejected the credentials: {message}",
             remedy="log in again; `kubectl auth whoami` shows who you are",
         )
 
@@ -119,7 +119,7 @@ class NotFound(ClusterError):
 
     def __init__(self, ref: Ref) -> None:
         self.ref = ref
-        super().__init__(f"{ref} was not found", remedy=f"check the name: `{_kubectl_get(ref)}`")
+        super().__init__(f"{ref} not found", remedy=f"check the name: `{_kubectl_get(ref)}`")
 
 
 class NoSuchKind(ClusterError):
@@ -140,7 +140,7 @@ class AlreadyExists(ClusterError):
 
     def __init__(self, ref: Ref) -> None:
         self.ref = ref
-        super().__init__(f"{ref} exists already", remedy=f"look at it: `{_kubectl_get(ref)}`")
+        super().__init__(f"{ref} already exists", remedy=f"see `{_kubectl_get(ref)}`")
 
 
 class Gone(ClusterError):
@@ -148,7 +148,9 @@ class Gone(ClusterError):
 
     def __init__(self, kind: Kind, message: str = "") -> None:
         self.kind = kind
-        super().__init__(f"the history of {kind} is gone: {message or 'resourceVersion too old'}", remedy="list again")
+        super().__init__(
+            f"the resourceVersion of {kind} is too old: {message or 'resourceVersion too old'}", remedy="list again"
+        )
 
 
 class Away(ClusterError):
@@ -161,9 +163,9 @@ class Away(ClusterError):
         self.who = who
         super().__init__(
             f"{who} is away: {message}",
-            remedy="wait and try again; `kubectl get --raw /readyz` shows when the API server is back"
+            remedy="wait and retry; `kubectl get --raw /readyz` shows when the API server is back"
             if who == API_SERVER
-            else "wait and try again; if it lasts, look at the pods that serve it",
+            else "wait and retry; if it persists, check the pods that serve it",
         )
 
 
@@ -172,8 +174,8 @@ class Untrusted(ClusterError):
 
     def __init__(self, message: str) -> None:
         super().__init__(
-            f"no TLS connection that both sides trust: {message}",
-            remedy="check the kubeconfig's server and certificates, and the end dates of both sides' certificates",
+            f"TLS verification failed: {message}",
+            remedy="check the server and certificates in the kubeconfig, and the expiry of both sides' certificates",
         )
 
 
@@ -192,7 +194,7 @@ class ServerFailed(ClusterError):
         self.status = status
         super().__init__(
             f"the API server failed with HTTP {status}: {message}",
-            remedy="look at the API server's log; `kubectl get --raw '/readyz?verbose'` shows its checks",
+            remedy="see the log of the API server; `kubectl get --raw '/readyz?verbose'` shows its checks",
         )
 
 
@@ -206,8 +208,8 @@ class BackendFailed(ClusterError):
         self.status = status
         did = f"answered {path} with HTTP {status}" if status else f"did not answer {path}"
         super().__init__(
-            f"{ref} {did}: {message or 'no text'}",
-            remedy=f"look at what serves it: `{_kubectl_get(ref, verb='describe')}`",
+            f"{ref} {did}: {message or 'no message'}",
+            remedy=f"see `{_kubectl_get(ref, verb='describe')}`",
         )
 
 

@@ -111,8 +111,8 @@ def find_access(
     if not files:
         raise problem(
             "NoKubeconfig",
-            f"no kubeconfig was found at {', '.join(map(str, places))}",
-            remedy="name one with --kubeconfig or in $KUBECONFIG",
+            f"no kubeconfig found at {', '.join(map(str, places))}",
+            remedy="pass one with --kubeconfig or $KUBECONFIG",
         )
     return _chosen(files, context)
 
@@ -139,7 +139,7 @@ def _chosen(files: list[Document], wanted: str) -> ClusterAccess:
     names = ", ".join(document.file for document in files)
     context = wanted or next((str(c) for document in files if (c := document.value.get("current-context"))), "")
     if not context:
-        raise problem("NoContext", f"{names} has no current-context", remedy="name one with --context")
+        raise problem("NoContext", f"{names} has no current-context", remedy="choose one with --context")
     chosen = _sound(_entry(files, "context", context))
     cluster = _entry(files, "cluster", chosen.get("cluster") or "", because=f"context {context!r}")
     users = [_entry(files, "user", name, because=f"context {context!r}")] if (name := chosen.get("user")) else []
@@ -177,7 +177,7 @@ def _entry(files: list[Document], kind: str, name: str, because: str = "") -> _E
     raise problem(
         _NO_SUCH[kind],
         f"{', '.join(document.file for document in files)}: no {kind} {name!r}{asked_by}",
-        remedy=f"{kind}s that are there: {', '.join(sorted(set(known))) or 'none'}",
+        remedy=f"choose one of: {', '.join(sorted(set(known))) or 'none'}",
     )
 
 

@@ -27,23 +27,23 @@ _TOKEN_MARKS = "!#$&'*+-.^_`|~"  # noqa: S105 - RFC 9110, 5.6.2, without the % t
 def url_fault(text: str, schemes: Sequence[str]) -> str | None:
     """Why this is no absolute URL of one of the schemes; None where it is one."""
     if _NOT_IN_URL.search(text):
-        return "is no URL: it has a blank or another character that no URL has"
+        return "is not a URL: it contains a space or another invalid character"
     scheme, _, rest = text.partition("://")
     if not rest or scheme.lower() not in schemes:
-        return f"is no URL that begins with {' or '.join(f'{name}://' for name in schemes)}"
+        return f"is not a URL that starts with {' or '.join(f'{name}://' for name in schemes)}"
     try:
         url = urlsplit(text)
         _ = url.port  # raises where it is no number below 65536
     except ValueError:
-        return "is no URL: its port or its IPv6 address is wrong"
-    return None if _is_host(url.hostname or "") else "is no URL: no host can have that name"
+        return "is not a URL: invalid port or IPv6 address"
+    return None if _is_host(url.hostname or "") else "is not a URL: invalid host name"
 
 
 def token_fault(text: str) -> str | None:
     """Why this cannot be sent as a bearer token."""
     if _NOT_IN_HEADER.search(text):
-        return "has a line end or another control character in it"
-    return None if text.isascii() else "has characters in it that are not ASCII"
+        return "contains a line break or another control character"
+    return None if text.isascii() else "contains characters that are not ASCII"
 
 
 def as_header(text: str) -> str:

@@ -31,7 +31,7 @@ def completion(shell: str) -> ExitCode:
     """
     made = get_completion_class(shell)
     if made is None:
-        raise click.UsageError(f"there is no completion for {shell}")
+        raise click.UsageError(f"completion for {shell} is not supported")
     click.echo(_completer(made).source(), nl=False)
     return ExitCode.YES
 

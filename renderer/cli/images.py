@@ -75,7 +75,7 @@ def _text(model: Model) -> list[str]:
 def _missing_text(model: Model) -> Iterator[str]:
     missing = set(model["missing"])
     if not missing:
-        yield f"missing: none of {len(model['images'])} images"
+        yield f"none of {len(model['images'])} images is missing"
         return
     for item in model["images"]:
         if item["image"] in missing:
@@ -107,7 +107,7 @@ def _list(path: Path) -> frozenset[str]:
     if wrong := [number for number, entry in entries.items() if re.search(r"\s", entry)]:
         raise _no_list(path, wrong, entries[wrong[0]])
     if not entries:
-        raise problem("EmptyImageList", "holds no image", file=str(path), remedy="write one image a line")
+        raise problem("EmptyImageList", "contains no image", file=str(path), remedy="write one image per line")
     return frozenset(map(canonical, entries.values()))
 
 
@@ -118,15 +118,15 @@ def _of_iso(path: Path) -> list[str]:
     lists = [body["facts"]["imageLists"]["current"] for body in bodies if FACTS.is_type_of(body)]
     if not lists:
         remedy = "name the release's image_list_all.txt itself"
-        raise problem("NoImageList", "holds no image list", file=str(path), remedy=remedy)
+        raise problem("NoImageList", "contains no image list", file=str(path), remedy=remedy)
     return list(lists[0])
 
 
 def _no_list(path: Path, lines: Sequence[int], entry: str) -> Problems:
-    more = f", nor is what {len(lines) - 1} more lines hold" if len(lines) > 1 else ""
+    more = f"; so are {len(lines) - 1} more lines" if len(lines) > 1 else ""
     return problem(
         "InvalidImageList",
-        f"{entry!r} is no image{more}",
+        f"{entry!r} is not an image{more}",
         file=str(path),
         line=lines[0],
         remedy="write one image a line, such as rancher/harvester:v1.8.0",

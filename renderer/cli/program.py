@@ -100,7 +100,7 @@ def _refusal(error: Exception, argv: Sequence[str]) -> Problems | None:
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG):
         _drop_output()
         message = f"cannot be written: {error.strerror}"
-        remedy = "make room, or send the output elsewhere"
+        remedy = "free disk space, or redirect the output"
         return Problems([Problem(reason="CannotWrite", message=message, file="<stdout>", remedy=remedy)])
     return None
 

@@ -150,7 +150,7 @@ def _written(model: Model) -> Iterator[str]:
     new, changed, removed, others = (len(changes[name]) for name in ("missing", "changed", "stale", "foreign"))
     yield f"wrote {model['folder']}: {model['files']} files ({new} new, {changed} changed, {removed} removed)"
     if others:
-        yield f"left alone: {others} files there that no render has written"
+        yield f"left alone: {others} files that upgradeplan did not write"
     yield f"digest: {model['digest']}"
     yield from pending_lines(model["pending"])
     yield f"next: read {model['folder']}/index.yaml; in CI, `{again(add='--check')}` says whether the folder is stale"
@@ -162,6 +162,6 @@ def _checked(model: Model) -> Iterator[str]:
     if not stale:
         yield f"{model['folder']} is up to date: {model['files']} files, digest {model['digest']}"
         return
-    yield f"{model['folder']} is not what these inputs render:"
+    yield f"{model['folder']} is stale; it differs from what these inputs render:"
     yield from (f"  {word:<8} {path}" for word, path in stale)
-    yield f"next: `{again(leave_out='--check')}` renders it anew"
+    yield f"next: `{again(leave_out='--check')}` renders it again"

@@ -46,7 +46,7 @@ _KINDS = {
 """(group, kind) to plural: what rendering and checks look at. Anything else would only cost time."""
 
 _FILES = {f"{plural}{ending}" for plural in _KINDS.values() for ending in (".yaml", ".yml", ".json")}
-_AGAIN = "make the bundle anew, or unpack it, look at it and name its folder"
+_AGAIN = "create the bundle again, or unpack it and pass the folder"
 
 
 @frozen
@@ -81,14 +81,14 @@ def _read(bundle: str, members: Iterable[_Member], joint: str) -> Reading:
             data = _content(member, file)
             opened += len(data)
             if opened > MOST_BYTES:
-                raise _too_large(f"the files that are needed are larger than {MOST_BYTES // 2**20} MiB", bundle)
+                raise _too_large(f"the files to read are larger than {MOST_BYTES // 2**20} MiB", bundle)
             reading.documents += _documents(data, file)
         except Problems as error:
             reading.problems += error.problems
         if opened > MOST_BYTES:
             break
     if not reading.documents and not reading.problems:
-        message = f"holds no objects below {YAMLS}, so it is no support bundle"
+        message = f"is not a support bundle: no objects below {YAMLS}"
         reading.problems.append(_wrong("InvalidBundle", message, bundle))
     return reading
 
@@ -142,7 +142,7 @@ def _opener(path: Path) -> Callable[[], BinaryIO]:
 def _in_zip(archive: zipfile.ZipFile, bundle: str) -> Iterator[_Member]:
     entries = archive.infolist()
     if len(entries) > MOST_FILES:
-        raise _too_large(f"holds {len(entries)} files, and no more than {MOST_FILES} are looked at", bundle)
+        raise _too_large(f"contains {len(entries)} files; at most {MOST_FILES} are read", bundle)
     problems = list(_bad_names(entries, bundle))
     if problems:
         raise Problems(problems)
@@ -162,9 +162,9 @@ def _bad_names(entries: Iterable[zipfile.ZipInfo], bundle: str) -> Iterator[Prob
         name = entry.filename
         parts = name.replace("\\", "/").split("/")
         if "\\" in entry.orig_filename or ".." in parts or name.startswith("/") or ":" in parts[0]:
-            yield _wrong("InvalidBundle", f"holds {entry.orig_filename!r}, which leads out of the archive", bundle)
+            yield _wrong("InvalidBundle", f"contains {entry.orig_filename!r}, a path outside the archive", bundle)
         elif name in seen:
-            yield _wrong("InvalidBundle", f"holds {name!r} twice", bundle)
+            yield _wrong("InvalidBundle", f"contains {name!r} twice", bundle)
         elif entry.flag_bits & 1 and _is_wanted(entry):
             yield _wrong("InvalidBundle", f"{name} is encrypted", bundle)
         seen.add(name)
@@ -177,7 +177,7 @@ def _is_wanted(entry: zipfile.ZipInfo) -> bool:
 
 
 def _too_large(message: str, file: str) -> Problems:
-    return problem("TooLarge", message, file=file, remedy="name the files that are needed one by one")
+    return problem("TooLarge", message, file=file, remedy="pass the files that are needed one by one")
 
 
 def _wrong(reason: str, message: str, file: str) -> Problem:

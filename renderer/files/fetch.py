@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 TIMEOUT = 30.0
 LARGEST = 2**20
 _CHUNK = 2**16
-_REMEDY = "check the address, or fetch the file and name it with --release FILE"
+_REMEDY = "check the URL, or download the file and pass it with --release FILE"
 
 
 def fetch(
@@ -26,8 +26,8 @@ def fetch(
 ) -> bytes:
     """The body. `timeout` in seconds bounds each wait and the whole. Raises `Problems` for anything but a whole 200."""
     if "@" in url.partition("://")[2].partition("/")[0]:
-        message = "holds a user name or a password, which every list of processes would show"
-        remedy = "fetch the file with a program that asks for them, and name the file"
+        message = "contains a user name or password, which any process list would show"
+        remedy = "download the file with a program that asks for them, and pass the file"
         raise problem("CannotFetch", message, file=shown(url), remedy=remedy)
     import http.client  # dear imports, which only an address needs
     import urllib.error
@@ -35,16 +35,16 @@ def fetch(
     try:
         with _opener().open(_request(url), timeout=timeout) as response:
             if response.status != 200:
-                raise _refusal(url, f"the server answered {response.status} {response.reason}; 200 is wanted")
+                raise _refusal(url, f"the server answered {response.status} {response.reason}; 200 is expected")
             return _body(response, url, clock() + timeout, largest, clock)
     except urllib.error.HTTPError as error:
         error.close()
-        raise _refusal(url, f"the server answered {error.code} {error.reason}; 200 is wanted") from error
+        raise _refusal(url, f"the server answered {error.code} {error.reason}; 200 is expected") from error
     except TimeoutError as error:
-        raise _refusal(url, f"no whole answer within {timeout:g} s") from error
+        raise _refusal(url, f"no complete response within {timeout:g} s") from error
     except (OSError, http.client.HTTPException, ValueError) as error:
         if isinstance(getattr(error, "reason", None), TimeoutError):
-            raise _refusal(url, f"no whole answer within {timeout:g} s") from error
+            raise _refusal(url, f"no complete response within {timeout:g} s") from error
         raise _refusal(url, f"cannot be fetched: {_cause(error)}") from error
 
 
@@ -90,12 +90,12 @@ def _body(response: Any, url: str, deadline: float, largest: int, clock: Callabl
     while chunk := response.read1(_CHUNK):
         body += chunk
         if len(body) > largest:
-            message = f"is larger than {largest // 2**10} KiB, so it is no harvester-release.yaml"
-            raise problem("TooLarge", message, file=shown(url), remedy="for an ISO image, fetch it and name the file")
+            message = f"is not a harvester-release.yaml: larger than {largest // 2**10} KiB"
+            raise problem("TooLarge", message, file=shown(url), remedy="download an ISO image and pass the file")
         if clock() > deadline:
             raise TimeoutError
     if response.length:
-        raise _refusal(url, f"the answer broke off {response.length} bytes before its end")
+        raise _refusal(url, f"the response ended {response.length} bytes early")
     return body
 
 

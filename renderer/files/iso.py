@@ -60,7 +60,7 @@ def read_iso(path: Path, previous: str | None) -> tuple[Document, ...]:
 def _documents(tree: _Tree, previous: str | None) -> Iterator[Document]:
     data = tree.read((RELEASE,))
     if data is None:
-        message = f"holds no {RELEASE}, so it is no Harvester image"
+        message = f"is not a Harvester image: no {RELEASE} in it"
         raise problem("NoRelease", message, file=tree.name, remedy="name another image, or a release file")
     if not data.strip():  # so pycdlib shows a file that lies behind the image's end
         message = "is empty: the image is damaged, or ends before it"

@@ -69,7 +69,7 @@ def _held(folder: Path, sleep: Sleep, prepare: Callable[[], None], *, shared: bo
         finally:
             os.close(descriptor)
         sleep(_PAUSE)
-    remedy = "wait until it has finished, then run the same command again"
+    remedy = "wait until it has finished, then run the command again"
     raise Problems(
         [Problem(reason="Busy", message="another render is writing to this folder", file=str(folder), remedy=remedy)]
     )

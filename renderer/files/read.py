@@ -57,7 +57,7 @@ def _members(folder: Path, problems: list[Problem]) -> Iterator[str]:
     if not wanted:
         has_folders = any(is_folder for _, is_folder in seen)
         remedy = "name a folder below it; folders are not searched further" if has_folders else "name another folder"
-        message = f"holds no file that ends in {' or '.join(EXTENSIONS)}"
+        message = f"contains no {', '.join(EXTENSIONS)} file"
         problems.append(Problem(reason="EmptyFolder", message=message, file=str(folder), remedy=remedy))
     yield from (str(folder / name) for name in wanted)
 
@@ -86,7 +86,7 @@ def _add_bundle(path: Path, reading: Reading) -> None:
 
 def _from_stdin(stdin: BinaryIO | None) -> bytes:
     if stdin is None:
-        raise problem("Unreadable", "there is no standard input", file=STDIN, remedy="name a file")
+        raise problem("Unreadable", "standard input is closed", file=STDIN, remedy="pass a file")
     try:
         return bounded(stdin, STDIN)
     except OSError as error:

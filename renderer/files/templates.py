@@ -55,7 +55,7 @@ def _overlay_files(overlay: Path, problems: list[Problem]) -> Iterator[tuple[str
         known = len(problems)
         files = list(_folder_files(overlay, "", (), problems))
         if not files and len(problems) == known:
-            problems.append(_wrong_place("EmptyFolder", "holds no template", overlay))
+            problems.append(_wrong_place("EmptyFolder", "contains no template", overlay))
         yield from files
         return
     try:
@@ -63,11 +63,11 @@ def _overlay_files(overlay: Path, problems: list[Problem]) -> Iterator[tuple[str
     except OSError as error:
         problems.append(unreadable(str(overlay), error))
     else:
-        problems.append(_wrong_place("NotAFolder", "is no folder", overlay))
+        problems.append(_wrong_place("NotAFolder", "is not a folder", overlay))
 
 
 def _wrong_place(reason: str, message: str, overlay: Path) -> Problem:
-    remedy = "name the folder that holds the phase folders"
+    remedy = "pass the folder that contains the phase folders"
     return Problem(reason=reason, message=message, file=str(overlay), remedy=remedy)
 
 
@@ -85,7 +85,7 @@ def _folder_files(
             yield from _folder_files(path, f"{prefix}{name}/", (*above, real), problems)
         elif is_device(path):
             message, remedy = (
-                "is a device, a pipe or a socket; a file is wanted",
+                "is a device, a pipe or a socket; a file is expected",
                 "remove it, or put a file in its place",
             )
             problems.append(Problem(reason="NotText", message=message, file=str(path), remedy=remedy))

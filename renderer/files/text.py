@@ -33,8 +33,8 @@ class Form:
     remedy: str
 
 
-ISO = Form(name="an ISO image", offset=32769, magic=b"CD001", remedy="name it with --release")
-ZIP = Form(name="a zip archive", magic=b"PK\x03\x04", remedy="name its file, or unpack it and name the folder")
+ISO = Form(name="an ISO image", offset=32769, magic=b"CD001", remedy="pass it with --release")
+ZIP = Form(name="a zip archive", magic=b"PK\x03\x04", remedy="pass it as a file, or unpack it and pass the folder")
 FORMS = (
     ISO,
     ZIP,
@@ -56,7 +56,7 @@ def text_of(data: bytes, file: str) -> str:
     if (form := form_of(data)) is not None:
         raise problem("NotText", f"is {form.name}, not UTF-8 text", file=file, remedy=form.remedy)
     if b"\0" in data:
-        raise problem("NotText", "is a binary file", file=file, remedy="name a text file")
+        raise problem("NotText", "is a binary file", file=file, remedy="pass a text file")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -76,8 +76,8 @@ def documents_of(text: str, file: str) -> tuple[Document, ...]:
     else:
         found = _first_that_reads((_json, parse) if len(text) > _LONG else (parse, _json), text, file)
     if not found:
-        message = "holds no document, only comments" if text.strip() else "is empty"
-        raise problem("EmptyFile", message, file=file, remedy="fill it, or leave it out")
+        message = "contains only comments" if text.strip() else "is empty"
+        raise problem("EmptyFile", message, file=file, remedy="add a document, or remove the file")
     return found
 
 

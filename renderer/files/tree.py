@@ -194,10 +194,10 @@ class _Write:
 
 
 def _refusal(folder: Path, error: OSError, *, whole: bool) -> Problem:
-    end = "the folder is as it was" if whole else "the folder is partly written"
+    end = "the folder is unchanged" if whole else "the folder is partly written"
     return Problem(
         reason="CannotWrite",
         message=f"cannot be written: {error.strerror or error}; {end}",
         file=str(folder),
-        remedy="make room or permit writing, then run the same command again",
+        remedy="free disk space or grant write access, then run the command again",
     )

@@ -27,7 +27,7 @@ JOURNAL = "journal.json"
 Files = Mapping[str, str | bytes]
 """Path below the plan's folder, with `/`, to content."""
 
-_MOVE = "move it away, or choose another --output-dir"
+_MOVE = "move it, or use another --output-dir"
 _LINK = "is a symbolic link, and nothing is written through one"
 _RESTORE = "restore the file from version control, or remove the folder"
 
@@ -110,7 +110,7 @@ def obstacles(state: TreeState, wanted: Mapping[str, bytes]) -> Iterator[Problem
     if state.problems:
         return
     if not state.owned and INDEX not in state.old and (others := sorted(_entries(state.folder))):
-        message = f"holds {others[0]} but no {INDEX} of an earlier render"
+        message = f"contains {others[0]} but no {INDEX} of an earlier render"
         yield Problem(reason="ForeignFolder", message=message, file=str(state.folder), remedy=_MOVE)
         return
     for path, content in state.old.items():
@@ -125,14 +125,14 @@ def _in_the_way(path: Path, message: str) -> Problem:
 def no_folder(folder: Path) -> Problem | None:
     """Why this cannot be a folder that is written to."""
     if folder.is_symlink():
-        return _in_the_way(folder, "is a symbolic link; a folder is wanted")
+        return _in_the_way(folder, "is a symbolic link; a folder is expected")
     if (folder / STAGING).is_symlink():
         return _in_the_way(folder / STAGING, _LINK)
     nearest = next((path for path in (folder, *folder.parents) if path.exists()), folder)
     if nearest.is_dir() or not nearest.exists():
         return None
     what = "a file" if nearest.is_file() else "a device, a pipe or a socket"
-    return _in_the_way(nearest, f"is {what}; a folder is wanted")
+    return _in_the_way(nearest, f"is {what}; a folder is expected")
 
 
 def _journal(folder: Path) -> set[str]:
@@ -177,14 +177,14 @@ def _listed(documents: tuple[Document, ...], file: str) -> list[str]:
         or not isinstance(body.get("files"), list)
     ):
         raise Problems(
-            [_in_the_way(Path(file), f"is no {RENDERED_PLAN.kind}, so the folder is not from an earlier render")]
+            [_in_the_way(Path(file), f"is not a {RENDERED_PLAN.kind}: the folder is not from an earlier render")]
         )
     wrong = [(number, path) for number, path in enumerate(body["files"]) if not is_inside(path)]
     if wrong:
         raise Problems(
             Problem(
                 reason="DamagedIndex",
-                message=f"{path!r} is no path below the folder",
+                message=f"{path!r} is not a path below the folder",
                 file=file,
                 line=documents[0].line_of(("files", number)),
                 field=f"files[{number}]",
@@ -206,9 +206,9 @@ def _look_at(state: TreeState, path: str) -> None:
     if stat.S_ISLNK(mode):
         state.problems.append(_in_the_way(target, _LINK))
     elif stat.S_ISDIR(mode):
-        state.problems.append(_in_the_way(target, "is a folder; a file is wanted"))
+        state.problems.append(_in_the_way(target, "is a folder; a file is expected"))
     elif not stat.S_ISREG(mode):  # reading it could wait for ever
-        state.problems.append(_in_the_way(target, "is a device, a pipe or a socket; a file is wanted"))
+        state.problems.append(_in_the_way(target, "is a device, a pipe or a socket; a file is expected"))
     else:
         state.old[path] = target.read_bytes()
 
@@ -224,7 +224,7 @@ def _is_open(state: TreeState, folder: str) -> bool:
 def _is_folder_or_nothing(state: TreeState, folder: str) -> bool:
     path = state.folder / folder
     if path.is_symlink() or (path.exists() and not path.is_dir()):
-        message = _LINK if path.is_symlink() else "is a file; a folder is wanted"
+        message = _LINK if path.is_symlink() else "is a file; a folder is expected"
         state.problems.append(_in_the_way(path, message))
         return False
     return True

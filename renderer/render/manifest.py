@@ -136,7 +136,7 @@ def _must_be_objects(bodies: list[Any], spec: ManifestSpec, shown: str) -> None:
         raise problem("EmptyManifest", "renders no object", file=shown, remedy="use `when` to leave a manifest out")
     if any(not isinstance(body, dict) for body in bodies):
         remedy = "render mappings with apiVersion, kind and metadata"
-        raise problem("InvalidManifest", "renders something that is no object", file=shown, remedy=remedy)
+        raise problem("InvalidManifest", "renders a document that is not an object", file=shown, remedy=remedy)
     if any(not isinstance(body.get("metadata"), dict) for body in bodies):
         remedy = "give the manifest a name: metadata is a mapping"
         raise problem("InvalidManifest", "renders an object without metadata", file=shown, remedy=remedy)

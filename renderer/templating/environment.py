@@ -69,7 +69,7 @@ _FILTERS = (
 def quote(value: Any) -> Printable:
     """A value as JSON text that every YAML reader takes as it is. The only way for text into a manifest."""
     if isinstance(value, Printable):
-        raise Raised("quotes what is quoted already; remove one `| quote`")
+        raise Raised("quotes a value twice; remove one `| quote`")
     text = _JSON.encode(_plain(value))
     if not text.isprintable():
         text = re.sub(_ESCAPED, lambda match: f"\\u{ord(match.group()):04x}", text)
@@ -95,7 +95,7 @@ def _only_quoted(value: Any) -> Markup | int | float:
     if isinstance(value, StrictUndefined):
         str(value)  # raises, and names it
     if value is None:
-        raise Raised("prints a value that is not set; give a default or guard it with `if`")
+        raise Raised("prints a value that is not set; add a default or an `if`")
     if isinstance(value, (bool, Printable)):
         return Markup(str(value).lower() if isinstance(value, bool) else value)  # noqa: S704 - it is quoted
     if not isinstance(value, (int, float)):
@@ -145,7 +145,7 @@ class _Undefined(StrictUndefined):
         if self._undefined_hint:
             return self._undefined_hint
         if not isinstance(holder, Mapping):
-            return f"'{wanted}' is not known here"
+            return f"'{wanted}' is undefined"
         return f"{getattr(holder, 'name', 'the mapping')} has no '{wanted}'{did_you_mean(wanted, holder)}"
 
 
@@ -180,5 +180,5 @@ class Environment(ImmutableSandboxedEnvironment):
         """Printed text can be taken hold of in two more ways; as text it would count as quoted whatever came to it."""
         template = super()._parse(source, name, filename)
         if block := next(template.find_all((syntax.AssignBlock, syntax.FilterBlock)), None):
-            raise TemplateSyntaxError("a block cannot be set or filtered; write a macro", block.lineno, name, filename)
+            raise TemplateSyntaxError("a block cannot be set or filtered; use a macro", block.lineno, name, filename)
         return template

@@ -18,7 +18,7 @@ from renderer.errors import Problems, problem
 from renderer.templating.environment import FILE_MARK, Raised, TextLoader, TreeLoader, environment_of
 from renderer.yaml_io import Document
 
-_SEE = "correct it; `upgradeplan phases NAME --context` lists what a template may see"
+_SEE = "correct it; `upgradeplan phases NAME --context` lists the names that a template can use"
 
 
 def has_marks(text: str) -> bool:
@@ -127,7 +127,11 @@ def _explained(error: Exception) -> tuple[str, str, str]:
         case Raised():
             return "TemplateFailed", str(error), _SEE
         case TemplateNotFound():
-            return "TemplateNotFound", f"there is no template {error.name!r}", "name a file of the tree, from its root"
+            return (
+                "TemplateNotFound",
+                f"template {error.name!r} not found",
+                "write its path from the root of the template tree",
+            )
         case SecurityError():
             return "TemplateForbidden", f"not allowed in a template: {_lower(str(error))}", _SEE
         case _:

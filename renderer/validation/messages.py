@@ -102,20 +102,20 @@ def _type(error: SchemaError, path: Path) -> Iterator[Finding]:
 def _wrong_type(path: Path, error: SchemaError, wanted: list[str]) -> Finding:
     value = error.instance
     words = " or ".join(_TYPE_WORDS[name] for name in wanted if name != "null" or len(wanted) == 1)
-    message = f"has no value; {words} is wanted" if value is None else f"{_shown(error)} is not {words}"
+    message = f"has no value; {words} is expected" if value is None else f"{_shown(error)} is not {words}"
     return Finding(reason="WrongType", path=path, message=message, remedy=_type_remedy(value, wanted, path))
 
 
 def _type_remedy(value: Any, wanted: list[str], path: Path) -> str:
     if value is None:
-        return "give it a value, or leave the key out"
+        return "set a value, or remove the key"
     if "string" in wanted and isinstance(value, (bool, int, float)):
         return _text_remedy(path, value)
     if isinstance(value, str) and {"integer", "number", "boolean"} & set(wanted):
         return "write it without quotes, as a number" if "boolean" not in wanted else "write true or false, unquoted"
     if "array" in wanted:
-        return "write each item on a line of its own that begins with a dash"
-    return "write key: value lines below it" if "object" in wanted else "write one plain value"
+        return "write each item on its own line, after a dash"
+    return "write it as key: value lines" if "object" in wanted else "write one plain value"
 
 
 def _text_remedy(path: Path, value: Any) -> str:
@@ -137,7 +137,7 @@ def _unknown(error: SchemaError, path: Path) -> Iterator[Finding]:
                 reason="UnknownField",
                 path=(*path, name),
                 message=f"unknown field '{name}'{did_you_mean(name, known)}",
-                remedy=f"correct the name; known here are {', '.join(known)}" if known else "remove it",
+                remedy=f"correct the name; known fields: {', '.join(known)}" if known else "remove it",
             )
 
 
@@ -157,7 +157,7 @@ def _dependent(error: SchemaError, path: Path) -> Iterator[Finding]:
     for given, names in error.validator_value.items():
         for name in names:
             if given in error.instance and name not in error.instance:
-                message, remedy = f"is missing; '{given}' wants it", f"add '{name}', or remove '{given}'"
+                message, remedy = f"is missing; '{given}' requires it", f"add '{name}', or remove '{given}'"
                 yield Finding(reason="MissingField", path=(*path, name), message=message, remedy=remedy)
 
 
@@ -168,16 +168,16 @@ def _enum(error: SchemaError, path: Path) -> Iterator[Finding]:
     wanted = error.validator_value if error.validator == "enum" else [error.validator_value]
     texts = [str(value) for value in wanted if value not in (None, "")]
     hint = did_you_mean(error.instance, texts) if isinstance(error.instance, str) else ""
-    none_of = f"is none of {', '.join(texts)}" if len(texts) > 1 else f"is not {', '.join(texts)}"
+    none_of = f"is not one of: {', '.join(texts)}" if len(texts) > 1 else f"is not {', '.join(texts)}"
     message = f"{_shown(error)} {none_of}{hint}"
     yield Finding(reason="InvalidValue", path=path, message=message, remedy="write " + " or ".join(texts))
 
 
 def _pattern(error: SchemaError, path: Path) -> Iterator[Finding]:
     if error.validator_value == TIME:
-        message, remedy = "is no RFC 3339 time", "write it as 2026-11-28T09:30:00Z"
+        message, remedy = "is not an RFC 3339 time", "write it as 2026-11-28T09:30:00Z"
     else:
-        message, remedy = f"does not have the form {error.validator_value}", "correct the value"
+        message, remedy = f"does not match {error.validator_value}", "correct the value"
     yield Finding(reason="InvalidValue", path=path, message=f"{_shown(error)} {message}", remedy=remedy)
 
 
@@ -185,8 +185,8 @@ def _size(error: SchemaError, path: Path) -> Iterator[Finding]:
     size, limit = len(error.instance), error.validator_value
     unit = {"Length": "characters", "Items": "items", "Properties": "keys"}[error.validator[3:]]
     if error.validator.startswith("min"):
-        message = "is empty" if size == 0 else f"has {size} {unit}; at least {limit} are wanted"
-        remedy = "give it a value" if size == 0 else "add what is missing"
+        message = "is empty" if size == 0 else f"has {size} {unit}; at least {limit} are required"
+        remedy = "set a value" if size == 0 else "add what is missing"
     else:
         message, remedy = f"has {size} {unit}; at most {limit} are allowed", "make it shorter"
     yield Finding(reason="InvalidValue", path=path, message=message, remedy=remedy)
@@ -204,13 +204,13 @@ def _unique(error: SchemaError, path: Path) -> Iterator[Finding]:
         index, what = repeated(error.instance, lambda item: item), ""
     else:
         index = repeated(error.instance, map_key(error.validator_value))
-        what = f" by its {', '.join(error.validator_value)}"
+        what = f" (key: {', '.join(error.validator_value)})"
     item = error.instance[index or 0]
     yield Finding(
         reason="InvalidValue",
         path=(*path, index or 0),
-        message=f"{found(item)} stands twice{what}",
-        remedy="remove one of the two",
+        message=f"duplicate entry {found(item)}{what}",
+        remedy="remove one of them",
     )
 
 
@@ -230,8 +230,8 @@ def _choice(error: SchemaError, path: Path) -> Iterator[Finding]:
         for nested in min(branches, key=lambda errors: _distance(errors, len(error.absolute_path))):
             yield from explain(nested)
     else:
-        message = f"{_shown(error)} fits more than one of the allowed forms"
-        yield Finding(reason="InvalidValue", path=path, message=message, remedy="keep to one form")
+        message = f"{_shown(error)} matches more than one of the allowed forms"
+        yield Finding(reason="InvalidValue", path=path, message=message, remedy="use one form")
 
 
 def _branches(error: SchemaError) -> list[list[SchemaError]]:

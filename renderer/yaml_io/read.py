@@ -93,7 +93,7 @@ def parse(text: str, file: str) -> tuple[Document, ...]:
     try:
         nodes = list(yaml.compose_all(text, Loader=_Loader))
     except yaml.MarkedYAMLError as error:
-        remedy = "look for a wrong indentation, a tab, or a quote or bracket that is not closed"
+        remedy = "check the indentation, tabs, and unclosed quotes or brackets"
         raise problem("InvalidYAML", _message(error), file=file, line=_error_line(error), remedy=remedy) from error
     except yaml.reader.ReaderError as error:
         raise problem(
@@ -104,7 +104,7 @@ def parse(text: str, file: str) -> tuple[Document, ...]:
             remedy="remove the character, or write it as an escape in double quotes",
         ) from error
     except ValueError as error:
-        remedy = "write the text anew as UTF-8"
+        remedy = "save the file as UTF-8"
         raise problem("InvalidYAML", f"cannot be read as YAML: {error}", file=file, remedy=remedy) from error
     documents = (_document(node, file) for node in nodes)
     return tuple(document for document in documents if document.value is not None)
@@ -152,9 +152,9 @@ class _Builder:
             return self._build_scalar(node)
         self._count += len(node.value)
         if self._count > _MAX_NODES or id(node) in self._open:
-            raise self._refuse(node, "an alias repeats too much or contains itself", "write the value out")
+            raise self._refuse(node, "an alias expands too much or contains itself", "write the value instead")
         if len(self._open) + bool(node.value) > _MAX_DEPTH:
-            raise self._refuse(node, f"nested deeper than {_MAX_DEPTH} levels", "make it flatter")
+            raise self._refuse(node, f"nested deeper than {_MAX_DEPTH} levels", "reduce the nesting")
         self._open.add(id(node))
         try:
             if node.tag not in _TAGS:
@@ -171,7 +171,7 @@ class _Builder:
     def _build_scalar(self, node: yaml.ScalarNode) -> Any:
         text: str = node.value
         if "\0" in text or (not text.isascii() and re.search(_SURROGATE, text)):
-            raise self._refuse(node, "text holds a character that cannot be written as UTF-8", "remove the character")
+            raise self._refuse(node, "contains a character that cannot be encoded as UTF-8", "remove the character")
         if node.tag == "!" or _TAGS.get(node.tag) == "str":
             return text
         if node.tag not in _TAGS:
@@ -183,7 +183,7 @@ class _Builder:
 
     def _finite(self, node: yaml.Node, value: Any) -> Any:
         if isinstance(value, float) and not math.isfinite(value):
-            raise self._refuse(node, f"{_short(node.value)} is not a number that JSON has", _QUOTE_REMEDY)
+            raise self._refuse(node, f"{_short(node.value)} is not a number in JSON", _QUOTE_REMEDY)
         return value
 
     def _mapping(self, node: yaml.MappingNode) -> dict[str, Any]:
@@ -197,7 +197,7 @@ class _Builder:
             if key_node.tag is not _PLAIN or self._scalar(key) is not key:  # else it is text without further ado
                 key = self._key(key_node)
             if key in result:
-                raise self._refuse(key_node, f"key {key!r} stands twice in one mapping", "remove one of the two")
+                raise self._refuse(key_node, f"duplicate key {key!r}", "remove one of them")
             result[key] = self._plain(value_node) if value_node.tag is _PLAIN else self.build(value_node)
         return {**merged, **result} if merged else result
 
@@ -211,7 +211,7 @@ class _Builder:
             return "true" if value else "false"
         if value is None or isinstance(value, float):  # Go refuses the one and writes the other anew: 1.10 as 1.1
             found = f"the number {_short(node.value)}" if node.value and value is not None else "null"
-            raise self._refuse(node, f"a key is {found}, which is no text", "put the key in quotes")
+            raise self._refuse(node, f"a key is {found}, not a string", "put the key in quotes")
         return str(value)
 
     def _merge(self, node: yaml.Node) -> dict[str, Any]:
@@ -220,7 +220,7 @@ class _Builder:
         for source in reversed(sources):
             value = self.build(source)
             if not isinstance(value, dict):
-                raise self._refuse(node, "'<<' wants a mapping or a list of mappings", "name a mapping")
+                raise self._refuse(node, "'<<' requires a mapping or a list of mappings", "merge a mapping")
             merged.update(value)
         return merged
 

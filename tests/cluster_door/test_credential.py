@@ -91,7 +91,7 @@ def test_plugin_gives_a_client_certificate(tmp_path: Path) -> None:
 
 def test_certificate_of_a_plugin_that_is_none_is_unauthorized(tmp_path: Path) -> None:
     code = answer(clientCertificateData="CERT", clientKeyData="KEY")
-    with pytest.raises(Unauthorized, match="what the plugin gave as client-certificate holds no certificate"):
+    with pytest.raises(Unauthorized, match="what the plugin gave as client-certificate contains no PEM certificate"):
         connect(access_with(plugin(tmp_path, code)), environ={}, now=lambda: NOW)
 
 
@@ -144,7 +144,7 @@ def test_plugin_may_ask_a_person_only_where_there_is_one(
 
 
 FAILURES: Mapping[str, tuple[str, dict[str, Any], str]] = {
-    "ends with an error": ("sys.exit('no ticket')", {}, "ended with 1: no ticket"),
+    "ends with an error": ("sys.exit('no ticket')", {}, "exited with 1: no ticket"),
     "prints no JSON": ("print('hello')", {}, "did not print JSON"),
     "prints another kind": ("print('{}')", {}, "did not print an ExecCredential"),
     "answers in another version": (answer(token="t"), {"apiVersion": "other/v1"}, "the kubeconfig wants other/v1"),
@@ -161,7 +161,7 @@ FAILURES: Mapping[str, tuple[str, dict[str, Any], str]] = {
     "fails in bytes that are no text": (
         "sys.stderr.buffer.write(b'no \\xff ticket'); sys.exit(1)",
         {},
-        "ended with 1: no \ufffd ticket",
+        "exited with 1: no \ufffd ticket",
     ),
     "cannot be given its words": ("", {"env": [{"name": "A=B"}]}, "illegal environment variable name"),
     "needs a terminal": (answer(token="t"), {"interactiveMode": "Always"}, "needs a terminal"),
@@ -192,9 +192,9 @@ def test_plugins_variable_without_a_value_is_empty(tmp_path: Path) -> None:
 
 
 BROKEN_TOKENS = {
-    "line end": (f"{SECRET}\nmore", "has a line end or another control character in it"),
-    "control character": (f"{SECRET}\x1b", "has a line end or another control character in it"),
-    "no ASCII": (f"{SECRET}é", "has characters in it that are not ASCII"),
+    "line end": (f"{SECRET}\nmore", "contains a line break or another control character"),
+    "control character": (f"{SECRET}\x1b", "contains a line break or another control character"),
+    "no ASCII": (f"{SECRET}é", "contains characters that are not ASCII"),
 }
 
 
@@ -211,7 +211,7 @@ def test_token_that_no_header_can_hold_is_refused_unseen(tmp_path: Path, name: s
 
 def test_token_file_that_is_no_text_is_refused_unseen(tmp_path: Path) -> None:
     (tmp_path / "token").write_bytes(SECRET.encode() + b"\xff")
-    with pytest.raises(Unauthorized, match="is no text in UTF-8") as caught:
+    with pytest.raises(Unauthorized, match="is not UTF-8 text") as caught:
         credential_of(access_with({"tokenFile": str(tmp_path / "token")}), {}, NOW)
     assert SECRET not in "".join(traceback.format_exception(caught.value))
 

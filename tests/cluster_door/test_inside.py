@@ -83,7 +83,7 @@ def test_nobody_is_there() -> None:
 def test_what_never_ends_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     body = OK + b"\r\n" + b"x" * 1000
     ticks: Callable[[], float] = count(0, 31).__next__
-    with served(body) as (connect, _), pytest.raises(BackendFailed, match="no whole answer within 30 s"):
+    with served(body) as (connect, _), pytest.raises(BackendFailed, match="no complete response within 30 s"):
         read_service(REPO, 80, "/x", connect, clock=ticks)
     monkeypatch.setattr(inside, "_LARGEST", 999)
     with served(body) as (connect, _), pytest.raises(BackendFailed, match="more than"):

@@ -188,20 +188,25 @@ LOGIN = {"command": "login"}
 
 FAULTS: dict[str, tuple[Any, Any, str, str]] = {
     "server that is a number": ({"server": 5}, {}, "cluster.server", "the value is not a string"),
-    "server that is no URL": ({"server": "not a url"}, {}, "cluster.server", "has a blank"),
-    "server without a scheme": ({"server": "x.example:6443"}, {}, "cluster.server", "begins with https:// or http://"),
-    "server of another scheme": ({"server": "ftp://x"}, {}, "cluster.server", "begins with https:// or http://"),
-    "server without a host": ({"server": "https://:6443"}, {}, "cluster.server", "no host can have that name"),
-    "server with a wrong host": ({"server": "https://a..b"}, {}, "cluster.server", "no host can have that name"),
-    "server with a port too high": ({"server": "https://x:99999"}, {}, "cluster.server", "port or its IPv6 address"),
-    "server with no port": ({"server": f"https://x:{SECRET}"}, {}, "cluster.server", "port or its IPv6 address"),
-    "server with a wrong address": ({"server": "https://[::x]"}, {}, "cluster.server", "is no URL"),
-    "proxy that is no URL": ({**SERVER, "proxy-url": "::not a url"}, {}, "cluster.proxy-url", "has a blank"),
+    "server that is not a URL": ({"server": "not a url"}, {}, "cluster.server", "contains a space"),
+    "server without a scheme": ({"server": "x.example:6443"}, {}, "cluster.server", "starts with https:// or http://"),
+    "server of another scheme": ({"server": "ftp://x"}, {}, "cluster.server", "starts with https:// or http://"),
+    "server without a host": ({"server": "https://:6443"}, {}, "cluster.server", "invalid host name"),
+    "server with a wrong host": ({"server": "https://a..b"}, {}, "cluster.server", "invalid host name"),
+    "server with a port too high": (
+        {"server": "https://x:99999"},
+        {},
+        "cluster.server",
+        "invalid port or IPv6 address",
+    ),
+    "server with no port": ({"server": f"https://x:{SECRET}"}, {}, "cluster.server", "invalid port or IPv6"),
+    "server with a wrong address": ({"server": "https://[::x]"}, {}, "cluster.server", "is not a URL"),
+    "proxy that is not a URL": ({**SERVER, "proxy-url": "::not a url"}, {}, "cluster.proxy-url", "contains a space"),
     "proxy of another scheme": (
         {**SERVER, "proxy-url": f"ftp://me:{SECRET}@x"},
         {},
         "cluster.proxy-url",
-        "begins with http:// or https:// or socks5:// or socks5h://",
+        "starts with http:// or https:// or socks5:// or socks5h://",
     ),
     "switch that is text": (
         {**SERVER, "insecure-skip-tls-verify": "false"},
@@ -224,7 +229,7 @@ FAULTS: dict[str, tuple[Any, Any, str, str]] = {
     "extensions that are no list": ({**SERVER, "extensions": {}}, {}, "cluster.extensions", "is not a list"),
     "extension that is text": ({**SERVER, "extensions": ["x"]}, {}, "cluster.extensions[0]", "is not a mapping"),
     "token that is a number": (SERVER, {"token": 12345}, "user.token", "the value is not a string"),
-    "token with a line end": (SERVER, {"token": f"{SECRET}\n"}, "user.token", "has a line end"),
+    "token with a line end": (SERVER, {"token": f"{SECRET}\n"}, "user.token", "contains a line break"),
     "token that is not ASCII": (SERVER, {"token": f"{SECRET}é"}, "user.token", "not ASCII"),
     "password that is a list": (SERVER, {"password": [SECRET]}, "user.password", "the value is not a string"),
     "certificate that is not there": (
@@ -267,7 +272,7 @@ FAULTS: dict[str, tuple[Any, Any, str, str]] = {
         SERVER,
         {"exec": {**LOGIN, "interactiveMode": "Often"}},
         "user.exec.interactiveMode",
-        "is none of Never, IfAvailable, Always",
+        "is not one of: Never, IfAvailable, Always",
     ),
 }
 
@@ -329,7 +334,7 @@ def test_remedy_lists_what_is_there(tmp_path: Path) -> None:
     file = write(tmp_path / "config", kubeconfig("x"))
     with pytest.raises(Problems) as caught:
         find_access({}, kubeconfig=str(file), context="y")
-    assert caught.value.problems[0].remedy == "contexts that are there: x"
+    assert caught.value.problems[0].remedy == "choose one of: x"
 
 
 def test_unreadable_file_is_a_clear_error(tmp_path: Path) -> None:
@@ -338,9 +343,9 @@ def test_unreadable_file_is_a_clear_error(tmp_path: Path) -> None:
 
 
 def test_nothing_at_all_is_a_clear_error(tmp_path: Path) -> None:
-    with pytest.raises(Problems, match=r"no kubeconfig was found at .*/\.kube/config"):
+    with pytest.raises(Problems, match=r"no kubeconfig found at .*/\.kube/config"):
         find_access({"HOME": str(tmp_path)})
-    with pytest.raises(Problems, match="no kubeconfig was found"):
+    with pytest.raises(Problems, match="no kubeconfig found"):
         find_access({"HOME": str(tmp_path), "KUBERNETES_SERVICE_HOST": "10.0.0.1"}, context="x")
 
 
@@ -358,11 +363,19 @@ JUNK = base64.b64encode(b"junk").decode()
 @pytest.mark.parametrize(
     ("cluster", "user", "words"),
     [
-        ({"certificate-authority-data": JUNK}, {}, "certificate-authority holds no certificate in PEM form"),
-        ({}, {"client-certificate-data": JUNK, "client-key-data": JUNK}, "client-certificate holds no certificate"),
+        ({"certificate-authority-data": JUNK}, {}, "certificate-authority contains no PEM certificate"),
+        (
+            {},
+            {"client-certificate-data": JUNK, "client-key-data": JUNK},
+            "client-certificate contains no PEM certificate",
+        ),
         ({}, {"client-certificate": certifi.where()}, "client-key is missing; there is a client-certificate"),
         ({}, {"client-key-data": JUNK}, "client-certificate is missing; there is a client-key"),
-        ({}, {"client-certificate": certifi.where(), "client-key-data": JUNK}, "client-key holds no unencrypted key"),
+        (
+            {},
+            {"client-certificate": certifi.where(), "client-key-data": JUNK},
+            "client-key contains no unencrypted PEM",
+        ),
     ],
 )
 def test_certificate_that_is_none_is_a_clear_error(
@@ -402,6 +415,6 @@ def test_proxy_follows_the_rules_of_go(server: str, environ: Mapping[str, str], 
 
 @pytest.mark.parametrize("url", ["::not a url", "ftp://p:1", "http://p:99999", "p:x"])
 def test_proxy_of_the_environment_that_is_no_url_is_a_clear_error(url: str) -> None:
-    with pytest.raises(Problems, match=r"^\$https_proxy is no URL") as caught:
+    with pytest.raises(Problems, match=r"^\$https_proxy is not a URL") as caught:
         proxy_of("https://c.example", "", {"https_proxy": url})
     assert caught.value.problems[0].reason == "InvalidProxy"
