@@ -392,7 +392,7 @@ def test_an_immutable_field_is_refused_in_few_words(stage: ApplyStage) -> None:
     assert applied.outcome is ApplyResult.REFUSED
     assert applied.problem is not None
     assert (applied.problem.reason, applied.problem.field) == ("Immutable", "spec.template")
-    assert applied.problem.message == f"Job {NAMESPACE}/it was refused as invalid: field is immutable"
+    assert applied.problem.message == f"Job {NAMESPACE}/it is invalid: field is immutable"
 
 
 def test_dumps_are_cut_and_short_values_stay() -> None:
@@ -473,7 +473,7 @@ def test_a_missing_namespace_is_the_objects_problem(stage: ApplyStage) -> None:
     applied = stage.own(owned(body))
     assert applied.outcome is ApplyResult.REFUSED
     assert applied.problem is not None
-    assert applied.problem.message == "Namespace nowhere was not found"
+    assert applied.problem.message == "Namespace nowhere not found"
 
 
 def test_a_value_that_is_known_at_run_time_only_is_not_sent(stage: ApplyStage) -> None:

@@ -238,7 +238,7 @@ def test_the_next_command_that_is_named_is_the_one_to_run(shell: Shell, tmp_path
     (folder / PLAN / "index.yaml").unlink()
     (folder / PLAN / "index.yaml").write_text("kind: RenderedPlan\nfiles: []\n", encoding="utf-8")
     said = shell("render", THREE_NODE, "--output-dir", str(folder), "--check").out
-    assert said.endswith(f"next: `upgradeplan render {THREE_NODE} --output-dir '{folder}'` renders it anew\n")
+    assert said.endswith(f"next: `upgradeplan render {THREE_NODE} --output-dir '{folder}'` renders it again\n")
 
 
 def test_through_a_phase_the_folder_holds_the_phases_up_to_it_and_the_whole_comes_back(

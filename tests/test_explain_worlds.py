@@ -373,7 +373,7 @@ def test_a_deletion_names_whose_finalizer_it_waits_for() -> None:
         ),
         (
             InjectedApiFault(trouble=ApiFault.INVALID, verb="delete", kind="VirtualMachineImage", count=10_000),
-            "UpgradePlan up cannot be aborted: VirtualMachineImage harvester-system/up-iso was refused as invalid",
+            "UpgradePlan up cannot be aborted: VirtualMachineImage harvester-system/up-iso is invalid",
         ),
     ],
     ids=["cannot be read", "may not be deleted"],

@@ -93,7 +93,9 @@ def test_a_dash_is_standard_input() -> None:
     reading = read_documents(["-", "-"], io.BytesIO(b"\xef\xbb\xbf" + (NODE % "a").encode()))
     assert (names(reading), [document.file for document in reading.documents]) == (["a"], ["<stdin>"])
     assert said(read_documents(["-"])) == ["<stdin>: standard input is closed\n    remedy: pass a file"]
-    assert said(read_documents(["-"], io.BytesIO(b""))) == ["<stdin>: is empty\n    remedy: fill it, or leave it out"]
+    assert said(read_documents(["-"], io.BytesIO(b""))) == [
+        "<stdin>: is empty\n    remedy: add a document, or remove the file"
+    ]
 
 
 def test_everything_that_cannot_be_read_is_said_in_one_run(folder: Path) -> None:
@@ -105,8 +107,8 @@ def test_everything_that_cannot_be_read_is_said_in_one_run(folder: Path) -> None
     assert said(read_documents([*arguments, "harvester.iso"])) == [
         "missing.yaml: no such file or folder\n    remedy: correct the path",
         "loop.yaml: cannot be read: Too many levels of symbolic links\n    remedy: look at it with: ls -ld loop.yaml",
-        "empty: holds no file that ends in .yaml or .yml or .json\n    remedy: name another folder",
-        "outer: holds no file that ends in .yaml or .yml or .json\n"
+        "empty: contains no .yaml, .yml, .json file\n    remedy: name another folder",
+        "outer: contains no .yaml, .yml, .json file\n"
         "    remedy: name a folder below it; folders are not searched further",
         "gone.yaml: no such file or folder\n    remedy: correct the path",
         "http://192.0.2.1/plan.yaml: an address is not read here\n"
@@ -193,8 +195,8 @@ def test_json_reads_the_same_fast_and_with_lines(value: dict[str, Any], escaped:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{"a": 1, "a": 2}', "key 'a' duplicate in one mapping"),
-        ('{"a": [1, {"b": 1, "b": 2}]}', "key 'b' duplicate in one mapping"),
+        ('{"a": 1, "a": 2}', "duplicate key 'a'"),
+        ('{"a": [1, {"b": 1, "b": 2}]}', "duplicate key 'b'"),
         ('{"a": 1e999}', "1e999 is not a number in JSON"),
         ('{"a": "\\u0000"}', "contains a character that cannot be encoded as UTF-8"),
         ('{"a": "\\ud800"}', "while parsing a quoted scalar; found invalid Unicode character escape code"),

@@ -94,7 +94,7 @@ def test_a_redirect_is_followed_but_only_to_http(monkeypatch: pytest.MonkeyPatch
         (giving(500, b"oops"), "the server answered 500 Internal Server Error; 200 is expected"),
         (giving(204), "the server answered 204 No Content; 200 is expected"),
         (giving(206, RELEASE), "the server answered 206 Partial Content; 200 is expected"),
-        (giving(200, RELEASE, length=1000), "the answer broke off 938 bytes before its end"),
+        (giving(200, RELEASE, length=1000), "the response ended 938 bytes early"),
         (lambda handler: None, "cannot be fetched: Remote end closed connection without response"),
         (lambda handler: handler.wfile.write(b"SSH-2.0-x\r\n") and None, "cannot be fetched: SSH-2.0-x"),
     ],
@@ -113,7 +113,7 @@ def test_a_page_or_an_image_instead_of_the_file_is_told(monkeypatch: pytest.Monk
         read_inputs(release=base)
     with serving(giving(200, bytes(2**20 + 1)), monkeypatch) as base:
         assert refusal(base) == (
-            f"{base}: is larger than 1024 KiB, so it is no harvester-release.yaml\n"
+            f"{base}: is not a harvester-release.yaml: larger than 1024 KiB\n"
             "    remedy: download an ISO image and pass the file"
         )
 
@@ -293,7 +293,7 @@ def test_an_image_is_known_by_its_content(tmp_path: Path) -> None:
         ({"harvester-release.yaml": b"\0"}, ":/harvester-release.yaml: is a binary file"),
         (
             {"harvester-release.yaml": b"a: 1\na: 2\n"},
-            ":/harvester-release.yaml:2: key 'a' duplicate in one mapping",
+            ":/harvester-release.yaml:2: duplicate key 'a'",
         ),
         ({"harvester-release.yaml": b"x: 1\n"}, ":/harvester-release.yaml:1: harvester: is missing"),
         ({"harvester-release.yaml": bytes(5 * 2**20)}, ":/harvester-release.yaml: is larger than 4 MiB"),

@@ -154,7 +154,7 @@ def test_a_folder_that_is_not_from_an_earlier_render_is_refused(folder: Path) ->
     folder.mkdir()
     write_tree(folder, FIRST)
     (folder / "index.yaml").unlink()
-    assert refused(folder, FIRST) == f"DIR/plan: holds ten but no index.yaml of an earlier render{MOVE}"
+    assert refused(folder, FIRST) == f"DIR/plan: contains ten but no index.yaml of an earlier render{MOVE}"
 
 
 @pytest.mark.parametrize(
