@@ -140,7 +140,7 @@ def test_machines_are_stopped_and_started_without_kubevirts_api(play: RealPlay) 
     assert restore["data"] == {node: "default/ledger-1"}
     play.hand.patch(play.hand.get(NODE, node), {"spec": {"taints": None}})
     play.finish(f"NodeUpgrade/RestoreVM/{node}")
-    play.until("started", lambda: play.hand.get(VMI, "ledger-1", "default"))
+    play.until("started", lambda: play.world.log.of(SimulationEventType.VM_STARTED))
     assert [fact.subject for fact in play.world.log.of(SimulationEventType.VM_STARTED)] == ["default/ledger-1"]
 
 
