@@ -166,7 +166,12 @@ class ManualActors:
             self._remove(job)
 
     def node_joins(self, name: str) -> None:
-        self.found.scene.cluster.seed([node(name), machine(f"m-{name}", name), machine_plan(f"p-{name}", f"m-{name}")])
+        """By writes, which watches tell of."""
+        joined, its_machine = node(name), machine(f"m-{name}", name)
+        for body in (joined, its_machine, machine_plan(f"p-{name}", f"m-{name}")):
+            self.found.create(body)
+        self.found.patch(joined, {"status": joined["status"]}, "status")
+        self.found.patch(its_machine, {"status": its_machine["status"]}, "status")
 
     def node_leaves(self, name: str, first: str) -> None:
         """`first` is the kind that goes first; the rest of what makes a node follows with `the_rest_goes`."""
