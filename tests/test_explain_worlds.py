@@ -289,6 +289,7 @@ def test_what_could_not_be_looked_at_comes_before_a_turn_that_comes() -> None:
     found = waiting_for_rancher()
     found.ask("n2", PRE, "asked")
     found.rounds()
+    found.read_directly()
     found.scene.client.faults.add(InjectedApiFault(trouble=ApiFault.FAILED, kind="Job", count=10_000))
     model = explained(found)
     assert model["next"] == "kubectl describe job.batch -n harvester-system up-node-upgrade-pre-drain-n2"
@@ -381,6 +382,7 @@ def test_a_deletion_names_whose_finalizer_it_waits_for() -> None:
 def test_a_deletion_says_what_it_cannot_do(fault: InjectedApiFault, line: str) -> None:
     found = world()
     found.rounds()
+    found.read_directly()
     found.scene.client.faults.add(fault)
     model = deleted(found)
     [said] = told(model)
@@ -391,6 +393,7 @@ def test_a_deletion_says_what_it_cannot_do(fault: InjectedApiFault, line: str) -
 def test_a_deletion_that_cannot_see_the_cluster_says_so_once() -> None:
     found = world()
     found.rounds()
+    found.read_directly()
     found.scene.client.faults.add(InjectedApiFault(trouble=ApiFault.FAILED, kind="Node", count=10_000))
     [said] = told(deleted(found))
     assert said.startswith("UpgradePlan up cannot be rendered: Node objects cannot be read: ")

@@ -129,7 +129,8 @@ def ready(found: Small, name: str, status: str) -> None:
 
 def test_a_node_that_joins_is_shown_where_the_others_start() -> None:
     found = waiting_for_rancher()
-    found.scene.cluster.seed([node("n3"), machine("m-n3", "n3"), machine_plan("p-n3", "m-n3")])
+    for body in (node("n3"), machine("m-n3", "n3"), machine_plan("p-n3", "m-n3")):
+        found.create(body)
     found.rounds()
     assert found.state("n3") == "ImagePreloaded"
 

@@ -9,7 +9,6 @@ from support.rendered_plans import plan
 from support.small_cluster import PRE, PRE_JOB, STRATEGY, Small, waiting_for_rancher, world
 
 from reconcile.loop.reconciler import API_VERSION
-from reconcile.observe.source import DirectSource
 from reconcile.simulator.apiserver.faults import ApiFault, InjectedApiFault
 from reconcile.status.plan import FAILED, SUCCEEDED
 from renderer.model.ref import Ref
@@ -91,9 +90,7 @@ def test_what_an_operator_has_put_there_in_between_is_what_goes_back() -> None:
 
 def test_that_nobody_could_look_for_other_upgrades_is_no_other_upgrade() -> None:
     found = world()
-    deps = found.scene.deps
-    found.scene.deps = replace(deps, source=DirectSource(found.scene.client, deps.kinds))
-    found.restart()
+    found.read_directly()
     found.scene.client.faults.add(InjectedApiFault(trouble=ApiFault.FAILED, verb="list", kind="Upgrade"))
     done = found.round()
     assert done.decision is not None

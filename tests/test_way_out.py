@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from support.small_cluster import METADATA, POST, PRE_JOB, Small, being_prepared, drained, waiting_for_rancher, world
 
 from reconcile.loop.reconciler import API_VERSION
-from reconcile.observe.source import DirectSource
 from reconcile.simulator.apiserver.faults import ApiFault, InjectedApiFault
 from renderer.model.ref import ref_of
 
@@ -30,13 +28,6 @@ def downloading() -> Small:
     found.rounds()
     assert found.phase == "ISODownloading"
     return found
-
-
-def read_directly(found: Small) -> None:
-    """Each read is a request of its own, which may fail: a copy would go on answering."""
-    deps = found.scene.deps
-    found.scene.deps = replace(deps, source=DirectSource(found.scene.client, deps.kinds))
-    found.restart()
 
 
 def hold_the_image(found: Small) -> Any:
@@ -73,7 +64,7 @@ def test_deletion_is_not_blocked_by_one_object() -> None:
 
 def test_deletion_is_not_blocked_by_what_cannot_be_looked_at() -> None:
     found = downloading()
-    read_directly(found)
+    found.read_directly()
     found.scene.client.faults.add(
         InjectedApiFault(trouble=ApiFault.FAILED, verb="list", kind="VirtualMachineImage", count=10_000)
     )
@@ -87,7 +78,7 @@ def test_deletion_is_not_blocked_by_what_cannot_be_looked_at() -> None:
 
 def test_a_loan_keeps_the_plan_whatever_it_takes() -> None:
     found = waiting_for_rancher(version="v1.8.0")
-    read_directly(found)
+    found.read_directly()
     found.scene.client.faults.add(InjectedApiFault(trouble=ApiFault.FAILED, verb="get", kind="Cluster", count=10_000))
     found.delete_plan()
     found.rounds()

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from reconcile.loop.reconciler import API_VERSION, Reconciler, Round
+from reconcile.observe.source import DirectSource
 from reconcile.simulator.apiserver.client import Hook, no_hook
 from reconcile.simulator.rehearsal.rehearsal import Rehearsal, prepare
 from renderer.model.document_type import FACTS
@@ -191,6 +192,12 @@ class Small:
 
     def restart(self) -> None:
         self.scene.reconciler = Reconciler(self.scene.deps)
+
+    def read_directly(self) -> None:
+        """Makes each read a request of its own, which may fail: a watched copy would go on answering."""
+        deps = self.scene.deps
+        self.scene.deps = replace(deps, source=DirectSource(self.scene.client, deps.kinds))
+        self.restart()
 
     # ------------------------------------------------------------------------------------------------------ looking
 
