@@ -347,8 +347,8 @@ spec: {isoURL: ftp://another.example.com, isoChecksum: none}
     assert ended.status == 0
     assert [line for line in ended.out.splitlines() if line.startswith("warning: ")] == [
         f"warning: {given}:10: spec.isoURL: 'https://example.com/harvester v1.8.1.iso' is not an http or https URL",
-        f"warning: {given}:11: spec.isoChecksum: 'e3b0c442' is no SHA-512 sum, which has 128 hexadecimal digits; it "
-        "has 8 characters",
+        f"warning: {given}:11: spec.isoChecksum: 'e3b0c442' is not a SHA-512 checksum: "
+        "expected 128 hexadecimal digits, not 8",
     ]
 
 
@@ -470,7 +470,7 @@ def test_an_iso_image_brings_its_own_list(shell: Shell, tmp_path: Path) -> None:
     assert against("poor.iso", b"rancher/other:v1\n").status == 1
     without = against("without.iso", None)
     assert (without.status, without.out) == (2, "")
-    assert "without.iso: holds no image list" in without.err
+    assert "without.iso: contains no image list" in without.err
 
 
 def test_what_is_pending_may_bring_more_images_and_is_not_mixed_with_them(shell: Shell) -> None:
