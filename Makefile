@@ -18,7 +18,7 @@ install = $(if $(UV),$(UV) pip install -q --python $(BIN)/python $(1) ||) \
 	$(BIN)/python -m pip install -q --disable-pip-version-check $(1)
 
 # Two of the three workers mostly wait for a control plane of their own (tests/conftest.py). Which tests run beside each
-# other is told by groups, so plain `pytest`, one after the other, runs the same ones.
+# other is set by groups, so plain `pytest`, one after the other, runs the same ones.
 WORKERS ?= 3
 pytest = $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder --durations 15
 prebuilt = PYTHONPATH=tests $(BIN)/python -m controlplane.build --if-possible
@@ -62,7 +62,7 @@ coverage: $(READY) ## which lines and branches of the product the quick tests ru
 mutation: $(READY) ## change the pure core in small ways and count what no test notices (COUNT=60)
 	@PYTHONPATH=tests $(BIN)/python -m mutation $(COUNT)
 
-format: $(READY) ## mend the format, and what rules can be mended
+format: $(READY) ## format the code, and fix what ruff can fix
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
@@ -80,7 +80,7 @@ reference: $(READY) ## write docs/reference from the schemas and the code
 bench: controlplane-clients ## time and memory, beside helm's
 	@PYTHONPATH=tests $(BIN)/python -m bench
 
-lock: ## pin anew what pyproject.toml asks for (needs uv; UPGRADE=--upgrade takes newer versions)
+lock: ## update the pins from pyproject.toml (needs uv; UPGRADE=--upgrade takes newer versions)
 	@uv pip compile -q --universal --generate-hashes --no-header --no-annotate $(UPGRADE) \
 		pyproject.toml -o requirements.txt >/dev/null
 	@uv pip compile -q --universal --generate-hashes --no-header --no-annotate $(UPGRADE) \

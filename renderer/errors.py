@@ -23,11 +23,11 @@ class ExitCode(IntEnum):
 
 @frozen
 class Problem:
-    """One thing that is wrong, where, and how to mend it.
+    """One thing that is wrong, where, and how to fix it.
 
     `reason` is an UpperCamelCase word that is the same in text, JSON, condition and event. `message` starts
-    lower-case and says found and wanted. `line` counts from 1. `field` is a dotted path such as `spec.version`
-    or `spec.nodes[2].name`. `remedy` is a sentence or the command to run.
+    lower-case and says what was found and what is expected. `line` counts from 1. `field` is a dotted path such as
+    `spec.version` or `spec.nodes[2].name`. `remedy` is a sentence or the command to run.
     """
 
     reason: str

@@ -30,7 +30,7 @@ def is_tag(text: str) -> bool:
 
 def not_needed(previous: Iterable[str], current: Iterable[str], retained: Collection[str]) -> list[str]:
     """Image references of `previous` that `current` lacks, sorted; one whose last path part is in `retained` stays,
-    whatever its registry, tag or digest (behaviour spec 3.8). Another spelling of an image that is needed is needed:
+    whatever its registry, tag or digest. Another spelling of an image that is needed is needed:
     a runtime would remove the image itself."""
     needed = {canonical(image) for image in current}
     return sorted(

@@ -100,7 +100,7 @@ def plan_problems(plan: Source) -> list[Problem]:
 
 
 def unusable_image(plan: Mapping[str, Any]) -> str | None:
-    """Why no image can be found by what the plan names (periphery, case 41); None where one can. A plan that an earlier
+    """Why no image can be found by what the plan names; None where one can. A plan that an earlier
     manager has begun may say `namespace/name`: the image that its status has recorded is meant then."""
     spec, status = plan.get("spec"), plan.get("status")
     image = spec.get("image") if isinstance(spec, Mapping) else None

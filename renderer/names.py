@@ -1,6 +1,6 @@
 """Object names and label values that the API server takes, and that are the same in every run.
 
-The rule is wrangler's `SafeConcatName`, so that our names equal the existing manager's (behaviour spec 2.10).
+The rule is wrangler's `SafeConcatName`, so that our names equal the existing manager's.
 """
 
 from __future__ import annotations

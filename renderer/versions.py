@@ -1,4 +1,4 @@
-"""Which upgrades are eligible: version parsing and the decision table (behaviour spec 3.5, periphery A7).
+"""Which upgrades are eligible: version parsing and the decision table.
 
 A version is text. Strict SemVer 2 after one leading `v` is a release or a pre-release; anything else is a development
 build. Numbers are compared as numbers; build metadata (`+rke2r1`) takes no part.

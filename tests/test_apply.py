@@ -20,8 +20,8 @@ from reconcile.act.applied import Applied, ApplyResult, without_dumps
 from reconcile.act.apply import ObjectWriter
 from reconcile.act.belonging import Plan
 from reconcile.act.dry_run import try_phase
-from reconcile.borrow.give_back import plan_return
 from reconcile.borrow.loan import Loan, on_loan, record, settle
+from reconcile.borrow.returns import plan_return
 from reconcile.borrow.take import Taking, plan_take
 from reconcile.cluster.client import connect
 from reconcile.cluster.errors import AlreadyExists, Away, Conflict, NotFound

@@ -313,6 +313,13 @@ def test_no_class_name_is_used_twice_in_a_package() -> None:
     assert sorted(set(CLASSES_NAMED_TWICE) - set(twice)) == [], "no longer needed in CLASSES_NAMED_TWICE"
 
 
+def test_nothing_cites_a_document_that_readers_do_not_have() -> None:
+    cited = re.compile(r"behaviou?r spec|periphery|MUST-FIX|\b(AC|FX)-\d")
+    files = [*(ROOT / "docs").rglob("*.md"), *(ROOT / "templates").rglob("*"), *(ROOT / "schemas").rglob("*.json")]
+    texts = [path for path in (*files, *(ROOT / file for file in modules())) if path.is_file()]
+    assert [str(path) for path in texts if cited.search(path.read_text(encoding="utf-8"))] == []
+
+
 @functools.cache
 def modules_of_tests() -> Mapping[str, ast.Module]:
     files = sorted((ROOT / "tests").rglob("*.py"))

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 from reconcile.borrow import claim
 from reconcile.borrow.fields import Patch, fields_of, patch_of, standing
-from reconcile.borrow.give_back import ReturnPlan, has_drifted, plan_return
 from reconcile.borrow.loan import Loan, Original, on_loan, path_of, pointer, record, settle
+from reconcile.borrow.returns import ReturnPlan, has_drifted, plan_return
 from reconcile.borrow.strategies import STRATEGIES, BorrowedField, BorrowStrategy
 from reconcile.borrow.take import TakePlan, Taking, plan_take
 from reconcile.objects import FIELD_MANAGER
@@ -370,7 +370,7 @@ def test_a_patch_with_a_null_deep_in_a_list_is_a_json_patch() -> None:
     assert json_patched({"a": {}, "d": 1}, patch.operations) == {"a": {"b": [{"c": None}]}}
 
 
-GENERAL = {"file", "when", "return", "whenAbsent", "inherits"}
+GENERAL = {"file", "when", "return", "whenAbsent", "originalsOnTakeOver"}
 """What every borrowed manifest may say, whatever its strategy."""
 
 

@@ -115,7 +115,7 @@ def test_the_phase_tells_the_loop_all_that_it_needs() -> None:
     (phase,) = select(render_example("pre-check-overlay").plan, phases=["PreCheck"]).phases
     (gate,) = phase.steps[1].step.gates
     assert gate.waiting == "the pre-check is running"
-    assert gate.failure.message == "pre-check failed; its log names what to mend"
+    assert gate.failure.message == "pre-check failed; its log names what to fix"
     assert gate.slow_after == 600
 
 

@@ -14,8 +14,8 @@ from reconcile.act.apply import ObjectWriter
 from reconcile.act.belonging import owned_by
 from reconcile.act.permissions import Reviews, remedy_for
 from reconcile.borrow.fields import fields_of
-from reconcile.borrow.give_back import occasions_of
 from reconcile.borrow.loan import Loan, Original
+from reconcile.borrow.returns import occasions_of
 from reconcile.borrow.strategies import take_out_option
 from reconcile.borrow.take import Taking, goes_back, plan_take
 from reconcile.cluster.errors import ClusterError, Conflict, Forbidden, NoSuchKind, NotFound

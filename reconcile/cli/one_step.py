@@ -107,8 +107,8 @@ class Stepper:
             return None
         builder = DecisionBuilder(replace(builder.observation, plan=written), builder.status)
         set_finalizer(builder, present=True)
-        carrier = ActionExecutor(parts, self._live.writer(), written, seen, builder.status.loans)
-        return next((result.problem for result in map(carrier.carry_out, builder.actions)), None)
+        executor = ActionExecutor(parts, self._live.writer(), written, seen, builder.status.loans)
+        return next((result.problem for result in map(executor.carry_out, builder.actions)), None)
 
     def _carry_out(self, manifest: Manifest, seen: Snapshot, patch: Patch | None) -> Applied:
         live = _read(manifest.ref, seen.get(manifest.ref))

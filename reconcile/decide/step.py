@@ -225,8 +225,8 @@ class _Step:
         return self._complete(record, [v for v in verdicts if v.outcome is ProbeResult.FAILED])
 
     def _is_to_be_made_again(self, record: StepRecord) -> bool:
-        """Nothing is created twice by itself: somebody asks for another attempt, by the plan's annotation, and what was
-        made for the last one is gone."""
+        """Nothing is created twice automatically: only if another attempt is requested, by the plan's annotation, and
+        what was made for the last one is gone."""
         look = self.builder.observation.look
         gone = [(now, then) for now, then in renamed(self.item, record) if look.get(then) is None]
         for now, then in gone:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from reconcile.borrow.claim import release_of
-from reconcile.borrow.give_back import has_drifted, plan_return
 from reconcile.borrow.loan import Loan, Original, on_loan, settle
 from reconcile.borrow.loan import record as record_loans
+from reconcile.borrow.returns import has_drifted, plan_return
 from reconcile.borrow.take import TakePlan, Taking, goes_back, plan_take
 from reconcile.decide.decision import LONG_TO_READ, Action, Apply, Borrow, DecisionBuilder, Return, Wait
 from reconcile.objects import FIELD_MANAGER

@@ -46,7 +46,7 @@ class Attended:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
     """`objects` and `fetched` are what the rendering was made from, `observation` what the decision is made from;
-    `snapshot` and `attended` are what the world looks at."""
+    `snapshot` and `attended` are what the observation looks at."""
 
     observation: Observation
     snapshot: Snapshot

@@ -1,7 +1,7 @@
 """Leader election by a Lease, and the guard that lets nobody write without it.
 
 A leader believes its lease only as long as its own monotonic clock says that no one else can hold it yet: one that was
-paused, or cut off, stops writing by itself. The Lease's times are for others to read; nobody's wall clock is believed.
+paused, or cut off, stops writing automatically. The Lease's times are for others to read; no wall clock is trusted.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Election:
         now: Callable[[], datetime],
         outage_clock: OutageClock,
     ) -> None:
-        self._attention = outage_clock
+        self._outages = outage_clock
         self._cluster = cluster
         self._ref = Ref(api_version=LEASE.api_version, kind=LEASE.kind, namespace=namespace, name=NAME)
         self._identity = identity
@@ -83,11 +83,11 @@ class Election:
             self.why = error.problem.message
             if isinstance(error, Away):
                 self._away = True
-                self._attention.lost()
+                self._outages.lost()
             return self.leads()
         if self._away:
             self._away = False
-            self._attention.found()
+            self._outages.found()
         self._held_until = float("-inf") if self.why else started + RENEW_WITHIN
         return not self.why
 
@@ -122,10 +122,10 @@ class Election:
         """From one that another loop has written: what it has missed, and when it was last there."""
         if _holder(lease) == self._identity:
             return
-        self._attention.recall(str((lease["metadata"].get("annotations") or {}).get(OUTAGES) or ""))
+        self._outages.recall(str((lease["metadata"].get("annotations") or {}).get(OUTAGES) or ""))
         renewed = str((lease.get("spec") or {}).get("renewTime") or "")
         if renewed and self._now() - datetime.fromisoformat(renewed) > timedelta(seconds=DURATION):
-            self._attention.missed(datetime.fromisoformat(renewed))
+            self._outages.missed(datetime.fromisoformat(renewed))
 
     def _create(self) -> str:
         metadata = {"name": self._ref.name, "namespace": self._ref.namespace}
@@ -148,7 +148,7 @@ class Election:
     def _write(self, lease: Body, holder: str, duration: int) -> None:
         spec = lease.get("spec") or {}
         transitions = int(spec.get("leaseTransitions") or 0) + (_holder(lease) != self._identity)
-        told = {"annotations": {OUTAGES: self._attention.told() or None}}
+        told = {"annotations": {OUTAGES: self._outages.told() or None}}
         metadata = {"resourceVersion": lease["metadata"]["resourceVersion"], **told}
         wanted = self._spec(holder, duration, transitions)
         if _holder(lease) == holder and spec.get("acquireTime"):

@@ -59,10 +59,6 @@ class Manager:
         election = self._running.election
         return self._running.source.synced or (election is not None and not election.leads())
 
-    @property
-    def stopping(self) -> bool:
-        return self._stopped.is_set()
-
     def run(self) -> None:
         """Works in the caller's thread until `stop`. Raises `Problems` on a cluster that it is not made for."""
         try:

@@ -1,5 +1,5 @@
-"""Whether this program may work on a cluster at all: not on one that runs a release older than what it was made for
-(behaviour spec, periphery A7)."""
+"""Whether this program may work on a cluster at all: not on one that runs a release older than what it was made
+for."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ _WITNESS = "node-role.harvesterhci.io/witness"
 
 
 def nodes_of(facts: Facts, plan: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Managed nodes, and those that the run has recorded and that are still there; by name (behaviour spec 7, 18)."""
+    """Managed nodes, and those that the run has recorded and that are still there; by name."""
     live = {meta(item, "name"): item for item in every(facts, "v1", "Node")}
     managed = {name for name, node in live.items() if label(node, _MANAGED) == "true"}
     recorded = set(status(facts, "nodeUpgradeStatuses") or {})

@@ -36,7 +36,7 @@ def read_inputs(
     plans = read_documents([plan], stdin) if plan else None
     objects = read_documents(clusters, stdin) if clusters else None
     releases = _read_release(release, _previous(found, plans, objects), stdin) if release else None
-    inputs, untold = tell_apart(
+    inputs, unrecognized = tell_apart(
         found.documents,
         plan=_documents(plans),
         release=_documents(releases),
@@ -44,7 +44,7 @@ def read_inputs(
     )
     inputs = as_stored(inputs)
     unread = [problem for part in (found, plans, releases, objects) if part for problem in part.problems]
-    if problems := [*unread, *untold, *input_problems(inputs)]:
+    if problems := [*unread, *unrecognized, *input_problems(inputs)]:
         raise Problems(problems)
     return inputs
 

@@ -123,7 +123,7 @@ def _after_space(text: str, position: int) -> int:
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     mapping = dict(pairs)
     if len(mapping) < len(pairs):
-        raise ValueError("a key stands twice")
+        raise ValueError("duplicate key")
     return mapping
 
 

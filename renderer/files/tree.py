@@ -2,7 +2,7 @@
 
 New and old bytes are staged first, in a folder inside, since that is what a full disk stops. Then files are replaced
 one by one, stale ones removed, and the index is replaced last. If an operation fails, all are taken back; if the
-process dies, the journal beside the staged files tells the next run which files are ours, and it writes the whole anew.
+process dies, the journal beside the staged files says which files are ours, and the next run writes everything again.
 From the first look to the last sweep a render is alone there.
 """
 

@@ -29,7 +29,7 @@ def has_marks(text: str) -> bool:
 class Templates:
     """A tree of templates. Each is compiled once; with `code`, not even that where an earlier run has done it.
 
-    `code` maps a key to compiled code as bytes; what is compiled anew is put into it.
+    `code` maps a key to compiled code as bytes; newly compiled code is put into it.
     """
 
     def __init__(self, tree: Mapping[str, Template], code: MutableMapping[str, bytes] | None = None) -> None:

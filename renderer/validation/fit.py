@@ -2,7 +2,7 @@
 
 Importing jsonschema takes longer than rendering a plan, and nearly all documents fit; so it is asked only to explain
 what does not. The words known here are a subset of JSON Schema 2020-12 with the meaning they have there; `is_known`
-tells whether a schema keeps to them, and `schema_door` asks jsonschema about all others. A property test holds both
+tells whether a schema keeps to them, and `validate` asks jsonschema about all others. A property test holds both
 to the same answer.
 """
 

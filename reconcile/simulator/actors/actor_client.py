@@ -135,15 +135,15 @@ class ActorClient:
 
     def all(self, kind: KindName, namespace: str = "") -> tuple[Body, ...]:
         """Ordered by namespace and name; none where the cluster does not serve the kind."""
-        objects = self._shelf(kind).sorted()
+        objects = self._cache_of(kind).sorted()
         return tuple(body for key, body in objects.items() if namespace in ("", key[0]))
 
     def find(self, kind: KindName, name: str, namespace: str = "") -> Body | None:
-        return self._shelf(kind).objects.get((namespace, name))
+        return self._cache_of(kind).objects.get((namespace, name))
 
     def owned(self, kind: KindName, owner: Body) -> tuple[Body, ...]:
         """The objects of the kind that the owner owns."""
-        found = self._shelf(kind).owned.get(str(owner["metadata"]["uid"]), {})
+        found = self._cache_of(kind).owned.get(str(owner["metadata"]["uid"]), {})
         return tuple(found[key] for key in sorted(found))
 
     # ------------------------------------------------------------------------------------------------------- writing
@@ -180,10 +180,10 @@ class ActorClient:
             left = self._sent(ref, send, lambda found: not found or "deletionTimestamp" in found["metadata"])
         except NotFound:
             left = {}
-        shelf = self._shelf((ref.api_version, ref.kind))
-        shelf.drop(body)
+        cached = self._cache_of((ref.api_version, ref.kind))
+        cached.drop(body)
         if left:
-            shelf.put(left)
+            cached.put(left)
         self._writes += 1
 
     def put_subresource(self, body: Body, subresource: str) -> None:
@@ -207,7 +207,7 @@ class ActorClient:
     def _kind(self, ref: Ref) -> Kind:
         return self._kinds.row(ref.api_version, ref.kind).kind
 
-    def _shelf(self, kind: KindName) -> _KindCache:
+    def _cache_of(self, kind: KindName) -> _KindCache:
         """One for all versions of a kind."""
         row = self._kinds.find(*kind)
         name = (row.versions[0], kind[1]) if row else kind
@@ -249,9 +249,9 @@ class ActorClient:
 
     def _written(self, body: Body) -> Body:
         """A write that the server found to change nothing is none."""
-        shelf = self._shelf((str(body["apiVersion"]), str(body["kind"])))
-        self._writes += _version(shelf.objects.get(_key(body))) != _version(body)
-        shelf.put(body)
+        cached = self._cache_of((str(body["apiVersion"]), str(body["kind"])))
+        self._writes += _version(cached.objects.get(_key(body))) != _version(body)
+        cached.put(body)
         return body
 
 

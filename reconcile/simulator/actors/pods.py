@@ -31,7 +31,7 @@ _ENDED = ("Succeeded", "Failed")
 
 
 class Kubelets:
-    """Plays pods of Jobs and ReplicaSets. Pods that ran when the world began are left alone."""
+    """Plays pods of Jobs and ReplicaSets. Pods that ran when the simulation began are left alone."""
 
     def __init__(self, context: ActorContext, effects: JobEffectTable, pods: PodHandler) -> None:
         self._context = context

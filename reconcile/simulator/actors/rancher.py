@@ -47,7 +47,7 @@ _MACHINE_NAME = "rke.cattle.io/machine-name"
 
 
 class Rancher:
-    """Starts when the Cluster's version or generation changes from what they were when the world began."""
+    """Starts when the Cluster's version or generation changes from what they were when the simulation began."""
 
     def __init__(self, context: ActorContext) -> None:
         self._context = context

@@ -28,7 +28,7 @@ class Repo:
     an image list that fails is not there."""
 
     def __init__(self, context: ActorContext, client: ActorClient) -> None:
-        """`client` is read from other threads than the scene's own."""
+        """`client` is read from other threads than the simulation's own."""
         self._context = context
         self._client = client
         self._timers = Timers()
@@ -67,7 +67,7 @@ class Repo:
         self._tries[operation] += 1
         if self._context.faults.fails(operation, tried=self._tries[operation] - 1):
             status = 500 if operation == RELEASE_FILE else 404
-            raise BackendFailed(ref, path, status, "as the script wants it")
+            raise BackendFailed(ref, path, status, "as injected by the fault plan")
         if not self._timers.passed(operation, self._context.faults.lasts(operation, timedelta(0))):
             raise BackendFailed(ref, path, 504, "the server did not answer in time")
 
@@ -94,7 +94,7 @@ class Repo:
         return files
 
     def _installed(self) -> str:
-        """The version that runs when the world begins: the one whose image list is the previous one."""
+        """The version that runs when the simulation begins: the one whose image list is the previous one."""
         setting = self._client.find(SETTING, "server-version")
         return str((setting or {}).get("value") or "")
 

@@ -44,7 +44,7 @@ def nobody(seconds: float) -> None:
 
 
 class Simulation:
-    """Harvester's world on one cluster. Not to be stepped from two threads."""
+    """All other actors of one Harvester cluster. Not to be stepped from two threads."""
 
     def __init__(
         self, context: ActorContext, repo: Repo, hosts: Hosts, actors: tuple[Actor, ...], version: Callable[[], object]

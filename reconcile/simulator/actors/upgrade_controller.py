@@ -36,7 +36,7 @@ _PLAN, _NODE, _VERSION, _CONTROLLER = f"{_GROUP}plan", f"{_GROUP}node", f"{_GROU
 
 
 class UpgradeController:
-    """One for all Plans. A cue on its own name makes it notice the end of a Job late, or never."""
+    """One for all Plans. An injected fault on its own name makes it notice the end of a Job late, or never."""
 
     def __init__(self, context: ActorContext) -> None:
         self._context = context

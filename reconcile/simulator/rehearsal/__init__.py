@@ -1,1 +1,1 @@
-"""The whole upgrade without a cluster: the user's own objects, the production loop, and a played world."""
+"""The whole upgrade without a cluster: the user's own objects, the production loop, and simulated actors."""

@@ -1,4 +1,4 @@
-"""Drives the loop and a played world in one thread, from one thing that happens to the next, on a simulated clock.
+"""Drives the loop and the simulation in one thread, from one thing that happens to the next, on a simulated clock.
 
 The loop is the very one that production runs; only time is not waited for.
 """
@@ -103,7 +103,7 @@ class SimulationDriver:
         return self._clock.now() - since > timedelta(hours=6)
 
     def _until_quiet(self, name: str) -> tuple[Round | None, bool]:
-        """Rounds and the world's steps in turn, until neither has anything to do at this moment."""
+        """Rounds and the simulation's steps in turn, until neither has anything to do at this moment."""
         moved, done = False, None
         for _ in range(_ROUNDS_AT_ONCE):
             again = False
@@ -116,7 +116,7 @@ class SimulationDriver:
             moved = moved or again or acted
             if not (again or acted) or _is_over(done):
                 return done, moved
-        raise AssertionError("the loop and the world go round without time passing")
+        raise AssertionError("the loop and the simulation go round without time passing")
 
     def _is_wanted(self, name: str) -> bool:
         """Whether something has changed for the plan, or its next round is due."""

@@ -54,8 +54,8 @@ def plan_return(
     settled = tuple(loan for loan in due if _is_last(body, spec, loan.original, occasion))
     if live is None:
         return ReturnPlan(settled=settled, left=tuple(f"{loan.ref} is gone" for loan in due[:1]))
-    giving = _Giving(body=body, spec=spec, live=live, occasion=occasion, is_quantity=is_quantity)
-    moves = [giving.move(loan.original) for loan in due]
+    returning = _Returning(body=body, spec=spec, live=live, occasion=occasion, is_quantity=is_quantity)
+    moves = [returning.move(loan.original) for loan in due]
     assignments = {path: value for move in moves for path, value in move.assignments.items()}
     patch = patch_of(assignments, str(live["metadata"]["resourceVersion"])) if assignments else None
     return ReturnPlan(patch=patch, settled=settled, left=tuple(text for move in moves for text in move.left))
@@ -95,7 +95,7 @@ def _goes_back_on(spec: Borrowed, occasion: Occasion, path: Path) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Giving:
+class _Returning:
     """One object, and the occasion on which its fields go back."""
 
     body: Body
