@@ -392,7 +392,7 @@ def test_a_strategy_is_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(STRATEGIES, "lowerOnly", BorrowStrategy(kept=why_not_lowered, reads_live=True, may_drift=True))
     declared, manifest = borrowed({"return": "always", "lowerOnly": True}), thing({"a": 5, "b": 5})
 
-    assert _care(declared) == {"ifAbsent": None, "lowered": True}
+    assert _care(declared) == {"whenAbsent": None, "lowered": True}
     taken = plan_take(manifest, declared, with_version(thing({"a": 3, "b": 9})), QUANTITIES)
     assert told(taken) == {
         "taking": "take",
