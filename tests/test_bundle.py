@@ -182,7 +182,7 @@ def test_damaged_bytes_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_zip_of_something_else_is_refused(tmp_path: Path) -> None:
-    assert "so it is no support bundle" in refused(zipped(tmp_path / "b.zip", {"readme.txt": "hello"}))
+    assert "so it is not a support bundle" in refused(zipped(tmp_path / "b.zip", {"readme.txt": "hello"}))
 
 
 def test_links_are_not_followed(tmp_path: Path) -> None:

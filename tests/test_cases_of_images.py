@@ -99,7 +99,7 @@ def test_a_repository_that_has_nothing_at_all_does_not_prove_it() -> None:
 def test_an_empty_current_list_is_an_error_and_removes_nothing() -> None:
     files = {**FILES, CURRENT: b"\n"}
     found = cleaning_up(files)
-    said = "the list is empty, and everything would be removed by it"
+    said = "the list is empty, so every image would be removed"
     assert (found.phase, purged(found)) == ("CleaningUp", [])
     assert said in found.condition("Progressing")["message"]
     found.scene.clock.advance(3600)

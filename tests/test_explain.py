@@ -230,8 +230,8 @@ def test_the_commands_on_a_real_control_plane(
         assert model["plan"] == plan["metadata"]["name"]
         assert model["phase"] == ""
         assert model["problems"] == [
-            "nobody has ever held Lease harvester-system/3509939c.harvesterhci.io, "
-            "so nothing goes on; start `upgradeplan run` or `upgradeplan apply`"
+            "no manager has ever held Lease harvester-system/3509939c.harvesterhci.io, "
+            "so the upgrade does not continue; start `upgradeplan run` or `upgradeplan apply`"
         ]
     assert run(["upgradeplan", "approve", *target]) == 0
     assert "phases, digest sha256:" in capsys.readouterr().out

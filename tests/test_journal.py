@@ -184,7 +184,7 @@ def test_a_file_that_is_no_journal_is_bad_input(
     path = tmp_path / "other"
     path.write_bytes(content)
     assert run(["upgradeplan", "explain", "--replay", str(path)]) == 2
-    assert capsys.readouterr().err.startswith(f"{path}: holds no decision of such a plan\n")
+    assert capsys.readouterr().err.startswith(f"{path}: contains no decision of this plan\n")
 
 
 def test_a_rehearsal_writes_one_as_well(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -282,7 +282,7 @@ def test_an_api_server_that_goes_away_is_waited_for(site: CommandSite) -> None:
         process.stdout.readline()
         process.stdout.readline()
         with site.plane.outage():
-            assert " ISODownload/Image waits: the API server is away: " in process.stdout.readline()
+            assert " ISODownload/Image waits: the API server is unavailable: " in process.stdout.readline()
         site.import_says("Imported")
         assert process.stdout.read().endswith("ISODownload: done\n")
         assert process.wait() == 0
@@ -297,6 +297,6 @@ def test_an_api_server_that_goes_away_before_all_is_written_is_waited_for(site: 
         assert process.stdout.readline() == "ConfigMap harvester-system/first: created\n"
         assert "is being deleted" in process.stdout.readline()
         with site.plane.outage():
-            assert " Mine/Do waits: the API server is away: " in process.stdout.readline()
+            assert " Mine/Do waits: the API server is unavailable: " in process.stdout.readline()
         site.plane.api.patch(f"{MAPS}/second", {"metadata": {"finalizers": None}})
         assert process.stdout.read().endswith("ConfigMap harvester-system/second: created\nMine: done\n")

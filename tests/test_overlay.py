@@ -344,7 +344,7 @@ def test_what_is_wrong_with_a_manifest_is_told_by_template_and_field(what: str) 
 def test_what_is_borrowed_must_be_one_object_and_a_field() -> None:
     borrowed = f"{PHASE}steps:\n- name: Do\n  borrowed: [{{file: a.yaml.j2, return: always}}]\n"
     node = "{apiVersion: v1, kind: Node, metadata: {name: x}}"
-    for text, expected in ((node, "borrows no field"), (f"{node}\n---\n{node}", "borrows of 2 objects")):
+    for text, expected in ((node, "borrows no field"), (f"{node}\n---\n{node}", "borrows from 2 objects")):
         with pytest.raises(Problems, match=expected):
             render_made(*three_nodes(), tree=overlaid({"90-wait/phase.yaml": borrowed, "90-wait/a.yaml.j2": text}))
 

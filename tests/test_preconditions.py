@@ -34,19 +34,20 @@ def test_the_loop_refuses_an_older_version(version: str) -> None:
         check_preconditions(source(value=version), OLDEST)
     [problem] = caught.value.problems
     assert caught.value.exit_code is ExitCode.NO
-    assert f"runs {version}, and only v1.7.1 and newer" in problem.message
+    assert f"runs {version}, and only v1.7.1 or newer" in problem.message
 
 
 @pytest.mark.parametrize("version", [None, "", "v1.7-head", "f6bc010-dirty", "v"])
 def test_what_cannot_be_compared_is_let_through_and_told(version: str | None) -> None:
     assert (
-        check_preconditions(source(value=version), OLDEST) == f"Setting server-version is no release: {version or ''!r}"
+        check_preconditions(source(value=version), OLDEST)
+        == f"Setting server-version is not a release: {version or ''!r}"
     )
 
 
 def test_a_setting_that_is_missing_is_let_through() -> None:
     found = world(without=("Setting",)).scene.deps.source
-    assert check_preconditions(found, OLDEST) == "Setting server-version is no release: ''"
+    assert check_preconditions(found, OLDEST) == "Setting server-version is not a release: ''"
 
 
 def test_a_setting_that_cannot_be_read_is_let_through_and_told() -> None:
@@ -59,5 +60,5 @@ def test_a_rehearsal_says_that_the_loop_would_not_begin(capsys: pytest.CaptureFi
     example = Path(__file__).parent.parent / "examples" / "three-node-v1.6.1"
     assert run(["upgradeplan", "rehearse", "--quiet", str(example)]) == 1
     told = capsys.readouterr().out
-    assert "would not start (Setting server-version: the cluster runs v1.6.0, and only v1.7.1 and newer" in told
+    assert "would not start (Setting server-version: the cluster runs v1.6.0, and only v1.7.1 or newer" in told
     assert "simulated anyway, it ends in Succeeded after" in told

@@ -65,7 +65,7 @@ def test_when_a_step_runs() -> None:
     assert "runs" not in step(rendered, "ImagePreload", "Preload")
     undo = step(rendered, "NodeUpgrade", "SkipManifests")["undo"]
     assert undo["runs"] == "when the plan ends, whatever its result, if this step was completed"
-    assert undo["onFailure"] == "a warning, and the upgrade goes on"
+    assert undo["onFailure"] == "a warning, and the upgrade continues"
     assert step(multi(restoreVM=True), "NodeUpgrade", "RestoreVM")["skipUnless"] == {
         "probe": r'field data["<node>"] of ConfigMap harvester-system/up-restore-vm matches /\S/',
         "reason": "no virtual machine was stopped on this node",

@@ -63,7 +63,7 @@ def _replay(path: Path, name: str | None, target: Target, output: str) -> ExitCo
     found = list(replay(path, rendering, name))
     if all((line.problem or "").startswith(NO_LINE) for line in found):
         remedy = "name the file that was given as --journal, and the plan as it stands in it"
-        raise problem("NoJournal", "holds no decision of such a plan", file=str(path), remedy=remedy)
+        raise problem("NoJournal", "contains no decision of this plan", file=str(path), remedy=remedy)
     model = replay_of(str(path), found)
     answer(REPLAY_REPORT, model, output, replay_lines)
     return ExitCode.YES if model["same"] else ExitCode.NO

@@ -115,7 +115,7 @@ class Election:
         try:
             self._write(lease, self._identity, int(DURATION))
         except Conflict:
-            return "another one was quicker"
+            return "another manager took the lease first"
         return ""
 
     def _learn(self, lease: Body) -> None:
@@ -134,7 +134,7 @@ class Election:
         try:
             self._cluster.create(LEASE, body)
         except AlreadyExists:
-            return "another one was quicker"
+            return "another manager took the lease first"
         return ""
 
     def _has_run_out(self, lease: Body) -> bool:
@@ -169,18 +169,18 @@ class Election:
 def nobody_leads(cluster: Cluster, namespace: str, now: datetime) -> str:
     """That nobody holds the lease, in words; empty where somebody does, or where it cannot be read."""
     ref = Ref(api_version=LEASE.api_version, kind=LEASE.kind, namespace=namespace, name=NAME)
-    start = "so nothing goes on; start `upgradeplan run` or `upgradeplan apply`"
+    start = "so the upgrade does not continue; start `upgradeplan run` or `upgradeplan apply`"
     try:
         lease = cluster.get(LEASE, ref).body
     except NotFound:
-        return f"nobody has ever held {ref}, {start}"
+        return f"no manager has ever held {ref}, {start}"
     except ClusterError:
         return ""
     holder, renewed = _holder(lease), str((lease.get("spec") or {}).get("renewTime") or "")
     if not holder:
-        return f"nobody holds {ref}, {start}"
+        return f"no manager holds {ref}, {start}"
     if renewed and (now - datetime.fromisoformat(renewed)).total_seconds() > _SILENT:
-        return f"{holder} holds {ref} and has been silent since {renewed}, {start}"
+        return f"{holder} holds {ref} and has not renewed it since {renewed}, {start}"
     return ""
 
 
@@ -192,4 +192,4 @@ class LostLease(Away):
     """A write was about to be made without the lease."""
 
     def __init__(self) -> None:
-        super().__init__("the lease is not held any more, and nothing is written without it")
+        super().__init__("the lease is no longer held, and nothing is written without it")

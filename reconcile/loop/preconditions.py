@@ -32,7 +32,7 @@ def check_preconditions(source: Source, oldest: str) -> str:
     except ValueError:
         current = Version(text=text, stable=None)
     if current.is_development:
-        return f"{SERVER_VERSION} is no release: {text!r}"
+        return f"{SERVER_VERSION} is not a release: {text!r}"
     if is_older(current, parse_version(oldest)):
         raise Problems([_too_old(text, oldest)], ExitCode.NO)
     return ""
@@ -41,6 +41,6 @@ def check_preconditions(source: Source, oldest: str) -> str:
 def _too_old(current: str, oldest: str) -> Problem:
     return Problem(
         reason="VersionTooOld",
-        message=f"{SERVER_VERSION}: the cluster runs {current}, and only {oldest} and newer can be upgraded like this",
-        remedy=f"upgrade it to {oldest} or newer first, the way its own release does that",
+        message=f"{SERVER_VERSION}: the cluster runs {current}, and only {oldest} or newer can be upgraded",
+        remedy=f"upgrade it to {oldest} or newer first, as the documentation of that release describes",
     )

@@ -37,7 +37,7 @@ class Replayed:
     problem: str | None = None
 
 
-NO_LINE = "is no line of a journal"
+NO_LINE = "is not a journal line"
 
 
 def replay(path: Path, rendering: Rendering, plan: str | None = None) -> Iterator[Replayed]:

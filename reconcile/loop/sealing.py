@@ -105,9 +105,9 @@ def _told(before: Any, after: Mapping[str, Any]) -> tuple[str, ...]:
 def _differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
     for file in dict.fromkeys((*before, *after)):
         if file not in after:
-            yield f"{ref_of(before[file])}, which goes"
+            yield f"{ref_of(before[file])} (removed)"
         elif file not in before:
-            yield f"{ref_of(after[file])}, which comes"
+            yield f"{ref_of(after[file])} (added)"
         else:
             yield from (f"{ref_of(after[file])} {path_name(path)}" for path in differing(before[file], after[file]))
 

@@ -92,7 +92,7 @@ def _release(text: str, fetch: Fetch) -> dict[str, Any]:
     documents = parse(text, fetch.path)
     bodies = [document.text for document in documents if isinstance(document.text, dict)]
     if len(bodies) != 1:
-        raise ValueError("is no release file: wanted one mapping")
+        raise ValueError("is not a release file: expected one mapping")
     body: dict[str, Any] = bodies[0]
     empty = [key for key in fetch.required if not body.get(key)]
     if empty:
@@ -103,7 +103,7 @@ def _release(text: str, fetch: Fetch) -> dict[str, Any]:
 def _lines(text: str, fetch: Fetch) -> list[str]:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if fetch.non_empty and not lines:
-        raise ValueError("the list is empty, and everything would be removed by it")
+        raise ValueError("the list is empty, so every image would be removed")
     return lines
 
 

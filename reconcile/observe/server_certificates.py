@@ -55,7 +55,7 @@ def not_after(certificate: bytes) -> datetime:
         _, validity = fields[3]  # serialNumber, signature, issuer, validity
         (_, (tag, end)) = list(_parts(validity))
     except (IndexError, ValueError) as error:
-        raise ValueError("is no X.509 certificate") from error
+        raise ValueError("is not an X.509 certificate") from error
     return _time(tag, end.decode())
 
 

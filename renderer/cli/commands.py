@@ -75,7 +75,7 @@ class Commands(click.Group):
         module, _, name = row.target.partition(":")
         command = getattr(import_module(module), name)
         if not isinstance(command, click.Command):
-            raise TypeError(f"{row.target} is no command")
+            raise TypeError(f"{row.target} is not a command")
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

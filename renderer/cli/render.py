@@ -153,7 +153,7 @@ def _written(model: Model) -> Iterator[str]:
         yield f"left alone: {others} files that upgradeplan did not write"
     yield f"digest: {model['digest']}"
     yield from pending_lines(model["pending"])
-    yield f"next: read {model['folder']}/index.yaml; in CI, `{again(add='--check')}` says whether the folder is stale"
+    yield f"next: read {model['folder']}/index.yaml; in CI, `{again(add='--check')}` exits 1 if the folder is stale"
 
 
 def _checked(model: Model) -> Iterator[str]:

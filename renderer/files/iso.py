@@ -80,7 +80,7 @@ def _images(tree: _Tree, version: str) -> list[str] | None:
         return None
     images = [line.strip() for line in text_of(data, tree.inside(names)).splitlines() if line.strip()]
     if not images:
-        message = "the image list is empty; by it every image on the nodes would be left over"
+        message = "the image list is empty; with it, every image on the nodes would count as unused"
         raise problem("EmptyImageList", message, file=tree.inside(names), remedy=_REMEDY)
     return images
 

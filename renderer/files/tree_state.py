@@ -65,7 +65,7 @@ def as_bytes(files: Files) -> dict[str, bytes]:
     """Content as it is written. Raises `ValueError` for a path that leads out of the folder."""
     for path in files:
         if not is_inside(path) or path.split("/")[0] == STAGING:
-            raise ValueError(f"{path!r} is no path below the plan's folder")
+            raise ValueError(f"{path!r} is not a path below the plan's folder")
     return {path: content.encode() if isinstance(content, str) else content for path, content in files.items()}
 
 

@@ -148,7 +148,7 @@ def _skip_unless(step: Step, names: DescriptionContext) -> dict[str, str] | None
 def _mild_failure(step: Step) -> str | None:
     """What a failure means for a step none of whose gates fails the plan; every other gate does."""
     mild = step.gates and all(gate.failure.severity is Severity.WARNING for gate in step.gates)
-    return "a warning, and the upgrade goes on" if mild else None
+    return "a warning, and the upgrade continues" if mild else None
 
 
 def _trigger_capture(step: Step) -> list[str]:

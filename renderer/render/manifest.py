@@ -142,7 +142,7 @@ def _must_be_objects(bodies: list[Any], spec: ManifestSpec, shown: str) -> None:
         raise problem("InvalidManifest", "renders an object without metadata", file=shown, remedy=remedy)
     if isinstance(spec, Borrowed) and len(bodies) != 1:
         remedy = "give each borrowed object a template of its own"
-        raise problem("InvalidManifest", f"borrows of {len(bodies)} objects", file=shown, remedy=remedy)
+        raise problem("InvalidManifest", f"borrows from {len(bodies)} objects", file=shown, remedy=remedy)
 
 
 def _of_rendered(item: Problem) -> Problem:

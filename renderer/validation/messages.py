@@ -188,7 +188,7 @@ def _size(error: SchemaError, path: Path) -> Iterator[Finding]:
         message = "is empty" if size == 0 else f"has {size} {unit}; at least {limit} are required"
         remedy = "set a value" if size == 0 else "add what is missing"
     else:
-        message, remedy = f"has {size} {unit}; at most {limit} are allowed", "make it shorter"
+        message, remedy = f"has {size} {unit}, expected at most {limit}", "make it shorter"
     yield Finding(reason="InvalidValue", path=path, message=message, remedy=remedy)
 
 

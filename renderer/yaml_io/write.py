@@ -30,7 +30,7 @@ _SEQUENCE_ENDS = yaml.SequenceEndEvent()
 
 
 def dump(value: Any) -> str:
-    """One document as text. Keys keep their order. Raises `TypeError` for what is no JSON-like value."""
+    """One document as text. Keys keep their order. Raises `TypeError` for what is not a JSON-like value."""
     events = [yaml.StreamStartEvent(), yaml.DocumentStartEvent(explicit=False)]
     _tell(value, events)
     events += [yaml.DocumentEndEvent(explicit=False), yaml.StreamEndEvent()]
@@ -45,7 +45,7 @@ def _tell(value: Any, events: list[yaml.Event]) -> None:
         events.append(_MAPPING_STARTS)
         for key, item in value.items():
             if type(key) is not str:
-                raise TypeError("a key is no text")
+                raise TypeError("a key is not a string")
             events.append(_text(key))
             _tell(item, events)
         events.append(_MAPPING_ENDS)
@@ -57,7 +57,7 @@ def _tell(value: Any, events: list[yaml.Event]) -> None:
     else:
         tell = _SCALARS.get(kind)
         if tell is None:
-            raise TypeError(f"{kind.__name__} is no JSON-like value")
+            raise TypeError(f"{kind.__name__} is not a JSON-like value")
         events.append(tell(value))
 
 

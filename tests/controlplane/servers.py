@@ -122,7 +122,7 @@ class Servers:
             "--advertise-address=127.0.0.1",
             f"--secure-port={self.api_port}",
             "--permit-port-sharing",
-            "--endpoint-reconciler-type=none",  # a loopback address is no valid endpoint
+            "--endpoint-reconciler-type=none",  # a loopback address is not a valid endpoint
             f"--cert-dir={self.ca_file.parent}",
             f"--token-auth-file={self._token_file}",
             "--authorization-mode=RBAC",

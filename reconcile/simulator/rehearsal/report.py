@@ -5,6 +5,7 @@ One model for people and machines (schemas/rehearse.json). Pure.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
@@ -21,6 +22,7 @@ from renderer.model.path import path_name
 Model = dict[str, Any]
 
 _LONGEST = 60
+_FAILED = "would fail"
 
 _MACHINE_EVENTS: Mapping[SimulationEventType, str] = {
     SimulationEventType.VM_MOVED: "moved",
@@ -61,7 +63,7 @@ def report_of(rehearsed: RehearsalResult, name: str) -> Model:
 
 
 def report_lines(model: Model) -> Iterator[str]:
-    yield f"{model['plan']}: {model['ending']} after {model['took']}"
+    yield f"{model['plan']}: {_timed(model['ending'], model['took'])}"
     yield ""
     yield "PHASES"
     for phase in model["phases"]:
@@ -99,9 +101,16 @@ def report_lines(model: Model) -> Iterator[str]:
             yield f"  {where}: CEL rule {rule['rule']!r} was not evaluated ({rule['because']})"
 
 
+def _timed(ending: str, took: str) -> str:
+    """The time comes before the cause of a failure, which may be long."""
+    if not ending.startswith(_FAILED):
+        return f"{ending} after {took}"
+    return f"{_FAILED} after {took}{ending.removeprefix(_FAILED)}"
+
+
 def _short(value: Any) -> str:
     """A value on a line; of a long list or text, how long it is."""
-    text = str(value)
+    text = json.dumps(value, ensure_ascii=False) if isinstance(value, (list, dict)) else str(value)
     return (
         text
         if len(text) <= _LONGEST
@@ -119,7 +128,7 @@ def _ending(rehearsed: RehearsalResult, status: PlanStatus) -> str:
     if rehearsed.plan is None:
         return "the plan was deleted"
     if status.phase == "Failed":
-        return f"would fail: {(status.condition('Progressing') or {}).get('message', '')}"
+        return f"{_FAILED}: {(status.condition('Progressing') or {}).get('message', '')}"
     return {
         Ending.STANDSTILL: f"would never finish: no progress in {status.phase}",
         Ending.OUT_OF_TIME: f"would not finish; it is still in {status.phase}",
