@@ -65,8 +65,8 @@ def test_what_has_changed_since_is_refused_by_object_and_path() -> None:
 @pytest.mark.parametrize(
     ("objects", "named"),
     [
-        ({}, "VirtualMachineImage harvester-system/up-iso, which comes"),
-        ({"x": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}}}, "ConfigMap x, which goes"),
+        ({}, "VirtualMachineImage harvester-system/up-iso (added)"),
+        ({"x": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}}}, "ConfigMap x (removed)"),
     ],
 )
 def test_an_object_that_comes_or_goes_is_named(objects: Any, named: str) -> None:

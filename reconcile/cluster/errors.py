@@ -162,7 +162,7 @@ class Away(ClusterError):
     def __init__(self, message: str, who: str = API_SERVER) -> None:
         self.who = who
         super().__init__(
-            f"{who} is away: {message}",
+            f"{who} is unavailable: {message}",
             remedy="wait and retry; `kubectl get --raw /readyz` shows when the API server is back"
             if who == API_SERVER
             else "wait and retry; if it persists, check the pods that serve it",
