@@ -352,7 +352,7 @@ STEP: dict[str, Any] = {
         ("name: A\nkind: Jobs", ["2 kind: 'Jobs' is not Job; did you mean 'Job'? -> write Job"]),
         ("name: A\nis: 1", ["2 is: 1 matches more than one of the allowed forms -> use one form"]),
         ("name: A\nlabels: {B: 1}", ["2 labels.B: 'B' does not match ^[a-z]+$ -> correct the value"]),
-        ("name: A\nlabels: {a: 1, b: 1}", ["2 labels: has 2 keys; at most 1 are allowed -> make it shorter"]),
+        ("name: A\nlabels: {a: 1, b: 1}", ["2 labels: has 2 keys, expected at most 1 -> make it shorter"]),
         ("name: A\ncount: 4", ["1 kind: is missing; 'count' requires it -> add 'kind', or remove 'count'",
                                "2 count: 4 is more than 3 -> write a number of at most 3"]),
         ("name: A\nmark: x", ["2 mark: x is taken -> correct the value"]),
