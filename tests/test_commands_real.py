@@ -106,7 +106,7 @@ def test_while_another_loop_leads_it_says_so_and_how_to_go_on(site: CommandSite)
         assert process.stdout is not None
         assert process.stdout.readline().endswith("standing by: somebody leads\n")
         process.send_signal(signal.SIGINT)
-        assert process.stdout.read() == f"stopped; `upgradeplan apply --plan {PLAN}` goes on from where it is\n"
+        assert process.stdout.read() == f"stopped; to continue, run: upgradeplan apply --plan {PLAN}\n"
         assert process.wait() == 1
     assert "finalizers" not in site.plan()["metadata"]
 
@@ -153,7 +153,7 @@ def test_a_cluster_that_is_too_old_is_refused_before_anything_is_written(site: C
     for words in (("run", "--health-address", ""), ("apply", str(EXAMPLE), "--yes")):
         done = site.run(*words)
         assert (done.returncode, done.stdout) == (1, "")
-        assert done.stderr.startswith("Setting server-version: the cluster runs v1.7.0, and only v1.7.1 and newer ")
+        assert done.stderr.startswith("Setting server-version: the cluster runs v1.7.0, and only v1.7.1 or newer ")
     assert site.plane.api.get(PLANS)["items"] == []
     assert site.plane.api.get(LEASE.rpartition("/")[0])["items"] == []
 
