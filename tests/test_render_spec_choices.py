@@ -128,7 +128,7 @@ def test_an_image_of_the_toolkit_that_is_none_is_refused(annotation: str) -> Non
     with pytest.raises(Problems, match="cannot be the repository of the toolkit image"):
         render_made(*one_node(given_plan=given))
     values = templates()["values.yaml"].text.replace(TOOLKIT, annotation)
-    with pytest.raises(Problems, match="is not an image reference; 3 more objects use it") as caught:
+    with pytest.raises(Problems, match="is not a valid image reference; 3 more objects use it") as caught:
         render_made(*one_node(), tree=overlaid({"values.yaml": values}))
     assert len(caught.value.problems) == 2, "one for the repository's tag and one for the others'"
 
