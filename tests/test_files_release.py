@@ -299,8 +299,8 @@ def test_an_image_is_known_by_its_content(tmp_path: Path) -> None:
         ({"harvester-release.yaml": bytes(5 * 2**20)}, ":/harvester-release.yaml: is larger than 4 MiB"),
         (
             {**FILES, f"{LISTS}/current/image_list_all.txt": b"\n"},
-            f":/{LISTS}/current/image_list_all.txt: the image list is empty; by it every image on the nodes would be "
-            "left over",
+            f":/{LISTS}/current/image_list_all.txt: the image list is empty; with it, every image on the nodes would "
+            "count as unused",
         ),
     ],
 )

@@ -30,7 +30,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         {"metadata": {"labels": {"x": "a b"}}},
         "metadata.labels.x: 'a b' is not a valid label value",
     ),
-    "a long label": ({"metadata": {"labels": {"x": "a" * 64}}}, "no value that a label can have"),
+    "a long label": ({"metadata": {"labels": {"x": "a" * 64}}}, "is not a valid label value"),
     "a label's key with a blank": ({"metadata": {"labels": {"x y": "a"}}}, "'x y' cannot be the key of a label"),
     "a label without key": ({"metadata": {"labels": {"": "a"}}}, "'' cannot be the key of a label"),
     "a label's key with two slashes": ({"metadata": {"labels": {"a/b/c": "x"}}}, "'a/b/c' cannot be the key"),
@@ -38,7 +38,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "an annotation's key": ({"metadata": {"annotations": {"x y": "1"}}}, "cannot be the key of an annotation"),
     "large annotations": (
         {"metadata": {"annotations": {"a": "x" * (2**18)}}},
-        "metadata.annotations: have 262145 bytes in sum; at most 262144 are allowed",
+        "metadata.annotations: have 262145 bytes in total; at most 262144 are allowed",
     ),
     "a finalizer without name": (
         {"metadata": {"finalizers": [""]}},
