@@ -287,7 +287,7 @@ def _merged(sources: list[Source], strong: set[int], problems: list[Problem]) ->
     merged: dict[str, dict[str, Any]] = {}
     known: dict[tuple[str, str], Source] = {}
     for source in sources:
-        for path, entry in _entries(source.body["facts"]):
+        for path, entry in _entries(source.body.get("facts")):  # that it is missing has been reported
             section, key = path
             first = known.setdefault(path, source)
             if first is source:
