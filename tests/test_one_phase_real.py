@@ -47,7 +47,7 @@ def test_a_phase_is_applied_waited_for_and_not_applied_twice(site: CommandSite) 
     with site.started(*one_phase("--yes")) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == f"{IMAGE}: created\n"
-        assert f"ISODownload/Image waits: {IMAGE}: " in process.stdout.readline()
+        assert f"ISODownload/Image is waiting: {IMAGE}: " in process.stdout.readline()
         site.import_says("Imported")
         assert process.stdout.read() == "ISODownload: done\n"
         assert process.wait() == 0
@@ -60,7 +60,7 @@ def test_what_the_loop_has_done_is_not_done_again(site: CommandSite) -> None:
     record = {"state": "Completed", "started": moment, "ended": moment}
     site.stands(steps={"ISODownload": {"records": {"Image": record}}})
     done = site.run(*one_phase("--yes"))
-    told = "ISODownload/Image: done already, as the plan's status says\nISODownload: done\n"
+    told = "ISODownload/Image: already done, according to the plan's status\nISODownload: done\n"
     assert (done.returncode, done.stdout) == (0, told)
     assert site.images() == []
 
@@ -80,7 +80,7 @@ def test_ctrl_c_says_what_was_applied_and_how_to_go_on(site: CommandSite) -> Non
         process.stdout.readline()
         process.stdout.readline()
         process.send_signal(signal.SIGINT)
-        assert process.stdout.read() == f"stopped; applied so far: {IMAGE}; run the same command again to go on\n"
+        assert process.stdout.read() == f"stopped; applied so far: {IMAGE}; run the same command again to continue\n"
         assert process.wait() == 1
 
 
@@ -88,14 +88,14 @@ def test_a_phase_that_only_the_loop_can_take_is_refused_before_its_first_write(s
     site.stands()
     done = site.run("apply", "--phase", "NodeUpgrade", str(EXAMPLE), "--yes")
     assert done.returncode == 2
-    assert "answers to what happens in the cluster, which only the loop can" in done.stderr
+    assert "reacts to events in the cluster, so it cannot be applied alone" in done.stderr
 
 
 def test_a_plan_that_is_not_there_is_told(site: CommandSite) -> None:
     site.plane.api.delete(f"{PLANS}/{PLAN}")
     done = site.run(*one_phase("--yes"))
     assert done.returncode == 2
-    assert f"UpgradePlan {PLAN} is not in the cluster\n    remedy: create it first" in done.stderr
+    assert f"UpgradePlan {PLAN} not found\n    remedy: create it first" in done.stderr
 
 
 # ------------------------------------------------------------------------------------------------- what is borrowed
@@ -110,7 +110,7 @@ def test_what_is_borrowed_is_recorded_shown_and_given_back_by_the_loop(site: Com
     site.stands(currentPhase="")
     with site.started("apply", "--phase", "ClusterUpgrade", str(EXAMPLE), "--yes") as process:
         assert process.stdout is not None
-        until("the Job is waited for", lambda: " waits: Job " in str(process.stdout and process.stdout.readline()))
+        until("the Job is waited for", lambda: " is waiting: Job " in str(process.stdout and process.stdout.readline()))
         process.send_signal(signal.SIGINT)
         assert "applied so far: ManagedChart fleet-local/harvester, KubeVirt " in process.stdout.read()
     assert site.plane.api.get(KUBEVIRT)["spec"]["workloadUpdateStrategy"] == {"workloadUpdateMethods": []}
@@ -214,7 +214,7 @@ def test_a_step_is_written_in_the_order_that_diff_shows(site: CommandSite, tmp_p
     assert re.findall(r"^create +(\S+ \S+) +all", shown.stdout, re.MULTILINE) == order
     done = site.run(*words)
     assert (done.returncode, done.stderr) == (0, "")
-    assert [line for line in done.stdout.splitlines() if " waits: " not in line] == [
+    assert [line for line in done.stdout.splitlines() if " is waiting: " not in line] == [
         *(f"{name}: created" for name in order),
         "Mine: done",
     ]
@@ -224,7 +224,8 @@ def test_what_is_borrowed_of_is_waited_for(site: CommandSite, tmp_path: Path) ->
     declared = "  noGate: it is there\n  borrowed: [{file: map.yaml.j2, whenAbsent: wait, return: never}]\n"
     with site.started(*overlay(tmp_path, {"map": config_map("late", data="{a: b}")}, declared)) as process:
         assert process.stdout is not None
-        assert process.stdout.readline().endswith(" Mine/Do waits: ConfigMap harvester-system/late does not exist\n")
+        line = process.stdout.readline()
+        assert line.endswith(" Mine/Do is waiting: ConfigMap harvester-system/late does not exist\n")
         site.plane.api.create(MAPS, {"metadata": {"name": "late"}, "data": {"c": "d"}})
         assert process.stdout.read() == "ConfigMap harvester-system/late: taken\nMine: done\n"
     assert site.plane.api.get(f"{MAPS}/late")["data"] == {"a": "b", "c": "d"}
@@ -247,7 +248,7 @@ def test_what_is_being_deleted_is_made_once_it_is_gone(site: CommandSite, tmp_pa
     words = overlay(tmp_path, {"it": first, "after": after})
     with site.started(*words) as process:
         assert process.stdout is not None
-        assert f" Mine/Do waits: {ref} is being deleted since " in process.stdout.readline()
+        assert f" Mine/Do is waiting: {ref} is being deleted since " in process.stdout.readline()
         process.send_signal(signal.SIGINT)
         assert process.stdout.read().startswith("stopped; applied so far: nothing; ")
         assert process.wait() == 1
@@ -256,7 +257,7 @@ def test_what_is_being_deleted_is_made_once_it_is_gone(site: CommandSite, tmp_pa
         process.stdout.readline()
         site.plane.api.patch(f"{path}/it", {"metadata": {"finalizers": None}})
         told = process.stdout.read().splitlines()
-    made = [line for line in told if " waits: " not in line]
+    made = [line for line in told if " is waiting: " not in line]
     assert made == [
         f"{ref}: created",
         f"ConfigMap {yaml.safe_load(after)['metadata']['namespace']}/after: created",
@@ -269,7 +270,8 @@ def test_a_refusal_says_what_was_applied_and_how_to_go_on(site: CommandSite, tmp
     done = site.run(*overlay(tmp_path, {"fine": config_map("fine"), "theirs": config_map("theirs")}))
     fine = "ConfigMap harvester-system/fine"
     assert done.returncode == 3
-    assert done.stdout == (f"{fine}: created\nstopped; applied so far: {fine}; run the same command again to go on\n")
+    stopped = f"stopped; applied so far: {fine}; run the same command again to continue\n"
+    assert done.stdout == f"{fine}: created\n{stopped}"
     assert "ConfigMap harvester-system/theirs exists and does not belong to an upgrade plan" in done.stderr
 
 
@@ -282,7 +284,7 @@ def test_an_api_server_that_goes_away_is_waited_for(site: CommandSite) -> None:
         process.stdout.readline()
         process.stdout.readline()
         with site.plane.outage():
-            assert " ISODownload/Image waits: the API server is unavailable: " in process.stdout.readline()
+            assert " ISODownload/Image is waiting: the API server is unavailable: " in process.stdout.readline()
         site.import_says("Imported")
         assert process.stdout.read().endswith("ISODownload: done\n")
         assert process.wait() == 0
@@ -297,6 +299,6 @@ def test_an_api_server_that_goes_away_before_all_is_written_is_waited_for(site: 
         assert process.stdout.readline() == "ConfigMap harvester-system/first: created\n"
         assert "is being deleted" in process.stdout.readline()
         with site.plane.outage():
-            assert " Mine/Do waits: the API server is unavailable: " in process.stdout.readline()
+            assert " Mine/Do is waiting: the API server is unavailable: " in process.stdout.readline()
         site.plane.api.patch(f"{MAPS}/second", {"metadata": {"finalizers": None}})
         assert process.stdout.read().endswith("ConfigMap harvester-system/second: created\nMine: done\n")

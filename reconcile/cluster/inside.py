@@ -51,7 +51,7 @@ def _chunks(answer: HTTPResponse, service: Ref, path: str, late: Callable[[], bo
         if size > _LARGEST:
             raise BackendFailed(service, path, 0, f"more than {_LARGEST // 2**20} MiB")
         if late():
-            raise BackendFailed(service, path, 0, f"no whole answer within {_SECONDS:g} s")
+            raise BackendFailed(service, path, 0, f"no complete response within {_SECONDS:g} s")
     if answer.length:
         raise BackendFailed(service, path, 0, f"it broke off {answer.length} bytes before its end")
     return chunks
