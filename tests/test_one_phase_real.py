@@ -119,7 +119,7 @@ def test_what_is_borrowed_is_recorded_shown_and_given_back_by_the_loop(site: Com
     assert loans["KubeVirt"]["value"] == METHODS
     assert (loans["KubeVirt"]["phase"], loans["KubeVirt"]["step"]) == ("ClusterUpgrade", "StopWorkloadUpdates")
     shown = site.run("diff", "--phase", "ClusterUpgrade", str(EXAMPLE))
-    assert 'workloadUpdateMethods goes back to ["LiveMigrate", "Evict"] on ' in shown.stdout
+    assert 'workloadUpdateMethods is set back to ["LiveMigrate", "Evict"] on ' in shown.stdout
     site.plane.api.delete(f"{PLANS}/{PLAN}")
     assert "deletionTimestamp" in site.plan()["metadata"]  # it is held until all is given back
     refused = site.run("apply", "--phase", "ClusterUpgrade", str(EXAMPLE), "--yes")
@@ -156,6 +156,8 @@ def methods_of(site: CommandSite) -> Any:
 # ---------------------------------------------------------------------------------------------- order, waits, refusals
 
 PHASE = """\
+apiVersion: templates.upgradeplan/v1
+kind: Phase
 name: Mine
 description: Does.
 status: {active: Minding, completed: Minded}
@@ -164,6 +166,9 @@ steps:
 - name: Do
 """
 KIND = """\
+apiVersion: templates.upgradeplan/v1
+kind: Kinds
+kinds:
 - apiVersion: example.com/v1
   kind: Thing
   plural: things
@@ -248,7 +253,7 @@ def test_what_is_being_deleted_is_made_once_it_is_gone(site: CommandSite, tmp_pa
     words = overlay(tmp_path, {"it": first, "after": after})
     with site.started(*words) as process:
         assert process.stdout is not None
-        assert f" Mine/Do is waiting: {ref} is being deleted since " in process.stdout.readline()
+        assert f" Mine/Do is waiting: {ref} is being deleted (since " in process.stdout.readline()
         process.send_signal(signal.SIGINT)
         assert process.stdout.read().startswith("stopped; applied so far: nothing; ")
         assert process.wait() == 1
