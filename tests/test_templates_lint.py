@@ -151,8 +151,8 @@ def test_what_was_not_quoted_is_not_printed(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("{% set a %}{{ user | quote }}{% endset %}{{ a }}", "a block cannot be set or filtered; write a macro"),
-        ("{% filter upper %}{{ user | quote }}{% endfilter %}", "a block cannot be set or filtered; write a macro"),
+        ("{% set a %}{{ user | quote }}{% endset %}{{ a }}", "a block cannot be set or filtered; use a macro"),
+        ("{% filter upper %}{{ user | quote }}{% endfilter %}", "a block cannot be set or filtered; use a macro"),
         ("{% autoescape false %}{{ user }}{% endautoescape %}", "without quoting; add `| quote`"),
         ("{{ ('{}' | quote).format(user) }}", "access to attribute 'format' of 'Printable' object is unsafe"),
         ("{{ ('{}' | quote)['format'](user) }}", "access to attribute 'format' of 'Printable' object is unsafe"),
@@ -161,7 +161,7 @@ def test_what_was_not_quoted_is_not_printed(text: str) -> None:
         ("{{ user | tojson }}", "no filter named 'tojson'"),
         ("{{ user | e }}", "no filter named 'e'"),
         ("{{ user | format }}", "no filter named 'format'"),
-        ("{{ user | quote | quote }}", "quotes what is quoted already"),
+        ("{{ user | quote | quote }}", "quotes a value twice"),
         ("{{ none }}", "prints a value that is not set"),
         ("{{ x.y }}", "'x' is undefined"),
     ],
