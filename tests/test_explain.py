@@ -20,7 +20,6 @@ from reconcile.cluster.client import connect
 from reconcile.cluster.errors import Away
 from reconcile.cluster.kubeconfig import find_access
 from reconcile.decide.decision import Wait
-from reconcile.loop.reconciler import API_VERSION
 from reconcile.probes.look import Group, ReadFailure
 from reconcile.report.causes.cause import DiagnosisInput, ExpectedReboot
 from reconcile.report.diagnosis_input import GROUPS
@@ -30,6 +29,7 @@ from reconcile.status.times import time_of
 from renderer.cli.program import run
 from renderer.documents import plan_of
 from renderer.model.document_type import EXPLAIN_REPORT
+from renderer.model.plan_api import PLAN_API_VERSION
 from renderer.model.ref import Body, Ref
 
 CASES = sorted((Path(__file__).parent / "explain_cases").glob("*.yaml"))
@@ -188,8 +188,8 @@ def test_a_wait_says_how_long_it_may_take_or_that_somebody_has_to_act(asked: dic
 
 
 def set_phase(scene: Rehearsal, phase: str) -> None:
-    kind = template_set().catalog.kinds.row(API_VERSION, "UpgradePlan").kind
-    ref = Ref(api_version=API_VERSION, kind="UpgradePlan", name=scene.name)
+    kind = template_set().catalog.kinds.row(PLAN_API_VERSION, "UpgradePlan").kind
+    ref = Ref(api_version=PLAN_API_VERSION, kind="UpgradePlan", name=scene.name)
     scene.cluster.client().patch(kind, ref, {"status": {"currentPhase": phase}}, subresource="status")
 
 
@@ -223,7 +223,7 @@ def test_the_commands_on_a_real_control_plane(
     bodies = [source.body for source in inputs.objects]
     seed(admin, [body for body in bodies if body["kind"] != "EndpointSlice"], kinds)  # nobody is dialled there
     plan = {key: value for key, value in plan_of(inputs).body.items() if key != "status"}
-    admin.create(kinds.row(API_VERSION, "UpgradePlan").kind, plan, field_manager="kubectl")
+    admin.create(kinds.row(PLAN_API_VERSION, "UpgradePlan").kind, plan, field_manager="kubectl")
     for name in ("explain", "status"):
         assert run(["upgradeplan", name, *target, "-o", "json"]) == 0
         model = json.loads(capsys.readouterr().out)

@@ -24,10 +24,10 @@ from support.small_cluster import (
     world,
 )
 
-from reconcile.loop.reconciler import API_VERSION
 from reconcile.report.explain import explanation_lines, explanation_of
 from reconcile.simulator.apiserver.faults import ApiFault, InjectedApiFault
 from renderer.model.document_type import EXPLAIN_REPORT
+from renderer.model.plan_api import PLAN_API_VERSION
 from renderer.model.ref import Ref
 
 BEGAN = "2026-01-01T00:00:00Z"
@@ -349,7 +349,7 @@ def deleted(found: Small) -> dict[str, Any]:
         found.round()
     found.scene.clock.advance(600)
     found.round()
-    assert found.get(API_VERSION, "UpgradePlan", "up") is not None
+    assert found.get(PLAN_API_VERSION, "UpgradePlan", "up") is not None
     return explained(found)
 
 

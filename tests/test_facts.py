@@ -20,7 +20,6 @@ from reconcile.cli.facts import as_files
 from reconcile.cluster.client import connect
 from reconcile.cluster.kubeconfig import find_access
 from reconcile.cluster.protocol import Cluster
-from reconcile.loop.reconciler import API_VERSION
 from reconcile.observe.collect import NAMES, Collected, collect, redacted
 from reconcile.observe.facts import Unreadable, gather, refusals
 from reconcile.observe.readings import READERS, Access, Readings, ReadingSource
@@ -35,6 +34,7 @@ from reconcile.status.times import time_text
 from renderer.cli.program import run
 from renderer.errors import ExitCode, Problems
 from renderer.files.flat import write_flat
+from renderer.model.plan_api import PLAN_API_VERSION
 from renderer.model.ref import Body, Ref, ref_of
 
 EXAMPLE = ROOT / "examples" / "three-node"
@@ -85,7 +85,7 @@ def test_rendering_from_what_was_collected_is_rendering_from_the_example(
 def test_the_live_plan_is_collected_with_the_rest(tmp_path: Path) -> None:
     scene = rehearsal_of("three-node")
     scene.reconciler.round(scene.name)
-    plan = scene.deps.source.get(Ref(api_version=API_VERSION, kind="UpgradePlan", name=scene.name))
+    plan = scene.deps.source.get(Ref(api_version=PLAN_API_VERSION, kind="UpgradePlan", name=scene.name))
     assert isinstance(plan, dict)
     folder = tmp_path / "facts"
     write_flat(folder, as_files(collected_from(scene.client, plan)), NAMES)

@@ -28,10 +28,10 @@ from support.small_cluster import POST, POST_HOOK, PRE, PRE_HOOK, STRATEGY, upgr
 
 from reconcile.cluster.errors import ClusterError
 from reconcile.decide.plan import is_over
-from reconcile.loop.reconciler import API_VERSION
 from reconcile.objects import FIELD_MANAGER, NODE_LABEL, PLAN_LABEL
 from reconcile.simulator.apiserver.faults import ApiFault, InjectedApiFault
 from reconcile.status.plan import FAILED, SUCCEEDED, status_of
+from renderer.model.plan_api import PLAN_API_VERSION
 
 pytestmark = pytest.mark.slow
 
@@ -279,7 +279,7 @@ class Upgrade(RuleBasedStateMachine):
     # --------------------------------------------------------------------------------------------------------- support
 
     def there(self) -> bool:
-        return self.found.get(API_VERSION, "UpgradePlan", "up") is not None
+        return self.found.get(PLAN_API_VERSION, "UpgradePlan", "up") is not None
 
     def is_over(self) -> bool:
         return not self.there() or is_over(status_of(self.found.plan))

@@ -22,11 +22,12 @@ from support.rehearsals import ROOT
 
 from reconcile.cluster.client import Client
 from reconcile.cluster.errors import BackendFailed
-from reconcile.loop.reconciler import API_VERSION, Round
+from reconcile.loop.reconciler import Round
 from reconcile.observe.fetching import through_the_proxy
 from reconcile.observe.readings import Readings
 from reconcile.probes.look import KUBELET, ReadFailure
 from renderer.model.phase import Fetch, FetchAs
+from renderer.model.plan_api import PLAN_API_VERSION
 from renderer.model.ref import Body, Ref, ref_of
 
 pytestmark = [pytest.mark.controlplane, pytest.mark.lane("upgrades")]
@@ -150,7 +151,7 @@ def test_a_paused_node_and_machines_to_restore(wiped_control_plane: ControlPlane
             if held and not resumed:
                 resumed.extend(held)
                 patch: Body = {"spec": {"nodeUpgradeOption": {"pauseNodes": []}}}
-                ref = Ref(api_version=API_VERSION, kind="UpgradePlan", name=place.name)
+                ref = Ref(api_version=PLAN_API_VERSION, kind="UpgradePlan", name=place.name)
                 place.admin.patch(PLAN, ref, patch, field_manager="operator")
 
         rounds = carried(place, "paused-node", watch=resume)
@@ -188,7 +189,7 @@ def test_a_deleted_plan_gives_everything_back(wiped_control_plane: ControlPlane)
             if done.decision and done.decision.status.phase == "ImagePreloading" and place.plan() is not None:
                 plan = place.plan()
                 if plan is not None and not plan["metadata"].get("deletionTimestamp"):
-                    ref = Ref(api_version=API_VERSION, kind="UpgradePlan", name=place.name)
+                    ref = Ref(api_version=PLAN_API_VERSION, kind="UpgradePlan", name=place.name)
                     place.admin.delete(PLAN, ref)
 
         carried(place, "three-node", watch=delete)

@@ -14,9 +14,10 @@ from bench.inputs import write_inputs
 from support.rehearsals import START, template_set
 
 from reconcile.loop.logs import RoundLog
-from reconcile.loop.reconciler import API_VERSION, Round
+from reconcile.loop.reconciler import Round
 from reconcile.simulator.rehearsal.rehearsal import Rehearsal, prepare
 from renderer.files.inputs import read_inputs
+from renderer.model.plan_api import PLAN_API_VERSION
 from renderer.model.ref import Ref
 
 SAID: dict[str, Any] = {
@@ -31,8 +32,8 @@ def at_node_upgrade(nodes: int, work: Path) -> Rehearsal:
     inputs = read_inputs([str(write_inputs(nodes, work / str(nodes)))])
     assert inputs.release is not None
     scene = prepare(inputs, template_set(), start=START)
-    kind = scene.deps.kinds.row(API_VERSION, "UpgradePlan").kind
-    ref = Ref(api_version=API_VERSION, kind="UpgradePlan", name=scene.name)
+    kind = scene.deps.kinds.row(PLAN_API_VERSION, "UpgradePlan").kind
+    ref = Ref(api_version=PLAN_API_VERSION, kind="UpgradePlan", name=scene.name)
     status = {**SAID, "releaseMetadata": dict(inputs.release.body)}
     scene.client.patch(kind, ref, {"status": status}, subresource="status")
     return scene

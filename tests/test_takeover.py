@@ -29,8 +29,8 @@ from support.small_cluster import (
 )
 
 from reconcile.decide.ending import FINALIZER
-from reconcile.loop.reconciler import API_VERSION
 from reconcile.status.plan import FAILED, SUCCEEDED
+from renderer.model.plan_api import PLAN_API_VERSION
 
 POINTER = "/spec/workloadUpdateStrategy/workloadUpdateMethods"
 ANNOTATIONS = {f"{PREFIX}replica-replenishment-wait-interval": "450", f"{PREFIX}descheduler-was-enabled": "true"}
@@ -180,7 +180,7 @@ def answer_to(key: str) -> str:
 
 def other_made(found: Small, body: Json) -> None:
     """The object as the other manager makes it: by an update, and controlled by the plan."""
-    owner = {"apiVersion": API_VERSION, "kind": "UpgradePlan", "name": "up", "uid": found.plan["metadata"]["uid"]}
+    owner = {"apiVersion": PLAN_API_VERSION, "kind": "UpgradePlan", "name": "up", "uid": found.plan["metadata"]["uid"]}
     controlled = {**body["metadata"], "ownerReferences": [{**owner, "controller": True, "blockOwnerDeletion": True}]}
     kind = found.scene.deps.kinds.row(body["apiVersion"], body["kind"]).kind
     found.scene.cluster.client().create(kind, {**body, "metadata": controlled}, field_manager="manager")

@@ -8,9 +8,9 @@ from typing import Any
 from support.rendered_plans import plan
 from support.small_cluster import PRE, PRE_JOB, STRATEGY, Small, waiting_for_rancher, world
 
-from reconcile.loop.reconciler import API_VERSION
 from reconcile.simulator.apiserver.faults import ApiFault, InjectedApiFault
 from reconcile.status.plan import FAILED, SUCCEEDED
+from renderer.model.plan_api import PLAN_API_VERSION
 from renderer.model.ref import Ref
 
 
@@ -47,8 +47,8 @@ def second_under_way(found: Small) -> Small:
 
 
 def delete_first(found: Small) -> None:
-    kind = found.scene.deps.kinds.row(API_VERSION, "UpgradePlan").kind
-    first = Ref(api_version=API_VERSION, kind="UpgradePlan", name="up")
+    kind = found.scene.deps.kinds.row(PLAN_API_VERSION, "UpgradePlan").kind
+    first = Ref(api_version=PLAN_API_VERSION, kind="UpgradePlan", name="up")
     found.scene.cluster.client().delete(kind, first)
     for _ in range(20):
         found.scene.reconciler.round("up")

@@ -6,8 +6,8 @@ from typing import Any
 
 from support.small_cluster import METADATA, POST, PRE_JOB, Small, being_prepared, drained, waiting_for_rancher, world
 
-from reconcile.loop.reconciler import API_VERSION
 from reconcile.simulator.apiserver.faults import ApiFault, InjectedApiFault
+from renderer.model.plan_api import PLAN_API_VERSION
 from renderer.model.ref import ref_of
 
 HOUR = 3600
@@ -20,7 +20,7 @@ def annotate(found: Small, key: str, value: str) -> None:
 
 
 def is_there(found: Small) -> bool:
-    return found.get(API_VERSION, "UpgradePlan", found.name) is not None
+    return found.get(PLAN_API_VERSION, "UpgradePlan", found.name) is not None
 
 
 def downloading() -> Small:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from reconcile.cli.connect import Target, connect_to, dial, template_set_of, wall_clock
 from renderer.errors import problem
-from renderer.model.ref import Body, Ref
+from renderer.model.plan_api import plan_ref
+from renderer.model.ref import Body
 from renderer.suggest import did_you_mean
 
 if TYPE_CHECKING:
@@ -84,11 +85,10 @@ def plan_named(parts: ReconcilerDeps, name: str | None) -> str:
 
 def plan_there(parts: ReconcilerDeps, name: str) -> Body | None:
     """The live plan of that name. Raises `Unreadable`."""
-    from reconcile.loop.reconciler import API_VERSION
     from reconcile.observe.facts import Unreadable, unreadable
     from reconcile.probes.look import ReadFailure
 
-    ref = Ref(api_version=API_VERSION, kind="UpgradePlan", name=name)
+    ref = plan_ref(name)
     found = parts.source.get(ref)
     if isinstance(found, ReadFailure):
         raise Unreadable([unreadable(str(ref), found)])

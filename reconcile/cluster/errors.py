@@ -170,7 +170,7 @@ class Away(ClusterError):
 
 
 class Untrusted(ClusterError):
-    """TLS fails for a reason that waiting does not mend: a certificate of another server or authority, or expired."""
+    """TLS fails for a reason that waiting does not fix: a certificate of another server or authority, or expired."""
 
     def __init__(self, message: str) -> None:
         super().__init__(

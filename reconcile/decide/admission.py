@@ -1,4 +1,4 @@
-"""Whether a node may begin a step of a lane now. Pure: it knows of the lane what it is told, and looks at nothing."""
+"""Whether a node may begin a step of a lane now. Pure: it gets what it needs to know of the lane, and reads nothing."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class ActionExecutor:
     def __init__(
         self, deps: ReconcilerDeps, writer: ObjectWriter, plan: Body, snapshot: Snapshot, loans: Iterable[Loan]
     ) -> None:
-        self._parts = deps
+        self._deps = deps
         self._writer = writer
         self._plan = plan
         self._snapshot = snapshot
@@ -77,19 +77,19 @@ class ActionExecutor:
         return self._result(action, self._writer.write_return(action.ref, live, action.patch, last=not left))
 
     def _remove(self, action: Remove) -> ExecutedAction:
-        kind = self._parts.kinds.row(action.ref.api_version, action.ref.kind).kind
+        kind = self._deps.kinds.row(action.ref.api_version, action.ref.kind).kind
         try:
-            self._parts.cluster.delete(kind, action.ref, uid=action.uid)
+            self._deps.cluster.delete(kind, action.ref, uid=action.uid)
         except NotFound:  # it is in our copy only
             return ExecutedAction(action=action, stale=True)
         return ExecutedAction(action=action)
 
     def _remove_trace(self, action: RemoveTrace) -> ExecutedAction:
-        kind = self._parts.kinds.row(action.ref.api_version, action.ref.kind).kind
+        kind = self._deps.kinds.row(action.ref.api_version, action.ref.kind).kind
         patch: Any = None
         for step in reversed(action.path):
             patch = {step: patch}
-        self._parts.source.note(self._parts.cluster.patch(kind, action.ref, patch).body)
+        self._deps.source.note(self._deps.cluster.patch(kind, action.ref, patch).body)
         return ExecutedAction(action=action)
 
     def _set_finalizer(self, action: SetFinalizer) -> ExecutedAction:
@@ -98,13 +98,13 @@ class ActionExecutor:
         wanted = [*finalizers, FINALIZER] if action.present else finalizers
         patch = {"metadata": {"resourceVersion": metadata["resourceVersion"], "finalizers": wanted or None}}
         ref = ref_of(self._plan)
-        answer = self._parts.cluster.patch(self._parts.kinds.row(ref.api_version, ref.kind).kind, ref, patch)
-        self._parts.source.note(answer.body)
+        answer = self._deps.cluster.patch(self._deps.kinds.row(ref.api_version, ref.kind).kind, ref, patch)
+        self._deps.source.note(answer.body)
         return ExecutedAction(action=action)
 
     def _result(self, action: Action, written: Applied) -> ExecutedAction:
         if written.body is not None and written.outcome in WROTE:
-            self._parts.source.note(written.body)
+            self._deps.source.note(written.body)
         if written.outcome in _DONE:
             return ExecutedAction(action=action, created=written.outcome is Written.CREATED)
         stale = written.outcome in (Written.STALE, Written.WAITING)

@@ -69,7 +69,7 @@ def keep_nothing(entry: JournalEntry) -> None:
 
 
 class Journal:
-    """Appends to a file. `failed` is told once why it cannot be written; then nothing more is."""
+    """Appends to a file. `failed` is called once with the reason why it cannot be written; then it stops."""
 
     def __init__(self, path: Path, failed: Callable[[str], None], limit: int = LIMIT) -> None:
         self._path = path

@@ -18,9 +18,10 @@ from reconcile.loop.lease import RETRY, Election
 from reconcile.loop.outage_clock import OutageClock
 from reconcile.loop.preconditions import check_preconditions
 from reconcile.loop.queue import WorkQueue
-from reconcile.loop.reconciler import API_VERSION, PLANS, Reconciler, Round
+from reconcile.loop.reconciler import PLANS, Reconciler, Round
 from reconcile.observe.cached import CachedSource
 from reconcile.probes.look import ReadFailure
+from renderer.model.plan_api import PLAN_API_VERSION
 from renderer.model.ref import Ref
 
 _AWAY_PAUSE = 1.0
@@ -74,7 +75,7 @@ class Manager:
 
     def wake(self, ref: Ref) -> None:
         """Something has changed: the plan itself, or what any plan may look at."""
-        if (ref.api_version, ref.kind) == (API_VERSION, "UpgradePlan"):
+        if (ref.api_version, ref.kind) == (PLAN_API_VERSION, "UpgradePlan"):
             self._running.queue.add(ref.name)
         self._wake_all()
 

@@ -1,4 +1,4 @@
-"""Events on the plan: what was decided, and what came of it. Each is told after the write that it speaks of."""
+"""Events on the plan: what was decided, and what came of it. Each is emitted after the write that it reports."""
 
 from __future__ import annotations
 

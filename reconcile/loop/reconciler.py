@@ -33,13 +33,12 @@ from reconcile.status.plan import PlanStatus, key_of, status_of
 from reconcile.status.record import StepState
 from renderer.errors import Problem, Problems
 from renderer.model.phase import Fetch
-from renderer.model.plan_api import PLAN_API_VERSION
+from renderer.model.plan_api import PLAN_API_VERSION, plan_ref
 from renderer.model.probe import Event
-from renderer.model.ref import Body, Ref
+from renderer.model.ref import Body
 from renderer.model.rendered import RenderedPlan, RenderedStep
 
-API_VERSION = PLAN_API_VERSION
-PLANS = Group(api_version=API_VERSION, kind="UpgradePlan")
+PLANS = Group(api_version=PLAN_API_VERSION, kind="UpgradePlan")
 _UPGRADES = Group(api_version="harvesterhci.io/v1beta1", kind="Upgrade", namespace="harvester-system")
 
 _BEHIND = 1.0
@@ -86,7 +85,7 @@ class Reconciler:
     """Runs rounds. One plan at a time may be in a round; the caller sees to that."""
 
     def __init__(self, deps: ReconcilerDeps, journal: Callable[[JournalEntry], None] = keep_nothing) -> None:
-        self._parts = deps
+        self._deps = deps
         self._journal = journal
         self._memory: dict[str, Memory] = {}
 
@@ -97,31 +96,31 @@ class Reconciler:
 
     def round(self, name: str) -> Round:
         """Raises `Away`, `Throttled` and `Unauthorized`; whatever else is wrong is part of the result."""
-        ref = Ref(api_version=API_VERSION, kind="UpgradePlan", name=name)
-        plan = self._parts.source.get(ref)
+        ref = plan_ref(name)
+        plan = self._deps.source.get(ref)
         if plan is None:
             self._memory.pop(name, None)
-            self._parts.rendering.forget(name)
+            self._deps.rendering.forget(name)
             return Round(name=name)
         if isinstance(plan, ReadFailure):
             return Round(name=name, problems=(plan.why,), recheck=10.0)
         memory = self._memory.setdefault(name, Memory())
-        done = _PlanRound(self._parts, memory, plan).run(self._journal)
+        done = _PlanRound(self._deps, memory, plan).run(self._journal)
         memory.over = done.over and not done.again
         return done
 
     def look(self, name: str) -> Round:
         """What a round would decide now. Nothing is written, and nothing is remembered."""
-        plan = self._parts.source.get(Ref(api_version=API_VERSION, kind="UpgradePlan", name=name))
+        plan = self._deps.source.get(plan_ref(name))
         if plan is None or isinstance(plan, ReadFailure):
             return Round(name=name, problems=(plan.why,) if plan else ())
-        return _PlanRound(self._parts, Memory(), plan).look()
+        return _PlanRound(self._deps, Memory(), plan).look()
 
     def report(self, name: str, message: str) -> None:
         """Puts an error that ended a round on the plan."""
-        plan = self._parts.source.get(Ref(api_version=API_VERSION, kind="UpgradePlan", name=name))
+        plan = self._deps.source.get(plan_ref(name))
         if plan is not None and not isinstance(plan, ReadFailure):
-            _PlanRound(self._parts, Memory(), plan).undecided(message)
+            _PlanRound(self._deps, Memory(), plan).undecided(message)
 
 
 class _PlanRound:

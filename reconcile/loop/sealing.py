@@ -28,7 +28,7 @@ APPROVED = f"{PREFIX}approved-digests"
 APPROVED_OBJECTS = f"{PREFIX}approved-objects"
 
 _LARGEST = 8 * 2**20
-"""Bytes; a copy that unpacks to more is none of ours."""
+"""Bytes; a copy that unpacks to more was not written by us."""
 _TOLD = 5
 """Differences that are named of one phase."""
 

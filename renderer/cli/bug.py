@@ -18,7 +18,7 @@ _CREDENTIAL = re.compile(r"\b(Bearer|Basic) [^'\"\n]+", re.IGNORECASE)
 
 
 def tell(error: Exception, argv: Sequence[str]) -> None:
-    """The traceback on stderr, and in a file beside what whoever mends it will ask for."""
+    """The traceback on stderr, and in a file with the details that a bug report needs."""
     trace = _CREDENTIAL.sub(r"\1 REDACTED", "".join(traceback.format_exception(error)))
     sys.stderr.write(trace)
     sys.stderr.write(

@@ -162,7 +162,7 @@ def _indexed(state: TreeState, wanted: Mapping[str, bytes]) -> set[str]:
 
 
 def _read(data: bytes, file: str) -> tuple[Document, ...]:
-    """Whatever keeps it from being read: nobody mends a file that a render has written."""
+    """Whatever keeps it from being read: nobody edits a file that a render has written."""
     try:
         return parse(text_of(data, file), file)
     except Problems as error:

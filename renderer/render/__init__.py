@@ -1,1 +1,1 @@
-"""Renders: (catalog, templates, facts) -> RenderedPlan. Pure; all problems of a run are told together."""
+"""Renders: (catalog, templates, facts) -> RenderedPlan. Pure; all problems of a run are reported together."""

@@ -209,7 +209,7 @@ class _Builder:
             return value
         if isinstance(value, bool):
             return "true" if value else "false"
-        if value is None or isinstance(value, float):  # Go refuses the one and writes the other anew: 1.10 as 1.1
+        if value is None or isinstance(value, float):  # Go refuses the one and rewrites the other: 1.10 as 1.1
             found = f"the number {_short(node.value)}" if node.value and value is not None else "null"
             raise self._refuse(node, f"a key is {found}, not a string", "put the key in quotes")
         return str(value)

@@ -30,12 +30,12 @@ from bench.table import Budget, Line
 from reconcile.cluster.client import connect
 from reconcile.cluster.kubeconfig import find_access
 from reconcile.cluster.protocol import Cluster, Selection
-from reconcile.loop.reconciler import API_VERSION
 from reconcile.status.plan import status_body
 from renderer.assemble import open_template_set
 from renderer.documents import plan_of
 from renderer.files.inputs import read_inputs
 from renderer.files.templates import read_templates
+from renderer.model.plan_api import PLAN_API_VERSION
 from renderer.model.ref import Kind
 
 UPGRADEPLAN = str(Path(sys.executable).parent / "upgradeplan")
@@ -123,7 +123,9 @@ def _reaction(plane: ControlPlane, work: Path) -> Iterator[Line]:
     path = f"{PLANS}/{plan['metadata']['name']}"
     taken = []
     watcher = _admin(plane)
-    plans = Selection(kind=Kind(api_version=API_VERSION, kind="UpgradePlan", plural="upgradeplans", namespaced=False))
+    plans = Selection(
+        kind=Kind(api_version=PLAN_API_VERSION, kind="UpgradePlan", plural="upgradeplans", namespaced=False)
+    )
     with _loop(plane, work):
         for _ in range(15):
             until("the last plan is gone", lambda: _absent(plane, path))

@@ -26,12 +26,13 @@ from reconcile.cluster.protocol import Cluster, Selection
 from reconcile.cluster.transport import KubernetesTransport
 from reconcile.loop.assemble import ManagerConfig, assemble_manager
 from reconcile.loop.manager import Manager
-from reconcile.loop.reconciler import API_VERSION, Round
+from reconcile.loop.reconciler import Round
 from reconcile.schemas import packaged_schemas
 from reconcile.simulator.actors.fault_options import FaultOptions, KnownTargets, fault_plan_of
 from reconcile.simulator.actors.simulation import Simulation
 from reconcile.simulator.rehearsal.rehearsal import settings_of
 from renderer.documents import plan_of
+from renderer.model.plan_api import PLAN_API_VERSION
 from renderer.model.ref import Body, Ref
 from support.real_pods import RealPods
 from support.rehearsals import ROOT, inputs_of, template_set
@@ -43,7 +44,7 @@ RBAC = ROOT / "templates" / "install" / "rbac.yaml"
 ACCOUNT = ("harvester-system", "upgradeplan")
 USER = ":".join(("system:serviceaccount", *ACCOUNT))
 KINDS = template_set().catalog.kinds
-PLAN = KINDS.row(API_VERSION, "UpgradePlan").kind
+PLAN = KINDS.row(PLAN_API_VERSION, "UpgradePlan").kind
 
 
 def now() -> datetime:
@@ -61,7 +62,7 @@ class RealUpgrade:
 
     def plan(self) -> Body | None:
         try:
-            return self.admin.get(PLAN, Ref(api_version=API_VERSION, kind="UpgradePlan", name=self.name)).body
+            return self.admin.get(PLAN, Ref(api_version=PLAN_API_VERSION, kind="UpgradePlan", name=self.name)).body
         except NotFound:
             return None
 

@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from reconcile.loop.reconciler import API_VERSION, Reconciler, Round
+from reconcile.loop.reconciler import Reconciler, Round
 from reconcile.observe.source import DirectSource
 from reconcile.simulator.apiserver.client import Hook, no_hook
 from reconcile.simulator.rehearsal.rehearsal import Rehearsal, prepare
 from renderer.model.document_type import FACTS
+from renderer.model.plan_api import PLAN_API_VERSION
 from renderer.model.ref import Ref
 from support.rehearsals import START, template_set
 from support.rendered_plans import (
@@ -203,7 +204,7 @@ class Small:
 
     @property
     def plan(self) -> Any:
-        found = self.get(API_VERSION, "UpgradePlan", self.name)
+        found = self.get(PLAN_API_VERSION, "UpgradePlan", self.name)
         assert found is not None
         return found
 
@@ -261,8 +262,8 @@ class Small:
         self.patch(self.secret(name), {"metadata": {"annotations": {key: value}}})
 
     def delete_plan(self) -> None:
-        kind = self.scene.deps.kinds.row(API_VERSION, "UpgradePlan").kind
-        ref = Ref(api_version=API_VERSION, kind="UpgradePlan", name=self.name)
+        kind = self.scene.deps.kinds.row(PLAN_API_VERSION, "UpgradePlan").kind
+        ref = Ref(api_version=PLAN_API_VERSION, kind="UpgradePlan", name=self.name)
         self.scene.cluster.client().delete(kind, ref)
 
     def create(self, body: Json) -> None:

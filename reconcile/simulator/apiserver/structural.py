@@ -56,7 +56,7 @@ def defaulted(schema: Schema, value: Any, before: Any = ABSENT) -> Any:
 
 def invalid(schema: Schema, value: Any, before: Any = ABSENT, path: str = "") -> Iterator[StatusCause]:
     """Everything that the schema's own words refuse, as a 422 lists it. What was there `before` the write as it is now
-    is not judged anew (KEP-4008)."""
+    is not judged again (KEP-4008)."""
     if value is before:
         return
     if value is None:

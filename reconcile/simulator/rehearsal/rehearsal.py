@@ -11,7 +11,7 @@ from reconcile.loop.deps import ReconcilerDeps
 from reconcile.loop.journal import JournalEntry, keep_nothing
 from reconcile.loop.outage_clock import OutageClock
 from reconcile.loop.preconditions import check_preconditions, oldest_of
-from reconcile.loop.reconciler import API_VERSION, Reconciler, Round
+from reconcile.loop.reconciler import Reconciler, Round
 from reconcile.loop.rendering import Rendering
 from reconcile.objects import FIELD_MANAGER
 from reconcile.observe.fetching import through_the_proxy
@@ -33,7 +33,8 @@ from reconcile.status.plan import SUCCEEDED
 from renderer.assemble import TemplateSet
 from renderer.documents import Inputs, plan_of
 from renderer.errors import Problems, problem
-from renderer.model.ref import Body, Ref
+from renderer.model.plan_api import PLAN_API_VERSION, plan_ref
+from renderer.model.ref import Body
 
 HARVESTER_NAMESPACES = ("cattle-system", "fleet-local", "harvester-system", "longhorn-system")
 """Those that every Harvester cluster has, whether the inputs have objects in them or not."""
@@ -95,7 +96,7 @@ class Rehearsal:
             on_round(done)
 
         ending = self.drive(self.reconciler, keep).run(self.name, limit)
-        plan = self.deps.source.get(Ref(api_version=API_VERSION, kind="UpgradePlan", name=self.name))
+        plan = self.deps.source.get(plan_ref(self.name))
         return RehearsalResult(
             ending=ending,
             started=started,
@@ -179,9 +180,9 @@ def prepare(
     )
     for (kind, subresource), reader in simulation.readers.items():
         cluster.backends.serve_read(kind, subresource, reader)
-    ref = Ref(api_version=API_VERSION, kind="UpgradePlan", name=str(plan["metadata"]["name"]))
+    ref = plan_ref(str(plan["metadata"]["name"]))
     new = {key: value for key, value in plan.items() if key != "status"}
-    cluster.client().create(kinds.row(API_VERSION, "UpgradePlan").kind, new, field_manager=_CREATOR)
+    cluster.client().create(kinds.row(PLAN_API_VERSION, "UpgradePlan").kind, new, field_manager=_CREATOR)
     return Rehearsal(
         cluster=cluster,
         client=client,
