@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from reconcile.decide.decision import DecisionBuilder
+from reconcile.objects import Condition, conditions, label
 from reconcile.probes.evaluate import evaluate, group_of
 from reconcile.probes.gates import gate_verdict
 from reconcile.probes.look import ReadFailure, Scope
@@ -126,30 +127,31 @@ def gate_state(builder: DecisionBuilder, item: RenderedStep, index: int, gate: G
 
 def job_group(item: RenderedStep) -> EveryTarget | None:
     """The Jobs from which this step takes node states."""
-    told = item.step.job_states
-    if told is None:
+    jobs = item.step.job_states
+    if jobs is None:
         return None
-    return EveryTarget(api_version="batch/v1", kind="Job", namespace=told.namespace, labels=told.labels)
+    return EveryTarget(api_version="batch/v1", kind="Job", namespace=jobs.namespace, labels=jobs.labels)
 
 
 def note_jobs(builder: DecisionBuilder, item: RenderedStep) -> None:
     """Sets each node's state from its Job."""
-    if (told := item.step.job_states) is None:
+    if (jobs := item.step.job_states) is None:
         return
     for job in _jobs_of(builder, item):
-        node = ((job.get("metadata") or {}).get("labels") or {}).get(told.node_label)
-        state = getattr(told.states, _word(job))
+        node, ended = label(job, jobs.node_label), _true_condition(job, "Complete", "Failed")
+        failed = _true_condition(job, "Failed")
+        state = getattr(jobs.states, _WORDS[ended.type if ended else ""])
         if node and state:
-            builder.move_node(str(node), state, *_failure(job))
+            builder.move_node(node, state, *((failed.reason, failed.message) if failed else ()))
 
 
 def jobs_are_done(builder: DecisionBuilder, item: RenderedStep) -> None:
     """Completes the node states once their object has completed: another watch may bring the Jobs' end later."""
-    if (told := item.step.job_states) is None:
+    if (jobs := item.step.job_states) is None:
         return
     for node, entry in builder.status.node_states.items():
-        if entry.get("state") == told.states.active and told.states.completed:
-            builder.move_node(node, told.states.completed)
+        if entry.get("state") == jobs.states.active and jobs.states.completed:
+            builder.move_node(node, jobs.states.completed)
 
 
 def _jobs_of(builder: DecisionBuilder, item: RenderedStep) -> Iterator[Body]:
@@ -159,19 +161,13 @@ def _jobs_of(builder: DecisionBuilder, item: RenderedStep) -> Iterator[Body]:
         yield from found
 
 
-def _word(job: Body) -> str:
-    for condition in look_up(job, ("status", "conditions")) or ():
-        if condition.get("status") == "True" and condition.get("type") in ("Complete", "Failed"):
-            return "completed" if condition["type"] == "Complete" else "failed"
-    return "active"
+_WORDS = {"": "active", "Complete": "completed", "Failed": "failed"}
+"""Which of a step's node states a Job gives, by the condition that ended it."""
 
 
-def _failure(job: Body) -> tuple[str, str]:
-    """Reason and message of a failed Job."""
-    for condition in look_up(job, ("status", "conditions")) or ():
-        if condition.get("type") == "Failed" and condition.get("status") == "True":
-            return condition.get("reason", ""), condition.get("message", "")
-    return "", ""
+def _true_condition(body: Body, *types: str) -> Condition | None:
+    """The first condition of one of these types that is True."""
+    return next((found for found in conditions(body) if found.status == "True" and found.type in types), None)
 
 
 _NODES_TOLD = 5
@@ -186,9 +182,8 @@ def explain_failure(builder: DecisionBuilder, verdict: Verdict) -> tuple[str, st
     """Reason and message of the condition by which an object says that it has failed; else the probe's words."""
     for ref in verdict.offenders:
         body = builder.observation.look.get(ref)
-        for condition in look_up(body, ("status", "conditions")) or () if isinstance(body, Mapping) else ():
-            if condition.get("type") == "Failed" and condition.get("status") == "True":
-                return condition.get("reason", ""), condition.get("message") or verdict.reason
+        if isinstance(body, Mapping) and (failed := _true_condition(body, "Failed")):
+            return failed.reason, failed.message or verdict.reason
     return "", verdict.reason
 
 

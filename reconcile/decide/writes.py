@@ -201,8 +201,7 @@ def _still_ours(builder: DecisionBuilder, loans: list[Loan]) -> list[Loan]:
 
 def _is_same(left: Loan, right: Loan) -> bool:
     """Whether two loans are of one field, or one lies within the other."""
-    shorter, longer = sorted((left.original.path, right.original.path), key=len)
-    return left.ref == right.ref and longer[: len(shorter)] == shorter
+    return left.ref == right.ref and _overlap(left.original.path, right.original.path)
 
 
 def _open(loans: Iterable[Loan], item: RenderedStep) -> list[Loan]:
