@@ -32,6 +32,7 @@ ON_MANY_NODES = frozenset(
         "volume-rebuild",
         "post-drain-request",
         "post-drain",
+        "restore-vm",
     }
 )
 EXAMPLES = {**dict.fromkeys(ON_MANY_NODES, "three-node"), "addon": "paused-node"}

@@ -65,6 +65,18 @@ def repeat(builder: DecisionBuilder, phase: RenderedPhase) -> Progress:
     return Progress.BUSY if Progress.BUSY in reached else Progress.DONE
 
 
+def fold_finished(builder: DecisionBuilder) -> None:
+    """Shortens the record of every node that is through with a phase. A node that something is still borrowed for keeps
+    its record until that is returned, which may be phases later."""
+    for phase in builder.observation.rendered.phases:
+        nodes = {node for name, node in builder.status.records if name == phase.phase.name and node}
+        for node in sorted(nodes):
+            steps = [item for item in phase.steps if item.step.node == node]
+            is_through = steps and all(builder.status.is_over(key_of(item)) for item in steps)
+            if is_through and not _has_loans(builder, phase, node):
+                builder.status = builder.status.fold(phase.phase.name, node)
+
+
 def _in_order(builder: DecisionBuilder, items: Iterable[RenderedStep]) -> Progress:
     for item in items:
         progress = advance(builder, item)
@@ -93,9 +105,6 @@ def _node(
         progress = advance(builder, item, _admission(builder, phase, item, by_node))
         if progress is not Progress.DONE:
             return progress
-    node = str(steps[0].step.node)
-    if any(builder.status.record(key_of(item)) for item in steps) and not _has_loans(builder, phase, node):
-        builder.status = builder.status.fold(phase.phase.name, node)
     return Progress.DONE
 
 

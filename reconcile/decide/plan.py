@@ -8,7 +8,7 @@ from __future__ import annotations
 from reconcile.decide.decision import LONG_TO_READ, Apply, Decision, DecisionBuilder, Wait
 from reconcile.decide.ending import end, set_finalizer
 from reconcile.decide.observation import PENDING, Observation
-from reconcile.decide.phase import repeat, run
+from reconcile.decide.phase import fold_finished, repeat, run
 from reconcile.decide.step import Progress
 from reconcile.decide.takeover import adopt
 from reconcile.decide.writes import changed_by_others
@@ -39,6 +39,7 @@ def decide(observation: Observation) -> Decision:
         _finish_failed(builder)
     else:
         _go_on(builder)
+    fold_finished(builder)
     return builder.decision(before)
 
 
