@@ -126,6 +126,30 @@ def has_labels(body: Body, wanted: Iterable[tuple[str, str]]) -> bool:
     return all(labels.get(key) == value for key, value in wanted)
 
 
+def selects(selector: Mapping[str, Any] | None, labels: Mapping[str, str]) -> bool:
+    """Whether a label selector (`matchLabels`, `matchExpressions`) takes what has these labels; an absent one takes
+    nothing."""
+    if selector is None:
+        return False
+    equal = all(labels.get(key) == value for key, value in _mapping(selector.get("matchLabels")).items())
+    return equal and all(expression_holds(labels, each) for each in items(selector.get("matchExpressions")))
+
+
+def expression_holds(labels: Mapping[str, str], expression: Mapping[str, Any]) -> bool:
+    """One requirement of a selector; `Gt` and `Lt` are not used in this field and never hold."""
+    value, values = labels.get(str(expression.get("key"))), items(expression.get("values"))
+    match expression.get("operator"):
+        case "In":
+            return value is not None and value in values
+        case "NotIn":
+            return value not in values
+        case "Exists":
+            return value is not None
+        case "DoesNotExist":
+            return value is None
+    return False
+
+
 def node_name(body: Body) -> str:
     """The node that a Pod, or a Job's pod template, is bound to; empty where the scheduler decides."""
     spec = _mapping(body.get("spec"))

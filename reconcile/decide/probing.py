@@ -9,10 +9,10 @@ from dataclasses import replace
 from typing import Any
 
 from reconcile.decide.decision import DecisionBuilder
-from reconcile.objects import Condition, conditions, label
+from reconcile.objects import Condition, conditions, label, selects
 from reconcile.probes.evaluate import evaluate, group_of
 from reconcile.probes.gates import gate_verdict
-from reconcile.probes.look import ReadFailure, Scope
+from reconcile.probes.look import Group, ReadFailure, Scope
 from reconcile.probes.verdict import ProbeResult, Verdict
 from reconcile.status.plan import key_of
 from reconcile.status.record import StepRecord
@@ -20,9 +20,10 @@ from renderer.context.nodes import unknown_plan
 from renderer.model.path import ABSENT, look_up
 from renderer.model.phase import Capture
 from renderer.model.probe import EveryTarget, Gate, ObjectTarget
-from renderer.model.ref import Body, Ref
+from renderer.model.ref import Body, Ref, ref_of
 from renderer.model.rendered import Pending, RenderedStep
 
+_NODES = Group(api_version="v1", kind="Node")
 NO_MACHINE = "no Machine in fleet-local refers to node"
 """How a wait begins where Rancher has no way to request a node."""
 
@@ -146,12 +147,23 @@ def note_jobs(builder: DecisionBuilder, item: RenderedStep) -> None:
 
 
 def jobs_are_done(builder: DecisionBuilder, item: RenderedStep) -> None:
-    """Completes the node states once their object has completed: another watch may bring the Jobs' end later."""
-    if (jobs := item.step.job_states) is None:
+    """Completes every node that the step's objects select, once these are complete: the Jobs' end may come later, or
+    they may be gone without anybody having seen them."""
+    if (jobs := item.step.job_states) is None or jobs.states.completed is None:
         return
-    for node, entry in builder.status.node_states.items():
-        if entry.get("state") == jobs.states.active and jobs.states.completed:
-            builder.move_node(node, jobs.states.completed)
+    for node in _selected(builder, item):
+        builder.move_node(node, jobs.states.completed)
+
+
+def _selected(builder: DecisionBuilder, item: RenderedStep) -> Iterator[str]:
+    """The plan's nodes that an object of the step selects by its `spec.nodeSelector`."""
+    found = [look_up(manifest.body, ("spec", "nodeSelector")) for manifest in item.manifests]
+    selectors = [each for each in found if each is not ABSENT]
+    bodies = builder.observation.look.list(_NODES)
+    for body in () if isinstance(bodies, ReadFailure) else bodies:
+        labels, name = look_up(body, ("metadata", "labels")) or {}, ref_of(body).name
+        if name in builder.nodes and any(selects(each, labels) for each in selectors):
+            yield name
 
 
 def _jobs_of(builder: DecisionBuilder, item: RenderedStep) -> Iterator[Body]:

@@ -41,11 +41,15 @@ class Subject:
 
 
 def check_all(wanted: Iterable[Predicate], fatal: Iterable[Predicate], subject: Subject) -> Verdict:
-    """Failed when one of `fatal` holds; else all of `wanted` together."""
-    proven = [verdict for verdict in (check(item, subject) for item in fatal) if verdict.passed]
+    """Failed when one of `fatal` holds; else all of `wanted` together. What does not pass is unknown if it could not be
+    looked at whether it has failed."""
+    grave = [check(item, subject) for item in fatal]
+    proven = [verdict for verdict in grave if verdict.passed]
     if proven:
         return replace(together(proven), outcome=ProbeResult.FAILED)
-    return together([check(item, subject) for item in wanted])
+    found = together([check(item, subject) for item in wanted])
+    unseen = [verdict for verdict in grave if verdict.outcome is ProbeResult.UNKNOWN]
+    return found if found.passed or not unseen else together([found, *unseen])
 
 
 def check(predicate: Predicate, subject: Subject) -> Verdict:

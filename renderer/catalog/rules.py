@@ -40,6 +40,9 @@ RULES: Mapping[str, RuleSpec] = {
     "addonSettled": RuleSpec(
         words="is deployed if enabled, disabled if not", subject=RuleSubject.OBJECT, kinds=("Addon",)
     ),
+    "jobFailed": RuleSpec(
+        words="is not Complete and a Job of it has failed", subject=RuleSubject.OBJECT, kinds=("Plan",)
+    ),
     "versionEligible": RuleSpec(
         words="version {current} may be upgraded to {target}",
         subject=RuleSubject.CLUSTER,

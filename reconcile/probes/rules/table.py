@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from reconcile.probes.rules import certificates, disk, readiness, version
+from reconcile.probes.rules import certificates, disk, node_plans, readiness, version
 from reconcile.probes.rules.call import NamedRule
 from renderer.catalog.rules import misused
 from renderer.errors import problem
@@ -13,6 +13,7 @@ RULES: Mapping[str, NamedRule] = {
     "podReady": NamedRule(judge=readiness.pod_ready),
     "serviceHasReadyEndpoint": NamedRule(judge=readiness.has_ready_endpoint, needs=readiness.service_needs),
     "addonSettled": NamedRule(judge=readiness.addon_settled),
+    "jobFailed": NamedRule(judge=node_plans.job_failed, needs=node_plans.needs),
     "versionEligible": NamedRule(judge=version.eligible),
     "diskHeadroom": NamedRule(judge=disk.headroom, needs=disk.needs),
     "certificateExpiry": NamedRule(judge=certificates.expiry, needs=certificates.needs),

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
+from reconcile.objects import selects
 from reconcile.simulator.actors.actor_client import DEPLOYMENT, ENDPOINT_SLICE, POD, REPLICA_SET, SERVICE
 from reconcile.simulator.actors.actor_context import (
     ActorContext,
@@ -23,7 +24,6 @@ from reconcile.simulator.actors.actor_context import (
     status_of,
 )
 from reconcile.simulator.actors.jobs import pod_of
-from reconcile.simulator.actors.placement import selects
 from renderer.model.ref import Body
 
 _HASH = "pod-template-hash"

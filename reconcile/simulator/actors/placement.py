@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from reconcile.objects import expression_holds
 from reconcile.simulator.actors.actor_context import has_condition, labels_of, status_of
 from renderer.model.ref import Body
 
@@ -77,29 +78,6 @@ def _tolerates(tolerations: Iterable[Mapping[str, str]], taint: Mapping[str, str
 def _matches_term(labels: Mapping[str, str], term: Mapping[str, Any]) -> bool:
     wanted = (*(term.get("matchExpressions") or ()), *(term.get("matchFields") or ()))
     return bool(wanted) and all(expression_holds(labels, each) for each in wanted)
-
-
-def expression_holds(labels: Mapping[str, str], expression: Mapping[str, Any]) -> bool:
-    """One requirement of a selector; `Gt` and `Lt` are not used in this field and never hold."""
-    value, values = labels.get(expression["key"]), expression.get("values") or ()
-    match expression["operator"]:
-        case "In":
-            return value is not None and value in values
-        case "NotIn":
-            return value not in values
-        case "Exists":
-            return value is not None
-        case "DoesNotExist":
-            return value is None
-    return False
-
-
-def selects(selector: Mapping[str, Any] | None, labels: Mapping[str, str]) -> bool:
-    """A label selector; an absent one selects nothing."""
-    if selector is None:
-        return False
-    equal = all(labels.get(key) == value for key, value in (selector.get("matchLabels") or {}).items())
-    return equal and all(expression_holds(labels, each) for each in selector.get("matchExpressions") or ())
 
 
 _UPGRADE = "harvesterhci.io/upgrade"

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from reconcile.objects import selects
 from reconcile.simulator.actors.actor_client import (
     CAPI_CLUSTER,
     DISRUPTION_BUDGET,
@@ -32,7 +33,7 @@ from reconcile.simulator.actors.actor_context import (
     labels_of,
     status_of,
 )
-from reconcile.simulator.actors.placement import CORDON_TAINT, selects, with_taint, without_taint
+from reconcile.simulator.actors.placement import CORDON_TAINT, with_taint, without_taint
 from reconcile.simulator.actors.simulation_log import SimulationEventType
 from reconcile.simulator.actors.turns import At, Turn, drain_options, is_evicted, rank_of, target_of
 from renderer.context.facts import node_of_machine

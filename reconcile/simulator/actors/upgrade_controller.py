@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
+from reconcile.objects import selects
 from reconcile.simulator.actors.actor_client import JOB, NODE, NODE_PLAN
 from reconcile.simulator.actors.actor_context import (
     ActorContext,
@@ -25,7 +26,6 @@ from reconcile.simulator.actors.actor_context import (
     labels_of,
     status_of,
 )
-from reconcile.simulator.actors.placement import selects
 from reconcile.status.times import time_text
 from renderer.model.ref import Body
 from renderer.names import safe_concat
