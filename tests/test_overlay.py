@@ -29,9 +29,12 @@ from support.rendered_plans import (
 
 from renderer.assemble import assemble
 from renderer.catalog.load import load_catalog
+from renderer.catalog.places import RESERVED
 from renderer.errors import Problem, Problems
 from renderer.files.templates import read_templates
 from renderer.layout.select import select
+from renderer.layout.table import LAYOUTS
+from renderer.layout.trees import files_of
 from renderer.model.phase import Position
 from renderer.validation import document_problems
 from renderer.yaml_io import dump, parse
@@ -440,3 +443,10 @@ def test_a_manifest_of_any_form_is_rendered_or_refused(body: dict[str, Any], bor
     else:
         told = []
     assert all(text.startswith("overlay/90-wait/") for text in told)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_no_template_may_have_the_name_of_a_file_of_a_layout(layout: str) -> None:
+    rendered = render_example("three-node").plan
+    own = {Path(file).name for file in files_of(rendered, layout).keys() - files_of(rendered, "plain")}
+    assert own <= {*RESERVED}

@@ -21,6 +21,9 @@ SHARED: Mapping[str, str] = {
 }
 """The folders beside the phases, and how their files end."""
 
+RESERVED = ("fleet.yaml", "kustomization.yaml")
+"""File names in a rendered phase's folder that the layouts and the agents keep for themselves."""
+
 _TEMPLATE = ".j2"
 _NOTES = ".md"
 

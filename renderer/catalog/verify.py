@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from renderer.catalog.inputs import INPUTS
 from renderer.catalog.node_states import unknown_states
+from renderer.catalog.places import RESERVED
 from renderer.catalog.rules import misused
 from renderer.catalog.tree import Tree
 from renderer.errors import Problem
@@ -116,6 +117,9 @@ class _Steps:
             if f"{self._phase.folder}/{spec.file}" not in self._files:
                 message = f"step {step.name} names {spec.file}, which is not in the folder"
                 yield self._problem("TemplateNotFound", message, "add the template, or correct the name", spec.file)
+            elif spec.file.removesuffix(".j2") in RESERVED:
+                message = f"step {step.name} names {spec.file}, and that name is reserved for a file of a layout"
+                yield self._problem("ReservedName", message, "rename the template", spec.file)
         if step.no_gate and step.gates:
             message = f"step {step.name} has both gates and noGate"
             yield self._problem("GateConflict", message, "remove one of the two", step.name)

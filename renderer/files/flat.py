@@ -33,7 +33,7 @@ def write_flat(
             if (folder / name).exists():
                 disk.remove(folder / name)
         for name in files:
-            disk.replace(folder / f"{_STAGED}{name}", folder / name)
+            disk.rename(folder / f"{_STAGED}{name}", folder / name)
     except OSError as error:
         message = f"cannot be written: {error.strerror or error}"
         remedy = "make room or correct its permissions, and collect again"

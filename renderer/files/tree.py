@@ -1,17 +1,19 @@
-"""Writes a rendering to its folder so that it is there wholly or not at all, and says how a folder differs from one.
+"""Writes a rendering to its folder so that the folder always holds one whole rendering; compares a folder with one.
 
-New and old bytes are staged first, in a folder inside, since that is what a full disk stops. Then files are replaced
-one by one, stale ones removed, and the index is replaced last. If an operation fails, all are taken back; if the
-process dies, the journal beside the staged files says which files are ours, and the next run writes everything again.
-From the first look to the last sweep a render is alone there.
+The new folder is built beside the old one, in a staging folder: new bytes are written there, and what stays, unchanged
+files and those of others, is linked. Then the two folders change places in one system call. Where the system has no
+such call, the old folder steps aside first, and for a moment there is none. What a killed process leaves behind is
+cleaned up by the next write, which also puts back an old folder that was aside. From the first look to the clean-up a
+write is alone there.
 """
 
 from __future__ import annotations
 
-import json
+import os
+import shutil
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Set
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from renderer.errors import Problem, Problems
@@ -20,12 +22,13 @@ from renderer.files.look import unreadable
 from renderer.files.operations import Disk, FileOperations
 from renderer.files.tree_state import (
     INDEX,
-    JOURNAL,
     STAGING,
     Files,
     TreeChanges,
     as_bytes,
     changes,
+    empty_folders,
+    files_below,
     look,
     no_folder,
     obstacles,
@@ -34,13 +37,13 @@ from renderer.files.tree_state import (
 
 def check_tree(folder: Path, files: Files, *, sleep: Sleep = time.sleep) -> TreeChanges:
     """How the folder differs from `files`. Raises `Problems` where `write_tree` would refuse the folder."""
-    wanted = as_bytes(files)
+    expected = as_bytes(files)
     try:
         with reading(folder.parent, sleep):
-            state = look(folder, wanted)
-            if problems := list(obstacles(state, wanted)):
+            state = look(folder, expected)
+            if problems := list(obstacles(state, expected)):
                 raise Problems(problems)
-            return changes(state, wanted)
+            return changes(state, expected)
     except OSError as error:
         raise Problems([unreadable(str(folder.parent), error)]) from error
 
@@ -50,154 +53,139 @@ def write_tree(
 ) -> TreeChanges:
     """Makes the plan's folder hold `files`, with `index.yaml` among them; answers what was done.
 
-    Files of an earlier render that are not wanted any more are removed, and folders that they leave empty. Others are
+    Files of an earlier render that are no longer rendered are removed, and folders that they leave empty. Others are
     never touched; one in the way is a problem, and so is a folder that holds anything but an earlier render. Files that
     do not change are not written. Waits a little while another render writes there. Raises `Problems`; then the folder
     is as it was.
     """
-    wanted = as_bytes(files)
-    if INDEX not in wanted:
+    expected = as_bytes(files)
+    if INDEX not in expected:
         raise ValueError(f"a rendering without {INDEX}")
     if obstacle := no_folder(folder):
         raise Problems([obstacle])
     disk = operations or Disk()
     try:
         with writing(folder.parent, disk, sleep):
-            return _written(folder, wanted, disk)
+            return _written(folder, expected, _Staging(folder, disk))
     except OSError as error:
-        raise Problems([_refusal(folder, error, whole=True)]) from error
+        raise Problems([_refusal(folder, error)]) from error
 
 
-def _written(folder: Path, wanted: Mapping[str, bytes], disk: FileOperations) -> TreeChanges:
-    state = look(folder, wanted)
-    if problems := list(obstacles(state, wanted)):
+def _written(folder: Path, expected: Mapping[str, bytes], staging: _Staging) -> TreeChanges:
+    staging.recover()
+    state = look(folder, expected)
+    if problems := list(obstacles(state, expected)):
         raise Problems(problems)
-    done = changes(state, wanted)
-    if done or state.was_cut_off:
-        new = {path: wanted[path] for path in (*done.missing, *done.changed)}
-        old = {path: state.old[path] for path in (*done.changed, *done.stale)}
-        gone = sorted(state.owned - set(wanted))
-        _Write(folder, new, old, gone, state.journal, disk).run()
+    done = changes(state, expected)
+    if done:
+        replaced = {path: expected[path] for path in (*done.missing, *done.changed)}
+        kept = [path for path in expected if path not in replaced]
+        staging.build([*kept, *done.foreign], replaced)
+        staging.install({*expected, *state.owned, *done.foreign})
     return done
 
 
-class _Write:
-    """One write: what has been staged, made and replaced so far, so that it can be taken back."""
+class _Staging:
+    """The staging folder beside the plan's folder: where the next folder is built, and where the last one goes."""
 
-    def __init__(
-        self,
-        folder: Path,
-        new: Mapping[str, bytes],
-        old: Mapping[str, bytes],
-        gone: Sequence[str],
-        journal: set[str],
-        operations: FileOperations,
-    ) -> None:
+    def __init__(self, folder: Path, disk: FileOperations) -> None:
         self._folder = folder
-        self._staging = folder / STAGING
-        self._new = new
-        self._old = old
-        self._gone = gone
-        self._journal = journal
-        self._operations = operations
-        self._was_cut_off = self._staging.exists()
-        self._staged_new = {path: self._staging / f"new-{number}" for number, path in enumerate(new)}
-        self._staged_old = {path: self._staging / f"old-{number}" for number, path in enumerate(old)}
-        self._made: list[Path] = []
-        self._touched: list[str] = []
+        self._disk = disk
+        self._staging = folder.parent / STAGING
+        self._next = self._staging / "next"
+        self._last = self._staging / "last"
 
-    def run(self) -> None:
+    def recover(self) -> None:
+        """Puts back a folder that a killed write had moved aside, and removes what else it left."""
+        if self._last.is_dir() and not self._folder.exists():
+            self._disk.rename(self._last, self._folder)
+        self._clear()
+
+    def build(self, kept: list[str], replaced: Mapping[str, bytes]) -> None:
+        """The whole folder beside the old one; its index is written last. A failure leaves nothing behind."""
+        with self._cleared_after_failure():
+            self._make_folder(self._staging)
+            self._disk.write(self._staging / ".gitignore", b"*\n")
+            self._make_folder(self._next)
+            for path in (*kept, *empty_folders(self._folder)):
+                self._make_parents(path)
+                if (self._folder / path).is_dir() and not (self._folder / path).is_symlink():
+                    self._make_folder(self._next / path, self._folder / path)
+                else:
+                    self._disk.link(self._folder / path, self._next / path)
+            for path in sorted(replaced, key=lambda path: (path == INDEX, path)):
+                self._make_parents(path)
+                self._disk.write(self._next / path, replaced[path])
+
+    def install(self, known: Set[str]) -> None:
+        """Puts the next folder in the place of the last one, all at once, and removes that one.
+
+        A file that is not `known` came into the last folder while the next one was built, and moves to it.
+        """
+        with self._cleared_after_failure():
+            if not self._folder.exists():
+                self._disk.rename(self._next, self._folder)
+            elif not self._disk.swap(self._next, self._folder):
+                self._exchange()
+        with suppress(OSError):  # the folder is there; the next write clears up
+            for last in (self._next, self._last):
+                self._rescue(last, known)
+            self._clear()
+
+    def _exchange(self) -> None:
+        self._disk.rename(self._folder, self._last)
         try:
-            self._stage()
-            self._install()
-        except OSError as error:
-            raise Problems([_refusal(self._folder, error, whole=self._take_back())]) from error
-        except BaseException:  # Ctrl-C as well
-            self._take_back()
-            raise
-        with suppress(OSError):  # the tree is there; the next run sweeps up
-            self._sweep()
-
-    def _stage(self) -> None:
-        """Everything that needs room on the disk. The journal comes first and keeps what an earlier one says."""
-        self._make_folder(self._staging)
-        journal = json.dumps(sorted({*self._journal, *self._new}), indent=0).encode()
-        self._operations.write(self._staging / "journal", journal)
-        self._operations.replace(self._staging / "journal", self._staging / JOURNAL)
-        for path, content in self._new.items():
-            self._operations.write(self._staged_new[path], content)
-        for path, content in self._old.items():
-            self._operations.write(self._staged_old[path], content)
-        for folder in dict.fromkeys((self._folder / path).parent for path in self._new):
-            self._make_folder(folder)
-
-    def _install(self) -> None:
-        for path in sorted(self._new, key=lambda path: (path == INDEX, path)):
-            if path == INDEX:
-                self._remove_stale()
-            self._touched.append(path)
-            self._operations.replace(self._staged_new[path], self._folder / path)
-        if INDEX not in self._new:
-            self._remove_stale()
-
-    def _remove_stale(self) -> None:
-        """And the folders that are left empty, also those that an earlier run did not get to."""
-        for path in self._gone:
-            if path in self._old:
-                self._touched.append(path)
-                self._operations.remove(self._folder / path)
-        left = {
-            below for path in self._gone for below in (self._folder / path).parents if self._folder in below.parents
-        }
-        for folder in sorted(left, key=lambda folder: len(folder.parts), reverse=True):
-            if folder.is_dir() and not any(folder.iterdir()):
-                self._operations.remove_folder(folder)
-
-    def _take_back(self) -> bool:
-        """Whether the folder is again as it was. What cannot be taken back stays in the journal for the next run."""
-        try:
-            for path in reversed(self._touched):
-                self._restore(path)
-            if not self._was_cut_off:
-                self._sweep()
-            for folder in reversed(self._made):
-                with suppress(OSError):  # it holds other files
-                    self._operations.remove_folder(folder)
+            self._disk.rename(self._next, self._folder)
         except OSError:
-            return False
-        return True
+            self._disk.rename(self._last, self._folder)
+            raise
 
-    def _restore(self, path: str) -> None:
-        target = self._folder / path
-        if self._staged_new[path].exists() if path in self._new else target.exists():
-            return  # it was the operation that failed
-        if path in self._old:
-            self._make_folder(target.parent)
-            self._operations.replace(self._staged_old[path], target)
-        else:
-            self._operations.remove(target)
+    def _rescue(self, last: Path, known: Set[str]) -> None:
+        for path in sorted({*files_below(last)} - known):
+            (self._folder / path).parent.mkdir(parents=True, exist_ok=True)
+            self._disk.rename(last / path, self._folder / path)
 
-    def _sweep(self) -> None:
-        if not self._staging.exists():
+    @contextmanager
+    def _cleared_after_failure(self) -> Iterator[None]:
+        try:
+            yield
+        except BaseException:  # Ctrl-C as well
+            with suppress(OSError):
+                self._clear()
+            raise
+
+    def _clear(self) -> None:
+        if not self._staging.exists() or (self._last.is_dir() and not self._folder.exists()):
             return
-        for path in sorted(self._staging.iterdir()):
-            self._operations.remove(path)
-        self._operations.remove_folder(self._staging)
+        for tree in (self._next, self._last):
+            if tree.is_dir():
+                self._discard(tree)
+        for path in self._staging.iterdir():
+            self._disk.remove(path)
+        self._disk.remove_folder(self._staging)
 
-    def _make_folder(self, folder: Path) -> None:
+    def _discard(self, tree: Path) -> None:
+        for path in [*files_below(tree)]:
+            self._disk.remove(tree / path)
+        for parent, _, _ in os.walk(tree, topdown=False):
+            self._disk.remove_folder(Path(parent))
+
+    def _make_parents(self, path: str) -> None:
+        for above in reversed(Path(path).parents[:-1]):
+            self._make_folder(self._next / above, self._folder / above)
+
+    def _make_folder(self, folder: Path, like: Path | None = None) -> None:
         if folder.is_dir():
             return
-        self._make_folder(folder.parent)
-        self._operations.make_folder(folder)
-        if folder != self._staging:
-            self._made.append(folder)
+        self._disk.make_folder(folder)
+        if like is not None and like.is_dir():
+            shutil.copymode(like, folder)
 
 
-def _refusal(folder: Path, error: OSError, *, whole: bool) -> Problem:
-    end = "the folder is unchanged" if whole else "the folder is partly written"
+def _refusal(folder: Path, error: OSError) -> Problem:
     return Problem(
         reason="CannotWrite",
-        message=f"cannot be written: {error.strerror or error}; {end}",
+        message=f"cannot be written: {error.strerror or error}; the folder is unchanged",
         file=str(folder),
         remedy="free disk space or grant write access, then run the command again",
     )

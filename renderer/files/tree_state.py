@@ -1,11 +1,10 @@
-"""What stands in a plan's output folder: which files are ours, which are not, and what differs from a rendering.
+"""The state of a plan's output folder: which files are ours, which are not, and what differs from a rendering.
 
-A file is ours if the folder's `index.yaml` lists it, or the journal of a write that was cut off. Only reads.
+A file is ours if the folder's `index.yaml` lists it. Only reads.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import stat
 from collections.abc import Iterator, Mapping
@@ -22,7 +21,7 @@ from renderer.yaml_io import Document, parse
 
 INDEX = "index.yaml"
 STAGING = ".upgradeplan-staging"
-JOURNAL = "journal.json"
+"""Beside the plan's folder, while one is written."""
 
 Files = Mapping[str, str | bytes]
 """Path below the plan's folder, with `/`, to content."""
@@ -47,24 +46,19 @@ class TreeChanges:
 
 @dataclass(slots=True)
 class TreeState:
-    """A folder as it is. `old` has the bytes of each file that is wanted or ours; `open` the folders looked at."""
+    """A folder as it is. `old` has the bytes of each file that is expected or ours; `open` the folders looked at."""
 
     folder: Path
     owned: set[str] = field(default_factory=set)
-    journal: set[str] = field(default_factory=set)
     old: dict[str, bytes] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
     open: dict[str, bool] = field(default_factory=dict)
-
-    @property
-    def was_cut_off(self) -> bool:
-        return (self.folder / STAGING).exists()
 
 
 def as_bytes(files: Files) -> dict[str, bytes]:
     """Content as it is written. Raises `ValueError` for a path that leads out of the folder."""
     for path in files:
-        if not is_inside(path) or path.split("/")[0] == STAGING:
+        if not is_inside(path):
             raise ValueError(f"{path!r} is not a path below the plan's folder")
     return {path: content.encode() if isinstance(content, str) else content for path, content in files.items()}
 
@@ -77,44 +71,44 @@ def is_inside(path: object) -> bool:
     return bool(pure.parts) and not pure.is_absolute() and ".." not in pure.parts and str(pure) == path
 
 
-def look(folder: Path, wanted: Mapping[str, bytes]) -> TreeState:
+def look(folder: Path, expected: Mapping[str, bytes]) -> TreeState:
     """The folder as it is."""
     state = TreeState(folder=folder)
     try:
         if obstacle := no_folder(folder):
             state.problems.append(obstacle)
             return state
-        state.journal = _journal(folder)
-        state.owned = state.journal | _indexed(state, wanted)
-        for path in sorted({*wanted, *state.owned}):
+        state.owned = _indexed(state, expected)
+        for path in sorted({*expected, *state.owned}):
             _look_at(state, path)
     except OSError as error:
         state.problems.append(unreadable(str(error.filename or folder), error))
     return state
 
 
-def changes(state: TreeState, wanted: Mapping[str, bytes]) -> TreeChanges:
+def changes(state: TreeState, expected: Mapping[str, bytes]) -> TreeChanges:
     """What a write would do, and which files are none of ours."""
     old = state.old
+    ours = {*expected, *state.owned}
     return TreeChanges(
-        missing=tuple(sorted(path for path in wanted if path not in old)),
-        changed=tuple(sorted(path for path in wanted if path in old and old[path] != wanted[path])),
-        stale=tuple(sorted(path for path in state.owned if path in old and path not in wanted)),
-        foreign=tuple(sorted(path for path in _all(state.folder) if path not in wanted and path not in state.owned)),
+        missing=tuple(sorted(path for path in expected if path not in old)),
+        changed=tuple(sorted(path for path in expected if path in old and old[path] != expected[path])),
+        stale=tuple(sorted(path for path in state.owned if path in old and path not in expected)),
+        foreign=tuple(sorted(path for path in files_below(state.folder) if path not in ours)),
     )
 
 
-def obstacles(state: TreeState, wanted: Mapping[str, bytes]) -> Iterator[Problem]:
+def obstacles(state: TreeState, expected: Mapping[str, bytes]) -> Iterator[Problem]:
     """Why the folder cannot be read, or may not be written to: what is not ours stands in the way."""
     yield from state.problems
     if state.problems:
         return
-    if not state.owned and INDEX not in state.old and (others := sorted(_entries(state.folder))):
+    if not state.owned and INDEX not in state.old and (others := _entries(state.folder)):
         message = f"contains {others[0]} but no {INDEX} of an earlier render"
         yield Problem(reason="ForeignFolder", message=message, file=str(state.folder), remedy=_MOVE)
         return
     for path, content in state.old.items():
-        if path in wanted and path not in state.owned and path != INDEX and content != wanted[path]:
+        if path in expected and path not in state.owned and path != INDEX and content != expected[path]:
             yield _in_the_way(state.folder / path, "would be overwritten, and is not from an earlier render")
 
 
@@ -126,8 +120,8 @@ def no_folder(folder: Path) -> Problem | None:
     """Why this cannot be a folder that is written to."""
     if folder.is_symlink():
         return _in_the_way(folder, "is a symbolic link; a folder is expected")
-    if (folder / STAGING).is_symlink():
-        return _in_the_way(folder / STAGING, _LINK)
+    if (folder.parent / STAGING).is_symlink():
+        return _in_the_way(folder.parent / STAGING, _LINK)
     nearest = next((path for path in (folder, *folder.parents) if path.exists()), folder)
     if nearest.is_dir() or not nearest.exists():
         return None
@@ -135,25 +129,14 @@ def no_folder(folder: Path) -> Problem | None:
     return _in_the_way(nearest, f"is {what}; a folder is expected")
 
 
-def _journal(folder: Path) -> set[str]:
-    journal = folder / STAGING / JOURNAL
-    if not journal.is_file():
-        return set()
-    try:
-        listed = json.loads(journal.read_bytes())
-    except ValueError:
-        return set()
-    return {path for path in listed if is_inside(path)} if isinstance(listed, list) else set()
-
-
-def _indexed(state: TreeState, wanted: Mapping[str, bytes]) -> set[str]:
+def _indexed(state: TreeState, expected: Mapping[str, bytes]) -> set[str]:
     """The files of the earlier render; none if there was none."""
     index = state.folder / INDEX
     if index.is_symlink() or not index.is_file():
         return set()
     data = index.read_bytes()
-    if data == wanted.get(INDEX):
-        return set(wanted)
+    if data == expected.get(INDEX):
+        return set(expected)
     try:
         return {INDEX, *_listed(_read(data, str(index)), str(index))}
     except Problems as error:
@@ -230,14 +213,19 @@ def _is_folder_or_nothing(state: TreeState, folder: str) -> bool:
     return True
 
 
-def _entries(folder: Path) -> Iterator[str]:
-    if folder.is_dir():
-        yield from (entry.name for entry in folder.iterdir() if entry.name != STAGING)
+def _entries(folder: Path) -> list[str]:
+    return sorted(entry.name for entry in folder.iterdir()) if folder.is_dir() else []
 
 
-def _all(folder: Path) -> Iterator[str]:
+def files_below(folder: Path) -> Iterator[str]:
+    """Every file below the folder, and every link, as a path."""
     for parent, folders, names in os.walk(folder):
-        if STAGING in folders:
-            folders.remove(STAGING)
         links = (name for name in folders if (Path(parent) / name).is_symlink())
         yield from ((Path(parent) / name).relative_to(folder).as_posix() for name in (*names, *links))
+
+
+def empty_folders(folder: Path) -> Iterator[str]:
+    """Every folder below in which there is nothing."""
+    for parent, folders, names in os.walk(folder):
+        if not folders and not names and Path(parent) != folder:
+            yield Path(parent).relative_to(folder).as_posix()
