@@ -6,7 +6,7 @@ from collections.abc import Mapping, MutableMapping
 from typing import Any
 
 from renderer.catalog.load import Catalog, load_catalog
-from renderer.catalog.tree import Tree
+from renderer.catalog.template_tree import TemplateTree
 from renderer.context.facts import Facts
 from renderer.documents import Inputs, plan_of
 from renderer.frozen import frozen
@@ -40,7 +40,7 @@ class Assembly:
         return render(self.catalog, self.templates, self.facts)
 
 
-def open_template_set(tree: Tree, *, code: MutableMapping[str, bytes] | None = None) -> TemplateSet:
+def open_template_set(tree: TemplateTree, *, code: MutableMapping[str, bytes] | None = None) -> TemplateSet:
     """`code` keeps compiled templates from one run to the next.
 
     Raises `Problems` for a template tree that does not hold together.
@@ -52,7 +52,9 @@ def open_template_set(tree: Tree, *, code: MutableMapping[str, bytes] | None = N
     )
 
 
-def assemble(inputs: Inputs, tree: Tree, *, retry: int = 0, code: MutableMapping[str, bytes] | None = None) -> Assembly:
+def assemble(
+    inputs: Inputs, tree: TemplateTree, *, retry: int = 0, code: MutableMapping[str, bytes] | None = None
+) -> Assembly:
     """As `open_template_set`, with the facts of the inputs. Raises `Problems` too if no plan is among them."""
     plan = plan_of(inputs)
     template_set = open_template_set(tree, code=code)

@@ -24,7 +24,7 @@ from renderer.model.rendered import Manifest, RenderedPlan, RenderedStep
 from renderer.yaml_io import dump
 
 
-class Operation(StrEnum):
+class ChangeType(StrEnum):
     """How the right side differs from the left one."""
 
     ADDED = "added"
@@ -55,7 +55,7 @@ class Difference:
     `diff` is a unified diff of the YAML, empty where only what YAML does not show differs. `node` is set for what is
     done once a node."""
 
-    operation: Operation
+    operation: ChangeType
     subject: ComparedItem
     name: str
     phase: str
@@ -166,8 +166,8 @@ def _differences(before: list[_Thing], after: list[_Thing]) -> Iterator[_Placed]
                 yield thing.place, _whole(operation, thing)
 
 
-def _ends(old: list[_Thing], new: list[_Thing]) -> tuple[tuple[Operation, list[_Thing]], ...]:
-    return (Operation.REMOVED, old), (Operation.ADDED, new)
+def _ends(old: list[_Thing], new: list[_Thing]) -> tuple[tuple[ChangeType, list[_Thing]], ...]:
+    return (ChangeType.REMOVED, old), (ChangeType.ADDED, new)
 
 
 def _pairs(before: list[_Thing], after: list[_Thing]) -> tuple[list[tuple[_Thing, _Thing]], list[_Thing], list[_Thing]]:
@@ -196,7 +196,7 @@ def _changed(left: _Thing, right: _Thing) -> Difference:
     moved = (left.phase, left.step) != (right.phase, right.step)
     renamed = left.name != right.name and not moved
     return Difference(
-        operation=Operation.MOVED if moved else Operation.CHANGED,
+        operation=ChangeType.MOVED if moved else ChangeType.CHANGED,
         subject=right.subject,
         name=f"{left.name} -> {right.name}" if renamed else right.name,
         phase=right.phase,
@@ -208,8 +208,8 @@ def _changed(left: _Thing, right: _Thing) -> Difference:
     )
 
 
-def _whole(operation: Operation, thing: _Thing) -> Difference:
-    sides = (thing, None) if operation is Operation.REMOVED else (None, thing)
+def _whole(operation: ChangeType, thing: _Thing) -> Difference:
+    sides = (thing, None) if operation is ChangeType.REMOVED else (None, thing)
     return Difference(
         operation=operation,
         subject=thing.subject,

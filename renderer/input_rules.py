@@ -10,15 +10,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from renderer.documents import Inputs, Source
+from renderer.documents import Inputs
 from renderer.errors import Problem
 from renderer.model.path import Path, walk
 from renderer.names import is_subdomain
 from renderer.plan_rules import metadata_problems, toolkit_problems, version_warnings
+from renderer.source_document import SourceDocument
 from renderer.validation import load
 from renderer.validation import problems as schema_problems
+from renderer.validation.crd_schema import without_nulls
 from renderer.validation.messages import is_no_text
-from renderer.validation.structural import without_nulls
 
 PLAN_SCHEMA = "crds/upgradeplan.yaml"
 LONGEST_PLAN_NAME = 58
@@ -79,7 +80,7 @@ def input_warnings(inputs: Inputs) -> list[Problem]:
     return [*_release_warnings(inputs.release), *version_warnings(inputs)]
 
 
-def _release_warnings(release: Source | None) -> Iterator[Problem]:
+def _release_warnings(release: SourceDocument | None) -> Iterator[Problem]:
     path = ("minUpgradableVersion",)
     if release is not None and not release.body.get(path[0]):
         message = "is missing, so nothing restricts the version to upgrade from"
@@ -87,7 +88,7 @@ def _release_warnings(release: Source | None) -> Iterator[Problem]:
         yield release.problem("NoMinimum", message, path, remedy=remedy)
 
 
-def plan_problems(plan: Source) -> list[Problem]:
+def plan_problems(plan: SourceDocument) -> list[Problem]:
     """By the CustomResourceDefinition, as if the plan were created now; its metadata, and how it names an image."""
     found = [
         *schema_problems(plan, PLAN_SCHEMA),
@@ -110,14 +111,14 @@ def unusable_image(plan: Mapping[str, Any]) -> str | None:
     return f"{image!r} is not a name that a VirtualMachineImage of harvester-system can have"
 
 
-def object_problems(source: Source) -> list[Problem]:
+def object_problems(source: SourceDocument) -> list[Problem]:
     """A name that an object can have, and text in the fields that are text."""
     paths = (*_METADATA_TEXTS, *_TEXTS.get((source.body["apiVersion"], source.body["kind"]), ()))
     found = [problem for path in paths for problem in _text_problems(source, path)]
     return sorted([*found, *_object_name_problems(source)], key=lambda problem: problem.line or 0)
 
 
-def _plan_name_problems(plan: Source) -> Iterator[Problem]:
+def _plan_name_problems(plan: SourceDocument) -> Iterator[Problem]:
     metadata = plan.body.get("metadata")
     if not isinstance(metadata, Mapping):
         return
@@ -136,7 +137,7 @@ def _plan_name_problems(plan: Source) -> Iterator[Problem]:
         yield plan.problem("InvalidName", message, ("metadata", "name"), remedy=remedy)
 
 
-def _image_problems(plan: Source) -> Iterator[Problem]:
+def _image_problems(plan: SourceDocument) -> Iterator[Problem]:
     if message := unusable_image(plan.body):
         yield plan.problem("InvalidName", message, ("spec", "image"), remedy="write the image's metadata.name alone")
 
@@ -162,7 +163,7 @@ def _plain_name(text: str) -> str:
     return name[:LONGEST_PLAN_NAME].strip("-")
 
 
-def _object_name_problems(source: Source) -> Iterator[Problem]:
+def _object_name_problems(source: SourceDocument) -> Iterator[Problem]:
     metadata = source.body.get("metadata")
     name = metadata.get("name") if isinstance(metadata, Mapping) else None
     if name is None or name == "":
@@ -174,7 +175,7 @@ def _object_name_problems(source: Source) -> Iterator[Problem]:
         yield source.problem("InvalidName", message, ("metadata", "name"), remedy=remedy)
 
 
-def _text_problems(source: Source, path: Path) -> Iterator[Problem]:
+def _text_problems(source: SourceDocument, path: Path) -> Iterator[Problem]:
     for found_at, value in _scalars(source.body, path):
         if isinstance(value, (bool, int, float)):
             finding = is_no_text(found_at, value)

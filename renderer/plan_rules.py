@@ -10,12 +10,13 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from renderer.documents import Inputs, Source
+from renderer.documents import Inputs
 from renderer.errors import Problem
 from renderer.image_names import is_repository, is_tag
 from renderer.model.path import Path, look_up
 from renderer.model.plan_api import PREFIX
 from renderer.names import NAME_LIMIT, is_key, is_label_value
+from renderer.source_document import SourceDocument
 from renderer.validation.messages import found
 
 ANNOTATIONS_LIMIT = 256 * 2**10
@@ -26,7 +27,7 @@ _FINALIZERS: Path = ("metadata", "finalizers")
 _KEY = f"use letters, digits, '-', '_' and '.', at most {NAME_LIMIT}; before it a domain and '/' if need be"
 
 
-def metadata_problems(source: Source) -> Iterator[Problem]:
+def metadata_problems(source: SourceDocument) -> Iterator[Problem]:
     for key, value in _entries(source, _LABELS):
         if not is_key(key):
             yield _no_key(source, (*_LABELS, key), key, "the key of a label")
@@ -43,11 +44,11 @@ def metadata_problems(source: Source) -> Iterator[Problem]:
             yield _no_key(source, (*_FINALIZERS, index), name, "the name of a finalizer")
 
 
-def _no_key(source: Source, path: Path, text: str, what: str) -> Problem:
+def _no_key(source: SourceDocument, path: Path, text: str, what: str) -> Problem:
     return source.problem("InvalidValue", f"{found(text)} cannot be {what}", path, remedy=_KEY)
 
 
-def _size_problems(source: Source) -> Iterator[Problem]:
+def _size_problems(source: SourceDocument) -> Iterator[Problem]:
     entries = ((key, value) for key, value in _entries(source, _ANNOTATIONS) if isinstance(value, str))
     size = sum(len(key.encode()) + len(value.encode()) for key, value in entries)
     if size > ANNOTATIONS_LIMIT:
@@ -55,12 +56,12 @@ def _size_problems(source: Source) -> Iterator[Problem]:
         yield source.problem("InvalidValue", message, _ANNOTATIONS, remedy="remove or shorten annotations")
 
 
-def _entries(source: Source, path: Path) -> Iterator[tuple[str, Any]]:
+def _entries(source: SourceDocument, path: Path) -> Iterator[tuple[str, Any]]:
     value = look_up(source.body, path)
     yield from value.items() if isinstance(value, Mapping) else ()
 
 
-def _items(source: Source, path: Path) -> list[Any]:
+def _items(source: SourceDocument, path: Path) -> list[Any]:
     value = look_up(source.body, path)
     return value if isinstance(value, list) else []
 
@@ -71,7 +72,7 @@ _CHECKSUM = re.compile(r"[0-9a-fA-F]{128}")
 _ADDRESS = re.compile(r"https?://[^\s/]+(/\S*)?", re.IGNORECASE)
 
 
-def toolkit_problems(plan: Source) -> Iterator[Problem]:
+def toolkit_problems(plan: SourceDocument) -> Iterator[Problem]:
     """Of `spec.upgrade`, which becomes a tag with `-` for `+`, and of the annotation that names the repository."""
     tag, repository = ("spec", "upgrade"), ("metadata", "annotations", TOOLKIT_IMAGE)
     if (text := _text(plan, tag)) and not is_tag(text.replace("+", "-")):
@@ -91,7 +92,7 @@ def version_warnings(inputs: Inputs) -> Iterator[Problem]:
             yield from _iso_problems(source)
 
 
-def _iso_problems(version: Source) -> Iterator[Problem]:
+def _iso_problems(version: SourceDocument) -> Iterator[Problem]:
     address, checksum = ("spec", "isoURL"), ("spec", "isoChecksum")
     if (text := _text(version, address)) and not _ADDRESS.fullmatch(text):
         remedy = "write the address of the ISO image, such as https://example.com/harvester.iso"
@@ -102,6 +103,6 @@ def _iso_problems(version: Source) -> Iterator[Problem]:
         yield version.problem("InvalidValue", message, checksum, remedy=remedy)
 
 
-def _text(source: Source, path: Path) -> str:
+def _text(source: SourceDocument, path: Path) -> str:
     value: Any = look_up(source.body, path)
     return value if isinstance(value, str) else ""

@@ -35,8 +35,9 @@ from reconcile.simulator.apiserver.faults import ApiFault, InjectedApiFault
 from renderer.catalog.declare import step_from
 from renderer.catalog.kinds import Kinds, rows_from
 from renderer.digest import digest_of, short_digest
+from renderer.model.manifest_spec import ManifestSpec, Occasion, Owned
 from renderer.model.path import parse_path
-from renderer.model.phase import Deletion, ManifestSpec, Occasion, Owned, Phase, Position, Step
+from renderer.model.phase import Deletion, Phase, Position, Step
 from renderer.model.ref import Body, Kind, Ref, ref_of
 from renderer.model.rendered import Manifest, RenderedPhase, RenderedStep
 from renderer.render.manifest import in_order

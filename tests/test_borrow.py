@@ -27,12 +27,13 @@ from reconcile.schemas import packaged_schemas
 from reconcile.simulator.apiserver.patches import json_patched, merge_patched
 from renderer.catalog.borrow_options import BORROW_OPTIONS, BorrowOptionSpec
 from renderer.catalog.declare import step_from
-from renderer.documents import Source, without_lines
 from renderer.layout.index import _care
+from renderer.model.manifest_spec import Borrowed, BorrowOption, Occasion
 from renderer.model.path import ABSENT
-from renderer.model.phase import Borrowed, BorrowOption, Occasion, Position
+from renderer.model.phase import Position
 from renderer.model.plan_api import PLAN_API_VERSION
 from renderer.model.ref import Ref, ref_of
+from renderer.source_document import SourceDocument, without_lines
 from renderer.validation import problems
 
 STORIES = File(__file__).parent / "diff_cases" / "borrow"
@@ -255,7 +256,7 @@ def test_a_status_item_is_what_the_api_takes() -> None:
     plan = {"metadata": {"name": "p"}, "spec": {"version": "v1"}, "apiVersion": PLAN_API_VERSION, "kind": "UpgradePlan"}
     loans = settle(recorded((), original("/spec/a~1b", None)), recorded((), original("/spec/a~1b", None)), RETURNED)
     status = {"borrowed": [loan.to_status() for loan in (*loans, *recorded((), original("/v")))]}
-    assert problems(Source(body={**plan, "status": status}, document=without_lines({}, "p")), PLAN_CRD) == []
+    assert problems(SourceDocument(body={**plan, "status": status}, document=without_lines({}, "p")), PLAN_CRD) == []
 
 
 CLAIM = {"manager": FIELD_MANAGER, "operation": "Update", "fieldsV1": {"f:spec": {"f:a": {}, "f:list": {}}}}

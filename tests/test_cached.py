@@ -10,9 +10,9 @@ from controlplane.waiting import until
 from support.rehearsals import template_set
 
 from reconcile.observe.cached import CachedSource
-from reconcile.simulator.apiserver.client import EmbeddedClient
 from reconcile.simulator.apiserver.clock import SimulatedClock
 from reconcile.simulator.apiserver.cluster import EmbeddedCluster
+from reconcile.simulator.apiserver.embedded_client import EmbeddedClient
 from renderer.model.ref import Body, ref_of
 
 KINDS = template_set().catalog.kinds

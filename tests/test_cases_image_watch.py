@@ -19,8 +19,8 @@ from support.rendered_plans import Json
 from support.small_cluster import Small, world
 from test_cases_loop import image
 
-from reconcile.loop.assemble import ManagerConfig, assemble_manager
-from reconcile.loop.reconciler import Round
+from reconcile.loop.round import Round
+from reconcile.loop.setup import ManagerConfig, assemble_manager
 from reconcile.schemas import packaged_schemas
 from renderer.model.ref import ref_of
 

@@ -26,7 +26,7 @@ from reconcile.cli import COMMANDS as CLUSTER_COMMANDS
 from reconcile.simulator.actors.faults import SIMULATED_OPERATIONS
 from renderer.catalog.rules import RULES
 from renderer.cli.answer import wants_json
-from renderer.cli.commands import COMMANDS, Group, program
+from renderer.cli.commands import COMMANDS, CommandGroup, program
 from renderer.cli.completion import kubectl_candidates
 from renderer.cli.images import is_listed
 from renderer.cli.names import COMPLETE_VARIABLE
@@ -102,13 +102,13 @@ def test_the_help_of_render_names_every_layout() -> None:
 def test_without_a_command_help_is_an_answer_to_a_mistake(shell: Shell) -> None:
     ended = shell()
     assert (ended.status, ended.out) == (2, "")
-    assert f"{Group.REVIEW}:" in ended.err
+    assert f"{CommandGroup.REVIEW}:" in ended.err
 
 
 def test_commands_are_listed_in_groups_in_the_order_of_the_work(shell: Shell) -> None:
     lines = shell("--help").out.splitlines()
-    headings = [line.removesuffix(":") for line in lines if line.removesuffix(":") in set(Group)]
-    assert headings == [*Group]
+    headings = [line.removesuffix(":") for line in lines if line.removesuffix(":") in set(CommandGroup)]
+    assert headings == [*CommandGroup]
     under = {heading: lines[lines.index(f"{heading}:") + 1].split()[0] for heading in headings}
     assert list(under.values()) == ["render", "facts", "status", "completion"]
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.rendered_plans import EXAMPLES, Rendered, overlaid, release, render_example, render_made, three_nodes
 
-from renderer.compare import ComparedItem, Difference, Operation, Side, compare, differing
+from renderer.compare import ChangeType, ComparedItem, Difference, Side, compare, differing
 from renderer.model.path import ABSENT, look_up, path_name
 
 PHASE = """\
@@ -94,7 +94,7 @@ def test_an_object_that_moves_may_change_as_well() -> None:
     )
     found = compare(probe(), probe(later, CONFIG.replace("value", "other")))
     (moved,) = [item for item in found if item.subject is ComparedItem.MANIFEST]
-    assert (moved.operation, moved.step, moved.fields) == (Operation.MOVED, "Second", ("data.key",))
+    assert (moved.operation, moved.step, moved.fields) == (ChangeType.MOVED, "Second", ("data.key",))
     assert moved.diff == (
         "--- a/Probe/First/config.yaml.j2\n"
         "+++ b/Probe/Second/config.yaml.j2\n"
@@ -118,7 +118,7 @@ def test_what_only_the_loop_reads_is_told_by_its_name_in_the_phase_file() -> Non
     gate = "  gates: [{probe: {manifest: config.yaml.j2, all: [{builtin: true}]}, slowAfter: %s}]\n"
     phases = [PHASE.replace("j2]\n", "j2]\n" + gate % time) for time in ("5m", "10m")]
     (found,) = compare(*map(probe, phases))
-    assert (found.operation, found.name, found.fields) == (Operation.CHANGED, "Probe/First", ("gates[0].slowAfter",))
+    assert (found.operation, found.name, found.fields) == (ChangeType.CHANGED, "Probe/First", ("gates[0].slowAfter",))
     assert found.diff == ""
 
 

@@ -35,11 +35,11 @@ from reconcile.cluster.protocol import Cluster
 from reconcile.diff import document, text
 from reconcile.diff.build import Tried, diffs_of, waits_of
 from reconcile.diff.entry import Change, Diff, DiffEntry, Untried
-from reconcile.diff.explain import explained
+from reconcile.diff.field_changes import FieldChange, changes, steps_text, unmet
+from reconcile.diff.list_changes import explained
+from reconcile.diff.masks import DiffRules, edited, masked, rules_from
 from reconcile.diff.redact import Redactor
-from reconcile.diff.rules import DiffRules, edited, masked, rules_from
 from reconcile.diff.trial import Operation, Trial
-from reconcile.diff.walk import FieldChange, changes, steps_text, unmet
 from reconcile.schemas import UNKNOWN, packaged_schemas
 from reconcile.simulator.apiserver.clock import SimulatedClock
 from reconcile.simulator.apiserver.cluster import EmbeddedCluster
@@ -47,14 +47,15 @@ from reconcile.values import same, satisfies
 from renderer.catalog.declare import step_from
 from renderer.catalog.kinds import Kinds, rows_from
 from renderer.digest import digest_of, short_digest
-from renderer.documents import without_lines
 from renderer.errors import ExitCode, Problem
 from renderer.model.document_type import DIFF_REPORT, DIFF_RULES
+from renderer.model.manifest_spec import Owned
 from renderer.model.path import ABSENT, parse_path
-from renderer.model.phase import Deletion, Owned, Phase, Position
+from renderer.model.phase import Deletion, Phase, Position
 from renderer.model.ref import Body, Ref, ref_of
 from renderer.model.rendered import Manifest, Pending, RenderedPhase, RenderedPlan, RenderedStep
 from renderer.render.manifest import in_order
+from renderer.source_document import without_lines
 from renderer.validation import document_problems
 
 ROOT = File(__file__).resolve().parents[1]
@@ -481,7 +482,7 @@ import sys
 from reconcile.diff import build, document, text
 from reconcile.act import apply, dry_run
 from reconcile.diff.build import waits_of
-from reconcile.diff.walk import changes
+from reconcile.diff.field_changes import changes
 from reconcile.schemas import UNKNOWN
 assert not list(changes({"a": [1]}, {"a": [1]}, UNKNOWN))
 loaded = {"deepdiff", "kubernetes", "requests"} & sys.modules.keys()

@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from renderer.documents import Inputs, Source, plan_of, tell_apart, without_lines
+from renderer.documents import Inputs, plan_of, tell_apart
 from renderer.errors import ExitCode, Problems
 from renderer.files.inputs import read_inputs
 from renderer.input_rules import input_problems
 from renderer.model.path import walk
+from renderer.source_document import SourceDocument, without_lines
 from renderer.yaml_io import parse
 
 CASES = Path(__file__).parent / "data" / "inputs"
@@ -226,5 +227,5 @@ def test_any_documents_end_in_inputs_and_problems(values: list[Any], named: bool
 
 def test_no_scalar_of_a_release_is_anything_but_text() -> None:
     inputs, _ = tell_apart(documents("r", RELEASE % "1.10" + "x: {y: [1, 0x1, 1e3, no, ~, 2027-01-15]}\n"))
-    assert isinstance(inputs.release, Source)
+    assert isinstance(inputs.release, SourceDocument)
     assert all(isinstance(value, str) for _, value in walk(inputs.release.body))

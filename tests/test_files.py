@@ -18,24 +18,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from renderer.catalog.tree import Template
+from renderer.catalog.template_tree import Template
 from renderer.errors import Problems
+from renderer.files.arguments import read_documents
+from renderer.files.decode import documents_of
+from renderer.files.filesystem import FilesRead
 from renderer.files.inputs import read_inputs
-from renderer.files.look import Reading
-from renderer.files.read import read_documents
 from renderer.files.templates import read_templates
-from renderer.files.text import documents_of
 from renderer.model.path import walk
 
 ROOT = Path(__file__).parents[1]
 NODE = "apiVersion: v1\nkind: Node\nmetadata: {name: %s}\n"
 
 
-def said(reading: Reading) -> list[str]:
+def said(reading: FilesRead) -> list[str]:
     return [str(problem) for problem in reading.problems]
 
 
-def names(reading: Reading) -> list[str]:
+def names(reading: FilesRead) -> list[str]:
     return [document.value["metadata"]["name"] for document in reading.documents]
 
 

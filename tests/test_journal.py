@@ -18,8 +18,8 @@ from reconcile.decide.observation import FetchFailure, OtherUpgrades
 from reconcile.loop.journal import Journal, JournalEntry, line_of
 from reconcile.loop.reconciler import Reconciler
 from reconcile.loop.rendering import Rendering
-from reconcile.loop.replay import Replayed, replay, world_from
 from reconcile.probes.look import CERTIFICATES, KUBELET, Group, ReadFailure
+from reconcile.report.replay import Replayed, replay, world_from
 from reconcile.schemas import packaged_schemas
 from reconcile.simulator.rehearsal.rehearsal import Rehearsal
 from renderer.cli.program import run

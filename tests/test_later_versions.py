@@ -15,9 +15,9 @@ from support.small_cluster import METADATA, node, world
 from reconcile.observe.cached import CachedSource
 from reconcile.observe.source import DirectSource, Source
 from reconcile.probes.look import Group
-from reconcile.simulator.apiserver.client import EmbeddedClient
 from reconcile.simulator.apiserver.clock import SimulatedClock
 from reconcile.simulator.apiserver.cluster import EmbeddedCluster
+from reconcile.simulator.apiserver.embedded_client import EmbeddedClient
 from reconcile.simulator.rehearsal.rehearsal import prepare
 from renderer.model.ref import Ref
 

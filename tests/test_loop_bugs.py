@@ -13,7 +13,7 @@ from controlplane.waiting import until
 from support.rehearsals import template_set
 from support.small_cluster import METADATA, Small, world
 
-from reconcile.loop.assemble import ManagerConfig, assemble_manager
+from reconcile.loop.setup import ManagerConfig, assemble_manager
 from reconcile.observe.snapshot import NotRead, Snapshot, judge
 from reconcile.probes.look import KUBELET, Group, Look
 from reconcile.schemas import packaged_schemas

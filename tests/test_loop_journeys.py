@@ -19,7 +19,7 @@ from support.recordings import recording
 from support.rehearsals import START, rehearsal_of
 
 from reconcile.loop.logs import described
-from reconcile.loop.reconciler import Round
+from reconcile.loop.round import Round
 from reconcile.simulator.rehearsal.rehearsal import Rehearsal
 from renderer.model.ref import Ref
 

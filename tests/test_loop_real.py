@@ -22,7 +22,7 @@ from support.rehearsals import ROOT
 
 from reconcile.cluster.client import Client
 from reconcile.cluster.errors import BackendFailed
-from reconcile.loop.reconciler import Round
+from reconcile.loop.round import Round
 from reconcile.observe.fetching import through_the_proxy
 from reconcile.observe.readings import Readings
 from reconcile.probes.look import KUBELET, ReadFailure

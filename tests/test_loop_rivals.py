@@ -17,7 +17,7 @@ from reconcile.loop.lease import LEASE, NAME, OUTAGES, Election
 from reconcile.loop.outage_clock import OutageClock
 from reconcile.loop.reconciler import Reconciler
 from reconcile.loop.rendering import Rendering
-from reconcile.simulator.apiserver.client import EmbeddedClient, Moment, no_hook
+from reconcile.simulator.apiserver.embedded_client import EmbeddedClient, Moment, no_hook
 from reconcile.simulator.apiserver.requests import LoggedRequest
 from reconcile.simulator.rehearsal.rehearsal import Rehearsal
 from reconcile.simulator.rehearsal.watches import WatchedSource

@@ -14,7 +14,7 @@ from bench.inputs import write_inputs
 from support.rehearsals import START, template_set
 
 from reconcile.loop.logs import RoundLog
-from reconcile.loop.reconciler import Round
+from reconcile.loop.round import Round
 from reconcile.simulator.rehearsal.rehearsal import Rehearsal, prepare
 from renderer.files.inputs import read_inputs
 from renderer.model.plan_api import PLAN_API_VERSION

@@ -15,10 +15,10 @@ from reconcile.loop.reconciler import Reconciler
 from reconcile.observe.cached import CachedSource
 from reconcile.observe.source import DirectSource, Source
 from reconcile.probes.look import Group, ReadFailure
-from reconcile.simulator.apiserver.access import Authorizer
-from reconcile.simulator.apiserver.client import EmbeddedClient
 from reconcile.simulator.apiserver.clock import SimulatedClock
 from reconcile.simulator.apiserver.cluster import EmbeddedCluster
+from reconcile.simulator.apiserver.embedded_client import EmbeddedClient
+from reconcile.simulator.apiserver.requests import Authorizer
 from reconcile.simulator.rehearsal.rehearsal import prepare
 from reconcile.simulator.rehearsal.watches import WatchedSource
 from renderer.assemble import open_template_set

@@ -11,10 +11,10 @@ import pytest
 from controlplane.api import ApiError
 from controlplane.cluster import ControlPlane
 
-from renderer.documents import Source, without_lines
 from renderer.input_rules import PLAN_SCHEMA, plan_problems
+from renderer.source_document import SourceDocument, without_lines
 from renderer.validation import load
-from renderer.validation.structural import without_nulls
+from renderer.validation.crd_schema import without_nulls
 from schemas import served
 
 OWNER = {"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "u"}
@@ -75,7 +75,9 @@ def plan(parts: dict[str, Any]) -> dict[str, Any]:
 
 def told(parts: dict[str, Any]) -> list[str]:
     body = without_nulls(plan(parts), load(PLAN_SCHEMA))
-    return [str(problem) for problem in plan_problems(Source(body=body, document=without_lines(body, "plan.yaml")))]
+    return [
+        str(problem) for problem in plan_problems(SourceDocument(body=body, document=without_lines(body, "plan.yaml")))
+    ]
 
 
 @pytest.mark.parametrize("what", GOOD)

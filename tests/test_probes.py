@@ -19,11 +19,10 @@ import yaml
 
 from reconcile import objects
 from reconcile.probes.evaluate import evaluate
-from reconcile.probes.gates import gate_verdict
-from reconcile.probes.look import KUBELET, Answer, Group, Need, ReadFailure, Reading, Scope
+from reconcile.probes.look import KUBELET, Answer, Group, Need, ProbeContext, ReadFailure, Reading
 from reconcile.probes.needs import needs, target_needs
 from reconcile.probes.rules.table import RULES
-from reconcile.probes.verdict import ProbeResult, Verdict, passed, together, waiting
+from reconcile.probes.verdict import ProbeResult, Verdict, gate_verdict, passed, together, waiting
 from reconcile.schemas import packaged_schemas
 from renderer.catalog.declare import phase_from
 from renderer.catalog.kinds import KindRow, Kinds, rows_from
@@ -111,7 +110,7 @@ def _is_in(group: Group, body: Body) -> bool:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeCase:
     probe: Probe
-    scope: Scope
+    scope: ProbeContext
     snapshot: Snapshot
     head: Mapping[str, Any]
 
@@ -119,7 +118,7 @@ class ProbeCase:
 def _case(path: Path) -> ProbeCase:
     head, *bodies = yaml.safe_load_all(path.read_text())
     manifests = {file: tuple(ref_from(ref) for ref in refs) for file, refs in head.get("manifests", {}).items()}
-    scope = Scope(
+    scope = ProbeContext(
         kinds=KINDS,
         schemas=SCHEMAS,
         now=_time(head.get("now")) or NOW,
@@ -313,10 +312,10 @@ DECLARED = dict(_declared_probes())
 LOOKS_AT_THE_CLUSTER = {name: probe for name, probe in DECLARED.items() if "versionEligible" not in str(probe)}
 
 
-def _scope_of(probe: Probe) -> Scope:
+def _scope_of(probe: Probe) -> ProbeContext:
     ref = Ref(api_version="batch/v1", kind="Job", namespace="a", name="x")
     manifests = {probe.target.file: (ref,)} if isinstance(probe.target, ManifestTarget) else {}
-    return Scope(kinds=KINDS, schemas=SCHEMAS, now=NOW, manifests=manifests, captured={"bootID": "6f1c"})
+    return ProbeContext(kinds=KINDS, schemas=SCHEMAS, now=NOW, manifests=manifests, captured={"bootID": "6f1c"})
 
 
 def _resolved(probe: Probe) -> Probe:
@@ -471,12 +470,12 @@ def test_what_a_verified_catalogue_cannot_contain_is_a_problem(probe: Probe, rea
         readings={"kubelet": {"x": {"fs": {"capacityBytes": 2, "usedBytes": 1}}}},
     )
     with pytest.raises(Problems) as caught:
-        evaluate(probe, snapshot, Scope(kinds=KINDS, schemas=SCHEMAS, now=NOW))
+        evaluate(probe, snapshot, ProbeContext(kinds=KINDS, schemas=SCHEMAS, now=NOW))
     assert [problem.reason for problem in caught.value.problems] == [reason]
 
 
 def test_what_a_capture_must_read() -> None:
-    scope = Scope(kinds=KINDS, schemas=SCHEMAS, now=NOW)
+    scope = ProbeContext(kinds=KINDS, schemas=SCHEMAS, now=NOW)
     ref = Ref(api_version="v1", kind="Node", name="a")
     assert target_needs(ObjectTarget(ref=ref), scope) == (ref,)
     assert target_needs(EveryTarget(api_version="v1", kind="Node"), scope) == (Group(api_version="v1", kind="Node"),)

@@ -18,9 +18,9 @@ from reconcile.cluster.errors import (
     Throttled,
 )
 from reconcile.cluster.protocol import Cluster, Selection
-from reconcile.simulator.apiserver.client import Moment
 from reconcile.simulator.apiserver.clock import SimulatedClock
 from reconcile.simulator.apiserver.cluster import EmbeddedCluster
+from reconcile.simulator.apiserver.embedded_client import Moment
 from reconcile.simulator.apiserver.faults import ApiFault, InjectedApiFault
 from reconcile.simulator.apiserver.requests import LoggedRequest
 from renderer.model.ref import Kind, Ref

@@ -11,9 +11,9 @@ import pytest
 from reconcile.cluster.errors import Away, Gone
 from reconcile.cluster.listwatch import ListWatch
 from reconcile.cluster.protocol import EventType, Selection, WatchEvent, Window
-from reconcile.simulator.apiserver.client import EmbeddedClient
 from reconcile.simulator.apiserver.clock import SimulatedClock
 from reconcile.simulator.apiserver.cluster import EmbeddedCluster
+from reconcile.simulator.apiserver.embedded_client import EmbeddedClient
 from reconcile.simulator.apiserver.faults import ApiFault, InjectedApiFault
 from renderer.model.ref import Kind, Ref
 

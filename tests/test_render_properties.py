@@ -31,12 +31,13 @@ from support.rendered_plans import (
     version,
 )
 
-from renderer.documents import tell_apart, without_lines
+from renderer.documents import tell_apart
 from renderer.errors import Problem, Problems
 from renderer.input_rules import input_problems
 from renderer.layout.trees import INDEX
 from renderer.model.path import walk
 from renderer.names import NAME_LIMIT
+from renderer.source_document import without_lines
 from renderer.yaml_io import dump, parse
 
 BOUNDED = settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow], derandomize=True)

@@ -25,7 +25,8 @@ from support.expected_objects import (
 from support.rendered_plans import node, plan, release, render_made, server_version, three_nodes, version
 
 from renderer.errors import Problems
-from renderer.model.phase import Owned, Position
+from renderer.model.manifest_spec import Owned
+from renderer.model.phase import Position
 
 # ------------------------------------------------------------------------------------------------------ 3.2 ISODownload
 

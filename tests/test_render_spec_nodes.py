@@ -31,7 +31,8 @@ from support.rendered_plans import (
     version,
 )
 
-from renderer.model.phase import BorrowOption, Occasion, Owned, Position
+from renderer.model.manifest_spec import BorrowOption, Occasion, Owned
+from renderer.model.phase import Position
 
 # ------------------------------------------------------------------------------------------------------ 3.7 NodeUpgrade
 

@@ -12,8 +12,9 @@ from typing import Any
 from support.expected_objects import RUN_TIME, everything, multi, single
 from support.rendered_plans import PREFIX, Rendered, plan, render_made, three_nodes
 
+from renderer.model.manifest_spec import Occasion, Owned, WhenAbsent
 from renderer.model.path import walk
-from renderer.model.phase import Deletion, Occasion, Owned, Position, WhenAbsent
+from renderer.model.phase import Deletion, Position
 
 # --------------------------------------------------------------------------- phases as the API has them (1.6, 1.7, 2.5)
 

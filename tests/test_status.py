@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from support.rendered_plans import NODE_STATES
 from support.small_cluster import world
 
+from reconcile.act.status import merge_patch
 from reconcile.status.conditions import PlanCondition, with_condition
-from reconcile.status.patch import merge_patch
 from reconcile.status.plan import PlanStatus, status_body, status_of
 from reconcile.status.record import OwnedObject, StepRecord, StepState
 from renderer.model.ref import Ref

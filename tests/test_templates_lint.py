@@ -13,7 +13,7 @@ import pytest
 from support.rendered_plans import overlaid, render_made, templates, three_nodes
 
 from renderer.catalog.load import load_catalog
-from renderer.catalog.tree import Template
+from renderer.catalog.template_tree import Template
 from renderer.context.scope import Scope
 from renderer.errors import Problems
 from renderer.model.document_type import DIFF_RULES, KINDS, NODE_STATES, PHASE, VALUES, DocumentType

@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from renderer.documents import Source, without_lines
 from renderer.model.document_type import COMMON, FACTS
+from renderer.source_document import SourceDocument, without_lines
 from renderer.validation import document_problems, explained, load, problems, validate
+from renderer.validation.crd_schema import from_definition, without_nulls
 from renderer.validation.fit import fits, is_known, regex
-from renderer.validation.structural import from_definition, without_nulls
 from renderer.yaml_io import parse
 from schemas import served
 
@@ -31,15 +31,15 @@ DEFINITIONS = sorted(path.relative_to(SCHEMAS).as_posix() for path in (SCHEMAS /
 PLAN = "crds/upgradeplan.yaml"
 
 
-def sources(file: Path) -> Iterator[Source]:
+def sources(file: Path) -> Iterator[SourceDocument]:
     for document in parse(file.read_text(encoding="utf-8"), file.name):
-        yield Source(body=document.value, document=document)
+        yield SourceDocument(body=document.value, document=document)
 
 
 def by_text(text: str, schema: dict[str, Any]) -> list[str]:
     """What is said of a document by a schema, a line each, as `line field: message -> remedy`."""
     (document,) = parse(text, "f")
-    found = explained(Source(body=document.value, document=document), schema)
+    found = explained(SourceDocument(body=document.value, document=document), schema)
     return [f"{p.line} {p.field or ''}: {p.message} -> {p.remedy}" for p in found]
 
 
@@ -86,14 +86,14 @@ def test_rules_say_what_they_say_on_creation(case: dict[str, Any]) -> None:
     assert [problem.message for problem in problems(plan({"spec": case["new"]}), PLAN)] == case["messages"]
 
 
-def plan(parts: dict[str, Any]) -> Source:
+def plan(parts: dict[str, Any]) -> SourceDocument:
     body = {
         "apiVersion": "management.harvesterhci.io/v1beta1",
         "kind": "UpgradePlan",
         "metadata": {"name": "p"},
         **parts,
     }
-    return Source(body=body, document=without_lines(body, "plan.yaml"))
+    return SourceDocument(body=body, document=without_lines(body, "plan.yaml"))
 
 
 # ------------------------------------------------------------------------------------------- asked of the API server
@@ -212,7 +212,9 @@ def test_fits_answers_as_jsonschema_does(name: str, data: st.DataObject) -> None
 def test_a_word_means_what_it_means_in_json_schema(schema: dict[str, Any], good: list[Any], bad: list[Any]) -> None:
     assert is_known(schema)
     assert [fits(value, schema, schema) for value in (*good, *bad)] == [True] * len(good) + [False] * len(bad)
-    said = [explained(Source(body=value, document=without_lines(value, "f")), schema) for value in (*good, *bad)]
+    said = [
+        explained(SourceDocument(body=value, document=without_lines(value, "f")), schema) for value in (*good, *bad)
+    ]
     assert [found == [] for found in said] == [True] * len(good) + [False] * len(bad)
 
 

@@ -13,9 +13,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
-from renderer.documents import without_lines
 from renderer.errors import Problems
 from renderer.model.path import path_name, walk
+from renderer.source_document import without_lines
 from renderer.yaml_io import Document, dump, parse
 
 # What sigs.k8s.io/yaml 1.6 answers, with which the API server and kubectl read; run side by side when this was written.

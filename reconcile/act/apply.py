@@ -17,14 +17,14 @@ from reconcile.borrow.claim import release_of
 from reconcile.borrow.fields import Patch, patch_of
 from reconcile.cluster.errors import Conflict, Immutable, Invalid
 from reconcile.cluster.protocol import Answer, Cluster
-from reconcile.diff.walk import unmet
+from reconcile.diff.field_changes import unmet
 from reconcile.objects import deletion_timestamp, is_applied_by_us
 from reconcile.schemas import Schemas
 from renderer.catalog.kinds import Kinds
 from renderer.digest import short_digest
 from renderer.errors import Problem
+from renderer.model.manifest_spec import Owned
 from renderer.model.path import look_up, path_name
-from renderer.model.phase import Owned
 from renderer.model.ref import Body, Kind, Ref
 from renderer.model.rendered import Manifest
 

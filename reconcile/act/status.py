@@ -1,10 +1,12 @@
-"""Writes the status of a plan: what has changed of it, and only onto the plan that was read."""
+"""Writes the status of a plan as a merge patch (RFC 7386) of what has changed, and only onto the plan that was read."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from reconcile.cluster.errors import Conflict, NotFound
 from reconcile.cluster.protocol import Cluster
-from reconcile.status.patch import merge_patch
 from reconcile.status.plan import PlanStatus, status_body
 from renderer.catalog.kinds import Kinds
 from renderer.model.ref import Body, ref_of
@@ -23,3 +25,16 @@ def write_status(cluster: Cluster, kinds: Kinds, plan: Body, before: PlanStatus,
         return cluster.patch(kinds.row(ref.api_version, ref.kind).kind, ref, patch, subresource="status").body
     except (Conflict, NotFound):
         return None
+
+
+def merge_patch(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+    """Empty where nothing differs."""
+    patch: dict[str, Any] = {key: None for key in old if key not in new}
+    for key, value in new.items():
+        before = old.get(key)
+        if isinstance(value, Mapping) and isinstance(before, Mapping):
+            if inner := merge_patch(before, value):
+                patch[key] = inner
+        elif key not in old or value != before:
+            patch[key] = value
+    return patch

@@ -16,8 +16,8 @@ from reconcile.borrow.loan import Loan, Original
 from reconcile.borrow.strategies import STRATEGIES, BorrowedField, may_drift, take_out_option
 from reconcile.borrow.take import covers, goes_back
 from reconcile.values import IsQuantity, same, satisfies
+from renderer.model.manifest_spec import Borrowed, BorrowOption, Occasion
 from renderer.model.path import ABSENT, Path, look_up, path_name
-from renderer.model.phase import Borrowed, BorrowOption, Occasion
 from renderer.model.ref import Body
 
 

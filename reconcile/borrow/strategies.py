@@ -12,8 +12,8 @@ from typing import Any
 
 from reconcile.borrow.union import joined, parted
 from reconcile.values import IsQuantity, satisfies
+from renderer.model.manifest_spec import Borrowed, BorrowOption
 from renderer.model.path import ABSENT, Path, path_name
-from renderer.model.phase import Borrowed, BorrowOption
 from renderer.quantity import quantity_of
 
 

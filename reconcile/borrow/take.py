@@ -14,8 +14,8 @@ from reconcile.borrow.fields import Patch, fields_of, patch_of, standing, withou
 from reconcile.borrow.loan import Original
 from reconcile.borrow.strategies import BorrowedField, reads_live, strategy_for
 from reconcile.values import IsQuantity
+from renderer.model.manifest_spec import Borrowed, WhenAbsent
 from renderer.model.path import ABSENT, Path, look_up
-from renderer.model.phase import Borrowed, WhenAbsent
 from renderer.model.ref import Body, ref_of
 
 

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from reconcile.values import same
+from renderer.model.manifest_spec import Union
 from renderer.model.path import ABSENT
-from renderer.model.phase import Union
 
 
 def joined(union: Union, live: Sequence[Any], wanted: Sequence[Mapping[str, Any]]) -> list[Any]:

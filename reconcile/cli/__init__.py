@@ -4,34 +4,50 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from renderer.cli.commands import Group, Row
+from renderer.cli.commands import CommandGroup, Row
 
 COMMANDS: Mapping[str, Row] = {
     "rehearse": Row(
         target="reconcile.cli.rehearse:rehearse",
         help="Run the whole upgrade on a simulated cluster.",
-        group=Group.REVIEW,
+        group=CommandGroup.REVIEW,
     ),
     "facts": Row(
-        target="reconcile.cli.facts:facts", help="Collect the inputs of a rendering from the cluster.", group=Group.RUN
+        target="reconcile.cli.facts:facts",
+        help="Collect the inputs of a rendering from the cluster.",
+        group=CommandGroup.RUN,
     ),
     "diff": Row(
-        target="reconcile.cli.diff:diff", help="Show what each phase would change on the cluster.", group=Group.RUN
+        target="reconcile.cli.diff:diff",
+        help="Show what each phase would change on the cluster.",
+        group=CommandGroup.RUN,
     ),
     "approve": Row(
-        target="reconcile.cli.control:approve", help="Seal a reviewed rendering: nothing else may run.", group=Group.RUN
+        target="reconcile.cli.control:approve",
+        help="Seal a reviewed rendering: nothing else may run.",
+        group=CommandGroup.RUN,
     ),
-    "apply": Row(target="reconcile.cli.apply:apply", help="Run the upgrade from this machine.", group=Group.RUN),
+    "apply": Row(target="reconcile.cli.apply:apply", help="Run the upgrade from this machine.", group=CommandGroup.RUN),
     "run": Row(
-        target="reconcile.cli.run:run", help="Run the manager, as the in-cluster Deployment does.", group=Group.RUN
+        target="reconcile.cli.run:run",
+        help="Run the manager, as the in-cluster Deployment does.",
+        group=CommandGroup.RUN,
     ),
-    "status": Row(target="reconcile.cli.status:status", help="Show the progress of a plan.", group=Group.CONTROL),
+    "status": Row(
+        target="reconcile.cli.status:status", help="Show the progress of a plan.", group=CommandGroup.CONTROL
+    ),
     "explain": Row(
-        target="reconcile.cli.explain:explain", help="Explain why a plan waits and what to do.", group=Group.CONTROL
+        target="reconcile.cli.explain:explain",
+        help="Explain why a plan waits and what to do.",
+        group=CommandGroup.CONTROL,
     ),
-    "pause": Row(target="reconcile.cli.control:pause", help="Hold a node before its upgrade.", group=Group.CONTROL),
-    "resume": Row(target="reconcile.cli.control:resume", help="Release a held node.", group=Group.CONTROL),
+    "pause": Row(
+        target="reconcile.cli.control:pause", help="Hold a node before its upgrade.", group=CommandGroup.CONTROL
+    ),
+    "resume": Row(target="reconcile.cli.control:resume", help="Release a held node.", group=CommandGroup.CONTROL),
     "abort": Row(
-        target="reconcile.cli.control:abort", help="Abort a plan and restore what it changed.", group=Group.CONTROL
+        target="reconcile.cli.control:abort",
+        help="Abort a plan and restore what it changed.",
+        group=CommandGroup.CONTROL,
     ),
 }

@@ -23,7 +23,7 @@ from renderer.errors import ExitCode, problem
 if TYPE_CHECKING:
     from reconcile.cli.connect import Connection
     from reconcile.cluster.protocol import Cluster
-    from reconcile.loop.reconciler import Round
+    from reconcile.loop.round import Round
     from renderer.documents import Inputs
     from renderer.model.ref import Body
 
@@ -108,7 +108,7 @@ def _created(cluster: Cluster, inputs: Inputs | None, target: Target) -> str:
 
 
 def _drive(connection: Connection, target: Target, plan: str, journal: str | None) -> ExitCode:
-    from reconcile.loop.assemble import ManagerConfig, assemble_manager
+    from reconcile.loop.setup import ManagerConfig, assemble_manager
     from reconcile.schemas import packaged_schemas
 
     ended: list[str] = []

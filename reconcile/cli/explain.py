@@ -55,8 +55,7 @@ def _replay(path: Path, name: str | None, target: Target, output: str) -> ExitCo
     """Needs templates, and no cluster."""
     from reconcile.cli.connect import template_set_of
     from reconcile.loop.rendering import Rendering
-    from reconcile.loop.replay import NO_LINE, replay
-    from reconcile.report.replay import replay_lines, replay_of
+    from reconcile.report.replay import NO_LINE, replay, replay_lines, replay_of
 
     template_set = template_set_of(target.templates)
     rendering = Rendering(template_set.catalog, template_set.templates, template_set.spec_fields)

@@ -13,7 +13,7 @@ from renderer.model.ref import Body, ref_of
 
 if TYPE_CHECKING:
     from reconcile.act.apply import ObjectWriter
-    from reconcile.diff.rules import DiffRules
+    from reconcile.diff.masks import DiffRules
     from reconcile.loop.deps import ReconcilerDeps
     from renderer.documents import Inputs
     from renderer.model.rendered import RenderedPhase, RenderedPlan
@@ -68,7 +68,7 @@ def live_of(target: Target, inputs: Inputs | None, name: str | None) -> Live:
 
 def diff_rules(parts: ReconcilerDeps) -> DiffRules:
     """What a diff leaves out and hides, as the template tree has it."""
-    from reconcile.diff.rules import rules_from
+    from reconcile.diff.masks import rules_from
 
     return rules_from(parts.rendering.catalog.diff_rules)
 

@@ -19,7 +19,7 @@ from reconcile.cluster.errors import Away, Throttled
 from reconcile.decide.probing import refs_by_template
 from reconcile.observe.snapshot import take
 from reconcile.probes.evaluate import evaluate
-from reconcile.probes.look import Scope
+from reconcile.probes.look import ProbeContext
 from reconcile.probes.needs import needs
 from reconcile.probes.verdict import ProbeResult
 from reconcile.status.plan import key_of, status_of
@@ -128,7 +128,7 @@ def _take(live: Live, phase: RenderedPhase, step: RenderedStep, course: _Course)
 
 
 def _gates(live: Live, step: RenderedStep) -> _PhaseState:
-    scope = Scope(
+    scope = ProbeContext(
         kinds=live.parts.kinds, schemas=live.parts.schemas, now=wall_clock(), manifests=refs_by_template(step)
     )
     wanted = [need for gate in step.step.gates for need in needs(gate.probe, scope)]

@@ -25,7 +25,7 @@ from reconcile.observe.snapshot import Snapshot, take
 from reconcile.probes.look import ReadFailure
 from reconcile.status.plan import status_of
 from renderer.errors import ExitCode, Problems, problem
-from renderer.model.phase import Borrowed
+from renderer.model.manifest_spec import Borrowed
 from renderer.model.ref import Body, Ref, ref_of
 from renderer.model.rendered import Manifest, RenderedPhase, RenderedStep
 

@@ -17,11 +17,11 @@ from renderer.errors import ExitCode, Problem, Problems, problem
 from renderer.model.document_type import REHEARSAL_REPORT
 
 if TYPE_CHECKING:
-    from reconcile.loop.reconciler import Round
+    from reconcile.loop.round import Round
     from reconcile.simulator.actors.fault_options import FaultOptions
     from reconcile.simulator.actors.faults import FaultPlan, SimulatedOperation
     from reconcile.simulator.rehearsal.rehearsal import Rehearsal, RehearsalResult
-    from renderer.catalog.tree import Tree
+    from renderer.catalog.template_tree import TemplateTree
     from renderer.documents import Inputs
     from renderer.files.code import CodeCache
 
@@ -155,7 +155,7 @@ def _span(rehearsal: Rehearsal) -> str:
     return str(rehearsal.clock.now() - _START).partition(".")[0]
 
 
-def _fault_plan(options: FaultOptions, inputs: Inputs, tree: Tree, code: CodeCache) -> FaultPlan:
+def _fault_plan(options: FaultOptions, inputs: Inputs, tree: TemplateTree, code: CodeCache) -> FaultPlan:
     """The plan is rendered only for a name that may be a Job of its own phases."""
     from reconcile.simulator.actors.fault_options import fault_plan_of, known_targets
     from renderer.assemble import assemble

@@ -88,8 +88,8 @@ def _health(address: str, manager: Manager) -> HealthServer:
 
 
 def _manager(target: Target, lease_namespace: str, log_format: str, journal: str | None) -> Manager:
-    from reconcile.loop.assemble import ManagerConfig, assemble_manager
     from reconcile.loop.logs import json_lines, text_lines
+    from reconcile.loop.setup import ManagerConfig, assemble_manager
     from reconcile.schemas import packaged_schemas
 
     connection = connect_to(target)

@@ -17,7 +17,7 @@ EVENT = Kind(api_version="v1", kind="Event", plural="events", namespaced=True)
 _NAME_LIMIT = 253 - 17  # room for the dot and the digest
 
 
-class Severity(StrEnum):
+class EventSeverity(StrEnum):
     """An Event's `type`."""
 
     NORMAL = "Normal"
@@ -30,7 +30,7 @@ class Occurrence:
 
     regarding: Ref
     uid: str
-    severity: Severity
+    severity: EventSeverity
     reason: str
     message: str
     component: str

@@ -19,8 +19,9 @@ from reconcile.objects import deletion_timestamp, uid
 from reconcile.probes.look import Group, ReadFailure
 from reconcile.status.plan import key_of
 from reconcile.status.record import StepRecord, StepState
+from renderer.model.manifest_spec import Occasion
 from renderer.model.path import ABSENT, look_up, path_name
-from renderer.model.phase import FieldToRemove, Occasion
+from renderer.model.phase import FieldToRemove
 from renderer.model.plan_api import PREFIX
 from renderer.model.ref import Body, Ref, ref_of
 from renderer.model.rendered import RenderedStep

@@ -12,8 +12,8 @@ from reconcile.objects import NODE_LABEL, PLAN_LABEL, controller, has_labels, ui
 from reconcile.probes.look import Group, ReadFailure
 from reconcile.status.plan import key_of
 from reconcile.status.record import OwnedObject, StepRecord
+from renderer.model.manifest_spec import Occasion, Owned
 from renderer.model.path import look_up
-from renderer.model.phase import Occasion, Owned
 from renderer.model.ref import Body, Ref, ref_of
 from renderer.model.rendered import Manifest, RenderedStep
 

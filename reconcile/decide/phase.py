@@ -18,7 +18,7 @@ from reconcile.decide.probing import describe_pending, scope_of
 from reconcile.decide.step import Progress, advance
 from reconcile.objects import deletion_timestamp
 from reconcile.probes.evaluate import evaluate
-from reconcile.probes.look import Group, ReadFailure, Scope
+from reconcile.probes.look import Group, ProbeContext, ReadFailure
 from reconcile.status.plan import key_of
 from reconcile.status.times import time_of
 from renderer.model.path import look_up
@@ -138,7 +138,7 @@ def _how_far(builder: DecisionBuilder, steps: list[RenderedStep]) -> int:
 def _unhealthy(builder: DecisionBuilder, lane: Lane, node: str) -> list[str]:
     """Reports what is wrong with other nodes."""
     builder.observation.look.list(_NODES)  # all at once: each is asked for below
-    scope = Scope(kinds=builder.observation.kinds, schemas=builder.observation.schemas, now=builder.now)
+    scope = ProbeContext(kinds=builder.observation.kinds, schemas=builder.observation.schemas, now=builder.now)
     others = [name for name in builder.nodes if name != node] if lane.require_peers else []
     targets = [ObjectTarget(ref=Ref(api_version="v1", kind="Node", name=other)) for other in others]
     probes = [Probe(target=target, all=lane.require_peers.all if lane.require_peers else ()) for target in targets]

@@ -16,7 +16,8 @@ from reconcile.objects import deletion_timestamp
 from reconcile.status.plan import FAILED, SUCCEEDED, TERMINAL, PlanStatus, key_of, status_of
 from reconcile.status.record import StepState
 from reconcile.status.times import span_text, time_text
-from renderer.model.phase import Deletion, Occasion, Owned, Position
+from renderer.model.manifest_spec import Occasion, Owned
+from renderer.model.phase import Deletion, Position
 from renderer.model.rendered import RenderedPhase
 
 UPGRADE_FAILED = "UpgradeFailed"

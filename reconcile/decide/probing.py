@@ -11,9 +11,8 @@ from typing import Any
 from reconcile.decide.decision import DecisionBuilder
 from reconcile.objects import Condition, conditions, label, selects
 from reconcile.probes.evaluate import evaluate, group_of
-from reconcile.probes.gates import gate_verdict
-from reconcile.probes.look import Group, ReadFailure, Scope
-from reconcile.probes.verdict import ProbeResult, Verdict
+from reconcile.probes.look import Group, ProbeContext, ReadFailure
+from reconcile.probes.verdict import ProbeResult, Verdict, gate_verdict
 from reconcile.status.plan import key_of
 from reconcile.status.record import StepRecord
 from renderer.context.nodes import unknown_plan
@@ -59,10 +58,10 @@ def is_asked_again(builder: DecisionBuilder, item: RenderedStep) -> bool:
     return evaluate(step.trigger.probe, builder.observation.look, scope_of(builder, item)).passed
 
 
-def scope_of(builder: DecisionBuilder, item: RenderedStep, captured: Mapping[str, Any] | None = None) -> Scope:
+def scope_of(builder: DecisionBuilder, item: RenderedStep, captured: Mapping[str, Any] | None = None) -> ProbeContext:
     """The scope in which the step's probes are evaluated; `captured` overrides what the status has."""
     known = builder.status.captured(item.phase, item.step.node)
-    return Scope(
+    return ProbeContext(
         kinds=builder.observation.kinds,
         schemas=builder.observation.schemas,
         now=builder.now,

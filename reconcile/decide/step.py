@@ -32,7 +32,7 @@ from reconcile.probes.look import ReadFailure
 from reconcile.probes.verdict import ProbeResult, Verdict
 from reconcile.status.plan import key_of
 from reconcile.status.record import OwnedObject, StepRecord, StepState
-from renderer.model.phase import Borrowed, Occasion
+from renderer.model.manifest_spec import Borrowed, Occasion
 from renderer.model.probe import Gate, Severity
 from renderer.model.ref import Body
 from renderer.model.rendered import RenderedStep

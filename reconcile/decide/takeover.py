@@ -20,7 +20,8 @@ from reconcile.probes.look import ReadFailure
 from reconcile.status.plan import FAILED, PlanStatus, key_of
 from reconcile.status.record import StepRecord, StepState
 from reconcile.status.times import time_text
-from renderer.model.phase import Borrowed, Occasion, Owned, Position
+from renderer.model.manifest_spec import Borrowed, Occasion, Owned
+from renderer.model.phase import Position
 from renderer.model.rendered import RenderedPhase, RenderedStep
 
 _ADOPTED = "completed before this manager took over"

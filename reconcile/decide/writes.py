@@ -15,8 +15,8 @@ from reconcile.probes.look import ReadFailure
 from reconcile.status.plan import key_of
 from reconcile.status.times import time_text
 from reconcile.values import satisfies
+from renderer.model.manifest_spec import Borrowed, Occasion
 from renderer.model.path import ABSENT, Path, look_up, path_name
-from renderer.model.phase import Borrowed, Occasion
 from renderer.model.ref import Body, Ref
 from renderer.model.rendered import Manifest, RenderedStep
 

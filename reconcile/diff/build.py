@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from reconcile.diff.entry import Change, Diff, DiffEntry, Untried
-from reconcile.diff.explain import explained
+from reconcile.diff.field_changes import changes, steps_text, unmet
+from reconcile.diff.list_changes import explained
+from reconcile.diff.masks import DiffRules, masked, paths_for
 from reconcile.diff.redact import Redactor
-from reconcile.diff.rules import DiffRules, masked, paths_for
 from reconcile.diff.trial import GoesBack, Trial
-from reconcile.diff.walk import changes, steps_text, unmet
 from reconcile.schemas import Schemas
 from renderer.describe import DescriptionContext, describe_gate
 from renderer.errors import Problem

@@ -11,7 +11,7 @@ import binascii
 import json
 from typing import Any
 
-from reconcile.diff.rules import DiffRule, edited, matches, paths_for
+from reconcile.diff.masks import DiffRule, edited, matches, paths_for
 from renderer.model.path import Path
 from renderer.model.ref import Body
 

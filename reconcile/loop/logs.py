@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, TextIO
 
-from reconcile.loop.reconciler import Round
+from reconcile.loop.round import Round
 
 Tell = Callable[[str, Mapping[str, Any]], None]
 

@@ -18,7 +18,8 @@ from reconcile.loop.lease import RETRY, Election
 from reconcile.loop.outage_clock import OutageClock
 from reconcile.loop.preconditions import check_preconditions
 from reconcile.loop.queue import WorkQueue
-from reconcile.loop.reconciler import PLANS, Reconciler, Round
+from reconcile.loop.reconciler import PLANS, Reconciler
+from reconcile.loop.round import Round
 from reconcile.observe.cached import CachedSource
 from reconcile.probes.look import ReadFailure
 from renderer.model.plan_api import PLAN_API_VERSION

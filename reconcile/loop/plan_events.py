@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from reconcile.cluster.errors import ClusterError
-from reconcile.cluster.events import Occurrence, Severity, emit
+from reconcile.cluster.events import EventSeverity, Occurrence, emit
 from reconcile.decide.decision import Apply
 from reconcile.decide.phase import all_steps
 from reconcile.loop.deps import ReconcilerDeps
@@ -40,7 +40,7 @@ def emit_events(deps: ReconcilerDeps, plan: Body, events: Iterable[Event]) -> No
         occurrence = Occurrence(
             regarding=ref_of(plan),
             uid=str(plan["metadata"]["uid"]),
-            severity=Severity(event.type),
+            severity=EventSeverity(event.type),
             reason=event.reason,
             message=event.message,
             component=COMPONENT,

@@ -7,8 +7,7 @@ nothing. The round itself keeps nothing but how often gates passed, what was fet
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import replace
 
 from reconcile.act.apply import ObjectWriter
 from reconcile.act.belonging import Plan
@@ -22,19 +21,19 @@ from reconcile.loop.deps import ReconcilerDeps
 from reconcile.loop.executor import ActionExecutor, ExecutedAction
 from reconcile.loop.journal import Attended, JournalEntry, Seen, keep_nothing
 from reconcile.loop.plan_events import emit_events, events_of, pipeline_error
+from reconcile.loop.round import Memory, Round
 from reconcile.loop.sealing import approved_of, digests, unapproved
 from reconcile.objects import deletion_timestamp
 from reconcile.observe.facts import gather
 from reconcile.observe.fetching import fetch_all
 from reconcile.observe.snapshot import Snapshot, judge
-from reconcile.probes.look import Group, Need, ReadFailure
+from reconcile.probes.look import Group, ReadFailure
 from reconcile.status.conditions import PlanCondition
 from reconcile.status.plan import PlanStatus, key_of, status_of
 from reconcile.status.record import StepState
-from renderer.errors import Problem, Problems
+from renderer.errors import Problems
 from renderer.model.phase import Fetch
 from renderer.model.plan_api import PLAN_API_VERSION, plan_ref
-from renderer.model.probe import Event
 from renderer.model.ref import Body
 from renderer.model.rendered import RenderedPlan, RenderedStep
 
@@ -43,42 +42,6 @@ _UPGRADES = Group(api_version="harvesterhci.io/v1beta1", kind="Upgrade", namespa
 
 _BEHIND = 1.0
 """Seconds to the next round where this one could do nothing since what it saw is not so any more: a watch is late."""
-
-
-@dataclass
-class Memory:
-    """What is kept of a plan from one round to the next; all of it can be lost."""
-
-    passes: dict[tuple[str, int], int] = field(default_factory=dict)
-    fetched: dict[str, Any] = field(default_factory=dict)
-    looked_at: tuple[Need, ...] = ()
-    errors: tuple[str, ...] = ()
-    pending_events: tuple[Event, ...] = ()
-    over: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Round:
-    """What one round came to. `decision` is None where the plan is gone or could not be rendered; `problems` are what
-    the cluster or a template refused, and `unrendered`, where nothing was to be done but look, those of a template."""
-
-    name: str
-    plan: Body | None = None
-    decision: Decision | None = None
-    results: tuple[ExecutedAction, ...] = ()
-    rendered: RenderedPlan | None = None
-    problems: tuple[str, ...] = ()
-    unrendered: tuple[Problem, ...] = ()
-    again: bool = False
-    recheck: float | None = None
-
-    @property
-    def over(self) -> bool:
-        """The plan is gone, or has ended for good. One that could not be read is not gone, and one of which a write was
-        refused, such as its last one, that removes the finalizer, has not ended."""
-        if self.problems:
-            return False
-        return self.plan is None or (self.decision is not None and is_over(self.decision.status))
 
 
 class Reconciler:

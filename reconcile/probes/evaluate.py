@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from reconcile import objects
-from reconcile.probes.look import Group, Look, ReadFailure, Scope
+from reconcile.probes.look import Group, Look, ProbeContext, ReadFailure
 from reconcile.probes.predicates import Subject, check, check_all
 from reconcile.probes.verdict import ProbeResult, Verdict, failed, passed, together, unknown, waiting, worst
 from renderer.describe import describe_group
@@ -31,14 +31,14 @@ from renderer.model.ref import Body, Ref, ref_of
 _NAMED = 3  # offenders whose reasons are told; the others are counted
 
 
-def evaluate(probe: Probe, look: Look, scope: Scope) -> Verdict:
+def evaluate(probe: Probe, look: Look, scope: ProbeContext) -> Verdict:
     """The reason is one line, whatever the objects say. Raises `Problems` for a kind without a rule, and for what a
     verified catalogue cannot contain."""
     verdict = _verdict(probe, look, scope)
     return replace(verdict, reason=" ".join(verdict.reason.split()))
 
 
-def _verdict(probe: Probe, look: Look, scope: Scope) -> Verdict:
+def _verdict(probe: Probe, look: Look, scope: ProbeContext) -> Verdict:
     match probe.target:
         case ClusterTarget():
             return check_all(probe.all, probe.fails, Subject(look=look, scope=scope))
@@ -50,13 +50,13 @@ def _verdict(probe: Probe, look: Look, scope: Scope) -> Verdict:
             return _every(probe, probe.target, look, scope)
 
 
-def _one(probe: Probe, ref: Ref, look: Look, scope: Scope) -> Verdict:
+def _one(probe: Probe, ref: Ref, look: Look, scope: ProbeContext) -> Verdict:
     body = look.get(ref)
     verdict = _judge(probe, ref, body, look, scope)
     return verdict if body is None or isinstance(body, ReadFailure) else replace(verdict, seen=_seen(probe.all, body))
 
 
-def _manifests(probe: Probe, file: str, look: Look, scope: Scope) -> Verdict:
+def _manifests(probe: Probe, file: str, look: Look, scope: ProbeContext) -> Verdict:
     refs = scope.manifests.get(file, ())
     if not refs:
         return waiting(f"{file} renders no object, and there is nothing to look at")
@@ -65,7 +65,7 @@ def _manifests(probe: Probe, file: str, look: Look, scope: Scope) -> Verdict:
     return _together([_judge(probe, ref, look.get(ref), look, scope) for ref in refs], f"objects of {file}")
 
 
-def _every(probe: Probe, target: EveryTarget, look: Look, scope: Scope) -> Verdict:
+def _every(probe: Probe, target: EveryTarget, look: Look, scope: ProbeContext) -> Verdict:
     bodies = look.list(group_of(target))
     if isinstance(bodies, ReadFailure):
         return unknown(f"{describe_group(target)} could not be read: {bodies.text}")
@@ -83,7 +83,7 @@ def group_of(target: EveryTarget) -> Group:
     return Group(api_version=target.api_version, kind=target.kind, namespace=target.namespace, labels=target.labels)
 
 
-def _member(probe: Probe, target: EveryTarget, body: Body, look: Look, scope: Scope) -> Verdict | None:
+def _member(probe: Probe, target: EveryTarget, body: Body, look: Look, scope: ProbeContext) -> Verdict | None:
     """None for an object that `where` leaves out."""
     ref = ref_of(body)
     taken = together(
@@ -94,7 +94,7 @@ def _member(probe: Probe, target: EveryTarget, body: Body, look: Look, scope: Sc
     return _judge(probe, ref, body, look, scope) if taken.passed else _about(ref, taken)
 
 
-def _judge(probe: Probe, ref: Ref, body: Body | ReadFailure | None, look: Look, scope: Scope) -> Verdict:
+def _judge(probe: Probe, ref: Ref, body: Body | ReadFailure | None, look: Look, scope: ProbeContext) -> Verdict:
     if isinstance(body, ReadFailure):
         return unknown(f"{ref} could not be read: {body.text}", ref)
     if body is None:

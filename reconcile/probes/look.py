@@ -86,7 +86,7 @@ class Look(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scope:
+class ProbeContext:
     """Within what a probe is evaluated. `manifests` are the refs that each template of the step rendered, by the name
     that a gate calls it; `captured` are the step's recorded values; `schemas` say which fields are quantities;
     `now` has a time zone."""

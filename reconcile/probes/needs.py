@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from reconcile.probes.evaluate import group_of
-from reconcile.probes.look import Need, Scope
+from reconcile.probes.look import Need, ProbeContext
 from reconcile.probes.predicates import own_rule
 from reconcile.probes.rules.table import rule_named
 from renderer.model.probe import (
@@ -24,7 +24,7 @@ from renderer.model.ref import Ref
 _Looked = Ref | EveryTarget | None  # None is the cluster as a whole
 
 
-def needs(probe: Probe, scope: Scope) -> tuple[Need, ...]:
+def needs(probe: Probe, scope: ProbeContext) -> tuple[Need, ...]:
     """Refs, groups and readings, each once, in the order in which they are come across.
 
     Raises `Problems` as `evaluate` does.
@@ -38,12 +38,12 @@ def needs(probe: Probe, scope: Scope) -> tuple[Need, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def target_needs(target: Target, scope: Scope) -> tuple[Need, ...]:
+def target_needs(target: Target, scope: ProbeContext) -> tuple[Need, ...]:
     """The objects of a target alone, as for a field that is captured when a step starts."""
     return tuple(need for looked in _looked(target, scope) for need in _objects(looked))
 
 
-def _looked(target: Target, scope: Scope) -> Iterable[_Looked]:
+def _looked(target: Target, scope: ProbeContext) -> Iterable[_Looked]:
     match target:
         case ObjectTarget(ref=ref):
             return (ref,)
@@ -65,7 +65,7 @@ def _objects(looked: _Looked) -> tuple[Need, ...]:
             return ()
 
 
-def _predicate(predicate: Predicate, looked: _Looked, scope: Scope) -> Iterator[Need]:
+def _predicate(predicate: Predicate, looked: _Looked, scope: ProbeContext) -> Iterator[Need]:
     if isinstance(predicate, RulePredicate):
         yield from rule_named(predicate.name).needs(looked, dict(predicate.arguments))
     if isinstance(predicate, BuiltinPredicate) and looked is not None:

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from reconcile import objects
-from reconcile.probes.fields import check_field
-from reconcile.probes.look import Look, Scope
+from reconcile.probes.field_predicate import check_field
+from reconcile.probes.look import Look, ProbeContext
 from reconcile.probes.rules.call import RuleCall
 from reconcile.probes.rules.table import rule_named
 from reconcile.probes.verdict import ProbeResult, Verdict, passed, together, waiting
@@ -35,7 +35,7 @@ class Subject:
     """An object as it was read; `body` and `ref` are None for the cluster as a whole."""
 
     look: Look
-    scope: Scope
+    scope: ProbeContext
     ref: Ref | None = None
     body: Body | None = None
 

@@ -1,13 +1,14 @@
-"""The answer of a probe, and how several answers become one."""
+"""The answer of a probe, how several answers become one, and when a gate opens."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
 from renderer.model.path import ABSENT
+from renderer.model.probe import Gate
 from renderer.model.ref import Ref
 
 
@@ -72,3 +73,25 @@ def together(verdicts: Sequence[Verdict], separator: str = ", ") -> Verdict:
         reason=separator.join(dict.fromkeys(verdict.reason for verdict in chosen)),
         offenders=tuple(dict.fromkeys(ref for verdict in chosen for ref in verdict.offenders)),
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateVerdict:
+    """`passes` is the number to give next time: how often the probe has now passed in a row."""
+
+    verdict: Verdict
+    passes: int
+
+
+def gate_verdict(gate: Gate, verdict: Verdict, passes: int) -> GateVerdict:
+    """`passes` is how often the probe had passed in a row before this look, which must be a new one.
+
+    Anything but a pass breaks the row, also that we could not look: nobody knows what was in between.
+    """
+    if not verdict.passed:
+        return GateVerdict(verdict=verdict, passes=0)
+    passes = min(passes + 1, gate.consecutive)
+    if passes == gate.consecutive:
+        return GateVerdict(verdict=verdict, passes=passes)
+    reason = f"{verdict.reason}; passed {passes} of {gate.consecutive} times in a row"
+    return GateVerdict(verdict=replace(verdict, outcome=ProbeResult.WAITING, reason=reason), passes=passes)

@@ -7,8 +7,8 @@ from datetime import datetime
 
 from reconcile.decide.decision import Wait
 from reconcile.decide.phase import all_steps
-from reconcile.loop.reconciler import Round
 from reconcile.loop.rendering import attempt_of
+from reconcile.loop.round import Round
 from reconcile.objects import deletion_timestamp
 from reconcile.observe.source import Source
 from reconcile.probes.look import Group, ReadFailure

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
-from reconcile.loop.reconciler import Round
+from reconcile.loop.round import Round
 from reconcile.observe.source import Source
 from reconcile.report.causes import leaving, machines, nodes, storage, turns, work, workloads
 from reconcile.report.causes.cause import Cause, DiagnosisInput, kubectl

@@ -3,11 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
 from typing import Any
 
-from reconcile.loop.replay import Replayed
+from reconcile.borrow.loan import Loan
+from reconcile.decide.observation import BorrowedElsewhere, FetchFailure, Observation, OtherUpgrades
+from reconcile.decide.plan import decide
+from reconcile.loop.journal import FORMAT, Line, decision_body
+from reconcile.loop.rendering import Rendering
+from reconcile.loop.sealing import approved_of
+from reconcile.observe.snapshot import NotRead, Snapshot
+from reconcile.probes.look import Group, ReadFailure
 from reconcile.report.progress import Model
+from reconcile.schemas import Schemas, packaged_schemas
+from reconcile.status.plan import status_of
+from renderer.errors import Problems, problem
+from renderer.model.ref import Ref
 
 _LONGEST = 200
 
@@ -61,3 +75,121 @@ def _pairs(part: str, was: Any, now: Any) -> Iterator[tuple[str, Any, Any]]:
 def _short(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
+_KEYS = ("status", "actions", "events", "waits", "recheck", "again", "passes")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replayed:
+    """One line of a journal. `differs` has what came out otherwise: (part, recorded, now); `problem` is why the line
+    could not be replayed."""
+
+    line: int
+    time: str = ""
+    plan: str = ""
+    differs: tuple[tuple[str, Any, Any], ...] = ()
+    problem: str | None = None
+
+
+NO_LINE = "is not a journal line"
+
+
+def replay(path: Path, rendering: Rendering, plan: str | None = None) -> Iterator[Replayed]:
+    """Each line of the journal in turn, of one plan or of all. Raises `Problems` where the file cannot be read."""
+    bodies: dict[str, Any] = {}
+    schemas = packaged_schemas()
+    for number, text in enumerate(_lines(path), start=1):
+        try:
+            line = json.loads(text)
+            bodies |= line.get("bodies", {})
+            found = _replayed(number, line, bodies, rendering, schemas)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            yield Replayed(line=number, problem=f"{NO_LINE}: {error}")
+            continue
+        if plan is None or found.plan == plan:
+            yield found
+
+
+def _lines(path: Path) -> Iterator[str]:
+    try:
+        with path.open(encoding="utf-8", errors="replace") as stream:
+            yield from (line for line in stream if line.strip())
+    except OSError as error:
+        remedy = "name the file that was given as --journal"
+        raise problem("Unreadable", f"cannot be read: {error.strerror}", file=str(path), remedy=remedy) from error
+
+
+def _replayed(number: int, line: Line, bodies: Mapping[str, Any], rendering: Rendering, schemas: Schemas) -> Replayed:
+    if line["format"] != FORMAT:
+        return Replayed(line=number, problem=f"has format {line['format']}, and this program reads {FORMAT}")
+    name = str(bodies[line["plan"]]["metadata"]["name"])
+    try:
+        again = decision_body(decide(world_from(line, bodies, rendering, schemas)))
+    except Problems as error:
+        return Replayed(line=number, time=line["time"], plan=name, problem=f"cannot be rendered: {error}")
+    except NotRead as error:
+        why = f"the decision looks at {error} today, which was not read then"
+        return Replayed(line=number, time=line["time"], plan=name, problem=why)
+    was = line["decision"]
+    differs = tuple((key, was.get(key), again[key]) for key in _KEYS if was.get(key) != again[key])
+    return Replayed(line=number, time=line["time"], plan=name, differs=differs)
+
+
+def world_from(line: Line, bodies: Mapping[str, Any], rendering: Rendering, schemas: Schemas) -> Observation:
+    """All that the decision was made from. Raises `Problems` where today's templates cannot render it."""
+    plan, memory = bodies[line["plan"]], line["memory"]
+    now = datetime.fromisoformat(line["time"])
+    objects = tuple(bodies[digest] for digest in line["facts"])
+    fetched = {name: bodies[digest] for name, digest in line["fetched"].items()}
+    told = {datetime.fromisoformat(since): seconds for since, seconds in memory["attended"].items()}
+    return Observation(
+        plan=plan,
+        rendered=rendering.of(plan, status_of(plan), objects, fetched),
+        kinds=rendering.catalog.kinds,
+        schemas=schemas,
+        look=_snapshot(line["read"], bodies),
+        now=now,
+        attended=lambda since: told.get(since, (now - since).total_seconds()),
+        others=_others(line["others"]),
+        fetched=frozenset(memory["fetched"]),
+        fetch_failures={
+            name: FetchFailure(why=why, absent=absent) for name, (why, absent) in memory["unfetched"].items()
+        },
+        passes={(step, place): count for step, place, count in memory["passes"]},
+        errors=tuple(memory["errors"]),
+        approved=approved_of(plan),
+        sealed=memory["sealed"],
+        unapproved={name: tuple(texts) for name, texts in memory["unapproved"].items()},
+    )
+
+
+def _others(kept: Line) -> OtherUpgrades:
+    lent = tuple(
+        BorrowedElsewhere(plan=name, active=active, loan=Loan.from_status(item)) for name, active, item in kept["lent"]
+    )
+    return OtherUpgrades(blocker=kept["blocker"], beside=kept["beside"], lookup_error=kept["unlooked"], lent=lent)
+
+
+def _snapshot(read: Line, bodies: Mapping[str, Any]) -> Snapshot:
+    def body(kept: Any) -> Any:
+        if isinstance(kept, dict):
+            return ReadFailure(why=kept["unseen"])
+        return None if kept is None else bodies[kept]
+
+    snapshot = Snapshot()
+    for (api_version, kind, namespace, name), kept in read["objects"]:
+        snapshot.objects[Ref(api_version=api_version, kind=kind, namespace=namespace, name=name)] = body(kept)
+    for group, found in read["groups"]:
+        items = ReadFailure(why=found["unseen"]) if isinstance(found, dict) else tuple(body(kept) for kept in found)
+        snapshot.groups[_group(group)] = items
+    for reading, answers in read["readings"].items():
+        snapshot.readings[reading] = {
+            name: ReadFailure(why=kept["unseen"]) if "unseen" in kept else kept for name, kept in answers.items()
+        }
+    return snapshot
+
+
+def _group(raw: Line) -> Group:
+    labels = tuple((key, value) for key, value in raw["labels"])
+    return Group(api_version=raw["api_version"], kind=raw["kind"], namespace=raw["namespace"], labels=labels)

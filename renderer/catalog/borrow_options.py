@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from renderer.frozen import frozen
+from renderer.model.manifest_spec import BorrowOption, Union
 from renderer.model.path import parse_path, path_name
-from renderer.model.phase import BorrowOption, Union
 
 
 @frozen

@@ -21,13 +21,20 @@ from renderer.catalog.probes import (
     trigger_from,
 )
 from renderer.frozen import frozen
+from renderer.model.manifest_spec import (
+    Borrowed,
+    Expression,
+    ManifestSpec,
+    Occasion,
+    OriginalOnTakeOver,
+    Owned,
+    WhenAbsent,
+)
 from renderer.model.path import ABSENT, parse_path
 from renderer.model.phase import (
     Absence,
-    Borrowed,
     Capture,
     Deletion,
-    Expression,
     Fetch,
     FetchAs,
     FieldToRemove,
@@ -36,10 +43,6 @@ from renderer.model.phase import (
     JobStates,
     Lane,
     LateNodes,
-    ManifestSpec,
-    Occasion,
-    OriginalOnTakeOver,
-    Owned,
     Phase,
     Position,
     RequirePeers,
@@ -47,7 +50,6 @@ from renderer.model.phase import (
     StatesOfWork,
     Step,
     ValueOnTakeOver,
-    WhenAbsent,
 )
 from renderer.model.probe import Gate, Probe
 

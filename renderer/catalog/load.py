@@ -14,7 +14,7 @@ from renderer.catalog.kinds import KindRow, Kinds, rows_from
 from renderer.catalog.node_states import duplicate_states, node_states_from
 from renderer.catalog.places import PHASE_FILE, VALUES_FILE, unused
 from renderer.catalog.probes import UnreadableAmount
-from renderer.catalog.tree import Tree
+from renderer.catalog.template_tree import TemplateTree
 from renderer.catalog.verify import verify_phases
 from renderer.deprecated import current
 from renderer.errors import Problem, Problems, problem
@@ -58,11 +58,11 @@ class Catalog:
     values: Mapping[str, Any]
     diff_rules: Mapping[str, Any]
     phases: tuple[Declared, ...]
-    tree: Tree
+    tree: TemplateTree
     warnings: tuple[Problem, ...] = ()
 
 
-def load_catalog(tree: Tree, validate: Validate) -> Catalog:
+def load_catalog(tree: TemplateTree, validate: Validate) -> Catalog:
     """Raises `Problems` with everything that is wrong in the tree."""
     reader = _CatalogReader(tree, validate)
     kinds = Kinds(row for path in reader.files("_kinds") for row in reader.kind_rows(path))
@@ -88,7 +88,7 @@ def load_catalog(tree: Tree, validate: Validate) -> Catalog:
 class _CatalogReader:
     """Reads one file after the other and collects what is wrong, so that one run reports all of it."""
 
-    def __init__(self, tree: Tree, validate: Validate) -> None:
+    def __init__(self, tree: TemplateTree, validate: Validate) -> None:
         self._tree = tree
         self._validate = validate
         self._states: dict[str, Document] = {}

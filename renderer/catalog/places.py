@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import PurePosixPath as Path
 
-from renderer.catalog.tree import Tree
+from renderer.catalog.template_tree import TemplateTree
 from renderer.errors import Problem
 from renderer.suggest import closest, did_you_mean
 
@@ -31,7 +31,7 @@ Wrong = tuple[str, str]
 """A message and a remedy."""
 
 
-def unused(tree: Tree) -> Iterator[Problem]:
+def unused(tree: TemplateTree) -> Iterator[Problem]:
     """Yields a problem for each file of an overlay that nothing uses."""
     own = [path for path, template in tree.items() if not template.packaged and not path.endswith(_NOTES)]
     phases = {Path(path).parent for path in tree if path.rpartition("/")[2] == PHASE_FILE} if own else set()
@@ -41,13 +41,13 @@ def unused(tree: Tree) -> Iterator[Problem]:
             yield Problem(reason="UnusedFile", message=message, file=tree[path].shown, remedy=remedy)
 
 
-def _is_named(path: str, tree: Tree) -> bool:
+def _is_named(path: str, tree: TemplateTree) -> bool:
     """Whether a template names the file from the tree's root, as `include` and `import` want it."""
     texts = [template.text for other, template in tree.items() if other.endswith(_TEMPLATE)]
     return any(f"{quote}{path}{quote}" in text for text in texts for quote in "\"'")
 
 
-def _wrong(path: Path, phases: set[Path], tree: Tree) -> Wrong | None:
+def _wrong(path: Path, phases: set[Path], tree: TemplateTree) -> Wrong | None:
     if path.parent == Path():
         return _at_the_root(path, phases)
     top = path.parts[0]
@@ -77,7 +77,7 @@ def _in_no_phase(path: Path, phases: set[Path]) -> Wrong:
     return message, f"correct the folder's name, or add its {PHASE_FILE}"
 
 
-def _beside(path: Path, tree: Tree) -> list[str]:
+def _beside(path: Path, tree: TemplateTree) -> list[str]:
     return [Path(other).name for other in tree if Path(other).parent == path.parent and other != str(path)]
 
 

@@ -5,21 +5,31 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from renderer.catalog.inputs import INPUTS
 from renderer.catalog.node_states import unknown_states
 from renderer.catalog.places import RESERVED
 from renderer.catalog.rules import misused
-from renderer.catalog.tree import Tree
+from renderer.catalog.template_tree import TemplateTree
 from renderer.errors import Problem
 from renderer.model.node_state import NodeStates
 from renderer.model.phase import Phase, Step
 from renderer.model.probe import Captured, FieldPredicate, ManifestTarget, Predicate, Probe, RulePredicate
 from renderer.yaml_io import Document
 
+INPUTS: dict[str, str] = {
+    "nodes": "give the cluster's Node objects, as `kubectl get nodes -o yaml` prints them",
+    "version": "give the Version object that spec.version names, from namespace harvester-system",
+    "previousVersion": "give the Harvester Setting server-version",
+    "repoTag": "set spec.upgrade, or give the Harvester Setting server-version",
+    "releaseMetadata": "give the release's harvester-release.yaml with --release",
+    "toolkitTag": "set spec.upgrade, or give the release's harvester-release.yaml with --release",
+    "imageLists": "give the release as an ISO file, or the lists in a facts document",
+}
+"""The inputs that a phase or a step may require, and how to give each. Late inputs are provided by phases."""
+
 Declared = tuple[Phase, Document]
 
 
-def verify_phases(phases: Sequence[Declared], tree: Tree, states: NodeStates) -> list[Problem]:
+def verify_phases(phases: Sequence[Declared], tree: TemplateTree, states: NodeStates) -> list[Problem]:
     """Everything that is wrong with a set of phases, in their order."""
     return [
         *_twice(phases, "number", lambda phase: [f"number {phase.number:02}"]),
@@ -84,7 +94,7 @@ def _input(phase: Phase, document: Document, name: str, providers: Sequence[Phas
 class _Steps:
     """The checks over one phase's steps."""
 
-    def __init__(self, phase: Phase, document: Document, tree: Tree, states: NodeStates) -> None:
+    def __init__(self, phase: Phase, document: Document, tree: TemplateTree, states: NodeStates) -> None:
         self._phase = phase
         self._document = document
         self._tree = tree

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 EXTENSIONS = "upgradeplan.commands"
 
 
-class Group(StrEnum):
+class CommandGroup(StrEnum):
     """The headings of the list of commands, in the order of the work."""
 
     REVIEW = "Review an upgrade (no cluster needed)"
@@ -38,27 +38,33 @@ class Row:
 
     target: str
     help: str
-    group: Group = Group.OTHER
+    group: CommandGroup = CommandGroup.OTHER
 
 
 COMMANDS: Mapping[str, Row] = {
     "render": Row(
-        target="renderer.cli.render:render", help="Render the manifests of a plan for review.", group=Group.REVIEW
+        target="renderer.cli.render:render",
+        help="Render the manifests of a plan for review.",
+        group=CommandGroup.REVIEW,
     ),
-    "validate": Row(target="renderer.cli.validate:validate", help="Check a plan and its inputs.", group=Group.REVIEW),
-    "phases": Row(target="renderer.cli.phases:phases", help="List the phases of an upgrade.", group=Group.REVIEW),
+    "validate": Row(
+        target="renderer.cli.validate:validate", help="Check a plan and its inputs.", group=CommandGroup.REVIEW
+    ),
+    "phases": Row(
+        target="renderer.cli.phases:phases", help="List the phases of an upgrade.", group=CommandGroup.REVIEW
+    ),
     "images": Row(
-        target="renderer.cli.images:images", help="List the images that an upgrade uses.", group=Group.REVIEW
+        target="renderer.cli.images:images", help="List the images that an upgrade uses.", group=CommandGroup.REVIEW
     ),
     "compare": Row(
         target="renderer.cli.compare:compare",
         help="Show what another release or other templates would change.",
-        group=Group.REVIEW,
+        group=CommandGroup.REVIEW,
     ),
     "completion": Row(
-        target="renderer.cli.completion:completion", help="Print a shell completion script.", group=Group.OTHER
+        target="renderer.cli.completion:completion", help="Print a shell completion script.", group=CommandGroup.OTHER
     ),
-    "version": Row(target="renderer.cli.version:version", help="Print the version.", group=Group.OTHER),
+    "version": Row(target="renderer.cli.version:version", help="Print the version.", group=CommandGroup.OTHER),
 }
 
 
@@ -79,7 +85,7 @@ class Commands(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        for group in Group:
+        for group in CommandGroup:
             with formatter.section(group):
                 formatter.write_dl([(name, row.help) for name, row in _all().items() if row.group is group])
 

@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from renderer.assemble import Assembly, assemble
-from renderer.catalog.inputs import INPUTS
-from renderer.catalog.verify import captures_of
+from renderer.catalog.verify import INPUTS, captures_of
 from renderer.cli.answer import Model, table, warn
 from renderer.cli.input_options import InputOptions, read, tree_of
 from renderer.context.build import context_of, for_step
 from renderer.context.scope import SYMBOLIC_NODE, Scope
 from renderer.describe import describe_value
-from renderer.documents import Inputs, Source, without_lines
+from renderer.documents import Inputs
 from renderer.layout.select import unknown
+from renderer.source_document import SourceDocument, without_lines
 from renderer.validation import load
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def _assembly(given: InputOptions) -> Assembly:
 
 def _no_inputs() -> Inputs:
     bare = {"metadata": {"name": "<plan>"}, "spec": {}}
-    return Inputs(plan=Source(body=bare, document=without_lines(bare, "<no plan>")))
+    return Inputs(plan=SourceDocument(body=bare, document=without_lines(bare, "<no plan>")))
 
 
 def _phase(catalog: Catalog, name: str) -> Phase:

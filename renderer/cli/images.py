@@ -96,9 +96,9 @@ def is_listed(listed: frozenset[str], image: str) -> bool:
 
 def _list(path: Path) -> frozenset[str]:
     """The images of a list in one spelling. Raises `Problems`."""
+    from renderer.files.decode import text_of
+    from renderer.files.filesystem import read_bytes
     from renderer.files.iso import is_iso
-    from renderer.files.look import read_bytes
-    from renderer.files.text import text_of
 
     if is_iso(path):
         return frozenset(map(canonical, _of_iso(path)))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from renderer.assemble import Assembly
     from renderer.catalog.load import Catalog
-    from renderer.catalog.tree import Tree
+    from renderer.catalog.template_tree import TemplateTree
     from renderer.documents import Inputs
     from renderer.model.rendered import RenderedPlan
 
@@ -41,7 +41,7 @@ class InputOptions:
 
 
 @frozen
-class Rendering:
+class RenderedInputs:
     """A rendered plan, with what it was made from."""
 
     inputs: Inputs
@@ -49,7 +49,7 @@ class Rendering:
     plan: RenderedPlan
 
 
-class Place(click.ParamType[str]):
+class PathArgument(click.ParamType[str]):
     """A file, folder or address. Whether it is there, the room that opens it says; here it only completes words."""
 
     def __init__(self, completes: str) -> None:
@@ -67,8 +67,8 @@ class Place(click.ParamType[str]):
         return [CompletionItem(incomplete, type=self.name)]
 
 
-FILE = Place("file")
-FOLDER = Place("dir")
+FILE = PathArgument("file")
+FOLDER = PathArgument("dir")
 _OPTIONS = (
     click.argument("files", nargs=-1, type=FILE, metavar="[FILE|FOLDER]..."),
     click.option("--plan", type=FILE, metavar="FILE", help="The file of the UpgradePlan. Overrides FILES."),
@@ -126,13 +126,13 @@ def input_options(command: Command) -> Command:
     return with_given
 
 
-def rendering_of(given: InputOptions) -> Rendering:
+def rendering_of(given: InputOptions) -> RenderedInputs:
     """Reads and renders everything. Raises `Problems` with all that is wrong."""
     inputs, tree = read(given)
     return rendering_from(inputs, tree, retry=given.retry)
 
 
-def rendering_from(inputs: Inputs, tree: Tree, *, retry: int) -> Rendering:
+def rendering_from(inputs: Inputs, tree: TemplateTree, *, retry: int) -> RenderedInputs:
     """The same for what has been read."""
     from renderer.assemble import assemble
     from renderer.files.code import CodeCache
@@ -146,10 +146,10 @@ def rendering_from(inputs: Inputs, tree: Tree, *, retry: int) -> Rendering:
     if assembly is None or plan is None or problems:
         raise Problems(problems)
     code.save()
-    return Rendering(inputs=inputs, assembly=assembly, plan=plan)
+    return RenderedInputs(inputs=inputs, assembly=assembly, plan=plan)
 
 
-def read(given: InputOptions) -> tuple[Inputs, Tree]:
+def read(given: InputOptions) -> tuple[Inputs, TemplateTree]:
     """Inputs and templates. Raises `Problems` with all that is wrong with either of them."""
     problems: list[Problem] = []
     inputs = _attempt(lambda: _inputs_of(given), problems)
@@ -172,7 +172,7 @@ def catalog_of(given: InputOptions) -> Catalog:
     return catalog
 
 
-def tree_of(given: InputOptions) -> Tree:
+def tree_of(given: InputOptions) -> TemplateTree:
     """The templates, overlays laid over them. Raises `Problems`."""
     from renderer.files.templates import read_templates
 
@@ -191,7 +191,7 @@ def _inputs_of(given: InputOptions) -> Inputs:
     )
 
 
-def _declaration_problems(tree: Tree) -> list[Problem]:
+def _declaration_problems(tree: TemplateTree) -> list[Problem]:
     from renderer.catalog.load import load_catalog
     from renderer.validation import document_problems
 
@@ -200,7 +200,7 @@ def _declaration_problems(tree: Tree) -> list[Problem]:
     return problems
 
 
-def _syntax_problems(tree: Tree, code: MutableMapping[str, bytes]) -> list[Problem]:
+def _syntax_problems(tree: TemplateTree, code: MutableMapping[str, bytes]) -> list[Problem]:
     """Of templates that are not packaged, those that this plan does not reach included."""
     from renderer.templating import Templates
 
@@ -211,7 +211,7 @@ def _syntax_problems(tree: Tree, code: MutableMapping[str, bytes]) -> list[Probl
     return problems
 
 
-def _form_problems(plan: RenderedPlan, tree: Tree) -> list[Problem]:
+def _form_problems(plan: RenderedPlan, tree: TemplateTree) -> list[Problem]:
     """Of the manifests that overlays render."""
     from renderer.built_in import form_problems
 

@@ -111,8 +111,8 @@ def _step(step: Step) -> Model:
     """A step as declared; its words still hold the marks that a plan fills in."""
     from renderer.describe import describe_gate
     from renderer.layout.index import POSITIONS
-    from renderer.model.phase import Owned
-    from renderer.render.step import implied_gates
+    from renderer.model.manifest_spec import Owned
+    from renderer.render.step_gates import implied_gates
 
     owned = [spec.file for spec in step.manifests if isinstance(spec, Owned)]
     entries = {

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from renderer.cli.answer import Model, again, answer, output_option, pending_lines, pending_models, say
-from renderer.cli.input_options import FOLDER, InputOptions, Rendering, catalog_of, input_options, rendering_of
+from renderer.cli.input_options import FOLDER, InputOptions, RenderedInputs, catalog_of, input_options, rendering_of
 from renderer.errors import ExitCode, Problems
 from renderer.layout.table import DEFAULT, LAYOUTS, layout_help
 from renderer.model.document_type import RENDERED_FOLDER, RENDERING
@@ -108,7 +108,7 @@ def _refuse_a_part(output_dir: str | None, check: bool, names: tuple[str, ...], 
         raise click.UsageError(f"{part} is for stdout; a folder is always a whole rendering (or --through a phase)")
 
 
-def _whole(rendering: Rendering, plan: RenderedPlan, layout: str) -> Model:
+def _whole(rendering: RenderedInputs, plan: RenderedPlan, layout: str) -> Model:
     from renderer.layout.index import index_of
     from renderer.layout.trees import files_of
 
@@ -124,7 +124,9 @@ def _documents(plan: RenderedPlan) -> Iterator[str]:
         yield f"---\n# Source: {plan.plan}/{manifest.file}\n{manifest_text([manifest])}"
 
 
-def _tree(rendering: Rendering, plan: RenderedPlan, layout: str, parent: Path, *, check: bool, output: str) -> ExitCode:
+def _tree(
+    rendering: RenderedInputs, plan: RenderedPlan, layout: str, parent: Path, *, check: bool, output: str
+) -> ExitCode:
     from renderer.files.tree import check_tree, write_tree
     from renderer.layout.trees import tree_of
 

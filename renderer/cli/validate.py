@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from renderer.cli.answer import Model, answer, output_option, pending_lines, pending_models, problem_models
-from renderer.cli.input_options import InputOptions, Rendering, input_options, rendering_of
+from renderer.cli.input_options import InputOptions, RenderedInputs, input_options, rendering_of
 from renderer.errors import ExitCode, Problem, Problems
 from renderer.model.document_type import VALIDATION_REPORT
 
@@ -60,14 +60,14 @@ def _model(given: InputOptions) -> Model:
     }
 
 
-def _refuse(rendering: Rendering) -> None:
+def _refuse(rendering: RenderedInputs) -> None:
     from renderer.render.refusals import refusals
 
     if found := [_problem(item, rendering) for item in refusals(rendering.plan)]:
         raise Problems(found, ExitCode.NO)
 
 
-def _problem(refusal: Refusal, rendering: Rendering) -> Problem:
+def _problem(refusal: Refusal, rendering: RenderedInputs) -> Problem:
     looked_at = ", ".join(
         f"{name} {value}" for name, value in refusal.arguments.items() if value and isinstance(value, str)
     )

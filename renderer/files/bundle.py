@@ -15,8 +15,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 
 from renderer.errors import Problem, Problems, problem
-from renderer.files.look import LARGEST, Reading, bundle_root, unreadable
-from renderer.files.text import documents_of, text_of
+from renderer.files.decode import documents_of, text_of
+from renderer.files.filesystem import LARGEST, FilesRead, bundle_root, unreadable
 from renderer.frozen import frozen
 from renderer.yaml_io import Document
 
@@ -57,7 +57,7 @@ class _Member:
     open: Callable[[], BinaryIO]
 
 
-def read_bundle(path: Path) -> Reading:
+def read_bundle(path: Path) -> FilesRead:
     """The documents of kinds that are needed, in the order of their paths, and everything that is wrong."""
     if root := bundle_root(path):
         return _read(str(root), _in_folder(root), "/")
@@ -65,15 +65,15 @@ def read_bundle(path: Path) -> Reading:
         with zipfile.ZipFile(path) as archive:
             return _read(str(path), _in_zip(archive, str(path)), ":/")
     except OSError as error:
-        return Reading(problems=[unreadable(str(path), error)])
+        return FilesRead(problems=[unreadable(str(path), error)])
     except Problems as error:
-        return Reading(problems=list(error.problems))
+        return FilesRead(problems=list(error.problems))
     except (zipfile.BadZipFile, NotImplementedError) as error:
-        return Reading(problems=[_wrong("InvalidBundle", f"cannot be read as a zip archive: {error}", str(path))])
+        return FilesRead(problems=[_wrong("InvalidBundle", f"cannot be read as a zip archive: {error}", str(path))])
 
 
-def _read(bundle: str, members: Iterable[_Member], joint: str) -> Reading:
-    reading = Reading()
+def _read(bundle: str, members: Iterable[_Member], joint: str) -> FilesRead:
+    reading = FilesRead()
     opened = 0
     for member in sorted(members, key=lambda member: member.name):
         file = f"{bundle}{joint}{member.name}"

@@ -6,14 +6,15 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
-from renderer.documents import Inputs, Source, tell_apart
+from renderer.documents import Inputs, tell_apart
 from renderer.errors import Problems
+from renderer.files.arguments import read_documents
+from renderer.files.decode import documents_of, text_of
 from renderer.files.fetch import fetch, is_address, shown
+from renderer.files.filesystem import FilesRead
 from renderer.files.iso import is_iso, read_iso
-from renderer.files.look import Reading
-from renderer.files.read import read_documents
-from renderer.files.text import documents_of, text_of
 from renderer.input_rules import as_stored, input_problems
+from renderer.source_document import SourceDocument
 from renderer.yaml_io import Document
 
 
@@ -49,11 +50,11 @@ def read_inputs(
     return inputs
 
 
-def _documents(reading: Reading | None) -> list[Document] | None:
+def _documents(reading: FilesRead | None) -> list[Document] | None:
     return None if reading is None else reading.documents
 
 
-def _read_release(name: str, previous: str | None, stdin: BinaryIO | None) -> Reading:
+def _read_release(name: str, previous: str | None, stdin: BinaryIO | None) -> FilesRead:
     if is_address(name):
         return _attempt(lambda: documents_of(text_of(fetch(name), shown(name)), shown(name)))
     if is_iso(Path(name)):
@@ -61,14 +62,14 @@ def _read_release(name: str, previous: str | None, stdin: BinaryIO | None) -> Re
     return read_documents([name], stdin)
 
 
-def _attempt(read: Callable[[], tuple[Document, ...]]) -> Reading:
+def _attempt(read: Callable[[], tuple[Document, ...]]) -> FilesRead:
     try:
-        return Reading(documents=list(read()))
+        return FilesRead(documents=list(read()))
     except Problems as error:
-        return Reading(problems=list(error.problems))
+        return FilesRead(problems=list(error.problems))
 
 
-def _previous(found: Reading, plans: Reading | None, objects: Reading | None) -> str | None:
+def _previous(found: FilesRead, plans: FilesRead | None, objects: FilesRead | None) -> str | None:
     """The version that runs now, as the plan's status or the cluster's Setting `server-version` says."""
     inputs, _ = tell_apart(found.documents, plan=_documents(plans), cluster=_documents(objects), release=())
     status = inputs.plan.body.get("status") if inputs.plan else None
@@ -78,7 +79,7 @@ def _previous(found: Reading, plans: Reading | None, objects: Reading | None) ->
     return next((version for version in versions if version and isinstance(version, str)), None)
 
 
-def _is_server_version(source: Source) -> bool:
+def _is_server_version(source: SourceDocument) -> bool:
     metadata = source.body.get("metadata")
     is_setting = source.body["kind"] == "Setting" and str(source.body["apiVersion"]).startswith("harvesterhci.io/")
     return is_setting and isinstance(metadata, Mapping) and metadata.get("name") == "server-version"

@@ -12,11 +12,11 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from renderer.documents import without_lines
 from renderer.errors import Problem, Problems, problem
-from renderer.files.look import unreadable
-from renderer.files.text import ISO, documents_of, text_of
+from renderer.files.decode import ISO, documents_of, text_of
+from renderer.files.filesystem import unreadable
 from renderer.model.document_type import FACTS
+from renderer.source_document import without_lines
 from renderer.yaml_io import Document
 
 RELEASE = "harvester-release.yaml"

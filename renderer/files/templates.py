@@ -12,10 +12,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from renderer.catalog.tree import Template, Tree
+from renderer.catalog.template_tree import Template, TemplateTree
 from renderer.errors import Problem, Problems
-from renderer.files.look import is_device, is_folder, read_bytes, unreadable
-from renderer.files.text import text_of
+from renderer.files.decode import text_of
+from renderer.files.filesystem import is_device, is_folder, read_bytes, unreadable
 from renderer.resources import packaged
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _LEFT_OUT = ("__pycache__", "__init__.py")
 _LEFT_OUT_ENDINGS = ("~", ".swp", ".bak", ".orig", ".rej", ".pyc")
 
 
-def read_templates(overlays: Sequence[Path] = ()) -> Tree:
+def read_templates(overlays: Sequence[Path] = ()) -> TemplateTree:
     """The tree by path, sorted; it cannot be changed. Raises `Problems` with everything that cannot be read.
 
     Hidden files and what editors leave behind are left out. Symbolic links are followed, as a mounted ConfigMap wants.

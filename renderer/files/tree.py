@@ -17,8 +17,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from renderer.errors import Problem, Problems
+from renderer.files.filesystem import unreadable
 from renderer.files.lock import Sleep, reading, writing
-from renderer.files.look import unreadable
 from renderer.files.operations import Disk, FileOperations
 from renderer.files.tree_state import (
     INDEX,

@@ -13,8 +13,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from renderer.errors import Problem, Problems
-from renderer.files.look import unreadable
-from renderer.files.text import text_of
+from renderer.files.decode import text_of
+from renderer.files.filesystem import unreadable
 from renderer.frozen import frozen
 from renderer.model.document_type import RENDERED_PLAN
 from renderer.yaml_io import Document, parse

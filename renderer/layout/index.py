@@ -15,8 +15,9 @@ from renderer.catalog.borrow_options import BORROW_OPTIONS
 from renderer.catalog.kinds import Kinds
 from renderer.describe import DescriptionContext, describe_gate, describe_peers, describe_probe, describe_trigger
 from renderer.model.document_type import RENDERED_PLAN
+from renderer.model.manifest_spec import Borrowed, ManifestSpec, WhenAbsent
 from renderer.model.path import path_name
-from renderer.model.phase import Borrowed, Lane, ManifestSpec, Position, Step, WhenAbsent
+from renderer.model.phase import Lane, Position, Step
 from renderer.model.probe import Predicate, Severity
 from renderer.model.ref import Ref
 from renderer.model.rendered import Manifest, RenderedPhase, RenderedPlan, RenderedStep

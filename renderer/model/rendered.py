@@ -10,9 +10,10 @@ from dataclasses import field
 from typing import Any
 
 from renderer.frozen import frozen
+from renderer.model.manifest_spec import Borrowed, ManifestSpec
 from renderer.model.node_state import NodeStates
 from renderer.model.path import Path
-from renderer.model.phase import Borrowed, ManifestSpec, Phase, Step
+from renderer.model.phase import Phase, Step
 from renderer.model.ref import Body, Ref, ref_of
 
 

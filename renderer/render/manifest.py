@@ -14,8 +14,9 @@ from renderer.context.scope import RUN_TIME
 from renderer.digest import digest_of
 from renderer.errors import Problem, Problems, problem
 from renderer.frozen import frozen
+from renderer.model.manifest_spec import Borrowed, Expression, ManifestSpec, Owned
 from renderer.model.path import Path, walk
-from renderer.model.phase import Borrowed, Expression, ManifestSpec, Owned, Step
+from renderer.model.phase import Step
 from renderer.model.ref import Body
 from renderer.model.rendered import Manifest
 from renderer.names import label_value

@@ -16,7 +16,8 @@ from renderer.digest import digest_of
 from renderer.errors import Problem, Problems
 from renderer.model.phase import Step
 from renderer.model.rendered import RenderedPhase, RenderedPlan, RenderedStep
-from renderer.render.step import NOTHING_RECORDED, Recorded, StepRenderer, missing
+from renderer.render.recorded import NOTHING_RECORDED, Recorded
+from renderer.render.step import StepRenderer, missing
 from renderer.render.step_cache import StepCache
 from renderer.templating import Templates
 

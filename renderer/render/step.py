@@ -2,63 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
-from typing import Any, Protocol
+from typing import Any
 
 from renderer.catalog.declare import refilled
-from renderer.catalog.inputs import INPUTS
 from renderer.catalog.kinds import Kinds
 from renderer.catalog.load import Declared
 from renderer.catalog.node_states import unknown_states
-from renderer.catalog.verify import captures_of
+from renderer.catalog.verify import INPUTS, captures_of
 from renderer.context.build import Context, for_step
 from renderer.context.scope import SYMBOLIC_NODE
 from renderer.digest import digest_of
 from renderer.errors import Problem, Problems, problem
 from renderer.frozen import frozen
+from renderer.model.manifest_spec import Borrowed, Expression
 from renderer.model.node_state import NodeStates
-from renderer.model.phase import Borrowed, Capture, Expression, Step
-from renderer.model.probe import BuiltinPredicate, EveryTarget, Gate, ManifestTarget, ObjectTarget, Probe
+from renderer.model.phase import Capture, Step
 from renderer.model.rendered import Manifest, Pending, RenderedStep
 from renderer.render.manifest import ManifestRenderer, in_order
+from renderer.render.recorded import Recorded
 from renderer.render.step_cache import StepCache
+from renderer.render.step_gates import gates_of, gates_of_begun
 from renderer.templating import Templates, has_marks
 
 Raw = Mapping[str, Any]
 Node = Mapping[str, Any] | None
-
-
-class Recorded(Protocol):
-    """What a run has recorded so far. A step that has begun is not skipped, whatever its conditions say now."""
-
-    def captured(self, phase: str, node: str | None) -> Mapping[str, Any]:
-        """The values captured for the node, or for the cluster, by name."""
-        ...
-
-    def is_under_way(self, phase: str, step: str, node: str | None) -> bool:
-        """Whether the step has begun, and was not skipped; it may be over."""
-        ...
-
-    def made_by(self, phase: str, step: str, node: str | None) -> Collection[str] | None:
-        """The templates whose objects the step has made; None where it has not made them yet, or nobody knows."""
-        ...
-
-
-class NothingRecorded:
-    """Nothing has run: what a reviewer sees."""
-
-    def captured(self, phase: str, node: str | None) -> Mapping[str, Any]:
-        return {}
-
-    def is_under_way(self, phase: str, step: str, node: str | None) -> bool:
-        return False
-
-    def made_by(self, phase: str, step: str, node: str | None) -> Collection[str] | None:
-        return None
-
-
-NOTHING_RECORDED = NothingRecorded()
 
 
 def missing(context: Context, requires: Sequence[str]) -> tuple[Pending, ...]:
@@ -153,7 +122,7 @@ class StepRenderer:
                 self.problems.extend(error.problems)
             return _idle(declared, bare, None, pending)
         made = self.recorded.made_by(declared.phase.name, bare.name, bare.node) or ()
-        return _idle(declared, replace(step, gates=_gates_over(step, made)), None, ())
+        return _idle(declared, replace(step, gates=gates_of_begun(step, made)), None, ())
 
     def _not_made(self, declared: Declared, step: Step, context: Context) -> tuple[Manifest, ...]:
         """What an idle step would have made, as far as it can be rendered: another manager may have made it."""
@@ -228,7 +197,7 @@ class StepRenderer:
         self.problems.extend([problem for manifest in manifests for problem in manifest.problems])
         made = in_order(manifest.manifest for manifest in manifests)
         undo = self._undo(declared, bare, raw, context)
-        gates = self._gates(step, made, {file for file, _ in left_out}, declared)
+        gates = gates_of(step, made, {file for file, _ in left_out}, declared, self.kinds)
         step = replace(step, gates=gates, undo=undo.step if undo else None)
         held = step.hold and self.templates.evaluate(step.hold.when, context.names, of=declared.document)
         # Whether a node is held is the operator's to change at any time, so it is no part of the digest.
@@ -302,61 +271,11 @@ class StepRenderer:
             found = self.fixed[id(value)] = all(self._is_fixed(part) for part in parts)
         return found
 
-    def _gates(
-        self, step: Step, manifests: tuple[Manifest, ...], left_out: set[str], declared: Declared
-    ) -> tuple[Gate, ...]:
-        """The declared gates, but those over a manifest that is left out; where none are declared, every owned object
-        must be ready by its kind's rule."""
-        gates = tuple(gate for gate in step.gates if getattr(gate.probe.target, "file", None) not in left_out)
-        if not step.gates:
-            gates = implied_gates(step, [item.spec.file for item in manifests if not item.borrowed])
-        for gate in gates:
-            self._has_rule(gate.probe, manifests, step, declared)
-        return gates
-
-    def _has_rule(self, probe: Probe, manifests: tuple[Manifest, ...], step: Step, declared: Declared) -> None:
-        if not any(isinstance(predicate, BuiltinPredicate) for predicate in probe.all):
-            return
-        for api_version, kind in _kinds_of(probe, manifests):
-            row = self.kinds.find(api_version, kind)
-            if row is None or row.ready is None:
-                raise problem(
-                    "UnknownKind",
-                    f"step {step.name}: nothing says when a {api_version} {kind} is ready",
-                    file=declared.document.file,
-                    line=declared.document.line_with(step.name),
-                    remedy="add `ready` to its row in _kinds/ of the template tree, or give the step a gate of its own",
-                )
-
 
 def _is_needed_later(step: Step) -> bool:
     return any(isinstance(spec, Borrowed) or spec.maintained for spec in step.manifests)
 
 
-def _gates_over(step: Step, made: Collection[str]) -> tuple[Gate, ...]:
-    """The gates of a step of which just the templates are known that have made something."""
-    files = {spec.file for spec in step.manifests}
-    declared = tuple(gate for gate in step.gates if getattr(gate.probe.target, "file", None) not in files - set(made))
-    return declared if step.gates else implied_gates(step, made)
-
-
-def implied_gates(step: Step, owned: Iterable[str]) -> tuple[Gate, ...]:
-    """The gates of a step that declares none: what its templates `owned` render must be ready by its kind's rule."""
-    if step.no_gate:
-        return ()
-    files = dict.fromkeys(owned)
-    return tuple(Gate(probe=Probe(target=ManifestTarget(file=file), all=(BuiltinPredicate(),))) for file in files)
-
-
 def _idle(declared: Declared, step: Step, skipped: str | None, pending: tuple[Pending, ...]) -> RenderedStep:
     digest = digest_of([step.name, step.node, skipped, [item.input for item in pending]])
     return RenderedStep(phase=declared.phase.name, step=step, skipped=skipped, pending=pending, digest=digest)
-
-
-def _kinds_of(probe: Probe, manifests: tuple[Manifest, ...]) -> Iterable[tuple[str, str]]:
-    target = probe.target
-    if isinstance(target, ManifestTarget):
-        return {(m.ref.api_version, m.ref.kind) for m in manifests if m.spec.file == target.file}
-    if isinstance(target, ObjectTarget):
-        return {(target.ref.api_version, target.ref.kind)}
-    return {(target.api_version, target.kind)} if isinstance(target, EveryTarget) else set()

@@ -18,7 +18,7 @@ from jinja2.runtime import Context, Macro
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from markupsafe import Markup
 
-from renderer.catalog.tree import Template
+from renderer.catalog.template_tree import Template
 from renderer.image_names import not_needed
 from renderer.suggest import did_you_mean
 

@@ -12,8 +12,8 @@ from typing import Any, Protocol
 from renderer.frozen import frozen
 from renderer.model.path import Path
 from renderer.suggest import closest, did_you_mean
+from renderer.validation.crd_schema import TIME
 from renderer.validation.fit import map_key, repeated
-from renderer.validation.structural import TIME
 
 
 class SchemaError(Protocol):

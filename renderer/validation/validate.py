@@ -17,9 +17,9 @@ from renderer.model import document_type
 from renderer.model.document_type import COMMON, DocumentType
 from renderer.model.path import Path, path_name
 from renderer.resources import packaged
+from renderer.validation.crd_schema import Schema, from_definition
 from renderer.validation.fit import fits, is_known, map_key, regex, repeated
 from renderer.validation.messages import explain
-from renderer.validation.structural import Schema, from_definition
 from renderer.yaml_io import Document, parse
 
 _OTHER = re.compile(r'"\$ref":\s*"(urn:[^"#]+)#')

@@ -9,7 +9,7 @@ from support.rendered_plans import render_made, three_nodes
 
 from reconcile.status.plan import Place, PlanStatus
 from reconcile.status.record import OwnedObject, StepRecord, StepState
-from renderer.model.phase import Owned
+from renderer.model.manifest_spec import Owned
 from renderer.model.ref import Ref
 from renderer.model.rendered import RenderedStep
 

@@ -10,13 +10,13 @@ import pytest
 from cluster_door.kinds import CONFIG_MAP, UPGRADE_PLAN, ref
 from cluster_door.loopback import client_of
 from cluster_door.server import Reply
-from reconcile.cluster.events import Occurrence, Severity, emit, event_of
+from reconcile.cluster.events import EventSeverity, Occurrence, emit, event_of
 
 FIRST = datetime(2026, 11, 28, 13, 0, tzinfo=timezone(timedelta(hours=1)))
 ONCE = Occurrence(
     regarding=ref(UPGRADE_PLAN, "to-v1.7.0"),
     uid="u-1",
-    severity=Severity.WARNING,
+    severity=EventSeverity.WARNING,
     reason="NodeBlocked",
     message="node n1 is blocked",
     component="upgradeplan-controller",

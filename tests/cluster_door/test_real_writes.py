@@ -23,7 +23,7 @@ from cluster_door.kinds import (
 )
 from cluster_door.real import create_namespace, deployment
 from reconcile.cluster import errors
-from reconcile.cluster.events import EVENT, Occurrence, Severity, emit
+from reconcile.cluster.events import EVENT, EventSeverity, Occurrence, emit
 from reconcile.cluster.protocol import Cluster, Propagation, Selection
 from renderer.model.ref import Kind
 
@@ -181,7 +181,7 @@ def test_event_is_taken_and_counted(client: Cluster, namespace: str) -> None:
     once = Occurrence(
         regarding=ref(CONFIG_MAP, "a", namespace),
         uid="u",
-        severity=Severity.NORMAL,
+        severity=EventSeverity.NORMAL,
         reason="PhaseStarted",
         message="Initialize started",
         component="upgradeplan-controller",

@@ -28,7 +28,7 @@ CORE: Mapping[str, Sequence[str]] = {
     "renderer.versions": ("test_versions.py",),
     "renderer.image_names": ("test_image_names.py", "test_render_spec_cleanup.py"),
     "renderer.quantity": ("test_probes.py", "test_diff.py", "test_quantity.py"),
-    "reconcile.probes.fields": ("test_probes.py",),
+    "reconcile.probes.field_predicate": ("test_probes.py",),
     "reconcile.decide.admission": (
         "test_admission.py",
         "test_lane.py",

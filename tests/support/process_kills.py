@@ -12,8 +12,8 @@ from threading import Event, Thread
 from reconcile.cluster.errors import Away
 from reconcile.cluster.exchange import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, Exchange, Request, Transport
 from reconcile.loop.lease import LEASE, NAME
-from reconcile.loop.reconciler import Round
-from reconcile.simulator.apiserver.client import Moment
+from reconcile.loop.round import Round
+from reconcile.simulator.apiserver.embedded_client import Moment
 from renderer.model.ref import Ref
 from support.real_upgrade import ACCOUNT, PATIENCE, RealUpgrade, process
 

@@ -24,9 +24,9 @@ from reconcile.cluster.exchange import Transport
 from reconcile.cluster.kubeconfig import find_access
 from reconcile.cluster.protocol import Cluster, Selection
 from reconcile.cluster.transport import KubernetesTransport
-from reconcile.loop.assemble import ManagerConfig, assemble_manager
 from reconcile.loop.manager import Manager
-from reconcile.loop.reconciler import Round
+from reconcile.loop.round import Round
+from reconcile.loop.setup import ManagerConfig, assemble_manager
 from reconcile.schemas import packaged_schemas
 from reconcile.simulator.actors.fault_options import FaultOptions, KnownTargets, fault_plan_of
 from reconcile.simulator.actors.simulation import Simulation

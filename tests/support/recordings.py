@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 from reconcile.loop.journal import JournalEntry
-from reconcile.loop.reconciler import Round
+from reconcile.loop.round import Round
 from reconcile.simulator.rehearsal.rehearsal import Rehearsal, RehearsalResult
 from support.final_state import FinalState, final_state_of
 from support.rehearsals import rehearsal_of, settle

@@ -14,8 +14,8 @@ from typing import Any
 from renderer.assemble import Assembly, assemble
 from renderer.catalog.kinds import Kinds
 from renderer.catalog.load import load_catalog
-from renderer.catalog.tree import Template, Tree
-from renderer.documents import Inputs, tell_apart, without_lines
+from renderer.catalog.template_tree import Template, TemplateTree
+from renderer.documents import Inputs, tell_apart
 from renderer.errors import Problems
 from renderer.files.inputs import read_inputs
 from renderer.files.templates import read_templates
@@ -23,6 +23,7 @@ from renderer.input_rules import input_problems
 from renderer.layout.trees import tree_of
 from renderer.model.document_type import FACTS
 from renderer.model.rendered import Manifest, RenderedPlan, RenderedStep
+from renderer.source_document import without_lines
 from renderer.validation import document_problems
 
 Json = Mapping[str, Any]
@@ -66,7 +67,7 @@ class Rendered:
 
 
 @functools.cache
-def templates(*overlays: Path) -> Tree:
+def templates(*overlays: Path) -> TemplateTree:
     return read_templates(overlays)
 
 
@@ -74,7 +75,7 @@ NODE_STATES = load_catalog(templates(), document_problems).node_states
 """The states that the packaged templates declare."""
 
 
-def overlaid(files: Mapping[str, str], under: Tree | None = None) -> Tree:
+def overlaid(files: Mapping[str, str], under: TemplateTree | None = None) -> TemplateTree:
     """The packaged templates with files of a test laid over them."""
     over = {path: Template(text=text, shown=f"overlay/{path}", packaged=False) for path, text in files.items()}
     return dict(sorted({**(templates() if under is None else under), **over}.items()))
@@ -96,7 +97,7 @@ def render_example(example: str) -> Rendered:
     return render(inputs_of_example(example), templates(*overlays_of(example)))
 
 
-def render_made(*documents: Json, tree: Tree | None = None, retry: int = 0) -> Rendered:
+def render_made(*documents: Json, tree: TemplateTree | None = None, retry: int = 0) -> Rendered:
     """Raises `Problems`."""
     return render(inputs_of(documents), tree, retry=retry)
 
@@ -109,12 +110,12 @@ def inputs_of(documents: Sequence[Json]) -> Inputs:
     return inputs
 
 
-def render(inputs: Inputs, tree: Tree | None = None, *, retry: int = 0) -> Rendered:
+def render(inputs: Inputs, tree: TemplateTree | None = None, *, retry: int = 0) -> Rendered:
     assembly = assembled(inputs, tree, retry=retry)
     return Rendered(plan=assembly.render(), kinds=assembly.catalog.kinds)
 
 
-def assembled(inputs: Inputs, tree: Tree | None = None, *, retry: int = 0) -> Assembly:
+def assembled(inputs: Inputs, tree: TemplateTree | None = None, *, retry: int = 0) -> Assembly:
     return assemble(inputs, templates() if tree is None else tree, retry=retry, code=_CODE)
 
 

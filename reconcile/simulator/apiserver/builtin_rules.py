@@ -18,7 +18,7 @@ SetUp = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fixed:
+class ImmutableField:
     """A field that may not change, and the server's words for it. `cause` is the field that it blames.
 
     `part` picks out of the value what may not change.
@@ -47,7 +47,7 @@ class BuiltinRules:
     status: bool = False
     counted: tuple[str, ...] = ()
     keeps_status: bool = False
-    fixed: tuple[Fixed, ...] = ()
+    fixed: tuple[ImmutableField, ...] = ()
     set_up: SetUp | None = None
     carry_over: Callable[[dict[str, Any], Body], dict[str, Any]] | None = None
     check: Callable[[Body], Iterator[StatusCause]] | None = None
@@ -68,7 +68,7 @@ def _sealed(old: Body, new: Body) -> Iterator[StatusCause]:
         for name in ("immutable", "data", "binaryData"):
             if old.get(name) != new.get(name):
                 text = "field is immutable when `immutable` is set"
-                yield Fixed(path=name, message=text, forbidden=True).blame(new.get(name))
+                yield ImmutableField(path=name, message=text, forbidden=True).blame(new.get(name))
 
 
 def at(body: Body, path: str) -> Any:
@@ -80,22 +80,22 @@ def at(body: Body, path: str) -> Any:
 
 _JOB_FIXED = ("completions", "selector", "template", "completionMode", "podFailurePolicy", "backoffLimitPerIndex")
 _CLASS_FIXED = tuple(
-    Fixed(path=name, message=f"updates to {name} are forbidden.", forbidden=True)
+    ImmutableField(path=name, message=f"updates to {name} are forbidden.", forbidden=True)
     for name in ("provisioner", "parameters", "reclaimPolicy")
 )
 _SET_FIXED = ("selector", "serviceName", "podManagementPolicy", "volumeClaimTemplates")
 _CLAIM_FIXED = ("accessModes", "selector", "volumeMode", "storageClassName", "volumeName")
 _POD_TEXT = "pod updates may not change fields other than the containers' images and a few others"
 _SPEC = ("spec",)
-_SELECTOR = (Fixed(path="spec.selector"),)
+_SELECTOR = (ImmutableField(path="spec.selector"),)
 _WORKLOAD = BuiltinRules(status=True, counted=_SPEC, fixed=_SELECTOR, check=builtin_causes.workload_causes)
 _PLAIN = BuiltinRules()
 _COUNTED = BuiltinRules(status=True, counted=_SPEC)
-_BINDING = BuiltinRules(fixed=(Fixed(path="roleRef", message="cannot change roleRef"),))
+_BINDING = BuiltinRules(fixed=(ImmutableField(path="roleRef", message="cannot change roleRef"),))
 
 
-def _fixed(names: Iterable[str], prefix: str = "spec.") -> tuple[Fixed, ...]:
-    return tuple(Fixed(path=f"{prefix}{name}") for name in names)
+def _fixed(names: Iterable[str], prefix: str = "spec.") -> tuple[ImmutableField, ...]:
+    return tuple(ImmutableField(path=f"{prefix}{name}") for name in names)
 
 
 def _pod_fixed(spec: Mapping[str, Any]) -> Any:
@@ -106,9 +106,9 @@ def _pod_fixed(spec: Mapping[str, Any]) -> Any:
     return kept
 
 
-def _fixed_spec(names: Iterable[str], message: str) -> tuple[Fixed, ...]:
+def _fixed_spec(names: Iterable[str], message: str) -> tuple[ImmutableField, ...]:
     """Of some kinds the server blames the whole spec."""
-    return tuple(Fixed(path=f"spec.{name}", cause="spec", message=message, forbidden=True) for name in names)
+    return tuple(ImmutableField(path=f"spec.{name}", cause="spec", message=message, forbidden=True) for name in names)
 
 
 RULES: Mapping[str, BuiltinRules] = {
@@ -159,7 +159,7 @@ RULES: Mapping[str, BuiltinRules] = {
     "rbac.authorization.k8s.io/v1 ClusterRoleBinding": _BINDING,
     "rbac.authorization.k8s.io/v1 Role": _PLAIN,
     "rbac.authorization.k8s.io/v1 RoleBinding": _BINDING,
-    "storage.k8s.io/v1 StorageClass": BuiltinRules(fixed=(*_CLASS_FIXED, Fixed(path="volumeBindingMode"))),
+    "storage.k8s.io/v1 StorageClass": BuiltinRules(fixed=(*_CLASS_FIXED, ImmutableField(path="volumeBindingMode"))),
     "v1 ConfigMap": BuiltinRules(check=builtin_causes.config_map_causes),
     "v1 Event": _PLAIN,
     "v1 Namespace": BuiltinRules(status=True, set_up=builtin_setup.namespace),
@@ -172,7 +172,7 @@ RULES: Mapping[str, BuiltinRules] = {
     "v1 Pod": BuiltinRules(
         status=True,
         counted=_SPEC,
-        fixed=(Fixed(path="spec", message=_POD_TEXT, forbidden=True, part=_pod_fixed),),
+        fixed=(ImmutableField(path="spec", message=_POD_TEXT, forbidden=True, part=_pod_fixed),),
         set_up=builtin_setup.pod,
         check=builtin_causes.bare_pod_causes,
         status_ignores=(("spec",), ("metadata", "deletionTimestamp"), ("metadata", "ownerReferences")),
@@ -180,7 +180,7 @@ RULES: Mapping[str, BuiltinRules] = {
     "v1 Secret": BuiltinRules(fixed=_fixed(("type",), ""), check=builtin_causes.config_map_causes),
     "v1 Service": BuiltinRules(
         status=True,
-        fixed=(Fixed(path="spec.clusterIP", cause="spec.clusterIPs[0]", message="may not change once set"),),
+        fixed=(ImmutableField(path="spec.clusterIP", cause="spec.clusterIPs[0]", message="may not change once set"),),
         set_up=builtin_setup.service,
         carry_over=builtin_setup.kept_address,
         check=builtin_causes.service_causes,

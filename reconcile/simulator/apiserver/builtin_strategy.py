@@ -12,9 +12,9 @@ from reconcile.simulator.apiserver.builtin_rules import BuiltinRules, at, fixed_
 from reconcile.simulator.apiserver.cel_rules import UncheckedRule
 from reconcile.simulator.apiserver.field_set import FieldSet
 from reconcile.simulator.apiserver.go_types import GoTypes
-from reconcile.simulator.apiserver.kinds import STATUS, counted, replaced
 from reconcile.simulator.apiserver.metadata_rules import builtin_finalizers, invalid_metadata
 from reconcile.simulator.apiserver.schema_files import builtin_schemas
+from reconcile.simulator.apiserver.served_kinds import STATUS, counted, replaced
 from reconcile.simulator.apiserver.shape import Schema
 from reconcile.simulator.apiserver.strict import Strict
 from reconcile.simulator.apiserver.walk import same

@@ -11,9 +11,9 @@ from typing import Any
 
 from reconcile.cluster.protocol import Propagation
 from reconcile.simulator.apiserver.clock import Clock
-from reconcile.simulator.apiserver.deletion import FOREGROUND, ORPHAN, Deletion, Deletions
+from reconcile.simulator.apiserver.deletion import FOREGROUND, ORPHAN, DeleteOptions, Deletions
 from reconcile.simulator.apiserver.store import Store
-from reconcile.simulator.apiserver.writes import Writes
+from reconcile.simulator.apiserver.write_handlers import Writes
 from reconcile.status.times import time_text
 from renderer.model.ref import Body, ref_of
 
@@ -79,7 +79,7 @@ class Collector:
         if left:
             self._writes.control(body, _with(body, ownerReferences=left))
         else:
-            self._deletions.delete(ref_of(body), Deletion(uid=body["metadata"]["uid"]))
+            self._deletions.delete(ref_of(body), DeleteOptions(uid=body["metadata"]["uid"]))
         return True
 
     def _orphan(self, body: Body, everything: Iterable[Body]) -> bool:
@@ -96,7 +96,7 @@ class Collector:
         left = [found for item in _dependants(uid, everything) if (found := self._store.find(ref_of(item))) is not None]
         waiting = [item for item in left if not item["metadata"].get("deletionTimestamp")]
         for item in waiting:
-            self._deletions.delete(ref_of(item), Deletion(propagation=Propagation.FOREGROUND))
+            self._deletions.delete(ref_of(item), DeleteOptions(propagation=Propagation.FOREGROUND))
         if not any(_blocks(item, uid) and self._store.find(ref_of(item)) for item in left):
             self._release(body, FOREGROUND)
             return True
@@ -109,7 +109,7 @@ class Collector:
         left = [body for item in inside if (body := self._store.find(ref_of(item))) is not None]
         waiting = [item for item in left if not item["metadata"].get("deletionTimestamp")]
         for item in waiting:
-            self._deletions.delete(ref_of(item), Deletion())
+            self._deletions.delete(ref_of(item), DeleteOptions())
         if not any(self._store.find(ref_of(item)) for item in left):
             self._writes.control(namespace, {**namespace, "spec": {**namespace["spec"], "finalizers": []}})
             return True

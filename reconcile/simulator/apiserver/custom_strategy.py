@@ -8,13 +8,13 @@ from reconcile.cluster.errors import StatusCause
 from reconcile.simulator.apiserver.builtin_strategy import Decoders
 from reconcile.simulator.apiserver.cel_rules import CelRules, UncheckedRule
 from reconcile.simulator.apiserver.field_set import FieldSet
-from reconcile.simulator.apiserver.kinds import STATUS, counted, replaced
 from reconcile.simulator.apiserver.metadata_rules import invalid_metadata
+from reconcile.simulator.apiserver.served_kinds import STATUS, counted, replaced
 from reconcile.simulator.apiserver.shape import OBJECT_META, PRESERVE, Schema
 from reconcile.simulator.apiserver.structural import defaulted, invalid, pruned, unknown_fields
 from reconcile.simulator.apiserver.walk import ABSENT, same
 from renderer.model.ref import Body, Kind
-from renderer.validation.structural import without_nulls
+from renderer.validation.crd_schema import without_nulls
 
 OPEN: Schema = {"type": "object", PRESERVE: True}
 """The schema of a kind that nobody described."""

@@ -13,7 +13,7 @@ from reconcile.cluster.errors import Conflict, NotFound
 from reconcile.cluster.protocol import Propagation
 from reconcile.simulator.apiserver.clock import Clock
 from reconcile.simulator.apiserver.store import Store
-from reconcile.simulator.apiserver.writes import Writes
+from reconcile.simulator.apiserver.write_handlers import Writes
 from reconcile.status.times import time_text
 from renderer.model.ref import Body, Ref
 
@@ -24,7 +24,7 @@ _ENDED = ("Succeeded", "Failed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Deletion:
+class DeleteOptions:
     """How a deletion is asked for; empty preconditions always hold."""
 
     uid: str = ""
@@ -41,7 +41,7 @@ class Deletions:
         self._writes = writes
         self._clock = clock
 
-    def delete(self, ref: Ref, deletion: Deletion) -> Body:
+    def delete(self, ref: Ref, deletion: DeleteOptions) -> Body:
         """The object with its deletionTimestamp if it stays for now, empty if it is gone."""
         with self._store.lock:
             live = self._store.find(ref)
@@ -50,7 +50,7 @@ class Deletions:
             _require(ref, live, deletion)
             return self._delete(live, deletion)
 
-    def _delete(self, live: Body, deletion: Deletion) -> Body:
+    def _delete(self, live: Body, deletion: DeleteOptions) -> Body:
         marked = self._marked(live, deletion.propagation)
         if marked is None:
             if not deletion.dry_run:
@@ -87,7 +87,7 @@ class Deletions:
         return marks | {"generation": generation + 1} if generation else marks
 
 
-def _require(ref: Ref, live: Body, deletion: Deletion) -> None:
+def _require(ref: Ref, live: Body, deletion: DeleteOptions) -> None:
     for what, wanted in (("uid", deletion.uid), ("resourceVersion", deletion.resource_version)):
         found = live["metadata"].get(what)
         if wanted and wanted != found:

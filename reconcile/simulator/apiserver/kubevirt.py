@@ -10,7 +10,7 @@ from typing import Any
 
 from reconcile.cluster.errors import Conflict, NotFound
 from reconcile.simulator.apiserver.store import Store
-from reconcile.simulator.apiserver.writes import Writes
+from reconcile.simulator.apiserver.write_handlers import Writes
 from renderer.model.ref import Body, Ref
 
 SUBRESOURCES = "subresources.kubevirt.io"

@@ -11,10 +11,9 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from reconcile.simulator.apiserver.compare import Comparison, compare
 from reconcile.simulator.apiserver.field_set import EMPTY, FieldSet, Path, SameObject, order
-from reconcile.simulator.apiserver.merge import merge
 from reconcile.simulator.apiserver.shape import Shape
+from reconcile.simulator.apiserver.structured_merge import Comparison, compare, merge
 from reconcile.simulator.apiserver.walk import field_set, remove
 
 APPLY = "Apply"

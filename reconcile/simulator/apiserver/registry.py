@@ -13,8 +13,8 @@ from reconcile.cluster.errors import NoSuchKind
 from reconcile.simulator.apiserver.builtin_rules import RULES
 from reconcile.simulator.apiserver.builtin_strategy import BuiltinStrategy, decoders
 from reconcile.simulator.apiserver.custom_strategy import OPEN, CustomStrategy
-from reconcile.simulator.apiserver.kinds import STATUS, Origin, ServedKind
 from reconcile.simulator.apiserver.schema_files import builtin_schemas
+from reconcile.simulator.apiserver.served_kinds import STATUS, Origin, ServedKind
 from reconcile.simulator.apiserver.shape import PRESERVE, Schema, Shapes
 from reconcile.simulator.apiserver.store import KindKey, key_of
 from renderer.model.ref import Body, Kind

@@ -1,4 +1,4 @@
-"""The requests that were made of the embedded cluster, in order, for tests and reports that count them."""
+"""The requests made of the embedded cluster: who may make which, and a log of them for tests and reports."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime
 from threading import Lock
+from typing import Protocol
+
+from reconcile.cluster.protocol import AccessReview, Permission
 
 WRITES = frozenset(("apply", "patch", "create", "delete", "put"))
 
@@ -70,3 +73,19 @@ class RequestLog:
     def clear(self) -> None:
         with self._lock:
             self._requests.clear()
+
+
+_YES = AccessReview(allowed=True)
+
+
+class Authorizer(Protocol):
+    """An authorizer."""
+
+    def verdict(self, permission: Permission) -> AccessReview: ...
+
+
+class Everything:
+    """Allows all, as a cluster administrator is allowed."""
+
+    def verdict(self, permission: Permission) -> AccessReview:
+        return _YES

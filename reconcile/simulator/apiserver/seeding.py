@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from reconcile.cluster.errors import Invalid
-from reconcile.simulator.apiserver.kinds import Origin, ServedKind
 from reconcile.simulator.apiserver.registry import DEFINITION, Registry
 from reconcile.simulator.apiserver.schema_files import guess
+from reconcile.simulator.apiserver.served_kinds import Origin, ServedKind
 from renderer.model.ref import Body, ref_of
 
 

@@ -13,7 +13,8 @@ from typing import Protocol
 from reconcile.cluster.errors import Away, ClusterError, Throttled
 from reconcile.loop.outage_clock import OutageClock
 from reconcile.loop.queue import WorkQueue
-from reconcile.loop.reconciler import Reconciler, Round
+from reconcile.loop.reconciler import Reconciler
+from reconcile.loop.round import Round
 
 _AWAY_RETRY = 1.0
 _ROUNDS_AT_ONCE = 1000

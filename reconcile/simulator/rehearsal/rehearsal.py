@@ -11,8 +11,9 @@ from reconcile.loop.deps import ReconcilerDeps
 from reconcile.loop.journal import JournalEntry, keep_nothing
 from reconcile.loop.outage_clock import OutageClock
 from reconcile.loop.preconditions import check_preconditions, oldest_of
-from reconcile.loop.reconciler import Reconciler, Round
+from reconcile.loop.reconciler import Reconciler
 from reconcile.loop.rendering import Rendering
+from reconcile.loop.round import Round
 from reconcile.objects import FIELD_MANAGER
 from reconcile.observe.fetching import through_the_proxy
 from reconcile.observe.readings import Readings
@@ -22,9 +23,9 @@ from reconcile.simulator.actors.settings import Settings
 from reconcile.simulator.actors.simulation import Simulation
 from reconcile.simulator.actors.simulation_log import SimulationLog
 from reconcile.simulator.apiserver.cel_rules import UncheckedRule
-from reconcile.simulator.apiserver.client import EmbeddedClient, Hook, no_hook
 from reconcile.simulator.apiserver.clock import SimulatedClock
 from reconcile.simulator.apiserver.cluster import EmbeddedCluster
+from reconcile.simulator.apiserver.embedded_client import EmbeddedClient, Hook, no_hook
 from reconcile.simulator.apiserver.seeding import namespace
 from reconcile.simulator.rehearsal.driver import Ending, Participants, SimulationDriver
 from reconcile.simulator.rehearsal.operator import Operator

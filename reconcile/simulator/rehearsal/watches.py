@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from reconcile.cluster.listwatch import FLOOR
 from reconcile.observe.cached import CachedSource, Pace, Watch
 from reconcile.probes.look import Group, ReadFailure
-from reconcile.simulator.apiserver.client import EmbeddedClient
+from reconcile.simulator.apiserver.embedded_client import EmbeddedClient
 from reconcile.simulator.apiserver.store import Store
 from renderer.catalog.kinds import Kinds
 from renderer.model.ref import Body, Ref

@@ -10,7 +10,7 @@ import click
 from reconcile.cli import COMMANDS as ON_A_CLUSTER
 from reconcile.simulator.actors.faults import SIMULATED_OPERATIONS
 from renderer.cli.commands import COMMANDS as OFFLINE
-from renderer.cli.commands import Group
+from renderer.cli.commands import CommandGroup
 from renderer.cli.commands import program as upgradeplan
 from renderer.errors import ExitCode
 from renderer.model.document_type import ALL, ANSWERS
@@ -24,7 +24,7 @@ _NAME = "upgradeplan"
 def commands() -> str:
     context = click.Context(upgradeplan, info_name=_NAME)
     rows = {**OFFLINE, **ON_A_CLUSTER}
-    groups = {group: [name for name in rows if rows[name].group is group] for group in Group}
+    groups = {group: [name for name in rows if rows[name].group is group] for group in CommandGroup}
     return page(
         "Commands",
         f"`{_NAME} COMMAND --help` prints the same. kubectl finds the program as `kubectl {_NAME}`.",

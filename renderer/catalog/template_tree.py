@@ -17,5 +17,5 @@ class Template:
     packaged: bool
 
 
-Tree = Mapping[str, Template]
+TemplateTree = Mapping[str, Template]
 """Path below the tree's root, with `/`, to the file."""

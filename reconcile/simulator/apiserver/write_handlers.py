@@ -25,7 +25,6 @@ from reconcile.cluster.refusal import invalid
 from reconcile.simulator.apiserver.cel_rules import UncheckedRule
 from reconcile.simulator.apiserver.clock import Clock
 from reconcile.simulator.apiserver.field_set import path_text
-from reconcile.simulator.apiserver.kinds import Origin, ServedKind
 from reconcile.simulator.apiserver.managed_fields import (
     FieldWriter,
     after_apply,
@@ -39,6 +38,7 @@ from reconcile.simulator.apiserver.metadata_rules import changed_for_good
 from reconcile.simulator.apiserver.ownership import ApplyConflict
 from reconcile.simulator.apiserver.patches import PatchFailed, json_patched, merge_patched
 from reconcile.simulator.apiserver.registry import Registry
+from reconcile.simulator.apiserver.served_kinds import Origin, ServedKind
 from reconcile.simulator.apiserver.store import Store
 from reconcile.simulator.apiserver.walk import ShapeError, check
 from reconcile.status.times import time_text

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from reconcile.diff.walk import FieldChange
+from reconcile.diff.field_changes import FieldChange
 from renderer.model.path import ABSENT
 
 _LONGEST = 50  # items; beyond that an explanation is longer than the diff

@@ -16,8 +16,9 @@ from reconcile.loop.manager import Manager, Running
 from reconcile.loop.outage_clock import OutageClock
 from reconcile.loop.preconditions import oldest_of
 from reconcile.loop.queue import WorkQueue
-from reconcile.loop.reconciler import Reconciler, Round
+from reconcile.loop.reconciler import Reconciler
 from reconcile.loop.rendering import Rendering
+from reconcile.loop.round import Round
 from reconcile.observe.cached import CachedSource
 from reconcile.observe.fetching import Read, through_the_proxy
 from reconcile.observe.readings import Readings

@@ -10,9 +10,9 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from renderer.documents import without_lines
 from renderer.errors import Problems, problem
 from renderer.frozen import frozen
+from renderer.source_document import without_lines
 from renderer.yaml_io import Document, parse
 
 _DEEPEST = 100  # as the YAML door has it

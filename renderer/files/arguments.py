@@ -11,17 +11,17 @@ from pathlib import Path
 from typing import BinaryIO
 
 from renderer.errors import Problem, Problems, problem
+from renderer.files.decode import ZIP, documents_of, form_of, text_of
 from renderer.files.fetch import is_address
-from renderer.files.look import Reading, bounded, bundle_root, is_device, is_folder, read_bytes, unreadable
-from renderer.files.text import ZIP, documents_of, form_of, text_of
+from renderer.files.filesystem import FilesRead, bounded, bundle_root, is_device, is_folder, read_bytes, unreadable
 
 STDIN = "<stdin>"
 EXTENSIONS = (".yaml", ".yml", ".json")
 
 
-def read_documents(arguments: Iterable[str], stdin: BinaryIO | None = None) -> Reading:
+def read_documents(arguments: Iterable[str], stdin: BinaryIO | None = None) -> FilesRead:
     """All documents of the arguments, in their order; a folder's files by name. A file is read once."""
-    reading = Reading()
+    reading = FilesRead()
     seen: set[str] = set()
     for argument in arguments:
         for name in _expanded(argument, reading.problems):
@@ -62,7 +62,7 @@ def _members(folder: Path, problems: list[Problem]) -> Iterator[str]:
     yield from (str(folder / name) for name in wanted)
 
 
-def _read_one(name: str, stdin: BinaryIO | None, reading: Reading) -> None:
+def _read_one(name: str, stdin: BinaryIO | None, reading: FilesRead) -> None:
     if name != STDIN and bundle_root(Path(name)):
         _add_bundle(Path(name), reading)
         return
@@ -76,7 +76,7 @@ def _read_one(name: str, stdin: BinaryIO | None, reading: Reading) -> None:
         reading.problems += error.problems
 
 
-def _add_bundle(path: Path, reading: Reading) -> None:
+def _add_bundle(path: Path, reading: FilesRead) -> None:
     from renderer.files.bundle import read_bundle  # dear, and seldom needed
 
     bundle = read_bundle(path)

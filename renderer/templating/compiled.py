@@ -13,7 +13,7 @@ from typing import Any
 from jinja2 import StrictUndefined, TemplateNotFound, TemplateSyntaxError, UndefinedError
 from jinja2.exceptions import SecurityError
 
-from renderer.catalog.tree import Template
+from renderer.catalog.template_tree import Template
 from renderer.errors import Problems, problem
 from renderer.templating.environment import FILE_MARK, Raised, TextLoader, TreeLoader, environment_of
 from renderer.yaml_io import Document

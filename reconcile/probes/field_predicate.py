@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from reconcile.probes.look import Scope
+from reconcile.probes.look import ProbeContext
 from reconcile.probes.verdict import Verdict, passed, unknown, waiting
 from reconcile.values import IsQuantity, same
 from renderer.describe import asks_presence, describe_pattern, describe_value
@@ -31,7 +31,7 @@ class _Wanted:
     source: str = ""  # where the value comes from, in words
 
 
-def check_field(predicate: FieldPredicate, body: Body, scope: Scope) -> Verdict:
+def check_field(predicate: FieldPredicate, body: Body, scope: ProbeContext) -> Verdict:
     """Never failed. An absent field is waiting, save where it is asked to be absent; a captured value that was never
     recorded is unknown. Raises `Problems` for a pattern that is none."""
     found = look_up(body, predicate.path)

@@ -1,4 +1,4 @@
-"""What the operating system shows of one file or folder, and what has been read so far."""
+"""Reads one file or folder of the file system, and says why it cannot be read."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import BinaryIO
 
 from renderer.errors import Problem, Problems, problem
-from renderer.files.text import form_of
+from renderer.files.decode import form_of
 from renderer.yaml_io import Document
 
 LARGEST = 64 * 2**20
 
 
 @dataclass(slots=True)
-class Reading:
+class FilesRead:
     """What has been read so far, and what could not be."""
 
     documents: list[Document] = field(default_factory=list)

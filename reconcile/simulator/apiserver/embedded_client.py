@@ -11,18 +11,17 @@ from reconcile.cluster.errors import Away, Forbidden, Invalid, NoSuchKind, NotFo
 from reconcile.cluster.exchange import require_complete
 from reconcile.cluster.protocol import AccessReview, Answer, Listing, Permission, Propagation, Selection, permission
 from reconcile.objects import FIELD_MANAGER
-from reconcile.simulator.apiserver.access import Authorizer
 from reconcile.simulator.apiserver.backends import Backends
 from reconcile.simulator.apiserver.clock import Clock
-from reconcile.simulator.apiserver.deletion import Deletion, Deletions
+from reconcile.simulator.apiserver.deletion import DeleteOptions, Deletions
 from reconcile.simulator.apiserver.faults import ApiFault, ApiFaults
-from reconcile.simulator.apiserver.kinds import STATUS, Origin, ServedKind
 from reconcile.simulator.apiserver.registry import Registry
-from reconcile.simulator.apiserver.requests import LoggedRequest, RequestLog
+from reconcile.simulator.apiserver.requests import Authorizer, LoggedRequest, RequestLog
 from reconcile.simulator.apiserver.selectors import BadSelector, Test, field_test, label_test
+from reconcile.simulator.apiserver.served_kinds import STATUS, Origin, ServedKind
 from reconcile.simulator.apiserver.store import Store
 from reconcile.simulator.apiserver.watching import EmbeddedWindow, Watched, require_history
-from reconcile.simulator.apiserver.writes import Write, Writes
+from reconcile.simulator.apiserver.write_handlers import Write, Writes
 from renderer.model.ref import Body, Kind, Ref, ref_of
 
 _PAGE = 500
@@ -186,7 +185,7 @@ class EmbeddedClient:
         propagation: Propagation = Propagation.BACKGROUND,
         dry_run: bool = False,
     ) -> Answer:
-        deletion = Deletion(uid=uid, resource_version=resource_version, propagation=propagation, dry_run=dry_run)
+        deletion = DeleteOptions(uid=uid, resource_version=resource_version, propagation=propagation, dry_run=dry_run)
 
         def act() -> Body:
             self._permit("delete", kind, ref)

@@ -1,0 +1,51 @@
+"""What one round of a plan came to, and what is kept from it for the next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from reconcile.decide.decision import Decision
+from reconcile.decide.plan import is_over
+from reconcile.loop.executor import ExecutedAction
+from reconcile.probes.look import Need
+from renderer.errors import Problem
+from renderer.model.probe import Event
+from renderer.model.ref import Body
+from renderer.model.rendered import RenderedPlan
+
+
+@dataclass
+class Memory:
+    """What is kept of a plan from one round to the next; all of it can be lost."""
+
+    passes: dict[tuple[str, int], int] = field(default_factory=dict)
+    fetched: dict[str, Any] = field(default_factory=dict)
+    looked_at: tuple[Need, ...] = ()
+    errors: tuple[str, ...] = ()
+    pending_events: tuple[Event, ...] = ()
+    over: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Round:
+    """What one round came to. `decision` is None where the plan is gone or could not be rendered; `problems` are what
+    the cluster or a template refused, and `unrendered`, where nothing was to be done but look, those of a template."""
+
+    name: str
+    plan: Body | None = None
+    decision: Decision | None = None
+    results: tuple[ExecutedAction, ...] = ()
+    rendered: RenderedPlan | None = None
+    problems: tuple[str, ...] = ()
+    unrendered: tuple[Problem, ...] = ()
+    again: bool = False
+    recheck: float | None = None
+
+    @property
+    def over(self) -> bool:
+        """The plan is gone, or has ended for good. One that could not be read is not gone, and one of which a write was
+        refused, such as its last one, that removes the finalizer, has not ended."""
+        if self.problems:
+            return False
+        return self.plan is None or (self.decision is not None and is_over(self.decision.status))

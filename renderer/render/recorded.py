@@ -1,0 +1,38 @@
+"""What a rendering knows of a run: values captured, steps that have begun, objects that were made."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any, Protocol
+
+
+class Recorded(Protocol):
+    """What a run has recorded so far. A step that has begun is not skipped, whatever its conditions say now."""
+
+    def captured(self, phase: str, node: str | None) -> Mapping[str, Any]:
+        """The values captured for the node, or for the cluster, by name."""
+        ...
+
+    def is_under_way(self, phase: str, step: str, node: str | None) -> bool:
+        """Whether the step has begun, and was not skipped; it may be over."""
+        ...
+
+    def made_by(self, phase: str, step: str, node: str | None) -> Collection[str] | None:
+        """The templates whose objects the step has made; None where it has not made them yet, or nobody knows."""
+        ...
+
+
+class NothingRecorded:
+    """Nothing has run: what a reviewer sees."""
+
+    def captured(self, phase: str, node: str | None) -> Mapping[str, Any]:
+        return {}
+
+    def is_under_way(self, phase: str, step: str, node: str | None) -> bool:
+        return False
+
+    def made_by(self, phase: str, step: str, node: str | None) -> Collection[str] | None:
+        return None
+
+
+NOTHING_RECORDED = NothingRecorded()
