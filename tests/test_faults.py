@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 import yaml
-from support.rehearsals import ROOT, START, inputs_of, template_set
+from support.rehearsals import ROOT, inputs_of, prepared
 
 from reconcile.simulator.actors.fault_options import FaultOptions, fault_plan_of, known_targets
 from reconcile.simulator.actors.faults import SIMULATED_OPERATIONS, FaultMode, OperationTarget, SimulatedOperation
 from reconcile.simulator.actors.simulation_log import SimulationEvent
-from reconcile.simulator.rehearsal.rehearsal import Rehearsal, prepare
+from reconcile.simulator.rehearsal.rehearsal import Rehearsal
 from reconcile.simulator.rehearsal.report import report_of
 from renderer.cli.program import run
 
@@ -67,7 +67,7 @@ def happened(events: tuple[SimulationEvent, ...]) -> list[Happened]:
 def rehearsal(example: str, **options: list[str]) -> Rehearsal:
     inputs = inputs_of(example)
     faults = fault_plan_of(FaultOptions(**options), known_targets(source.body for source in inputs.objects))
-    return prepare(inputs, template_set(), start=START, faults=faults)
+    return prepared(inputs, faults=faults)
 
 
 @cache

@@ -12,12 +12,11 @@ from typing import Any
 import pytest
 from support.answer_schemas import validator
 from support.recordings import Recording, recording
-from support.rehearsals import ROOT, START, rehearsal_of, template_set
+from support.rehearsals import ROOT, START, rehearsal_of, rendering
 
 from reconcile.decide.observation import FetchFailure, OtherUpgrades
 from reconcile.loop.journal import Journal, JournalEntry, line_of
 from reconcile.loop.reconciler import Reconciler
-from reconcile.loop.rendering import Rendering
 from reconcile.probes.look import CERTIFICATES, KUBELET, Group, ReadFailure
 from reconcile.report.replay import Replayed, replay, world_from
 from reconcile.schemas import packaged_schemas
@@ -28,11 +27,6 @@ from renderer.model.document_type import JOURNAL_ENTRY
 from renderer.model.ref import Ref, ref_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.lane("recordings")]
-
-
-def rendering() -> Rendering:
-    shop = template_set()
-    return Rendering(shop.catalog, shop.templates, shop.spec_fields)
 
 
 def quiet(text: str) -> None:

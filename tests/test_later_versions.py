@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from support.rehearsals import inputs_of, template_set
+from support.rehearsals import inputs_of, prepared, template_set
 from support.rendered_plans import Json, machine
 from support.small_cluster import METADATA, node, world
 
@@ -18,7 +18,6 @@ from reconcile.probes.look import Group
 from reconcile.simulator.apiserver.clock import SimulatedClock
 from reconcile.simulator.apiserver.cluster import EmbeddedCluster
 from reconcile.simulator.apiserver.embedded_client import EmbeddedClient
-from reconcile.simulator.rehearsal.rehearsal import prepare
 from renderer.model.ref import Ref
 
 KINDS = template_set().catalog.kinds
@@ -81,5 +80,5 @@ def test_a_rehearsal_of_such_a_cluster_succeeds() -> None:
         for source in inputs.objects
     )
     assert sum(source.body["apiVersion"] == LATER for source in objects) >= 3
-    scene = prepare(replace(inputs, objects=objects), template_set(), start=datetime(2026, 1, 1, tzinfo=UTC))
+    scene = prepared(replace(inputs, objects=objects))
     assert scene.play(lambda done: None).succeeded

@@ -10,13 +10,12 @@ from typing import Any
 import pytest
 from support.final_state import FinalState, assert_same, final_state_of
 from support.recordings import undisturbed_end
-from support.rehearsals import START, rehearsal_of, settle, template_set
+from support.rehearsals import START, rehearsal_of, rendering, settle
 
 from reconcile.cluster.errors import Away
 from reconcile.loop.lease import LEASE, NAME, OUTAGES, Election
 from reconcile.loop.outage_clock import OutageClock
 from reconcile.loop.reconciler import Reconciler
-from reconcile.loop.rendering import Rendering
 from reconcile.simulator.apiserver.embedded_client import EmbeddedClient, Moment, no_hook
 from reconcile.simulator.apiserver.requests import LoggedRequest
 from reconcile.simulator.rehearsal.rehearsal import Rehearsal
@@ -47,7 +46,7 @@ class Loop:
     reconciler: Reconciler = field(init=False)
 
     def __post_init__(self) -> None:
-        scene, shop = self.scene, template_set()
+        scene = self.scene
         client = self.client = scene.cluster.client(on_write=self._wrote)
         self.outage_clock = OutageClock(scene.clock.now)
         self.election = Election(
@@ -62,7 +61,7 @@ class Loop:
             scene.deps,
             cluster=client.guarded(self.election.require),
             source=WatchedSource(client, scene.cluster.store, scene.deps.kinds, self.clock),
-            rendering=Rendering(shop.catalog, shop.templates, shop.spec_fields),
+            rendering=rendering(),
         )
         self.reconciler = Reconciler(parts)
 

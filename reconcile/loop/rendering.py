@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from reconcile.status.plan import Place, PlanStatus, is_ending
@@ -24,10 +24,11 @@ RETRY = f"{PREFIX}retry"
 
 
 class Rendering:
-    """The catalog and its templates, and the last rendering."""
+    """The catalog and its templates, and the last rendering. `new_cache` makes the cache of a plan's steps."""
 
     def __init__(self, catalog: Catalog, templates: Templates, spec_fields: Mapping[str, Any]) -> None:
         self.catalog = catalog
+        self.new_cache: Callable[[], StepCache] = StepCache
         self._templates = templates
         self._spec_fields = spec_fields
         self._last: dict[str, tuple[str, RenderedPlan]] = {}
@@ -77,7 +78,7 @@ class Rendering:
             raise problem("InvalidName", f"spec.image: {message}", remedy=remedy)
         if status is None:
             return render(self.catalog, self._templates, facts)
-        kept = self._kept.setdefault(str(plan["metadata"]["name"]), StepCache())
+        kept = self._kept.setdefault(str(plan["metadata"]["name"]), self.new_cache())
         ending = ends or self._is_last(status)
         return render(self.catalog, self._templates, facts, status, kept, ending=ending, lenient=ends)
 

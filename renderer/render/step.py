@@ -230,13 +230,13 @@ class StepRenderer:
 
     def _states_are_known(self, step: Step, declared: Declared) -> None:
         """Raises `Problems` for a state that was filled in and that the table of node states does not have."""
+        if not (unknown := tuple(unknown_states(step, self.node_states))):
+            return
         file, line = declared.document.file, declared.document.line_with(step.name)
-        found = [
+        raise Problems(
             Problem(reason="UnknownNodeState", message=message, file=file, line=line, remedy=remedy)
-            for _, message, remedy in unknown_states(step, self.node_states)
-        ]
-        if found:
-            raise Problems(found)
+            for _, message, remedy in unknown
+        )
 
     def _records(self, step: Step, context: Context, declared: Declared) -> tuple[tuple[str, Any], ...]:
         if any(fetch.name not in context.names["fetched"] for fetch in step.fetches):

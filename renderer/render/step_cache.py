@@ -10,21 +10,25 @@ from renderer.model.sharing import shared
 
 
 class StepCache:
-    """By place; the manifests of one template hold in common what is the same for all nodes."""
+    """By place, where the last `limit` steps are kept; the manifests of one template hold in common what is the same
+    for all nodes."""
 
-    def __init__(self) -> None:
-        self._steps: dict[str, tuple[str, RenderedStep]] = {}
+    def __init__(self, limit: int = 1) -> None:
+        self._limit = limit
+        self._steps: dict[str, dict[str, RenderedStep]] = {}
         self._last: dict[tuple[str, int], Body] = {}
 
     def find(self, place: str, key: str) -> RenderedStep | None:
         """The step of that place, if it was made of the inputs that `key` is the digest of."""
-        known, step = self._steps.get(place, ("", None))
-        return step if known == key else None
+        return self._steps.get(place, {}).get(key)
 
     def keep(self, place: str, key: str, step: RenderedStep) -> RenderedStep:
         """Answers the step as it is kept."""
         kept = self._slim(step)
-        self._steps[place] = (key, kept)
+        steps = self._steps.setdefault(place, {})
+        steps[key] = kept
+        if len(steps) > self._limit:
+            del steps[next(iter(steps))]
         return kept
 
     def _slim(self, step: RenderedStep) -> RenderedStep:

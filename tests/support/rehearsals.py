@@ -6,6 +6,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from reconcile.loop.deps import ReconcilerDeps
 from reconcile.loop.journal import JournalEntry, keep_nothing
@@ -21,9 +22,13 @@ from renderer.assemble import TemplateSet, open_template_set
 from renderer.documents import Inputs
 from renderer.files.inputs import read_inputs
 from renderer.files.templates import read_templates
+from renderer.render.step_cache import StepCache
 
 ROOT = Path(__file__).resolve().parents[2]
 START = datetime(2026, 1, 1, tzinfo=UTC)
+_STEPS = StepCache(limit=300)
+"""All rehearsals of a process render a step once. What finds it again is the digest of all that it was made of, and
+nobody changes what was rendered (test_sharing.py): a loop that has just been started gets what it would render."""
 
 
 @cache
@@ -47,7 +52,26 @@ def rehearsal_of(
     inputs = inputs_of(example)
     nodes = tuple(str(s.body["metadata"]["name"]) for s in inputs.objects if s.body["kind"] == "Node")
     faults = fault_plan_of(FaultOptions(**wishes), KnownTargets(nodes=nodes))
-    return prepare(inputs, template_set(), start=START, faults=faults, on_write=on_write, journal=journal)
+    return prepared(inputs, faults=faults, on_write=on_write, journal=journal)
+
+
+def prepared(inputs: Inputs, **more: Any) -> Rehearsal:
+    """A rehearsal of these inputs with the packaged templates; `more` as `prepare` takes it."""
+    scene = prepare(inputs, template_set(), start=START, **more)
+    scene.deps.rendering.new_cache = _steps
+    return scene
+
+
+def _steps() -> StepCache:
+    return _STEPS
+
+
+def rendering() -> Rendering:
+    """As a loop has it that has just been started."""
+    templates = template_set()
+    made = Rendering(templates.catalog, templates.templates, templates.spec_fields)
+    made.new_cache = _steps
+    return made
 
 
 class Killed(BaseException):
@@ -86,11 +110,10 @@ def after_start(scene: Rehearsal) -> float:
 
 
 def _anew(parts: ReconcilerDeps, source: WatchedSource) -> ReconcilerDeps:
-    shop = template_set()
     return ReconcilerDeps(
         cluster=parts.cluster,
         source=source,
-        rendering=Rendering(shop.catalog, shop.templates, shop.spec_fields),
+        rendering=rendering(),
         schemas=parts.schemas,
         readings=parts.readings,
         read=parts.read,

@@ -10,11 +10,11 @@ from reconcile.loop.reconciler import Reconciler
 from reconcile.loop.round import Round
 from reconcile.observe.source import DirectSource
 from reconcile.simulator.apiserver.embedded_client import Hook, no_hook
-from reconcile.simulator.rehearsal.rehearsal import Rehearsal, prepare
+from reconcile.simulator.rehearsal.rehearsal import Rehearsal
 from renderer.model.document_type import FACTS
 from renderer.model.plan_api import PLAN_API_VERSION
 from renderer.model.ref import Ref
-from support.rehearsals import START, template_set
+from support.rehearsals import prepared
 from support.rendered_plans import (
     Json,
     image_lists,
@@ -156,7 +156,7 @@ class Small:
 
     @classmethod
     def of(cls, documents: Sequence[Json], on_write: Hook = no_hook) -> Small:
-        return cls(scene=prepare(inputs_of(documents), template_set(), start=START, on_write=on_write))
+        return cls(scene=prepared(inputs_of(documents), on_write=on_write))
 
     @property
     def name(self) -> str:
