@@ -5,7 +5,7 @@ The only place that knows that form; to be deleted in 0.3, with its callers. It 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from renderer.errors import Problem
@@ -39,22 +39,24 @@ _KEYS: Mapping[tuple[str, ...], Mapping[str, str]] = {
 
 @frozen
 class Current:
-    """A document in its present form, and a warning for everything that had to be changed."""
+    """A document in its present form, a warning for everything that had to be changed, and a problem for each key that
+    is given under both its names."""
 
     document: Document
     warnings: tuple[Problem, ...] = ()
+    problems: tuple[Problem, ...] = ()
 
 
 def current(document: Document, of: DocumentType) -> Current:
     """The document as it would be written today. What is not of the old form stays as it is."""
-    warnings: list[Problem] = []
+    renames = _Renames(document)
     value = document.value
-    if _has_no_header(value, of):
-        warnings.append(_missing_header(document, of))
-    renamed = _renamed(value, (), document, warnings)
+    warnings = [_missing_header(document, of)] if _has_no_header(value, of) else []
+    renamed = renames.of(value, ())
     if _has_no_header(value, of):
         renamed = of.document({"kinds": renamed} if isinstance(renamed, list) else renamed)
-    return Current(document=document.with_value(renamed) if warnings else document, warnings=tuple(warnings))
+    changed = document if renamed is value else document.with_value(renamed)
+    return Current(document=changed, warnings=(*warnings, *renames.warnings), problems=tuple(renames.problems))
 
 
 def _has_no_header(value: Any, of: DocumentType) -> bool:
@@ -74,24 +76,35 @@ def _missing_header(document: Document, of: DocumentType) -> Problem:
     )
 
 
-def _renamed(value: Any, path: Path, document: Document, warnings: list[Problem]) -> Any:
-    """The value with new names; the very same one where it has no old ones."""
-    if isinstance(value, list):
-        items = [_renamed(item, (*path, index), document, warnings) for index, item in enumerate(value)]
-        return value if all(new is old for new, old in zip(items, value, strict=True)) else items
-    if not isinstance(value, dict):
-        return value
-    names = _names_at(tuple(part for part in path if isinstance(part, str)))
-    entries = {}
-    for key, item in value.items():
-        new = names.get(key)
-        if new is None or new in value:
-            new = key
-        else:
-            warnings.append(_old_key(document, (*path, key), new))
-        entries[new] = _renamed(item, (*path, key), document, warnings)
-    same = list(entries) == list(value) and all(entries[key] is value[key] for key in entries)
-    return value if same else entries
+class _Renames:
+    """Gives the keys of one document their new names."""
+
+    def __init__(self, document: Document) -> None:
+        self._document = document
+        self.warnings: list[Problem] = []
+        self.problems: list[Problem] = []
+
+    def of(self, value: Any, path: Path) -> Any:
+        """The value with new names; the very same one where it has no old ones."""
+        if isinstance(value, list):
+            items = [self.of(item, (*path, index)) for index, item in enumerate(value)]
+            return value if all(new is old for new, old in zip(items, value, strict=True)) else items
+        if not isinstance(value, dict):
+            return value
+        entries = dict(self._entries(value, path))
+        same = list(entries) == list(value) and all(entries[key] is value[key] for key in entries)
+        return value if same else entries
+
+    def _entries(self, value: dict[str, Any], path: Path) -> Iterator[tuple[str, Any]]:
+        names = _names_at(tuple(part for part in path if isinstance(part, str)))
+        for key, item in value.items():
+            new = names.get(key)
+            if new is not None and new in value:
+                self.problems.append(_both(self._document, (*path, key), new))
+                continue
+            if new is not None:
+                self.warnings.append(_old_key(self._document, (*path, key), new))
+            yield new or key, self.of(item, (*path, key))
 
 
 def _names_at(path: tuple[str, ...]) -> Mapping[str, str]:
@@ -107,4 +120,15 @@ def _old_key(document: Document, path: Path, new: str) -> Problem:
         line=document.line_of(path),
         field=path_name(path),
         remedy=f"write `{new}:`",
+    )
+
+
+def _both(document: Document, path: Path, new: str) -> Problem:
+    return Problem(
+        reason="OldAndNewKey",
+        message=f"both '{path[-1]}' (old name) and '{new}' are given",
+        file=document.file,
+        line=document.line_of(path),
+        field=path_name(path),
+        remedy=f"keep `{new}:`, and remove `{path[-1]}:`",
     )

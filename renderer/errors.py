@@ -44,10 +44,17 @@ class Problem:
 
 
 class Problems(Exception):
-    """All problems of one run. `exit_code` is what a command that ends on them returns."""
+    """All problems of one run. `exit_code` is what a command that ends on them returns; `warnings` are shown too."""
 
-    def __init__(self, problems: Iterable[Problem], exit_code: ExitCode = ExitCode.BAD_INPUT) -> None:
+    def __init__(
+        self,
+        problems: Iterable[Problem],
+        exit_code: ExitCode = ExitCode.BAD_INPUT,
+        *,
+        warnings: Iterable[Problem] = (),
+    ) -> None:
         self.problems: tuple[Problem, ...] = tuple(dict.fromkeys(problems))
+        self.warnings: tuple[Problem, ...] = tuple(warnings)
         self.exit_code = exit_code
         super().__init__("\n".join(str(problem) for problem in self.problems))
 

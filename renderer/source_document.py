@@ -94,6 +94,7 @@ def pieces_of(document: Document, named: Role | None) -> Iterator[Piece | Proble
         return
     elif FACTS.is_type_of(value) or set(value) == {"facts"}:
         facts = current(document, FACTS)
+        yield from facts.problems
         source = SourceDocument(body=facts.document.value, document=document)
         yield Piece(role=Role.FACTS, source=source, warnings=facts.warnings)
     elif _is_release(value) or (named is Role.RELEASE and not {"kind", "apiVersion"} & set(value)):

@@ -171,6 +171,20 @@ def test_old_facts() -> None:
     assert document_problems(current(old, FACTS).document, FACTS) == []
 
 
+def test_a_key_under_its_old_and_its_new_name_is_refused_with_both_names() -> None:
+    text = NEW.replace("  ignoreUnhealthyPeers: true\n", "  ignoreUnhealthyPeers: true\n  despiteOthers: true\n")
+    (document,) = parse(text, "p.yaml")
+    found = current(document, PHASE)
+    assert [str(problem) for problem in found.problems] == [
+        "p.yaml:17: steps[0].despiteOthers: both 'despiteOthers' (old name) and 'ignoreUnhealthyPeers' are given\n"
+        "    remedy: keep `ignoreUnhealthyPeers:`, and remove `despiteOthers:`"
+    ]
+    assert document_problems(found.document, PHASE) == [], "nothing else is said of the key"
+    with pytest.raises(Problems, match="old name") as caught:
+        catalog(**{"90-wait/phase.yaml": text})
+    assert [problem.reason for problem in caught.value.problems].count("OldAndNewKey") == 1
+
+
 @pytest.fixture
 def old_site(tmp_path: Path) -> list[str]:
     """Words that name an old facts document and an overlay with an old phase."""
@@ -192,3 +206,40 @@ def test_every_command_that_reads_them_warns(
     assert {Path(warning["file"]).name for warning in warnings} >= {"facts.yaml", "phase.yaml"}
     assert shown.err.count("\nwarning: ") + shown.err.startswith("warning: ") == 6
     assert all(f"{warning['file']}:{warning['line']}: " in shown.err for warning in warnings if "line" in warning)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "command"),
+    [
+        ("plan", ["render"]),
+        ("plan", ["rehearse", "--quiet"]),
+        ("phase", ["phases"]),
+        ("phase", ["rehearse", "--quiet"]),
+        ("file", ["render"]),
+    ],
+)
+def test_a_run_that_is_refused_warns_as_well(
+    wrong: str, command: list[str], old_site: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if wrong == "plan":
+        (tmp_path / "plan.yaml").write_text(_PLAN_WITH_AN_UNKNOWN_FIELD)
+        old_site += ["--plan", str(tmp_path / "plan.yaml")]
+    if wrong == "phase":
+        phase = tmp_path / "templates" / "90-wait" / "phase.yaml"
+        phase.write_text(f"{phase.read_text()}\nstpes: []\n")
+    if wrong == "file":
+        (tmp_path / "templates" / "own.txt").write_text("x\n")
+    assert run(["upgradeplan", *command, *old_site, "-o", "json"]) == 2
+    shown = capsys.readouterr()
+    assert json.loads(shown.out)["problems"]
+    warnings = [warning for warning in json.loads(shown.out)["warnings"] if warning["file"].endswith("phase.yaml")]
+    assert {warning["reason"] for warning in warnings} == {"Deprecated"}
+    assert shown.err.count("phase.yaml:1: has no apiVersion and kind") == 1
+
+
+_PLAN_WITH_AN_UNKNOWN_FIELD = """\
+apiVersion: management.harvesterhci.io/v1beta1
+kind: UpgradePlan
+metadata: {name: hvst-upgrade-1}
+spec: {version: v1.8.0-rc1, forse: true}
+"""

@@ -19,8 +19,7 @@ import yaml
 
 from reconcile import objects
 from reconcile.probes.evaluate import evaluate
-from reconcile.probes.look import KUBELET, Answer, Group, Need, ProbeContext, ReadFailure, Reading
-from reconcile.probes.needs import needs, target_needs
+from reconcile.probes.look import Answer, Group, ProbeContext, ReadFailure, Reading
 from reconcile.probes.rules.table import RULES
 from reconcile.probes.verdict import ProbeResult, Verdict, gate_verdict, passed, together, waiting
 from reconcile.schemas import packaged_schemas
@@ -36,7 +35,6 @@ from renderer.model.phase import Step
 from renderer.model.probe import (
     BuiltinPredicate,
     ClusterTarget,
-    EveryTarget,
     FieldPredicate,
     Fixed,
     Gate,
@@ -65,37 +63,24 @@ SCHEMAS = packaged_schemas()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """What was read. Asked for what `needs` did not name, it breaks the test."""
+    """What was read."""
 
-    allowed: tuple[Need, ...]
     bodies: tuple[Body, ...] = ()
     read_failures: Mapping[str, str] = field(default_factory=dict)  # a kind, and why it could not be looked at
     readings: Mapping[str, Mapping[str, Answer]] = field(default_factory=dict)
 
     def get(self, ref: Ref) -> Body | ReadFailure | None:
-        assert ref in self.allowed, f"{ref} is looked at and was not named as a need"
         if ref.kind in self.read_failures:
             return ReadFailure(why=self.read_failures[ref.kind])
         return next((body for body in self.bodies if ref_of(body) == ref), None)
 
     def list(self, group: Group) -> tuple[Body, ...] | ReadFailure:
-        assert any(_covers(need, group) for need in self.allowed), f"{group} is listed and was not named as a need"
         if group.kind in self.read_failures:
             return ReadFailure(why=self.read_failures[group.kind])
         return tuple(body for body in self.bodies if _is_in(group, body))
 
     def reading(self, reading: Reading, name: str) -> Answer:
-        assert reading in self.allowed
         return self.readings.get(reading.name, {}).get(name, ReadFailure(why="nobody asked"))
-
-
-def _covers(need: Need, group: Group) -> bool:
-    return (
-        isinstance(need, Group)
-        and (need.api_version, need.kind) == (group.api_version, group.kind)
-        and need.namespace in ("", group.namespace)
-        and set(need.labels) <= set(group.labels)
-    )
 
 
 def _is_in(group: Group, body: Body) -> bool:
@@ -127,7 +112,6 @@ def _case(path: Path) -> ProbeCase:
     )
     probe = probe_from(head["probe"]) if "probe" in head else _ready(ref_of(bodies[0]))
     snapshot = Snapshot(
-        allowed=needs(probe, scope),
         bodies=tuple(bodies),
         read_failures=head.get("unseen", {}),
         readings={
@@ -160,15 +144,6 @@ def _time(text: str | None) -> datetime | None:
     return datetime.fromisoformat(text) if text else None
 
 
-def _need_words(need: Need) -> str:
-    if isinstance(need, Reading):
-        return need.name
-    if isinstance(need, Ref):
-        return str(need)
-    labels = ",".join(f"{key}={value}" for key, value in need.labels)
-    return need.kind + (f" in {need.namespace}" if need.namespace else "") + (f" with {labels}" if labels else "")
-
-
 PATHS = sorted(CASES.glob("*/*.yaml"))
 
 
@@ -189,13 +164,11 @@ def test_case(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: f"{path.parent.name}/{path.stem}")
-def test_words_and_needs(path: Path) -> None:
+def test_words(path: Path) -> None:
     case = _case(path)
     words = describe_probe(case.probe, DescriptionContext(manifests=case.scope.manifests, ready=_own_rule))
     assert "\n" not in words
     assert words == case.head.get("words", words)
-    named = [_need_words(need) for need in case.snapshot.allowed]
-    assert named == case.head.get("needs", named)
 
 
 def _own_rule(api_version: str, kind: str) -> tuple[Any, ...]:
@@ -216,7 +189,7 @@ def test_a_status_that_does_not_say_its_generation_proves_nothing(kind: tuple[st
         body = {**done, "metadata": {**done["metadata"], "generation": 2}, "status": status}
         probe = _ready(ref_of(body))
         scope = _scope_of(probe)
-        verdict = evaluate(probe, Snapshot(allowed=needs(probe, scope), bodies=(body,)), scope)
+        verdict = evaluate(probe, Snapshot(bodies=(body,)), scope)
         assert verdict.outcome is ProbeResult.WAITING
         assert "generation 2 is not observed yet, the status does not say which generation" in verdict.reason
 
@@ -333,7 +306,7 @@ def _resolved(probe: Probe) -> Probe:
 def test_nothing_passes_on_an_empty_cluster(name: str) -> None:
     probe = _resolved(LOOKS_AT_THE_CLUSTER[name])
     scope = _scope_of(probe)
-    verdict = evaluate(probe, Snapshot(allowed=needs(probe, scope)), scope)
+    verdict = evaluate(probe, Snapshot(), scope)
     assert verdict.outcome in (ProbeResult.WAITING, ProbeResult.UNKNOWN)
     assert verdict.reason
 
@@ -343,7 +316,7 @@ def test_nothing_fails_and_nothing_passes_while_the_cluster_is_away(name: str) -
     probe = _resolved(LOOKS_AT_THE_CLUSTER[name])
     scope = _scope_of(probe)
     away = {row.kind.kind: "connection refused" for row in KINDS}
-    verdict = evaluate(probe, Snapshot(allowed=needs(probe, scope), read_failures=away), scope)
+    verdict = evaluate(probe, Snapshot(read_failures=away), scope)
     assert verdict.outcome is ProbeResult.UNKNOWN
     assert verdict.reason.endswith("connection refused")
 
@@ -354,7 +327,7 @@ def test_an_object_without_a_status_is_not_ready(row: KindRow) -> None:
     probe = _ready(ref)
     bare = {"apiVersion": ref.api_version, "kind": ref.kind, "metadata": {"name": ref.name, "namespace": ref.namespace}}
     scope = _scope_of(probe)
-    verdict = evaluate(probe, Snapshot(allowed=needs(probe, scope), bodies=(bare,)), scope)
+    verdict = evaluate(probe, Snapshot(bodies=(bare,)), scope)
     if ref.kind == "Addon":
         assert verdict.passed  # one that was never enabled has no status
     else:
@@ -463,22 +436,13 @@ _TEXT_FOR_A_NUMBER = RulePredicate(name="diskHeadroom", arguments=(("reserveByte
 def test_what_a_verified_catalogue_cannot_contain_is_a_problem(probe: Probe, reason: str) -> None:
     node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "x"}}
     bodies = tuple({**node, "kind": kind} for kind in ("Node", "Event", "Gadget"))
-    refs = tuple(ref_of(body) for body in bodies)
     snapshot = Snapshot(
-        allowed=(*refs, Group(api_version="v1", kind="Node"), KUBELET),
         bodies=bodies,
         readings={"kubelet": {"x": {"fs": {"capacityBytes": 2, "usedBytes": 1}}}},
     )
     with pytest.raises(Problems) as caught:
         evaluate(probe, snapshot, ProbeContext(kinds=KINDS, schemas=SCHEMAS, now=NOW))
     assert [problem.reason for problem in caught.value.problems] == [reason]
-
-
-def test_what_a_capture_must_read() -> None:
-    scope = ProbeContext(kinds=KINDS, schemas=SCHEMAS, now=NOW)
-    ref = Ref(api_version="v1", kind="Node", name="a")
-    assert target_needs(ObjectTarget(ref=ref), scope) == (ref,)
-    assert target_needs(EveryTarget(api_version="v1", kind="Node"), scope) == (Group(api_version="v1", kind="Node"),)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from renderer.model.path import ABSENT, Path
+from renderer.model.path import ABSENT, Path, starts_with
 from renderer.model.ref import Ref
 
 
@@ -80,7 +80,7 @@ def record(
         own = [loan for loan in kept if _on_loan_to(loan, phase, step, ref)]
         if any(_is_below(original.path, loan.original.path) for loan in own):
             continue
-        replaced = {id(loan) for loan in own if _starts_with(loan.original.path, original.path)}
+        replaced = {id(loan) for loan in own if starts_with(loan.original.path, original.path)}
         new = Loan(phase=phase, step=step, ref=ref, original=original, taken=taken)
         kept = (*(loan for loan in kept if id(loan) not in replaced), new)
     return kept
@@ -112,8 +112,4 @@ def _on_loan_to(loan: Loan, phase: str, step: str, ref: Ref) -> bool:
 
 
 def _is_below(path: Path, above: Path) -> bool:
-    return len(path) > len(above) and _starts_with(path, above)
-
-
-def _starts_with(path: Path, start: Path) -> bool:
-    return path[: len(start)] == start
+    return len(path) > len(above) and starts_with(path, above)

@@ -17,7 +17,7 @@ from reconcile.borrow.strategies import STRATEGIES, BorrowedField, may_drift, ta
 from reconcile.borrow.take import covers, goes_back
 from reconcile.values import IsQuantity, same, satisfies
 from renderer.model.manifest_spec import Borrowed, BorrowOption, Occasion
-from renderer.model.path import ABSENT, Path, look_up, path_name
+from renderer.model.path import ABSENT, Path, look_up, path_name, starts_with
 from renderer.model.ref import Body
 
 
@@ -87,7 +87,7 @@ def _is_last(body: Body, spec: Borrowed, original: Original, occasion: Occasion)
 def _our_fields(body: Body, original: Original) -> list[Path]:
     """The manifest's fields at or below the original's path; that path itself if the manifest has none any more."""
     start = original.path
-    return [path for path, _ in fields_of(body) if path[: len(start)] == start] or [start]
+    return [path for path, _ in fields_of(body) if starts_with(path, start)] or [start]
 
 
 def _goes_back_on(spec: Borrowed, occasion: Occasion, path: Path) -> bool:

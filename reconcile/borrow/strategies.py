@@ -13,7 +13,7 @@ from typing import Any
 from reconcile.borrow.union import joined, parted
 from reconcile.values import IsQuantity, satisfies
 from renderer.model.manifest_spec import Borrowed, BorrowOption
-from renderer.model.path import ABSENT, Path, path_name
+from renderer.model.path import ABSENT, Path, path_name, starts_with
 from renderer.quantity import quantity_of
 
 
@@ -110,13 +110,13 @@ def strategy_for(spec: Borrowed, path: Path) -> tuple[BorrowStrategy, BorrowOpti
 def take_out_option(spec: Borrowed, path: Path) -> BorrowOption | None:
     """The option by which only what we added is taken out again of the field at `path`, or of one below it where `path`
     is a parent that was missing; None where the original is put back."""
-    below = (option for option in spec.options if option.path[: len(path)] == path)
+    below = (option for option in spec.options if starts_with(option.path, path))
     return next((option for option in below if STRATEGIES[option.name].take_out is not None), None)
 
 
 def may_drift(spec: Borrowed, path: Path) -> bool:
     """Whether others may change something at `path`, or below it, while it is on loan."""
-    options = (option for option in spec.options if option.path in (path, ()) or option.path[: len(path)] == path)
+    options = (option for option in spec.options if option.path == () or starts_with(option.path, path))
     return any(STRATEGIES[option.name].may_drift for option in options)
 
 

@@ -15,7 +15,7 @@ from reconcile.borrow.loan import Original
 from reconcile.borrow.strategies import BorrowedField, reads_live, strategy_for
 from reconcile.values import IsQuantity
 from renderer.model.manifest_spec import Borrowed, WhenAbsent
-from renderer.model.path import ABSENT, Path, look_up
+from renderer.model.path import ABSENT, Path, look_up, starts_with
 from renderer.model.ref import Body, ref_of
 
 
@@ -78,7 +78,7 @@ def goes_back(spec: Borrowed, path: Path) -> bool:
 
 def covers(paths: tuple[Path, ...], path: Path) -> bool:
     """Whether the paths that an occasion returns hold this one; no paths stand for all."""
-    return not paths or any(path[: len(start)] == start for start in paths)
+    return not paths or any(starts_with(path, start) for start in paths)
 
 
 def _absent(body: Body, spec: Borrowed) -> TakePlan:

@@ -17,10 +17,9 @@ from reconcile.cli.one_step import Stepper
 from reconcile.cli.screen import Screen
 from reconcile.cluster.errors import Away, Throttled
 from reconcile.decide.probing import refs_by_template
-from reconcile.observe.snapshot import take
+from reconcile.observe.snapshot import judge
 from reconcile.probes.evaluate import evaluate
 from reconcile.probes.look import ProbeContext
-from reconcile.probes.needs import needs
 from reconcile.probes.verdict import ProbeResult
 from reconcile.status.plan import key_of, status_of
 from renderer.documents import Inputs
@@ -128,11 +127,10 @@ def _take(live: Live, phase: RenderedPhase, step: RenderedStep, course: _Course)
 
 
 def _gates(live: Live, step: RenderedStep) -> _PhaseState:
-    scope = ProbeContext(
-        kinds=live.parts.kinds, schemas=live.parts.schemas, now=wall_clock(), manifests=refs_by_template(step)
-    )
-    wanted = [need for gate in step.step.gates for need in needs(gate.probe, scope)]
-    snapshot = take(wanted, live.parts.source, live.parts.readings)
-    verdicts = [evaluate(gate.probe, snapshot, scope) for gate in step.step.gates]
+    parts = live.parts
+    context = ProbeContext(kinds=parts.kinds, schemas=parts.schemas, now=wall_clock(), manifests=refs_by_template(step))
+    verdicts = judge(
+        lambda look: [evaluate(gate.probe, look, context) for gate in step.step.gates], parts.source, parts.readings
+    ).answer
     reasons = dict.fromkeys(verdict.reason for verdict in verdicts if not verdict.passed)
     return _PhaseState(waits=tuple(reasons), failed=any(verdict.outcome is ProbeResult.FAILED for verdict in verdicts))

@@ -140,4 +140,4 @@ def _rule(predicate: RulePredicate, subject: Subject) -> Verdict:
         ref=subject.ref,
         body=subject.body or {},
     )
-    return rule_named(predicate.name).judge(call)
+    return rule_named(predicate.name)(call)

@@ -73,7 +73,7 @@ def load_catalog(tree: TemplateTree, validate: Validate) -> Catalog:
     reader.problems += unused(tree)
     reader.problems += verify_phases([(item.phase, item.document) for item in phases], tree, node_states)
     if reader.problems:
-        raise Problems(reader.problems)
+        raise Problems(reader.problems, warnings=reader.warnings)
     return Catalog(
         kinds=kinds,
         node_states=node_states,
@@ -161,7 +161,7 @@ class _CatalogReader:
         """The document in its present form, if it fits its schema."""
         found = current(document, of)
         self.warnings += found.warnings
-        wrong = self._validate(found.document, of)
+        wrong = [*found.problems, *self._validate(found.document, of)]
         self.problems += wrong
         return None if wrong else found.document
 

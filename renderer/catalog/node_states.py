@@ -22,7 +22,6 @@ def node_states_from(raw: Mapping[str, Any]) -> Iterator[NodeState]:
             name=item["name"],
             ordinal=item["ordinal"],
             description=item["description"],
-            used_by=tuple(item["usedBy"]),
             out_of_service=item.get("outOfService", False),
             upgraded=item.get("upgraded", False),
         )

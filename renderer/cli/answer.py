@@ -47,14 +47,14 @@ def answer(of: DocumentType, model: Model, output: str, text: Callable[[Model], 
 
 def warn(warnings: Iterable[Problem]) -> None:
     """Prints each warning of a command once on stderr; `-o json` has them under `warnings` as well."""
-    known = _warnings()
+    known = warned()
     for warning in warnings:
         if warning not in known:
             known.append(warning)
             say([f"warning: {_plain(warning)}"], sys.stderr)
 
 
-def _warnings() -> list[Problem]:
+def warned() -> list[Problem]:
     """The warnings of the command that runs."""
     context = click.get_current_context(silent=True)
     found: list[Problem] = context.meta.setdefault(__name__, []) if context else []
@@ -62,7 +62,7 @@ def _warnings() -> list[Problem]:
 
 
 def _json(of: DocumentType, model: Model) -> str:
-    warnings = [*model.get("warnings", ()), *problem_models(_warnings())]
+    warnings = [*model.get("warnings", ()), *problem_models(warned())]
     body = {**model, "warnings": warnings} if warnings else model
     return json.dumps(of.document(body), indent=2, ensure_ascii=False)
 
@@ -95,7 +95,9 @@ def show_problems(refusal: Problems, *, as_json: bool) -> None:
     """All problems by place: as text on stderr with a count, or as JSON on stdout."""
     found = sorted(refusal.problems, key=_place)
     if as_json:
-        say([_json(PROBLEM_LIST, {"problems": problem_models(found)})])
+        model = {"problems": problem_models(found)}
+        warnings = {"warnings": problem_models(refusal.warnings)} if refusal.warnings else {}
+        say([_json(PROBLEM_LIST, {**model, **warnings})])
         return
     sys.stdout.flush()
     count = [f"{len(found)} problems"] if len(found) > 1 else []

@@ -196,7 +196,8 @@ def _declaration_problems(tree: TemplateTree) -> list[Problem]:
     from renderer.validation import document_problems
 
     problems: list[Problem] = []
-    _attempt(lambda: load_catalog(tree, document_problems), problems)
+    catalog = _attempt(lambda: load_catalog(tree, document_problems), problems)
+    warn(catalog.warnings if catalog else ())
     return problems
 
 
@@ -223,5 +224,6 @@ def _attempt(read: Callable[[], T], problems: list[Problem]) -> T | None:
     try:
         return read()
     except Problems as error:
+        warn(error.warnings)
         problems += error.problems
         return None

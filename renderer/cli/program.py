@@ -49,12 +49,18 @@ def _invoke(argv: Sequence[str]) -> int:
     """Not click's own `main`: that one has exit statuses of its own."""
     from click.exceptions import Exit
 
+    from renderer.cli.answer import warn, warned
     from renderer.cli.commands import program
 
     words = list(argv[1:])
     try:
         with program.make_context(name_of(argv[0]), list(words), obj=tuple(words)) as context:
-            return int(program.invoke(context) or 0)
+            try:
+                return int(program.invoke(context) or 0)
+            except Problems as error:
+                warn(error.warnings)
+                error.warnings = tuple(warned())
+                raise
     except Exit as end:  # `--help`
         return end.exit_code
 

@@ -46,7 +46,7 @@ def read_inputs(
     inputs = as_stored(inputs)
     unread = [problem for part in (found, plans, releases, objects) if part for problem in part.problems]
     if problems := [*unread, *unrecognized, *input_problems(inputs)]:
-        raise Problems(problems)
+        raise Problems(problems, warnings=inputs.warnings)
     return inputs
 
 

@@ -12,12 +12,11 @@ from renderer.frozen import frozen
 
 @frozen
 class NodeState:
-    """A row: a node never moves from one ordinal to a smaller one. `used_by` names steps as `Phase/Step`."""
+    """A row: a node never moves from one ordinal to a smaller one."""
 
     name: str
     ordinal: int
     description: str
-    used_by: tuple[str, ...] = ()
     out_of_service: bool = False
     upgraded: bool = False
 

@@ -55,6 +55,11 @@ def path_name(path: Path) -> str:
     return text
 
 
+def starts_with(path: Path, start: Path) -> bool:
+    """True if `path` is `start` or lies below it."""
+    return path[: len(start)] == start
+
+
 def look_up(value: Any, path: Path) -> Any:
     """The value at `path`, or `ABSENT`."""
     for step in path:

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from reconcile.probes.look import Look, Need
+from reconcile.probes.look import Look
 from reconcile.probes.verdict import Verdict
 from renderer.errors import problem
-from renderer.model.probe import EveryTarget
 from renderer.model.ref import Body, Ref
 
 _TRUE = ("1", "t", "T", "TRUE", "true", "True")
@@ -56,17 +55,8 @@ class RuleCall:
         return "" if value is None else str(value)
 
 
-NeedsOf = Callable[[Ref | EveryTarget | None, Mapping[str, Any]], tuple[Need, ...]]
-"""What a rule reads beyond the object that it is about; it is given what the probe targets (None for the cluster) and
-its arguments."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NamedRule:
-    """A rule written in Python. `needs` names the objects that `judge` looks at beside its target."""
-
-    judge: Callable[[RuleCall], Verdict]
-    needs: NeedsOf = lambda target, arguments: ()
+Rule = Callable[[RuleCall], Verdict]
+"""A rule written in Python. Pure: it looks at its object and, through `look`, at others."""
 
 
 def parse_bool(text: str) -> bool | None:

@@ -5,17 +5,15 @@ An address that does not answer is unknown and asked again; only a certificate t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from typing import Any
 
 from reconcile import objects
-from reconcile.probes.look import CERTIFICATES, Need, ReadFailure
+from reconcile.probes.look import CERTIFICATES, ReadFailure
 from reconcile.probes.rules.call import RuleCall, parse_integer
 from reconcile.probes.verdict import Verdict, failed, passed, unknown
 from renderer.model.path import look_up
-from renderer.model.probe import EveryTarget
-from renderer.model.ref import Body, Ref
+from renderer.model.ref import Body
 
 _DAY = 86_400  # seconds
 
@@ -37,10 +35,6 @@ def expiry(call: RuleCall) -> Verdict:
     if not addresses:
         return unknown("cluster IP is empty in the default/kubernetes endpointslices")
     return _earliest(sorted(addresses), days, call)
-
-
-def needs(target: Ref | EveryTarget | None, arguments: Mapping[str, Any]) -> tuple[Need, ...]:
-    return (CERTIFICATES.of, CERTIFICATES)
 
 
 def _earliest(addresses: Sequence[str], days: int, call: RuleCall) -> Verdict:

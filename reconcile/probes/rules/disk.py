@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from reconcile.probes.look import KUBELET, Need, ReadFailure
+from reconcile.probes.look import KUBELET, ReadFailure
 from reconcile.probes.rules.call import RuleCall, parse_bool
 from reconcile.probes.verdict import Verdict, failed, passed, together, unknown, waiting
 from renderer.model.path import ABSENT, look_up
-from renderer.model.probe import EveryTarget
 from renderer.model.ref import Ref, ref_of
 
 
@@ -33,11 +32,6 @@ def headroom(call: RuleCall) -> Verdict:
     if verdict.passed and len(nodes) > 1:
         return passed(f"{len(nodes)} nodes stay below their image garbage collection thresholds")
     return verdict
-
-
-def needs(target: Ref | EveryTarget | None, arguments: Mapping[str, Any]) -> tuple[Need, ...]:
-    """Nothing if the check is skipped: no node is contacted then."""
-    return () if parse_bool(str(arguments.get("skip") or "")) else (KUBELET.of, KUBELET)
 
 
 def _node(node: Ref, call: RuleCall) -> Verdict:

@@ -6,17 +6,14 @@ ends. A Plan that is Complete is done on every node that it selects: a Job that 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from reconcile import objects
-from reconcile.probes.look import Group, Need, ReadFailure
+from reconcile.probes.look import Group, ReadFailure
 from reconcile.probes.rules.call import RuleCall
 from reconcile.probes.verdict import Verdict, passed, unknown, waiting
 from renderer.model.path import look_up
-from renderer.model.probe import EveryTarget
-from renderer.model.ref import Body, Ref, ref_of
+from renderer.model.ref import Body, ref_of
 
 _PLAN = "upgrade.cattle.io/plan"
 _NODE = "upgrade.cattle.io/node"
@@ -37,16 +34,6 @@ def job_failed(call: RuleCall) -> Verdict:
     more = [f"and {len(failed) - _TOLD} more Jobs"] if len(failed) > _TOLD else []
     reason = "; ".join([*map(_said, failed[:_TOLD]), *more])
     return replace(passed(reason), offenders=tuple(map(ref_of, failed)))
-
-
-def needs(target: Ref | EveryTarget | None, arguments: Mapping[str, Any]) -> tuple[Need, ...]:
-    match target:
-        case Ref():
-            return (_jobs(target.namespace, target.name),)
-        case EveryTarget():
-            return (_jobs(target.namespace),)
-        case None:
-            return ()
 
 
 def _jobs(namespace: str, plan: str = "") -> Group:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from reconcile import objects
-from reconcile.probes.look import Group, Need, ReadFailure
+from reconcile.probes.look import Group, ReadFailure
 from reconcile.probes.rules.call import RuleCall
 from reconcile.probes.verdict import Verdict, passed, unknown, waiting
 from renderer.model.path import look_up
-from renderer.model.probe import EveryTarget
-from renderer.model.ref import Body, Ref
+from renderer.model.ref import Body
 
 _SERVICE_NAME = "kubernetes.io/service-name"
 _ENABLED = ("AddonDeploySuccessful",)
@@ -49,16 +47,6 @@ def has_ready_endpoint(call: RuleCall) -> Verdict:
     endpoints = [ready for body in slices if not objects.deletion_timestamp(body) for ready in _endpoints(body)]
     says = f"{endpoints.count(True)} of {len(endpoints)} endpoints are ready"
     return passed(says) if any(endpoints) else waiting(f"{says}, expected at least 1")
-
-
-def service_needs(target: Ref | EveryTarget | None, arguments: Mapping[str, Any]) -> tuple[Need, ...]:
-    match target:
-        case Ref():
-            return (_slices(target.namespace, target.name),)
-        case EveryTarget():
-            return (_slices(target.namespace),)
-        case None:
-            return ()
 
 
 def _slices(namespace: str, service: str = "") -> Group:

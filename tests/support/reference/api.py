@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from renderer.catalog.load import load_catalog
+from renderer.validation import document_problems
 from support.reference.markdown import code, codes, link, page, section, table
 from support.reference.schema_tables import sections
 from support.reference.sources import document, known_annotations, plan_schema, reasons
-from support.rendered_plans import NODE_STATES
+from support.rendered_plans import NODE_STATES, templates
 
 _REASONS = "reasons.md"
 
@@ -80,14 +84,21 @@ def node_states() -> str:
         " states with the same number exclude each other. `reason` and `message` say why a node is held or has"
         " failed; a"
         " failed node has the reason of its Job, such as `BackoffLimitExceeded`.",
-        table(("Order", "State", "Set by", "Meaning"), _states()),
+        table(("Order", "State", "Used by", "Meaning"), _states()),
         section("Reasons", table(_REASON_HEAD, _of_nodes())),
     )
 
 
 def _states() -> Iterator[tuple[str, ...]]:
+    texts = {
+        f"{declared.phase.name}/{step['name']}": json.dumps(step)
+        for declared in load_catalog(templates(), document_problems).phases
+        for part in ("enter", "steps", "leave")
+        for step in declared.document.value.get(part, ())
+    }
     for state in NODE_STATES:
-        yield str(state.ordinal), code(state.name), ", ".join(state.used_by), state.description
+        users = [step for step, text in texts.items() if re.search(rf"\b{state.name}\b", text)]
+        yield str(state.ordinal), code(state.name), ", ".join(users), state.description
 
 
 def _of_nodes() -> Iterator[tuple[str, ...]]:
