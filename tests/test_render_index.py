@@ -127,7 +127,7 @@ def test_what_is_skipped_and_why() -> None:
 def test_what_is_pending_and_how_it_is_given() -> None:
     rendered = render_made(plan())
     phases = {entry["name"]: entry for entry in index(rendered)["phases"]}
-    assert [item["input"] for item in phases["RepoCreate"]["pending"]] == ["nodes", "repoTag"]
+    assert [item["input"] for item in phases["RepoCreate"]["pending"]] == ["nodes"]
     assert step(rendered, "ISODownload", "Image")["pending"] == [
         {
             "input": "version",
@@ -138,7 +138,6 @@ def test_what_is_pending_and_how_it_is_given() -> None:
         "nodes",
         "version",
         "previousVersion",
-        "repoTag",
         "releaseMetadata",
         "toolkitTag",
         "imageLists",

@@ -94,7 +94,6 @@ def test_what_the_status_has_recorded_wins_over_the_objects() -> None:
     assert (spec["url"], spec["checksum"]) == ("https://recorded.example.com/a.iso", "beef")
     pod = rendered.body("RepoCreate/Deployment")["spec"]["template"]["spec"]
     assert pod["volumes"][0]["persistentVolumeClaim"]["claimName"] == "older-name"
-    assert pod["containers"][0]["image"] == f"{TOOLKIT}:v1.6.1"
     assert rendered.body("ClusterUpgrade/Manifests")["spec"]["template"]["spec"]["containers"][0]["image"].endswith(
         ":v1.8.1"
     )
@@ -114,7 +113,13 @@ def test_an_image_that_the_status_names_in_the_older_form_is_the_one_of_that_nam
 # ------------------------------------------------------------------------------------------------------- 3.3 RepoCreate
 
 
-def deployment(replicas: int, tolerations: list[Any], image: str = f"{TOOLKIT}:v1.7.1") -> dict[str, Any]:
+def deployment(replicas: int, tolerations: list[Any], image: str = f"{TOOLKIT}:v1.8.0") -> dict[str, Any]:
+    managed = {"key": "harvesterhci.io/managed", "operator": "In", "values": ["true"]}
+    witness = "node-role.harvesterhci.io/witness"
+    terms = [
+        {"matchExpressions": [managed, {"key": witness, "operator": "DoesNotExist"}]},
+        {"matchExpressions": [managed, {"key": witness, "operator": "In", "values": ["false"]}]},
+    ]
     affinity = {
         "podAffinityTerm": {"labelSelector": {"matchLabels": labels("repo")}, "topologyKey": "kubernetes.io/hostname"},
         "weight": 100,
@@ -148,7 +153,12 @@ def deployment(replicas: int, tolerations: list[Any], image: str = f"{TOOLKIT}:v
             "template": {
                 "metadata": {"labels": labels("repo")},
                 "spec": {
-                    "affinity": {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [affinity]}},
+                    "affinity": {
+                        "nodeAffinity": {
+                            "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}
+                        },
+                        "podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [affinity]},
+                    },
                     "tolerations": tolerations,
                     "containers": [container],
                     "volumes": [{"name": "iso", "persistentVolumeClaim": {"claimName": "up-iso"}}],
@@ -159,10 +169,12 @@ def deployment(replicas: int, tolerations: list[Any], image: str = f"{TOOLKIT}:v
 
 
 def test_the_repository_s_deployment() -> None:
-    """It tolerates what its nodes are; with a second node to go to, a drain may move it."""
-    at_rest = [item for item in TOLERATIONS if item["key"] not in OF_A_DRAIN]
+    """It tolerates what its nodes are, but not a witness, where its volume cannot be attached; with a second node to go
+    to, a drain may move it."""
+    alone = [item for item in TOLERATIONS if item["key"] != "node-role.kubernetes.io/etcd"]
+    at_rest = [item for item in alone if item["key"] not in OF_A_DRAIN]
     assert same(multi().body("RepoCreate/Deployment"), deployment(2, at_rest))
-    assert same(single().body("RepoCreate/Deployment"), deployment(1, list(TOLERATIONS)))
+    assert same(single().body("RepoCreate/Deployment"), deployment(1, alone))
 
 
 @pytest.mark.parametrize(

@@ -64,12 +64,12 @@ def test_the_system_upgrade_controller_copies_our_labels_onto_its_jobs() -> None
 @pytest.mark.parametrize(
     ("spec", "target", "repo", "jobs"),
     [
-        ({}, "v1.8.0", "v1.7.1", "v1.8.0"),
+        ({}, "v1.8.1", "v1.8.0", "v1.8.1"),
         ({"upgrade": "main-head"}, "v1.8.0", "main-head", "main-head"),
-        ({"upgrade": ""}, "v1.8.0", "v1.7.1", "v1.8.0"),
+        ({"upgrade": ""}, "v1.8.1", "v1.8.0", "v1.8.1"),
         ({"upgrade": "5319e7"}, "v1.8.0", "5319e7", "5319e7"),
         ({"upgrade": "v1.8.0+site.2"}, "v1.8.0", "v1.8.0-site.2", "v1.8.0-site.2"),
-        ({}, "v1.8.0+build.7", "v1.7.1", "v1.8.0-build.7"),
+        ({}, "v1.8.0+build.7", "v1.8.0", "v1.8.0-build.7"),
     ],
 )
 def test_the_tag_of_the_toolkit(spec: Mapping[str, Any], target: str, repo: str, jobs: str) -> None:
@@ -93,15 +93,42 @@ def test_the_tag_of_the_toolkit(spec: Mapping[str, Any], target: str, repo: str,
     )
 
 
-@pytest.mark.parametrize(("asked", "repo"), [(None, "v1.7.1"), ("dev", "dev")])
+@pytest.mark.parametrize(("asked", "repo"), [(None, "v1.8.0"), ("dev", "dev")])
 def test_the_tag_of_the_toolkit_before_the_release_is_known(asked: str | None, repo: str) -> None:
-    """Ours differs: not the tag of the manager's own build, which may be a laptop's and is on no node, but that
-    of the version that runs now, whose toolkit the nodes have. What comes later waits for the release's."""
+    """Ours differs: not the tag of the manager's own build, which may be a laptop's, but that of values.yaml. What
+    comes later waits for the release's."""
     spec: dict[str, Any] = {"version": "v1.8.0"} | ({"upgrade": asked} if asked else {})
     rendered = render_made(*[document for document in three_nodes(**spec) if "harvester" not in document])
     assert rendered.plan.images == (f"{TOOLKIT}:{repo}",)
     waiting = {step.id for step in rendered.steps() for item in step.pending if item.input == "toolkitTag"}
     assert ("ClusterUpgrade/Manifests" in waiting) == (asked is None)
+
+
+@pytest.mark.parametrize("spec", [{}, {"upgrade": "main-head"}])
+def test_what_is_reviewed_with_the_release_at_hand_is_what_the_loop_makes(spec: Mapping[str, Any]) -> None:
+    """The loop learns of the release after it has made the repository."""
+    tree = overlaid(
+        {"values.yaml": templates()["values.yaml"].text.replace("toolkitTag: v1.8.0", "toolkitTag: v1.9.0")}
+    )
+    documents = three_nodes(version="v1.8.0", **spec)
+    reviewed = render_made(*documents, tree=tree)
+    early = [document for document in documents if "harvester" not in document]
+    status = {"releaseMetadata": {**release()}, "previousVersion": "v1.7.1"}
+    late = [{**document, "status": status} if document.get("kind") == "UpgradePlan" else document for document in early]
+    before, after = render_made(*early, tree=tree), render_made(*late, tree=tree)
+    assert before.body("RepoCreate/Deployment") == reviewed.body("RepoCreate/Deployment")
+    assert {step.id: step.manifests for step in after.steps()} == {step.id: step.manifests for step in reviewed.steps()}
+
+
+@pytest.mark.parametrize(("tag", "repo"), [("v1.9.0", "v1.9.0"), ("null", None)])
+def test_the_tag_of_values_is_for_the_repository_of_a_plan_without_one(tag: str, repo: str | None) -> None:
+    """Without either nobody guesses: the installed release need not have a toolkit, the new one is not known yet."""
+    text = templates()["values.yaml"].text.replace("toolkitTag: v1.8.0", f"toolkitTag: {tag}")
+    rendered = render_made(*three_nodes(version="v1.8.0"), tree=overlaid({"values.yaml": text}))
+    images = {image.partition(":")[2] for image in rendered.plan.images}
+    assert images == {"v1.8.0"} | ({repo} if repo else set())
+    pending = {item.input: item.remedy for phase in rendered.plan.phases for item in phase.pending}
+    assert pending == ({} if repo else {"repoTag": "set spec.upgrade, or toolkitTag in values.yaml of the templates"})
 
 
 @pytest.mark.parametrize(
@@ -127,7 +154,7 @@ def test_an_image_of_the_toolkit_that_is_none_is_refused(annotation: str) -> Non
     given = plan(annotations={f"{PREFIX}upgrade-toolkit-image": annotation})
     with pytest.raises(Problems, match="cannot be the repository of the toolkit image"):
         render_made(*one_node(given_plan=given))
-    values = templates()["values.yaml"].text.replace(TOOLKIT, annotation)
+    values = templates()["values.yaml"].text.replace(TOOLKIT, annotation).replace("Tag: v1.8.0", "Tag: v1.7.1")
     with pytest.raises(Problems, match="is not a valid image reference; 3 more objects use it") as caught:
         render_made(*one_node(), tree=overlaid({"values.yaml": values}))
     assert len(caught.value.problems) == 2, "one for the repository's tag and one for the others'"

@@ -67,6 +67,7 @@ def test_a_packaged_file_is_tidy(path: str) -> None:
 
 IN_CODE = {
     "toolkitImage": "it is what the annotation upgrade-toolkit-image replaces",
+    "toolkitTag": "it is what spec.upgrade replaces",
     "oldestServerVersion": "the loop asks for it before it begins",
 }
 

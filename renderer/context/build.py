@@ -45,7 +45,7 @@ def context_of(facts: Facts) -> Context:
     previous = _previous_version(facts)
     release = _release(facts)
     version = _version(facts)
-    tag, repo_tag = _tags(plan, release, previous)
+    tag, repo_tag = _tags(plan, release, facts)
     image = _image_in_status(facts) or plan["spec"]["image"] or safe_concat(_name(plan), "iso")
     lists = _image_lists(facts.image_lists or {}) or _image_lists(facts.fetched)
     names = {
@@ -138,11 +138,12 @@ def _toolkit_image(facts: Facts, plan: Mapping[str, Any]) -> str:
     return plan["metadata"]["annotations"].get(f"{PREFIX}upgrade-toolkit-image") or str(facts.values["toolkitImage"])
 
 
-def _tags(plan: Mapping[str, Any], release: Body | None, previous: str | None) -> tuple[str | None, str | None]:
-    """The toolkit image's tag for Jobs and for the repository, which runs before the new release is known."""
-    asked = plan["spec"]["upgrade"]
-    target = str((release or {}).get("harvester") or "")
-    return _tag(asked or target), _tag(asked or previous or "")
+def _tags(plan: Mapping[str, Any], release: Body | None, facts: Facts) -> tuple[str | None, str | None]:
+    """The toolkit image's tag for Jobs and for the repository. Neither depends on when it is asked for: the repository
+    runs before the loop knows the release, so it never has the release's tag, and Jobs wait until it is known."""
+    asked, usual = plan["spec"]["upgrade"], facts.values.get("toolkitTag")
+    target = None if release is None else str(release.get("harvester") or "") or usual
+    return _tag(asked or target or ""), _tag(asked or usual or "")
 
 
 def _tag(text: str) -> str | None:

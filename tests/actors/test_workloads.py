@@ -53,6 +53,29 @@ def test_its_pods_wait_for_the_claim_that_they_mount() -> None:
     assert condition(play.again(deployment), "Available") == "False MinimumReplicasUnavailable"
 
 
+def test_a_pod_with_a_claim_waits_on_a_witness_where_longhorn_attaches_nothing() -> None:
+    """The scheduler places it there if it tolerates the taint: it does not know where Longhorn runs."""
+    play = Play("two-node-witness")
+    play.finish("ISODownload/Image")
+    (manifest,) = play.rendered.manifests("RepoCreate/Deployment")
+    spec: Any = dict(manifest.body["spec"])
+    pod = {**spec["template"]["spec"], "affinity": {}, "tolerations": [{"operator": "Exists"}]}
+    play.create({**manifest.body, "spec": {**spec, "replicas": 3, "template": {**spec["template"], "spec": pod}}})
+    play.run()
+    phases = {each["spec"]["nodeName"]: each["status"]["phase"] for each in play.all(POD, SYSTEM)}
+    assert phases == {"bravo-1": "Running", "bravo-2": "Running", "bravo-witness": "Pending"}
+
+
+def test_the_repository_is_not_placed_on_a_witness() -> None:
+    play = Play("two-node-witness")
+    with_repo(play)
+    for pod in play.all(POD, SYSTEM):
+        play.patch(play.get(NODE, pod["spec"]["nodeName"]), {"spec": {"unschedulable": True}})
+        play.delete(pod)
+    play.run()
+    assert [pod["spec"].get("nodeName") for pod in play.all(POD, SYSTEM)] == [None, None]
+
+
 def test_a_changed_template_brings_new_pods_and_takes_the_old_ones() -> None:
     play = Play()
     deployment = with_repo(play)

@@ -1,7 +1,8 @@
 """Scheduler and kubelets as pods see them: a node, a start, the work of a Job's pod, and the end.
 
 Placement follows the Kubernetes documentation of taints, selectors and required node affinity; resources, preferences
-and volume limits are not modelled. A pod that ran before the simulation began is left alone.
+and volume limits are not modelled. A pod with a claim that is placed on a witness waits there: Longhorn attaches no
+volume to it. A pod that ran before the simulation began is left alone.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from reconcile.simulator.actors.actor_context import (
     status_of,
 )
 from reconcile.simulator.actors.job_effects import JobEffect, JobEffectTable, Task, task_of
-from reconcile.simulator.actors.placement import can_host, is_ready
+from reconcile.simulator.actors.placement import can_host, is_ready, is_witness
 from reconcile.simulator.actors.simulation_log import SimulationEventType
 from reconcile.status.times import time_text
 from renderer.model.ref import Body
@@ -92,7 +93,7 @@ class Kubelets:
 
     def _start(self, pod: Body, now: datetime) -> None:
         node = self._client.find(NODE, pod["spec"]["nodeName"])
-        if node is None or not is_ready(node) or not self._has_claims(pod):
+        if node is None or not is_ready(node) or not self._mounts(pod, node):
             return
         job = self._job(pod)
         if job is None and self._replica_set(pod) is None:
@@ -176,11 +177,14 @@ class Kubelets:
                 return found
         return None
 
-    def _has_claims(self, pod: Body) -> bool:
+    def _mounts(self, pod: Body, node: Body) -> bool:
+        """Whether the pod's volumes are there and can be attached: Longhorn does not run on a witness, and the
+        scheduler does not know that."""
         sources = (volume.get("persistentVolumeClaim") for volume in pod["spec"].get("volumes") or ())
         names = [source["claimName"] for source in sources if source]
         claims = [self._client.find(CLAIM, name, pod["metadata"]["namespace"]) for name in names]
-        return all(claim is not None and status_of(claim).get("phase") == "Bound" for claim in claims)
+        bound = all(claim is not None and status_of(claim).get("phase") == "Bound" for claim in claims)
+        return bound and not (claims and is_witness(node))
 
     def _address(self) -> str:
         self._addresses += 1
