@@ -21,6 +21,21 @@ class ExitCode(IntEnum):
     BUG = 4  # ours
 
 
+MOST_SHOWN = 200
+
+
+def quoted(value: object) -> str:
+    """A value as a message shows it, in quotes if it is text: on one line, and at most 200 characters of it."""
+    if isinstance(value, str):
+        return repr(shortened(value))
+    return shortened(repr(value))
+
+
+def shortened(text: str) -> str:
+    """The same without quotes."""
+    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}…"
+
+
 @frozen
 class Problem:
     """One thing that is wrong, where, and how to fix it.

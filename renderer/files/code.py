@@ -15,6 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from zlib import crc32
 
+_MAKERS = ("jinja2.compiler", "renderer.templating")
 _HAS_OWNERS = hasattr(os, "getuid")
 
 
@@ -40,13 +41,20 @@ class CodeCache(dict[str, bytes]):
 
 def _stamp() -> str:
     """Changes with whatever makes the code: the template compiler and our settings of it."""
-    specs = (find_spec(name) for name in ("jinja2.compiler", "renderer.templating.environment"))
-    files = (Path(spec.origin).stat() for spec in specs if spec and spec.origin and Path(spec.origin).exists())
+    origins = [Path(spec.origin) for spec in map(find_spec, _MAKERS) if spec and spec.origin]
+    files = [file.stat() for origin in origins for file in _files_of(origin)]
     return f"{crc32(repr([(file.st_size, file.st_mtime_ns) for file in files]).encode()):08x}"
 
 
+def _files_of(origin: Path) -> list[Path]:
+    """A module's file, all files of a package, or the archive in which they are."""
+    if origin.name == "__init__.py" and origin.exists():
+        return sorted(origin.parent.glob("*.py"))
+    return [next(path for path in (origin, *origin.parents) if path.exists())]
+
+
 def _cache_folder() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "upgradeplan"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "upgradeplan"
 
 
 def _read(path: Path) -> dict[str, bytes]:

@@ -39,6 +39,7 @@ def render(
     manifests instead: what was done can be taken back all the same.
     """
     problems: list[Problem] = []
+    templates.begin()
     context = context_of(facts)
     common = "" if kept is None else digest_of([context.data, sorted(context.given), ending])
     renderer = StepRenderer(

@@ -6,16 +6,19 @@ Every error of a template is reported with file, line and remedy.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, MutableMapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
 
-from jinja2 import StrictUndefined, TemplateNotFound, TemplateSyntaxError, UndefinedError
+from jinja2 import TemplateNotFound, TemplateSyntaxError, UndefinedError
 from jinja2.exceptions import SecurityError
 
 from renderer.catalog.template_tree import Template
-from renderer.errors import Problems, problem
-from renderer.templating.environment import FILE_MARK, Raised, TextLoader, TreeLoader, environment_of
+from renderer.errors import Problems, problem, quoted, shortened
+from renderer.templating.environment import FILE_MARK, Environment, TextLoader, TreeLoader, environment_of
+from renderer.templating.limits import ALL_STEPS, STEPS, Budget, Raised
+from renderer.templating.text import as_data
 from renderer.yaml_io import Document
 
 _SEE = "correct it; `upgradeplan phases NAME --context` lists the names that a template can use"
@@ -36,10 +39,15 @@ class Templates:
         self._tree = tree
         self._environment = environment_of(TreeLoader(tree), code)
         self._strings = environment_of(TextLoader(), code, quoted=False)
+        self._left = ALL_STEPS
+
+    def begin(self) -> None:
+        """A new rendering: all its templates and expressions together have so many steps."""
+        self._left = ALL_STEPS
 
     def render_text(self, path: str, context: Mapping[str, Any]) -> str:
         """The text of one manifest template. Raises `Problems` with the template's line."""
-        with _Explained(self, path):
+        with self._bounded(self._environment), _Explained(self, path):
             return self._environment.get_template(path).render(context)
         raise AssertionError("unreachable")
 
@@ -47,26 +55,25 @@ class Templates:
         """A string of a declaration with its marks filled in; text without marks comes back as it is."""
         if not has_marks(text):
             return text
-        with _Explained(self, of.file, text, of):
+        with self._bounded(self._strings), _Explained(self, of.file, text, of):
             return self._strings.get_template(text).render(context)
         raise AssertionError("unreachable")
 
     def evaluate(self, expression: str, context: Mapping[str, Any], *, of: Document) -> Any:
         """The value of an expression of a declaration, plain data."""
-        with _Explained(self, of.file, expression, of):
+        with self._bounded(self._strings), _Explained(self, of.file, expression, of):
             template = self._strings.get_template(f"{{% set value = ({expression}) %}}")
             scope = template.new_context(dict(context))
             deque(template.root_render_func(scope), maxlen=0)
             value = scope.vars["value"]
-            if isinstance(value, StrictUndefined):
-                bool(value)
+            as_data(value, self._strings.budget)
             return value
         raise AssertionError("unreachable")
 
     @property
     def filters(self) -> Mapping[str, Callable[..., Any]]:
         """Every filter that a template may use."""
-        return self._environment.filters
+        return {name: made for name, made in self._environment.filters.items() if name.isidentifier()}
 
     @property
     def functions(self) -> Mapping[str, Any]:
@@ -75,8 +82,17 @@ class Templates:
 
     def check_syntax(self, path: str) -> None:
         """Raises `Problems` where a template cannot be compiled."""
-        with _Explained(self, path):
+        with self._bounded(self._environment), _Explained(self, path):
             self._environment.get_template(path)
+
+    @contextmanager
+    def _bounded(self, environment: Environment) -> Iterator[None]:
+        """Each template has its own budget, and all have one."""
+        budget = environment.budget = Budget(min(STEPS, self._left))
+        try:
+            yield
+        finally:
+            self._left -= budget.whole - budget.left
 
     def __contains__(self, path: object) -> bool:
         return path in self._tree
@@ -97,11 +113,11 @@ class _Explained:
         return None
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        if error is None or isinstance(error, (Problems, MemoryError)) or not isinstance(error, Exception):
+        if error is None or isinstance(error, Problems) or not isinstance(error, Exception):
             return
         reason, message, remedy = _explained(error)
         file, line = self._place(error)
-        where = f" (in `{self._text}`)" if self._text else ""
+        where = f" (in `{shortened(self._text)}`)" if self._text else ""
         raise problem(reason, f"{message}{where}", file=file, line=line, remedy=remedy) from error
 
     def _place(self, error: Exception) -> tuple[str, int | None]:
@@ -121,21 +137,25 @@ def _explained(error: Exception) -> tuple[str, str, str]:
     """Reason, message and remedy."""
     match error:
         case TemplateSyntaxError():
-            return "TemplateSyntax", _lower(error.message or "cannot be read"), "correct the template"
+            return "TemplateSyntax", shortened(_lower(error.message or "cannot be read")), "correct the template"
         case UndefinedError():
-            return "UndefinedVariable", _lower(str(error)), _SEE
+            return "UndefinedVariable", shortened(_lower(str(error))), _SEE
         case Raised():
             return "TemplateFailed", str(error), _SEE
         case TemplateNotFound():
             return (
                 "TemplateNotFound",
-                f"template {error.name!r} not found",
+                f"template {quoted(error.name)} not found",
                 "write its path from the root of the template tree",
             )
         case SecurityError():
-            return "TemplateForbidden", f"not allowed in a template: {_lower(str(error))}", _SEE
+            return "TemplateForbidden", f"not allowed in a template: {shortened(_lower(str(error)))}", _SEE
+        case RecursionError():
+            return "TemplateFailed", "nests too deeply: a macro, include or import may lead back to itself", _SEE
+        case MemoryError():
+            return "TemplateFailed", "takes more memory than there is", "make it smaller"
         case _:
-            return "TemplateFailed", f"{type(error).__name__}: {error}", _SEE
+            return "TemplateFailed", f"{type(error).__name__}: {shortened(str(error))}", _SEE
 
 
 def _lower(text: str) -> str:

@@ -1,4 +1,4 @@
-"""The Jinja environment of all templates: sandboxed, strict, no clock, no network, and nothing printed unquoted.
+"""The Jinja environment of all templates: sandboxed, strict, bounded, no clock, no network, nothing printed unquoted.
 
 In a manifest template every printed text must come through `quote` or a macro; a bare one is an error, so that no input
 can become YAML structure.
@@ -6,101 +6,50 @@ can become YAML structure.
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Callable, Mapping, MutableMapping
+from collections.abc import Callable, Generator, Iterable, Mapping, MutableMapping
+from types import BuiltinMethodType
 from typing import Any, NoReturn
 
-from jinja2 import BaseLoader, BytecodeCache, StrictUndefined, TemplateNotFound, TemplateSyntaxError
+from jinja2 import BaseLoader, BytecodeCache, StrictUndefined, TemplateNotFound
 from jinja2 import nodes as syntax
 from jinja2.bccache import Bucket
+from jinja2.environment import TemplateModule
 from jinja2.runtime import Context, Macro
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from markupsafe import Markup
 
 from renderer.catalog.template_tree import Template
-from renderer.image_names import not_needed
+from renderer.errors import shortened
 from renderer.suggest import did_you_mean
+from renderer.templating.filters import bounded, filters_of
+from renderer.templating.limits import LONGEST, STEPS, Budget, Raised
+from renderer.templating.methods import ATTRIBUTES, pay_for
+from renderer.templating.syntax import counted, refusal
+from renderer.templating.text import Formatter, Printable, as_text, joined, percent, unquoted
 
 FILE_MARK = "template:"
 """How the file name of compiled code begins, so that a traceback's lines of templates are known."""
-_JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
-# What a YAML double-quoted scalar may hold as it is; everything else becomes a \u escape.
-_ESCAPED = "[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]"
-
-
-class Raised(Exception):
-    """A template called `fail`, or printed what it must not."""
-
-
-class Printable(str):
-    """Text that may be printed: what `quote` or a macro made. Whatever a template does with it, joining, cutting or
-    replacing, gives a plain string again, and that is not printed."""
-
-    __slots__ = ()
 
 
 def environment_of(loader: BaseLoader, code: MutableMapping[str, bytes] | None, *, quoted: bool = True) -> Environment:
+    """`quoted`: for manifests; else for strings of declarations, where text is printed as it is."""
     environment = Environment(
         loader=loader,
         bytecode_cache=None if code is None else _Code(code),
         cache_size=-1,
         undefined=_Undefined,
-        autoescape=quoted,  # numbers apart, only what `_only_quoted` lets through is printed, and that is not escaped
-        finalize=_only_quoted if quoted else None,
+        autoescape=quoted,  # numbers apart, only what `only_quoted` lets through is printed, and that is not escaped
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
         auto_reload=False,
     )
-    ours = {"quote": quote, "without": not_needed}
-    environment.filters = {name: environment.filters[name] for name in _FILTERS} | ours
-    environment.globals = {"range": environment.globals["range"], "dict": dict, "fail": _fail}
+    environment.finalize = environment.only_quoted if quoted else environment.as_text
+    environment.filters = filters_of(environment)
+    tests: Mapping[str, Any] = environment.tests
+    environment.tests = {name: bounded(test, environment) for name, test in tests.items()}
+    environment.globals = {"range": environment.globals["range"], "dict": dict, "fail": environment.fail}
     return environment
-
-
-_FILTERS = (
-    "abs", "batch", "default", "dictsort", "first", "int", "items", "join", "last", "length", "list", "lower", "map",
-    "max", "min", "reject", "rejectattr", "replace", "reverse", "select", "selectattr", "sort", "string",
-    "sum", "trim", "unique", "upper",
-)  # fmt: skip
-
-
-def quote(value: Any) -> Printable:
-    """A value as JSON text that every YAML reader takes as it is. The only way for text into a manifest."""
-    if isinstance(value, Printable):
-        raise Raised("quotes a value twice; remove one `| quote`")
-    text = _JSON.encode(_plain(value))
-    if not text.isprintable():
-        text = re.sub(_ESCAPED, lambda match: f"\\u{ord(match.group()):04x}", text)
-    return Printable(text)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, StrictUndefined):
-        str(value)
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    return str(value) if isinstance(value, str) else value
-
-
-def _fail(message: str) -> NoReturn:
-    raise Raised(message)
-
-
-def _only_quoted(value: Any) -> Markup | int | float:
-    """What may be printed into a manifest: numbers, booleans, and text that was quoted."""
-    if isinstance(value, StrictUndefined):
-        str(value)  # raises, and names it
-    if value is None:
-        raise Raised("prints a value that is not set; add a default or an `if`")
-    if isinstance(value, (bool, Printable)):
-        return Markup(str(value).lower() if isinstance(value, bool) else value)  # noqa: S704 - it is quoted
-    if not isinstance(value, (int, float)):
-        raise Raised(f"prints {str(value)!r} without quoting; add `| quote`")
-    return value
 
 
 class TreeLoader(BaseLoader):
@@ -150,7 +99,11 @@ class _Undefined(StrictUndefined):
 
 
 class Environment(ImmutableSandboxedEnvironment):
-    """Attribute look-up prefers keys: `d.items` is the key, never the method."""
+    """Attribute look-up prefers keys: `d.items` is the key, never the method. Whatever could grow or repeat pays for it
+    out of `budget`, which is set anew for each template."""
+
+    budget = Budget(STEPS)
+    intercepted_binops = frozenset(("*", "**", "%", "+"))
 
     def getattr(self, obj: Any, attribute: str) -> Any:
         if isinstance(obj, (Mapping, Printable)):
@@ -167,18 +120,107 @@ class Environment(ImmutableSandboxedEnvironment):
             return self.unsafe_undefined(obj, name)
         return obj[name] if name in obj else self.undefined(obj=obj, name=name)
 
+    def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
+        if isinstance(obj, TemplateModule):
+            return not attr.startswith("_")
+        return attr in ATTRIBUTES.get(type(obj), ())
+
+    def wrap_str_format(self, value: Any) -> Callable[..., str] | None:
+        if not isinstance(value, BuiltinMethodType) or not isinstance(value.__self__, str):
+            return None
+        text, formatter = value.__self__, Formatter(self, self.budget)
+        if value.__name__ == "format":
+            return lambda *args, **kwargs: formatter.vformat(text, args, kwargs)
+        if value.__name__ == "format_map":
+            return lambda values: formatter.vformat(text, (), values)
+        return None
+
     def make_globals(self, d: MutableMapping[str, Any] | None) -> MutableMapping[str, Any]:
         """The same for every template; Jinja's chain of mappings would be copied, slowly, for each rendering."""
         return self.globals if not d else super().make_globals(d)
 
     def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:
         """What a macro has printed, its caller may print."""
-        value = super().call(__context, __obj, *args, **kwargs)
-        return Printable(str(value)) if isinstance(__obj, Macro) else value
+        if isinstance(__obj, Macro):  # its body pays for itself
+            return Printable(str(super().call(__context, __obj, *args, **kwargs)))
+        pay_for(__obj, args, kwargs, __self.budget)
+        if isinstance(__obj, BuiltinMethodType) and __obj.__name__ == "join":
+            return joined(args[0] if args else (), str(__obj.__self__), __self.budget)
+        return super().call(__context, __obj, *args, **kwargs)
+
+    def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
+        return _OPERATIONS[operator](left, right, self.budget)
+
+    def concat(self, parts: Iterable[str]) -> str:
+        """All that a template prints. Where it is too much, the template itself is told, and so the line is known."""
+        whole, length = [], 0
+        for part in parts:
+            whole.append(part)
+            length += len(part)
+            if length > LONGEST and isinstance(parts, Generator):
+                parts.throw(Raised(f"prints more than {LONGEST:,} characters"))
+        return "".join(whole)
+
+    def only_quoted(self, value: Any) -> Markup | int | float:
+        """What may be printed into a manifest: numbers, booleans, and text that was quoted."""
+        if isinstance(value, StrictUndefined):
+            str(value)  # raises, and names it
+        if value is None:
+            raise Raised("prints a value that is not set; add a default or an `if`")
+        if isinstance(value, Printable):
+            self.budget.spend_text(len(value))
+            return Markup(value)  # noqa: S704 - it is quoted
+        if isinstance(value, bool):
+            return Markup(str(value).lower())  # noqa: S704 - a word
+        if not isinstance(value, (int, float)):
+            raise unquoted(value)
+        return value
+
+    def as_text(self, value: Any) -> str:
+        """What a string of a declaration prints."""
+        return as_text(value, self.budget)
+
+    def fail(self, message: str) -> NoReturn:
+        """Ends the rendering with this message."""
+        raise Raised(shortened(as_text(message, self.budget)))
 
     def _parse(self, source: str, name: str | None, filename: str | None) -> syntax.Template:
-        """Printed text can be taken hold of in two more ways; as text it would count as quoted whatever came to it."""
+        if len(source) > LONGEST:
+            raise Raised(f"has {len(source):,} characters; at most {LONGEST:,} are allowed")
         template = super()._parse(source, name, filename)
-        if block := next(template.find_all((syntax.AssignBlock, syntax.FilterBlock)), None):
-            raise TemplateSyntaxError("a block cannot be set or filtered; use a macro", block.lineno, name, filename)
-        return template
+        if error := refusal(template, alone=self.finalize == self.as_text):
+            error.name, error.filename = name, filename
+            raise error
+        return counted(template)
+
+
+def _times(left: Any, right: Any, budget: Budget) -> Any:
+    for value, count in ((left, right), (right, left)):
+        if isinstance(count, int) and isinstance(value, str):
+            budget.spend_text(len(value) * max(0, count))
+        elif isinstance(count, int) and isinstance(value, (list, tuple)):
+            budget.spend(len(value) * max(0, count))
+    if isinstance(left, int) and isinstance(right, int):
+        budget.spend_bits(left.bit_length() + right.bit_length())
+    return left * right
+
+
+def _power(left: Any, right: Any, budget: Budget) -> Any:
+    if isinstance(left, int) and isinstance(right, int):
+        budget.spend_bits(left.bit_length() * max(0, right))
+    return left**right
+
+
+def _plus(left: Any, right: Any, budget: Budget) -> Any:
+    if isinstance(left, str) and isinstance(right, str):
+        budget.spend_text(len(left) + len(right))
+    elif isinstance(left, (list, tuple)):
+        budget.weighed(left), budget.weighed(right)
+    return left + right
+
+
+def _modulo(left: Any, right: Any, budget: Budget) -> Any:
+    return percent(left, right, budget) if isinstance(left, str) else left % right
+
+
+_OPERATIONS: Mapping[str, Callable[[Any, Any, Budget], Any]] = {"*": _times, "**": _power, "+": _plus, "%": _modulo}
