@@ -6,6 +6,7 @@ Without Go and without built binaries the tests on a control plane are skipped a
 from __future__ import annotations
 
 import os
+import signal
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -13,6 +14,8 @@ from typing import Any
 
 import pytest
 from controlplane import binaries, build, cluster
+from hypothesis import settings
+from support.examples import FULL, SHORT
 
 CRDS = Path(__file__).resolve().parents[1] / "schemas" / "crds"
 DEFINITIONS = Path(__file__).resolve().parent / "conformance" / "definitions"
@@ -21,8 +24,25 @@ LEFT_OUT = pytest.StashKey[Counter[str]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--short", action="store_true", help="leave out what is marked `full`, as `make test` does")
+    parser.addoption(
+        "--short",
+        action="store_true",
+        help="leave out what is marked `full`, and most examples of each property, as `make test` does",
+    )
     parser.addoption("--quick", action="store_true", help="leave out `slow` and `controlplane` too (`make quick`)")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    settings.register_profile("full", max_examples=FULL)
+    settings.register_profile("short", max_examples=SHORT)
+    settings.load_profile("short" if _is_short(config) else "full")
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # As a shell without job control starts what stands before `&`. Programs that tests interrupt would inherit it.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _is_short(config: pytest.Config) -> bool:
+    return bool(config.getoption("short") or config.getoption("quick"))
 
 
 @pytest.fixture(scope="session")
@@ -135,6 +155,8 @@ def _left_out(config: pytest.Config) -> Iterator[str]:
     if left_out:
         yield f"{left_out.total()} tests were left out; `make test-full` runs them:"
         yield from (f"  {count} {why}" for why, count in sorted(left_out.items()))
+    if _is_short(config):
+        yield f"Properties were tried with {SHORT} % of their examples; `make test-full` tries all of them."
 
 
 def _built(config: pytest.Config) -> binaries.Binaries:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.examples import examples
 
 from renderer.documents import Inputs, plan_of, tell_apart
 from renderer.errors import ExitCode, Problems
@@ -214,7 +215,7 @@ LIKE_AN_OBJECT = st.fixed_dictionaries(
 LIKE_FACTS = st.fixed_dictionaries({"facts": ANYTHING})
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 @given(st.lists(LIKE_A_PLAN | LIKE_AN_OBJECT | LIKE_FACTS | ANYTHING, max_size=4), st.booleans())
 def test_any_documents_end_in_inputs_and_problems(values: list[Any], named: bool) -> None:
     given_documents = [without_lines(value, f"{number}.yaml") for number, value in enumerate(values)]

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.examples import examples
 
 from renderer.catalog.template_tree import Template
 from renderer.errors import Problems
@@ -179,7 +180,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.dictionaries(st.text(max_size=3), JSON, min_size=1), st.booleans(), st.sampled_from([None, "\t", 2]))
 def test_json_reads_the_same_fast_and_with_lines(value: dict[str, Any], escaped: bool, indent: Any) -> None:
     text = json.dumps(value, ensure_ascii=escaped, indent=indent)
@@ -220,7 +221,7 @@ def test_long_json_has_no_lines_and_large_numbers_are_read_as_go_does() -> None:
     assert document.line_of(("a",)) == 0
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     st.binary(max_size=200)
     | st.text(max_size=100).map(str.encode)

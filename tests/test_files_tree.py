@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.examples import examples
 
 from renderer.errors import ExitCode, Problems
 from renderer.files.operations import Disk, FileOperations
@@ -625,7 +626,7 @@ NAMES = st.sampled_from(["a", "b", "x/a", "x/b", "x/y/a", "z/a"])
 TREES = st.dictionaries(NAMES, st.sampled_from(["1", "2"]), max_size=5)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.lists(st.tuples(TREES, st.integers(0, 40)), min_size=1, max_size=5))
 def test_after_any_renderings_and_crashes_the_last_one_stands(
     tmp_path_factory: pytest.TempPathFactory, writes: list[tuple[dict[str, str], int]]

@@ -140,6 +140,7 @@ def test_one_node(wiped_control_plane: ControlPlane) -> None:
         _ends_as_known(place, "single-node")
 
 
+@pytest.mark.full("a paused node on a real API server; the journey of the example on the embedded one stands for it")
 def test_a_paused_node_and_machines_to_restore(wiped_control_plane: ControlPlane) -> None:
     resumed: list[str] = []
 
@@ -162,6 +163,7 @@ def test_a_paused_node_and_machines_to_restore(wiped_control_plane: ControlPlane
         assert restored
 
 
+@pytest.mark.full("a failure on a real API server; the journey `failed-pre-drain` on the embedded one stands for it")
 def test_a_failed_pre_drain_keeps_the_evidence(wiped_control_plane: ControlPlane) -> None:
     with site(wiped_control_plane, "three-node", fail=["pre-drain"]) as place:
         rounds = carried(place, "three-node")

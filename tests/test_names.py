@@ -8,6 +8,7 @@ import re
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.examples import examples
 
 from renderer.names import NAME_LIMIT, label_value, safe_concat
 
@@ -62,7 +63,7 @@ def test_long_names_that_differ_at_the_end_or_in_the_middle_stay_apart() -> None
 names = st.from_regex(VALID, fullmatch=True).filter(lambda text: len(text) <= 253)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 @given(parts=st.lists(names, min_size=1, max_size=4))
 def test_valid_parts_make_a_valid_name_that_is_always_the_same(parts: list[str]) -> None:
     name = safe_concat(*parts)

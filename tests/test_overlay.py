@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.examples import examples
 from support.rendered_plans import (
     PREFIX,
     ROOT,
@@ -428,7 +429,7 @@ OBJECTS = st.fixed_dictionaries(
 )
 
 
-@settings(deadline=None, max_examples=60, derandomize=True)
+@settings(deadline=None, max_examples=examples(60), derandomize=True)
 @given(body=OBJECTS, borrowed=st.booleans())
 def test_a_manifest_of_any_form_is_rendered_or_refused(body: dict[str, Any], borrowed: bool) -> None:
     """Never another exception: whoever wrote the template is told what is wrong with it."""

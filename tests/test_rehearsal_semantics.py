@@ -15,6 +15,7 @@ from conformance.case import ANSWERS, definitions
 from controlplane.cluster import ControlPlane
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.examples import examples
 
 from reconcile.simulator.apiserver.builtin_rules import RULES
 from reconcile.simulator.apiserver.clock import SimulatedClock
@@ -108,7 +109,7 @@ def fresh() -> EmbeddedCluster:
     return EmbeddedCluster(SimulatedClock(datetime(2026, 11, 28, tzinfo=UTC)), definitions=definitions())
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(specs, specs)
 def test_an_apply_is_done_once(first: dict[str, Any], second: dict[str, Any]) -> None:
     client = fresh().client()

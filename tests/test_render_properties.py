@@ -15,6 +15,7 @@ from typing import Any
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
+from support.examples import examples
 from support.rendered_plans import (
     PREFIX,
     Json,
@@ -40,7 +41,9 @@ from renderer.names import NAME_LIMIT
 from renderer.source_document import without_lines
 from renderer.yaml_io import dump, parse
 
-BOUNDED = settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
+BOUNDED = settings(
+    deadline=None, max_examples=examples(30), suppress_health_check=[HealthCheck.too_slow], derandomize=True
+)
 NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 LABEL = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?")
 RUN_TIME = "<known at run time: "
@@ -240,7 +243,7 @@ def test_the_inputs_mean_the_same_as_text(given_plan: Json, cluster: tuple[Json,
     assert [source.body for source in inputs.objects] == [source.body for source in direct.objects]
 
 
-@settings(BOUNDED, max_examples=50)
+@settings(BOUNDED, max_examples=examples(50))
 @given(text=texts)
 @example(text="1.10")
 @example(text="no")
@@ -273,7 +276,7 @@ def test_text_survives_wherever_a_user_can_put_it(text: str) -> None:
     assert dict(rule.arguments)["days"] == text  # type: ignore[union-attr]
 
 
-@settings(BOUNDED, max_examples=40)
+@settings(BOUNDED, max_examples=examples(40))
 @given(
     tag=tags, name=node_names, others=st.lists(node_names, max_size=1), plan_name=plan_names, retry=st.integers(0, 3)
 )
@@ -353,7 +356,7 @@ def places(value: Any) -> Iterator[tuple[Any, Any]]:
             yield value, key
 
 
-@settings(BOUNDED, max_examples=150)
+@settings(BOUNDED, max_examples=examples(150))
 @given(documents=broken())
 def test_inputs_of_any_form_are_rendered_or_refused(documents: list[Any]) -> None:
     """What kubectl printed may have been edited, or come from another version of an API."""

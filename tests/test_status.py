@@ -11,6 +11,7 @@ import pytest
 from bench.largest import LIMIT, NOW, largest_status
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.examples import examples
 from support.rendered_plans import NODE_STATES
 from support.small_cluster import world
 
@@ -54,7 +55,7 @@ bodies = st.dictionaries(st.sampled_from("abcd"), values, max_size=4)
 
 
 @given(statuses)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_a_status_is_read_as_it_was_written(status: PlanStatus) -> None:
     body = status_body(status)
     assert status_of({"status": json.loads(json.dumps(body))}) == status
@@ -85,7 +86,7 @@ def merged(target: Any, patch: Any) -> Any:
 
 
 @given(bodies, bodies)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_a_patch_makes_one_body_of_the_other(old: dict[str, Any], new: dict[str, Any]) -> None:
     patch = merge_patch(copy.deepcopy(old), copy.deepcopy(new))
     assert merged(old, patch) == new
@@ -93,7 +94,7 @@ def test_a_patch_makes_one_body_of_the_other(old: dict[str, Any], new: dict[str,
 
 
 @given(bodies, bodies)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_a_patch_says_nothing_that_is_so_already(old: dict[str, Any], new: dict[str, Any]) -> None:
     for key in merge_patch(old, new):
         assert old.get(key) != new.get(key) or (key in old) != (key in new)

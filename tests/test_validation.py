@@ -13,6 +13,7 @@ from controlplane.cluster import ControlPlane
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
+from support.examples import examples
 
 from renderer.model.document_type import COMMON, FACTS
 from renderer.source_document import SourceDocument, without_lines
@@ -147,7 +148,7 @@ PARTS = load(PLAN)["properties"]
 PLANS = st.fixed_dictionaries({"spec": like(PARTS["spec"])}, optional={"status": like(PARTS["status"])})
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=examples(150), deadline=None, derandomize=True)
 @given(parts=PLANS)
 def test_the_api_server_and_we_refuse_the_same_plans(clean_control_plane: ControlPlane, parts: dict[str, Any]) -> None:
     source = plan(without_nulls(parts, load(PLAN)))
@@ -175,7 +176,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.sampled_from(sorted(ALL)), st.data())
 def test_fits_answers_as_jsonschema_does(name: str, data: st.DataObject) -> None:
     schema = ALL[name]

@@ -7,6 +7,7 @@ import itertools
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.examples import examples
 
 from renderer.versions import Version, is_older, parse_version, refusal
 
@@ -126,7 +127,7 @@ versions = st.one_of(
 )
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300))
 @given(current=versions, target=versions, minimum=versions)
 def test_any_text_has_an_answer(current: str, target: str, minimum: str) -> None:
     """And there is no pair of releases that can be upgraded in both directions."""

@@ -12,6 +12,7 @@ import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
+from support.examples import examples
 
 from renderer.errors import Problems
 from renderer.model.path import path_name, walk
@@ -266,7 +267,7 @@ LIKE_NUMBERS = st.text("0123456789abcdefoxXOBeE+-._:~ynNulTrue=<Z, ", max_size=1
 TEXT = st.one_of(ANY_TEXT, NASTY, LIKE_NUMBERS, st.builds(lambda a, b: a + b, NASTY, ANY_TEXT))
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(TEXT)
 @example("\u0085x\u2028y\u2029")
 @example("\ufeff")
@@ -294,14 +295,14 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(JSON)
 def test_any_json_value_is_read_back(value: Any) -> None:
     documents = parse(dump(value), "f")
     assert (documents[0].value if documents else None) == value
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.text(max_size=60) | st.text("[]{}:,-#&*!|>'\"%@` \n\t?a1", max_size=60))
 def test_any_text_at_all_is_read_or_refused(text: str) -> None:
     documents: tuple[Document, ...] = ()
