@@ -105,12 +105,12 @@ def test_colour_is_for_terminals_that_want_it() -> None:
 
 def test_progress_is_one_view_on_a_terminal_and_lines_elsewhere() -> None:
     """A rehearsal shows some dozen scenes; the last one stays and the report follows it."""
-    status, text = _on_a_terminal("rehearse", THREE_NODE, TERM="xterm", COLUMNS="200", LINES="60")
+    status, text = _on_a_terminal("rehearse", SINGLE_NODE, TERM="xterm", COLUMNS="200", LINES="60")
     last = text.rpartition("\x1b[2K")[2]
     assert status == 0
     assert text.count("\x1b[2K") > 100  # a line of the view before is wiped
     assert last.count("NodeUpgrade ") == 1
-    assert "node charlie-1-tink-system: ImageCleaned" in last
+    assert "node alfa-1-tink-system: ImageCleaned" in last
     for plain in (_on_a_terminal("rehearse", SINGLE_NODE, TERM="dumb")[1], _piped("rehearse", SINGLE_NODE)):
         assert "\x1b" not in plain
         assert len([line for line in plain.splitlines() if line.lstrip()[:1].isdigit() and "NodeUpgrading" in line]) > 2

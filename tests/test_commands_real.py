@@ -1,4 +1,4 @@
-"""The commands that write, as processes of their own on a real API server: a whole plan, the loop, and what an operator
+"""The commands that write, on a real API server: a whole plan, the loop, and what an operator
 says to a plan that runs. Nobody plays Harvester here, so plans stand where a test has put them.
 """
 
@@ -192,13 +192,13 @@ def test_what_a_failed_plan_has_on_loan_is_told_before_it_is_taken_back(site: Co
         conditions=[{**progress, "lastTransitionTime": "2026-01-01T00:00:00Z"}],
         borrowed=[{"phase": "NodeUpgrade", "step": "Provision", **cluster, **hooks}],
     )
-    asked = site.run("abort", input="n\n")
+    asked = site.answered("n\n", "abort")
     assert asked.returncode == 1
     assert asked.stdout.startswith(
         "borrowed: Cluster fleet-local/local spec.rkeConfig.upgradeStrategy (will be removed again)\n"
         "warning: Rancher will upgrade the remaining nodes without the drain hooks\n"
     )
-    unanswered = site.run("abort", input="")
+    unanswered = site.answered("", "abort")
     assert unanswered.returncode == 1
     assert "nothing was changed\nthe input ended before there was an answer\n    remedy: " in unanswered.stderr
     assert "deletionTimestamp" not in site.plan()["metadata"]

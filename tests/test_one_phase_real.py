@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import signal
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -37,7 +36,7 @@ def one_phase(*more: str) -> tuple[str, ...]:
 
 
 def test_nobody_has_confirmed_the_cluster(site: CommandSite) -> None:
-    done = site.run(*one_phase(), stdin=subprocess.DEVNULL)
+    done = site.answered("", *one_phase())
     assert (done.returncode, done.stdout) == (2, "")
     assert f"refusing to change context test at {site.plane.server} without confirmation" in done.stderr
     assert site.images() == []

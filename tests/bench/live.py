@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import json
 import os
 import signal
@@ -32,7 +33,8 @@ from reconcile.cluster.kubeconfig import find_access
 from reconcile.cluster.protocol import Cluster, Selection
 from reconcile.status.plan import status_body
 from renderer.assemble import open_template_set
-from renderer.documents import plan_of
+from renderer.catalog.kinds import Kinds
+from renderer.documents import Inputs, plan_of
 from renderer.files.inputs import read_inputs
 from renderer.files.templates import read_templates
 from renderer.model.plan_api import PLAN_API_VERSION
@@ -220,13 +222,22 @@ def _line(what: str, taken: Figures, *, ratio: float | None = None, budgets: tup
 
 def seed_cluster(plane: ControlPlane, inputs: Path) -> None:
     """The cluster's objects, and the loop's account with its rights; without addresses, since nothing answers there."""
-    kinds = open_template_set(read_templates()).catalog.kinds
-    bodies = [copy.deepcopy(source.body) for source in read_inputs([str(inputs)]).objects]
+    bodies = [copy.deepcopy(source.body) for source in _inputs(inputs).objects]
     for body in bodies:
         if body["kind"] == "Node":
             body.get("status", {}).pop("addresses", None)
-    seed(_admin(plane), [body for body in bodies if body["kind"] != "EndpointSlice"], kinds)
+    seed(_admin(plane), [body for body in bodies if body["kind"] != "EndpointSlice"], _kinds())
     plane.kubectl("apply", "-f", str(ROOT / "templates" / "install" / "rbac.yaml"))
+
+
+@functools.cache
+def _kinds() -> Kinds:
+    return open_template_set(read_templates()).catalog.kinds
+
+
+@functools.cache
+def _inputs(folder: Path) -> Inputs:
+    return read_inputs([str(folder)])
 
 
 def _admin(plane: ControlPlane) -> Cluster:
@@ -235,7 +246,7 @@ def _admin(plane: ControlPlane) -> Cluster:
 
 def without_disk_check(inputs: Path) -> dict[str, Any]:
     """The inputs' plan, which does not ask the kubelets, since there are none."""
-    plan = {key: value for key, value in plan_of(read_inputs([str(inputs)])).body.items() if key != "status"}
+    plan = {key: value for key, value in plan_of(_inputs(inputs)).body.items() if key != "status"}
     return {**plan, "metadata": {**plan["metadata"], "annotations": {SKIP_DISK_CHECK: "true"}}}
 
 

@@ -83,6 +83,11 @@ class ControlPlane:
     def rss_mib(self) -> Mapping[str, int]:
         return {name: child.rss_mib for name, child in self._children.items()}
 
+    @property
+    def revision(self) -> int:
+        """Another one whenever anything was written; a small question."""
+        return keys.revision(self._servers.etcd_url)
+
     def api_as(self, token: str) -> Api:
         return Api("127.0.0.1", self._servers.api_port, self._servers.ca_file, token)
 
@@ -160,7 +165,7 @@ class ControlPlane:
         self._spawn(self._servers.controller_manager())
         self._wait("service accounts", self._controllers_work)
         self._clean = wiping.inventory(self.api)
-        self._revision = keys.revision(self._servers.etcd_url)
+        self._revision = self.revision
 
     def stop(self) -> None:
         for child in reversed(self._children.values()):

@@ -14,7 +14,8 @@ _OTHERWISE = {"minions": "nodes", "controllers": "replicationcontrollers", "ingr
 
 
 def revision(url: str) -> int:
-    return int(_range(url, limit=1)["header"]["revision"])
+    """Rises with each write."""
+    return int(_range(url, limit=1, keys_only=True)["header"]["revision"])
 
 
 def made_since(url: str, since: int) -> frozenset[str]:

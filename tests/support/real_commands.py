@@ -1,24 +1,38 @@
-"""Support for tests of commands as processes of their own on a real API server. Nobody plays Harvester here, so plans
-stand where a test has put them.
+"""Support for tests of commands on a real API server, as processes of their own where they are interrupted, asked or
+watched. Nobody plays Harvester here, so plans stand where a test has put them.
 """
 
 from __future__ import annotations
 
+import io
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from typing import Any
 
 from bench.live import BEGUN, IMAGES, PLANS, seed_cluster, without_disk_check
 from controlplane.cluster import ControlPlane
 from controlplane.waiting import until
 
+from renderer.cli.program import run
 from support.rehearsals import ROOT, inputs_of
 
 EXAMPLE = ROOT / "examples" / "three-node"
 PLAN = "hvst-upgrade-864fh"
 REMOVAL = f"/apis/upgrade.cattle.io/v1/namespaces/cattle-system/plans/{PLAN}-skip-manifest-remove"
+
+
+@contextmanager
+def _own_signals() -> Iterator[None]:
+    """A command that stops on signals leaves its handlers behind."""
+    kept = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield
+    finally:
+        for number, handler in kept.items():
+            signal.signal(number, handler)
 
 
 def seeded(plane: ControlPlane) -> CommandSite:
@@ -38,12 +52,20 @@ class CommandSite:
     def argv(self, *words: str) -> list[str]:
         return [sys.executable, "-m", "renderer.cli", *words, *self.target]
 
-    def run(self, *words: str, **more: Any) -> subprocess.CompletedProcess[str]:
-        done = subprocess.run(
-            self.argv(*words), capture_output=True, text=True, cwd=ROOT, check=False, timeout=60, **more
-        )
+    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """In this process: starting one costs more than most commands."""
+        argv, out, err = ["upgradeplan", *words, *self.target], io.StringIO(), io.StringIO()
+        with redirect_stdout(out), redirect_stderr(err), _own_signals():
+            status = run(argv)
+        done = subprocess.CompletedProcess(argv, status, out.getvalue(), err.getvalue())
         assert "Traceback" not in done.stderr
         return done
+
+    def answered(self, answer: str, *words: str) -> subprocess.CompletedProcess[str]:
+        """A process of its own that reads `answer` and then the end of its input."""
+        return subprocess.run(
+            self.argv(*words), input=answer, capture_output=True, text=True, cwd=ROOT, check=False, timeout=60
+        )
 
     @contextmanager
     def started(self, *words: str) -> Iterator[subprocess.Popen[str]]:

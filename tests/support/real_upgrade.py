@@ -95,24 +95,47 @@ def site(plane: ControlPlane, example: str, **wishes: list[str]) -> Iterator[Rea
     nodes = tuple(str(s.body["metadata"]["name"]) for s in inputs.objects if s.body["kind"] == "Node")
     faults = fault_plan_of(FaultOptions(**wishes), KnownTargets(nodes=nodes))
     pods = RealPods(plane, client(plane.kubeconfig))
+    changes = Changes(plane)
     world = Simulation.of(
-        client(plane.kubeconfig), KINDS, settings_of(inputs), faults=faults, controllers=(), pods=pods
+        client(plane.kubeconfig),
+        KINDS,
+        settings_of(inputs),
+        faults=faults,
+        controllers=(),
+        pods=pods,
+        version=changes.seen,
     )
     account = plane.service_account_kubeconfig(*ACCOUNT)
     plan = plan_of(inputs).body
     admin.create(PLAN, {key: value for key, value in plan.items() if key != "status"}, field_manager="kubectl")
-    with _at_work(world):
+    with _at_work(world, changes):
         yield RealUpgrade(admin=admin, kubeconfig=account, name=str(plan["metadata"]["name"]), world=world)
 
 
+class Changes:
+    """The revision of the API server's store when the world last began to act: what others, or it itself, have written
+    since then it has not seen."""
+
+    def __init__(self, plane: ControlPlane) -> None:
+        self._plane = plane
+        self._revision = plane.revision
+
+    def look(self) -> None:
+        self._revision = self._plane.revision
+
+    def seen(self) -> int:
+        return self._revision
+
+
 @contextmanager
-def _at_work(world: Simulation) -> Iterator[None]:
+def _at_work(world: Simulation, changes: Changes) -> Iterator[None]:
     """The world in a thread of its own, its time passing SPEED times as fast."""
     stop = Event()
     began, start = time.monotonic(), now()
 
     def work() -> None:
         while not stop.wait(0.1):
+            changes.look()
             world.step(start + timedelta(seconds=(time.monotonic() - began) * SPEED))
 
     thread = Thread(target=work, daemon=True)
