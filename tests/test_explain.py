@@ -95,7 +95,7 @@ def explained(scene: Rehearsal) -> dict[str, Any]:
 
 
 def test_an_image_that_does_not_arrive_is_the_cause() -> None:
-    scene = rehearsal_of("three-node", stall=["image-import"])
+    scene = rehearsal_of("single-node", stall=["image-import"])
     played(scene, 2)
     model = explained(scene)
     validate(EXPLAIN_REPORT, model)
@@ -135,7 +135,7 @@ def test_a_failed_plan_says_so() -> None:
 
 
 def test_what_may_not_be_read_is_said_and_the_rest_is_explained() -> None:
-    scene = rehearsal_of("three-node", stall=["image-import"])
+    scene = rehearsal_of("single-node", stall=["image-import"])
     played(scene, 2)
 
     class PodsUnreadable:
@@ -154,7 +154,7 @@ def test_what_may_not_be_read_is_said_and_the_rest_is_explained() -> None:
 
 
 def test_explaining_writes_nothing_and_an_absent_server_has_its_own_words() -> None:
-    scene = rehearsal_of("three-node", stall=["image-import"])
+    scene = rehearsal_of("single-node", stall=["image-import"])
     played(scene, 2)
     before = [body["metadata"]["resourceVersion"] for body in scene.cluster.store.everything()]
     explained(scene)
@@ -194,7 +194,7 @@ def set_phase(scene: Rehearsal, phase: str) -> None:
 
 
 def test_a_plan_that_has_succeeded_has_nothing_to_do_next() -> None:
-    scene = rehearsal_of("three-node")
+    scene = rehearsal_of("single-node")
     played(scene, 24)
     model = explained(scene)
     validate(EXPLAIN_REPORT, model)

@@ -80,8 +80,8 @@ def test_every_decision_of_a_whole_upgrade_is_made_again_alike(whole: Path) -> N
     [
         ("single-node", {}),
         ("paused-node", {}),
-        ("three-node", {"fail": ("pre-drain on charlie-2-tink-system",)}),
-        ("three-node", {"away": ("5m at pre-drain",)}),
+        ("three-node", {"fail": ("pre-drain on charlie-2",)}),
+        ("single-node", {"away": ("5m at image-preload",)}),
     ],
 )
 def test_other_upgrades_are_made_again_alike(example: str, wishes: dict[str, Any], tmp_path: Path) -> None:

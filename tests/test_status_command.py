@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.lane("recordings")]
 
 ENDS: dict[str, tuple[str, dict[str, Any]]] = {
     "succeeds": ("three-node", {}),
-    "fails": ("three-node", {"fail": ("pre-drain on charlie-2-tink-system",)}),
+    "fails": ("three-node", {"fail": ("pre-drain on charlie-2",)}),
     "stalls": ("three-node", {"stall": ("image-import",), "limit": timedelta(hours=12)}),
     "one node": ("single-node", {}),
     "held": ("paused-node", {}),
