@@ -47,7 +47,7 @@ START = datetime(2026, 11, 28, 12, 0, 0, tzinfo=UTC)
 KINDS = Kinds(
     row
     for file in sorted((ROOT / "templates" / "_kinds").glob("*.yaml"))
-    for row in rows_from(yaml.safe_load(file.read_text(encoding="utf-8")))
+    for row in rows_from(yaml.load(file.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader))
 )
 SCHEMAS = packaged_schemas()
 QUANTITIES = SCHEMAS.quantities_of({})  # nothing that is borrowed here has any

@@ -39,7 +39,11 @@ EXAMPLES = {**dict.fromkeys(ON_MANY_NODES, "three-node"), "addon": "paused-node"
 """Where the operation takes place; elsewhere a single node is quicker."""
 
 NODES = {"three-node": "charlie-2", "single-node": "alfa-1"}
-LATE = pytest.mark.full("the rest of the walk over all faults; those of a single node stand for it")
+EVERY_MODE = "cluster-upgrade"
+LATE = pytest.mark.full(
+    "the rest of the walk over all faults; one fault of each operation of a single node, and every one of "
+    f"{EVERY_MODE}, stand for it"
+)
 
 Happened = tuple[Any, ...]
 
@@ -51,8 +55,9 @@ class Differs(BaseException):
 def cases() -> Iterator[Any]:
     for operation in SIMULATED_OPERATIONS.values():
         modes = [*sorted(operation.modes), *(["away"] if operation.is_job else [])]
-        for mode in modes:
-            marks = [LATE] if operation.name in EXAMPLES else []
+        for number, mode in enumerate(modes):
+            is_short = operation.name not in EXAMPLES and (number == 0 or operation.name == EVERY_MODE)
+            marks = [] if is_short else [LATE]
             yield pytest.param(operation, str(mode), marks=marks, id=f"{mode}-{operation.name}")
 
 

@@ -54,7 +54,7 @@ NOW = datetime(2026, 11, 2, 8, tzinfo=UTC)
 
 def _kinds() -> Kinds:
     files = sorted((ROOT / "templates" / "_kinds").glob("*.yaml"))
-    return Kinds(row for file in files for row in rows_from(yaml.safe_load(file.read_text())))
+    return Kinds(row for file in files for row in rows_from(yaml.load(file.read_text(), Loader=yaml.CSafeLoader)))
 
 
 KINDS = _kinds()
@@ -101,7 +101,7 @@ class ProbeCase:
 
 
 def _case(path: Path) -> ProbeCase:
-    head, *bodies = yaml.safe_load_all(path.read_text())
+    head, *bodies = yaml.load_all(path.read_text(), Loader=yaml.CSafeLoader)
     manifests = {file: tuple(ref_from(ref) for ref in refs) for file, refs in head.get("manifests", {}).items()}
     scope = ProbeContext(
         kinds=KINDS,
@@ -256,13 +256,13 @@ def test_every_rule_has_its_cases() -> None:
 
 
 def _first_two(path: Path) -> tuple[Mapping[str, Any], Body | None]:
-    head, *bodies = yaml.safe_load_all(path.read_text())
+    head, *bodies = yaml.load_all(path.read_text(), Loader=yaml.CSafeLoader)
     return head, bodies[0] if bodies else None
 
 
 def _declared_steps() -> Iterator[Step]:
     for file in sorted((ROOT / "templates").glob("*/phase.yaml")):
-        phase = phase_from(yaml.safe_load(file.read_text()), number=1, folder=file.parent.name)
+        phase = phase_from(yaml.load(file.read_text(), Loader=yaml.CSafeLoader), number=1, folder=file.parent.name)
         for step in phase.steps:
             yield from (step, step.undo) if step.undo else (step,)
 

@@ -45,7 +45,7 @@ class Case:
 
     @property
     def steps(self) -> tuple[Mapping[str, Any], ...]:
-        return tuple(yaml.safe_load(self.text)["steps"])
+        return tuple(yaml.load(self.text, Loader=yaml.CSafeLoader)["steps"])
 
     def in_namespace(self, namespace: str) -> Case:
         return Case(name=self.name, about=self.about, text=self.text.replace(NAMESPACE, namespace))
@@ -58,13 +58,15 @@ class Case:
 def cases() -> Iterator[Case]:
     for file in sorted(CASES.glob("*.yaml")):
         text = file.read_text(encoding="utf-8")
-        yield Case(name=file.stem, about=yaml.safe_load(text)["about"], text=text)
+        yield Case(name=file.stem, about=yaml.load(text, Loader=yaml.CSafeLoader)["about"], text=text)
 
 
 def definitions() -> tuple[Mapping[str, Any], ...]:
     """The CustomResourceDefinitions of the cases' own kinds."""
     files = sorted(DEFINITIONS.glob("*.yaml"))
-    return tuple(body for file in files for body in yaml.safe_load_all(file.read_text(encoding="utf-8")))
+    return tuple(
+        body for file in files for body in yaml.load_all(file.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
+    )
 
 
 def verb_of(step: Mapping[str, Any]) -> str:

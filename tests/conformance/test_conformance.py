@@ -46,4 +46,4 @@ def test_there_are_enough_cases() -> None:
 
 
 def answers(case: Case) -> list[Any]:
-    return list(yaml.safe_load_all(case.answers.read_text(encoding="utf-8")))
+    return list(yaml.load_all(case.answers.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader))

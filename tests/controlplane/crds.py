@@ -37,7 +37,7 @@ def install(api: Api, folder: Path) -> None:
 
 def _documents(file: Path) -> Iterator[Mapping[str, Any]]:
     with file.open("rb") as text:
-        yield from (document for document in yaml.safe_load_all(text) if document)
+        yield from (document for document in yaml.load_all(text, Loader=yaml.CSafeLoader) if document)
 
 
 def _apply(api: Api, document: Mapping[str, Any]) -> str:

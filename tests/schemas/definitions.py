@@ -14,7 +14,7 @@ FILES = tuple(sorted((Path(__file__).resolve().parents[2] / "schemas" / "crds").
 
 
 def documents(file: Path) -> list[Any]:
-    return [body for body in yaml.safe_load_all(file.read_text(encoding="utf-8")) if body]
+    return [body for body in yaml.load_all(file.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader) if body]
 
 
 def kind(crd: Json) -> str:

@@ -134,7 +134,7 @@ def _at_work(world: Simulation, changes: Changes) -> Iterator[None]:
     began, start = time.monotonic(), now()
 
     def work() -> None:
-        while not stop.wait(0.1):
+        while not stop.wait(0.2):
             changes.look()
             world.step(start + timedelta(seconds=(time.monotonic() - began) * SPEED))
 
