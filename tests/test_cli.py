@@ -258,6 +258,20 @@ def test_kustomize_lists_what_may_be_applied_from_outside(shell: Shell, tmp_path
     assert listed["resources"] == ["deployment.yaml", "service.yaml"]
 
 
+def test_a_folder_keeps_its_layout_until_another_one_is_chosen(shell: Shell, tmp_path: Path) -> None:
+    command = ("render", THREE_NODE, "--output-dir", str(tmp_path))
+    shell(*command, "--format", "kustomize")
+    assert shell(*command, "--check").status == 0
+    assert "(0 new, 0 changed, 0 removed)" in shell(*command).out
+    assert shell(*command, "--format", "plain", "--check").status == 1
+    shell(*command, "--format", "plain")
+    assert not list(tmp_path.rglob("kustomization.yaml"))
+    index = tmp_path / PLAN / "index.yaml"
+    index.write_text(index.read_text().replace("layout: plain", "layout: odd"), encoding="utf-8")
+    refused = shell(*command, "--check")
+    assert (refused.status, "has the layout 'odd'; choose one with --format" in refused.err) == (2, True)
+
+
 def test_a_retry_gives_one_shot_objects_new_names(shell: Shell) -> None:
     def jobs(*options: str) -> set[str]:
         documents = yaml.safe_load_all(shell("render", THREE_NODE, *options).out)

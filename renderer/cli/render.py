@@ -50,7 +50,6 @@ def _phase_names(ctx: click.Context, _: click.Parameter, incomplete: str) -> lis
     "--format",
     "layout",
     type=click.Choice(list(LAYOUTS)),
-    default=DEFAULT,
     metavar="LAYOUT",
     help=layout_help(),
 )
@@ -62,7 +61,7 @@ def render(
     names: tuple[str, ...],
     through: str | None,
     node: str | None,
-    layout: str,
+    layout: str | None,
     output: str,
 ) -> ExitCode:
     """Render the manifests of a plan for review.
@@ -91,9 +90,10 @@ def render(
     rendering = rendering_of(given)
     plan = select(rendering.plan, phases=names, through=through, node=node)
     if output_dir is not None:
-        return _tree(rendering, plan, layout, Path(output_dir), check=check, output=output)
+        folder = Path(output_dir) / plan.plan
+        return _tree(rendering, plan, layout or _layout_of(folder), folder, check=check, output=output)
     if output == "json":
-        answer(RENDERING, _whole(rendering, plan, layout), output, lambda _: ())
+        answer(RENDERING, _whole(rendering, plan, layout or DEFAULT), output, lambda _: ())
     else:
         say(_documents(plan), end="")
         say(pending_lines(pending_models(plan)), sys.stderr)
@@ -124,13 +124,25 @@ def _documents(plan: RenderedPlan) -> Iterator[str]:
         yield f"---\n# Source: {plan.plan}/{manifest.file}\n{manifest_text([manifest])}"
 
 
+def _layout_of(folder: Path) -> str:
+    """The layout that an earlier render has given the folder."""
+    from renderer.files.tree_state import layout_of
+
+    try:
+        found = layout_of(folder) or DEFAULT
+    except OSError:
+        return DEFAULT  # whoever reads or writes the folder next reports it
+    if found not in LAYOUTS:
+        raise click.UsageError(f"{folder} has the layout {found!r}; choose one with --format: {', '.join(LAYOUTS)}")
+    return found
+
+
 def _tree(
-    rendering: RenderedInputs, plan: RenderedPlan, layout: str, parent: Path, *, check: bool, output: str
+    rendering: RenderedInputs, plan: RenderedPlan, layout: str, folder: Path, *, check: bool, output: str
 ) -> ExitCode:
     from renderer.files.tree import check_tree, write_tree
     from renderer.layout.trees import tree_of
 
-    folder = parent / plan.plan
     files = tree_of(plan, rendering.assembly.catalog.kinds, layout)
     done = check_tree(folder, files) if check else write_tree(folder, files)
     model = {

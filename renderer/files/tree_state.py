@@ -6,6 +6,7 @@ A file is ours if the folder's `index.yaml` lists it. Only reads.
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -26,6 +27,7 @@ STAGING = ".upgradeplan-staging"
 Files = Mapping[str, str | bytes]
 """Path below the plan's folder, with `/`, to content."""
 
+_LAYOUT = re.compile(rb"^layout: ([a-z]+)$", re.MULTILINE)
 _MOVE = "move it, or use another --output-dir"
 _LINK = "is a symbolic link, and nothing is written through one"
 _RESTORE = "restore the file from version control, or remove the folder"
@@ -215,6 +217,15 @@ def _is_folder_or_nothing(state: TreeState, folder: str) -> bool:
 
 def _entries(folder: Path) -> list[str]:
     return sorted(entry.name for entry in folder.iterdir()) if folder.is_dir() else []
+
+
+def layout_of(folder: Path) -> str | None:
+    """The layout that the folder's index names; None without an index. Not parsed: a large index takes time."""
+    index = folder / INDEX
+    if index.is_symlink() or not index.is_file():
+        return None
+    found = _LAYOUT.search(index.read_bytes())
+    return found[1].decode() if found else None
 
 
 def files_below(folder: Path) -> Iterator[str]:

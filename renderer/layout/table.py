@@ -19,4 +19,4 @@ DEFAULT = next(iter(LAYOUTS))
 def layout_help() -> str:
     """The table as a sentence."""
     rows = ", ".join(f"{name} ({text})" for name, text in LAYOUTS.items())
-    return f"Layout of the files: {rows}. Default: {DEFAULT}."
+    return f"Layout of the files: {rows}. Default: that of the folder if it has one, otherwise {DEFAULT}."
