@@ -98,17 +98,46 @@ def test_a_failed_plan_is_the_answer_no(site: CommandSite) -> None:
         assert (process.returncode, out.splitlines()[-1]) == (1, f"{PLAN}: Failed")
 
 
-def test_while_another_loop_leads_it_says_so_and_how_to_go_on(site: CommandSite) -> None:
+def led_by_somebody(site: CommandSite) -> None:
     spec = {"holderIdentity": "somebody", "leaseDurationSeconds": 3600, "renewTime": "2026-01-01T00:00:00.000000Z"}
     lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": LEASE.rpartition("/")[2]}}
     site.plane.api.create(LEASE.rpartition("/")[0], {**lease, "spec": spec})
+
+
+def test_while_another_loop_leads_it_says_so_and_how_to_go_on(site: CommandSite) -> None:
+    led_by_somebody(site)
     with site.started("apply", "--plan", PLAN, "--yes") as process:
         assert process.stdout is not None
-        assert process.stdout.readline().endswith("standing by: somebody leads\n")
+        first = process.stdout.readline()
+        assert first.endswith("somebody holds Lease harvester-system/3509939c.harvesterhci.io; showing its progress\n")
         process.send_signal(signal.SIGINT)
-        assert process.stdout.read() == f"stopped; to continue, run: upgradeplan apply --plan {PLAN}\n"
-        assert process.wait() == 1
+        assert process.stdout.read().endswith(f"stopped; to continue, run: upgradeplan apply --plan {PLAN}\n")
+        assert process.wait() == 130
     assert "finalizers" not in site.plan()["metadata"]
+
+
+@pytest.mark.parametrize(("phase", "status"), [("Succeeded", 0), ("Failed", 1)])
+def test_the_plan_that_another_loop_runs_is_followed_to_its_end(site: CommandSite, phase: str, status: int) -> None:
+    led_by_somebody(site)
+    site.stands(currentPhase="ImagePreloading")
+    with site.started("apply", "--plan", PLAN, "--yes") as process:
+        assert process.stdout is not None
+        lines = iter(process.stdout.readline, "")
+        assert any(line.endswith(" ImagePreloading\n") for line in lines)
+        ended = {"type": "Progressing", "status": "False", "reason": phase, "message": ""}
+        site.stands(currentPhase=phase, conditions=[{**ended, "lastTransitionTime": "2026-01-01T00:00:00Z"}])
+        assert [*lines][-1] == f"{PLAN}: {phase}\n"
+        assert process.wait() == status
+
+
+def test_a_plan_that_is_deleted_while_another_loop_leads_ends_the_waiting(site: CommandSite) -> None:
+    led_by_somebody(site)
+    with site.started("apply", "--plan", PLAN, "--yes") as process:
+        assert process.stdout is not None
+        assert "showing its progress" in process.stdout.readline()
+        site.plane.api.delete(f"{PLANS}/{PLAN}")
+        assert process.stdout.read().endswith(f"{PLAN}: gone\n")
+        assert process.wait() == 1
 
 
 # ------------------------------------------------------------------------------------------------------------- the loop
@@ -173,6 +202,7 @@ def test_a_node_is_held_and_let_go(site: CommandSite) -> None:
     begun = site.run("pause", node)
     assert begun.returncode == 1
     assert f"the upgrade of {node} has already started (PreDraining) and cannot be paused" in begun.stderr
+    assert site.run("resume", node).stdout == f"{PLAN}: {node} is not paused\n"
     unknown = site.run("pause", "charlie-9")
     assert unknown.returncode == 2
     assert "Node charlie-9 not found\n    remedy: choose one of: charlie-1-tink-system, " in unknown.stderr
@@ -214,3 +244,17 @@ def test_a_plan_is_taken_back_unless_its_phase_forbids_it(site: CommandSite) -> 
     done = site.run("abort", "--yes")
     assert (done.returncode, done.stdout.startswith(f"aborting {PLAN};")) == (0, True)
     assert site.plane.api.get(PLANS)["items"] == []  # nobody holds it
+
+
+@pytest.mark.parametrize("words", [("abort", "--yes"), ("approve",), ("pause", "charlie-2-tink-system")])
+def test_a_plan_that_has_ended_keeps_its_record(site: CommandSite, words: tuple[str, ...]) -> None:
+    ended = {"type": "Progressing", "status": "False", "reason": "Succeeded", "message": ""}
+    site.stands(currentPhase="Succeeded", conditions=[{**ended, "lastTransitionTime": "2026-01-01T00:00:00Z"}])
+    before = site.plan()
+    refused = site.run(*words)
+    assert refused.returncode == 1
+    assert refused.stderr == (
+        f"{PLAN} has ended: Succeeded\n"
+        f"    remedy: its record stays until you delete it: kubectl delete upgradeplan {PLAN}\n"
+    )
+    assert site.plan() == before

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from renderer.documents import Inputs
     from renderer.model.ref import Body
 
+_ENDED_BY_SIGNAL = 128
+"""Shells add the signal's number, as for a program that a signal ended."""
+
 
 @click.command
 @click.argument("files", nargs=-1, type=click.Path(), metavar="[FILE|FOLDER]...")
@@ -49,7 +52,7 @@ def apply(
     yes: bool,
     journal: str | None,
     target: Target,
-) -> ExitCode:
+) -> int:
     """Run the upgrade from this machine.
 
     \b
@@ -59,8 +62,9 @@ def apply(
       upgradeplan apply upgradeplan.yaml --phase ImagePreload
 
     Creates the plan in FILES if it is not in the cluster, runs its phases and shows the progress. Ctrl-C stops after
-    the current write; run the command again, or the in-cluster manager, to continue from the plan's status. Exits 0
-    when the plan has succeeded, 1 if it has failed.
+    the current write; run the command again, or the in-cluster manager, to continue from the plan's status. While
+    another loop runs the upgrade, shows its progress, and takes over if that loop ends. Exits 0 when the plan has
+    succeeded, 1 if it has failed, 130 at Ctrl-C.
     """
     connection = connect_to(target)
     _confirm(connection, yes)
@@ -107,16 +111,23 @@ def _created(cluster: Cluster, inputs: Inputs | None, target: Target) -> str:
     return ref.name
 
 
-def _drive(connection: Connection, target: Target, plan: str, journal: str | None) -> ExitCode:
+def _drive(connection: Connection, target: Target, plan: str, journal: str | None) -> int:
+    from reconcile.cli.parts import parts_on
+    from reconcile.cluster.errors import ClusterError
     from reconcile.loop.setup import ManagerConfig, assemble_manager
+    from reconcile.loop.reconciler import Reconciler
     from reconcile.schemas import packaged_schemas
+    from reconcile.status.plan import status_of
 
     ended: list[str] = []
+    signals: list[int] = []
+    onlooker = Reconciler(parts_on(connection.cluster, target.templates))
 
     def tell(what: str, fields: Mapping[str, object]) -> None:
-        """What rounds do not show: that the API server is away or refuses, or that another loop leads."""
+        """Shows what rounds do not: that the API server is away or refuses, or that another loop leads."""
         if "why" in fields:
-            text = f"{what}: {fields['why']}"
+            standby = what == "standing by"
+            text = f"{fields['why']}; showing its progress" if standby else f"{what}: {fields['why']}"
             screen.show([text], [text], f"{wall_clock():%H:%M:%S} ")
 
     def on_round(done: Round) -> None:
@@ -126,6 +137,23 @@ def _drive(connection: Connection, target: Target, plan: str, journal: str | Non
         if done.over:
             ended.append(done.decision.status.phase if done.decision else "")
             manager.stop()
+
+    def on_standby() -> None:
+        """Follows a plan that another loop runs, until it has ended or is gone."""
+        try:
+            done = onlooker.look(plan)
+        except ClusterError as error:
+            tell("unavailable", {"why": error.problem.message})
+            return
+        if done.plan is not None:
+            _show(done, screen)
+        if done.is_at_its_end:
+            ended.append(status_of(done.plan).phase if done.plan else "")
+            manager.stop()
+
+    def stop(number: int, _: object) -> None:
+        signals.append(number)
+        manager.stop()
 
     manager = assemble_manager(
         ManagerConfig(
@@ -141,16 +169,17 @@ def _drive(connection: Connection, target: Target, plan: str, journal: str | Non
             identity=f"apply-{random.getrandbits(64):x}",
             lease_namespace="harvester-system",
             on_round=on_round,
+            on_standby=on_standby,
             journal=journal_at(journal),
         )
     )
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: manager.stop())
+        signal.signal(number, stop)
     with Screen(sys.stdout) as screen:
         manager.run()
     if not ended:
         say([f"stopped; to continue, run: upgradeplan apply --plan {plan}"])
-        return ExitCode.NO
+        return _ENDED_BY_SIGNAL + signals[0] if signals else ExitCode.NO
     say([f"{plan}: {ended[0] or 'gone'}"])
     return ExitCode.YES if ended[0] == "Succeeded" else ExitCode.NO
 
@@ -159,7 +188,7 @@ def _show(done: Round, screen: Screen) -> None:
     """A tree on a terminal; elsewhere a line for whatever is new: phase, node, wait."""
     from reconcile.report.progress import progress_lines, progress_of, wait_lines
 
-    model = progress_of(done, wall_clock())
+    model = progress_of(done, wall_clock(), followed=True)
     states = (f"{node['name']}={node['state']}" for node in model["nodes"] if node["state"])
     news = [" ".join((model["phase"], *states)), *wait_lines(model)] if done.decision else []
     problems = [f"problem: {text}" for text in done.problems]

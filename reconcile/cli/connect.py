@@ -17,14 +17,14 @@ import click
 from reconcile.observe.server_certificates import not_after
 from renderer.cli.answer import warn
 from renderer.cli.input_options import FOLDER
-from renderer.errors import ExitCode, Problem
+from renderer.errors import Problem
 
 if TYPE_CHECKING:
     from reconcile.cluster.protocol import Cluster
     from reconcile.observe.fetching import Read
     from renderer.assemble import TemplateSet
 
-_DIAL_SECONDS = 10.0
+_DIAL_SECONDS = 2.0
 _OPTIONS = (
     click.option(
         "--kubeconfig",
@@ -43,7 +43,7 @@ _OPTIONS = (
     ),
 )
 
-Command = Callable[..., ExitCode]
+Command = Callable[..., int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +76,7 @@ def cluster_options(command: Command) -> Command:
     """Adds the options that name a cluster; the command gets them as one, `target`."""
 
     @wraps(command)
-    def with_target(kubeconfig: str, context: str, templates: tuple[str, ...], **others: Any) -> ExitCode:
+    def with_target(kubeconfig: str, context: str, templates: tuple[str, ...], **others: Any) -> int:
         return command(target=Target(kubeconfig=kubeconfig, context=context, templates=templates), **others)
 
     for option in reversed(_OPTIONS):

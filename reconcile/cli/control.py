@@ -64,6 +64,7 @@ def approve(name: str | None, digest: str | None, target: Target) -> ExitCode:
     from reconcile.loop.sealing import digests, rendered_for_review, seal
 
     parts, plan, body = _plan(target, name)
+    _must_go_on(plan, body)
     rendered = rendered_for_review(parts, body)
     sealed = digests(rendered)
     if digest is not None and digest != sealed.plan:
@@ -82,7 +83,7 @@ def abort(name: str | None, yes: bool, target: Target) -> ExitCode:
     """Abort a plan and restore what it changed.
 
     Returns the borrowed fields and removes the plan's objects. Refused in phases that must be completed, so that no
-    cluster is left half upgraded.
+    cluster is left half upgraded, and for a plan that has ended and has nothing to restore.
     """
     parts, plan, body = _plan(target, name)
     phase = _phase_now(parts, body)
@@ -90,7 +91,10 @@ def abort(name: str | None, yes: bool, target: Target) -> ExitCode:
         message = f"{plan} is in phase {phase.name}, which cannot be aborted"
         remedy = f"see what it waits for: upgradeplan explain {plan}"
         raise problem("DeletionForbidden", message, remedy=remedy, exit_code=ExitCode.NO)
-    say(_given_back(parts, body))
+    open_loans = [*_given_back(parts, body)]
+    if not open_loans and not body["metadata"].get("deletionTimestamp"):
+        _must_go_on(plan, body)
+    say(open_loans)
     if not yes and not agreed(f"Abort {plan} and restore what it changed?"):
         return ExitCode.NO
     _patch(parts, body, {"metadata": {"annotations": {ALLOW_DELETION: "true"}}})
@@ -113,7 +117,9 @@ def _approved(plan: str, sealed: Digests) -> Iterator[str]:
 def _set_paused(target: Target, name: str | None, node: str, *, wanted: bool) -> ExitCode:
     parts, plan, body = _plan(target, name)
     _must_be_node(parts, node)
-    _must_be_in_time(parts.rendering.catalog, plan, body, node)
+    _must_go_on(plan, body)
+    if wanted:
+        _must_be_in_time(parts.rendering.catalog, plan, body, node)
     before = list(((body.get("spec") or {}).get("nodeUpgradeOption") or {}).get("pauseNodes") or ())
     after = [item for item in before if item != node] + ([node] if wanted else [])
     if after == before or (wanted and node in before):
@@ -133,14 +139,22 @@ def _must_be_node(parts: ReconcilerDeps, node: str) -> None:
         raise problem("NoSuchNode", f"Node {node} not found", remedy=f"choose one of: {', '.join(names)}")
 
 
-def _must_be_in_time(catalog: Catalog, plan: str, body: Mapping[str, Any], node: str) -> None:
-    """A node whose upgrade has begun is not stopped, nor is a plan that has ended."""
+def _must_go_on(plan: str, body: Mapping[str, Any]) -> None:
+    """Raises `Problems` for a plan that has ended."""
     from reconcile.decide.plan import is_over
     from reconcile.status.plan import status_of
 
     status = status_of(body)
     if is_over(status):
-        raise problem("PlanHasEnded", f"{plan} has ended: {status.phase}", exit_code=ExitCode.NO)
+        remedy = f"its record stays until you delete it: kubectl delete upgradeplan {plan}"
+        raise problem("PlanHasEnded", f"{plan} has ended: {status.phase}", remedy=remedy, exit_code=ExitCode.NO)
+
+
+def _must_be_in_time(catalog: Catalog, plan: str, body: Mapping[str, Any], node: str) -> None:
+    """Raises `Problems` for a node whose upgrade has begun: it is not stopped."""
+    from reconcile.status.plan import status_of
+
+    status = status_of(body)
     state = (status.node_states.get(node) or {}).get("state")
     if state and _is_past_hold(catalog, state):
         message = f"the upgrade of {node} has already started ({state}) and cannot be paused"

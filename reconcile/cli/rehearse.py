@@ -146,7 +146,8 @@ def _live(rehearsal: Rehearsal, screen: Screen) -> Callable[[Round], None]:
         waits = dict.fromkeys(f"{wait.node or wait.step}: {wait.text}" for wait in done.decision.waits)
         states = " ".join(f"{node}={state}" for node, state in nodes)
         news = [f"{status.phase:20} {states}".rstrip(), *(f"{'':10}waits: {wait}" for wait in [*waits][:3])]
-        screen.show(list(progress_lines(progress_of(done, rehearsal.clock.now()))), news, f"{_span(rehearsal):>8}  ")
+        view = progress_of(done, rehearsal.clock.now(), followed=True)
+        screen.show(list(progress_lines({**view, "next": ""})), news, f"{_span(rehearsal):>8}  ")
 
     return show
 

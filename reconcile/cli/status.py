@@ -34,7 +34,8 @@ def status(name: str | None, target: Target, watch: bool, output: str) -> ExitCo
       upgradeplan status
       upgradeplan status hvst-upgrade-864fh --watch
 
-    Shows the phases and nodes, what the plan waits for and since when. Exits 1 if the plan has failed.
+    Shows the phases and nodes, what the plan waits for and since when. Exits 1 if the plan has failed, or if it cannot
+    continue because no manager runs.
     """
     from reconcile.cli.parts import nobody_works, parts_of, plan_named
     from reconcile.loop.reconciler import Reconciler
@@ -45,8 +46,11 @@ def status(name: str | None, target: Target, watch: bool, output: str) -> ExitCo
     reconciler = Reconciler(parts)
 
     def look() -> Model:
-        model = progress_of(reconciler.look(plan), wall_clock())
-        return {**model, "problems": [*model["problems"], *nobody_works(parts, model["phase"])]}
+        model = progress_of(reconciler.look(plan), wall_clock(), followed=watch)
+        if not (idle := nobody_works(parts, model["phase"])):
+            return model
+        problems = [*model["problems"], *idle]
+        return {**model, "managed": False, "problems": problems, "next": f"upgradeplan apply --plan {plan}"}
 
     models = _changes(look, watch)
     if watch and output == "text":
@@ -55,7 +59,7 @@ def status(name: str | None, target: Target, watch: bool, output: str) -> ExitCo
         for model in models:
             answer(STATUS_REPORT, model, output, progress_lines)
             sys.stdout.flush()
-    return ExitCode.NO if model["phase"] == "Failed" else ExitCode.YES
+    return ExitCode.NO if model["phase"] == "Failed" or not model["managed"] else ExitCode.YES
 
 
 def _changes(look: Callable[[], Model], watch: bool) -> Iterator[Model]:

@@ -110,7 +110,7 @@ class Election:
         except NotFound:
             return self._create()
         if _holder(lease) not in ("", self._identity) and not self._has_run_out(lease):
-            return f"{_holder(lease)} leads"
+            return f"{_holder(lease)} holds {self._ref}"
         self._learn(lease)
         try:
             self._write(lease, self._identity, int(DURATION))

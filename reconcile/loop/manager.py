@@ -36,7 +36,7 @@ Tell = Callable[[str, Mapping[str, Any]], None]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Running:
     """What a manager is made of. `election` is None where nobody else can run. `oldest` is the oldest release that a
-    cluster may run for this program to begin."""
+    cluster may run for this program to begin. `on_standby` is called every two seconds while another one leads."""
 
     reconciler: Reconciler
     source: CachedSource
@@ -46,6 +46,7 @@ class Running:
     oldest: str
     tell: Tell
     on_round: Callable[[Round], None]
+    on_standby: Callable[[], None]
 
 
 class Manager:
@@ -101,14 +102,21 @@ class Manager:
                 self._running.election.release()
 
     def _work(self) -> None:
-        while not self._stopped.is_set() and not self._leads():
-            self._stopped.wait(RETRY / 4)
+        self._stand_by()
         self._first_plans()
         while (name := self._running.queue.take()) is not None:
-            if self._leads():
+            self._stand_by()
+            if not self._stopped.is_set():
                 self._round(name)
-            else:
-                self._running.queue.add(name, RETRY)
+
+    def _stand_by(self) -> None:
+        """Waits until this one leads, or is stopped."""
+        waited = 0
+        while not self._stopped.is_set() and not self._leads():
+            if waited % 4 == 1:  # not before the first attempt to lead has had its time
+                self._running.on_standby()
+            waited += 1
+            self._stopped.wait(RETRY / 4)
 
     def _first_plans(self) -> None:
         """Every plan there is; those that come later are brought by the watch."""

@@ -9,6 +9,7 @@ from reconcile.decide.decision import Decision
 from reconcile.decide.plan import is_over
 from reconcile.loop.executor import ExecutedAction
 from reconcile.probes.look import Need
+from reconcile.status.plan import status_of
 from renderer.errors import Problem
 from renderer.model.probe import Event
 from renderer.model.ref import Body
@@ -49,3 +50,8 @@ class Round:
         if self.problems:
             return False
         return self.plan is None or (self.decision is not None and is_over(self.decision.status))
+
+    @property
+    def is_at_its_end(self) -> bool:
+        """The same of a plan that was only looked at: by what its status says, and not by what would be decided."""
+        return not self.problems and (self.plan is None or is_over(status_of(self.plan)))

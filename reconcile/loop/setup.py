@@ -46,6 +46,7 @@ class ManagerConfig:
     lease_namespace: str = ""
     read: Read | None = None
     on_round: Callable[[Round], None] | None = None
+    on_standby: Callable[[], None] = lambda: None
     known: Mapping[str, Any] = field(default_factory=dict)
     journal: Callable[[JournalEntry], None] = keep_nothing
 
@@ -92,6 +93,7 @@ def assemble_manager(given: ManagerConfig) -> Manager:
         oldest=oldest_of(given.template_set.catalog.values),
         tell=given.tell,
         on_round=_both(log, given.on_round),
+        on_standby=given.on_standby,
     )
     made.append(Manager(running))
     return made[0]

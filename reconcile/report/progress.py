@@ -21,8 +21,9 @@ Model = dict[str, Any]
 _LONGEST = 60  # characters of a list or mapping that a line shows
 
 
-def progress_of(done: Round, now: datetime) -> Model:
-    """The model of `status`: schemas/status.json. `done` is what a round saw; its decision may be None."""
+def progress_of(done: Round, now: datetime, *, followed: bool = False) -> Model:
+    """The model of `status`: schemas/status.json. `done` is what a round saw; its decision may be None. Who follows the
+    progress already is not told to."""
     plan = done.plan or {}
     status = status_of(plan)
     decision = done.decision
@@ -40,7 +41,8 @@ def progress_of(done: Round, now: datetime) -> Model:
         "waits": waits,
         "problems": list(done.problems),
         "borrowed": [loan_model(loan) for loan in status.loans if loan.returned is None],
-        "next": _next(done, status),
+        "managed": True,
+        "next": _next(done, status, followed),
         "at": time_text(now),
     }
 
@@ -99,8 +101,8 @@ def _since(wait: Wait, status: PlanStatus) -> datetime | None:
     return max([*ended, *times[-1:]], default=None)
 
 
-def _next(done: Round, status: PlanStatus) -> str:
-    """The command that helps now."""
+def _next(done: Round, status: PlanStatus, followed: bool) -> str:
+    """The command that helps now; empty if none does."""
     if status.phase == SUCCEEDED:
         return ""
     if status.phase == FAILED:
@@ -109,7 +111,9 @@ def _next(done: Round, status: PlanStatus) -> str:
     if held:
         return f"upgradeplan resume {held[0]} --plan {done.name}"
     slow = done.decision is not None and any(wait.slow or wait.unknown for wait in done.decision.waits)
-    return f"upgradeplan explain {done.name}" if slow or done.problems else f"upgradeplan status {done.name} --watch"
+    if slow or done.problems:
+        return f"upgradeplan explain {done.name}"
+    return "" if followed else f"upgradeplan status {done.name} --watch"
 
 
 _MARKS = {"done": "✓", "running": "…", "failed": "✗", "skipped": "-", "to do": " "}
