@@ -114,8 +114,8 @@ def _created(cluster: Cluster, inputs: Inputs | None, target: Target) -> str:
 def _drive(connection: Connection, target: Target, plan: str, journal: str | None) -> int:
     from reconcile.cli.parts import parts_on
     from reconcile.cluster.errors import ClusterError
-    from reconcile.loop.setup import ManagerConfig, assemble_manager
     from reconcile.loop.reconciler import Reconciler
+    from reconcile.loop.setup import ManagerConfig, assemble_manager
     from reconcile.schemas import packaged_schemas
     from reconcile.status.plan import status_of
 
