@@ -17,7 +17,7 @@ class ExitCode(IntEnum):
     YES = 0
     NO = 1  # the answer is no: changes, blocked, stale, failed upgrade
     BAD_INPUT = 2  # usage or bad input
-    CLUSTER = 3  # the cluster refused or is away
+    CLUSTER = 3  # the cluster refused or is unavailable
     BUG = 4  # ours
 
 

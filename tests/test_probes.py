@@ -25,7 +25,7 @@ from reconcile.probes.verdict import ProbeResult, Verdict, gate_verdict, passed,
 from reconcile.schemas import packaged_schemas
 from renderer.catalog.declare import phase_from
 from renderer.catalog.kinds import KindRow, Kinds, rows_from
-from renderer.catalog.probes import probe_from, ref_from
+from renderer.catalog.probes import gate_from, probe_from, ref_from
 from renderer.catalog.rules import RULES as DECLARED_RULES
 from renderer.catalog.rules import misused
 from renderer.describe import DescriptionContext, describe_gate, describe_probe, describe_trigger
@@ -332,6 +332,13 @@ def test_an_object_without_a_status_is_not_ready(row: KindRow) -> None:
         assert verdict.passed  # one that was never enabled has no status
     else:
         assert verdict.outcome is ProbeResult.WAITING
+
+
+def test_a_summary_has_a_text_for_each_test() -> None:
+    probe = {"object": {"apiVersion": "v1", "kind": "Node", "name": "a"}, "all": [{"absent": True}]}
+    assert gate_from({"probe": probe, "summary": {"waitsFor": "w", "unmet": ["u"]}}).summary is not None
+    with pytest.raises(ValueError, match="has 2 texts, expected one for each of the 1 tests in all"):
+        gate_from({"probe": probe, "summary": {"waitsFor": "w", "unmet": ["u", "v"]}})
 
 
 @pytest.mark.parametrize("outcome", [ProbeResult.WAITING, ProbeResult.UNKNOWN, ProbeResult.FAILED])

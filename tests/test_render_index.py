@@ -84,7 +84,7 @@ def test_what_a_step_waits_for_in_words() -> None:
     (reboot,) = step(rendered, "NodeUpgrade", "Reboot")["waitsFor"]
     assert "osImage of Node <node> is 'Harvester v1.8.0'" in reboot
     restore = step(multi(restoreVM=True), "NodeUpgrade", "RestoreVM")
-    assert restore["noGate"] == "the upgrade goes on while virtual machines start"
+    assert restore["noGate"] == "the upgrade continues while virtual machines start"
     phase = next(entry for entry in index(rendered)["phases"] if entry["name"] == "NodeUpgrade")
     until = "condition Ready of every other Node is True"
     assert phase["lanes"] == [{"name": "drain", "atMost": 1, "requirePeers": until}]

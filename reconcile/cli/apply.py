@@ -6,7 +6,7 @@ import random
 import signal
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 import click
@@ -18,7 +18,7 @@ from reconcile.cli.prompt import typed
 from reconcile.cli.screen import Screen
 from renderer.cli.answer import say
 from renderer.cli.input_options import FILE
-from renderer.errors import ExitCode, problem
+from renderer.errors import ExitCode, Problems, problem
 
 if TYPE_CHECKING:
     from reconcile.cli.connect import Connection
@@ -67,8 +67,9 @@ def apply(
     succeeded, 1 if it has failed, 130 at Ctrl-C.
     """
     connection = connect_to(target)
-    _confirm(connection, yes)
     inputs = inputs_of(files, release)
+    if not yes:
+        _confirm(connection, lambda: _extent(connection.cluster, inputs, name, phase, target))
     if phase is not None:
         from reconcile.cli.one_phase import apply_phase
 
@@ -77,17 +78,35 @@ def apply(
     return _drive(connection, target, plan, journal)
 
 
-def _confirm(connection: Connection, yes: bool) -> None:
-    """An upgrade must not land on another cluster."""
-    if yes:
-        return
+def _confirm(connection: Connection, extent: Callable[[], str]) -> None:
+    """Asks for the name of the context: an upgrade must not land on another cluster. `extent` says what it does."""
     if not sys.stdin.isatty():
         message = f"refusing to change context {connection.context} at {connection.server} without confirmation"
         raise problem("NotConfirmed", message, remedy="pass --yes, and --context to name the cluster")
-    question = f'Upgrade cluster "{connection.context}" ({connection.server})? Type "{connection.context}" to continue'
+    question = f'Upgrade cluster "{connection.context}" ({connection.server}){extent()}.'
+    question += f' Type "{connection.context}" to continue'
     if typed(question) != connection.context:
         message = f"that is not the context ({connection.context}); nothing was changed"
         raise problem("NotConfirmed", message, exit_code=ExitCode.NO)
+
+
+def _extent(cluster: Cluster, inputs: Inputs | None, name: str | None, phase: str | None, target: Target) -> str:
+    """What is about to run; empty if that cannot be read: the command itself reports why, once it is confirmed."""
+    from reconcile.cli.parts import parts_on, plan_named
+    from reconcile.report.extent import extent_of
+    from renderer.model.plan_api import plan_ref
+
+    if phase is not None:
+        return f": phase {phase} only"
+    try:
+        parts = parts_on(cluster, target.templates)
+        given = inputs.plan.body if inputs and inputs.plan and name is None else None
+        plan = given or parts.source.get(plan_ref(plan_named(parts, name)))
+        if not isinstance(plan, Mapping):
+            return ""
+        return f" {extent_of(parts.source, plan, len(parts.rendering.catalog.phases))}"
+    except Problems:
+        return ""
 
 
 def _created(cluster: Cluster, inputs: Inputs | None, target: Target) -> str:

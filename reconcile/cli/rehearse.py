@@ -143,7 +143,7 @@ def _live(rehearsal: Rehearsal, screen: Screen) -> Callable[[Round], None]:
         if (status.phase, nodes) == last:
             return
         last = (status.phase, nodes)
-        waits = dict.fromkeys(f"{wait.node or wait.step}: {wait.text}" for wait in done.decision.waits)
+        waits = dict.fromkeys(wait.summary or f"{wait.node or wait.step}: {wait.text}" for wait in done.decision.waits)
         states = " ".join(f"{node}={state}" for node, state in nodes)
         news = [f"{status.phase:20} {states}".rstrip(), *(f"{'':10}waits: {wait}" for wait in [*waits][:3])]
         view = progress_of(done, rehearsal.clock.now(), followed=True)

@@ -80,6 +80,7 @@ Action = Apply | Borrow | Return | Remove | RemoveTrace | SetFinalizer
 class Wait:
     """Something that the plan waits for: which step, on which node, what, and since when.
 
+    `text` names objects and fields as they were compared; `summary` says it in the phase's own words, if it has any.
     `slow`: somebody has to act, for example because it takes longer than `limit` seconds. `unknown`: it could not be
     read.
     """
@@ -92,6 +93,7 @@ class Wait:
     slow: bool = False
     unknown: bool = False
     refs: tuple[Ref, ...] = ()
+    summary: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,13 +161,25 @@ class DecisionBuilder:
         limit: int | None = LONG,
         unknown: bool = False,
         refs: tuple[Ref, ...] = (),
+        summary: str = "",
     ) -> None:
         """Adds a wait that began at `since`, or when the plan reached its present state. Without a `limit` it is never
         slow: the operator wants it, or it is another node's turn."""
         start = since or self.since
         slow = limit is not None and self.observation.attended(start) > limit
-        found = Wait(text=text, step=step, node=node, since=start, limit=limit, slow=slow, unknown=unknown, refs=refs)
-        self.waits.append(found)
+        self.waits.append(
+            Wait(
+                text=text,
+                step=step,
+                node=node,
+                since=start,
+                limit=limit,
+                slow=slow,
+                unknown=unknown,
+                refs=refs,
+                summary=summary,
+            )
+        )
 
     @property
     def now(self) -> datetime:

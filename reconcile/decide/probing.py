@@ -10,7 +10,7 @@ from typing import Any
 
 from reconcile.decide.decision import DecisionBuilder
 from reconcile.objects import Condition, conditions, label, selects
-from reconcile.probes.evaluate import evaluate, group_of
+from reconcile.probes.evaluate import evaluate, group_of, summarize
 from reconcile.probes.look import Group, ProbeContext, ReadFailure
 from reconcile.probes.verdict import ProbeResult, Verdict, gate_verdict
 from reconcile.status.plan import key_of
@@ -115,10 +115,11 @@ def _ref_of(item: RenderedStep, capture: Capture) -> Ref:
 def gate_state(builder: DecisionBuilder, item: RenderedStep, index: int, gate: Gate, record: StepRecord) -> Verdict:
     """Where a gate of a begun step stands, counting how often in a row it has passed, and its timeout."""
     observation, place = builder.observation, (item.id, index)
-    seen = evaluate(gate.probe, observation.look, scope_of(builder, item, record.captured))
+    scope = scope_of(builder, item, record.captured)
+    seen = evaluate(gate.probe, observation.look, scope)
     counted = gate_verdict(gate, seen, observation.passes.get(place, 0))
     builder.passes[place] = counted.passes
-    verdict = counted.verdict
+    verdict = replace(counted.verdict, summary=summarize(gate, observation.look, scope))
     is_open = verdict.outcome in (ProbeResult.WAITING, ProbeResult.UNKNOWN)
     if is_open and gate.timeout is not None and observation.attended(record.started) > gate.timeout:
         return replace(verdict, outcome=ProbeResult.FAILED, reason=f"{verdict.reason} after {gate.timeout} s")

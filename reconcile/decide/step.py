@@ -291,6 +291,7 @@ class _Step:
             limit=limit,
             unknown=verdict is not None and verdict.outcome is ProbeResult.UNKNOWN,
             refs=verdict.offenders if verdict else (),
+            summary=verdict.summary if verdict else "",
         )
         return Progress.BUSY
 

@@ -21,6 +21,7 @@ from renderer.model.probe import (
     ClusterTarget,
     EveryTarget,
     FieldPredicate,
+    Gate,
     ManifestTarget,
     ObjectTarget,
     Predicate,
@@ -54,6 +55,23 @@ def _one(probe: Probe, ref: Ref, look: Look, scope: ProbeContext) -> Verdict:
     body = look.get(ref)
     verdict = _judge(probe, ref, body, look, scope)
     return verdict if body is None or isinstance(body, ReadFailure) else replace(verdict, seen=_seen(probe.all, body))
+
+
+def summarize(gate: Gate, look: Look, scope: ProbeContext) -> str:
+    """What the gate still waits for, in its own words; empty if it has none, or if its object cannot be read."""
+    target, summary = gate.probe.target, gate.summary
+    if summary is None or not isinstance(target, ObjectTarget):
+        return ""
+    body = look.get(target.ref)
+    if body is None or isinstance(body, ReadFailure):
+        return ""
+    subject = Subject(look=look, scope=scope, ref=target.ref, body=body)
+    open_tests = [
+        text.replace("<found>", str(_seen([predicate], body)))
+        for predicate, text in zip(gate.probe.all, summary.unmet, strict=True)
+        if not check(predicate, subject).passed
+    ]
+    return f"{summary.waits_for}: {', '.join(open_tests)}" if open_tests else summary.waits_for
 
 
 def _manifests(probe: Probe, file: str, look: Look, scope: ProbeContext) -> Verdict:

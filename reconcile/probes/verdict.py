@@ -29,13 +29,14 @@ class Verdict:
     """`reason` is a line that says object, found and wanted. `offenders` are the objects that keep it from passing.
 
     `seen` is what the probe's first field predicate saw on a single object, which a trigger may capture; `ABSENT`
-    where it saw nothing.
+    where it saw nothing. `summary` says the same as `reason` in the words of the gate, if it has any.
     """
 
     outcome: ProbeResult
     reason: str
     offenders: tuple[Ref, ...] = ()
     seen: Any = ABSENT
+    summary: str = ""
 
     @property
     def passed(self) -> bool:

@@ -85,6 +85,7 @@ def _wait(wait: Wait, status: PlanStatus) -> Model:
         "step": wait.step,
         "node": wait.node or "",
         "text": wait.text,
+        "summary": wait.summary,
         "since": time_text(since) if since else "",
         "limit": wait.limit,
         "slow": wait.slow,
@@ -140,8 +141,8 @@ def progress_lines(model: Model) -> Iterator[str]:
 
 def wait_lines(model: Model) -> Iterator[str]:
     for wait in model["waits"]:
-        step = f"{wait['step']}: " if wait["step"] else ""
-        yield f"  waits for {step}{wait['text']}{age_of(wait['since'], model['at'])}{_mark(wait)}"
+        text = wait["summary"] or (f"{wait['step']}: " if wait["step"] else "") + wait["text"]
+        yield f"  waits for {text}{age_of(wait['since'], model['at'])}{_mark(wait)}"
 
 
 def age_of(since: str, at: str) -> str:

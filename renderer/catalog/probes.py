@@ -32,6 +32,7 @@ from renderer.model.probe import (
     Target,
     Test,
     Trigger,
+    WaitSummary,
 )
 from renderer.model.ref import Ref
 from renderer.quantity import quantity_of
@@ -139,11 +140,22 @@ def gate_from(raw: Raw) -> Gate:
     return Gate(
         probe=probe_from(raw["probe"]),
         waiting=raw.get("waiting"),
+        summary=_summary(raw.get("summary"), len(raw["probe"]["all"])),
         failure=_failure(raw.get("failure", {})),
         slow_after=_seconds(raw.get("slowAfter")),
         timeout=_seconds(raw.get("timeout")),
         consecutive=raw.get("consecutive", 1),
     )
+
+
+def _summary(raw: Raw | None, tests: int) -> WaitSummary | None:
+    if raw is None:
+        return None
+    if len(raw["unmet"]) != tests:
+        raise ValueError(
+            f"summary.unmet has {len(raw['unmet'])} texts, expected one for each of the {tests} tests in all"
+        )
+    return WaitSummary(waits_for=raw["waitsFor"], unmet=tuple(raw["unmet"]))
 
 
 def _failure(raw: Raw) -> Failure:

@@ -25,5 +25,5 @@ def _note(manifest: Manifest) -> str:
         "its fields are borrowed from somebody else's object and sent as a merge patch" if manifest.borrowed else "",
         "it holds values that are known at run time only" if manifest.run_time else "",
     ]
-    why = "; ".join(reason for reason in reasons if reason) or "its time comes when its step starts"
-    return f"# For the upgrade loop alone: {why}.\n"
+    why = "; ".join(reason for reason in reasons if reason) or "it is applied when its step starts"
+    return f"# Applied by the upgrade loop only: {why}.\n"

@@ -163,11 +163,23 @@ class Failure:
 
 
 @frozen
+class WaitSummary:
+    """How people are shown a wait: what for, and a text for each test of the probe, shown while that does not pass.
+
+    `<found>` in a text stands for the value of the field.
+    """
+
+    waits_for: str
+    unmet: tuple[str, ...]
+
+
+@frozen
 class Gate:
     """A probe that must pass before a step ends. Times are seconds; without `timeout` no time makes it fail."""
 
     probe: Probe
     waiting: str | None = None
+    summary: WaitSummary | None = None
     failure: Failure = field(default_factory=Failure)
     slow_after: int | None = None
     timeout: int | None = None

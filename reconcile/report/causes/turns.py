@@ -1,4 +1,4 @@
-"""Whose turn it is: nodes that are held, machines that Rancher has not picked and why, a paused cluster."""
+"""Whose turn it is: nodes that are held, machines that Rancher has not started to upgrade and why, a paused cluster."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def unpicked(diagnosis: DiagnosisInput) -> Iterator[Cause]:
         others = ", ".join(name for name in busy if name != node)
         yield Cause(
             object=f"Machine fleet-local/{machine}",
-            what=f"Rancher is busy with {others}" if others else "Rancher has not picked it",
+            what=f"Rancher is busy with {others}" if others else "Rancher has not started to upgrade it",
             node=node,
             since=diagnosis.since(node),
             remedy=_TURN if others else RANCHER,

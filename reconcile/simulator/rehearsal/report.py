@@ -23,6 +23,7 @@ Model = dict[str, Any]
 
 _LONGEST = 60
 _FAILED = "would fail"
+_UNFINISHED = "would not finish"
 
 _MACHINE_EVENTS: Mapping[SimulationEventType, str] = {
     SimulationEventType.VM_MOVED: "moved",
@@ -80,7 +81,7 @@ def report_lines(model: Model) -> Iterator[str]:
         for addon in model["addons"]:
             yield f"  {addon['name']}: " + ", ".join(f"{fact['what']} at {fact['at']}" for fact in addon["facts"])
     if model["borrowed"]:
-        yield "CHANGED ON EXISTING OBJECTS"
+        yield "BORROWED FIELDS"
         for loan in model["borrowed"]:
             fate = "returned" if loan["returned"] else "NOT returned"
             yield f"  {loan['object']} {loan['path']}: was {_short(loan['was'])}; {fate}"
@@ -89,7 +90,7 @@ def report_lines(model: Model) -> Iterator[str]:
     if model["waits"]:
         yield "WAITS"
         for wait in model["waits"]:
-            yield f"  {wait['step']}: {wait['text']}"
+            yield f"  {wait['step']}: {wait['summary'] or wait['text']}"
     if model["notInjected"]:
         yield "NOT INJECTED"
         for fault in model["notInjected"]:
@@ -103,9 +104,11 @@ def report_lines(model: Model) -> Iterator[str]:
 
 def _timed(ending: str, took: str) -> str:
     """The time comes before the cause of a failure, which may be long."""
-    if not ending.startswith(_FAILED):
-        return f"{ending} after {took}"
-    return f"{_FAILED} after {took}{ending.removeprefix(_FAILED)}"
+    if ending.startswith(_FAILED):
+        return f"{_FAILED} after {took}{ending.removeprefix(_FAILED)}"
+    if ending.startswith(_UNFINISHED):
+        return f"{_UNFINISHED} (stopped after {took}){ending.removeprefix(_UNFINISHED)}"
+    return f"{ending} after {took}"
 
 
 def _short(value: Any) -> str:
@@ -130,8 +133,8 @@ def _ending(rehearsed: RehearsalResult, status: PlanStatus) -> str:
     if status.phase == "Failed":
         return f"{_FAILED}: {(status.condition('Progressing') or {}).get('message', '')}"
     return {
-        Ending.STANDSTILL: f"would never finish: no progress in {status.phase}",
-        Ending.OUT_OF_TIME: f"would not finish; it is still in {status.phase}",
+        Ending.STANDSTILL: f"{_UNFINISHED}: no progress in {status.phase}",
+        Ending.OUT_OF_TIME: f"{_UNFINISHED}: still in {status.phase}",
         Ending.OVER: f"ends in {status.phase}",
     }[rehearsed.ending]
 
@@ -188,7 +191,7 @@ def _waits(rehearsed: RehearsalResult) -> Sequence[Wait]:
 
 
 def _wait(wait: Wait) -> Model:
-    return {"step": wait.step, "node": wait.node or "", "text": wait.text}
+    return {"step": wait.step, "node": wait.node or "", "text": wait.text, "summary": wait.summary}
 
 
 def _span(span: timedelta) -> str:

@@ -142,7 +142,7 @@ def reason_catalogue() -> str:
         " `upgradeplan explain` says more of a plan that waits.",
         "Effect: **blocks** – the command refuses, or the plan ends, until the cause is fixed. **waits** – the"
         " plan stays"
-        " where it is and goes on automatically when the cause is gone; a command exits with 3. **informs** –"
+        " where it is and continues automatically when the cause is gone; a command exits with 3. **informs** –"
         " nothing is"
         " held up.",
         *(
