@@ -185,19 +185,42 @@ def test_a_zip_of_something_else_is_refused(tmp_path: Path) -> None:
     assert "is not a support bundle" in refused(zipped(tmp_path / "b.zip", {"readme.txt": "hello"}))
 
 
-def test_links_are_not_followed(tmp_path: Path) -> None:
+def test_a_link_of_a_bundle_may_not_lead_out_of_it(tmp_path: Path) -> None:
     folder = unpacked(tmp_path / "b", {NODES: listed(NODE)})
-    outside = tmp_path / "outside.yaml"
-    outside.write_text("kind: [")
-    (folder / "yamls" / "cluster" / "settings.yaml").symlink_to(outside)
-    unpacked(tmp_path / "elsewhere", {"volumes.yaml": listed({**NODE, "metadata": {"name": "node-2"}})})
-    (folder / "yamls" / "cluster" / "linked").symlink_to(tmp_path / "elsewhere")
+    outside = unpacked(tmp_path / "elsewhere", {"volumes.yaml": listed({**NODE, "metadata": {"name": "node-2"}})})
+    (folder / "yamls" / "cluster" / "settings.yaml").symlink_to(outside / "volumes.yaml")
+    (folder / "yamls" / "cluster" / "linked").symlink_to(outside)
+    for name in ("settings.yaml", "linked"):
+        assert f"{folder}/yamls/cluster/{name}: a symbolic link leads out of {folder}" in refused(folder)
+
+
+def test_the_objects_of_a_bundle_may_not_be_elsewhere(tmp_path: Path) -> None:
+    unpacked(tmp_path / "elsewhere", {NODES: listed(NODE)})
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "yamls").symlink_to("../elsewhere/yamls")
+    assert "b/yamls: a symbolic link leads out of" in refused(tmp_path / "b")
+
+
+def test_a_link_within_a_bundle_is_the_file_that_it_leads_to(tmp_path: Path) -> None:
+    folder = unpacked(tmp_path / "b", {NODES: listed(NODE)})
+    (folder / "yamls" / "cluster" / "volumes.yaml").symlink_to(folder / NODES)
+    (folder / "yamls" / "linked").symlink_to("cluster")
+    assert names(folder) == ["Node node-1"]
+
+
+def test_a_link_in_an_archive_is_refused(tmp_path: Path) -> None:
     path = zipped(tmp_path / "b.zip", {NODES: listed(NODE)})
     with zipfile.ZipFile(path, "a") as archive:
         link = zipfile.ZipInfo("supportbundle_1/yamls/cluster/settings.yaml")
         link.external_attr = (stat.S_IFLNK | 0o777) << 16
-        archive.writestr(link, str(outside))
-    assert names(folder) == names(path) == ["Node node-1"]
+        archive.writestr(link, "/etc/passwd")
+    assert "settings.yaml is a symbolic link; a file is expected" in refused(path)
+
+
+def test_a_name_in_an_archive_that_is_no_text(tmp_path: Path) -> None:
+    path = zipped(tmp_path / "b.zip", {NODES: listed(NODE), "yamls/cluster/\u00fc.yaml": ""})
+    path.write_bytes(path.read_bytes().replace("\u00fc.yaml".encode(), b"\xff\xfe.yaml"))
+    assert "contains a file whose name is no UTF-8: b'supportbundle_1/yamls/cluster/\\xff\\xfe.yaml'" in refused(path)
 
 
 def test_a_plan_in_a_bundle_is_not_the_plan(tmp_path: Path) -> None:

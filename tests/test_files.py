@@ -275,6 +275,43 @@ def test_a_mounted_config_map_is_read_through_its_links(folder: Path) -> None:
     assert read_templates([Path("over")])["15-x/phase.yaml"].shown == "over/15-x/phase.yaml"
 
 
+def test_a_link_of_an_overlay_may_not_lead_out_of_it(folder: Path) -> None:
+    (folder / "outside/15-x").mkdir(parents=True)
+    (folder / "outside/secret").write_text("hidden")
+    (folder / "over/_macros").mkdir(parents=True)
+    (folder / "over/_macros/k.j2").symlink_to("../../outside/secret")
+    (folder / "over/15-x").symlink_to("../outside/15-x")
+    (folder / "over/phase.yaml").symlink_to("/etc/passwd")
+    (folder / "over/gone").symlink_to("../nowhere")
+    with pytest.raises(Problems) as caught:
+        read_templates([Path("over")])
+    assert [(problem.reason, problem.file) for problem in caught.value.problems] == [
+        ("LinkOutside", f"over/{name}") for name in ("15-x", "_macros/k.j2", "gone", "phase.yaml")
+    ]
+    assert "hidden" not in str(caught.value)
+
+
+def test_an_overlay_may_be_a_link_itself(folder: Path) -> None:
+    (folder / "mounted/15-x").mkdir(parents=True)
+    (folder / "mounted/15-x/phase.yaml").write_text("x")
+    (folder / "mounted/15-x/a.yaml.j2").symlink_to("phase.yaml")
+    (folder / "over").symlink_to("mounted")
+    assert read_templates([Path("over")])["15-x/a.yaml.j2"].text == "x"
+
+
+def test_a_link_of_a_folder_of_objects_may_not_lead_out_of_it(folder: Path) -> None:
+    (folder / "cluster").mkdir()
+    (folder / "outside.yaml").write_text(NODE % "a")
+    (folder / "cluster/a.yaml").symlink_to("../outside.yaml")
+    (folder / "cluster/b.yaml").write_text(NODE % "b")
+    (folder / "cluster/c.yaml").symlink_to("b.yaml")
+    reading = read_documents(["cluster"])
+    assert names(reading) == ["b"]
+    assert said(reading) == [
+        "cluster/a.yaml: a symbolic link leads out of cluster\n    remedy: put the file itself in its place"
+    ]
+
+
 def test_all_that_is_wrong_with_overlays_is_said_in_one_run(folder: Path) -> None:
     (folder / "over/a").mkdir(parents=True)
     (folder / "over/a/back").symlink_to("..")

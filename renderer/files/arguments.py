@@ -13,7 +13,16 @@ from typing import BinaryIO
 from renderer.errors import Problem, Problems, problem
 from renderer.files.decode import ZIP, documents_of, form_of, text_of
 from renderer.files.fetch import is_address
-from renderer.files.filesystem import FilesRead, bounded, bundle_root, is_device, is_folder, read_bytes, unreadable
+from renderer.files.filesystem import (
+    FilesRead,
+    bounded,
+    bundle_root,
+    is_device,
+    is_folder,
+    link_outside,
+    read_bytes,
+    unreadable,
+)
 
 STDIN = "<stdin>"
 EXTENSIONS = (".yaml", ".yml", ".json")
@@ -59,7 +68,9 @@ def _members(folder: Path, problems: list[Problem]) -> Iterator[str]:
         remedy = "name a folder below it; folders are not searched further" if has_folders else "name another folder"
         message = f"contains no {', '.join(EXTENSIONS)} file"
         problems.append(Problem(reason="EmptyFolder", message=message, file=str(folder), remedy=remedy))
-    yield from (str(folder / name) for name in wanted)
+    outside = {name: found for name in wanted if (found := link_outside(folder / name, folder))}
+    problems += outside.values()
+    yield from (str(folder / name) for name in wanted if name not in outside)
 
 
 def _read_one(name: str, stdin: BinaryIO | None, reading: FilesRead) -> None:

@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 
-from renderer.errors import Problem, Problems, problem
+from renderer.errors import Problem, Problems, problem, quoted, shortened
 from renderer.files.decode import documents_of, text_of
-from renderer.files.filesystem import LARGEST, FilesRead, bundle_root, unreadable
+from renderer.files.filesystem import LARGEST, FilesRead, bundle_root, link_outside, unreadable
 from renderer.frozen import frozen
 from renderer.yaml_io import Document
 
@@ -59,17 +59,27 @@ class _Member:
 
 def read_bundle(path: Path) -> FilesRead:
     """The documents of kinds that are needed, in the order of their paths, and everything that is wrong."""
-    if root := bundle_root(path):
-        return _read(str(root), _in_folder(root), "/")
     try:
-        with zipfile.ZipFile(path) as archive:
+        if root := bundle_root(path):
+            return _read(str(root), _in_folder(root), "/")
+        with _opened(path) as archive:
             return _read(str(path), _in_zip(archive, str(path)), ":/")
     except OSError as error:
         return FilesRead(problems=[unreadable(str(path), error)])
     except Problems as error:
         return FilesRead(problems=list(error.problems))
-    except (zipfile.BadZipFile, NotImplementedError) as error:
-        return FilesRead(problems=[_wrong("InvalidBundle", f"cannot be read as a zip archive: {error}", str(path))])
+
+
+def _opened(path: Path) -> zipfile.ZipFile:
+    try:
+        return zipfile.ZipFile(path)
+    except OSError:
+        raise
+    except UnicodeDecodeError as error:
+        message = f"contains a file whose name is no UTF-8: {quoted(error.object)}"
+        raise Problems([_wrong("InvalidBundle", message, str(path))]) from error
+    except Exception as error:  # a damaged archive ends in any error
+        raise Problems([_wrong("InvalidBundle", f"cannot be read as a zip archive: {error}", str(path))]) from error
 
 
 def _read(bundle: str, members: Iterable[_Member], joint: str) -> FilesRead:
@@ -128,11 +138,15 @@ def _is_needed(value: Any) -> bool:
 
 
 def _in_folder(root: Path) -> Iterator[_Member]:
-    """Links are not followed: an unpacked archive may point anywhere."""
-    for folder, _, names in os.walk(root / YAMLS, followlinks=False):
-        for path in (Path(folder, name) for name in names if name in _FILES):
-            if stat.S_ISREG(path.lstat().st_mode):
-                yield _Member(name=path.relative_to(root).as_posix(), open=_opener(path))
+    """A linked folder is not looked into: what it shows from inside the bundle stands there as well."""
+    places = [root / YAMLS]
+    for folder, folders, names in os.walk(root / YAMLS, followlinks=False):
+        places += (Path(folder, name) for name in (*folders, *(name for name in names if name in _FILES)))
+    if problems := [outside for path in places if (outside := link_outside(path, root))]:
+        raise Problems(problems)
+    files = {os.path.realpath(path): path for path in sorted(places, reverse=True) if path.is_file()}
+    for path in files.values():
+        yield _Member(name=path.relative_to(root).as_posix(), open=_opener(path))
 
 
 def _opener(path: Path) -> Callable[[], BinaryIO]:
@@ -162,18 +176,20 @@ def _bad_names(entries: Iterable[zipfile.ZipInfo], bundle: str) -> Iterator[Prob
         name = entry.filename
         parts = name.replace("\\", "/").split("/")
         if "\\" in entry.orig_filename or ".." in parts or name.startswith("/") or ":" in parts[0]:
-            yield _wrong("InvalidBundle", f"contains {entry.orig_filename!r}, a path outside the archive", bundle)
+            message = f"contains {quoted(entry.orig_filename)}, a path outside the archive"
+            yield _wrong("InvalidBundle", message, bundle)
         elif name in seen:
-            yield _wrong("InvalidBundle", f"contains {name!r} twice", bundle)
+            yield _wrong("InvalidBundle", f"contains {quoted(name)} twice", bundle)
         elif entry.flag_bits & 1 and _is_wanted(entry):
-            yield _wrong("InvalidBundle", f"{name} is encrypted", bundle)
+            yield _wrong("InvalidBundle", f"{shortened(name)} is encrypted", bundle)
+        elif stat.S_ISLNK(entry.external_attr >> 16) and _is_wanted(entry):
+            yield _wrong("InvalidBundle", f"{shortened(name)} is a symbolic link; a file is expected", bundle)
         seen.add(name)
 
 
 def _is_wanted(entry: zipfile.ZipInfo) -> bool:
     parts = PurePosixPath(entry.filename).parts
-    mode = entry.external_attr >> 16
-    return not stat.S_ISLNK(mode) and bool(parts) and parts[-1] in _FILES and YAMLS in parts[:2]
+    return bool(parts) and parts[-1] in _FILES and YAMLS in parts[:2]
 
 
 def _too_large(message: str, file: str) -> Problems:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
@@ -48,6 +49,19 @@ def unreadable(file: str, error: OSError) -> Problem:
         return Problem(reason="NotFound", message="no such file or folder", file=file, remedy="correct the path")
     message = f"cannot be read: {error.strerror or error}"
     return Problem(reason="Unreadable", message=message, file=file, remedy=f"look at it with: ls -ld {file}")
+
+
+def link_outside(path: Path, folder: Path) -> Problem | None:
+    """A link that is met in a folder may lead to what lies in that folder, as in a mounted ConfigMap, and nowhere else:
+    what a user has named is read, and not what a file of somebody else's points to."""
+    if not path.is_symlink():
+        return None
+    root = Path(os.path.realpath(folder))
+    if Path(os.path.realpath(path)).is_relative_to(root):
+        return None
+    message = f"a symbolic link leads out of {folder}"
+    remedy = "put the file itself in its place"
+    return Problem(reason="LinkOutside", message=message, file=str(path), remedy=remedy)
 
 
 def is_device(path: Path) -> bool:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from renderer.catalog.template_tree import Template, TemplateTree
 from renderer.errors import Problem, Problems
 from renderer.files.decode import text_of
-from renderer.files.filesystem import is_device, is_folder, read_bytes, unreadable
+from renderer.files.filesystem import is_device, is_folder, link_outside, read_bytes, unreadable
 from renderer.resources import packaged
 
 if TYPE_CHECKING:
@@ -28,7 +28,8 @@ _LEFT_OUT_ENDINGS = ("~", ".swp", ".bak", ".orig", ".rej", ".pyc")
 def read_templates(overlays: Sequence[Path] = ()) -> TemplateTree:
     """The tree by path, sorted; it cannot be changed. Raises `Problems` with everything that cannot be read.
 
-    Hidden files and what editors leave behind are left out. Symbolic links are followed, as a mounted ConfigMap wants.
+    Hidden files and what editors leave behind are left out. Symbolic links are followed within an overlay, as a mounted
+    ConfigMap wants.
     """
     problems: list[Problem] = []
     tree = dict(_packaged_files(packaged("templates")))
@@ -53,7 +54,7 @@ def _packaged_files(folder: Traversable, prefix: str = "") -> Iterator[tuple[str
 def _overlay_files(overlay: Path, problems: list[Problem]) -> Iterator[tuple[str, Template]]:
     if is_folder(overlay):
         known = len(problems)
-        files = list(_folder_files(overlay, "", (), problems))
+        files = list(_folder_files(overlay, overlay, "", (), problems))
         if not files and len(problems) == known:
             problems.append(_wrong_place("EmptyFolder", "contains no template", overlay))
         yield from files
@@ -72,7 +73,7 @@ def _wrong_place(reason: str, message: str, overlay: Path) -> Problem:
 
 
 def _folder_files(
-    folder: Path, prefix: str, above: tuple[str, ...], problems: list[Problem]
+    overlay: Path, folder: Path, prefix: str, above: tuple[str, ...], problems: list[Problem]
 ) -> Iterator[tuple[str, Template]]:
     real = os.path.realpath(folder)
     if real in above:
@@ -81,8 +82,10 @@ def _folder_files(
         return
     for name in _names(folder, problems):
         path = folder / name
-        if is_folder(path):
-            yield from _folder_files(path, f"{prefix}{name}/", (*above, real), problems)
+        if (outside := link_outside(path, overlay)) is not None:
+            problems.append(outside)
+        elif is_folder(path):
+            yield from _folder_files(overlay, path, f"{prefix}{name}/", (*above, real), problems)
         elif is_device(path):
             message, remedy = (
                 "is a device, a pipe or a socket; a file is expected",

@@ -18,7 +18,7 @@ from renderer.catalog.template_tree import Template
 from renderer.errors import Problems, problem, quoted, shortened
 from renderer.templating.environment import FILE_MARK, Environment, TextLoader, TreeLoader, environment_of
 from renderer.templating.limits import ALL_STEPS, STEPS, Budget, Raised
-from renderer.templating.text import as_data
+from renderer.templating.printing import as_data
 from renderer.yaml_io import Document
 
 _SEE = "correct it; `upgradeplan phases NAME --context` lists the names that a template can use"

@@ -24,8 +24,8 @@ from renderer.suggest import did_you_mean
 from renderer.templating.filters import bounded, filters_of
 from renderer.templating.limits import LONGEST, STEPS, Budget, Raised
 from renderer.templating.methods import ATTRIBUTES, pay_for
+from renderer.templating.printing import Formatter, Printable, as_text, joined, percent, unquoted
 from renderer.templating.syntax import counted, refusal
-from renderer.templating.text import Formatter, Printable, as_text, joined, percent, unquoted
 
 FILE_MARK = "template:"
 """How the file name of compiled code begins, so that a traceback's lines of templates are known."""

@@ -13,8 +13,8 @@ from jinja2.utils import pass_context, pass_environment
 from renderer.errors import quoted
 from renderer.image_names import not_needed
 from renderer.templating.limits import Raised
+from renderer.templating.printing import Printable, as_text, joined, quote
 from renderer.templating.syntax import JOIN, SPEND, WEIGH
-from renderer.templating.text import Printable, as_text, joined, quote
 
 if TYPE_CHECKING:
     from renderer.templating.environment import Environment
