@@ -41,6 +41,15 @@ _STATUS_OF_ANOTHER = {("management.cattle.io", "ManagedChart")}
 Rancher copies the whole status of a chart's Bundle into the ManagedChart."""
 
 
+_WRITTEN = ("name", "generateName", "labels", "annotations")
+
+
+def as_written(body: Body) -> Body:
+    """An object as somebody writes it who creates it: what a server has said about one of that name is left out."""
+    metadata = {key: body["metadata"][key] for key in _WRITTEN if key in body["metadata"]}
+    return {**{key: value for key, value in body.items() if key != "status"}, "metadata": metadata}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Condition:
     """One entry of `status.conditions`. A condition without a status is Unknown, as the API conventions say."""

@@ -15,6 +15,7 @@ from renderer.errors import Problem, problem
 from renderer.frozen import frozen
 from renderer.model.plan_api import PLAN_API_VERSION
 from renderer.model.ref import Body, Ref, ref_of
+from renderer.plan_choice import choose
 from renderer.source_document import Piece, Role, SourceDocument, pieces_of
 from renderer.yaml_io import Document
 
@@ -22,7 +23,8 @@ from renderer.yaml_io import Document
 @frozen
 class Inputs:
     """What one run was given. `facts` has the sections `kubelet`, `certificates` and `imageLists` of all documents;
-    `warnings` name what is deprecated."""
+    `warnings` name what is deprecated or left out. `generated`: the plan has a generateName alone, and the name that it
+    has here stands for the one that the API server will make."""
 
     plan: SourceDocument | None = None
     release: SourceDocument | None = None
@@ -30,6 +32,7 @@ class Inputs:
     facts: Mapping[str, Any] = field(default_factory=dict)
     facts_sources: tuple[SourceDocument, ...] = ()
     warnings: tuple[Problem, ...] = ()
+    generated: bool = False
 
 
 def tell_apart(
@@ -38,11 +41,13 @@ def tell_apart(
     plan: Sequence[Document] | None = None,
     release: Sequence[Document] | None = None,
     cluster: Sequence[Document] | None = None,
+    name: str | None = None,
 ) -> tuple[Inputs, tuple[Problem, ...]]:
     """The inputs, as far as they can be told apart, and everything that is wrong.
 
     What is named explicitly (not None) replaces what was found of that sort: with `cluster`, no found object counts.
     Facts add up, and those named with the cluster win. Everything else in an explicitly named file counts as found.
+    Of several plans that of the `name` is taken, or the one that has not ended.
     """
     named = {Role.PLAN: plan, Role.RELEASE: release, Role.OBJECT: cluster}
     problems: list[Problem] = []
@@ -63,13 +68,16 @@ def tell_apart(
             problems.append(_holds_none(role, documents[0]))
     facts = chosen(Role.FACTS)
     strong = {id(piece.source) for piece in pieces[Role.OBJECT]}
+    choice = choose(chosen(Role.PLAN), name)
+    problems += choice.problems
+    warnings = [*(warning for piece in everywhere for warning in piece.warnings), *choice.warnings]
     inputs = Inputs(
-        plan=_only("TwoPlans", "UpgradePlan", "--plan", chosen(Role.PLAN), problems),
-        release=_only("TwoReleases", "release", "--release", chosen(Role.RELEASE), problems),
+        plan=choice.plan,
+        release=_only(chosen(Role.RELEASE), problems),
         objects=tuple(_distinct(chosen(Role.OBJECT), problems)),
         facts=_merged(sorted(facts, key=lambda source: id(source) not in strong), strong, problems),
         facts_sources=tuple(facts),
-        warnings=tuple(dict.fromkeys(warning for piece in everywhere for warning in piece.warnings)),
+        warnings=tuple(dict.fromkeys(warnings)),
     )
     return inputs, tuple(problems)
 
@@ -100,12 +108,10 @@ def _holds_none(role: Role, document: Document) -> Problem:
     return Problem(reason=reason, message=f"holds no {role.value}", file=document.file, remedy=remedy)
 
 
-def _only(
-    reason: str, what: str, option: str, sources: list[SourceDocument], problems: list[Problem]
-) -> SourceDocument | None:
+def _only(sources: list[SourceDocument], problems: list[Problem]) -> SourceDocument | None:
     for extra in sources[1:]:
-        message = f"duplicate {what}; the first one is in {sources[0].place}"
-        problems.append(extra.problem(reason, message, remedy=f"keep one, or name one with {option} FILE"))
+        message = f"duplicate release; the first one is in {sources[0].place}"
+        problems.append(extra.problem("TwoReleases", message, remedy="keep one, or name one with --release FILE"))
     return sources[0] if sources else None
 
 

@@ -12,53 +12,45 @@ from typing import Any
 
 from renderer.documents import Inputs
 from renderer.errors import Problem
-from renderer.model.path import Path, walk
+from renderer.model.ref import Body
 from renderer.names import is_subdomain
 from renderer.plan_rules import metadata_problems, toolkit_problems, version_warnings
 from renderer.source_document import SourceDocument
-from renderer.validation import load
-from renderer.validation import problems as schema_problems
+from renderer.validation import load, schema_problems
+from renderer.validation import problems as problems_by
 from renderer.validation.crd_schema import without_nulls
-from renderer.validation.messages import is_no_text
+from renderer.validation.shapes import shape_of, stored
 
 PLAN_SCHEMA = "crds/upgradeplan.yaml"
 LONGEST_PLAN_NAME = 58
 """The Service `<plan>-repo` has to be a DNS label of at most 63 characters."""
 
-_EVERY = "*"  # each item of a list, or each value of a mapping
-_BELOW = "**"  # each scalar below
+_STANDS_FOR = "xxxxx"
 _PLAN_NAME = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
-_METADATA_TEXTS: tuple[Path, ...] = (
-    ("metadata", "name"),
-    ("metadata", "namespace"),
-    ("metadata", "labels", _EVERY),
-    ("metadata", "annotations", _EVERY),
-)
-_TEXTS: Mapping[tuple[str, str], tuple[Path, ...]] = {
-    ("harvesterhci.io/v1beta1", "Version"): (("spec", _BELOW),),
-    ("harvesterhci.io/v1beta1", "Setting"): (("value",), ("default",)),
-    ("harvesterhci.io/v1beta1", "VirtualMachineImage"): (
-        ("spec", "url"),
-        ("spec", "checksum"),
-        ("spec", "displayName"),
-    ),
-    ("longhorn.io/v1beta2", "Setting"): (("value",),),
-    ("v1", "Node"): (
-        ("spec", "taints", _EVERY, "value"),
-        ("status", "conditions", _EVERY, "status"),
-        ("status", "nodeInfo", "kubeletVersion"),
-        ("status", "nodeInfo", "osImage"),
-        ("status", "nodeInfo", "bootID"),
-    ),
-}
-"""Fields that are text by their API and that a writer of YAML easily makes numbers or booleans of."""
 
 
 def as_stored(inputs: Inputs) -> Inputs:
-    """The same with the plan as the API server would store it, without the keys that have no value."""
+    """The same with plan and objects as the API server would store them: without the keys that have no value, and with
+    a name in place of a generateName."""
+    objects = tuple(replace(source, body=stored(source.body)) for source in inputs.objects)
     if inputs.plan is None:
-        return inputs
-    return replace(inputs, plan=replace(inputs.plan, body=without_nulls(inputs.plan.body, load(PLAN_SCHEMA))))
+        return replace(inputs, objects=objects)
+    body = without_nulls(inputs.plan.body, load(PLAN_SCHEMA))
+    named = _with_name(body)
+    return replace(inputs, plan=replace(inputs.plan, body=named), objects=objects, generated=named is not body)
+
+
+def is_plan_name(text: str) -> bool:
+    return bool(_PLAN_NAME.fullmatch(text))
+
+
+def _with_name(plan: Body) -> Body:
+    """A name as long as the one that the API server will make."""
+    metadata = plan.get("metadata")
+    if not isinstance(metadata, Mapping) or metadata.get("name") or not isinstance(metadata.get("generateName"), str):
+        return plan
+    prefix = metadata["generateName"]
+    return {**plan, "metadata": {**metadata, "name": f"{prefix}{_STANDS_FOR}"}} if prefix else plan
 
 
 def input_problems(inputs: Inputs) -> list[Problem]:
@@ -67,17 +59,38 @@ def input_problems(inputs: Inputs) -> list[Problem]:
     if inputs.plan:
         problems += plan_problems(inputs.plan)
     if inputs.release:
-        problems += schema_problems(inputs.release, "release.json")
+        problems += problems_by(inputs.release, "release.json")
     for source in inputs.facts_sources:
-        problems += schema_problems(source, "facts.json")
+        problems += problems_by(source, "facts.json")
     for source in inputs.objects:
         problems += object_problems(source)
     return problems
 
 
 def input_warnings(inputs: Inputs) -> list[Problem]:
-    """What is allowed, and may be an oversight (field rules 9 and 11)."""
-    return [*_release_warnings(inputs.release), *version_warnings(inputs)]
+    """What is allowed, and may be an oversight."""
+    return [
+        *_release_warnings(inputs.release),
+        *version_warnings(inputs),
+        *(_generated_name(inputs.plan) if inputs.plan and inputs.generated else ()),
+    ]
+
+
+def _generated_name(plan: SourceDocument) -> Iterator[Problem]:
+    name = plan.body["metadata"]["name"]
+    message = f"the API server makes the name; {name} stands for it here, in the names of objects and in the digest too"
+    yield plan.problem("StandInName", message, ("metadata", "generateName"))
+
+
+def needs_name(plan: SourceDocument) -> Problem:
+    """For a tree that is kept: the next one would be another."""
+    metadata = plan.body["metadata"]
+    return plan.problem(
+        "GeneratedName",
+        "a generated name differs each time; a plan whose files are kept needs a name of its own",
+        ("metadata", "generateName"),
+        remedy=f"write name: {_proposed_name(metadata['generateName'], plan.body.get('spec'))}",
+    )
 
 
 def _release_warnings(release: SourceDocument | None) -> Iterator[Problem]:
@@ -91,7 +104,7 @@ def _release_warnings(release: SourceDocument | None) -> Iterator[Problem]:
 def plan_problems(plan: SourceDocument) -> list[Problem]:
     """By the CustomResourceDefinition, as if the plan were created now; its metadata, and how it names an image."""
     found = [
-        *schema_problems(plan, PLAN_SCHEMA),
+        *problems_by(plan, PLAN_SCHEMA),
         *_plan_name_problems(plan),
         *metadata_problems(plan),
         *_image_problems(plan),
@@ -112,9 +125,8 @@ def unusable_image(plan: Mapping[str, Any]) -> str | None:
 
 
 def object_problems(source: SourceDocument) -> list[Problem]:
-    """A name that an object can have, and text in the fields that are text."""
-    paths = (*_METADATA_TEXTS, *_TEXTS.get((source.body["apiVersion"], source.body["kind"]), ()))
-    found = [problem for path in paths for problem in _text_problems(source, path)]
+    """A shape that the kind has, and a name that an object can have."""
+    found = schema_problems(source, shape_of(source.body["apiVersion"], source.body["kind"]))
     return sorted([*found, *_object_name_problems(source)], key=lambda problem: problem.line or 0)
 
 
@@ -122,15 +134,8 @@ def _plan_name_problems(plan: SourceDocument) -> Iterator[Problem]:
     metadata = plan.body.get("metadata")
     if not isinstance(metadata, Mapping):
         return
-    name, generated = metadata.get("name"), metadata.get("generateName")
-    if not name and generated:
-        yield plan.problem(
-            "GeneratedName",
-            "a generated name differs each time; a plan that is reviewed needs a name of its own",
-            ("metadata", "generateName"),
-            remedy=f"write name: {_proposed_name(generated, plan.body.get('spec'))}",
-        )
-    elif not name:
+    name = metadata.get("name")
+    if not name:
         yield plan.problem("MissingField", "is missing", ("metadata", "name"), remedy="give the plan a name")
     elif isinstance(name, str) and (message := _plan_name_message(name)):
         remedy = f"write a shorter, plainer name, such as {_plain_name(name)}"
@@ -173,26 +178,3 @@ def _object_name_problems(source: SourceDocument) -> Iterator[Problem]:
         message = f"'{name}' is not a name that a Node can have"
         remedy = "use the name that kubectl get nodes shows"
         yield source.problem("InvalidName", message, ("metadata", "name"), remedy=remedy)
-
-
-def _text_problems(source: SourceDocument, path: Path) -> Iterator[Problem]:
-    for found_at, value in _scalars(source.body, path):
-        if isinstance(value, (bool, int, float)):
-            finding = is_no_text(found_at, value)
-            yield source.problem(finding.reason, finding.message, found_at, remedy=finding.remedy)
-
-
-def _scalars(value: Any, path: Path, done: Path = ()) -> Iterator[tuple[Path, Any]]:
-    """The scalars that a path with `*` and `**` leads to."""
-    if not path:
-        yield done, value
-    elif path[0] == _BELOW:
-        yield from (((*done, *below), scalar) for below, scalar in walk(value))
-    elif path[0] == _EVERY:
-        steps: Any = (
-            value.items() if isinstance(value, Mapping) else enumerate(value if isinstance(value, list) else ())
-        )
-        for step, item in steps:
-            yield from _scalars(item, path[1:], (*done, step))
-    elif isinstance(value, Mapping) and path[0] in value:
-        yield from _scalars(value[path[0]], path[1:], (*done, path[0]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from enum import Enum
 from pathlib import PurePath
 from typing import Any
@@ -15,6 +15,7 @@ from renderer.model.document_type import ANSWERS, FACTS, FILES, RENDERED_PLAN, T
 from renderer.model.path import Path, path_name
 from renderer.model.plan_api import PLAN_API_VERSION
 from renderer.model.ref import Body
+from renderer.namespaces import is_first_generation, placed
 from renderer.yaml_io import Document
 
 PLAN_KIND = "UpgradePlan"
@@ -141,13 +142,20 @@ def _objects(source: SourceDocument) -> Iterator[Piece | Problem]:
     if body["kind"].endswith("List") and "items" in body:
         yield from _items(source)
     elif body["kind"] != PLAN_KIND:
-        yield Piece(role=Role.OBJECT, source=source)
+        warnings = (_first_generation(source),) if is_first_generation(body) else ()
+        yield Piece(role=Role.OBJECT, source=replace(source, body=placed(body)), warnings=warnings)
     elif body["apiVersion"] == PLAN_API_VERSION:
         yield Piece(role=Role.PLAN, source=source)
     else:
         message = f"{body['apiVersion']} is not the API version of an UpgradePlan that this program knows"
         remedy = f"write apiVersion: {PLAN_API_VERSION}"
         yield source.problem("WrongAPIVersion", message, ("apiVersion",), remedy=remedy)
+
+
+def _first_generation(source: SourceDocument) -> Problem:
+    message = f"a Version of {PLAN_API_VERSION} is read as one of harvesterhci.io/v1beta1 in harvester-system"
+    remedy = "write apiVersion: harvesterhci.io/v1beta1 and metadata.namespace: harvester-system"
+    return source.problem("FirstGenerationVersion", message, ("apiVersion",), remedy=remedy)
 
 
 def _no_object(body: Body) -> str | None:

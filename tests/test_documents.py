@@ -14,7 +14,7 @@ from support.examples import examples
 from renderer.documents import Inputs, plan_of, tell_apart
 from renderer.errors import ExitCode, Problems
 from renderer.files.inputs import read_inputs
-from renderer.input_rules import input_problems
+from renderer.input_rules import input_problems, input_warnings
 from renderer.model.path import walk
 from renderer.source_document import SourceDocument, without_lines
 from renderer.yaml_io import parse
@@ -24,9 +24,16 @@ FIELD_CASES = Path(__file__).parent / "cases"
 
 
 @pytest.mark.parametrize("folder", sorted((CASES / "good").iterdir()), ids=lambda folder: folder.name)
-def test_good_inputs_are_told_apart(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_good_inputs_are_told_apart(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
     monkeypatch.chdir(folder)
-    assert summary(read_inputs(["."])) == (folder / "expected.txt").read_text(encoding="utf-8")
+    inputs = read_inputs(["."])
+    warnings = "".join(f"warning: {each}\n" for each in (*inputs.warnings, *input_warnings(inputs)))
+    expected = folder / "expected.txt"
+    if request.config.getoption("update_snapshots", default=False):
+        expected.write_text(f"{summary(inputs)}{warnings}", encoding="utf-8")
+    assert f"{summary(inputs)}{warnings}" == expected.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("folder", sorted((CASES / "bad").iterdir()), ids=lambda folder: folder.name)

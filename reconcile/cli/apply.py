@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from reconcile.cli.connect import Connection
     from reconcile.cluster.protocol import Cluster
     from reconcile.loop.round import Round
+    from reconcile.observe.source import Source
     from renderer.documents import Inputs
-    from renderer.model.ref import Body
+    from renderer.model.ref import Body, Ref
 
 _ENDED_BY_SIGNAL = 128
 """Shells add the signal's number, as for a program that a signal ended."""
@@ -67,7 +68,7 @@ def apply(
     succeeded, 1 if it has failed, 130 at Ctrl-C.
     """
     connection = connect_to(target)
-    inputs = inputs_of(files, release)
+    inputs = inputs_of(files, release, name)
     if not yes:
         _confirm(connection, lambda: _extent(connection.cluster, inputs, name, phase, target))
     if phase is not None:
@@ -120,14 +121,45 @@ def _created(cluster: Cluster, inputs: Inputs | None, target: Target) -> str:
     if inputs is None or inputs.plan is None:
         return plan_named(parts, None)
     check_preconditions(parts.source, oldest_of(parts.rendering.catalog.values))
-    body: Body = {key: value for key, value in inputs.plan.body.items() if key != "status"}
-    ref = ref_of(body)
+    ref = ref_of(inputs.plan.body)
+    if inputs.generated and (begun := _begun(parts.source, inputs.plan.body)):
+        say([f"{begun} has not ended; continuing from its status"])
+        return begun.name
     try:
-        cluster.create(parts.kinds.row(ref.api_version, ref.kind).kind, body)
+        made = cluster.create(parts.kinds.row(ref.api_version, ref.kind).kind, _to_create(inputs))
+        ref = ref_of(made.body)
         say([f"created {ref}"])
     except AlreadyExists:
         say([f"{ref} already exists; continuing from its status"])
     return ref.name
+
+
+def _to_create(inputs: Inputs) -> Body:
+    """The plan of the files; the name that stands for a generated one is left to the API server."""
+    from reconcile.objects import as_written
+
+    body = as_written(inputs.plan.body) if inputs.plan else {}
+    kept = ("labels", "annotations", "generateName" if inputs.generated else "name")
+    return {**body, "metadata": {key: value for key, value in body["metadata"].items() if key in kept}}
+
+
+def _begun(source: Source, plan: Body) -> Ref | None:
+    """A plan that was created from the same file and has not ended: the command is run again to go on."""
+    from reconcile.decide.plan import is_over
+    from reconcile.loop.reconciler import PLANS
+    from reconcile.probes.look import ReadFailure
+    from reconcile.status.plan import status_of
+    from renderer.model.ref import ref_of
+
+    found = source.list(PLANS)
+    same = (
+        other
+        for other in (() if isinstance(found, ReadFailure) else found)
+        if other["metadata"].get("generateName") == plan["metadata"]["generateName"]
+        and other.get("spec") == plan.get("spec")
+        and not is_over(status_of(other))
+    )
+    return next((ref_of(other) for other in same), None)
 
 
 def _drive(connection: Connection, target: Target, plan: str, journal: str | None) -> int:

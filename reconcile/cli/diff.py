@@ -47,7 +47,7 @@ def diff(
     """
     from reconcile.cli.live import live_of
 
-    live = live_of(target, inputs_of(files, release), name)
+    live = live_of(target, inputs_of(files, release, name), name)
     wanted = phases or tuple(item.phase.name for item in live.rendered.phases)
     diffs = _diffs(live, wanted)
     if output == "json":
@@ -59,13 +59,13 @@ def diff(
     return max((item.exit_code() for item in diffs), default=ExitCode.YES)
 
 
-def inputs_of(files: tuple[str, ...], release: str | None) -> Inputs | None:
-    """What was given as files; None where nothing was. Raises `Problems`."""
+def inputs_of(files: tuple[str, ...], release: str | None, name: str | None) -> Inputs | None:
+    """What was given as files, and of several plans that of the name; None where nothing was. Raises `Problems`."""
     from renderer.cli.input_options import read
 
     if not files and not release:
         return None
-    return read(InputOptions(files=files, release=release))[0]
+    return read(InputOptions(files=files, release=release, name=name))[0]
 
 
 def _diffs(live: Live, names: Sequence[str]) -> tuple[Diff, ...]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -125,7 +126,7 @@ class Client:
 
     def create(self, kind: Kind, body: Body, *, dry_run: bool = False, field_manager: str = FIELD_MANAGER) -> Answer:
         ref = ref_of(body)
-        require_complete(kind, ref)
+        require_complete(kind, ref if ref.name else replace(ref, name=_prefix(body)))
         path = collection_path(kind, ref.namespace)
         request = Request(method="POST", path=path, query=_writing(dry_run, field_manager), body=body)
         return self._answer(ApiCall(verb="create", kind=kind, ref=ref), request)
@@ -235,6 +236,11 @@ class ClientWindow:
 
     def close(self) -> None:
         self._exchange.close()
+
+
+def _prefix(body: Body) -> str:
+    """Of the name that the API server is to make; empty if it makes none."""
+    return str(body["metadata"].get("generateName") or "")
 
 
 def _stays(body: Body) -> bool:

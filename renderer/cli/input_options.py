@@ -26,10 +26,11 @@ if TYPE_CHECKING:
 
 @frozen
 class InputOptions:
-    """What the command line says about inputs, unread."""
+    """What the command line says about inputs, unread. `plan` is a file or a name, `name` a name only."""
 
     files: tuple[str, ...] = ()
     plan: str | None = None
+    name: str | None = None
     release: str | None = None
     cluster: tuple[str, ...] = ()
     templates: tuple[str, ...] = ()
@@ -71,7 +72,12 @@ FILE = PathArgument("file")
 FOLDER = PathArgument("dir")
 _OPTIONS = (
     click.argument("files", nargs=-1, type=FILE, metavar="[FILE|FOLDER]..."),
-    click.option("--plan", type=FILE, metavar="FILE", help="The file of the UpgradePlan. Overrides FILES."),
+    click.option(
+        "--plan",
+        type=FILE,
+        metavar="FILE|NAME",
+        help="The file of the UpgradePlan, which overrides FILES, or its name if FILES contain several.",
+    ),
     click.option(
         "--release",
         type=FILE,
@@ -156,10 +162,16 @@ def read(given: InputOptions) -> tuple[Inputs, TemplateTree]:
     tree = _attempt(lambda: tree_of(given), problems)
     if inputs is None and tree is not None:
         problems += [*_declaration_problems(tree), *_syntax_problems(tree, {})]
-    warn(inputs.warnings if inputs else ())
+    warn(_warnings_of(inputs) if inputs else ())
     if inputs is None or tree is None:
         raise Problems(problems)
     return inputs, tree
+
+
+def _warnings_of(inputs: Inputs) -> list[Problem]:
+    from renderer.input_rules import input_warnings
+
+    return [*inputs.warnings, *input_warnings(inputs)]
 
 
 def catalog_of(given: InputOptions) -> Catalog:
@@ -185,6 +197,7 @@ def _inputs_of(given: InputOptions) -> Inputs:
     return read_inputs(
         given.files,
         plan=given.plan,
+        name=given.name,
         release=given.release,
         cluster=given.cluster,
         stdin=getattr(sys.stdin, "buffer", None),

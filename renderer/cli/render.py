@@ -88,6 +88,8 @@ def render(
 
     _refuse_a_part(output_dir, check, names, node)
     rendering = rendering_of(given)
+    if output_dir is not None:
+        _require_name(rendering)
     plan = select(rendering.plan, phases=names, through=through, node=node)
     if output_dir is not None:
         folder = Path(output_dir) / plan.plan
@@ -106,6 +108,14 @@ def _refuse_a_part(output_dir: str | None, check: bool, names: tuple[str, ...], 
     if output_dir is not None and (names or node):
         part = "--phase" if names else "--node"
         raise click.UsageError(f"{part} is for stdout; a folder is always a whole rendering (or --through a phase)")
+
+
+def _require_name(rendering: RenderedInputs) -> None:
+    """A folder is kept, and bears the plan's name."""
+    from renderer.input_rules import needs_name
+
+    if rendering.inputs.plan and rendering.inputs.generated:
+        raise Problems([needs_name(rendering.inputs.plan)])
 
 
 def _whole(rendering: RenderedInputs, plan: RenderedPlan, layout: str) -> Model:

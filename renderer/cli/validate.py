@@ -43,15 +43,13 @@ def validate(given: InputOptions, output: str) -> ExitCode:
 
 
 def _model(given: InputOptions) -> Model:
-    from renderer.input_rules import input_warnings
-
     rendering = rendering_of(given)
     _refuse(rendering)
     plan = rendering.plan
     return {
         "valid": True,
         "problems": [],
-        "warnings": problem_models(input_warnings(rendering.inputs)),
+        "warnings": [],
         "plan": plan.plan,
         "digest": plan.digest,
         "phases": len(plan.phases),
@@ -83,5 +81,4 @@ def _problem(refusal: Refusal, rendering: RenderedInputs) -> Problem:
 def _text(model: Model) -> Iterator[str]:
     yield f"{model['plan']} is valid: {model['phases']} phases, {model['manifests']} manifests"
     yield f"digest: {model['digest']}"
-    yield from (f"warning: {Problem(**warning)}" for warning in model["warnings"])
     yield from pending_lines(model["pending"])

@@ -13,7 +13,7 @@ from renderer.files.decode import documents_of, text_of
 from renderer.files.fetch import fetch, is_address, shown
 from renderer.files.filesystem import FilesRead
 from renderer.files.iso import is_iso, read_iso
-from renderer.input_rules import as_stored, input_problems
+from renderer.input_rules import as_stored, input_problems, is_plan_name
 from renderer.source_document import SourceDocument
 from renderer.yaml_io import Document
 
@@ -22,6 +22,7 @@ def read_inputs(
     arguments: Iterable[str] = (),
     *,
     plan: str | None = None,
+    name: str | None = None,
     release: str | None = None,
     cluster: Iterable[str] = (),
     stdin: BinaryIO | None = None,
@@ -29,11 +30,14 @@ def read_inputs(
     """The inputs of one run. Raises `Problems` with all that is wrong with any of them.
 
     `arguments`, `plan` and `cluster` are files, folders or `-`; `release` is also an http(s) address or an ISO image.
+    `name` chooses among several plans; a `plan` that is no file is such a name.
     What an option names wins over what the arguments hold. That there is no plan at all is for the caller to refuse
     (`documents.plan_of`).
     """
     clusters = tuple(cluster)
     found = read_documents(arguments, stdin)
+    if plan and _is_name(plan):
+        plan, name = None, plan
     plans = read_documents([plan], stdin) if plan else None
     objects = read_documents(clusters, stdin) if clusters else None
     releases = _read_release(release, _previous(found, plans, objects), stdin) if release else None
@@ -42,12 +46,18 @@ def read_inputs(
         plan=_documents(plans),
         release=_documents(releases),
         cluster=_documents(objects),
+        name=name,
     )
     inputs = as_stored(inputs)
     unread = [problem for part in (found, plans, releases, objects) if part for problem in part.problems]
     if problems := [*unread, *unrecognized, *input_problems(inputs)]:
         raise Problems(problems, warnings=inputs.warnings)
     return inputs
+
+
+def _is_name(text: str) -> bool:
+    """Whether an argument names a plan rather than its file."""
+    return is_plan_name(text) and not Path(text).exists()
 
 
 def _documents(reading: FilesRead | None) -> list[Document] | None:

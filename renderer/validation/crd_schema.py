@@ -52,7 +52,7 @@ _OWNERS: Schema = {
         },
     },
 }
-_OBJECT_META: Schema = {
+OBJECT_META: Schema = {
     "type": "object",
     "additionalProperties": False,
     "properties": {
@@ -83,7 +83,7 @@ def from_definition(definition: Mapping[str, Any]) -> Schema:
     version = next(version for version in spec["versions"] if version["storage"])
     schema = _translated(version["schema"]["openAPIV3Schema"])
     api_version, kind = f"{spec['group']}/{version['name']}", spec["names"]["kind"]
-    schema["properties"] |= {"apiVersion": {"const": api_version}, "kind": {"const": kind}, "metadata": _OBJECT_META}
+    schema["properties"] |= {"apiVersion": {"const": api_version}, "kind": {"const": kind}, "metadata": OBJECT_META}
     schema["required"] = ["apiVersion", "kind", "metadata", *schema.get("required", ())]
     return schema
 
@@ -187,7 +187,7 @@ def _rules(rules: list[Mapping[str, str]]) -> Iterator[Schema]:
 
 
 def _embed(schema: Schema) -> None:
-    known = {"apiVersion": _NAME, "kind": _NAME, "metadata": _OBJECT_META}
+    known = {"apiVersion": _NAME, "kind": _NAME, "metadata": OBJECT_META}
     schema["properties"] = {**known, **schema.get("properties", {})}
     schema["required"] = [*known, *schema.get("required", ())]
 

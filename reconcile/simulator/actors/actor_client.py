@@ -55,7 +55,8 @@ _Key = tuple[str, str]
 
 
 class _KindCache:
-    """The objects of one kind, by namespace and name, and by the uids of their owners."""
+    """The objects of one kind, by namespace and name, and by the uids of their owners. Each has a spec, an empty one
+    where its writer gave it none."""
 
     def __init__(self, bodies: Iterable[Body]) -> None:
         self.objects: dict[_Key, Body] = {}
@@ -72,6 +73,7 @@ class _KindCache:
         return self.objects
 
     def put(self, body: Body) -> None:
+        body = body if isinstance(body.get("spec"), dict) else {**body, "spec": {}}
         self._is_sorted = self._is_sorted and _key(body) in self.objects
         self.objects[_key(body)] = body
         for uid in _owners(body):
@@ -184,7 +186,7 @@ class ActorClient:
         cached.drop(body)
         if left:
             cached.put(left)
-        self._writes += 1
+        self._writes += not left or "deletionTimestamp" not in body["metadata"]  # a finalizer may keep it
 
     def put_subresource(self, body: Body, subresource: str) -> None:
         """`start` or `stop` of a VirtualMachine. Raises NoSuchKind, NotFound and Conflict."""

@@ -192,7 +192,7 @@ def _pod(plan: Body, node: Body) -> dict[str, Any]:
         "hostNetwork": True,
         "dnsPolicy": "ClusterFirstWithHostNet",
         "restartPolicy": "Never",
-        "serviceAccountName": spec["serviceAccountName"],
+        "serviceAccountName": spec.get("serviceAccountName"),
         "tolerations": [
             {"key": "node.kubernetes.io/unschedulable", "operator": "Exists", "effect": "NoSchedule"},
             *(spec.get("tolerations") or ()),

@@ -14,7 +14,7 @@ from reconcile.loop.preconditions import check_preconditions, oldest_of
 from reconcile.loop.reconciler import Reconciler
 from reconcile.loop.rendering import Rendering
 from reconcile.loop.round import Round
-from reconcile.objects import FIELD_MANAGER
+from reconcile.objects import FIELD_MANAGER, as_written
 from reconcile.observe.fetching import through_the_proxy
 from reconcile.observe.readings import Readings
 from reconcile.schemas import packaged_schemas
@@ -182,8 +182,7 @@ def prepare(
     for (kind, subresource), reader in simulation.readers.items():
         cluster.backends.serve_read(kind, subresource, reader)
     ref = plan_ref(str(plan["metadata"]["name"]))
-    new = {key: value for key, value in plan.items() if key != "status"}
-    cluster.client().create(kinds.row(PLAN_API_VERSION, "UpgradePlan").kind, new, field_manager=_CREATOR)
+    cluster.client().create(kinds.row(PLAN_API_VERSION, "UpgradePlan").kind, as_written(plan), field_manager=_CREATOR)
     return Rehearsal(
         cluster=cluster,
         client=client,
