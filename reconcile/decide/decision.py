@@ -12,6 +12,7 @@ from datetime import datetime
 
 from reconcile.borrow.fields import Patch
 from reconcile.borrow.loan import Loan, settle
+from reconcile.decide.kept import Kept
 from reconcile.decide.observation import Observation
 from reconcile.objects import deletion_timestamp
 from reconcile.status.conditions import PlanCondition
@@ -122,20 +123,41 @@ RECHECK = 10.0
 """Seconds until a wait is checked again without an event: not everything is watched."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitRequest:
+    """A wait as a step asks for it. It began at `since`, or when anything last moved in the phase that `idle` names, or
+    when the plan reached its present state."""
+
+    text: str
+    step: str = ""
+    node: str | None = None
+    since: datetime | None = None
+    idle: str | None = None
+    limit: int | None = LONG
+    unknown: bool = False
+    refs: tuple[Ref, ...] = ()
+    summary: str = ""
+
+
 class DecisionBuilder:
     """Collects status changes, actions, events and waits, then becomes a `Decision`."""
 
-    def __init__(self, observation: Observation, status: PlanStatus) -> None:
+    def __init__(self, observation: Observation, status: PlanStatus, kept: Kept | None = None) -> None:
+        """`kept` has what earlier decisions came to, where nothing has changed since: it saves time and no more."""
         self.observation = observation
         self.status = status
+        self.kept = kept if kept is not None else Kept()
         self.actions: list[Action] = []
         self.events: list[Event] = []
         self.waits: list[Wait] = []
+        self.asked: list[WaitRequest] = []
+        self.timed: list[tuple[datetime, int, bool]] = []
         self.passes: dict[tuple[str, int], int] = {}
         self.failures: list[str] = []
         self.progress = ""
         self.held: dict[str, list[str]] = {}
         self.closed: set[str] = set()
+        self.saw_others = False
         self._progress: dict[str, datetime] = {}
 
     def idle_since(self, phase: str) -> datetime:
@@ -158,28 +180,47 @@ class DecisionBuilder:
         step: str = "",
         node: str | None = None,
         since: datetime | None = None,
+        idle: str | None = None,
         limit: int | None = LONG,
         unknown: bool = False,
         refs: tuple[Ref, ...] = (),
         summary: str = "",
     ) -> None:
-        """Adds a wait that began at `since`, or when the plan reached its present state. Without a `limit` it is never
-        slow: the operator wants it, or it is another node's turn."""
-        start = since or self.since
-        slow = limit is not None and self.observation.attended(start) > limit
-        self.waits.append(
-            Wait(
-                text=text,
-                step=step,
-                node=node,
-                since=start,
-                limit=limit,
-                slow=slow,
-                unknown=unknown,
-                refs=refs,
-                summary=summary,
-            )
+        """Adds a wait. Without a `limit` it is never slow: the operator wants it, or it is another node's turn."""
+        asked = WaitRequest(
+            text=text,
+            step=step,
+            node=node,
+            since=since,
+            idle=idle,
+            limit=limit,
+            unknown=unknown,
+            refs=refs,
+            summary=summary,
         )
+        self.waits.append(self.waiting(asked))
+        self.asked.append(asked)
+
+    def waiting(self, asked: WaitRequest) -> Wait:
+        """The wait as it is now."""
+        start = asked.since or (self.idle_since(asked.idle) if asked.idle else self.since)
+        return Wait(
+            text=asked.text,
+            step=asked.step,
+            node=asked.node,
+            since=start,
+            limit=asked.limit,
+            slow=asked.limit is not None and self.observation.attended(start) > asked.limit,
+            unknown=asked.unknown,
+            refs=asked.refs,
+            summary=asked.summary,
+        )
+
+    def is_past(self, since: datetime, limit: int) -> bool:
+        """Whether more than so many seconds count since then."""
+        past = self.observation.attended(since) > limit
+        self.timed.append((since, limit, past))
+        return past
 
     @property
     def now(self) -> datetime:

@@ -47,7 +47,7 @@ def end(builder: DecisionBuilder, occasion: Occasion) -> bool:
 
 def _is_let_go(builder: DecisionBuilder, text: str) -> bool:
     """One object does not block the deletion of a plan for ever: the garbage collector deletes it after the plan."""
-    if builder.observation.attended(max(builder.since, builder.status.last_end() or builder.since)) <= LONG_TO_READ:
+    if not builder.is_past(max(builder.since, builder.status.last_end() or builder.since), LONG_TO_READ):
         return False
     builder.event("Warning", "CleanupGivenUp", f"left behind: {text}")
     return True

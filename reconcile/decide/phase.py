@@ -13,9 +13,11 @@ from itertools import groupby
 
 from reconcile.decide.admission import AdmissionCheck, NotAdmitted, admit, always_admit
 from reconcile.decide.decision import DecisionBuilder, Remove
+from reconcile.decide.kept import by_node
 from reconcile.decide.owned import groups_of_nodes, node_of
 from reconcile.decide.probing import describe_pending, scope_of
 from reconcile.decide.step import Progress, advance
+from reconcile.decide.unchanged import unless_unchanged
 from reconcile.objects import deletion_timestamp
 from reconcile.probes.evaluate import evaluate
 from reconcile.probes.look import Group, ProbeContext, ReadFailure
@@ -28,6 +30,7 @@ from renderer.model.ref import Body, Ref, ref_of
 from renderer.model.rendered import RenderedPhase, RenderedStep
 from renderer.names import label_value
 
+_Steps = Sequence[RenderedStep]
 _NODES = Group(api_version="v1", kind="Node")
 
 
@@ -68,10 +71,10 @@ def repeat(builder: DecisionBuilder, phase: RenderedPhase) -> Progress:
 def fold_finished(builder: DecisionBuilder) -> None:
     """Shortens the record of every node that is through with a phase. A node that something is still borrowed for keeps
     its record until that is returned, which may be phases later."""
+    begun = {place for place in builder.status.records if place[1]}
     for phase in builder.observation.rendered.phases:
-        nodes = {node for name, node in builder.status.records if name == phase.phase.name and node}
-        for node in sorted(nodes):
-            steps = [item for item in phase.steps if item.step.node == node]
+        for node in sorted(str(node) for name, node in begun if name == phase.phase.name):
+            steps = builder.kept.steps_of(phase).of_node.get(node)
             is_through = steps and all(builder.status.is_over(key_of(item)) for item in steps)
             if is_through and not _has_loans(builder, phase, node):
                 builder.status = builder.status.fold(phase.phase.name, node)
@@ -87,22 +90,22 @@ def _in_order(builder: DecisionBuilder, items: Iterable[RenderedStep]) -> Progre
 
 def _nodes(builder: DecisionBuilder, phase: RenderedPhase, items: Sequence[RenderedStep]) -> Progress:
     """Runs every node's steps. After a failure on one node the others are still watched."""
-    by_node: dict[str, list[RenderedStep]] = {}
-    for item in items:
-        by_node.setdefault(str(item.step.node), []).append(item)
-    reached = [_node(builder, phase, steps, by_node) for steps in by_node.values()]
+    of_node = builder.kept.steps_of(phase).of_node if len(items) == len(phase.steps) else by_node(items)
+    reached = [
+        unless_unchanged(builder, steps, partial(_node, builder, phase, steps, of_node)) for steps in of_node.values()
+    ]
     if Progress.FAILED in reached:
         return Progress.FAILED
     return Progress.BUSY if Progress.BUSY in reached else Progress.DONE
 
 
 def _node(
-    builder: DecisionBuilder, phase: RenderedPhase, steps: list[RenderedStep], by_node: dict[str, list[RenderedStep]]
+    builder: DecisionBuilder, phase: RenderedPhase, steps: Sequence[RenderedStep], of_node: Mapping[str, _Steps]
 ) -> Progress:
     if (settled := welcome(builder, steps)) is not None:
         return settled
     for item in steps:
-        progress = advance(builder, item, _admission(builder, phase, item, by_node))
+        progress = advance(builder, item, _admission(builder, phase, item, of_node))
         if progress is not Progress.DONE:
             return progress
     return Progress.DONE
@@ -116,22 +119,22 @@ def _has_loans(builder: DecisionBuilder, phase: RenderedPhase, node: str) -> boo
 
 
 def _admission(
-    builder: DecisionBuilder, phase: RenderedPhase, item: RenderedStep, by_node: Mapping[str, list[RenderedStep]]
+    builder: DecisionBuilder, phase: RenderedPhase, item: RenderedStep, of_node: Mapping[str, _Steps]
 ) -> AdmissionCheck:
     lane = next((lane for lane in phase.phase.lanes if lane.name == item.step.lane), None)
-    return always_admit if lane is None else partial(_admit, builder, lane, item, by_node)
+    return always_admit if lane is None else partial(_admit, builder, lane, item, of_node)
 
 
 def _admit(
-    builder: DecisionBuilder, lane: Lane, item: RenderedStep, by_node: Mapping[str, list[RenderedStep]]
+    builder: DecisionBuilder, lane: Lane, item: RenderedStep, of_node: Mapping[str, _Steps]
 ) -> NotAdmitted | None:
-    node = str(item.step.node)
-    steps = {name: steps for name, steps in by_node.items() if _is_inside(builder, lane.name, steps)}
+    node, builder.saw_others = str(item.step.node), True
+    steps = {name: steps for name, steps in of_node.items() if _is_inside(builder, lane.name, steps)}
     inside = {name: _how_far(builder, items) for name, items in steps.items()}
     return admit(node, lane, inside, () if item.step.ignore_unhealthy_peers else _unhealthy(builder, lane, node))
 
 
-def _how_far(builder: DecisionBuilder, steps: list[RenderedStep]) -> int:
+def _how_far(builder: DecisionBuilder, steps: _Steps) -> int:
     return sum(builder.status.has_begun(key_of(item)) for item in steps)
 
 
@@ -146,7 +149,7 @@ def _unhealthy(builder: DecisionBuilder, lane: Lane, node: str) -> list[str]:
     return [verdict.reason for verdict in found if not verdict.passed]
 
 
-def _is_inside(builder: DecisionBuilder, lane: str, steps: list[RenderedStep]) -> bool:
+def _is_inside(builder: DecisionBuilder, lane: str, steps: _Steps) -> bool:
     """Whether a node has started the lane and not finished it, or still holds its slot."""
     own = [item for item in steps if item.step.lane == lane and item.skipped is None]
     if not any(builder.status.has_begun(key_of(item)) for item in own):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from reconcile.decide.decision import LONG_TO_READ, Apply, Decision, DecisionBuilder, Wait
 from reconcile.decide.ending import end, set_finalizer
+from reconcile.decide.kept import Kept
 from reconcile.decide.observation import PENDING, Observation
 from reconcile.decide.phase import fold_finished, repeat, run
 from reconcile.decide.step import Progress
@@ -23,10 +24,11 @@ from renderer.model.rendered import RenderedPhase
 UPGRADE_FAILED = "UpgradeFailed"
 
 
-def decide(observation: Observation) -> Decision:
-    """Makes the decision. Raises `KeyError` or `ValueError` for a status that we cannot have written."""
+def decide(observation: Observation, kept: Kept | None = None) -> Decision:
+    """Makes the decision, the same with `kept` and without. Raises `KeyError` or `ValueError` for a status that we
+    cannot have written."""
     before = status_of(observation.plan)
-    builder = DecisionBuilder(observation, before)
+    builder = DecisionBuilder(observation, before, kept)
     if deletion_timestamp(observation.plan):
         _abort(builder)
     elif is_over(before):
@@ -41,6 +43,7 @@ def decide(observation: Observation) -> Decision:
     else:
         _go_on(builder)
     fold_finished(builder)
+    builder.kept.timed = tuple(builder.timed)
     return builder.decision(before)
 
 
@@ -165,8 +168,8 @@ def _is_approved(builder: DecisionBuilder, phase: RenderedPhase) -> bool:
 
 def _maintain(builder: DecisionBuilder) -> None:
     """Restores maintained objects of completed steps that are gone."""
-    steps = (item for phase in builder.observation.rendered.phases for item in phase.steps)
-    for item in steps:
+    phases = builder.observation.rendered.phases
+    for item in (item for phase in phases for item in builder.kept.steps_of(phase).maintained):
         maintained = [m for m in item.manifests if isinstance(m.spec, Owned) and m.spec.maintained]
         if maintained and builder.status.has_completed(key_of(item)):
             gone = [manifest for manifest in maintained if builder.observation.look.get(manifest.ref) is None]

@@ -121,7 +121,7 @@ def gate_state(builder: DecisionBuilder, item: RenderedStep, index: int, gate: G
     builder.passes[place] = counted.passes
     verdict = replace(counted.verdict, summary=summarize(gate, observation.look, scope))
     is_open = verdict.outcome in (ProbeResult.WAITING, ProbeResult.UNKNOWN)
-    if is_open and gate.timeout is not None and observation.attended(record.started) > gate.timeout:
+    if is_open and gate.timeout is not None and builder.is_past(record.started, gate.timeout):
         return replace(verdict, outcome=ProbeResult.FAILED, reason=f"{verdict.reason} after {gate.timeout} s")
     return verdict
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 
 from reconcile.act.apply import ObjectWriter
 from reconcile.act.belonging import Plan
@@ -16,6 +17,7 @@ from reconcile.cluster.errors import ClusterError
 from reconcile.decide.decision import Decision, recorded
 from reconcile.decide.observation import FetchFailure, Observation, OtherUpgrades
 from reconcile.decide.plan import decide, is_over
+from reconcile.decide.unchanged import decides_the_same
 from reconcile.loop.active_plan import beside_of, blocker_of, lent_by_others
 from reconcile.loop.deps import ReconcilerDeps
 from reconcile.loop.executor import ActionExecutor, ExecutedAction
@@ -26,7 +28,7 @@ from reconcile.loop.sealing import approved_of, digests, unapproved
 from reconcile.objects import deletion_timestamp
 from reconcile.observe.facts import gather
 from reconcile.observe.fetching import fetch_all
-from reconcile.observe.snapshot import Snapshot, judge
+from reconcile.observe.snapshot import Judged, Snapshot, judge
 from reconcile.probes.look import Group, ReadFailure
 from reconcile.status.conditions import PlanCondition
 from reconcile.status.plan import PlanStatus, key_of, status_of
@@ -176,8 +178,13 @@ class _PlanRound:
             unapproved=unapproved(self.plan, review) if review else {},
         )
         judged = judge(
-            lambda look: decide(replace(observation, look=look)), deps.source, deps.readings, self.memory.looked_at
+            lambda look: decide(replace(observation, look=look), self.memory.kept),
+            deps.source,
+            deps.readings,
+            self.memory.looked_at,
+            partial(_as_before, self.memory, observation),
         )
+        self.memory.last = (observation, judged)
         self.memory.looked_at = judged.looked_at
         observation = replace(observation, look=judged.snapshot)
         seen = Seen(
@@ -251,6 +258,15 @@ class _PlanRound:
         after = recorded(decision.status, decision, results, self.deps.now())
         self._write_status(after)
         return after
+
+
+def _as_before(memory: Memory, now: Observation, snapshot: Snapshot) -> Judged[Decision] | None:
+    """The last decision, if it would be made again."""
+    if memory.last is None:
+        return None
+    then, judged = memory.last
+    is_same = snapshot.has_same(judged.snapshot) and decides_the_same(then, now, judged.answer, memory.kept)
+    return judged if is_same else None
 
 
 def _wanted(rendered: RenderedPlan, status: PlanStatus) -> Iterator[Fetch]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from reconcile.status.plan import Place, PlanStatus, is_ending
@@ -15,12 +16,23 @@ from renderer.input_rules import unusable_image
 from renderer.model.plan_api import PREFIX
 from renderer.model.ref import Body
 from renderer.model.rendered import RenderedPlan
+from renderer.render.last_rendering import LastRendering
 from renderer.render.plan import render
 from renderer.render.step_cache import StepCache
 from renderer.templating import Templates
 
 RETRY = f"{PREFIX}retry"
 """The annotation by which a plan's steps get other names, and so run again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Rendered:
+    """The last rendering, and what it was made of."""
+
+    seen: list[Any]
+    recorded: list[Any]
+    part: list[Any]
+    rendered: RenderedPlan
 
 
 class Rendering:
@@ -31,34 +43,51 @@ class Rendering:
         self.new_cache: Callable[[], StepCache] = StepCache
         self._templates = templates
         self._spec_fields = spec_fields
-        self._last: dict[str, tuple[str, RenderedPlan]] = {}
-        self._kept: dict[str, StepCache] = {}
+        self._last: dict[str, _Rendered] = {}
+        self._sealed: dict[str, tuple[str, RenderedPlan]] = {}
+        self._seen: dict[str, tuple[list[Any], str]] = {}
+        self._kept: dict[str, LastRendering] = {}
 
     def of(self, plan: Body, status: PlanStatus, objects: Sequence[Body], fetched: Mapping[str, Any]) -> RenderedPlan:
         """A plan that ends is rendered as far as that goes. Raises `Problems`: a template that cannot be rendered from
         these facts."""
         name, facts = str(plan["metadata"]["name"]), self._facts(plan, objects, fetched)
-        key = digest_of([_read(facts), is_ending(plan, status), self._is_last(status), _recorded(status)])
-        known, rendered = self._last.get(name, ("", None))
-        if rendered is None or known != key:
+        seen, recorded = [self._read(facts), is_ending(plan, status), self._is_last(status)], _recorded(status)
+        last = self._last.get(name)
+        if last is None or last.seen != seen or (last.recorded != recorded and last.part != _part(status)):
             rendered = self._render(facts, status)
-            self._last[name] = (key, rendered)
+        else:
+            rendered = last.rendered
+        if last is None or last.rendered is not rendered or last.recorded != recorded:
+            self._last[name] = _Rendered(seen=seen, recorded=recorded, part=_part(status), rendered=rendered)
         return rendered
 
     def forget(self, name: str) -> None:
         """The plan is gone."""
-        self._last.pop(name, None)
-        self._kept.pop(name, None)
+        for kept in (self._last, self._sealed, self._seen, self._kept):
+            kept.pop(name, None)
 
     def sealed(self, plan: Body, objects: Sequence[Body], fetched: Mapping[str, Any]) -> RenderedPlan:
         """As a reviewer sees it: with marks where values are captured at run time."""
-        name, facts = f"{plan['metadata']['name']} sealed", self._facts(plan, objects, fetched)
-        key = digest_of(_read(facts))
-        known, rendered = self._last.get(name, ("", None))
+        name, facts = str(plan["metadata"]["name"]), self._facts(plan, objects, fetched)
+        key = self._read(facts)
+        known, rendered = self._sealed.get(name, ("", None))
         if rendered is None or known != key:
             rendered = self._render(facts, None)
-            self._last[name] = (key, rendered)
+            self._sealed[name] = (key, rendered)
         return rendered
+
+    def _read(self, facts: Facts) -> str:
+        """The digest of all that a template can see, as the context has it: a Node's heartbeat is not among it. Values
+        never change."""
+        name, inputs = str(facts.plan["metadata"]["name"]), _inputs(facts)
+        known, digest = self._seen.get(name, ([], ""))
+        if known != inputs:
+            context = context_of(facts)
+            data = {name: value for name, value in context.data.items() if name != "values"}
+            digest = digest_of([data, sorted(context.given), sorted(context.marks)])
+            self._seen[name] = inputs, digest
+        return digest
 
     def _facts(self, plan: Body, objects: Sequence[Body], fetched: Mapping[str, Any]) -> Facts:
         return Facts(
@@ -78,7 +107,8 @@ class Rendering:
             raise problem("InvalidName", f"spec.image: {message}", remedy=remedy)
         if status is None:
             return render(self.catalog, self._templates, facts)
-        kept = self._kept.setdefault(str(plan["metadata"]["name"]), self.new_cache())
+        name = str(plan["metadata"]["name"])
+        kept = self._kept.get(name) or self._kept.setdefault(name, LastRendering(self.new_cache()))
         ending = ends or self._is_last(status)
         return render(self.catalog, self._templates, facts, status, kept, ending=ending, lenient=ends)
 
@@ -87,16 +117,30 @@ class Rendering:
         return status.phase == self.catalog.phases[-1].phase.completed
 
 
-def _read(facts: Facts) -> list[Any]:
-    """All that a template can see, as the context has it: a Node's heartbeat is not among it. Values never change."""
-    context = context_of(facts)
-    data = {name: value for name, value in context.data.items() if name != "values"}
-    return [data, sorted(context.given), sorted(context.marks)]
+_NOT_SEEN = ("steps", "conditions", "borrowed", "nodeUpgradeStatuses")
+"""What a plan's status is full of and changes all the time; of the nodes' states a context has the names."""
+
+
+def _inputs(facts: Facts) -> list[Any]:
+    """What a context is made from, to be compared: the same bodies are not looked into."""
+    plan, status = facts.plan, facts.plan.get("status") or {}
+    told = {name: value for name, value in status.items() if name not in _NOT_SEEN}
+    metadata = {name: value for name, value in plan["metadata"].items() if name not in _BOOKKEEPING}
+    nodes = list(status.get("nodeUpgradeStatuses") or ())
+    return [plan.get("spec"), metadata, told, nodes, list(facts.objects), facts.fetched, facts.retry]
+
+
+_BOOKKEEPING = ("managedFields", "resourceVersion", "generation")
 
 
 def _recorded(status: PlanStatus) -> list[Any]:
-    """What the plan's steps have done so far."""
-    places = [[list(place), status.captured(*place), _made(status, place)] for place in status.records]
+    """All that is recorded of the plan's steps."""
+    return [status.records, status.done]
+
+
+def _part(status: PlanStatus) -> list[Any]:
+    """What a rendering sees of that: what the steps have done so far."""
+    places = [[place, status.captured(*place), _made(status, place)] for place in status.records]
     return [places, sorted(status.done)]
 
 

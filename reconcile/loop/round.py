@@ -6,8 +6,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from reconcile.decide.decision import Decision
+from reconcile.decide.kept import Kept
+from reconcile.decide.observation import Observation
 from reconcile.decide.plan import is_over
 from reconcile.loop.executor import ExecutedAction
+from reconcile.observe.snapshot import Judged
 from reconcile.probes.look import Need
 from reconcile.status.plan import status_of
 from renderer.errors import Problem
@@ -26,6 +29,8 @@ class Memory:
     errors: tuple[str, ...] = ()
     pending_events: tuple[Event, ...] = ()
     over: bool = False
+    kept: Kept = field(default_factory=Kept)
+    last: tuple[Observation, Judged[Decision]] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

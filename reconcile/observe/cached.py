@@ -50,12 +50,14 @@ class Watch(Protocol):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
     """When watches take their turns. `clock` is monotonic, `random` gives [0, 1), `window` are a watch's seconds at the
-    server. `begin` is given each new watch; without it each has a thread of its own, and the time it needs."""
+    server. `begin` is given each new watch; without it each has a thread of its own, and the time it needs. `shares`:
+    what comes over the network shares its equal parts; what is in memory already need not be copied for that."""
 
     clock: Callable[[], float] = time.monotonic
     random: Callable[[], float] = random.random
     window: int = WINDOW
     begin: Callable[[Watch], None] | None = None
+    shares: bool = True
 
 
 _THREADS = Pace()
@@ -165,7 +167,7 @@ class _Watch:
             clock=pace.clock,
             random=pace.random,
             window=pace.window,
-            trim=self._slim,
+            trim=self._slim if pace.shares else trimmed,
         )
         self._thread = Thread(target=self._run, name=f"watch {selection}", daemon=True)
 

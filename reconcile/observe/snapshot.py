@@ -54,6 +54,10 @@ class Snapshot:
             raise NotRead(reading)
         return self.readings[reading.name].get(name, _NOT_READ)
 
+    def has_same(self, other: Snapshot) -> bool:
+        """Whether the same was read, and nothing that is another one each time."""
+        return not (self.readings or other.readings) and self.objects == other.objects and self.groups == other.groups
+
     def _by_ref(self, group: Group, found: tuple[Body, ...]) -> dict[Ref, Body]:
         """The group's objects; every node of many asks for its own."""
         if group not in self._members:
@@ -96,12 +100,21 @@ class Judged(Generic[_T]):
     looked_at: tuple[Need, ...]
 
 
-def judge(ask: Callable[[Look], _T], source: Source, readings: Readings, likely: Iterable[Need] = ()) -> Judged[_T]:
-    """Asks until all that was looked at has been read; `ask` must be pure. What is `likely` looked at is read first.
+def judge(
+    ask: Callable[[Look], _T],
+    source: Source,
+    readings: Readings,
+    likely: Iterable[Need] = (),
+    unless: Callable[[Snapshot], Judged[_T] | None] = lambda snapshot: None,
+) -> Judged[_T]:
+    """Asks until all that was looked at has been read; `ask` must be pure. What is `likely` looked at is read first;
+    `unless` may know the answer that was given when the same had been read.
 
     Raises `Away` and its like.
     """
     snapshot = take(likely, source, readings)
+    if (known := unless(snapshot)) is not None:
+        return known
     while True:
         look = _Noting(snapshot)
         answer = ask(look)

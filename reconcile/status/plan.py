@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from reconcile.borrow.loan import Loan
@@ -17,6 +18,7 @@ from reconcile.status.record import StepRecord, StepState, folded, record_body, 
 from reconcile.status.times import time_of, time_text
 from renderer.model.node_state import NodeStates
 from renderer.model.rendered import RenderedStep
+from renderer.model.sharing import SameObject
 
 SUCCEEDED, FAILED = "Succeeded", "Failed"
 TERMINAL = (SUCCEEDED, FAILED)
@@ -85,6 +87,15 @@ class PlanStatus:
             return None
         made = tuple(dict.fromkeys(made.template for made in record.objects))
         return made if all(made) else None
+
+    def at(self, phase: str, node: str | None) -> tuple[Any, ...]:
+        """All that is recorded of the phase for this node, or for the cluster, to be compared."""
+        return (self.records.get((phase, node)), self.done.get((phase, node or "")))
+
+    def of(self, phase: str) -> tuple[Any, ...]:
+        """All that is recorded of the phase, to be compared."""
+        records = {node: records for (name, node), records in self.records.items() if name == phase}
+        return records, {node: texts for (name, node), texts in self.done.items() if name == phase}
 
     def captured(self, phase: str, node: str | None) -> dict[str, Any]:
         """What the phase's steps have captured for this node, or for the cluster."""
@@ -211,7 +222,15 @@ def key_of(item: RenderedStep) -> StepKey:
 
 def status_of(plan: Mapping[str, Any]) -> PlanStatus:
     """Reads the status of an UpgradePlan. Raises `KeyError` or `ValueError` for records that we cannot have written."""
-    raw = dict(plan.get("status") or {})
+    return _status(SameObject(plan.get("status") or _NO_STATUS))
+
+
+_NO_STATUS: Mapping[str, Any] = {}
+
+
+@lru_cache(maxsize=16)  # a round asks several times
+def _status(body: SameObject) -> PlanStatus:
+    raw = dict(body.it)
     steps = raw.pop("steps", None) or {}
     return PlanStatus(
         phase=raw.pop("currentPhase", "") or "",

@@ -11,7 +11,7 @@ from typing import Any
 
 from renderer.context.facts import Facts, find, status, text_at
 from renderer.context.nodes import nodes_of, single_node_of, unknown_plan
-from renderer.context.scope import Scope, run_time_mark
+from renderer.context.scope import NotedScope, Scope, run_time_mark
 from renderer.frozen import frozen
 from renderer.model.plan_api import PREFIX
 from renderer.model.ref import Body
@@ -83,12 +83,17 @@ def _image_in_status(facts: Facts) -> str:
 
 
 def for_step(
-    context: Context, node: Mapping[str, Any] | None, captured: Iterable[str], known: Mapping[str, Any]
+    context: Context,
+    node: Mapping[str, Any] | None,
+    captured: Iterable[str],
+    known: Mapping[str, Any],
+    read: set[str] | None = None,
 ) -> Context:
-    """The context of one step: its node, and what is captured in its phase. `known` has values captured so far."""
+    """The context of one step: its node, and what is captured in its phase. `known` has values captured so far; the
+    names of those that are looked at go into `read`."""
     of = f" of {node['name']}" if node else ""
     marks = {name: run_time_mark(f"{name}{of}") for name in captured}
-    names = {**context.names, "captured": Scope("captured", {**marks, **known})}
+    names = {**context.names, "captured": NotedScope("captured", {**marks, **known}, set() if read is None else read)}
     if node:
         names["node"] = node
     return replace(context, names=names, marks=context.marks | frozenset(marks.values()))

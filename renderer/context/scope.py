@@ -25,6 +25,28 @@ class Scope(Mapping[str, Any]):
         return len(self._values)
 
 
+class NotedScope(Scope):
+    """A scope that notes which of its keys were looked at, be they there or not; all of them if it was gone through."""
+
+    __slots__ = ("_read",)
+
+    def __init__(self, name: str, values: Mapping[str, Any], read: set[str]) -> None:
+        super().__init__(name, values)
+        self._read = read
+
+    def __getitem__(self, key: str) -> Any:
+        self._read.add(key)
+        return super().__getitem__(key)
+
+    def __iter__(self) -> Iterator[str]:
+        self._read.update(self._values)
+        return super().__iter__()
+
+    def __len__(self) -> int:
+        self._read.update(self._values)
+        return super().__len__()
+
+
 def _scoped(name: str, value: Any) -> Any:
     if isinstance(value, Mapping) and not isinstance(value, Scope):
         return Scope(name, value)

@@ -1,6 +1,6 @@
 """Structural sharing: equal parts of similar values are kept in memory once, since nodes differ in little but names.
 
-A shared part must never be changed in place, as no object's body is.
+A shared part must never be changed in place, as no object's body is; so what was worked out for it stays right.
 """
 
 from __future__ import annotations
@@ -9,6 +9,21 @@ import sys
 from typing import Any
 
 _NOTHING = object()
+
+
+class SameObject:
+    """A key that stands for this very object, so that what was worked out for it need not be again."""
+
+    __slots__ = ("it",)
+
+    def __init__(self, it: Any) -> None:
+        self.it = it
+
+    def __hash__(self) -> int:
+        return id(self.it)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SameObject) and self.it is other.it
 
 
 def shared(value: Any, like: Any) -> Any:

@@ -16,9 +16,9 @@ from renderer.digest import digest_of
 from renderer.errors import Problem, Problems
 from renderer.model.phase import Step
 from renderer.model.rendered import RenderedPhase, RenderedPlan, RenderedStep
+from renderer.render.last_rendering import LastRendering
 from renderer.render.recorded import NOTHING_RECORDED, Recorded
 from renderer.render.step import StepRenderer, missing
-from renderer.render.step_cache import StepCache
 from renderer.templating import Templates
 
 
@@ -27,7 +27,7 @@ def render(
     templates: Templates,
     facts: Facts,
     recorded: Recorded = NOTHING_RECORDED,
-    kept: StepCache | None = None,
+    kept: LastRendering | None = None,
     *,
     ending: bool = False,
     lenient: bool = False,
@@ -70,6 +70,20 @@ def render(
 
 
 def _phase(renderer: StepRenderer, declared: Declared) -> RenderedPhase:
+    """A phase; with `kept`, one of which nothing has changed since an earlier rendering is taken from there."""
+    if renderer.kept is None:
+        return _rendered_phase(renderer, declared)
+    name, recorded = declared.phase.name, renderer.recorded.of(declared.phase.name)
+    if found := renderer.kept.find_phase(name, renderer.common, recorded):
+        return found
+    problems = len(renderer.problems)
+    rendered = _rendered_phase(renderer, declared)
+    if len(renderer.problems) == problems:
+        renderer.kept.keep_phase(renderer.common, recorded, rendered)
+    return rendered
+
+
+def _rendered_phase(renderer: StepRenderer, declared: Declared) -> RenderedPhase:
     phase = declared.phase
     begun = _is_under_way(renderer, declared)
     pending = () if begun else missing(renderer.context, phase.requires)

@@ -21,6 +21,15 @@ class Recorded(Protocol):
         """The templates whose objects the step has made; None where it has not made them yet, or nobody knows."""
         ...
 
+    def at(self, phase: str, node: str | None) -> Any:
+        """All that is recorded of the phase for the node, or for the cluster: where two of these are equal, so are all
+        other answers."""
+        ...
+
+    def of(self, phase: str) -> Any:
+        """As `at`, of all places of the phase."""
+        ...
+
 
 class NothingRecorded:
     """Nothing has run: what a reviewer sees."""
@@ -32,6 +41,12 @@ class NothingRecorded:
         return False
 
     def made_by(self, phase: str, step: str, node: str | None) -> Collection[str] | None:
+        return None
+
+    def at(self, phase: str, node: str | None) -> Any:
+        return None
+
+    def of(self, phase: str) -> Any:
         return None
 
 

@@ -20,9 +20,9 @@ from renderer.model.manifest_spec import Borrowed, Expression
 from renderer.model.node_state import NodeStates
 from renderer.model.phase import Capture, Step
 from renderer.model.rendered import Manifest, Pending, RenderedStep
+from renderer.render.last_rendering import LastRendering, SeenOfRun
 from renderer.render.manifest import ManifestRenderer, in_order
 from renderer.render.recorded import Recorded
-from renderer.render.step_cache import StepCache
 from renderer.render.step_gates import gates_of, gates_of_begun
 from renderer.templating import Templates, has_marks
 
@@ -48,34 +48,47 @@ class StepRenderer:
     problems: list[Problem]
     ending: bool = False
     common: str = ""
-    kept: StepCache | None = None
+    kept: LastRendering | None = None
     fixed: dict[int, bool] = field(default_factory=dict, repr=False, compare=False)
     """Parts of the catalog's declarations, by identity: whether they have nothing to fill in, as most have not."""
 
     def step(self, declared: Declared, step: Step, raw: Raw, node: Node) -> RenderedStep:
         """A step for one node, or for none. With `kept`, one whose inputs are those of an earlier rendering is taken
-        from there: `common` is the digest of what all steps see."""
+        from there: `common` is the digest of what all steps see, the nodes among it."""
         if self.kept is None:
-            return self._step(declared, step, raw, node)
-        name = node["name"] if node else None
-        place = f"{declared.phase.name}/{step.name}/{name}"
-        key = digest_of([self.common, node, self._recorded(declared.phase.name, step, name)])
-        if found := self.kept.find(place, key):
-            return found
-        problems = len(self.problems)
-        rendered = self._step(declared, step, raw, node)
-        return self.kept.keep(place, key, rendered) if len(self.problems) == problems else rendered
+            return self._step(declared, step, raw, node, set())
+        phase, name = declared.phase.name, node["name"] if node else None
+        place, recorded = (phase, step.name, name), self.recorded.at(phase, name)
+        found = self.kept.find(place, self.common, recorded, lambda: self._seen_of_run(phase, step, name))
+        return found or self._cached(self.kept, declared, step, raw, node)
 
-    def _recorded(self, phase: str, step: Step, node: str | None) -> list[Any]:
-        """All that a rendering of the step sees of the run."""
-        steps = [step, *([step.undo] if step.undo else [])]
-        made = [self.recorded.made_by(phase, item.name, node) for item in steps]
-        under_way = [self.recorded.is_under_way(phase, item.name, node) for item in steps]
-        return [self.recorded.captured(phase, node), under_way, [None if m is None else sorted(m) for m in made]]
+    def _cached(self, kept: LastRendering, declared: Declared, step: Step, raw: Raw, node: Node) -> RenderedStep:
+        """A step as an earlier rendering of whichever plan has made it, or rendered now."""
+        phase, name = declared.phase.name, node["name"] if node else None
+        seen, problems = self._seen_of_run(phase, step, name), len(self.problems)
+        where, key = f"{phase}/{step.name}/{name}", digest_of([self.common, node, seen.all_of_it])
+        rendered = kept.steps.find(where, key)
+        if rendered is None:
+            read = set[str]()
+            rendered = self._step(declared, step, raw, node, read)
+            if len(self.problems) != problems:
+                return rendered
+            seen, rendered = replace(seen, read=frozenset(read)), kept.steps.keep(where, key, rendered)
+        kept.keep((phase, step.name, name), self.common, self.recorded.at(phase, name), seen, rendered)
+        return rendered
 
-    def _step(self, declared: Declared, step: Step, raw: Raw, node: Node) -> RenderedStep:
+    def _seen_of_run(self, phase: str, step: Step, node: str | None) -> SeenOfRun:
+        made = [self.recorded.made_by(phase, item.name, node) for item in (step, step.undo) if item]
+        return SeenOfRun(
+            captured=self.recorded.captured(phase, node),
+            under_way=self.recorded.is_under_way(phase, step.name, node),
+            made=tuple(None if files is None else tuple(sorted(files)) for files in made),
+        )
+
+    def _step(self, declared: Declared, step: Step, raw: Raw, node: Node, read: set[str]) -> RenderedStep:
+        """The names of captured values that are looked at go into `read`."""
         bare = replace(step, node=node["name"]) if node else step
-        context = self._context(declared, node)
+        context = self._context(declared, node, read)
         pending = missing(self.context, (*declared.phase.requires, *step.requires))
         if self.recorded.made_by(declared.phase.name, step.name, bare.node) is not None:
             return self._begun(declared, bare, raw, context, pending)
@@ -157,9 +170,9 @@ class StepRenderer:
             self.problems.extend(error.problems)
             return None
 
-    def _context(self, declared: Declared, node: Node) -> Context:
+    def _context(self, declared: Declared, node: Node, read: set[str] | None = None) -> Context:
         known = self.recorded.captured(declared.phase.name, node["name"] if node else None)
-        return for_step(self.context, node, captures_of(declared.phase), known)
+        return for_step(self.context, node, captures_of(declared.phase), known, read)
 
     def _skipped(self, step: Step, context: Context, declared: Declared, *, lenient: bool) -> str | None:
         return self._first(step.skip_when, context, declared, lenient=lenient)

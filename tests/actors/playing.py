@@ -14,7 +14,7 @@ from reconcile.cluster.protocol import Cluster, Selection
 from reconcile.simulator.actors.actor_client import MACHINE, NODE, PROVISIONING_CLUSTER, SECRET, KindName
 from reconcile.simulator.actors.faults import FaultMode, FaultPlan, InjectedFault
 from reconcile.simulator.actors.settings import Settings
-from reconcile.simulator.actors.simulation import Simulation
+from reconcile.simulator.actors.simulation import ClusterVersion, Simulation
 from reconcile.simulator.actors.simulation_log import SimulationEvent, SimulationEventType
 from reconcile.simulator.apiserver.clock import SimulatedClock
 from reconcile.simulator.apiserver.cluster import EmbeddedCluster
@@ -162,7 +162,7 @@ class Play(Hand):
             self.settings,
             faults=faults or FaultPlan(faults=injected),
             away=self.outages.append,
-            version=lambda: self.embedded.store.version,
+            version=ClusterVersion(now=lambda: self.embedded.store.version),
         )
         for (kind, subresource), reader in self.world.readers.items():
             self.embedded.backends.serve_read(kind, subresource, reader)

@@ -124,9 +124,11 @@ class ActorClient:
         other._at_hand = self._at_hand
         return other
 
-    def refresh(self) -> None:
-        """Forgets what was read: from now on others may have written."""
-        self._at_hand.clear()
+    def refresh(self, may_differ: Callable[[Kind], bool] = lambda kind: True) -> None:
+        """Forgets what was read of the kinds that others may have written since."""
+        for name in tuple(self._at_hand):
+            if any(map(may_differ, self._kinds.served_as(*name))):
+                del self._at_hand[name]
 
     def take_changed(self) -> bool:
         """Whether this view has written anything since it was last asked."""

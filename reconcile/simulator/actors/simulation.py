@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from reconcile.cluster.errors import AlreadyExists, Away, Conflict, NotFound, ServerFailed, Throttled
 from reconcile.cluster.protocol import Cluster
@@ -25,7 +27,7 @@ from reconcile.simulator.actors.settings import Settings
 from reconcile.simulator.actors.simulation_log import SimulationLog
 from reconcile.simulator.actors.upgrade_controller import UpgradeController
 from renderer.catalog.kinds import Kinds
-from renderer.model.ref import Ref
+from renderer.model.ref import Kind, Ref
 
 Reader = Callable[[Ref, str, Mapping[str, str]], bytes]
 _SOON = timedelta(seconds=1)
@@ -34,9 +36,13 @@ KUBERNETES_CONTROLLERS: tuple[Callable[[ActorContext], Actor], ...] = (Deploymen
 """Those that the embedded API server does not have."""
 
 
-def unknown() -> object:
-    """Nobody can say whether the cluster has changed: each answer is another one."""
-    return object()
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterVersion:
+    """Tells of changes of the cluster. `now` is another value whenever anything has changed; `has_changed` says whether
+    a kind's objects may have since such a value. By default nobody can say."""
+
+    now: Callable[[], object] = object
+    has_changed: Callable[[Kind, Any], bool] = lambda kind, since: True
 
 
 def nobody(seconds: float) -> None:
@@ -47,7 +53,7 @@ class Simulation:
     """All other actors of one Harvester cluster. Not to be stepped from two threads."""
 
     def __init__(
-        self, context: ActorContext, repo: Repo, hosts: Hosts, actors: tuple[Actor, ...], version: Callable[[], object]
+        self, context: ActorContext, repo: Repo, hosts: Hosts, actors: tuple[Actor, ...], version: ClusterVersion
     ) -> None:
         self.log = context.log
         self.faults = context.faults
@@ -56,7 +62,7 @@ class Simulation:
         self._context = context
         self._actors = actors
         self._version = version
-        self._seen = version()
+        self._seen = version.now()
         self._rested: datetime | None = None
         self._again: datetime | None = None
 
@@ -71,13 +77,13 @@ class Simulation:
         away: Callable[[float], None] = nobody,
         controllers: Sequence[Callable[[ActorContext], Actor]] = KUBERNETES_CONTROLLERS,
         pods: PodHandler | None = None,
-        version: Callable[[], object] = unknown,
+        version: ClusterVersion | None = None,
     ) -> Simulation:
         """A simulation that begins now, with the cluster as it is.
 
         `controllers` are Kubernetes' own that the cluster does not run itself. `away` is called with the length of an
-        outage in seconds and has to make the API server unreachable for others. `version` returns another value
-        whenever the cluster has changed; with it nothing is read while nothing happens.
+        outage in seconds and has to make the API server unreachable for others. With a `version` only what has
+        changed is read.
         """
         log = SimulationLog()
         client = ActorClient(cluster, kinds)
@@ -104,7 +110,7 @@ class Simulation:
             Addons(context),
             repo,
         )
-        return cls(context, repo, hosts, actors, version)
+        return cls(context, repo, hosts, actors, version or ClusterVersion())
 
     @property
     def readers(self) -> Mapping[tuple[str, str], Reader]:
@@ -116,13 +122,13 @@ class Simulation:
         if self._context.outage.is_on(now):
             self._again = self._context.outage.until
             return False
-        if self._version() != self._seen:
-            self._context.client.refresh()
+        if self._version.now() != self._seen:
+            self._context.client.refresh(lambda kind: self._version.has_changed(kind, self._seen))
         elif self._rested is not None and not self._is_due(now):
             return False
         self._again = None
         worked = any([self._step(actor, now) for actor in self._actors])  # noqa: C419 everybody acts
-        self._seen = self._version()
+        self._seen = self._version.now()
         self._rested = None if worked else now
         return worked
 

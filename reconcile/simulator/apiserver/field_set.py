@@ -66,21 +66,6 @@ def from_fields_v1(nested: Mapping[str, Any]) -> FieldSet:
     return frozenset(_paths(nested, ()))
 
 
-class SameObject:
-    """A key that stands for this very object, so that what was worked out for it need not be again."""
-
-    __slots__ = ("it",)
-
-    def __init__(self, it: Any) -> None:
-        self.it = it
-
-    def __hash__(self) -> int:
-        return id(self.it)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, SameObject) and self.it is other.it
-
-
 def path_text(path: Path) -> str:
     """A path as conflict messages write it: `.spec.template.spec.containers[name="main"].image`."""
     return "".join(map(_element_text, path))

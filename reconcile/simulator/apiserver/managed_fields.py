@@ -13,7 +13,6 @@ from typing import Any
 from reconcile.simulator.apiserver.field_set import (
     EMPTY,
     FieldSet,
-    SameObject,
     from_fields_v1,
     to_fields_v1,
     without_below,
@@ -21,6 +20,7 @@ from reconcile.simulator.apiserver.field_set import (
 from reconcile.simulator.apiserver.ownership import APPLY, UPDATE, Holding, Holdings, Owner, applied, updated
 from reconcile.simulator.apiserver.shape import Shape
 from reconcile.simulator.apiserver.walk import ShapeError, field_set
+from renderer.model.sharing import SameObject
 
 _NOBODYS = ("name", "namespace", "creationTimestamp", "selfLink", "uid", "clusterName", "generation", "managedFields")
 _STRIPPED: FieldSet = frozenset(

@@ -11,10 +11,11 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from reconcile.simulator.apiserver.field_set import EMPTY, FieldSet, Path, SameObject, order
+from reconcile.simulator.apiserver.field_set import EMPTY, FieldSet, Path, order
 from reconcile.simulator.apiserver.shape import Shape
 from reconcile.simulator.apiserver.structured_merge import Comparison, compare, merge
 from reconcile.simulator.apiserver.walk import field_set, remove
+from renderer.model.sharing import SameObject
 
 APPLY = "Apply"
 UPDATE = "Update"

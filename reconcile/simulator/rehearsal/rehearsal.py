@@ -20,7 +20,7 @@ from reconcile.observe.readings import Readings
 from reconcile.schemas import packaged_schemas
 from reconcile.simulator.actors.faults import ApiOutage, FaultPlan, InjectedFault
 from reconcile.simulator.actors.settings import Settings
-from reconcile.simulator.actors.simulation import Simulation
+from reconcile.simulator.actors.simulation import ClusterVersion, Simulation
 from reconcile.simulator.actors.simulation_log import SimulationLog
 from reconcile.simulator.apiserver.cel_rules import UncheckedRule
 from reconcile.simulator.apiserver.clock import SimulatedClock
@@ -177,7 +177,10 @@ def prepare(
         settings_of(inputs),
         faults=faults,
         away=client.faults.away,
-        version=lambda: cluster.store.version,
+        version=ClusterVersion(
+            now=lambda: cluster.store.version,
+            has_changed=lambda kind, since: cluster.store.last_change(kind) > since,
+        ),
     )
     for (kind, subresource), reader in simulation.readers.items():
         cluster.backends.serve_read(kind, subresource, reader)

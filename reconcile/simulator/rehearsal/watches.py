@@ -36,7 +36,7 @@ class WatchedSource:
         self._seen: object = None
         self._is_new = False
         # a watch that fails is tried again as soon as production ever would
-        pace = Pace(clock=clock, random=lambda: 0.0, window=0, begin=self._begin)
+        pace = Pace(clock=clock, random=lambda: 0.0, window=0, begin=self._begin, shares=False)
         self._cached = CachedSource(client, kinds, self._changed, pace)
 
     def get(self, ref: Ref) -> Body | ReadFailure | None:

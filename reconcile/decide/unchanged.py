@@ -1,0 +1,165 @@
+"""Takes over what was decided in an earlier round, as a whole or for one node, as long as nothing that it was decided
+from has changed.
+
+Most of what a watch brings is nothing that a plan looks at, and of many nodes most wait, or are through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from reconcile.decide.decision import Decision, DecisionBuilder
+from reconcile.decide.kept import Kept, NodeDecision
+from reconcile.decide.observation import Observation
+from reconcile.objects import uid
+from reconcile.probes.look import Answer, Group, Look, Need, ReadFailure, Reading
+from renderer.model.ref import Body, Ref
+from renderer.model.rendered import RenderedStep
+
+_T = TypeVar("_T")
+
+
+class _Remembering:
+    """A `Look` that remembers what it was asked for and what it answered. `timeless`: a reading is another each minute,
+    and what is said of one depends on the time."""
+
+    def __init__(self, look: Look) -> None:
+        self._look = look
+        self.seen: dict[Need, Any] = {}
+        self.timeless = True
+
+    def get(self, ref: Ref) -> Body | ReadFailure | None:
+        found = self.seen[ref] = self._look.get(ref)
+        return found
+
+    def list(self, group: Group) -> tuple[Body, ...] | ReadFailure:
+        found = self.seen[group] = self._look.list(group)
+        return found
+
+    def reading(self, reading: Reading, name: str) -> Answer:
+        self.timeless = False
+        return self._look.reading(reading, name)
+
+
+def decides_the_same(then: Observation, now: Observation, decision: Decision, kept: Kept) -> bool:
+    """Whether a decision that did nothing comes out the same of another observation, if that looks at the same."""
+    waits = ((wait.since, wait.limit, wait.slow) for wait in decision.waits if wait.since and wait.limit is not None)
+    return (
+        not (decision.again or decision.events)
+        and now.plan is then.plan
+        and now.rendered is then.rendered
+        and _told(now) == _told(then)
+        and all([now.attended(since) > limit] == [past] for since, limit, past in (*kept.timed, *waits))
+    )
+
+
+def _told(observation: Observation) -> tuple[Any, ...]:
+    """All else that a decision is made from, but the time and what it looks at."""
+    return (
+        observation.others,
+        observation.fetched,
+        observation.fetch_failures,
+        observation.passes,
+        observation.errors,
+        observation.approved,
+        observation.sealed,
+        observation.unapproved,
+    )
+
+
+def unless_unchanged(builder: DecisionBuilder, steps: Sequence[RenderedStep], decided: Callable[[], _T]) -> _T:
+    """What `decided` comes to for the steps of one node, or came to when everything was as it is now."""
+    phase, node = steps[0].phase, str(steps[0].step.node)
+    if any(item.step.fetches or item.step.job_states for item in steps):  # these look at more than their node
+        return decided()
+    place, inputs = (phase, node, steps[0].step.name), _inputs(builder, phase, node, steps)
+    kept = builder.kept.nodes.get(place)
+    if kept is not None and kept.inputs == inputs and _holds(builder, kept):
+        _take_over(builder, kept)
+        reached: _T = kept.reached
+        return reached
+    builder.kept.nodes.pop(place, None)
+    return _noted(builder, place, inputs, decided)
+
+
+def _inputs(builder: DecisionBuilder, phase: str, node: str, steps: Sequence[RenderedStep]) -> tuple[Any, ...]:
+    """All that a node is decided from, but what is looked at, counted and timed."""
+    status, observation = builder.status, builder.observation
+    return (
+        steps,
+        status.at(phase, node),
+        status.node_states.get(node),
+        status.loans,
+        status.skipped,
+        phase in builder.closed,
+        builder.since,
+        uid(observation.plan),
+        observation.fetched,
+        observation.fetch_failures,
+        observation.others,
+    )
+
+
+def _holds(builder: DecisionBuilder, kept: NodeDecision) -> bool:
+    observation = builder.observation
+    return (
+        all(observation.passes.get(place, 0) == count for place, count in kept.passes_before.items())
+        and all(_is_same(_answer(observation.look, need), then) for need, then in kept.seen)
+        and all(builder.is_past(since, limit) is past for since, limit, past in kept.timed)
+    )
+
+
+def _answer(look: Look, need: Need) -> Any:
+    return look.get(need) if isinstance(need, Ref) else look.list(need) if isinstance(need, Group) else None
+
+
+def _is_same(found: Any, then: Any) -> bool:
+    """A narrower group is put together anew each time, of the same bodies."""
+    return found is then or (isinstance(found, (tuple, ReadFailure)) and found == then)
+
+
+def _take_over(builder: DecisionBuilder, kept: NodeDecision) -> None:
+    for asked, then in zip(kept.asked, kept.waits, strict=True):
+        now = builder.waiting(asked)
+        builder.waits.append(then if then == now else now)
+    builder.passes.update(kept.passes)
+    builder.progress = builder.progress or kept.progress
+
+
+def _noted(
+    builder: DecisionBuilder, place: tuple[str, str, str], inputs: tuple[Any, ...], decided: Callable[[], _T]
+) -> _T:
+    """Decides, and keeps that if nothing is to be done."""
+    observation, look = builder.observation, _Remembering(builder.observation.look)
+    before, progress, passes = _written(builder), builder.progress, builder.passes
+    waits, asked, timed = len(builder.waits), len(builder.asked), len(builder.timed)
+    builder.observation, builder.progress, builder.passes = replace(observation, look=look), "", {}
+    builder.saw_others = False
+    try:
+        reached = decided()
+        is_quiet = _written(builder) == before and look.timeless and not builder.saw_others
+        if is_quiet and len(builder.waits) - waits == len(builder.asked) - asked:
+            builder.kept.nodes[place] = NodeDecision(
+                inputs=inputs,
+                seen=tuple(look.seen.items()),
+                passes_before={gate: observation.passes.get(gate, 0) for gate in builder.passes},
+                timed=tuple(builder.timed[timed:]),
+                asked=tuple(builder.asked[asked:]),
+                waits=tuple(builder.waits[waits:]),
+                passes=dict(builder.passes),
+                progress=builder.progress,
+                reached=reached,
+            )
+    finally:
+        builder.observation, builder.progress = observation, progress or builder.progress
+        passes.update(builder.passes)
+        builder.passes = passes
+    return reached
+
+
+def _written(builder: DecisionBuilder) -> tuple[Any, ...]:
+    """All that a step can do but wait."""
+    held = sum(map(len, builder.held.values()))
+    return id(builder.status), len(builder.actions), len(builder.events), len(builder.failures), held
