@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from reconcile.probes.look import Need
-from renderer.model.phase import Owned
+from renderer.model.manifest_spec import Owned
 from renderer.model.rendered import RenderedPhase, RenderedStep
 
 if TYPE_CHECKING:
