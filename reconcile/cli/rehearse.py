@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -121,15 +122,22 @@ def _played(rehearsal: Rehearsal, quiet: bool) -> RehearsalResult:
     if quiet:
         return rehearsal.play(_silent)
     with Screen(sys.stderr) as screen:
-        return rehearsal.play(_live(rehearsal, screen))
+        return rehearsal.play(_live(rehearsal.clock.now, screen))
 
 
 def _silent(done: Round) -> None:
     """Shows nothing."""
 
 
-def _live(rehearsal: Rehearsal, screen: Screen) -> Callable[[Round], None]:
-    """The whole upgrade on a terminal; elsewhere a line for each change of phase or node, with the simulated time."""
+_NAMED = 12
+"""Nodes that fit on a screen one by one; of more than these just the states are counted."""
+_LINES = 20
+"""About so many lines are written without a terminal while the many nodes pass through one state."""
+
+
+def _live(now: Callable[[], datetime], screen: Screen) -> Callable[[Round], None]:
+    """The whole upgrade on a terminal, of many nodes a line; elsewhere a line for each change of phase or node, of many
+    nodes one now and then. Each with the simulated time."""
     from reconcile.report.progress import progress_lines, progress_of
 
     last: object = None
@@ -142,18 +150,41 @@ def _live(rehearsal: Rehearsal, screen: Screen) -> Callable[[Round], None]:
         nodes = tuple((node, entry.get("state")) for node, entry in sorted(status.node_states.items()))
         if (status.phase, nodes) == last:
             return
+<<<<<<< HEAD
         last = (status.phase, nodes)
         waits = dict.fromkeys(wait.summary or f"{wait.node or wait.step}: {wait.text}" for wait in done.decision.waits)
+=======
+        last, at = (status.phase, nodes), _span(now())
+        if len(nodes) > _NAMED:
+            counts, shares = _of_many([str(state) for _, state in nodes])
+            screen.show([f"{at:>8}  {status.phase:20} {counts}"], [f"{status.phase:20} {shares}"], f"{at:>8}  ")
+            return
+>>>>>>> 864cb43 (A rehearsal of many nodes shows how many are in each state, in one line or now and then)
         states = " ".join(f"{node}={state}" for node, state in nodes)
+        waits = dict.fromkeys(f"{wait.node or wait.step}: {wait.text}" for wait in done.decision.waits)
         news = [f"{status.phase:20} {states}".rstrip(), *(f"{'':10}waits: {wait}" for wait in [*waits][:3])]
+<<<<<<< HEAD
         view = progress_of(done, rehearsal.clock.now(), followed=True)
         screen.show(list(progress_lines({**view, "next": ""})), news, f"{_span(rehearsal):>8}  ")
+=======
+        screen.show(list(progress_lines(progress_of(done, now()))), news, f"{at:>8}  ")
+>>>>>>> 864cb43 (A rehearsal of many nodes shows how many are in each state, in one line or now and then)
 
     return show
 
 
-def _span(rehearsal: Rehearsal) -> str:
-    return str(rehearsal.clock.now() - _START).partition(".")[0]
+def _of_many(states: Sequence[str]) -> tuple[str, str]:
+    """How many nodes are in each state; and of states with a share worth a line, that share, which seldom changes."""
+    counts = Counter(states)
+    shares = {state: count * _LINES // len(states) * 100 // _LINES for state, count in counts.items()}
+    return (
+        ", ".join(f"{count} {state}" for state, count in counts.items()),
+        ", ".join(f"{share}% {state}" for state, share in shares.items() if share),
+    )
+
+
+def _span(now: datetime) -> str:
+    return str(now - _START).partition(".")[0]
 
 
 def _fault_plan(options: FaultOptions, inputs: Inputs, tree: TemplateTree, code: CodeCache) -> FaultPlan:
