@@ -150,25 +150,16 @@ def _live(now: Callable[[], datetime], screen: Screen) -> Callable[[Round], None
         nodes = tuple((node, entry.get("state")) for node, entry in sorted(status.node_states.items()))
         if (status.phase, nodes) == last:
             return
-<<<<<<< HEAD
-        last = (status.phase, nodes)
-        waits = dict.fromkeys(wait.summary or f"{wait.node or wait.step}: {wait.text}" for wait in done.decision.waits)
-=======
         last, at = (status.phase, nodes), _span(now())
         if len(nodes) > _NAMED:
             counts, shares = _of_many([str(state) for _, state in nodes])
             screen.show([f"{at:>8}  {status.phase:20} {counts}"], [f"{status.phase:20} {shares}"], f"{at:>8}  ")
             return
->>>>>>> 864cb43 (A rehearsal of many nodes shows how many are in each state, in one line or now and then)
         states = " ".join(f"{node}={state}" for node, state in nodes)
-        waits = dict.fromkeys(f"{wait.node or wait.step}: {wait.text}" for wait in done.decision.waits)
+        waits = dict.fromkeys(wait.summary or f"{wait.node or wait.step}: {wait.text}" for wait in done.decision.waits)
         news = [f"{status.phase:20} {states}".rstrip(), *(f"{'':10}waits: {wait}" for wait in [*waits][:3])]
-<<<<<<< HEAD
-        view = progress_of(done, rehearsal.clock.now(), followed=True)
-        screen.show(list(progress_lines({**view, "next": ""})), news, f"{_span(rehearsal):>8}  ")
-=======
-        screen.show(list(progress_lines(progress_of(done, now()))), news, f"{at:>8}  ")
->>>>>>> 864cb43 (A rehearsal of many nodes shows how many are in each state, in one line or now and then)
+        view = progress_of(done, now(), followed=True)
+        screen.show(list(progress_lines({**view, "next": ""})), news, f"{at:>8}  ")
 
     return show
 

@@ -179,25 +179,15 @@ class DecisionBuilder:
         *,
         step: str = "",
         node: str | None = None,
-        since: datetime | None = None,
-        idle: str | None = None,
         limit: int | None = LONG,
         unknown: bool = False,
         refs: tuple[Ref, ...] = (),
-        summary: str = "",
     ) -> None:
+        """Adds a wait that began when the plan reached its present state."""
+        self.ask(WaitRequest(text=text, step=step, node=node, limit=limit, unknown=unknown, refs=refs))
+
+    def ask(self, asked: WaitRequest) -> None:
         """Adds a wait. Without a `limit` it is never slow: the operator wants it, or it is another node's turn."""
-        asked = WaitRequest(
-            text=text,
-            step=step,
-            node=node,
-            since=since,
-            idle=idle,
-            limit=limit,
-            unknown=unknown,
-            refs=refs,
-            summary=summary,
-        )
         self.waits.append(self.waiting(asked))
         self.asked.append(asked)
 

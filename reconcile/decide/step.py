@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Any
 
 from reconcile.decide.admission import AdmissionCheck, always_admit
-from reconcile.decide.decision import LONG, LONG_TO_READ, DecisionBuilder
+from reconcile.decide.decision import LONG, LONG_TO_READ, DecisionBuilder, WaitRequest
 from reconcile.decide.probing import (
     describe_failure,
     describe_pending,
@@ -283,8 +283,8 @@ class _Step:
         limit: int | None = LONG,
     ) -> Progress:
         """What has no start of its own waits since anything last moved in the phase."""
-        self.builder.wait(
-            text,
+        asked = WaitRequest(
+            text=text,
             step=self.item.id,
             node=self.step.node,
             since=since.started if since else None,
@@ -294,6 +294,7 @@ class _Step:
             refs=verdict.offenders if verdict else (),
             summary=verdict.summary if verdict else "",
         )
+        self.builder.ask(asked)
         return Progress.BUSY
 
 
