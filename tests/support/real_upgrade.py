@@ -29,7 +29,7 @@ from reconcile.loop.round import Round
 from reconcile.loop.setup import ManagerConfig, assemble_manager
 from reconcile.schemas import packaged_schemas
 from reconcile.simulator.actors.fault_options import FaultOptions, KnownTargets, fault_plan_of
-from reconcile.simulator.actors.simulation import Simulation
+from reconcile.simulator.actors.simulation import ClusterVersion, Simulation
 from reconcile.simulator.rehearsal.rehearsal import settings_of
 from renderer.documents import plan_of
 from renderer.model.plan_api import PLAN_API_VERSION
@@ -103,7 +103,7 @@ def site(plane: ControlPlane, example: str, **wishes: list[str]) -> Iterator[Rea
         faults=faults,
         controllers=(),
         pods=pods,
-        version=changes.seen,
+        version=ClusterVersion(now=changes.seen),
     )
     account = plane.service_account_kubeconfig(*ACCOUNT)
     plan = plan_of(inputs).body
