@@ -166,7 +166,7 @@ def definition_with_rule(path: Path) -> None:
 
 def test_a_rule_that_was_not_evaluated_is_reported(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     definition_with_rule(tmp_path / "definition.yaml")
-    inputs = (str(ROOT / "examples" / "three-node"), str(tmp_path))
+    inputs = (str(ROOT / "examples" / "single-node"), str(tmp_path))
     status, text = rehearse(capsys, *inputs)
     assert status == 0
     assert "NOT CHECKED\n  Setting: CEL rule \"self.value.split(',').all(x, x != '')\" was not evaluated (" in text
