@@ -112,6 +112,7 @@ def test_a_wheel_renders_the_same(
         _assert_renders(environment / "bin" / script, example=example, like=from_source, at=folder)
 
 
+@pytest.mark.full("an editable install; make has made one before any test runs")
 def test_an_editable_install_renders_the_same(
     install: Callable[..., Path], source: Path, example: Path, from_source: Path, folder: Path
 ) -> None:

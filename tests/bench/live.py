@@ -221,13 +221,18 @@ def _line(what: str, taken: Figures, *, ratio: float | None = None, budgets: tup
 
 
 def seed_cluster(plane: ControlPlane, inputs: Path) -> None:
-    """The cluster's objects, and the loop's account with its rights; without addresses, since nothing answers there."""
+    """The cluster's objects, and the loop's account with its rights."""
+    seed_objects(plane, inputs)
+    plane.kubectl("apply", "-f", str(ROOT / "templates" / "install" / "rbac.yaml"))
+
+
+def seed_objects(plane: ControlPlane, inputs: Path) -> None:
+    """The cluster's objects; nodes without addresses, since nothing answers there."""
     bodies = [copy.deepcopy(source.body) for source in _inputs(inputs).objects]
     for body in bodies:
         if body["kind"] == "Node":
             body.get("status", {}).pop("addresses", None)
     seed(_admin(plane), [body for body in bodies if body["kind"] != "EndpointSlice"], _kinds())
-    plane.kubectl("apply", "-f", str(ROOT / "templates" / "install" / "rbac.yaml"))
 
 
 @functools.cache

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from typing import Any
 
-from bench.live import BEGUN, IMAGES, PLANS, seed_cluster, without_disk_check
+from bench.live import BEGUN, IMAGES, PLANS, seed_objects, without_disk_check
 from controlplane.cluster import ControlPlane
 from controlplane.waiting import until
 
@@ -37,7 +37,7 @@ def _own_signals() -> Iterator[None]:
 
 def seeded(plane: ControlPlane) -> CommandSite:
     """The three-node cluster with its plan in it."""
-    seed_cluster(plane, EXAMPLE)
+    seed_objects(plane, EXAMPLE)
     plane.api.create(PLANS, without_disk_check(EXAMPLE))
     return CommandSite(plane)
 
