@@ -1,4 +1,4 @@
-"""What a live object says of itself, in Kubernetes' words: conditions, generations, labels, node, deletion.
+"""Reads what a live object says of itself, in Kubernetes' words: conditions, generations, labels, node, deletion.
 
 Pure, and about one object at a time. Objects come from clusters of many versions and from files: what is missing or
 misshapen is absent, never an error. Whether an object is ready is not decided here.
@@ -91,7 +91,7 @@ def observed_generation(body: Body) -> int | None:
 
 
 def is_behind(body: Body, observed: int | None) -> bool:
-    """Whether what was observed is older than what is wanted. What is not said is not behind."""
+    """True if what was observed is older than what is wanted. What is not said is not behind."""
     wanted = generation(body)
     return wanted is not None and observed is not None and observed < wanted
 
@@ -108,7 +108,7 @@ def uid(body: Body) -> str:
 
 
 def is_owned_by(body: Body, owner: str) -> bool:
-    """Whether one of the owner references has this uid."""
+    """True if one of the owner references has this uid."""
     return any(_mapping(reference).get("uid") == owner for reference in items(_metadata(body).get("ownerReferences")))
 
 
@@ -119,7 +119,7 @@ def controller(body: Body) -> Mapping[str, Any] | None:
 
 
 def is_applied_by_us(body: Body) -> bool:
-    """Whether we have ever applied it; what the Harvester Upgrade Manager has made for the plan, we have not."""
+    """True if we have ever applied it; what the Harvester Upgrade Manager has made for the plan, we have not."""
     entries = map(_mapping, items(_metadata(body).get("managedFields")))
     return any((entry.get("manager"), entry.get("operation")) == (FIELD_MANAGER, "Apply") for entry in entries)
 
@@ -136,7 +136,7 @@ def has_labels(body: Body, wanted: Iterable[tuple[str, str]]) -> bool:
 
 
 def selects(selector: Mapping[str, Any] | None, labels: Mapping[str, str]) -> bool:
-    """Whether a label selector (`matchLabels`, `matchExpressions`) takes what has these labels; an absent one takes
+    """True if a label selector (`matchLabels`, `matchExpressions`) takes what has these labels; an absent one takes
     nothing."""
     if selector is None:
         return False

@@ -1,4 +1,4 @@
-"""What the schemas say of a place in an object that comparing needs: which lists are keyed, which are sets, and which
+"""Reads from the schemas what comparing needs of a place in an object: which lists are keyed, which are sets, and which
 values are quantities.
 
 Built-in kinds come from `schemas/kubernetes/`, others from their CustomResourceDefinitions. A kind or field that no
@@ -26,7 +26,7 @@ _QUANTITY = "#/$defs/io.k8s.apimachinery.pkg.api.resource.Quantity"
 _QUANTITY_PATTERN = (
     r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$"
 )
-"""What controller-gen writes into a CustomResourceDefinition for a field of type resource.Quantity."""
+"""The pattern that controller-gen writes into a CustomResourceDefinition for a field of type resource.Quantity."""
 
 KEY_DEFAULTS: Mapping[str, Any] = {"protocol": "TCP"}
 """Of ContainerPort and ServicePort: the only keys of built-in lists that the server fills in."""
@@ -51,7 +51,7 @@ class Place:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """What tells a list's items apart; none for an atomic list and for a set."""
+        """The keys of a list's items; none for an atomic list and for a set."""
         return tuple(self.schema.get("x-kubernetes-list-map-keys") or ())
 
     @property
@@ -59,7 +59,7 @@ class Place:
         return self.schema.get("x-kubernetes-list-type") == "set"
 
     def is_quantity(self, path: Path = ()) -> bool:
-        """Whether the API declares a quantity here, or at a path below."""
+        """True if the API declares a quantity here, or at a path below."""
         place = self
         for step in path:
             place = place.item() if isinstance(step, int) else place.at(step)
@@ -96,7 +96,7 @@ class Schemas:
         return self._custom.get(name, UNKNOWN)
 
     def quantities_of(self, body: Body) -> IsQuantity:
-        """Which fields of an object of this kind are quantities. No schema is read before it is asked."""
+        """Finds the fields of an object of this kind that are quantities. No schema is read before it is asked."""
         return lambda path: self.of(body).is_quantity(path)
 
     def _versions(self) -> Iterable[tuple[str, Place]]:

@@ -1,4 +1,4 @@
-"""When two values of an object's field are the same, and when a live value is as good as a wanted one. Pure.
+"""Decides if two values of an object's field are the same, and if a live value is as good as the expected one. Pure.
 
 Values are compared as JSON. Quantities are compared by amount, as Kubernetes compares them, but only where the API
 declares a quantity: `1` and `1.0` are two values of an annotation, and one value of a container's limit.
@@ -13,7 +13,7 @@ from renderer.model.path import ABSENT, Path
 from renderer.quantity import quantity_of
 
 IsQuantity = Callable[[Path], bool]
-"""Whether the API declares a quantity at a path of the object (`Schemas.quantities_of`)."""
+"""True if the API declares a quantity at a path of the object (`Schemas.quantities_of`)."""
 
 
 def same(left: Any, right: Any, is_quantity: IsQuantity | None = None, path: Path = ()) -> bool:
@@ -38,7 +38,7 @@ def same(left: Any, right: Any, is_quantity: IsQuantity | None = None, path: Pat
 
 
 def satisfies(live: Any, wanted: Any, is_quantity: IsQuantity | None = None, path: Path = ()) -> bool:
-    """Whether `live` has all that `wanted` says; what a server has filled in besides does not count against it.
+    """True if `live` has all that `wanted` says; what a server has filled in besides does not count against it.
 
     A wanted null is satisfied by absence. Lists must have as many items as wanted, each good enough in its place.
     """

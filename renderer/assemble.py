@@ -20,7 +20,7 @@ _PLAN_SCHEMA = "crds/upgradeplan.yaml"
 
 @frozen
 class TemplateSet:
-    """What a template tree gives: all that rendering needs but a plan and facts."""
+    """A template tree that was loaded: all that rendering needs but a plan and facts."""
 
     catalog: Catalog
     templates: Templates

@@ -61,7 +61,7 @@ def parse(text: str) -> Rule:
 
 
 def is_transition(text: str) -> bool:
-    """Whether the rule compares with the value before, and so applies to updates only."""
+    """True if the rule compares with the value before, and so applies to updates only."""
     return re.search(r"\boldSelf\b", text) is not None
 
 

@@ -1,4 +1,5 @@
-"""What every rendered manifest must keep to, whatever template made it: names, labels, Jobs that run once, images.
+"""Checks what every rendered manifest must keep to, whatever template made it: names, labels, Jobs that run once,
+images.
 
 Most of it is refused by an API server anyway; here it is refused before anybody has to ask one. Each check is a
 function of one manifest, or of all, and says the field.
@@ -26,7 +27,7 @@ _IMAGE_REMEDY = (
 _SERVER_FIELDS = ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "selfLink")
 
 Finding = tuple[Path, str, str]
-"""Where, what is wrong, what to do."""
+"""A place, what is wrong there, and what to do."""
 
 
 def manifest_problems(manifest: Manifest, row: KindRow | None) -> list[Problem]:
@@ -59,7 +60,7 @@ def _unknown_kind(manifest: Manifest) -> Problem:
 
 
 def plan_problems(manifests: Iterable[Manifest], kinds: Kinds) -> list[Problem]:
-    """What is wrong between manifests: one identity rendered twice, a Service that finds no pod."""
+    """Checks manifests against each other: one identity rendered twice, a Service that finds no pod."""
     owned = [manifest for manifest in manifests if not manifest.borrowed]
     return [*_identities(owned), *_selectors(owned, kinds)]
 

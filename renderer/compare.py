@@ -1,4 +1,4 @@
-"""What one rendering does differently from another: manifests, steps and phases, each difference with its fields.
+"""Compares two renderings: manifests, steps and phases, each difference with its fields.
 
 Pure. Objects are paired by the step that applies them and by what they are called; what is left is paired by its
 object (it has moved) and by its template (it has another name).
@@ -25,7 +25,7 @@ from renderer.yaml_io import dump
 
 
 class ChangeType(StrEnum):
-    """How the right side differs from the left one."""
+    """The way in which the right side differs from the left one."""
 
     ADDED = "added"
     REMOVED = "removed"
@@ -34,7 +34,7 @@ class ChangeType(StrEnum):
 
 
 class ComparedItem(StrEnum):
-    """What differs."""
+    """The kind of thing that differs."""
 
     PHASE = "phase"
     STEP = "step"
@@ -120,7 +120,7 @@ def _things(side: Side) -> Iterator[_Thing]:
 
 
 def _words(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """What the index says of a phase or step, without what it says of manifests: those are compared as such."""
+    """The index entry of a phase or step without its manifests: those are compared as such."""
     return {
         key: _words(value) if isinstance(value, Mapping) else value
         for key, value in entry.items()

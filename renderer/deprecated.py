@@ -34,7 +34,7 @@ _KEYS: Mapping[tuple[str, ...], Mapping[str, str]] = {
     ("capture", "*"): {"inherits": "valueOnTakeOver"},
     ("condition",): {"is": "status"},
 }
-"""Which keys of a mapping have new names, by the last names on the way to the mapping; () is the document itself."""
+"""The keys of a mapping that have new names, by the last names on the way to the mapping; () is the document itself."""
 
 
 @frozen

@@ -43,7 +43,7 @@ def _no_rule(api_version: str, kind: str) -> tuple[Predicate, ...]:
 
 @frozen
 class DescriptionContext:
-    """What makes the words exact: the refs that each template of the step renders, and a kind's own rule
+    """The details that make a description exact: the refs that each template of the step renders, and a kind's own rule
     (`kinds.row(api_version, kind).ready.all`). Without it a template is called by its file name."""
 
     manifests: Mapping[str, tuple[Ref, ...]] = field(default_factory=dict)
@@ -65,14 +65,14 @@ def describe_trigger(trigger: Trigger, names: DescriptionContext = _PLAIN) -> st
 
 
 def describe_probe(probe: Probe, names: DescriptionContext = _PLAIN) -> str:
-    """What must hold; the object is named once, with the first predicate."""
+    """Describes what must hold; the object is named once, with the first predicate."""
     subjects = [describe_target(probe.target, names), *[""] * (len(probe.all) - 1)]
     own = _own_rule(probe.target, names)
     return _and(describe_predicate(item, subject, own) for item, subject in zip(probe.all, subjects, strict=True))
 
 
 def describe_peers(peers: RequirePeers) -> str:
-    """What must hold for every other node before a node begins a step of a lane."""
+    """The conditions for every other node before a node begins a step of a lane."""
     return _and(describe_predicate(item, "every other Node") for item in peers.all)
 
 

@@ -22,7 +22,7 @@ from renderer.yaml_io import Document
 
 @frozen
 class Inputs:
-    """What one run was given. `facts` has the sections `kubelet`, `certificates` and `imageLists` of all documents;
+    """The inputs of one run. `facts` has the sections `kubelet`, `certificates` and `imageLists` of all documents;
     `warnings` name what is deprecated or left out. `generated`: the plan has a generateName alone, and the name that it
     has here stands for the one that the API server will make."""
 

@@ -12,7 +12,7 @@ from renderer.frozen import frozen
 
 
 class ExitCode(IntEnum):
-    """What a command's exit status means."""
+    """The exit statuses of commands."""
 
     YES = 0
     NO = 1  # the answer is no: changes, blocked, stale, failed upgrade

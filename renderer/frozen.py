@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 _FIELDS = "__dataclass_fields__"
 _OF_THE_FIRST = ("__dict__", "__weakref__")
-"""What a class has that was made without slots."""
+"""The attribute of a class that was made without slots."""
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))

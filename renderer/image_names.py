@@ -1,4 +1,4 @@
-"""What the names of images say. One image has several: registry, `library/` and `latest` may be left out, and a digest
+"""Reads the names of images. One image has several: registry, `library/` and `latest` may be left out, and a digest
 beside a tag says which build it is.
 """
 
@@ -15,7 +15,7 @@ _TAG = r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}"
 
 
 def is_image(text: str) -> bool:
-    """Whether a runtime would read it as the name of an image."""
+    """True if a runtime would read it as the name of an image."""
     return bool(re.fullmatch(f"{_REPOSITORY}(?::{_TAG})?(?:@sha256:[0-9a-f]{{64}})?", text))
 
 

@@ -1,4 +1,4 @@
-"""What is asked of the inputs before anything is rendered: the schemas, the plan's name, text where text is meant.
+"""Checks the inputs before anything is rendered: the schemas, the plan's name, text where text is meant.
 
 Only form is judged: whether the cluster may be upgraded is for the checks to say.
 """
@@ -68,7 +68,7 @@ def input_problems(inputs: Inputs) -> list[Problem]:
 
 
 def input_warnings(inputs: Inputs) -> list[Problem]:
-    """What is allowed, and may be an oversight."""
+    """Reports what is allowed and may be an oversight."""
     return [
         *_release_warnings(inputs.release),
         *version_warnings(inputs),
@@ -114,7 +114,7 @@ def plan_problems(plan: SourceDocument) -> list[Problem]:
 
 
 def unusable_image(plan: Mapping[str, Any]) -> str | None:
-    """Why no image can be found by what the plan names; None where one can. A plan that an earlier
+    """Explains why no image can be found by what the plan names; None where one can. A plan that an earlier
     manager has begun may say `namespace/name`: the image that its status has recorded is meant then."""
     spec, status = plan.get("spec"), plan.get("status")
     image = spec.get("image") if isinstance(spec, Mapping) else None

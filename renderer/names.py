@@ -32,12 +32,12 @@ def label_value(text: str) -> str:
 
 
 def is_subdomain(text: str) -> bool:
-    """Whether an object of most kinds may have this name (RFC 1123)."""
+    """True if an object of most kinds may have this name (RFC 1123)."""
     return len(text) <= SUBDOMAIN_LIMIT and bool(_SUBDOMAIN.fullmatch(text))
 
 
 def is_key(text: str) -> bool:
-    """Whether this may be the key of a label or a finalizer: `name` or `prefix/name`."""
+    """True if this may be the key of a label or a finalizer: `name` or `prefix/name`."""
     prefix, slash, name = text.rpartition("/")
     return bool(name) and is_label_value(name) and (not slash or is_subdomain(prefix))
 

@@ -1,4 +1,5 @@
-"""Which of several UpgradePlans is meant: a cluster keeps those that have ended, and only one runs at a time. Pure."""
+"""Chooses which of several UpgradePlans is meant: a cluster keeps those that have ended, and only one runs at a time.
+Pure."""
 
 from __future__ import annotations
 

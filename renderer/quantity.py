@@ -21,7 +21,7 @@ _LARGEST_BINARY = Decimal(2**63 - 1)
 
 
 def quantity_of(value: Any) -> Decimal | None:
-    """What a number or a text amounts to, exactly; None for what is no quantity (true, `5 Gi`, `abc`, infinity)."""
+    """The exact amount of a number or a text; None for what is no quantity (true, `5 Gi`, `abc`, infinity)."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     found = _FORM.fullmatch(str(value))

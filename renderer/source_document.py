@@ -64,7 +64,7 @@ class SourceDocument:
 
 
 class Role(Enum):
-    """What a document of the inputs is; the value names it in messages."""
+    """The role of a document of the inputs; the value names it in messages."""
 
     PLAN = "UpgradePlan"
     RELEASE = "release"
@@ -159,7 +159,7 @@ def _first_generation(source: SourceDocument) -> Problem:
 
 
 def _no_object(body: Body) -> str | None:
-    """What an object lacks; None if it has an API version and a kind."""
+    """Names what an object lacks; None if it has an API version and a kind."""
     missing = [key for key in ("apiVersion", "kind") if body.get(key) in (None, "")]
     if missing:
         return "has neither apiVersion nor kind" if len(missing) == 2 else f"has no {missing[0]}"

@@ -1,4 +1,4 @@
-"""What somebody probably meant: the known word that is close to an unknown one. Pure."""
+"""Suggests what somebody probably meant: the known word that is close to an unknown one. Pure."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 
 def closest(word: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
-    """Whatever the case of the letters; None if no word is close."""
+    """The known word that is closest, in upper or lower case; None if no word is close."""
     from difflib import get_close_matches  # only when something is wrong
 
     close = get_close_matches(word.lower(), spellings := {name.lower(): name for name in known}, n=1, cutoff=cutoff)

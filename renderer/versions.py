@@ -1,4 +1,4 @@
-"""Which upgrades are eligible: version parsing and the decision table.
+"""Decides which upgrades are eligible: version parsing and the decision table.
 
 A version is text. Strict SemVer 2 after one leading `v` is a release or a pre-release; anything else is a development
 build. Numbers are compared as numbers; build metadata (`+rke2r1`) takes no part.
@@ -52,7 +52,7 @@ def is_older(left: Version, right: Version) -> bool:
 
 
 def refusal(*, current: str, target: str, minimum: str = "", strict: bool = True) -> str | None:
-    """Why the upgrade is not eligible, in the existing manager's words; None where it is.
+    """Explains why the upgrade is not eligible, in the existing manager's words; None where it is.
 
     `strict` refuses a development build as the current version of an upgrade to a release.
     """

@@ -297,6 +297,32 @@ def test_no_class_name_is_used_twice() -> None:
     assert twice == {}, "find another name"
 
 
+RELATIVE = re.compile(r"(What|When|Whether|Which|Where|How|Why|Who|Whom|Whose|That|(What|Who|Where|When)ever)\b")
+
+
+def docstrings(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Those of modules, classes, functions, and constants: every text that is a statement of its own."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            yield node.lineno, node.value.value.strip()
+
+
+def test_a_docstring_begins_with_a_subject_or_a_verb() -> None:
+    """`Explains why a plan waits`, and not `Why a plan waits`."""
+    found = [
+        f"{file}:{line} {text.splitlines()[0]}"
+        for file, tree in modules().items()
+        for line, text in docstrings(tree)
+        if RELATIVE.match(text)
+    ]
+    assert found == []
+
+
+def test_a_relative_clause_is_seen_wherever_it_stands() -> None:
+    code = '"""What a."""\nX = 1\n"""How b."""\ndef f():\n    """Returns what."""\n'
+    assert [bool(RELATIVE.match(text)) for _, text in docstrings(ast.parse(code))] == [True, True, False]
+
+
 def test_nothing_cites_a_document_that_readers_do_not_have() -> None:
     cited = re.compile(r"behaviou?r spec|periphery|MUST-FIX|\b(AC|FX)-\d")
     files = [*(ROOT / "docs").rglob("*.md"), *(ROOT / "templates").rglob("*"), *(ROOT / "schemas").rglob("*.json")]

@@ -1,4 +1,5 @@
-"""What came of one write, or of trying it, as a value; and a cluster's refusal as a problem that names the manifest."""
+"""The result of one write, or of trying it, as a value; and a cluster's refusal as a problem that names the
+manifest."""
 
 from __future__ import annotations
 
@@ -20,13 +21,13 @@ from renderer.errors import Problem
 from renderer.model.ref import Body, Ref
 
 REFUSALS = (Conflict, Invalid, Denied, Forbidden, NotFound, NoSuchKind, ServerFailed)
-"""What a cluster may answer about one object; the rest (away, throttled, credentials) ends the whole run."""
+"""The errors that a cluster may answer about one object; the rest (away, throttled, credentials) ends the whole run."""
 
 _DUMP = re.compile(r"Invalid value: (?P<value>.{80,}): (?=[a-z])", re.DOTALL)
 
 
 class ApplyResult(StrEnum):
-    """What was done about a manifest."""
+    """The result of applying a manifest."""
 
     CREATED = "created"
     CHANGED = "changed"
@@ -67,7 +68,7 @@ def refused(ref: Ref, file: str, error: ClusterError) -> Applied:
 
 
 def is_stale(ref: Ref, error: ClusterError) -> bool:
-    """Whether the object has changed since it was read, or is gone, or another one."""
+    """True if the object has changed since it was read, or is gone, or another one."""
     if isinstance(error, NotFound):
         return error.ref == ref
     if isinstance(error, Invalid):

@@ -184,7 +184,7 @@ def _done(ref: Ref, file: str, outcome: ApplyResult, answer: Answer) -> Applied:
 
 
 def _is_as_it_was(after: Body, live: Body) -> bool:
-    """Whether a dry run changed nothing, ownership of fields included. The status is ignored: it changes meanwhile."""
+    """True if a dry run changed nothing, ownership of fields included. The status is ignored: it changes meanwhile."""
     return _without_status(after) == _without_status(live)
 
 

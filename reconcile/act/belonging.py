@@ -1,4 +1,4 @@
-"""Whose an object is: this plan's, another plan's, another owner's, nobody's. Pure."""
+"""Finds the owner of an object: this plan, another plan's, another owner's, nobody's. Pure."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ def owned_by(plan: Plan, manifest: Manifest) -> dict[str, Any]:
 
 
 def is_controlled_by(plan: Plan, live: Body) -> bool:
-    """Whether the object has our owner reference already."""
+    """True if the object has our owner reference already."""
     return is_owned_by(live, plan.uid)
 
 
 def refusal_of(plan: Plan, live: Body, file: str) -> Problem | None:
-    """Why an existing object may not be applied over; None if it is this plan's."""
+    """Explains why an existing object may not be applied over; None if it is this plan's."""
     who = _holder(plan, live)
     if who is None:
         return None
@@ -73,7 +73,7 @@ def refusal_of(plan: Plan, live: Body, file: str) -> Problem | None:
 
 
 def _holder(plan: Plan, live: Body) -> str | None:
-    """Who has it instead of us, as the end of a sentence."""
+    """Names the holder of the object, as the end of a sentence."""
     controller = next((owner for owner in _owners(live) if owner.get("controller")), None)
     if controller is not None and controller.get("uid") != plan.uid:
         if (controller.get("kind"), controller.get("name")) == (plan.kind, plan.name):

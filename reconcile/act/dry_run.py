@@ -43,13 +43,13 @@ _OPERATIONS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Newcomers:
-    """What a phase brings that a dry run cannot see yet: namespaces, and kinds by group and kind."""
+    """The objects of a phase that a dry run cannot see yet: namespaces, and kinds by group and kind."""
 
     namespaces: frozenset[str]
     kinds: frozenset[tuple[str, str]]
 
     def bring(self, error: object) -> str | None:
-        """What was missing and comes in the same phase, in words."""
+        """Describes what was missing and comes in the same phase."""
         if isinstance(error, NotFound) and error.ref.kind == "Namespace" and error.ref.name in self.namespaces:
             return str(error.ref)
         if isinstance(error, NoSuchKind) and (error.kind.group, error.kind.kind) in self.kinds:
@@ -114,7 +114,7 @@ class _Trier:
             return None
 
     def _borrow(self, step: RenderedStep, manifest: Manifest, spec: Borrowed, live: Body | None) -> Trial:
-        """What is known at run time only is left out of the try."""
+        """Tries a borrowed manifest without the fields that are known at run time only."""
         body = without(manifest.body, manifest.run_time)
         plan = plan_take(body, spec, live, self.writer.schemas.quantities_of(body))
         held = [loan.original for loan in self.loans if _is_of(loan, step, manifest.ref)]
@@ -208,7 +208,7 @@ def _operation(taking: Taking, manifest: Manifest, held: Sequence[Original]) -> 
 
 
 def _is_of(loan: Loan, step: RenderedStep, ref: Ref) -> bool:
-    """Whether the loan is the step's; its record calls the step as the step's id does, without the phase."""
+    """True if the loan is the step's; its record calls the step as the step's id does, without the phase."""
     return loan.returned is None and (f"{loan.phase}/{loan.step}", loan.ref) == (step.id, ref)
 
 

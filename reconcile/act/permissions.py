@@ -1,4 +1,4 @@
-"""Which permissions applying a manifest takes, and the ready-made rule for those that are missing."""
+"""The permissions that applying a manifest takes, and the ready-made rule for those that are missing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ class Reviews:
         self._known: dict[Permission, bool] = {}
 
     def missing(self, kind: Kind, manifest: Manifest) -> tuple[Permission, ...]:
-        """What of all that the manifest takes is not granted. A name that is known at run time only is left out."""
+        """The permissions that the manifest takes and that are not granted. A name that is known at run time only is
+        left out."""
         verbs = _BORROWED if manifest.borrowed else _OWNED
         name = "" if _NAME in manifest.run_time else manifest.ref.name
         wanted = (permission(verb, kind, namespace=manifest.ref.namespace, name=name) for verb in verbs)

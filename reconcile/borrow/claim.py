@@ -35,7 +35,7 @@ def release_of(live: Body, manager: str = MANAGER) -> tuple[Body, ...]:
 
 
 def is_claimed(live: Body, path: Path, manager: str = MANAGER) -> bool:
-    """Whether the manager was the last to change the field (an atomic list counts as one field)."""
+    """True if the manager was the last to change the field (an atomic list counts as one field)."""
     entries = live["metadata"].get("managedFields") or ()
     return any(_holds(entry.get("fieldsV1") or {}, path) for entry in entries if _is_update_by(entry, manager))
 

@@ -13,7 +13,7 @@ from renderer.model.ref import Body
 _IDENTITY: tuple[Path, ...] = (("apiVersion",), ("kind",), ("metadata", "name"), ("metadata", "namespace"))
 
 Assignments = Mapping[Path, Any]
-"""What is to stand at which paths; ABSENT removes. The parent of each path is a mapping in the live object."""
+"""The values to write, by path; ABSENT removes. The parent of each path is a mapping in the live object."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

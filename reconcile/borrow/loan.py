@@ -12,7 +12,7 @@ from renderer.model.ref import Ref
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Original:
-    """What stood at `path` before: any JSON value, null and empty included, or ABSENT.
+    """The value at `path` before it was borrowed: any JSON value, null and empty included, or ABSENT.
 
     Where parents were missing too, `path` is the topmost of them: what is given back is that it was not there.
     """
@@ -93,7 +93,7 @@ def settle(loans: Iterable[Loan], settled: Iterable[Loan], returned: str) -> tup
 
 
 def on_loan(loans: Iterable[Loan], ref: Ref) -> tuple[Loan, ...]:
-    """What is still on loan of an object; once this is empty, our claim on the object may go."""
+    """The fields of an object that are still on loan; once this is empty, our claim on the object may go."""
     return tuple(loan for loan in loans if loan.ref == ref and loan.returned is None)
 
 

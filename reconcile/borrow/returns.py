@@ -35,7 +35,7 @@ class ReturnPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Move:
-    """What is to stand where, and what was left to others. `whole`: nothing would be left at the place looked at."""
+    """The values to write back, and what was left to others. `whole`: nothing would be left at the place looked at."""
 
     assignments: Mapping[Path, Any] = field(default_factory=dict)
     left: tuple[str, ...] = ()
@@ -45,7 +45,7 @@ class _Move:
 def plan_return(
     body: Body, spec: Borrowed, live: Body | None, loans: Iterable[Loan], occasion: Occasion, is_quantity: IsQuantity
 ) -> ReturnPlan:
-    """How to give back what this manifest's step has on loan of this object.
+    """Plans how to give back what this manifest's step has on loan of this object.
 
     `body` is the manifest as it was applied; `loans` are the records of its step on its object, latest last. Only the
     paths that `spec` returns on the occasion go back; a loan of which more goes back on another occasion stays open.
@@ -67,7 +67,7 @@ def occasions_of(body: Body, spec: Borrowed, original: Original) -> tuple[Occasi
 
 
 def has_drifted(body: Body, spec: Borrowed, live: Body, original: Original, is_quantity: IsQuantity) -> bool:
-    """Whether somebody has changed what is on loan to another value than ours, where a strategy does not allow it. What
+    """True if somebody has changed what is on loan to another value than ours, where a strategy does not allow it. What
     the manifest does not set any more cannot be told."""
     wanted = look_up(body, original.path)
     if wanted is ABSENT or may_drift(spec, original.path):
@@ -80,7 +80,7 @@ def _is_due(body: Body, spec: Borrowed, original: Original, occasion: Occasion) 
 
 
 def _is_last(body: Body, spec: Borrowed, original: Original, occasion: Occasion) -> bool:
-    """Whether no field below the original goes back on some other occasion only."""
+    """True if no field below the original goes back on some other occasion only."""
     return all(_goes_back_on(spec, occasion, path) for path in _our_fields(body, original) if goes_back(spec, path))
 
 
@@ -122,7 +122,7 @@ class _Returning:
         return _Move(assignments={original.path: original.value})
 
     def _is_ours(self, path: Path, value: Any, wanted: Any) -> bool:
-        """Whether the value is the one that we wrote. If the manifest no longer sets the field, our claim decides."""
+        """True if the value is the one that we wrote. If the manifest no longer sets the field, our claim decides."""
         return is_claimed(self.live, path) if wanted is ABSENT else self._is_what_we_wrote(path, value, wanted)
 
     def _is_what_we_wrote(self, path: Path, value: Any, wanted: Any) -> bool:
@@ -157,7 +157,8 @@ class _Returning:
         return _Move(assignments={path: ABSENT}, whole=True)
 
     def _take_out_added(self, option: BorrowOption, original: Original) -> _Move:
-        """What we added to a field that others add to as well; a parent that we made goes if nothing is left in it."""
+        """Takes out what we added to a field that others add to as well; a parent that we made goes if nothing is left
+        in it."""
         take_out, path = STRATEGIES[option.name].take_out, option.path
         field = BorrowedField(
             path=path,

@@ -1,4 +1,4 @@
-"""How a borrowed field is written, held and given back: one row a strategy. Pure.
+"""The strategies by which a borrowed field is written, held and given back: one row each. Pure.
 
 `plain` is for every field that no option of its manifest is about. The others are options of `phase.yaml`, declared in
 `renderer.catalog.borrow_options` under the same names.
@@ -115,7 +115,7 @@ def take_out_option(spec: Borrowed, path: Path) -> BorrowOption | None:
 
 
 def may_drift(spec: Borrowed, path: Path) -> bool:
-    """Whether others may change something at `path`, or below it, while it is on loan."""
+    """True if others may change something at `path`, or below it, while it is on loan."""
     options = (option for option in spec.options if option.path == () or starts_with(option.path, path))
     return any(STRATEGIES[option.name].may_drift for option in options)
 

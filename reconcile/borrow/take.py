@@ -20,7 +20,7 @@ from renderer.model.ref import Body, ref_of
 
 
 class Taking(StrEnum):
-    """What is to be done about a borrowed manifest."""
+    """The action that a borrowed manifest needs."""
 
     TAKE = "take"
     SATISFIED = "satisfied"  # the fields are as wanted, nothing to write and nothing to record
@@ -39,7 +39,7 @@ class TakePlan:
 
 
 def plan_take(body: Body, spec: Borrowed, live: Body | None, is_quantity: IsQuantity) -> TakePlan:
-    """How to bring the live object to what the partial `body` says; `live` is None where it does not exist."""
+    """Plans how to bring the live object to what the partial `body` says; `live` is None where it does not exist."""
     if live is None:
         return _absent(body, spec)
     reasons: list[str] = []
@@ -72,12 +72,12 @@ def plan_take(body: Body, spec: Borrowed, live: Body | None, is_quantity: IsQuan
 
 
 def goes_back(spec: Borrowed, path: Path) -> bool:
-    """Whether any occasion gives this field back."""
+    """True if any occasion gives this field back."""
     return any(covers(paths, path) for _, paths in spec.returns)
 
 
 def covers(paths: tuple[Path, ...], path: Path) -> bool:
-    """Whether the paths that an occasion returns hold this one; no paths stand for all."""
+    """True if the paths that an occasion returns hold this one; no paths stand for all."""
     return not paths or any(starts_with(path, start) for start in paths)
 
 

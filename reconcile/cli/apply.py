@@ -92,7 +92,8 @@ def _confirm(connection: Connection, extent: Callable[[], str]) -> None:
 
 
 def _extent(cluster: Cluster, inputs: Inputs | None, name: str | None, phase: str | None, target: Target) -> str:
-    """What is about to run; empty if that cannot be read: the command itself reports why, once it is confirmed."""
+    """Describes what is about to run; empty if that cannot be read: the command itself reports why, once it is
+    confirmed."""
     from reconcile.cli.parts import parts_on, plan_named
     from reconcile.report.extent import extent_of
     from renderer.model.plan_api import plan_ref

@@ -1,4 +1,4 @@
-"""Which cluster a command speaks to, and what it needs to work on it."""
+"""Connects a command to a cluster, with all that it needs to work on it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ Command = Callable[..., int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """What the command line says about the cluster, unread."""
+    """The command line's words about the cluster; nothing is read yet."""
 
     kubeconfig: str
     context: str
@@ -66,7 +66,7 @@ class Connection:
 
     @property
     def read(self) -> Read | None:
-        """How to read the repository's documents from here; None means through the API server's proxy."""
+        """The way to read the repository's documents from here; None means through the API server's proxy."""
         from reconcile.observe.fetching import from_inside
 
         return from_inside if self.inside else None
@@ -116,7 +116,8 @@ def wall_clock() -> datetime:
 
 
 def dial(address: str, port: int) -> datetime | None:
-    """When the certificate ends that an API server presents. Nothing is sent: no token leaves for a mere address.
+    """The time when the certificate ends that an API server presents. Nothing is sent: no token leaves for a mere
+    address.
 
     Raises `OSError` where nobody answers.
     """

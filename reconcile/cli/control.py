@@ -164,13 +164,13 @@ def _must_be_in_time(catalog: Catalog, plan: str, body: Mapping[str, Any], node:
 
 
 def _is_past_hold(catalog: Catalog, state: str) -> bool:
-    """Whether a node in this state has gone past every state in which a step is held."""
+    """True if a node in this state has gone past every state in which a step is held."""
     holds = [step.hold.state for item in catalog.phases for step in item.phase.steps if step.hold]
     return bool(holds) and all(catalog.node_states.is_ahead(state, hold) for hold in holds)
 
 
 def _given_back(parts: ReconcilerDeps, body: Mapping[str, Any]) -> Iterator[str]:
-    """What the plan has on loan, and what that protects."""
+    """Lists what the plan has on loan, and what that protects."""
     from reconcile.report.progress import borrowed_line, loan_model
     from reconcile.status.plan import loans_of
 

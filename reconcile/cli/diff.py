@@ -60,7 +60,8 @@ def diff(
 
 
 def inputs_of(files: tuple[str, ...], release: str | None, name: str | None) -> Inputs | None:
-    """What was given as files, and of several plans that of the name; None where nothing was. Raises `Problems`."""
+    """The inputs that were given as files, and of several plans that of the name; None where nothing was. Raises
+    `Problems`."""
     from renderer.cli.input_options import read
 
     if not files and not release:

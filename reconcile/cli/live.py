@@ -67,7 +67,7 @@ def live_of(target: Target, inputs: Inputs | None, name: str | None) -> Live:
 
 
 def diff_rules(parts: ReconcilerDeps) -> DiffRules:
-    """What a diff leaves out and hides, as the template tree has it."""
+    """The rules for what a diff leaves out and hides, as the template tree has it."""
     from reconcile.diff.masks import rules_from
 
     return rules_from(parts.rendering.catalog.diff_rules)

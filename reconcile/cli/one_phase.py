@@ -53,14 +53,14 @@ def apply_phase(target: Target, inputs: Inputs | None, name: str | None, phase_n
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _PhaseState:
-    """Why a step does not go on yet, if anything keeps it; `failed`: it never will."""
+    """The state of a step: what it waits for, if anything; `failed`: it will never continue."""
 
     waits: Sequence[str] = ()
     failed: bool = False
 
 
 class _Course:
-    """What has been done so far, and is said of it."""
+    """The record and the output of what has been done so far."""
 
     def __init__(self, screen: Screen) -> None:
         self.applied: list[str] = []
@@ -113,7 +113,7 @@ def _must_be_whole(phase: RenderedPhase) -> None:
 
 
 def _take(live: Live, phase: RenderedPhase, step: RenderedStep, course: _Course) -> bool:
-    """Whether the step's gates have opened, once all that it writes is written. What the loop has done is not done
+    """True if the step's gates have opened, once all that it writes is written. What the loop has done is not done
     again: its Job may be gone by now."""
     if status_of(live.plan).is_over(key_of(step)):
         course.tell(f"{step.id}: already done, according to the plan's status")

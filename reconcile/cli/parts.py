@@ -1,4 +1,4 @@
-"""What commands that look at a live cluster work with: the same parts as the loop, reading directly."""
+"""The parts that commands on a live cluster work with: the same parts as the loop, reading directly."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def parts_on(cluster: Cluster, templates: tuple[str, ...]) -> ReconcilerDeps:
 
 
 def nobody_works(parts: ReconcilerDeps, phase: str) -> list[str]:
-    """Why a plan that has not ended does not go on: no loop runs."""
+    """Explains why a plan that has not ended makes no progress: no loop runs."""
     from reconcile.loop.lease import nobody_leads
     from reconcile.status.plan import TERMINAL
 

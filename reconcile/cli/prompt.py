@@ -13,7 +13,8 @@ Answer = TypeVar("Answer")
 
 
 def typed(question: str) -> str:
-    """What is typed. Raises `Problems` at the end of the input, KeyboardInterrupt at Ctrl-C; so does `agreed`."""
+    """The text that is typed. Raises `Problems` at the end of the input, KeyboardInterrupt at Ctrl-C; so does
+    `agreed`."""
     return str(_answer(lambda: click.prompt(question)))
 
 

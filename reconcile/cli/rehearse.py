@@ -165,7 +165,7 @@ def _live(now: Callable[[], datetime], screen: Screen) -> Callable[[Round], None
 
 
 def _of_many(states: Sequence[str]) -> tuple[str, str]:
-    """How many nodes are in each state; and of states with a share worth a line, that share, which seldom changes."""
+    """Counts the nodes in each state; and of states with a share worth a line, that share, which seldom changes."""
     counts = Counter(states)
     shares = {state: count * _LINES // len(states) * 100 // _LINES for state, count in counts.items()}
     return (

@@ -63,7 +63,8 @@ def status(name: str | None, target: Target, watch: bool, output: str) -> ExitCo
 
 
 def _changes(look: Callable[[], Model], watch: bool) -> Iterator[Model]:
-    """What there is to see now; with `watch` again whenever something but the time is new, until the plan has ended."""
+    """Yields what there is to see now; with `watch` again whenever something but the time is new, until the plan has
+    ended."""
     shown: Model = {}
     while True:
         model = look()

@@ -244,7 +244,7 @@ def _prefix(body: Body) -> str:
 
 
 def _stays(body: Body) -> bool:
-    """Whether something keeps an object that has been deleted. A Pod that goes at once is answered whole as well."""
+    """True if something keeps an object that has been deleted. A Pod that goes at once is answered whole as well."""
     metadata = body["metadata"]
     kept = metadata.get("finalizers") or (body.get("spec") or {}).get("finalizers")
     return bool(metadata.get("deletionTimestamp") and (kept or metadata.get("deletionGracePeriodSeconds")))

@@ -50,7 +50,7 @@ def credential_of(access: ClusterAccess, environ: Mapping[str, str], now: dateti
 
 
 def renewable(access: ClusterAccess) -> bool:
-    """Whether asking again may give another credential."""
+    """True if asking again may give another credential."""
     user = access.user
     return bool(user.get("tokenFile") or (user.get("exec") and not user.get("token")))
 
@@ -90,7 +90,7 @@ def _from_plugin(access: ClusterAccess, environ: Mapping[str, str]) -> Credentia
 
 
 def _run(access: ClusterAccess, plugin: Body, environ: Mapping[str, str]) -> str:
-    """What it prints; bytes that are no UTF-8 are replaced, as Go's JSON reader does."""
+    """The output of the command; bytes that are no UTF-8 are replaced, as Go's JSON reader does."""
     command = plugin["command"]
     interactive = plugin.get("interactiveMode") != "Never" and sys.stdin is not None and sys.stdin.isatty()
     if plugin.get("interactiveMode") == "Always" and not interactive:

@@ -1,4 +1,4 @@
-"""What a cluster can refuse, as exceptions with fields. No HTTP here: `refusal.py` reads answers into these.
+"""The errors of a cluster, as exceptions with fields. No HTTP here: `refusal.py` reads answers into these.
 
 Each one is a `Problems` that holds one problem, so a command that does not catch it prints it and exits 3.
 """
@@ -199,7 +199,7 @@ class ServerFailed(ClusterError):
 
 
 class BackendFailed(ClusterError):
-    """What stands behind a proxy subresource or a Service (a kubelet, pods) did not give what was asked for. Status 0:
+    """The backend of a proxy subresource or a Service (a kubelet, pods) did not give what was asked for. Status 0:
     it did not answer at all."""
 
     def __init__(self, ref: Ref, path: str, status: int, message: str = "") -> None:

@@ -38,7 +38,7 @@ REMEDY = "`kubectl config view` shows what kubectl reads"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterAccess:
-    """Which cluster, and as whom. `cluster` and `user` are kubeconfig's own entries, with absolute paths.
+    """A cluster, and the identity to use there. `cluster` and `user` are kubeconfig's own entries, with absolute paths.
 
     `namespace` is the context's, or the pod's own; `default` where neither says. `inside`: we are one of its pods.
     `file` is where it stands, for messages.
@@ -69,7 +69,7 @@ class _Entry:
         return self.document.line_of((*self.path, *path))
 
     def problems(self) -> list[Problem]:
-        """What kubectl would not read either. A certificate file is not opened where the data is given."""
+        """The problems that kubectl would have too. A certificate file is not opened where the data is given."""
         return [*self._of_the_schema(), *self._of_texts()] or [*self._of_files()]
 
     def _of_the_schema(self) -> list[Problem]:

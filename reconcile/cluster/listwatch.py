@@ -33,7 +33,7 @@ class Deliver(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Health:
-    """How a list-watch stands.
+    """The state of a list-watch.
 
     `synced`: the first list is complete. `served` False: the cluster has no such kind, and the copy is empty.
     `problem` is what fails now and `since` when that began, on the given clock; both None while all is well.
@@ -91,7 +91,7 @@ class ListWatch:
 
     @property
     def follows(self) -> bool:
-        """Whether the last cycle succeeded: the next one continues where it ended."""
+        """True if the last cycle succeeded: the next one continues where it ended."""
         return bool(self._resource_version) and self.health.problem is None
 
     def run(self, sleep: Callable[[float], object]) -> None:
@@ -141,7 +141,7 @@ class ListWatch:
         return FLOOR
 
     def _consume(self, window: Window) -> bool:
-        """Whether it brought anything, be it a bookmark. A cut after that is how many a window ends, and no outage."""
+        """True if it brought anything, be it a bookmark. A cut after that is how many a window ends, and no outage."""
         brought = False
         try:
             for event in window:

@@ -1,4 +1,4 @@
-"""What the product may ask of a cluster. The real adapter and the embedded cluster both answer to it.
+"""The interface to a cluster. The real adapter and the embedded cluster both answer to it.
 
 No library is imported here and no I/O is done. Every method may be called from several threads at once, and raises
 the errors of `errors.py`. Bodies are JSON-like values; nobody changes one in place, neither caller nor cluster.
@@ -59,7 +59,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """What a list or a watch covers.
+    """The objects that a list or a watch covers.
 
     An empty namespace means all of them. `labels` and `fields` are selectors in Kubernetes' own text form
     (`a=b,c!=d,e,!f,g in (h,i)`; `metadata.name=x`); empty selects everything.
@@ -117,7 +117,7 @@ class Window(Protocol):
 
 
 class Propagation(StrEnum):
-    """What happens to an object's dependants when it is deleted."""
+    """The fate of an object's dependents when it is deleted."""
 
     BACKGROUND = "Background"
     FOREGROUND = "Foreground"
@@ -231,7 +231,7 @@ class Cluster(Protocol):
         ...
 
     def review(self, permission: Permission) -> AccessReview:
-        """Whether we hold a permission (SelfSubjectAccessReview)."""
+        """True if we hold a permission (SelfSubjectAccessReview)."""
         ...
 
     def guarded(self, check: Callable[[], None]) -> Cluster:

@@ -52,7 +52,7 @@ _PASSING = re.compile(r"etcdserver:|deadline exceeded|connection re(fused|set)|i
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiCall:
-    """What was asked, in RBAC's words, so that a refusal can say it. `ref.name` is empty for a whole collection."""
+    """A request in RBAC's words, so that a refusal can say it. `ref.name` is empty for a whole collection."""
 
     verb: str
     kind: Kind
@@ -61,7 +61,7 @@ class ApiCall:
 
     @property
     def proxies(self) -> bool:
-        """Whether something behind the API server answers, and its failures are not the API server's."""
+        """True if something behind the API server answers, and its failures are not the API server's."""
         return self.verb == "get" and bool(self.subresource)
 
 
@@ -111,7 +111,7 @@ def _named(body: Body) -> bool:
 
 
 def _object_absent(call: ApiCall, status: int, body: Body) -> bool:
-    """Whether the proxied object itself is not there. A Service without endpoints is `not found` all the same."""
+    """True if the proxied object itself is not there. A Service without endpoints is `not found` all the same."""
     return status == 404 and _named(body) and call.kind.plural != "services"
 
 

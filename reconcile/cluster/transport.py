@@ -205,7 +205,7 @@ def _plain(value: Any) -> Any:
 
 
 def _unanswered(error: Exception) -> ClusterError:
-    """What a failed exchange means: TLS that will not get better by waiting, or a server that is away."""
+    """The error that a failed exchange means: TLS that will not get better by waiting, or a server that is away."""
     text = " ".join(str(error.reason if isinstance(error, ApiException) else error).split())
     lasting = isinstance(error, ApiException | SSLError) and not _PASSING_TLS.search(text)
     return Untrusted(text) if lasting else Away(text)

@@ -1,4 +1,5 @@
-"""What may be sent and through which proxy: URLs, header values, and Go's rules for proxies, which kubectl follows.
+"""Checks what may be sent and through which proxy: URLs, header values, and Go's rules for proxies, which kubectl
+follows.
 
 Of a text that may not be sent, messages say why and never show it: it may contain a password or be a token.
 """
@@ -25,7 +26,7 @@ _TOKEN_MARKS = "!#$&'*+-.^_`|~"  # noqa: S105 - RFC 9110, 5.6.2, without the % t
 
 
 def url_fault(text: str, schemes: Sequence[str]) -> str | None:
-    """Why this is no absolute URL of one of the schemes; None where it is one."""
+    """Explains why this is no absolute URL of one of the schemes; None where it is one."""
     if _NOT_IN_URL.search(text):
         return "is not a URL: it contains a space or another invalid character"
     scheme, _, rest = text.partition("://")
@@ -40,7 +41,7 @@ def url_fault(text: str, schemes: Sequence[str]) -> str | None:
 
 
 def token_fault(text: str) -> str | None:
-    """Why this cannot be sent as a bearer token."""
+    """Explains why this cannot be sent as a bearer token."""
     if _NOT_IN_HEADER.search(text):
         return "contains a line break or another control character"
     return None if text.isascii() else "contains characters that are not ASCII"

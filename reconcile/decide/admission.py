@@ -1,4 +1,5 @@
-"""Whether a node may begin a step of a lane now. Pure: it gets what it needs to know of the lane, and reads nothing."""
+"""Decides whether a node may begin a step of a lane now. Pure: it gets what it needs to know of the lane, and reads
+nothing."""
 
 from __future__ import annotations
 
@@ -13,8 +14,8 @@ _NAMED = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotAdmitted:
-    """Why a step may not begin now, though it could. `patient`: it is just not its turn yet; `out_of_turn`: somebody
-    has asked for it before."""
+    """The reason why a step may not begin now, though it could. `patient`: it is just not its turn yet; `out_of_turn`:
+    somebody has asked for it before."""
 
     text: str
     patient: bool

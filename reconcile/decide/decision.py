@@ -1,4 +1,4 @@
-"""What is decided: the status to record, the writes to make, the events to emit, and what is waited for.
+"""The result of a decision: the status to record, the writes to make, the events to emit, and what is waited for.
 
 `DecisionBuilder` collects a decision: it is the one thing in the pure core that changes as it goes. `recorded` is the
 status once the writes were made.
@@ -161,14 +161,14 @@ class DecisionBuilder:
         self._progress: dict[str, datetime] = {}
 
     def idle_since(self, phase: str) -> datetime:
-        """When a step of the phase last started or ended, on any node; before the first one, `since`."""
+        """The time when a step of the phase last started or ended, on any node; before the first one, `since`."""
         if phase not in self._progress:
             self._progress[phase] = max(self.status.last_progress(phase) or self.since, self.since)
         return self._progress[phase]
 
     @property
     def since(self) -> datetime:
-        """When the plan reached its present state: it was deleted, entered its phase, or was created."""
+        """The time when the plan reached its present state: it was deleted, entered its phase, or was created."""
         plan = self.observation.plan
         text = deletion_timestamp(plan) or self.status.last_transition() or plan["metadata"].get("creationTimestamp")
         return time_of(text) if text else self.now
@@ -207,7 +207,7 @@ class DecisionBuilder:
         )
 
     def is_past(self, since: datetime, limit: int) -> bool:
-        """Whether more than so many seconds count since then."""
+        """True if more than so many seconds count since then."""
         past = self.observation.attended(since) > limit
         self.timed.append((since, limit, past))
         return past

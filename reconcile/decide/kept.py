@@ -1,4 +1,4 @@
-"""What is kept from one decision about a plan to the next, so that what has not changed is not worked out again.
+"""Keeps the results of one decision about a plan for the next, so that what has not changed is not worked out again.
 
 It saves time and changes nothing: whatever is taken from here is compared first with all that it was made from, and a
 decision without it comes out the same.
@@ -34,7 +34,7 @@ class PhaseSteps:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeDecision:
-    """What came out for one node where nothing is to be done: waits, and how often in a row gates have passed.
+    """The result for one node where nothing is to be done: waits, and how often in a row gates have passed.
 
     It holds while `inputs` are the same, each of `seen` is answered the same, `passes_before` are the counts that were
     found, and the limits of `timed` are still kept or exceeded. `waits` are those that `asked` came to.

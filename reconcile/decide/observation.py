@@ -19,7 +19,7 @@ PENDING = "pending"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchFailure:
-    """Why a document could not be read. `absent`: the repository does not have it (HTTP 404)."""
+    """The reason why a document could not be read. `absent`: the repository does not have it (HTTP 404)."""
 
     why: str
     absent: bool = False

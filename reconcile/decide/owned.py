@@ -36,14 +36,14 @@ def node_of(body: Body) -> str | None:
 
 
 def groups_of_nodes(steps: Iterable[RenderedStep]) -> tuple[Group, ...]:
-    """Where to find objects that the steps make for nodes, whichever node."""
+    """The groups in which to find objects that the steps make for nodes, for any node."""
     owned = (manifest for item in steps if item.step.node for manifest in _owned(item))
     found = (_group(manifest.ref, _marked(manifest)) for manifest in owned if node_of(manifest.body))
     return tuple(dict.fromkeys(found))
 
 
 def groups_of_plan(builder: DecisionBuilder, steps: Iterable[RenderedStep]) -> tuple[Group, ...]:
-    """Where to find objects of the plan: each kind and namespace of what is rendered or recorded."""
+    """The groups in which to find objects of the plan: each kind and namespace of what is rendered or recorded."""
     rendered = [manifest.ref for item in steps for manifest in _owned(item)]
     recorded = [
         made.ref for steps in builder.status.records.values() for record in steps.values() for made in _all(record)

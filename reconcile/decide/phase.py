@@ -150,7 +150,7 @@ def _unhealthy(builder: DecisionBuilder, lane: Lane, node: str) -> list[str]:
 
 
 def _is_inside(builder: DecisionBuilder, lane: str, steps: _Steps) -> bool:
-    """Whether a node has started the lane and not finished it, or still holds its slot."""
+    """True if a node has started the lane and not finished it, or still holds its slot."""
     own = [item for item in steps if item.step.lane == lane and item.skipped is None]
     if not any(builder.status.has_begun(key_of(item)) for item in own):
         return False
@@ -193,7 +193,7 @@ def welcome(builder: DecisionBuilder, steps: Sequence[RenderedStep]) -> Progress
 
 
 def _makes_room(builder: DecisionBuilder, item: RenderedStep, steps: Sequence[RenderedStep], joined: datetime) -> bool:
-    """Whether objects of the replaced machine have to be deleted first."""
+    """True if objects of the replaced machine have to be deleted first."""
     phase, node = item.phase, str(item.step.node)
     began = builder.status.began(phase, node)
     if began is not None and began < joined:
@@ -225,7 +225,7 @@ def _has_nothing_to_do(
 
 
 def _joined(builder: DecisionBuilder, joins: LateNodes) -> datetime | None:
-    """When the first of the objects was created that identify the node; None if one of them does not exist."""
+    """The time when the first of the objects was created that identify the node; None if one of them does not exist."""
     found = [builder.observation.look.get(ref) for ref in joins.by]
     bodies = [body for body in found if body is not None and not isinstance(body, ReadFailure)]
     return min(map(_made, bodies)) if len(bodies) == len(found) else None
@@ -237,6 +237,6 @@ def _made_for(builder: DecisionBuilder, steps: Sequence[RenderedStep], node: str
 
 
 def _made(body: Body) -> datetime:
-    """When the object was created; the earliest time if it does not say."""
+    """The time when the object was created; the earliest time if it does not say."""
     text = look_up(body, ("metadata", "creationTimestamp"))
     return time_of(text) if isinstance(text, str) else datetime.min.replace(tzinfo=UTC)

@@ -48,7 +48,7 @@ def decide(observation: Observation, kept: Kept | None = None) -> Decision:
 
 
 def is_over(status: PlanStatus) -> bool:
-    """Whether the plan has ended for good."""
+    """True if the plan has ended for good."""
     progressing = status.condition("Progressing")
     return status.phase in TERMINAL and progressing is not None and progressing["status"] == "False"
 
@@ -126,7 +126,7 @@ def _mind_the_other(builder: DecisionBuilder, phase: RenderedPhase) -> None:
 
 
 def _is_kept(builder: DecisionBuilder, phase: RenderedPhase) -> bool:
-    """Whether the plan stops after this phase: while it can still be deleted without harm."""
+    """True if the plan stops after this phase: while it can still be deleted without harm."""
     return builder.observation.others.beside is not None and phase.phase.deletion is not Deletion.FORBIDDEN
 
 
@@ -152,7 +152,7 @@ def _announce_completed(builder: DecisionBuilder, phase: RenderedPhase) -> None:
 
 
 def _is_approved(builder: DecisionBuilder, phase: RenderedPhase) -> bool:
-    """Whether the phase is rendered as approved. Without an approval every phase may run; with one, also those that it
+    """True if the phase is rendered as approved. Without an approval every phase may run; with one, also those that it
     lists as pending."""
     name = phase.phase.name
     approved, sealed = builder.observation.approved.get(name), builder.observation.sealed.get(name)
@@ -271,7 +271,7 @@ def _progressing(builder: DecisionBuilder) -> None:
 
 
 def _is_degraded(builder: DecisionBuilder) -> bool:
-    """Whether something is wrong or takes too long; if so, sets Degraded."""
+    """True if something is wrong or takes too long; if so, sets Degraded."""
     slow = [wait for wait in builder.waits if wait.slow]
     if builder.observation.errors:
         builder.condition("Degraded", "True", "ReconcileError", "; ".join(builder.observation.errors[:5]))

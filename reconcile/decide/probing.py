@@ -1,5 +1,5 @@
-"""What a step looks at: whether it is asked for and what it captures as it begins, then its gates and the Jobs that
-others make for it, until it has ended. Starts nothing and writes nothing.
+"""Evaluates what a step looks at: whether it is asked for and what it captures as it begins, then its gates and the
+Jobs that others make for it, until it has ended. Starts nothing and writes nothing.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from renderer.model.rendered import Pending, RenderedStep
 
 _NODES = Group(api_version="v1", kind="Node")
 NO_MACHINE = "no Machine in fleet-local refers to node"
-"""How a wait begins where Rancher has no way to request a node."""
+"""The beginning of a wait where Rancher has no way to request a node."""
 
 
 def read_captures(builder: DecisionBuilder, item: RenderedStep, *, done: bool = False) -> dict[str, Any] | str:
@@ -43,7 +43,8 @@ def read_captures(builder: DecisionBuilder, item: RenderedStep, *, done: bool = 
 
 
 def missing_object(item: RenderedStep) -> str | None:
-    """Why the step cannot be requested: its node has no machine-plan Secret for Rancher to write to. None if it has."""
+    """Explains why the step cannot be requested: its node has no machine-plan Secret for Rancher to write to. None if
+    it has."""
     target, node = item.step.trigger.probe.target if item.step.trigger else None, item.step.node
     if node and isinstance(target, ObjectTarget) and target.ref.name == unknown_plan(node):
         return f"{NO_MACHINE} {node}, or it has no machine-plan Secret"
@@ -51,7 +52,7 @@ def missing_object(item: RenderedStep) -> str | None:
 
 
 def is_asked_again(builder: DecisionBuilder, item: RenderedStep) -> bool:
-    """Whether a repeating step is requested again, with another value than it has answered."""
+    """True if a repeating step is requested again, with another value than it has answered."""
     step = item.step
     if not step.repeat or step.trigger is None or item.skipped is not None or item.pending:
         return False
@@ -113,7 +114,7 @@ def _ref_of(item: RenderedStep, capture: Capture) -> Ref:
 
 
 def gate_state(builder: DecisionBuilder, item: RenderedStep, index: int, gate: Gate, record: StepRecord) -> Verdict:
-    """Where a gate of a begun step stands, counting how often in a row it has passed, and its timeout."""
+    """The verdict of a gate of a begun step, counting how often in a row it has passed, and its timeout."""
     observation, place = builder.observation, (item.id, index)
     scope = scope_of(builder, item, record.captured)
     seen = evaluate(gate.probe, observation.look, scope)
@@ -174,7 +175,7 @@ def _jobs_of(builder: DecisionBuilder, item: RenderedStep) -> Iterator[Body]:
 
 
 _WORDS = {"": "active", "Complete": "completed", "Failed": "failed"}
-"""Which of a step's node states a Job gives, by the condition that ended it."""
+"""The node state of a step that a Job gives, by the condition that ended it."""
 
 
 def _true_condition(body: Body, *types: str) -> Condition | None:

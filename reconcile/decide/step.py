@@ -41,7 +41,7 @@ _OUT_OF_TURN = "OutOfTurn"
 
 
 class Progress(StrEnum):
-    """How far a step has come in this round."""
+    """The progress of a step in this round."""
 
     DONE = "done"
     BUSY = "busy"
@@ -163,7 +163,7 @@ class _Step:
         return record
 
     def _has_made(self, record: StepRecord) -> bool:
-        """Whether everything that the step was about to make is there, made by us: it stays as it is then, whatever
+        """True if everything that the step was about to make is there, made by us: it stays as it is then, whatever
         the templates render now."""
         if not record.objects or any(isinstance(spec, Borrowed) for spec in self.step.manifests):
             return False
@@ -282,7 +282,7 @@ class _Step:
         since: StepRecord | None = None,
         limit: int | None = LONG,
     ) -> Progress:
-        """What has no start of its own waits since anything last moved in the phase."""
+        """Adds a wait. Without a start of its own it began when anything last moved in the phase."""
         asked = WaitRequest(
             text=text,
             step=self.item.id,

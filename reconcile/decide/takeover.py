@@ -100,7 +100,7 @@ def _is_maintained(item: RenderedStep) -> bool:
 
 
 def _inherited(item: RenderedStep, taken: str, *, done: bool = False) -> Iterator[Loan]:
-    """What a step has borrowed; a completed one has returned what is due on completion."""
+    """The loans of a step; a completed one has returned what is due on completion."""
     for manifest in item.manifests:
         spec = manifest.spec
         if not isinstance(spec, Borrowed) or (done and Occasion.COMPLETED in dict(spec.returns)):
@@ -147,7 +147,7 @@ def _of_phase(
 def _was_done(
     status: PlanStatus, phase: RenderedPhase, item: RenderedStep, reached: str, nodes_have_begun: bool
 ) -> bool:
-    """Whether a step was done, judged by the plan as a whole."""
+    """True if a step was done, judged by the plan as a whole."""
     if reached == phase.phase.completed:
         return item.step.position is not Position.LEAVE
     if item.step.position is not Position.DURING:

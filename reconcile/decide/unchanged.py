@@ -44,7 +44,7 @@ class _Remembering:
 
 
 def decides_the_same(then: Observation, now: Observation, decision: Decision, kept: Kept) -> bool:
-    """Whether a decision that did nothing comes out the same of another observation, if that looks at the same."""
+    """True if a decision that did nothing comes out the same of another observation, if that looks at the same."""
     waits = ((wait.since, wait.limit, wait.slow) for wait in decision.waits if wait.since and wait.limit is not None)
     return (
         not (decision.again or decision.events)
@@ -70,7 +70,7 @@ def _told(observation: Observation) -> tuple[Any, ...]:
 
 
 def unless_unchanged(builder: DecisionBuilder, steps: Sequence[RenderedStep], decided: Callable[[], _T]) -> _T:
-    """What `decided` comes to for the steps of one node, or came to when everything was as it is now."""
+    """The result of `decided` for the steps of one node, or what it came to when everything was as it is now."""
     phase, node = steps[0].phase, str(steps[0].step.node)
     if any(item.step.fetches or item.step.job_states for item in steps):  # these look at more than their node
         return decided()

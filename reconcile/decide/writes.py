@@ -73,7 +73,7 @@ def evident(builder: DecisionBuilder, manifest: Manifest, spec: Borrowed, live: 
 
 
 def _overlap(one: Path, other: Path) -> bool:
-    """Whether they are the same, or one lies below the other."""
+    """True if they are the same, or one lies below the other."""
     return all(step == other_step for step, other_step in zip(one, other, strict=False))
 
 
@@ -112,7 +112,7 @@ def return_fields(builder: DecisionBuilder, item: RenderedStep, occasion: Occasi
 
 
 def _goes_back_at_all(item: RenderedStep, occasion: Occasion) -> bool:
-    """Whether the step returns anything on this occasion that it borrows by templates that cannot be rendered now."""
+    """True if the step returns anything on this occasion that it borrows by templates that cannot be rendered now."""
     declared = [spec for spec in item.step.manifests if isinstance(spec, Borrowed)]
     return not declared or any(when is occasion for spec in declared for when, _ in spec.returns)
 
@@ -201,7 +201,7 @@ def _still_ours(builder: DecisionBuilder, loans: list[Loan]) -> list[Loan]:
 
 
 def _is_same(left: Loan, right: Loan) -> bool:
-    """Whether two loans are of one field, or one lies within the other."""
+    """True if two loans are of one field, or one lies within the other."""
     return left.ref == right.ref and _overlap(left.original.path, right.original.path)
 
 

@@ -114,7 +114,7 @@ class _Builder:
                 yield Change(field=steps_text(change.path), before=change.before, after=change.after)
 
     def _refused(self, trial: Trial) -> Iterator[Change]:
-        """What we would have set otherwise, where that is what the refusal is about."""
+        """The values that we would have changed, where the refusal is about them."""
         if trial.live is None or trial.problem is None or trial.problem.reason not in _ABOUT_FIELDS:
             return
         live, wanted = self._redactor.pair(trial.live, _as_kept(trial.manifest.body))
@@ -145,7 +145,7 @@ def _as_kept(body: Body) -> Body:
 
 
 def waits_of(phase: RenderedPhase) -> dict[str, str]:
-    """What each step's gates wait for, by the `file` of each of its manifests; a step without gates has no entry."""
+    """The waits of each step's gates, by the `file` of each of its manifests; a step without gates has no entry."""
     words = ((step, _gates(step)) for step in phase.steps if step.step.gates)
     return {manifest.file: text for step, text in words for manifest in step.manifests}
 

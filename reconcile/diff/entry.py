@@ -27,7 +27,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiffEntry:
-    """What applying one manifest would do. `before` and `after` are None if there is nothing to show on that side;
+    """The effect of applying one manifest. `before` and `after` are None if there is nothing to show on that side;
     `run_time` are the fields whose values nobody can know yet."""
 
     operation: Operation
@@ -57,7 +57,7 @@ class Untried:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diff:
-    """What applying one phase would do, in the order in which it would be done."""
+    """The effect of applying one phase, in the order in which it would be done."""
 
     plan: str
     phase: str

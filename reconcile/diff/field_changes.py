@@ -48,7 +48,7 @@ def changes(before: Any, after: Any, place: Place, path: Steps = ()) -> Iterator
 
 
 def unmet(live: Body, wanted: Body, place: Place) -> Iterator[FieldChange]:
-    """What of `wanted` the live object does not have; what it has besides does not count."""
+    """The parts of `wanted` that the live object does not have; more of its own does not count."""
     found = changes(live, wanted, place)
     return (change for change in found if change.after is not ABSENT and not satisfies(change.before, change.after))
 

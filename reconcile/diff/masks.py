@@ -1,4 +1,4 @@
-"""Which paths a diff leaves out and which it hides: rules as data, `_diff/rules.yaml` of the template tree. Pure.
+"""The paths that a diff leaves out or hides: rules as data, `_diff/rules.yaml` of the template tree. Pure.
 
 A rule's path is written as everywhere; the step `["*"]` stands for every key or item at its place.
 """
@@ -83,7 +83,7 @@ def edited(value: Any, path: Path, edit: Callable[[Path, Any], Any], here: Path 
 
 
 def matches(rule: Path, path: Path) -> bool:
-    """Whether a rule's path is this one or a parent of it."""
+    """True if a rule's path is this one or a parent of it."""
     return len(rule) <= len(path) and all(step in (EVERY, found) for step, found in zip(rule, path, strict=False))
 
 

@@ -83,7 +83,8 @@ class Redactor:
 
 
 def _content(path: Path, value: Any) -> bytes:
-    """What counts as the value: of a Secret's `data`, what is encoded in it, so that `stringData` gets its number."""
+    """The content that counts as the value: of a Secret's `data`, what is encoded in it, so that `stringData` gets its
+    number."""
     if not isinstance(value, str):
         return json.dumps(value, sort_keys=True).encode()
     if path[0] == "data":

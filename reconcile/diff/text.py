@@ -29,7 +29,7 @@ _SUMMARY: Mapping[Operation, str] = {
     Operation.CONFLICT: "in conflict",
     Operation.REFUSED: "refused",
 }
-"""How many of an operation there are, after the number."""
+"""The words that follow the number of an operation."""
 
 
 def table(diff: Diff) -> str:

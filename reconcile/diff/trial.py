@@ -1,4 +1,4 @@
-"""What came of trying one manifest: the input of a diff. Made by whoever may ask the cluster; only values here."""
+"""The result of trying one manifest: the input of a diff. Made by whoever may ask the cluster; only values here."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from renderer.model.rendered import Manifest
 
 
 class Operation(StrEnum):
-    """What applying a manifest would do to its object, or why it would do nothing."""
+    """The effect of applying a manifest to its object, or why it would do nothing."""
 
     CREATE = "create"
     CHANGE = "change"

@@ -1,4 +1,4 @@
-"""Which upgrade goes first: one at a time in a cluster, of either kind. Pure."""
+"""Decides which upgrade goes first: one at a time in a cluster, of either kind. Pure."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def beside_of(plan: Body, upgrades: Iterable[Body]) -> str | None:
 
 
 def lent_by_others(plan: Body, plans: Iterable[Body]) -> tuple[BorrowedElsewhere, ...]:
-    """What other plans have on loan: one that has failed keeps what protects a half-upgraded cluster."""
+    """The fields that other plans have on loan: one that has failed keeps what protects a half-upgraded cluster."""
     return tuple(
         BorrowedElsewhere(plan=str(other["metadata"]["name"]), active=not is_over(outline_of(other)), loan=loan)
         for other in plans

@@ -1,4 +1,4 @@
-"""What a reconciler works with: the cluster, where to read from, how to render, and what time it is."""
+"""The dependencies of a reconciler: the cluster, where to read from, how to render, and what time it is."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from renderer.catalog.kinds import Kinds
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReconcilerDeps:
-    """What a reconciler works with. `attended(since)` is how many seconds since then count."""
+    """The dependencies of a reconciler. `attended(since)` is how many seconds since then count."""
 
     cluster: Cluster
     source: Source

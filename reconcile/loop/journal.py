@@ -65,7 +65,7 @@ class JournalEntry:
 
 
 def keep_nothing(entry: JournalEntry) -> None:
-    """Where no journal is asked for."""
+    """Drops the entry, where no journal is asked for."""
 
 
 class Journal:
@@ -178,7 +178,7 @@ def decision_body(decision: Decision) -> Line:
 
 
 def without_secrets(body: Body) -> Body:
-    """What is written of an object."""
+    """The object as it is written to the journal."""
     return redacted(body)
 
 
@@ -207,7 +207,7 @@ def _answer(answer: Answer) -> Any:
 
 
 def _action(action: Action) -> Line:
-    """What is done, and to which object; of a manifest just its digest."""
+    """The action and its object; of a manifest just its digest."""
     if isinstance(action, (Apply, Borrow)):
         digest = digest_of(without_secrets(action.manifest.body))
         patch = {"patch": _plain(action.patch)} if isinstance(action, Borrow) else {}

@@ -63,10 +63,10 @@ class Election:
         self._seen: _Seen | None = None
         self._away = False
         self.why = ""
-        """Why the last attempt did not have the lease; empty if it did."""
+        """Explains why the last attempt did not have the lease; empty if it did."""
 
     def leads(self) -> bool:
-        """Whether nobody else can hold the lease now."""
+        """True if nobody else can hold the lease now."""
         return self._clock() < self._held_until
 
     def require(self) -> None:
@@ -104,7 +104,7 @@ class Election:
             return
 
     def _attempt(self) -> str:
-        """Why it is not ours; empty if it is."""
+        """Explains why the lease is not ours; empty if it is."""
         try:
             lease = self._cluster.get(LEASE, self._ref).body
         except NotFound:
@@ -138,7 +138,7 @@ class Election:
         return ""
 
     def _has_run_out(self, lease: Body) -> bool:
-        """Whether the claim has stood unchanged for its whole duration, on our clock."""
+        """True if the claim has stood unchanged for its whole duration, on our clock."""
         spec = lease.get("spec") or {}
         claim = (spec.get("holderIdentity"), spec.get("renewTime"), spec.get("leaseTransitions"))
         if self._seen is None or self._seen.claim != claim:
@@ -167,7 +167,7 @@ class Election:
 
 
 def nobody_leads(cluster: Cluster, namespace: str, now: datetime) -> str:
-    """That nobody holds the lease, in words; empty where somebody does, or where it cannot be read."""
+    """Reports that nobody holds the lease; empty where somebody does, or where it cannot be read."""
     ref = Ref(api_version=LEASE.api_version, kind=LEASE.kind, namespace=namespace, name=NAME)
     start = "so the upgrade does not continue; start `upgradeplan run` or `upgradeplan apply`"
     try:

@@ -35,7 +35,7 @@ Tell = Callable[[str, Mapping[str, Any]], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Running:
-    """What a manager is made of. `election` is None where nobody else can run. `oldest` is the oldest release that a
+    """The parts of a manager. `election` is None where nobody else can run. `oldest` is the oldest release that a
     cluster may run for this program to begin. `on_standby` is called every two seconds while another one leads."""
 
     reconciler: Reconciler
@@ -125,7 +125,7 @@ class Manager:
             self._running.queue.add(str(plan["metadata"]["name"]))
 
     def _patiently(self, read: Callable[[], _Read]) -> _Read | None:
-        """What is read, however long the API server is away; None once we are to stop."""
+        """Reads until it succeeds, however long the API server is unavailable; None once we are to stop."""
         said = ""
         while not self._stopped.is_set():
             try:

@@ -1,4 +1,4 @@
-"""Which time counts: not that in which the API server was away, or in which no loop ran. A cluster that upgrades itself
+"""Counts time, but for that in which the API server was unavailable or no loop ran. A cluster that upgrades itself
 is away now and then."""
 
 from __future__ import annotations

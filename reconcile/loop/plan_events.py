@@ -19,7 +19,7 @@ COMPONENT = "upgradeplan-controller"
 
 
 def events_of(results: Sequence[ExecutedAction], rendered: RenderedPlan, known: Collection[str]) -> Iterator[Event]:
-    """What steps say of themselves once an object of theirs was made, and the errors that are not known yet."""
+    """The events of steps once an object of theirs was made, and the errors that are not known yet."""
     created = {result.action.step for result in results if result.created and isinstance(result.action, Apply)}
     for item in all_steps(rendered.phases):
         if key_of(item) in created and item.step.started:

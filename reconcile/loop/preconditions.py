@@ -1,4 +1,4 @@
-"""Whether this program may work on a cluster at all: not on one that runs a release older than what it was made
+"""Decides whether this program may work on a cluster at all: not on one that runs a release older than what it was made
 for."""
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ def oldest_of(values: Mapping[str, Any]) -> str:
 
 
 def check_preconditions(source: Source, oldest: str) -> str:
-    """Why nothing could be checked, since a version that nobody can compare is let through; empty where it was.
+    """Explains why nothing could be checked, since a version that nobody can compare is let through; empty where it
+    was.
 
     Raises `Problems` for a release older than `oldest`, and `Away` and its like.
     """

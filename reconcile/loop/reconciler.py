@@ -75,7 +75,7 @@ class Reconciler:
         return done
 
     def look(self, name: str) -> Round:
-        """What a round would decide now. Nothing is written, and nothing is remembered."""
+        """Decides as a round would now. Nothing is written, and nothing is remembered."""
         plan = self._deps.source.get(plan_ref(name))
         if plan is None or isinstance(plan, ReadFailure):
             return Round(name=name, problems=(plan.why,) if plan else ())
@@ -236,7 +236,7 @@ class _PlanRound:
     # -------------------------------------------------------------------------------------------------------- writing
 
     def _write_status(self, new: PlanStatus) -> bool:
-        """Whether the status is as wanted now; False where the plan has changed since it was read."""
+        """True if the status is as wanted now; False where the plan has changed since it was read."""
         written = write_status(self.deps.cluster, self.kinds, self.plan, self.status, new)
         if written is None:
             return False
@@ -281,6 +281,6 @@ def _wanted(rendered: RenderedPlan, status: PlanStatus) -> Iterator[Fetch]:
 
 
 def _is_made(status: PlanStatus, item: RenderedStep) -> bool:
-    """Whether what templates render for the step is not asked for any more."""
+    """True if what templates render for the step is not asked for any more."""
     record = status.record(key_of(item))
     return status.is_over(key_of(item)) or (record is not None and record.made_its_objects)

@@ -113,16 +113,16 @@ class Rendering:
         return render(self.catalog, self._templates, facts, status, kept, ending=ending, lenient=ends)
 
     def _is_last(self, status: PlanStatus) -> bool:
-        """Whether all phases are completed, and what the plan has made is about to go."""
+        """True if all phases are completed, and what the plan has made is about to go."""
         return status.phase == self.catalog.phases[-1].phase.completed
 
 
 _NOT_SEEN = ("steps", "conditions", "borrowed", "nodeUpgradeStatuses")
-"""What a plan's status is full of and changes all the time; of the nodes' states a context has the names."""
+"""The parts of a plan's status that change all the time; of the nodes' states a context has the names."""
 
 
 def _inputs(facts: Facts) -> list[Any]:
-    """What a context is made from, to be compared: the same bodies are not looked into."""
+    """The inputs of a context, to be compared: the same bodies are not looked into."""
     plan, status = facts.plan, facts.plan.get("status") or {}
     told = {name: value for name, value in status.items() if name not in _NOT_SEEN}
     metadata = {name: value for name, value in plan["metadata"].items() if name not in _BOOKKEEPING}
@@ -139,13 +139,13 @@ def _recorded(status: PlanStatus) -> list[Any]:
 
 
 def _part(status: PlanStatus) -> list[Any]:
-    """What a rendering sees of that: what the steps have done so far."""
+    """The part of the status that a rendering sees: what the steps have done so far."""
     places = [[place, status.captured(*place), _made(status, place)] for place in status.records]
     return [places, sorted(status.done)]
 
 
 def _made(status: PlanStatus, place: Place) -> list[Any]:
-    """What the steps of one place have begun and made."""
+    """The steps of one place that have begun, with what they made."""
     steps = status.records[place]
     return [
         [name, status.is_under_way(place[0], name, place[1]), status.made_by(place[0], name, place[1])]
@@ -154,6 +154,6 @@ def _made(status: PlanStatus, place: Place) -> list[Any]:
 
 
 def attempt_of(plan: Body) -> int:
-    """Which attempt this is, from the plan's annotation; none is the first."""
+    """The number of this attempt, from the plan's annotation; none is the first."""
     text = (plan["metadata"].get("annotations") or {}).get(RETRY, "")
     return int(text) if text.isdecimal() else 0

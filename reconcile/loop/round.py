@@ -1,4 +1,4 @@
-"""What one round of a plan came to, and what is kept from it for the next."""
+"""The result of one round of a plan, and the memory that is kept for the next one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from renderer.model.rendered import RenderedPlan
 
 @dataclass
 class Memory:
-    """What is kept of a plan from one round to the next; all of it can be lost."""
+    """The memory of a plan from one round to the next; all of it can be lost."""
 
     passes: dict[tuple[str, int], int] = field(default_factory=dict)
     fetched: dict[str, Any] = field(default_factory=dict)
@@ -35,7 +35,7 @@ class Memory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Round:
-    """What one round came to. `decision` is None where the plan is gone or could not be rendered; `problems` are what
+    """The result of one round. `decision` is None where the plan is gone or could not be rendered; `problems` are what
     the cluster or a template refused, and `unrendered`, where nothing was to be done but look, those of a template."""
 
     name: str

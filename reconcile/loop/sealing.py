@@ -66,7 +66,7 @@ def seal(rendered: RenderedPlan) -> dict[str, str]:
 
 
 def is_whole(name: str, rendered: RenderedPlan) -> bool:
-    """Whether nothing of the phase is pending."""
+    """True if nothing of the phase is pending."""
     phase = next(item for item in rendered.phases if item.phase.name == name)
     return not phase.pending and not any(step.pending for step in phase.steps)
 
@@ -129,7 +129,7 @@ def _manifests(phase: RenderedPhase, first: str | None) -> Iterator[Manifest]:
 
 
 def _copy_in(plan: Body) -> Objects:
-    """What `seal` has put there; empty for anything else."""
+    """The copy that `seal` has put there; empty for anything else."""
     text = (plan["metadata"].get("annotations") or {}).get(APPROVED_OBJECTS, "")
     try:
         unpacker = zlib.decompressobj()

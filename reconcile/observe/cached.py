@@ -39,7 +39,7 @@ class Watch(Protocol):
 
     @property
     def follows(self) -> bool:
-        """Whether its last turn went well."""
+        """True if its last turn went well."""
         ...
 
     def turn(self) -> float:
@@ -49,9 +49,10 @@ class Watch(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """When watches take their turns. `clock` is monotonic, `random` gives [0, 1), `window` are a watch's seconds at the
-    server. `begin` is given each new watch; without it each has a thread of its own, and the time it needs. `shares`:
-    what comes over the network shares its equal parts; what is in memory already need not be copied for that."""
+    """The schedule of the watches' turns. `clock` is monotonic, `random` gives [0, 1), `window` are a watch's seconds
+    at the server. `begin` is given each new watch; without it each has a thread of its own, and the time it needs.
+    `shares`: what comes over the network shares its equal parts; what is in memory already need not be copied for
+    that."""
 
     clock: Callable[[], float] = time.monotonic
     random: Callable[[], float] = random.random
@@ -97,7 +98,7 @@ class CachedSource:
 
     @property
     def synced(self) -> bool:
-        """Whether every watch has its first list."""
+        """True if every watch has its first list."""
         with self._lock:
             return all(watch.health.synced or not watch.health.served for watch in self._watches.values())
 

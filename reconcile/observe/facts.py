@@ -21,7 +21,7 @@ SERVER_VERSION = Ref(api_version=_HARVESTER, kind="Setting", name="server-versio
 
 
 class Unreadable(Problems):
-    """What could not be read, all of it, each with the rule that would grant it."""
+    """All objects that could not be read, each with the rule that would grant it."""
 
     def __init__(self, refused: Iterable[Problem]) -> None:
         super().__init__(refused, ExitCode.CLUSTER)

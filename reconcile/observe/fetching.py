@@ -24,7 +24,7 @@ Read = Callable[[Fetch], bytes]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetched:
-    """What was read by name, and why the rest was not."""
+    """The documents read by name, and the reasons why the rest was not."""
 
     values: Mapping[str, Any]
     missing: Mapping[str, FetchFailure]
@@ -77,7 +77,7 @@ def _fetch(fetch: Fetch, read: Read) -> Any:
 
 
 def _is_proven_absent(fetch: Fetch, read: Read) -> bool:
-    """Whether the repository itself said so: it is up, since it has what it always has."""
+    """True if the repository itself said so: it is up, since it has what it always has."""
     if fetch.absent is None:
         return False
     try:

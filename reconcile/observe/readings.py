@@ -1,4 +1,4 @@
-"""What is known of a cluster and is no object: one row a reading.
+"""The readings: facts about a cluster that are no objects, one row each.
 
 To add one, write a module that says how to ask, add its row here, and describe what it answers in schemas/facts.json:
 an answer has the form that a facts document gives it, everywhere. A rule of `reconcile.probes.rules` uses it.
@@ -26,7 +26,7 @@ _AT_ONCE = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """What readings ask with."""
+    """The means by which readings ask."""
 
     cluster: Cluster
     kinds: Kinds

@@ -1,4 +1,4 @@
-"""What can be read of each kind: one rule for the loop, for rehearsals, and for commands that run once.
+"""Selects what is read of each kind: one rule for the loop, for rehearsals, and for commands that run once.
 
 Most kinds are listed and watched without restriction. Of Secrets only Rancher's machine plans are listed; every other
 Secret is read by name, so that the loop needs no right to read all Secrets of a cluster. A Node's images are left out.
@@ -44,7 +44,7 @@ _NARROWED = {
 
 
 def selection_of(kind: Kind, namespace: str) -> Selection | None:
-    """What is listed and watched of a kind; None if its objects are only read by name."""
+    """The selection that is listed and watched of a kind; None if its objects are only read by name."""
     narrowing = _NARROWED.get((kind.api_version, kind.kind))
     if narrowing is None:
         return Selection(kind=kind, namespace=namespace)
@@ -54,12 +54,12 @@ def selection_of(kind: Kind, namespace: str) -> Selection | None:
 
 
 def is_whole(kind: Kind) -> bool:
-    """Whether the list has every object of the kind; an object that is missing from a narrowed list may still exist."""
+    """True if the list has every object of the kind; an object that is missing from a narrowed list may still exist."""
     return (kind.api_version, kind.kind) not in _NARROWED
 
 
 def not_listed(kind: Kind) -> ReadFailure:
-    """Why a group of the kind cannot be read."""
+    """Explains why a group of the kind cannot be read."""
     narrowing = _NARROWED[kind.api_version, kind.kind]
     why = f"of {kind.kind} objects only the {narrowing.what} are listed"
     return ReadFailure(why=why, remedy=f"name the {kind.kind}: each one is read by its name")

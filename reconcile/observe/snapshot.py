@@ -1,5 +1,5 @@
-"""What was read in one round. A decision names nothing beforehand: what it looks at is read, and it is made again until
-it has seen all that it looked at. So nothing can be looked at that was not read.
+"""The objects and readings of one round. A decision names nothing beforehand: what it looks at is read, and it is made
+again until it has seen all that it looked at. So nothing can be looked at that was not read.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Snapshot:
         return self.readings[reading.name].get(name, _NOT_READ)
 
     def has_same(self, other: Snapshot) -> bool:
-        """Whether the same was read, and nothing that is another one each time."""
+        """True if the same was read, and nothing that is another one each time."""
         return not (self.readings or other.readings) and self.objects == other.objects and self.groups == other.groups
 
     def _by_ref(self, group: Group, found: tuple[Body, ...]) -> dict[Ref, Body]:
@@ -154,7 +154,7 @@ def _list(snapshot: Snapshot, group: Group, source: Source) -> tuple[Body, ...]:
 
 
 def _covers(group: Group, ref: Ref) -> bool:
-    """Whether the group, unlabelled, would hold the object if it exists."""
+    """True if the group, unlabelled, would hold the object if it exists."""
     same = (group.api_version, group.kind) == (ref.api_version, ref.kind)
     return same and not group.labels and group.namespace in ("", ref.namespace)
 

@@ -1,4 +1,4 @@
-"""Where objects are read from. Errors about one object or kind become read failures, which probes report; a cluster
+"""The source of objects. Errors about one object or kind become read failures, which probes report; a cluster
 that is away ends the round. `selection` says what can be read at all."""
 
 from __future__ import annotations

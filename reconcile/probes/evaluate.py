@@ -58,7 +58,8 @@ def _one(probe: Probe, ref: Ref, look: Look, scope: ProbeContext) -> Verdict:
 
 
 def summarize(gate: Gate, look: Look, scope: ProbeContext) -> str:
-    """What the gate still waits for, in its own words; empty if it has none, or if its object cannot be read."""
+    """Describes what the gate still waits for, in its own words; empty if it has none, or if its object cannot be
+    read."""
     target, summary = gate.probe.target, gate.summary
     if summary is None or not isinstance(target, ObjectTarget):
         return ""
@@ -97,7 +98,7 @@ def _every(probe: Probe, target: EveryTarget, look: Look, scope: ProbeContext) -
 
 
 def group_of(target: EveryTarget) -> Group:
-    """What is to be read for a target; its `where` is applied to what was read."""
+    """The group that is read for a target; its `where` is applied to what was read."""
     return Group(api_version=target.api_version, kind=target.kind, namespace=target.namespace, labels=target.labels)
 
 

@@ -1,4 +1,4 @@
-"""What a probe may look at: the questions, the answers, and what was settled before it looks."""
+"""The interface of probes to a cluster: the questions, the answers, and what was settled before it looks."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """What is known of a cluster and is no object. `of` are the objects that say whom to ask; `name` is its section of
+    """A fact about a cluster that is no object. `of` are the objects that say whom to ask; `name` is its section of
     a facts document, and schemas/facts.json says what an answer looks like."""
 
     name: str
@@ -69,7 +69,7 @@ Answer = Mapping[str, Any] | ReadFailure
 
 
 class Look(Protocol):
-    """What was read in this round. Of a group that was read, its objects one by one and narrower groups are known as
+    """The objects read in this round. Of a group that was read, its objects one by one and narrower groups are known as
     well."""
 
     def get(self, ref: Ref) -> Body | ReadFailure | None:
@@ -81,7 +81,7 @@ class Look(Protocol):
         ...
 
     def reading(self, reading: Reading, name: str) -> Answer:
-        """What was read of one node, address, ..."""
+        """The reading of one node, address, ..."""
         ...
 
 

@@ -109,7 +109,7 @@ def _because(found: objects.Condition) -> str:
 
 
 def _behind(subject: Subject) -> str | None:
-    """Why the status proves nothing; None where it is about what is wanted, or the kind never says."""
+    """Explains why the status proves nothing; None where it is about what is wanted, or the kind never says."""
     if subject.body is None or subject.ref is None:
         return None
     wanted, observed = objects.generation(subject.body), objects.observed_generation(subject.body)

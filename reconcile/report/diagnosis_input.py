@@ -1,4 +1,4 @@
-"""What the searches for causes see: the round, and what is read around it."""
+"""Collects what the searches for causes see: the round, and what is read around it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ GROUPS: tuple[Group, ...] = (
     c.JOBS,
     c.NODE_PLANS,
 )
-"""What is looked at beside what the plan itself waits for."""
+"""The groups that are read beside what the plan itself waits for."""
 
 _OS: Path = ("status", "nodeInfo", "osImage")
 _BOOT: Path = ("status", "nodeInfo", "bootID")
@@ -81,7 +81,7 @@ def _waited(rendered: RenderedPlan | None, waits: Iterable[Wait]) -> list[tuple[
 
 
 def _reboot(wait: Wait, item: RenderedStep, status: PlanStatus) -> ExpectedReboot | None:
-    """How the node is to come back, where a gate of the step waits for its OS and its boot."""
+    """The expected return of the node, where a gate of the step waits for its OS and its boot."""
     captured = status.captured(item.phase, wait.node)
     for gate in (gate for gate in item.step.gates if isinstance(gate.probe.target, ObjectTarget)):
         wanted = {field.path: field.operand for field in gate.probe.all if isinstance(field, FieldPredicate)}
@@ -106,7 +106,7 @@ def _held_up(rendered: RenderedPlan | None, waits: Iterable[Wait]) -> tuple[str,
 
 
 def _gone(wait: Wait, item: RenderedStep, status: PlanStatus, source: Source) -> Iterator[tuple[Ref, datetime]]:
-    """What the step has made and waits for, and that does not exist any more."""
+    """The objects that the step has made and waits for, and that do not exist any more."""
     if (record := status.record(key_of(item))) is not None:
         refs = (made.ref for made in record.objects if made.ref in wait.refs)
         yield from ((ref, record.started) for ref in refs if source.get(ref) is None)

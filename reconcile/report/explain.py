@@ -1,4 +1,4 @@
-"""Why a plan waits, in the words of what blocks it, and what to do about it: schemas/explain.json."""
+"""Explains why a plan waits, in the words of what blocks it, and what to do about it: schemas/explain.json."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far a plan has come: its phases, its nodes, and what it waits for, since when, and what to do next."""
+"""Reports the progress of a plan: its phases, its nodes, and what it waits for, since when, and what to do next."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a journal's decisions would differ today: schemas/replay.json. Pure."""
+"""Reports where a journal's decisions would differ today: schemas/replay.json. Pure."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ class PlanStatus:
                 yield (phase, step, place[1]), record
 
     def is_over(self, key: StepKey) -> bool:
-        """Whether the step is completed or skipped, folded or not."""
+        """True if the step is completed or skipped, folded or not."""
         record = self.record(key)
         return record.is_over if record else self._is_folded(key)
 
@@ -67,14 +67,14 @@ class PlanStatus:
         return self.record(key) is not None or self._is_folded(key)
 
     def has_completed(self, key: StepKey) -> bool:
-        """Whether the step is completed, and not just skipped."""
+        """True if the step is completed, and not just skipped."""
         record = self.record(key)
         if record:
             return record.state is StepState.COMPLETED
         return self._is_folded(key) and not self.done[key[0], str(key[2])][key[1]].endswith("skipped")
 
     def is_under_way(self, phase: str, step: str, node: str | None) -> bool:
-        """Whether the step has started and was not skipped; it may have ended."""
+        """True if the step has started and was not skipped; it may have ended."""
         record = self.record((phase, step, node))
         if record:
             return record.state is not StepState.SKIPPED
@@ -98,7 +98,7 @@ class PlanStatus:
         return records, {node: texts for (name, node), texts in self.done.items() if name == phase}
 
     def captured(self, phase: str, node: str | None) -> dict[str, Any]:
-        """What the phase's steps have captured for this node, or for the cluster."""
+        """The values that the phase's steps have captured for this node, or for the cluster."""
         found: dict[str, Any] = {}
         for record in self.records.get((phase, node), {}).values():
             found |= record.captured
@@ -170,12 +170,12 @@ class PlanStatus:
         return replace(self, phase=phase, rest={**self.rest, "phaseTransitionTimestamps": history})
 
     def last_transition(self) -> str | None:
-        """When the phase last changed."""
+        """The time when the phase last changed."""
         history = self.rest.get("phaseTransitionTimestamps") or ()
         return str(history[-1]["phaseTransitionTimestamp"]) if history else None
 
     def last_progress(self, phase: str) -> datetime | None:
-        """When a step of the phase last began or ended, on any node."""
+        """The time when a step of the phase last began or ended, on any node."""
         records = [record.ended or record.started for _, record in self.records_of(phase)]
         folded = [texts for (name, _), texts in self.done.items() if name == phase]
         ends = [time_of(text.partition(" ")[0]) for texts in folded for text in texts.values()]
@@ -191,13 +191,13 @@ class PlanStatus:
         )
 
     def began(self, phase: str, node: str) -> datetime | None:
-        """When the first step started or ended for the node in the phase; None before."""
+        """The time when the first step started or ended for the node in the phase; None before."""
         records = [record.started for record in self.records.get((phase, node), {}).values()]
         ends = [time_of(text.partition(" ")[0]) for text in self.done.get((phase, node), {}).values()]
         return min([*records, *ends], default=None)
 
     def last_end(self) -> datetime | None:
-        """When a step last ended, or a loan was last returned."""
+        """The time when a step last ended, or a loan was last returned."""
         ended = [record.ended for steps in self.records.values() for record in steps.values() if record.ended]
         returned = [time_of(loan.returned) for loan in self.loans if loan.returned]
         return max([*ended, *returned], default=None)
@@ -211,7 +211,7 @@ class PlanStatus:
 
 
 def is_ending(plan: Mapping[str, Any], status: PlanStatus) -> bool:
-    """Whether the plan is ending: it has failed, or is being deleted."""
+    """True if the plan is ending: it has failed, or is being deleted."""
     return status.phase == FAILED or deletion_timestamp(plan) is not None
 
 
@@ -253,7 +253,7 @@ def outline_of(plan: Mapping[str, Any]) -> PlanStatus:
 
 
 def loans_of(plan: Mapping[str, Any]) -> tuple[Loan, ...]:
-    """What a plan has borrowed, returned or not."""
+    """The loans of a plan, returned or not."""
     return tuple(Loan.from_status(item) for item in (plan.get("status") or {}).get("borrowed") or ())
 
 

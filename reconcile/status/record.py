@@ -19,7 +19,7 @@ from renderer.model.rendered import Manifest
 
 
 class StepState(StrEnum):
-    """How far a step had come when it was recorded."""
+    """The state of a step when it was recorded."""
 
     STARTED = "Started"
     APPLIED = "Applied"

@@ -109,7 +109,7 @@ def refilled(step: Step, raw: Raw, filled: Raw) -> Step:
 
 @frozen
 class _Part:
-    """How one field of a step is read, and the keys of the declaration that it is read from."""
+    """The reader of one field of a step, and the keys of the declaration that it is read from."""
 
     keys: tuple[str, ...]
     read: Callable[[Raw], Any]

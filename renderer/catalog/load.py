@@ -48,7 +48,7 @@ class Declared:
 
 @frozen
 class Catalog:
-    """What the template tree declares, phases in the order in which they run.
+    """The declarations of a template tree, phases in the order in which they run.
 
     `diff_rules` are the rules of all files together. `warnings` name what is deprecated.
     """

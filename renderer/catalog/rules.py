@@ -66,7 +66,8 @@ RULES: Mapping[str, RuleSpec] = {
 
 
 def misused(name: str, arguments: Collection[str], kind: str | None = None) -> str | None:
-    """What is wrong with naming this rule with these arguments on an object of this kind; None where nothing is.
+    """Explains what is wrong with naming this rule with these arguments on an object of this kind; None where nothing
+    is.
 
     `kind` is empty for the cluster as a whole, and None where it is not known.
     """

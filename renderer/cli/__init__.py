@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 
 INTERRUPTED = 130
-"""What shells show for a program that Ctrl-C ended (128 + SIGINT)."""
+"""The exit status that shells show for a program that Ctrl-C ended (128 + SIGINT)."""
 
 
 def main() -> int:

@@ -73,7 +73,7 @@ def say(lines: Iterable[str], stream: TextIO | None = None, *, end: str = "\n") 
 
 
 def pending_models(plan: RenderedPlan) -> list[Model]:
-    """What has not been given anywhere in the plan, and how to give it."""
+    """The inputs that are missing anywhere in the plan, and how to give it."""
     from renderer.layout.index import pending_of
 
     return [{"input": name, "remedy": remedy} for name, remedy in pending_of(plan).items()]
@@ -110,7 +110,7 @@ def problem_models(problems: Iterable[Problem]) -> list[Model]:
 
 
 def wants_json(argv: Sequence[str]) -> bool:
-    """Whether JSON was asked for, told from the bare words: the command line itself may be what is wrong."""
+    """True if JSON was asked for, told from the bare words: the command line itself may be what is wrong."""
     pairs = pairwise(argv)
     return any(pair in (("-o", "json"), ("--output", "json")) for pair in pairs) or any(
         word in ("-ojson", "--output=json") for word in argv

@@ -1,4 +1,4 @@
-"""What is said and kept when the program itself is at fault."""
+"""Reports a fault of the program itself, and keeps a log of it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from importlib.metadata import version
 from renderer.files.fetch import shown
 
 _CREDENTIAL = re.compile(r"\b(Bearer|Basic) [^'\"\n]+", re.IGNORECASE)
-"""What follows is masked to the end of the quotes or of the line: rather a word too much than half a token."""
+"""Keys whose values are masked to the end of the quotes or of the line: rather a word too much than half a token."""
 
 
 def tell(error: Exception, argv: Sequence[str]) -> None:

@@ -96,7 +96,7 @@ def _text(model: Model) -> Iterator[str]:
 
 
 def _grouped(differences: list[Model]) -> list[list[Model]]:
-    """What is the same for several nodes as one group."""
+    """Groups differences that are the same for several nodes."""
     groups: dict[tuple[str, ...], list[Model]] = {}
     for number, item in enumerate(differences):
         lines = [line for line in item.get("diff", "").splitlines()[2:] if line[0] in "+-"]

@@ -37,14 +37,14 @@ def completion(shell: str) -> ExitCode:
 
 
 def answer_shell(program_name: str, instruction: str) -> int:
-    """What the printed scripts ask for through `COMPLETE_VARIABLE`: `bash_complete`."""
+    """Answers the printed scripts, which ask through `COMPLETE_VARIABLE`: `bash_complete`."""
     from renderer.cli.commands import program
 
     return shell_complete(program, {}, program_name, COMPLETE_VARIABLE, instruction)
 
 
 def kubectl_candidates(words: Sequence[str]) -> str:
-    """What a `kubectl_complete-` program prints: candidates, described behind a tab, then `:` and a directive."""
+    """The output of a `kubectl_complete-` program: candidates, described behind a tab, then `:` and a directive."""
     *before, unfinished = words or [""]
     found = _completer(ShellComplete).get_completions(list(before), unfinished)
     lines = [_line(item) for item in found if item.type == "plain"]

@@ -114,7 +114,7 @@ def _phase(catalog: Catalog, name: str) -> Phase:
 
 
 def _late(catalog: Catalog, seen: Mapping[str, Any]) -> dict[str, Any]:
-    """What comes with an input or during the run, as far as it is declared: nothing of it may be there yet."""
+    """The names that come with an input or during the run, as far as they are declared: none may be there yet."""
     fetches = (fetch.name for item in catalog.phases for step in item.phase.steps for fetch in step.fetches)
     declared = {
         "release": load("release.json")["properties"],

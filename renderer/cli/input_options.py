@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @frozen
 class InputOptions:
-    """What the command line says about inputs, unread. `plan` is a file or a name, `name` a name only."""
+    """The command line's words about inputs; nothing is read yet. `plan` is a file or a name, `name` a name only."""
 
     files: tuple[str, ...] = ()
     plan: str | None = None
@@ -175,7 +175,7 @@ def _warnings_of(inputs: Inputs) -> list[Problem]:
 
 
 def catalog_of(given: InputOptions) -> Catalog:
-    """What the templates declare; no input is needed. Raises `Problems`."""
+    """The declarations of the templates; no input is needed. Raises `Problems`."""
     from renderer.catalog.load import load_catalog
     from renderer.validation import document_problems
 

@@ -11,5 +11,5 @@ COMPLETE_VARIABLE = "_UPGRADEPLAN_COMPLETE"
 
 
 def name_of(program: str) -> str:
-    """What the user calls us: kubectl finds a plug-in by the name of its file."""
+    """The name by which the user calls the program: kubectl finds a plug-in by the name of its file."""
     return KUBECTL_PROGRAM if Path(program).name.startswith("kubectl-") else PROGRAM

@@ -17,7 +17,8 @@ from renderer.cli.names import COMPLETE_VARIABLE, name_of
 from renderer.errors import ExitCode, Problem, Problems
 
 BROKEN_PIPE = 141
-"""What shells show for a program whose reader went away (128 + SIGPIPE); `head` is no reason for words."""
+"""The exit status that shells show for a program whose reader went away (128 + SIGPIPE); `head` is no reason for
+words."""
 
 
 _GARBAGE = 50_000

@@ -1,1 +1,1 @@
-"""What templates and expressions see. Pure; it knows no phase."""
+"""The names that templates and expressions see. Pure; it knows no phase."""

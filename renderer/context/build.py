@@ -30,7 +30,7 @@ class Context:
 
     @property
     def data(self) -> dict[str, Any]:
-        """What a template sees, but functions: all that a rendering depends on."""
+        """All that a template sees but functions: all that a rendering depends on."""
         return {name: value for name, value in self.names.items() if not callable(value)}
 
     @property

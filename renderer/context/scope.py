@@ -56,7 +56,7 @@ def _scoped(name: str, value: Any) -> Any:
 
 
 RUN_TIME = "<known at run time: "
-"""How each of these texts begins."""
+"""The beginning of each of these texts."""
 
 
 def run_time_mark(what: str) -> str:

@@ -47,7 +47,7 @@ FORMS = (
 
 
 def form_of(data: bytes) -> Form | None:
-    """What the content is, if it is known not to be text. The first 64 KiB are enough."""
+    """The form of the content, if it is known not to be text. The first 64 KiB are enough."""
     return next((form for form in FORMS if data.startswith(form.magic, form.offset)), None)
 
 

@@ -16,7 +16,7 @@ LARGEST = 64 * 2**20
 
 @dataclass(slots=True)
 class FilesRead:
-    """What has been read so far, and what could not be."""
+    """The documents read so far, and the problems of the rest."""
 
     documents: list[Document] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)

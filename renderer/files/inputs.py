@@ -56,7 +56,7 @@ def read_inputs(
 
 
 def _is_name(text: str) -> bool:
-    """Whether an argument names a plan rather than its file."""
+    """True if an argument names a plan rather than its file."""
     return is_plan_name(text) and not Path(text).exists()
 
 

@@ -97,7 +97,7 @@ class _Tree:
             self._space = "joliet_path" if image.has_joliet() else "iso_path"
 
     def inside(self, names: tuple[str, ...]) -> str:
-        """What problems call a file."""
+        """The name by which problems call a file."""
         return f"{self.name}:/{'/'.join(names)}"
 
     def read(self, names: tuple[str, ...]) -> bytes | None:

@@ -85,7 +85,7 @@ def _locks() -> ModuleType | None:
 
 
 def _is_ours(locks: ModuleType, descriptor: int, folder: Path, *, shared: bool) -> bool:
-    """Whether the lock was free and is on the folder that is there now; a render that fails removes its folder.
+    """True if the lock was free and is on the folder that is there now; a render that fails removes its folder.
 
     True also where the file system has no locks.
     """

@@ -36,7 +36,7 @@ from renderer.files.tree_state import (
 
 
 def check_tree(folder: Path, files: Files, *, sleep: Sleep = time.sleep) -> TreeChanges:
-    """How the folder differs from `files`. Raises `Problems` where `write_tree` would refuse the folder."""
+    """The differences between the folder and `files`. Raises `Problems` where `write_tree` would refuse the folder."""
     expected = as_bytes(files)
     try:
         with reading(folder.parent, sleep):

@@ -35,7 +35,7 @@ _RESTORE = "restore the file from version control, or remove the folder"
 
 @frozen
 class TreeChanges:
-    """How a folder differs from a rendering; paths below it, sorted. Foreign files are no difference."""
+    """The differences between a folder and a rendering: paths below it, sorted. Foreign files are no difference."""
 
     missing: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
@@ -66,7 +66,7 @@ def as_bytes(files: Files) -> dict[str, bytes]:
 
 
 def is_inside(path: object) -> bool:
-    """Whether this is a plain relative path that goes down only."""
+    """True if this is a plain relative path that goes down only."""
     if not isinstance(path, str) or not path or "\\" in path or "\0" in path:
         return False
     pure = PurePosixPath(path)
@@ -89,7 +89,7 @@ def look(folder: Path, expected: Mapping[str, bytes]) -> TreeState:
 
 
 def changes(state: TreeState, expected: Mapping[str, bytes]) -> TreeChanges:
-    """What a write would do, and which files are none of ours."""
+    """The changes that a write would make, and the files that are none of ours."""
     old = state.old
     ours = {*expected, *state.owned}
     return TreeChanges(
@@ -101,7 +101,7 @@ def changes(state: TreeState, expected: Mapping[str, bytes]) -> TreeChanges:
 
 
 def obstacles(state: TreeState, expected: Mapping[str, bytes]) -> Iterator[Problem]:
-    """Why the folder cannot be read, or may not be written to: what is not ours stands in the way."""
+    """The reasons why the folder cannot be read or may not be written to: files that are not ours stand in the way."""
     yield from state.problems
     if state.problems:
         return
@@ -119,7 +119,7 @@ def _in_the_way(path: Path, message: str) -> Problem:
 
 
 def no_folder(folder: Path) -> Problem | None:
-    """Why this cannot be a folder that is written to."""
+    """Explains why this cannot be a folder that is written to."""
     if folder.is_symlink():
         return _in_the_way(folder, "is a symbolic link; a folder is expected")
     if (folder.parent / STAGING).is_symlink():
@@ -147,7 +147,7 @@ def _indexed(state: TreeState, expected: Mapping[str, bytes]) -> set[str]:
 
 
 def _read(data: bytes, file: str) -> tuple[Document, ...]:
-    """Whatever keeps it from being read: nobody edits a file that a render has written."""
+    """The file's bytes; None if it cannot be read for any reason: nobody edits a file that a render has written."""
     try:
         return parse(text_of(data, file), file)
     except Problems as error:
@@ -199,7 +199,7 @@ def _look_at(state: TreeState, path: str) -> None:
 
 
 def _is_open(state: TreeState, folder: str) -> bool:
-    """Whether files may stand in this folder: it is one, or nothing yet. Asked once for each."""
+    """True if files may stand in this folder: it is one, or nothing yet. Asked once for each."""
     if folder not in state.open:
         above = folder.rpartition("/")[0]
         state.open[folder] = not folder or (_is_open(state, above) and _is_folder_or_nothing(state, folder))

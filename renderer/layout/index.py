@@ -147,7 +147,7 @@ def _skip_unless(step: Step, names: DescriptionContext) -> dict[str, str] | None
 
 
 def _mild_failure(step: Step) -> str | None:
-    """What a failure means for a step none of whose gates fails the plan; every other gate does."""
+    """Describes the failure of a step none of whose gates fails the plan; every other gate does."""
     mild = step.gates and all(gate.failure.severity is Severity.WARNING for gate in step.gates)
     return "a warning, and the upgrade continues" if mild else None
 
@@ -185,7 +185,7 @@ def _manifest(manifest: Manifest) -> dict[str, Any]:
 
 
 def _care(spec: ManifestSpec) -> dict[str, Any]:
-    """What is special about how a manifest is applied, kept or removed."""
+    """The options by which a manifest is applied, kept or removed in a special way."""
     if isinstance(spec, Borrowed):
         absent = "skip" if spec.when_absent is WhenAbsent.SKIP else None
         told = [BORROW_OPTIONS[option.name].index(option) for option in spec.options]

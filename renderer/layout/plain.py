@@ -9,7 +9,7 @@ from renderer.model.rendered import Manifest, RenderedPlan
 
 
 def files(plan: RenderedPlan) -> Tree:
-    """What one template renders is one file, even if objects of other templates are applied in between."""
+    """Puts all that one template renders into one file, even if objects of other templates are applied in between."""
     found: dict[str, list[Manifest]] = defaultdict(list)
     for manifest in plan.manifests():
         found[manifest.file].append(manifest)

@@ -11,13 +11,13 @@ from typing import Any
 from renderer.frozen import frozen
 
 TEMPLATES = "templates.upgradeplan/v1"
-"""What lies in a template tree."""
+"""The API version of documents in a template tree."""
 
 FILES = "upgradeplan/v1"
-"""What lies beside it: inputs of our own, rendered trees, journals."""
+"""The API version of documents beside it: inputs of our own, rendered trees, journals."""
 
 ANSWERS = "cli.upgradeplan/v1"
-"""What commands print with `-o json`."""
+"""The API version of answers with `-o json`."""
 
 COMMON = f"urn:upgradeplan:{ANSWERS}:common"
 """The `$id` of the parts that several answers have in common; they are no document."""
@@ -41,7 +41,7 @@ class DocumentType:
         return {"apiVersion": self.api_version, "kind": self.kind, **body}
 
     def is_type_of(self, value: Any) -> bool:
-        """Whether a document says that it is of this type."""
+        """True if a document says that it is of this type."""
         return (
             isinstance(value, Mapping)
             and value.get("kind") == self.kind

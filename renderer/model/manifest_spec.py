@@ -10,7 +10,7 @@ from renderer.model.path import Path
 
 
 class Occasion(StrEnum):
-    """When a borrowed field is returned, or an owned object deleted."""
+    """The occasion on which a borrowed field is returned, or an owned object deleted."""
 
     COMPLETED = "completed"  # this step has ended
     SUCCESS = "success"
@@ -19,7 +19,7 @@ class Occasion(StrEnum):
 
 
 class WhenAbsent(StrEnum):
-    """What to do if the object of a borrowed manifest does not exist."""
+    """The action if the object of a borrowed manifest does not exist."""
 
     SKIP = "skip"
     WAIT = "wait"
@@ -59,7 +59,8 @@ class Union:
 
 @frozen
 class BorrowOption:
-    """How to write, hold and return the field at `path`, or (no path) every field of the manifest, other than plainly.
+    """A way to write, hold and return the field at `path`, or (no path) every field of the manifest, other than
+    plainly.
 
     `name` is its key in `phase.yaml` and its row in the tables of options.
     """

@@ -34,15 +34,15 @@ class NodeStates:
         return state in self._rows
 
     def is_ahead(self, state: str | None, other: str) -> bool:
-        """Whether a node in `state` is past `other`. Without a state, or in an unknown one, it is past nothing."""
+        """True if a node in `state` is past `other`. Without a state, or in an unknown one, it is past nothing."""
         return self._ordinal(state or "") > self._ordinal(other)
 
     def is_out_of_service(self, state: str) -> bool:
-        """Whether the workload of a node in `state` may be away."""
+        """True if the workload of a node in `state` may be away."""
         return state in self._rows and self._rows[state].out_of_service
 
     def is_upgraded(self, state: str) -> bool:
-        """Whether a node in `state` has the new release."""
+        """True if a node in `state` has the new release."""
         return state in self._rows and self._rows[state].upgraded
 
     def _ordinal(self, state: str) -> int:

@@ -14,7 +14,7 @@ from renderer.model.ref import Ref
 
 
 class Deletion(StrEnum):
-    """Whether a plan may be deleted during a phase."""
+    """The rule for deleting a plan during a phase."""
 
     FREE = "free"
     CAREFUL = "careful"  # with the allow-deletion annotation
@@ -22,7 +22,7 @@ class Deletion(StrEnum):
 
 
 class Position(StrEnum):
-    """When a step runs, relative to the phase's two status values."""
+    """The time when a step runs, relative to the phase's two status values."""
 
     ENTER = "enter"  # before the active value is recorded
     DURING = "steps"
@@ -73,7 +73,7 @@ class Capture:
 
 
 class FetchAs(StrEnum):
-    """How fetched text is read."""
+    """The form in which fetched text is read."""
 
     RELEASE = "release"  # a YAML mapping, every scalar is text
     LINES = "lines"  # one entry a line, blanks dropped
@@ -134,7 +134,7 @@ class FieldToRemove:
 
 @frozen
 class LateNodes:
-    """How to recognize a node that joined after the phase had begun.
+    """The signs of a node that joined after the phase had begun.
 
     Everything in `by` is younger than the phase, or than what was done for an earlier node of that name. If `done`
     passes, the node is skipped for `reason` unless the step's trigger fires for it.
@@ -194,7 +194,7 @@ class Step:
 
 @frozen
 class RequirePeers:
-    """What must hold for every other node before a node begins a step of a lane."""
+    """The conditions for every other node before a node begins a step of a lane."""
 
     all: tuple[Predicate, ...]
     waiting: str

@@ -16,7 +16,7 @@ from renderer.model.ref import Ref
 
 
 class Test(StrEnum):
-    """What a field predicate asks. Values are the words of `phase.yaml`."""
+    """The test of a field predicate. Values are the words of `phase.yaml`."""
 
     __test__ = False  # not a test case, whatever pytest thinks of the name
 
@@ -137,7 +137,7 @@ class Probe:
 
 
 class Severity(StrEnum):
-    """What a failed gate means for the plan."""
+    """The consequence of a failed gate for the plan."""
 
     TERMINAL = "terminal"
     WARNING = "warning"  # recorded and reported; the plan goes on
@@ -154,7 +154,7 @@ class Event:
 
 @frozen
 class Failure:
-    """How a failed gate ends. `message` becomes the Progressing message, with `<why>` replaced by the object's own
+    """The end of a failed gate. `message` becomes the Progressing message, with `<why>` replaced by the object's own
     message; None keeps the probe's text."""
 
     message: str | None = None
@@ -164,7 +164,7 @@ class Failure:
 
 @frozen
 class WaitSummary:
-    """How people are shown a wait: what for, and a text for each test of the probe, shown while that does not pass.
+    """A wait as people are shown it: what for, and a text for each test of the probe, shown while that does not pass.
 
     `<found>` in a text stands for the value of the field.
     """

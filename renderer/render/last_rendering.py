@@ -20,7 +20,7 @@ Place = tuple[str, str, str | None]
 
 @frozen
 class SeenOfRun:
-    """What a step's rendering can see of what was recorded; of the values that were captured it has looked at those
+    """The part of the record that a step's rendering can see; of the values that were captured it has looked at those
     that `read` names, or nobody knows at which. `made` are the templates whose objects were made, by the step and by
     its undo step."""
 
@@ -30,7 +30,7 @@ class SeenOfRun:
     read: frozenset[str] | None = None
 
     def gives(self, step: RenderedStep, now: SeenOfRun) -> bool:
-        """Whether the step, made of this, comes out the same now. One that begins is not asked any more whether it is
+        """True if the step, made of this, comes out the same now. One that begins is not asked any more whether it is
         skipped, which it was not."""
         begins = now.under_way and step.skipped is None and not step.pending
         return (
@@ -44,7 +44,7 @@ class SeenOfRun:
 
     @property
     def all_of_it(self) -> list[Any]:
-        """What there was to see, for a digest."""
+        """The record that was there to see, for a digest."""
         return [self.captured, self.under_way, self.made]
 
 

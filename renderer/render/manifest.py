@@ -60,7 +60,7 @@ class ManifestRenderer:
         return tuple(made), tuple(left_out)
 
     def _is_wanted(self, spec: ManifestSpec, when: Expression) -> bool:
-        """Whether the step makes it, or has made it."""
+        """True if the step makes it, or has made it."""
         if self.made_by is not None and isinstance(spec, Owned):
             return spec.file in self.made_by
         return bool(self._evaluate(when.expr))

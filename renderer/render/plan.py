@@ -101,7 +101,7 @@ def _rendered_phase(renderer: StepRenderer, declared: Declared) -> RenderedPhase
 
 
 def _is_under_way(renderer: StepRenderer, declared: Declared) -> bool:
-    """Whether one of the phase's steps has begun: then the phase is not skipped any more."""
+    """True if one of the phase's steps has begun: then the phase is not skipped any more."""
     nodes = [node["name"] for node in renderer.context.nodes]
     under_way, phase = renderer.recorded.is_under_way, declared.phase
     places = ((step.name, node) for step in phase.steps for node in (nodes if step.for_each else (None,)))

@@ -1,4 +1,4 @@
-"""What a rendering knows of a run: values captured, steps that have begun, objects that were made."""
+"""The record of a run, as a rendering sees it: values captured, steps that have begun, objects that were made."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Any, Protocol
 
 
 class Recorded(Protocol):
-    """What a run has recorded so far. A step that has begun is not skipped, whatever its conditions say now."""
+    """The record of a run so far. A step that has begun is not skipped, whatever its conditions say now."""
 
     def captured(self, phase: str, node: str | None) -> Mapping[str, Any]:
         """The values captured for the node, or for the cluster, by name."""
         ...
 
     def is_under_way(self, phase: str, step: str, node: str | None) -> bool:
-        """Whether the step has begun, and was not skipped; it may be over."""
+        """True if the step has begun, and was not skipped; it may be over."""
         ...
 
     def made_by(self, phase: str, step: str, node: str | None) -> Collection[str] | None:

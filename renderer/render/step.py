@@ -38,7 +38,7 @@ def missing(context: Context, requires: Sequence[str]) -> tuple[Pending, ...]:
 
 @frozen
 class StepRenderer:
-    """What is the same for all steps of one rendering. Problems go into `problems`, so that one run tells all."""
+    """Renders the steps of one rendering. Problems go into `problems`, so that one run reports all of them."""
 
     kinds: Kinds
     node_states: NodeStates
@@ -138,7 +138,8 @@ class StepRenderer:
         return _idle(declared, replace(step, gates=gates_of_begun(step, made)), None, ())
 
     def _not_made(self, declared: Declared, step: Step, context: Context) -> tuple[Manifest, ...]:
-        """What an idle step would have made, as far as it can be rendered: another manager may have made it."""
+        """The manifests that an idle step would have made, as far as they can be rendered: another manager may have
+        made it."""
         try:
             made, _ = self._manifests(declared, step, context).render(step)
         except Problems:
@@ -163,7 +164,7 @@ class StepRenderer:
             return step
 
     def skip_reason(self, expressions: Sequence[Expression], declared: Declared) -> str | None:
-        """Why a whole phase is skipped."""
+        """The reason why a whole phase is skipped."""
         try:
             return self._first(expressions, self.context, declared, lenient=False)
         except Problems as error:

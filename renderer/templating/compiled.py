@@ -25,7 +25,7 @@ _SEE = "correct it; `upgradeplan phases NAME --context` lists the names that a t
 
 
 def has_marks(text: str) -> bool:
-    """Whether there is anything to fill in."""
+    """True if there is anything to fill in."""
     return "{{" in text or "{%" in text
 
 
@@ -77,7 +77,7 @@ class Templates:
 
     @property
     def functions(self) -> Mapping[str, Any]:
-        """What a template may call whatever the context."""
+        """The functions that a template may call in any context."""
         return self._environment.globals
 
     def check_syntax(self, path: str) -> None:

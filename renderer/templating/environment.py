@@ -28,7 +28,7 @@ from renderer.templating.printing import Formatter, Printable, as_text, joined, 
 from renderer.templating.syntax import counted, refusal
 
 FILE_MARK = "template:"
-"""How the file name of compiled code begins, so that a traceback's lines of templates are known."""
+"""The prefix of the file names of compiled code, so that a traceback's lines of templates are known."""
 
 
 def environment_of(loader: BaseLoader, code: MutableMapping[str, bytes] | None, *, quoted: bool = True) -> Environment:
@@ -140,7 +140,7 @@ class Environment(ImmutableSandboxedEnvironment):
         return self.globals if not d else super().make_globals(d)
 
     def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:
-        """What a macro has printed, its caller may print."""
+        """Marks the output of a macro, so that its caller may print it."""
         if isinstance(__obj, Macro):  # its body pays for itself
             return Printable(str(super().call(__context, __obj, *args, **kwargs)))
         pay_for(__obj, args, kwargs, __self.budget)
@@ -162,7 +162,7 @@ class Environment(ImmutableSandboxedEnvironment):
         return "".join(whole)
 
     def only_quoted(self, value: Any) -> Markup | int | float:
-        """What may be printed into a manifest: numbers, booleans, and text that was quoted."""
+        """Returns a value that may be printed into a manifest: numbers, booleans, and text that was quoted."""
         if isinstance(value, StrictUndefined):
             str(value)  # raises, and names it
         if value is None:
@@ -177,7 +177,7 @@ class Environment(ImmutableSandboxedEnvironment):
         return value
 
     def as_text(self, value: Any) -> str:
-        """What a string of a declaration prints."""
+        """The text that a string of a declaration prints for a value."""
         return as_text(value, self.budget)
 
     def fail(self, message: str) -> NoReturn:

@@ -1,4 +1,5 @@
-"""How much one template may do. Steps are counted, not seconds, so that a template ends at the same place in every run.
+"""Limits how much one template may do. Steps are counted, not seconds, so that a template ends at the same place in
+every run.
 
 What is about to be made is paid for before it is made: a text of gigabytes never comes to be.
 """

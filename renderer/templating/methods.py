@@ -1,4 +1,5 @@
-"""Which attributes of values a template may use, and what a method's result costs. What is not listed is forbidden."""
+"""The attributes of values that a template may use, and the cost of a method's result. What is not listed is
+forbidden."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may become text, and how. Only data does: anything else has just an address to show, another one in each run."""
+"""Turns values into text. Only data does: anything else has just an address to show, another one in each run."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _no_data(value: Any) -> Raised:
 
 
 def unquoted(value: Any) -> Raised:
-    """What is told of a value that stands in a manifest as it is."""
+    """The message for a value that stands in a manifest as it is."""
     message = f"prints {quoted(value) if isinstance(value, str) else _kind(value)} without quoting; add `| quote`"
     is_data = isinstance(value, (str, list, tuple, Mapping))
     return Raised(message if is_data else f"{message}, and as it is no data, add `| join` before")
@@ -139,7 +139,7 @@ def _paid(value: Any, budget: Budget) -> Any:
 
 
 class _Checked(Mapping[str, Any]):
-    """What `%(name)s` looks into. Each look-up is paid for: a text may be printed many times."""
+    """The mapping that `%(name)s` looks into. Each look-up is paid for: a text may be printed many times."""
 
     def __init__(self, values: Mapping[str, Any], budget: Budget) -> None:
         self._values, self._budget = values, budget
@@ -158,7 +158,7 @@ class _Checked(Mapping[str, Any]):
 
 
 class Formatter(SandboxedFormatter):
-    """What `format` prints is data, and no wider than a text may be."""
+    """Formats data only, and no wider than a text may be."""
 
     def __init__(self, environment: SandboxedEnvironment, budget: Budget) -> None:
         super().__init__(environment)

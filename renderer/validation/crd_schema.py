@@ -30,7 +30,7 @@ _WITHOUT_MEANING = {
 _TEXT: Schema = {"type": "string"}
 _TIME: Schema = {"type": ["string", "null"], "pattern": TIME}
 _INT64: Schema = {"minimum": -(2**63), "maximum": 2**63 - 1}
-"""What the API server reads as an integer at all, whatever a schema says."""
+"""The range of an integer that the API server reads at all, whatever a schema says."""
 _COUNT: Schema = {"type": ["integer", "null"], **_INT64}
 _TEXTS: Schema = {"type": ["object", "null"], "additionalProperties": _TEXT}
 _OBJECTS: Schema = {"type": ["array", "null"], "items": {"type": "object"}}
@@ -74,7 +74,7 @@ OBJECT_META: Schema = {
     },
 }
 _TYPED = ("x-kubernetes-int-or-string", "x-kubernetes-preserve-unknown-fields")
-"""What a structural schema has in place of a type."""
+"""The keyword that a structural schema has in place of a type."""
 
 
 def from_definition(definition: Mapping[str, Any]) -> Schema:

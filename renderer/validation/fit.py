@@ -17,14 +17,14 @@ Schema = Mapping[str, Any]
 
 
 def fits(value: Any, schema: Schema | bool, root: Schema) -> bool:
-    """Whether `value` fits. `root` is where `$ref` looks; every word must be known."""
+    """True if `value` fits. `root` is where `$ref` looks; every word must be known."""
     if isinstance(schema, bool):
         return schema
     return all(_RULES[word](wanted, value, schema, root) for word, wanted in schema.items() if word in _RULES)
 
 
 def is_known(schema: Any) -> bool:
-    """Whether a schema has only words that `fits` gives their full meaning."""
+    """True if a schema has only words that `fits` gives their full meaning."""
     if isinstance(schema, bool):
         return True
     return isinstance(schema, Mapping) and all(_is_known_word(word, value) for word, value in schema.items())
@@ -48,7 +48,7 @@ def repeated(items: Iterable[Any], key: Callable[[Any], Any]) -> int | None:
 
 
 def map_key(names: Iterable[str]) -> Callable[[Any], Any]:
-    """What tells the items of a `listType: map` apart."""
+    """The key of an item of a `listType: map`."""
     return lambda item: [item.get(name) for name in names] if isinstance(item, Mapping) else item
 
 

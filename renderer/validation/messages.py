@@ -17,7 +17,7 @@ from renderer.validation.fit import map_key, repeated
 
 
 class SchemaError(Protocol):
-    """What is asked of a `jsonschema.ValidationError`."""
+    """The part of a `jsonschema.ValidationError` that is used here."""
 
     validator: Any
     validator_value: Any
@@ -242,7 +242,7 @@ def _branches(error: SchemaError) -> list[list[SchemaError]]:
 
 
 def _distance(errors: list[SchemaError], depth: int) -> tuple[int, int]:
-    """How far a value is from one alternative: a wrong kind of value is farther than any wrong part of it."""
+    """The distance of a value from one alternative: a wrong kind of value is farther than any wrong part of it."""
     wrong_kind = sum(e.validator in ("type", "const", "enum") and len(e.absolute_path) == depth for e in errors)
     return wrong_kind, len(errors)
 

@@ -47,7 +47,7 @@ def shape_of(api_version: str, kind: str) -> Schema:
 
 
 def is_namespaced(api_version: str, kind: str) -> bool:
-    """Whether objects of the kind are known to have a namespace."""
+    """True if objects of the kind are known to have a namespace."""
     if f"{api_version} {kind}" in _kubernetes()["kinds"]:
         return kind not in _CLUSTER_SCOPED
     found = _definition(api_version, kind)
@@ -72,7 +72,7 @@ def _shape(name: str) -> Schema:
 
 
 def _types(schema: Any, within: frozenset[str] = frozenset()) -> Schema:
-    """What a schema says about types. One that contains itself ends there."""
+    """The types that a schema declares. One that contains itself ends there."""
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
         same = _referred(schema) if name not in within else {}

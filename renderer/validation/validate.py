@@ -59,7 +59,7 @@ def schema_problems(source: Located, schema: Schema) -> list[Problem]:
 
 
 def explained(source: Located, schema: Schema) -> list[Problem]:
-    """What jsonschema finds, in our words and by line."""
+    """The errors that jsonschema finds, in our words and by line."""
     errors = _validator_class()(schema).iter_errors(source.body)
     findings = dict.fromkeys(finding for error in errors for finding in explain(error))
     found = [

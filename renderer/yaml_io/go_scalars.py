@@ -1,4 +1,4 @@
-"""What Go's YAML reader (sigs.k8s.io/yaml) makes of a plain scalar: kubectl, Helm and every controller read with it."""
+"""Reads plain scalars as Go's YAML reader (sigs.k8s.io/yaml) does: kubectl, Helm and every controller read with it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BASES = {"x": 16, "b": 2, "o": 8}
 
 
 def go_scalar(text: str) -> Any:
-    """What Go's reader makes of a plain scalar: word, integer, float or text."""
+    """The value that Go's reader makes of a plain scalar: word, integer, float or text."""
     if text in _WORDS:
         return _WORDS[text]
     if text[0] == ".":

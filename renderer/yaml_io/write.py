@@ -69,7 +69,7 @@ def _text(text: str) -> yaml.Event:
 
 
 def _is_retyped(text: str) -> bool:
-    """Whether some reader would take the text, written plain, for a number, a truth value or nothing."""
+    """True if some reader would take the text, written plain, for a number, a truth value or nothing."""
     if text[:1] in _NUMBER_BEGINS and _NUMBER.fullmatch(text.lower()):
         return True
     return len(text) <= _LONGEST_WORD and text.lower() in _WORDS

@@ -1,4 +1,4 @@
-"""What a named rule is given, and what makes up a row of the table."""
+"""The input of a named rule, and readers of its arguments."""
 
 from __future__ import annotations
 

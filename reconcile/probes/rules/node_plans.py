@@ -1,4 +1,4 @@
-"""Whether a Plan of the system-upgrade-controller has a failed Job, which is what lasts of a failure.
+"""Checks if a Plan of the system-upgrade-controller has a failed Job, which is what lasts of a failure.
 
 The controller writes `JobFailed` to the Plan when a Job fails, and overwrites it as soon as the Job of another node
 ends. A Plan that is Complete is done on every node that it selects: a Job that had failed was made again.
@@ -47,7 +47,7 @@ def _has_failed(job: Body) -> bool:
 
 
 def _is_older(job: Body, plan: Body) -> bool:
-    """Whether the Job was made for an earlier Plan of the same name: the controller deletes it."""
+    """True if the Job was made for an earlier Plan of the same name: the controller deletes it."""
     made, since = (str(look_up(body, ("metadata", "creationTimestamp")) or "") for body in (job, plan))
     return bool(made and since) and made < since  # RFC 3339 in UTC, as the API server writes them
 

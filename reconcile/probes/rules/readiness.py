@@ -1,4 +1,4 @@
-"""When one object is ready that takes more than its conditions: a Pod, a Service, a Harvester add-on."""
+"""The readiness of objects that takes more than their conditions: a Pod, a Service, a Harvester add-on."""
 
 from __future__ import annotations
 

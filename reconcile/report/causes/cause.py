@@ -1,4 +1,4 @@
-"""What a search for causes sees, and what it finds."""
+"""The input and the result of a search for causes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ JOBS = Group(api_version="batch/v1", kind="Job")
 NODE_PLANS = Group(api_version="upgrade.cattle.io/v1", kind="Plan", namespace="cattle-system")
 
 RANCHER = "check what Rancher reports: kubectl get clusters.provisioning.cattle.io -n fleet-local local -o yaml"
-"""What helps where Rancher does not ask."""
+"""The remedy where Rancher does not ask."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +49,7 @@ class Cause:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpectedReboot:
-    """How a node is to come back: with this OS, and another boot than `boot`. `overdue`: it takes too long."""
+    """The expected return of a node: with this OS, and another boot than `boot`. `overdue`: it takes too long."""
 
     os: str
     boot: str
@@ -58,7 +58,7 @@ class ExpectedReboot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Departure:
-    """What a plan that is being deleted waits for, and what the API server said to the last writes if it refused."""
+    """The waits of a plan that is being deleted, and what the API server said to the last writes if it refused."""
 
     objects: Mapping[Ref, Body | ReadFailure | None]
     refused: str

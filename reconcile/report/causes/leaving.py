@@ -1,4 +1,4 @@
-"""What a plan that is being deleted waits for."""
+"""Finds what a plan that is being deleted waits for."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def objects(diagnosis: DiagnosisInput) -> Iterator[Cause]:
 
 
 def refused(diagnosis: DiagnosisInput) -> Iterator[Cause]:
-    """What cannot be given back or removed since the API server, or a webhook, does not let us."""
+    """Finds what cannot be given back or removed because the API server, or a webhook, does not let us."""
     if diagnosis.leaving and diagnosis.leaving.refused:
         yield Cause(
             object=f"UpgradePlan {diagnosis.plan}",

@@ -21,7 +21,7 @@ def machine_plans(diagnosis: DiagnosisInput) -> Mapping[str, Body]:
 
 
 def is_asked(secret: Body, *annotations: str) -> bool:
-    """Whether Rancher asks by one of these."""
+    """True if Rancher asks by one of these."""
     return any(name in mapping(secret, "metadata", "annotations") for name in annotations)
 
 

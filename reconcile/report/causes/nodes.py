@@ -10,7 +10,7 @@ from reconcile.status.times import time_of
 from renderer.model.ref import Body, ref_of
 
 _STARTS = timedelta(minutes=15)
-"""How long a node that reboots may take to be Ready."""
+"""The time that a node that reboots may take to be Ready."""
 
 _OLD_IMAGE = (
     "look at its console: it has booted the old image, or cannot read /oem/90_custom.yaml; repair it and reboot it"
@@ -57,7 +57,7 @@ def _nodes(diagnosis: DiagnosisInput) -> Iterator[Body]:
 
 
 def _is_expected(diagnosis: DiagnosisInput, since: str, reboot: ExpectedReboot | None) -> bool:
-    """Whether the node may be down: it reboots, or Kubernetes is being upgraded on it."""
+    """True if the node may be down: it reboots, or Kubernetes is being upgraded on it."""
     if reboot is not None:
         return not reboot.overdue
     return bool(since) and diagnosis.now - time_of(since) < _STARTS

@@ -1,4 +1,5 @@
-"""What keeps Longhorn from letting a node go: volumes with one replica, degraded ones, those that are being rebuilt."""
+"""Finds what keeps Longhorn from letting a node go: volumes with one replica, degraded ones, those that are being
+rebuilt."""
 
 from __future__ import annotations
 

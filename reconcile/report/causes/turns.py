@@ -1,4 +1,5 @@
-"""Whose turn it is: nodes that are held, machines that Rancher has not started to upgrade and why, a paused cluster."""
+"""Finds whose turn it is: nodes that are held, machines that Rancher has not started to upgrade and why, a paused
+cluster."""
 
 from __future__ import annotations
 

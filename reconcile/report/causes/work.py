@@ -1,5 +1,5 @@
-"""What keeps work from getting done: images that are being imported, pods that do not start or were killed, nodes that
-the system-upgrade-controller has lost track of."""
+"""Finds what keeps work from getting done: images that are being imported, pods that do not start or were killed, nodes
+that the system-upgrade-controller has lost track of."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def failed_jobs(diagnosis: DiagnosisInput) -> Iterator[Cause]:
 
 
 def gone_objects(diagnosis: DiagnosisInput) -> Iterator[Cause]:
-    """What a step under way has made and waits for, and somebody has deleted."""
+    """Finds objects that a step under way has made and waits for, and that somebody has deleted."""
     for wait in diagnosis.waits:
         for ref in (ref for ref in wait.refs if ref in diagnosis.gone):
             yield Cause(
@@ -137,7 +137,7 @@ def _is_ours(pod: Body, diagnosis: DiagnosisInput, jobs: set[tuple[str, str]]) -
 
 
 def _trouble(pod: Body) -> tuple[str, str] | None:
-    """What is wrong, and what helps; empty where only a look at the pod does. None for a pod that is well."""
+    """The trouble and its remedy; empty where only a look at the pod does. None for a pod that is well."""
     scheduled = condition_of(pod, "PodScheduled")
     if scheduled.get("status") == "False":
         return f"cannot be scheduled: {scheduled.get('message') or scheduled.get('reason') or 'no reason given'}", ""

@@ -1,4 +1,5 @@
-"""What keeps a node from being emptied: PodDisruptionBudgets that let nothing go, virtual machines that cannot move."""
+"""Finds what keeps a node from being emptied: PodDisruptionBudgets that let nothing go, virtual machines that cannot
+move."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ class _KindCache:
 
 
 class PodHandler(Protocol):
-    """How pods are bound to nodes and how they end: an embedded API server has other ways than a real one."""
+    """Binds pods to nodes and ends them: an embedded API server has other ways than a real one."""
 
     def bind(self, client: ActorClient, pod: Body, node: str) -> None: ...
 
@@ -131,7 +131,7 @@ class ActorClient:
                 del self._at_hand[name]
 
     def take_changed(self) -> bool:
-        """Whether this view has written anything since it was last asked."""
+        """True if this view has written anything since it was last asked."""
         found, self._writes = self._writes > 0, 0
         return found
 

@@ -1,4 +1,4 @@
-"""What every actor is given, timers, and the functions with which all of them look at objects."""
+"""The context of every actor, timers, and the functions with which all of them look at objects."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class Actor(Protocol):
         ...
 
     def next_due(self) -> datetime | None:
-        """When there will be something to do even if nobody else does anything."""
+        """The time when there is something to do even if nobody else does anything."""
         ...
 
 
 class Outage:
-    """Whether the API server is away; nobody can act meanwhile."""
+    """The state of the API server; nobody can act while it is unavailable."""
 
     def __init__(self, announce: Callable[[float], None], log: SimulationLog) -> None:
         """`announce` is told for how many seconds the API server goes away."""
@@ -60,7 +60,7 @@ class Timers:
         self._asked.clear()
 
     def passed(self, key: Hashable, lasts: timedelta | None) -> bool:
-        """Whether so much time has passed since this was first asked; never, if it lasts for None."""
+        """True if so much time has passed since this was first asked; never, if it lasts for None."""
         now = self._now
         if now is None:
             raise ValueError("begin was not called")

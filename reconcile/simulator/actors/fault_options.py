@@ -51,8 +51,8 @@ _EXAMPLES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownTargets:
-    """What faults can name: nodes, virtual machines (`namespace/name`), and components of Jobs of the plan's own
-    phases."""
+    """The names that faults can use: nodes, virtual machines (`namespace/name`), and components of Jobs of the plan's
+    own phases."""
 
     nodes: Sequence[str] = ()
     machines: Sequence[str] = ()
@@ -97,7 +97,7 @@ def fault_plan_of(options: FaultOptions, targets: KnownTargets) -> FaultPlan:
 
 
 def _each(parsers: Iterable[Callable[[], Parsed]], problems: list[Problem]) -> Iterator[Parsed]:
-    """What can be parsed; the problems of the rest are appended to `problems`."""
+    """The faults that can be parsed; the problems of the rest are appended to `problems`."""
     for parse in parsers:
         try:
             yield parse()

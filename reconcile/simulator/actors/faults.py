@@ -1,4 +1,4 @@
-"""What can go wrong in a simulation: the operations, the ways in which each can go wrong, and what a user has chosen.
+"""The faults of a simulation: the operations, the ways in which each can go wrong, and what a user has chosen.
 
 A `FaultPlan` is data. The actors ask a `FaultInjector`, which also remembers what was asked: a fault on an operation
 that never takes place is not injected, and whoever asked for it has to be told.
@@ -22,7 +22,7 @@ class FaultMode(StrEnum):
 
 
 class OperationTarget(StrEnum):
-    """What `on NAME` names; nothing where an operation takes place once for the whole cluster."""
+    """The kind of thing that `on NAME` names; nothing where an operation takes place once for the whole cluster."""
 
     NOTHING = ""
     NODE = "node"
@@ -154,7 +154,7 @@ class FaultPlan:
 
 @dataclass
 class FaultInjector:
-    """What goes wrong with an operation that takes place now. Actors ask only when it does."""
+    """Decides what goes wrong with an operation that takes place now. Actors ask only when it does."""
 
     plan: FaultPlan
     operations: set[str] = field(default_factory=set)
@@ -162,19 +162,19 @@ class FaultInjector:
     _injected: set[InjectedFault | ApiOutage] = field(default_factory=set)
 
     def fails(self, operation: str, target: str = "", tried: int = 0) -> bool:
-        """Whether the operation fails once more, after this many tries."""
+        """True if the operation fails once more, after this many tries."""
         found = self._of(FaultMode.FAIL, operation, target)
         return any(fault.times is None or tried < fault.times for fault in found)
 
     def lasts(self, operation: str, usual: timedelta, target: str = "") -> timedelta | None:
-        """How long the operation takes; None if it never ends."""
+        """The duration of the operation; None if it never ends."""
         if self._of(FaultMode.STALL, operation, target):
             return None
         slow = [fault.lasts for fault in self._of(FaultMode.SLOW, operation, target) if fault.lasts is not None]
         return max(slow, default=usual)
 
     def repeats(self, operation: str, target: str = "") -> int:
-        """How often the operation is repeated."""
+        """The number of times that the operation is repeated."""
         return sum(fault.times or 1 for fault in self._of(FaultMode.REPEAT, operation, target))
 
     def outage(self, operation: str, target: str = "") -> timedelta | None:

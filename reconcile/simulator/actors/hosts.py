@@ -70,7 +70,7 @@ class Hosts:
         self._reboots[node] = Reboot(number=self._ordered[node], os_image=os_image)
 
     def answer(self, ref: Ref, path: str, query: Mapping[str, str]) -> bytes:
-        """What the kubelet answers behind the node's proxy."""
+        """The answer of the kubelet behind the node's proxy."""
         known = self._context.settings.kubelets.get(ref.name) or {}
         if path == "stats/summary":
             disk = known.get("fs") or {
@@ -133,7 +133,7 @@ class Hosts:
             self._client.patch(node, {"spec": {"taints": taints or None}})
 
     def _serves_alone(self, node: Body) -> bool:
-        """Whether no API server is left without this node."""
+        """True if no API server is left without this node."""
         others = [each for each in self._client.all(NODE) if each["metadata"]["name"] != node["metadata"]["name"]]
         return not any(_is_server(each) and has_condition(each, "Ready") for each in others)
 

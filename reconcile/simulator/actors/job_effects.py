@@ -1,4 +1,4 @@
-"""What the Jobs of an upgrade do to the cluster.
+"""The effects of an upgrade's Jobs on the cluster.
 
 Modelled on what the scripts of the Harvester upgrade toolkit are documented to do: what counts is what the loop can
 see of it. Not compared with a run of the real scripts.

@@ -71,7 +71,7 @@ class JobController:
         self._client.patch_status(job, {**begun, **_nonzero(counts), **ended, **({"conditions": told} if told else {})})
 
     def _start(self, job: Body, active: int, failed: int, now: datetime) -> int:
-        """How many pods were started; a failed one is followed by another only after a while."""
+        """Returns the number of pods that were started; a failed one is followed by another only after a while."""
         spec = job["spec"]
         if spec.get("suspend") or active >= spec.get("parallelism", 1):
             return 0

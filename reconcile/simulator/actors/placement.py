@@ -1,5 +1,5 @@
-"""Where a pod or a virtual machine can run: readiness, cordons, taints, selectors and required node affinity; and why a
-virtual machine cannot be migrated. Pure."""
+"""Finds where a pod or a virtual machine can run: readiness, cordons, taints, selectors and required node affinity; and
+why a virtual machine cannot be migrated. Pure."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def is_witness(node: Body) -> bool:
 
 
 def can_host(node: Body, spec: Mapping[str, Any]) -> bool:
-    """Whether a pod or instance with this spec may start on the node now."""
+    """True if a pod or instance with this spec may start on the node now."""
     return is_ready(node) and _is_tolerated(node, spec) and matches(node, spec)
 
 
@@ -104,5 +104,5 @@ def why_tied(instance: Body, nodes: Sequence[Body]) -> str | None:
 
 
 def is_restored(instance: Body) -> bool:
-    """Whether it is to be started again: a paused one stays off, one of the upgrade's own is nobody's."""
+    """True if it is to be started again: a paused one stays off, one of the upgrade's own is nobody's."""
     return not has_condition(instance, "Paused") and not labels_of(instance).get(_UPGRADE)

@@ -178,7 +178,7 @@ class Kubelets:
         return None
 
     def _mounts(self, pod: Body, node: Body) -> bool:
-        """Whether the pod's volumes are there and can be attached: Longhorn does not run on a witness, and the
+        """True if the pod's volumes are there and can be attached: Longhorn does not run on a witness, and the
         scheduler does not know that."""
         sources = (volume.get("persistentVolumeClaim") for volume in pod["spec"].get("volumes") or ())
         names = [source["claimName"] for source in sources if source]

@@ -97,7 +97,7 @@ class Rancher:
         return bool((cluster.get("spec") or {}).get("paused"))
 
     def _where(self) -> object:
-        """What must be looked at again at once when it has changed."""
+        """The objects that must be looked at again at once when they have changed."""
         return self._applied, self._wanted, tuple((turn.machine, turn.at, turn.asked) for turn in self._turns.values())
 
     def _pick(self, left: Sequence[Body], now: datetime) -> None:

@@ -1,4 +1,4 @@
-"""What the upgrade repository serves as soon as one of its pods is ready: the release file and the image lists.
+"""Serves what the upgrade repository serves as soon as one of its pods is ready: the release file and the image lists.
 
 Called by whatever stands behind the API server's Service proxy, from any thread. The paths are those of a Harvester
 ISO; an answer of 404 for a missing list is nginx's, not compared with the real image.
@@ -72,7 +72,7 @@ class Repo:
             raise BackendFailed(ref, path, 504, "the server did not answer in time")
 
     def _is_up(self, ref: Ref) -> bool:
-        """Whether the Service has a ready endpoint; its name may stand between scheme and port."""
+        """True if the Service has a ready endpoint; its name may stand between scheme and port."""
         parts = ref.name.split(":")
         name = parts[1] if len(parts) == 3 else parts[0]
         if not name.endswith("-repo") or self._client.find(SERVICE, name, ref.namespace) is None:

@@ -1,4 +1,4 @@
-"""How long operations take in a simulation, and what the release brings; the times of a small, fast cluster."""
+"""The durations of operations in a simulation, and the contents of the release; the times of a small, fast cluster."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WORK: Mapping[str, timedelta] = {
     "restore-vm": timedelta(seconds=20),
     "image-cleanup": timedelta(seconds=60),
 }
-"""What the Jobs of an upgrade take; any other takes `other_work`."""
+"""The durations of an upgrade's Jobs; any other takes `other_work`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

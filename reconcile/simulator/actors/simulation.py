@@ -114,7 +114,7 @@ class Simulation:
 
     @property
     def readers(self) -> Mapping[tuple[str, str], Reader]:
-        """What stands behind an API server's proxies, by kind and subresource."""
+        """The backends of an API server's proxies, by kind and subresource."""
         return {("Service", "proxy"): self.repo.answer, ("Node", "proxy"): self.hosts.answer}
 
     def step(self, now: datetime) -> bool:
@@ -142,13 +142,14 @@ class Simulation:
         self._rested = None
 
     def next_due(self) -> datetime | None:
-        """When there will be something to do even if nobody else does anything; None if never."""
+        """The time when there is something to do even if nobody else does anything; None if never."""
         if self._again is not None:
             return self._again
         return min((due for actor in self._actors if (due := actor.next_due()) is not None), default=None)
 
     def _step(self, actor: Actor, now: datetime) -> bool:
-        """What changed under an actor's hands it sees at its next step; a server that is away comes back."""
+        """Lets one actor act. It sees at its next step what changed meanwhile; a server that is unavailable comes
+        back."""
         if self._again is not None:
             return False
         try:

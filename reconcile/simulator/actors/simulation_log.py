@@ -1,4 +1,4 @@
-"""What happened in a simulation, in order: for the report of a rehearsal and for tests."""
+"""The log of a simulation, in order: for the report of a rehearsal and for tests."""
 
 from __future__ import annotations
 

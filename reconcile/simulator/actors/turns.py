@@ -12,7 +12,7 @@ from renderer.model.ref import Body
 
 
 class At(Enum):
-    """How far a machine's turn is."""
+    """The progress of a machine's turn."""
 
     PICKED = "picked"
     ASKED_BEFORE = "asked before the drain"

@@ -1,4 +1,4 @@
-"""What stands behind the embedded API server: kubelets, Services, pod logs, KubeVirt. Answers are registered.
+"""The backends of the embedded API server: kubelets, Services, pod logs, KubeVirt. Answers are registered.
 
 A backend that nobody registered does not answer: BackendFailed, as a real server says of a dead one.
 """

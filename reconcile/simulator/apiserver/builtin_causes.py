@@ -1,4 +1,4 @@
-"""What validation refuses in built-in objects beside their schema. Pure.
+"""Validates built-in objects beyond their schema. Pure.
 
 Source: k8s.io/kubernetes 1.35, pkg/apis/*/validation; the rules that a mistake in a template can break.
 """

@@ -163,7 +163,7 @@ def _namespace(out: dict[str, Any]) -> dict[str, Any]:
 
 
 def _daemon_set(out: dict[str, Any]) -> dict[str, Any]:
-    """How often its template has changed, for clients of an API that is long gone."""
+    """Counts the changes of its template, for clients of an API that is long gone."""
     annotations = {TEMPLATE_GENERATION: "1", **(out["metadata"].get("annotations") or {})}
     return {**out, "metadata": {**out["metadata"], "annotations": annotations}}
 

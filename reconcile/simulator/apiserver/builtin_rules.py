@@ -1,4 +1,5 @@
-"""What the API server does to built-in kinds beside their schema, as data: status, generation, fixed fields, set-up.
+"""The rules of the API server for built-in kinds beyond their schema, as data: status, generation, fixed fields,
+set-up.
 
 Source: k8s.io/kubernetes 1.35, pkg/registry/*/strategy.go and pkg/apis/*/validation. Rules of kinds that the product
 does not write are only there where the loop or an actor can meet them.

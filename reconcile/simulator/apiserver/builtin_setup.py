@@ -1,4 +1,4 @@
-"""What the API server and its admission plugins add to built-in objects, on create and on update. Pure.
+"""Adds what the API server and its admission plugins add to built-in objects, on create and on update. Pure.
 
 Source: k8s.io/kubernetes 1.35, pkg/registry/*/strategy.go and plugin/pkg/admission.
 """
@@ -82,7 +82,7 @@ def claim(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def pod(body: dict[str, Any]) -> dict[str, Any]:
-    """What admission adds, but for the volume with the service account's token."""
+    """Adds what admission adds, but for the volume with the service account's token."""
     spec = {"serviceAccountName": "default", "serviceAccount": "default", "priority": 0, **body["spec"]}
     spec = {"preemptionPolicy": "PreemptLowerPriority", **spec, "tolerations": _tolerations(spec)}
     return {**body, "spec": spec, "status": {"phase": "Pending", "qosClass": "BestEffort"}}

@@ -1,4 +1,4 @@
-"""How the embedded cluster treats objects of built-in kinds. Data: `go_types`, `builtin_defaults`, `builtin_rules`."""
+"""The strategy of the embedded cluster for built-in kinds. Data: `go_types`, `builtin_defaults`, `builtin_rules`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from renderer.model.ref import Body, Kind
 
 @dataclass(frozen=True, slots=True)
 class Decoders:
-    """What all kinds of one set of definitions share."""
+    """The decoders that all kinds of one set of definitions share."""
 
     definitions: Mapping[str, Schema]
     types: GoTypes

@@ -9,7 +9,7 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """What the embedded cluster needs of a clock."""
+    """The clock that the embedded cluster needs."""
 
     def now(self) -> datetime:
         """With a time zone."""

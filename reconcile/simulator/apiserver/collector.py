@@ -29,7 +29,7 @@ class Collector:
         self._removals = 0
 
     def collect(self) -> int:
-        """How many objects went or were marked."""
+        """Collects once; returns the number of objects that went or were marked."""
         done = 0
         with self._store.lock:
             while went := self._round():
@@ -41,7 +41,7 @@ class Collector:
         return sum(self._handle(body) for body in self._candidates())
 
     def _candidates(self) -> tuple[Body, ...]:
-        """What is being deleted, what is new, and, where something is gone, whatever may have depended on it."""
+        """The objects that are being deleted, the new ones, and, where something is gone, its possible dependents."""
         new, gone = self._store.take_new(), self._store.removals != self._removals
         self._removals = self._store.removals
         if gone:

@@ -1,4 +1,4 @@
-"""How the embedded cluster treats custom resources, by one version of their CustomResourceDefinition."""
+"""The strategy of the embedded cluster for custom resources, by one version of their CustomResourceDefinition."""
 
 from __future__ import annotations
 

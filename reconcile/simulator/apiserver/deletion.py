@@ -25,7 +25,7 @@ _ENDED = ("Succeeded", "Failed")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteOptions:
-    """How a deletion is asked for; empty preconditions always hold."""
+    """The options of a deletion; empty preconditions always hold."""
 
     uid: str = ""
     resource_version: str = ""

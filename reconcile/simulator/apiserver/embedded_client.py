@@ -51,7 +51,8 @@ class Server:
 
 
 class Moment(Enum):
-    """When a hook is called: before a write is sent, or after it was carried out and before its answer is read."""
+    """The moment when a hook is called: before a write is sent, or after it was carried out and before its answer is
+    read."""
 
     BEFORE = "before"
     AFTER = "after"
@@ -231,7 +232,7 @@ class EmbeddedClient:
         return Answer(body=body)
 
     def _enter(self, verb: str, selection: Selection) -> ApiFault | None:
-        """What comes before a collection is read: log, faults, permission, kind."""
+        """Does what comes before a collection is read: log, faults, permission, kind."""
         ref = _collection(selection)
         met = self._meet(verb, selection.kind, ref)
         self._permit(verb, selection.kind, ref)
@@ -272,7 +273,7 @@ class EmbeddedClient:
             raise Forbidden(wanted)
 
     def _test(self, selection: Selection) -> Test:
-        """What the selection selects. Raises Invalid for a selector that the server would refuse."""
+        """The test for what the selection selects. Raises Invalid for a selector that the server would refuse."""
         served = self._server.registry.served(selection.kind)
         try:
             labels, fields = label_test(selection.labels), field_test(served.kind, selection.fields, served.selectable)

@@ -19,7 +19,7 @@ from renderer.model.ref import Kind, Ref
 
 
 class ApiFault(Enum):
-    """What a request meets."""
+    """The fault that a request meets."""
 
     CONFLICT = 409
     GONE = 410
@@ -83,7 +83,8 @@ class ApiFaults:
 
     @property
     def cuts(self) -> int:
-        """How often the open watches were cut; a watch that sees another number than when it was opened is cut."""
+        """The number of times that the open watches were cut; a watch that sees another number than when it was opened
+        is cut."""
         with self._lock:
             return self._cuts
 

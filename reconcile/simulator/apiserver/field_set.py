@@ -42,7 +42,7 @@ def with_prefixes(paths: Iterable[Path]) -> FieldSet:
 
 
 def without_below(fields: FieldSet, removed: FieldSet) -> FieldSet:
-    """What is left of `fields` when each path of `removed` goes with all that is below it."""
+    """The rest of `fields` when each path of `removed` goes with all that is below it."""
     if not removed:
         return fields
     longest = max(map(len, removed))

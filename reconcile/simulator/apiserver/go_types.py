@@ -1,4 +1,4 @@
-"""What the API server makes of a built-in object by reading it into Go structs, filling defaults, writing it out again.
+"""Reads a built-in object into Go structs, fills defaults, and writes it out again, as the API server does.
 
 `hostNetwork: false` vanishes, `replicas: 0` stays, `status: {}` appears, quantities take their canonical form. Which
 field does what is a table made from the Go sources (`go_types.json`, by `tests/conformance/go_types.py`); the defaults
@@ -134,7 +134,7 @@ _EMPTIES: tuple[Any, ...] = ({}, [])
 
 
 def _given(fields: Mapping[str, _Field], value: Mapping[str, Any], how: _How) -> Iterator[tuple[str, Any]]:
-    """What the value says and the struct keeps."""
+    """The part of the value that the struct keeps."""
     for name, given in value.items():
         field = fields.get(name)
         if field is None or given is None:

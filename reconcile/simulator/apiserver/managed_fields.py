@@ -34,7 +34,7 @@ _BEFORE_FIRST_APPLY = "before-first-apply"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldWriter:
-    """Who writes, through which door, and when. `ignored` are the fields that this door does not write."""
+    """The writer, the endpoint that it uses, and the time. `ignored` are the fields that this door does not write."""
 
     manager: str
     api_version: str
@@ -93,7 +93,7 @@ def after_update(shape: Shape, live: Mapping[str, Any], new: Mapping[str, Any], 
 def _tracked(
     shape: Shape, live: Mapping[str, Any], new: Mapping[str, Any], holdings: Holdings, writer: FieldWriter
 ) -> Holdings:
-    """Who owns what after an update; the writer's line has a new time only if it changed something."""
+    """The owners after an update; the writer's line has a new time only if it changed something."""
     owner = writer.owner(UPDATE)
     held = dict(updated(shape, live, new, holdings, _CURRENT, writer.holding(), writer.ignored))
     change = held.pop(_CURRENT, None)
@@ -105,7 +105,7 @@ def _tracked(
 
 
 def same_but_times(left: Mapping[str, Any], right: Mapping[str, Any]) -> bool:
-    """Whether two objects differ in nothing but the times in their managedFields: then nothing is written."""
+    """True if two objects differ in nothing but the times in their managedFields: then nothing is written."""
     return without(left) == without(right) and _untimed(left) == _untimed(right)
 
 

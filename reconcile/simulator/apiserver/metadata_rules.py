@@ -1,4 +1,4 @@
-"""What the API server demands of every object's metadata: names, labels, annotations, owners, finalizers. Pure.
+"""Checks every object's metadata as the API server does: names, labels, annotations, owners, finalizers. Pure.
 
 Source: k8s.io/apimachinery, package api/validation.
 """
@@ -39,7 +39,8 @@ def invalid_metadata(kind: Kind, body: Body) -> tuple[StatusCause, ...]:
 
 
 def changed_for_good(old: Body, new: Body) -> tuple[StatusCause, ...]:
-    """What an update may not change in metadata, and no new finalizers on an object that is being deleted."""
+    """Reports changes in metadata that an update may not make, and no new finalizers on an object that is being
+    deleted."""
     before, after = old["metadata"], new["metadata"]
     causes = [
         StatusCause(

@@ -1,4 +1,4 @@
-"""Who owns which field, and what an apply or an update does to that. Pure.
+"""Keeps the owners of fields through applies and updates. Pure.
 
 Source: sigs.k8s.io/structured-merge-diff, package merge, update.go. One difference: a claim written for another version
 of the kind is read as if it were for this one, since each kind is served in one version here.
@@ -33,7 +33,7 @@ class Owner:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holding:
-    """What an owner owns, and since when it last changed something (RFC 3339, None if never told)."""
+    """The fields of an owner, and the time when it last changed something (RFC 3339, None if not known)."""
 
     fields: FieldSet
     api_version: str
@@ -74,7 +74,7 @@ def applied(
 def updated(
     shape: Shape, live: Any, new: Any, holdings: Holdings, owner: Owner, claim: Holding, ignored: FieldSet
 ) -> Holdings:
-    """Who owns what after `new` has replaced `live`. `claim.fields` is what the owner owned before."""
+    """The owners after `new` has replaced `live`. `claim.fields` is what the owner owned before."""
     comparison = compare(shape, live, new).without(ignored)
     held = dict(_settle(comparison, _by_shape(shape, holdings), owner, force=True))
     own = (claim.fields - comparison.removed) | comparison.changed

@@ -1,4 +1,4 @@
-"""Which kinds are served: the built-in ones, those of CustomResourceDefinitions, and open ones for a user's own.
+"""The kinds that are served: the built-in ones, those of CustomResourceDefinitions, and open ones for a user's own.
 
 It reads schemas; objects are the store's.
 """

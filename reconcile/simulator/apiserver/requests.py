@@ -63,11 +63,11 @@ class RequestLog:
 
     @property
     def writes(self) -> tuple[LoggedRequest, ...]:
-        """What was to change something, in order; whether it did or was refused."""
+        """The requests that were to change something, in order, be they done or refused."""
         return tuple(request for request in self.requests if request.writes)
 
     def counts(self) -> Counter[tuple[str, str]]:
-        """How many, by verb and kind."""
+        """The number of requests, by verb and kind."""
         return Counter((request.verb, request.kind) for request in self.requests)
 
     def clear(self) -> None:

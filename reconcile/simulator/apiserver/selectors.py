@@ -64,7 +64,7 @@ def field_test(kind: Kind, selector: str, selectable: tuple[str, ...] = ()) -> T
 
 
 def selects(selector: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
-    """Whether a LabelSelector of an object (`matchLabels`, `matchExpressions`) selects these labels."""
+    """True if a LabelSelector of an object (`matchLabels`, `matchExpressions`) selects these labels."""
     wanted = selector.get("matchLabels") or {}
     rules = selector.get("matchExpressions") or ()
     return all(labels.get(key) == value for key, value in wanted.items()) and all(_rule(rule, labels) for rule in rules)

@@ -21,15 +21,15 @@ STATUS = "status"
 
 
 class Strategy(Protocol):
-    """What a kind does to its objects. `subresource` is empty or `status`."""
+    """The treatment of a kind's objects. `subresource` is empty or `status`."""
 
     def blank(self) -> Body:
         """An object of the kind that says nothing."""
         ...
 
     def refused(self, body: Body, before: Body | None = None) -> tuple[StatusCause, ...]:
-        """What strict decoding refuses: undeclared fields, and for built-in kinds wrong types. Parts that are the very
-        same as `before`, the stored object's, need not be gone through again."""
+        """The causes for which strict decoding refuses: undeclared fields, and for built-in kinds wrong types. Parts
+        that are the very same as `before`, the stored object's, need not be gone through again."""
         ...
 
     def read(self, body: Body, before: Body | None = None) -> dict[str, Any]:
@@ -37,7 +37,7 @@ class Strategy(Protocol):
         ...
 
     def merged(self, body: Body) -> dict[str, Any]:
-        """What an apply has merged, with its defaults: of a custom resource nothing is dropped any more."""
+        """The object that an apply has merged, with its defaults: of a custom resource nothing is dropped any more."""
         ...
 
     def stored(self, body: Body) -> dict[str, Any]:
@@ -49,7 +49,7 @@ class Strategy(Protocol):
         ...
 
     def invalid(self, new: Body, old: Body | None, subresource: str) -> tuple[StatusCause, ...]:
-        """What validation refuses, all of it."""
+        """All causes for which validation refuses."""
         ...
 
     def unchecked(self, new: Body, old: Body | None) -> tuple[UncheckedRule, ...]:
@@ -62,7 +62,7 @@ class Strategy(Protocol):
 
 
 class Origin(Enum):
-    """Where a kind is known from. Of a guessed one nobody has described, the plural is unsure."""
+    """The origin of a kind. Of a guessed one nobody has described, the plural is unsure."""
 
     BUILTIN = "builtin"
     DEFINED = "defined"

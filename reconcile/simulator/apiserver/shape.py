@@ -1,4 +1,5 @@
-"""How a value merges at each place of a kind: as a leaf, a map, a set, or a list of items told apart by keys.
+"""The shape by which a value merges at each place of a kind: as a leaf, a map, a set, or a list of items told apart by
+keys.
 
 Read from the schemas that the API server itself publishes: built-in definitions with `$ref`, and a CRD's structural
 schema. Shapes are made when they are first asked for, since kinds refer to themselves. Source of the rules:
@@ -55,7 +56,7 @@ class MapShape:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """What a value may be. More than one part is set where the schema leaves the type open."""
+    """The shape of a value. More than one part is set where the schema leaves the type open."""
 
     scalar: Scalar | None = None
     list: ListShape | None = None

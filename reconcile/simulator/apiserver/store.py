@@ -65,7 +65,7 @@ class Store:
         return self._objects.get((ref.api_version, ref.kind), {}).get((ref.namespace, ref.name))
 
     def knows(self, uid: str) -> bool:
-        """Whether an object with this uid is there, or is presumed to be outside of what was seeded."""
+        """True if an object with this uid is there, or is presumed to be outside of what was seeded."""
         return uid in self._by_uid or uid in self._presumed
 
     def all_of(self, kind: Kind, namespace: str = "") -> Iterator[Body]:

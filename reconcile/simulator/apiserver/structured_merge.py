@@ -113,7 +113,7 @@ def _single(items: Iterable[tuple[str, Any]]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """Which fields of one object differ from those of another."""
+    """The fields of one object that differ from those of another."""
 
     added: FieldSet
     modified: FieldSet
@@ -124,7 +124,7 @@ class Comparison:
         return self.added | self.modified
 
     def without(self, ignored: FieldSet) -> Comparison:
-        """What is left when the ignored fields, and all below them, are not looked at."""
+        """The comparison without the ignored fields and all below them."""
         return Comparison(
             added=without_below(self.added, ignored),
             modified=without_below(self.modified, ignored),
@@ -133,7 +133,7 @@ class Comparison:
 
 
 def compare(shape: Shape, left: Any, right: Any) -> Comparison:
-    """What `right` has more, other or less than `left`. A new map is added, and so is each field in it."""
+    """The fields that `right` has more, other or less than `left`. A new map is added, and so is each field in it."""
     walk = _Walk()
     walk.both(shape, left, right, ())
     return Comparison(added=frozenset(walk.added), modified=frozenset(walk.modified), removed=frozenset(walk.removed))

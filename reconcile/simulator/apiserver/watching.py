@@ -20,7 +20,7 @@ from renderer.model.ref import Body, Kind
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watched:
-    """What a window covers, from where, and for how long; 0 seconds is what has happened already.
+    """The selection of a window, its start and its duration; 0 seconds is what has happened already.
 
     From version 0 it begins with all objects. `cut_short`: it is cut where it would begin to wait.
     """
@@ -101,7 +101,7 @@ def require_history(store: Store, kind: Kind, version: int) -> None:
 
 
 def _event(change: StoreChange, test: Test) -> WatchEvent | None:
-    """What the change is to this selection: an object that leaves it is DELETED, one that enters it is ADDED."""
+    """The change as this selection sees it: an object that leaves it is DELETED, one that enters it is ADDED."""
     before = change.before is not None and test(change.before)
     after = change.after is not None and test(change.after)
     if after and change.after is not None:

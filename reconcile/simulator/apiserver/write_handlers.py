@@ -60,7 +60,7 @@ _KEPT = ("generation", "uid", "creationTimestamp", "selfLink", "deletionTimestam
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Write:
-    """How a write is asked for."""
+    """The options of a write."""
 
     manager: str
     subresource: str = ""
@@ -262,12 +262,12 @@ def _wiped(body: Body) -> dict[str, Any]:
 
 
 def _settled(kept: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
-    """What an update cannot change goes back to what it was; a uid that differs stays, to be refused."""
+    """Puts back what an update cannot change; a uid that differs stays, to be refused."""
     return {**kept, "uid": given["uid"]} if given.get("uid") else kept
 
 
 def _may_go(body: Body) -> bool:
-    """Whether the object is being deleted and nobody holds it any more: no finalizer, no grace."""
+    """True if the object is being deleted and nobody holds it any more: no finalizer, no grace."""
     metadata = body["metadata"]
     held = metadata.get("finalizers") or metadata.get("deletionGracePeriodSeconds")
     inside = (body.get("spec") or {}).get("finalizers") if body["kind"] == "Namespace" else None

@@ -33,7 +33,7 @@ class Participants(Protocol):
         ...
 
     def next_due(self) -> datetime | None:
-        """When somebody will have something to do; None if nobody waits for time alone."""
+        """The time when somebody has something to do; None if nobody waits for time alone."""
         ...
 
 
@@ -46,7 +46,7 @@ class DriverClock(Protocol):
 
 
 class Ending(StrEnum):
-    """How a drive came to its end."""
+    """The way in which a drive came to its end."""
 
     OVER = "over"  # the plan has ended, or is gone
     STANDSTILL = "standstill"  # nothing will happen any more, or nothing that helps
@@ -120,7 +120,7 @@ class SimulationDriver:
         raise AssertionError("the loop and the simulation go round without time passing")
 
     def _is_wanted(self, name: str) -> bool:
-        """Whether something has changed for the plan, or its next round is due."""
+        """True if something has changed for the plan, or its next round is due."""
         if self._has_news():
             self._news_at = self._clock.now()
             self._queue.add(name)
@@ -152,7 +152,7 @@ class SimulationDriver:
             self._queue.add(name, max(done.recheck or 1.0, quiet))
 
     def _next(self) -> datetime | None:
-        """When the next thing happens, if any does."""
+        """The time when the next thing happens, if any does."""
         now, wait = self._clock.now(), self._queue.next_in()
         rounds = now + timedelta(seconds=wait) if wait is not None else None
         found = [time for time in (self._participants.next_due(), rounds) if time is not None]
@@ -163,5 +163,5 @@ class SimulationDriver:
 
 
 def _is_over(last: Round | None) -> bool:
-    """Whether nothing is left to do for the plan, be it to try the last write again."""
+    """True if nothing is left to do for the plan, be it to try the last write again."""
     return last is not None and last.over and not last.problems

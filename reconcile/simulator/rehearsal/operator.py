@@ -24,7 +24,7 @@ class Operator:
         self._held: dict[str, datetime] = {}
 
     def step(self, now: datetime) -> bool:
-        """Whether a node was resumed."""
+        """True if a node was resumed."""
         plan = self._look()
         held = _held_nodes(plan)
         self._held = {node: self._held.get(node, now) for node in held}

@@ -215,7 +215,7 @@ class _Everybody:
 
 
 def settings_of(inputs: Inputs) -> Settings:
-    """What the simulation has to know of the inputs. Raises `Problems` where there is no release."""
+    """The facts that the simulation takes from the inputs. Raises `Problems` where there is no release."""
     if inputs.release is None:
         raise problem(
             "MissingInput",
@@ -226,7 +226,7 @@ def settings_of(inputs: Inputs) -> Settings:
 
 
 def _facts(inputs: Inputs) -> dict[str, Any]:
-    """What the inputs say about certificates; all others are taken as valid."""
+    """The certificates of the inputs; all others are taken as valid."""
     return {"certificates": inputs.facts.get("certificates") or {}}
 
 

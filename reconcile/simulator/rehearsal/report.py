@@ -154,7 +154,7 @@ def _nodes(log: SimulationLog, start: datetime) -> list[Model]:
 
 
 def _subjects(rehearsed: RehearsalResult, words: Mapping[SimulationEventType, str]) -> list[Model]:
-    """What happened to each subject of these events, by name."""
+    """The events of each subject of these events, by name."""
     facts: dict[str, list[Model]] = {}
     for fact in rehearsed.log.of(*words):
         facts.setdefault(fact.subject, []).append(_fact(words[fact.what], fact.time, rehearsed.started))

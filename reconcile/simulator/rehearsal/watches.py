@@ -17,7 +17,7 @@ from renderer.model.ref import Body, Ref
 
 @dataclass(slots=True)
 class _Turns:
-    """When a watch's next turn is due, and up to what it has taken them."""
+    """The time when a watch's next turn is due, and up to what it has taken them."""
 
     watch: Watch
     due: float = 0.0
@@ -51,7 +51,7 @@ class WatchedSource:
         self._cached.note(body)
 
     def has_news(self) -> bool:
-        """Whether a watch has delivered a change, or has failed, since the last call."""
+        """True if a watch has delivered a change, or has failed, since the last call."""
         self._catch_up()
         found, self._is_new = self._is_new, False
         return found
