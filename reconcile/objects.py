@@ -22,20 +22,6 @@ PLAN_LABEL = f"{PREFIX}upgrade-plan"
 NODE_LABEL = f"{PREFIX}node"
 """Names the node on an object that was made for one."""
 
-COPIES = (
-    "banzaicloud.com/last-applied",  # the operator of rancher-logging
-    "cluster.x-k8s.io/conversion-data",  # Cluster API
-    "k3s.io/node-args",
-    "k3s.io/node-env",
-    "kubectl.kubernetes.io/last-applied-configuration",
-    "longhorn.io/last-applied-configmap",
-    "objectset.rio.cattle.io/applied",  # wrangler, with which Rancher, Fleet and RKE2 apply; gzip in base64
-    "operator.cdi.kubevirt.io/lastAppliedConfiguration",
-    "rke2.io/node-args",
-    "rke2.io/node-env",
-)
-"""Annotations that repeat a whole object or command line, and so whatever is secret in it. Never shown, never kept."""
-
 _STATUS_OF_ANOTHER = {("management.cattle.io", "ManagedChart")}
 """Kinds whose status is a copy of another object's, so that its observedGeneration is not about their own generation:
 Rancher copies the whole status of a chart's Bundle into the ManagedChart."""

@@ -21,6 +21,7 @@ from renderer.model.path import Path, path_name
 from renderer.model.phase import Step
 from renderer.model.ref import Ref
 from renderer.model.rendered import Manifest, RenderedPlan, RenderedStep
+from renderer.redaction import RedactionRules, Redactor, numbered
 from renderer.yaml_io import dump
 
 
@@ -43,10 +44,11 @@ class ComparedItem(StrEnum):
 
 @frozen
 class Side:
-    """A rendering and the kinds table that it was made with."""
+    """A rendering, the kinds table that it was made with, and what is secret in it."""
 
     plan: RenderedPlan
     kinds: Kinds
+    redaction: RedactionRules
 
 
 @frozen
@@ -86,8 +88,9 @@ class _Thing:
 
 
 def compare(left: Side, right: Side) -> tuple[Difference, ...]:
-    """Every difference, in the order in which the upgrade runs."""
-    before, after = list(_things(left)), list(_things(right))
+    """Every difference, in the order in which the upgrade runs; what is secret is shown as marks."""
+    redactor = Redactor(right.redaction, numbered)
+    before, after = list(_things(left, redactor)), list(_things(right, redactor))
     placed = list(_differences(before, after))
     placed += _hidden(left, right, after, {(difference.phase, difference.step) for _, difference in placed})
     outside_in = list(ComparedItem)
@@ -98,7 +101,7 @@ def compare(left: Side, right: Side) -> tuple[Difference, ...]:
 # ------------------------------------------------------------------------------------------------ what is compared
 
 
-def _things(side: Side) -> Iterator[_Thing]:
+def _things(side: Side, redactor: Redactor) -> Iterator[_Thing]:
     index = index_of(side.plan, side.kinds, (), "plain")
     for phase, entry in zip(side.plan.phases, index["phases"], strict=True):
         name, places = phase.phase.name, count()
@@ -116,7 +119,7 @@ def _things(side: Side) -> Iterator[_Thing]:
             if (words := by_step.pop(step.step.name, None)) is not None:
                 yield _step_thing(name, step.step.name, place, words)
             for part in (step, step.undo) if step.undo else (step,):
-                yield from (_manifest_thing(part, manifest, place) for manifest in part.manifests)
+                yield from (_manifest_thing(part, item, place, redactor) for item in part.manifests)
 
 
 def _words(entry: Mapping[str, Any]) -> dict[str, Any]:
@@ -134,7 +137,7 @@ def _step_thing(phase: str, step: str, place: tuple[int, int], words: Mapping[st
     )
 
 
-def _manifest_thing(step: RenderedStep, manifest: Manifest, place: tuple[int, int]) -> _Thing:
+def _manifest_thing(step: RenderedStep, manifest: Manifest, place: tuple[int, int], redactor: Redactor) -> _Thing:
     return _Thing(
         subject=ComparedItem.MANIFEST,
         name=str(manifest.ref),
@@ -144,7 +147,7 @@ def _manifest_thing(step: RenderedStep, manifest: Manifest, place: tuple[int, in
         template=manifest.spec.file,
         ref=manifest.ref,
         place=place,
-        body=manifest.body,
+        body=redactor.body(manifest.body),
     )
 
 

@@ -59,6 +59,21 @@ def current(document: Document, of: DocumentType) -> Current:
     return Current(document=changed, warnings=(*warnings, *renames.warnings), problems=tuple(renames.problems))
 
 
+def redact_of_diffs(document: Document, warnings: list[Problem]) -> dict[str, Any]:
+    """What DiffRules redacted, as RedactionRules have it."""
+    warnings.append(
+        Problem(
+            reason="Deprecated",
+            message=f"the key is now 'kinds' of RedactionRules; release {REMOVED_IN} will refuse 'redact'",
+            file=document.file,
+            line=document.line_of(("redact",)),
+            field="redact",
+            remedy="move its rules to a file of the folder _redaction, below `kinds:`",
+        )
+    )
+    return {"kinds": document.value["redact"]}
+
+
 def _has_no_header(value: Any, of: DocumentType) -> bool:
     if isinstance(value, list):
         return of is KINDS

@@ -11,6 +11,8 @@ from support.reference.sources import document, known_annotations, schema
 from support.rendered_plans import ROOT
 from support.used_keys import Used, in_code, in_templates
 
+from renderer.redaction import packaged_rules
+
 LISTED = {item["key"].partition("<")[0] for item in known_annotations()}
 """Of a key that goes on with a rendered name, what it begins with."""
 
@@ -25,6 +27,7 @@ NO_KEYS: Mapping[str, str] = {
     "node.kubernetes.io/unreachable": "a taint that pods tolerate",
     "node.kubernetes.io/unschedulable": "a taint that pods tolerate",
 }
+REDACTION = "templates/_redaction/rules.yaml"
 DIFF_RULES = "templates/_diff/"
 """Names what the server and its controllers set, so that a diff leaves it out."""
 
@@ -34,7 +37,11 @@ def used() -> list[Used]:
     modules = {path.relative_to(ROOT).as_posix(): ast.parse(path.read_text(encoding="utf-8")) for path in files}
     templates = (path for path in sorted((ROOT / "templates").rglob("*")) if path.is_file())
     texts = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in templates}
-    found = [*in_code(modules), *in_templates(texts)]
+    found = [
+        *in_code(modules),
+        *in_templates(texts),
+        *(Used(key=key, place=REDACTION) for key in packaged_rules().copies),
+    ]
     return [item for item in found if not item.place.startswith((SIMULATED, DIFF_RULES)) and item.key not in NO_KEYS]
 
 

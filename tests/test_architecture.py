@@ -25,6 +25,7 @@ ROOMS: Mapping[str, Sequence[str]] = {
         "errors",
         "model names image_names versions digest resources quantity suggest cel",
         "yaml_io",
+        "redaction",
         "validation deprecated",
         "namespaces",
         "source_document",
@@ -268,7 +269,6 @@ NAMED_TWICE: Mapping[str, str] = {
     "errors": "a problem as both packages report it, and the errors of an API server",
     "phase": "the same phase, as declared in phase.yaml and as decided in a round",
     "plan": "the same plan, as rendered, as decided in a round, and as recorded in its status",
-    "redact": "before a diff is shown, and before facts are written",
     "step": "the same step, as rendered and as decided in a round",
 }
 """Modules of one name in two rooms. This table may only shrink: a new module gets a name of its own."""

@@ -12,6 +12,7 @@ from support.rendered_plans import EXAMPLES, Rendered, overlaid, release, render
 
 from renderer.compare import ChangeType, ComparedItem, Difference, Side, compare, differing
 from renderer.model.path import ABSENT, look_up, path_name
+from renderer.redaction import packaged_rules
 
 PHASE = """\
 name: Probe
@@ -34,7 +35,7 @@ FOLDER = "15-probe"
 
 
 def side(rendered: Rendered) -> Side:
-    return Side(plan=rendered.plan, kinds=rendered.kinds)
+    return Side(plan=rendered.plan, kinds=rendered.kinds, redaction=packaged_rules())
 
 
 def probe(phase: str = PHASE, config: str = CONFIG, file: str = "config.yaml.j2") -> Side:

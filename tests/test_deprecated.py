@@ -144,11 +144,12 @@ def test_the_other_documents_of_a_tree() -> None:
         ("overlay/_kinds/own.yaml", 1, f"{header}Kinds` and `kinds:` above the rows"),
         ("overlay/_kinds/own.yaml", 1, "write `status:`"),
         ("overlay/_diff/own.yaml", 1, f"{header}DiffRules`"),
+        ("overlay/_diff/own.yaml", 1, "move its rules to a file of the folder _redaction, below `kinds:`"),
         ("overlay/values.yaml", 4, f"{header}Values`"),
     }
     assert found.kinds.row("a/v1", "A").ready
     assert found.values == load_catalog(templates(), document_problems).values
-    assert {"paths": ["spec.own"]} in found.diff_rules["redact"]
+    assert found.redaction.paths_for({"kind": "A"}) == (("spec", "own"),)
 
 
 def test_what_is_wrong_in_an_old_document_is_still_wrong() -> None:

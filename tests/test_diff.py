@@ -37,8 +37,8 @@ from reconcile.diff.build import Tried, diffs_of, waits_of
 from reconcile.diff.entry import Change, Diff, DiffEntry, Untried
 from reconcile.diff.field_changes import FieldChange, changes, steps_text, unmet
 from reconcile.diff.list_changes import explained
-from reconcile.diff.masks import DiffRules, edited, masked, rules_from
-from reconcile.diff.redact import Redactor
+from reconcile.diff.masks import masked, rules_from
+from reconcile.diff.redact import DiffRedactor
 from reconcile.diff.trial import Operation, Trial
 from reconcile.schemas import UNKNOWN, packaged_schemas
 from reconcile.simulator.apiserver.clock import SimulatedClock
@@ -51,9 +51,11 @@ from renderer.errors import ExitCode, Problem
 from renderer.model.document_type import DIFF_REPORT, DIFF_RULES
 from renderer.model.manifest_spec import Owned
 from renderer.model.path import ABSENT, parse_path
+from renderer.model.path_rule import edited
 from renderer.model.phase import Deletion, Phase, Position
 from renderer.model.ref import Body, Ref, ref_of
 from renderer.model.rendered import Manifest, Pending, RenderedPhase, RenderedPlan, RenderedStep
+from renderer.redaction import packaged_rules, redaction_rules
 from renderer.render.manifest import in_order
 from renderer.source_document import without_lines
 from renderer.validation import document_problems
@@ -75,7 +77,7 @@ def read(file: File) -> Any:
 
 
 KINDS = Kinds(row for file in sorted((ROOT / "templates/_kinds").glob("*.yaml")) for row in rows_from(read(file)))
-RULES = rules_from(read(ROOT / "templates/_diff/rules.yaml"))
+RULES = rules_from(read(ROOT / "templates/_diff/rules.yaml"), packaged_rules())
 
 
 @pytest.mark.parametrize("case", sorted(PHASES.iterdir()), ids=lambda case: case.name)
@@ -182,7 +184,6 @@ def test_the_packaged_rules_are_what_their_schema_says() -> None:
     raw = read(ROOT / "templates/_diff/rules.yaml")
     assert document_problems(without_lines(raw, "rules"), DIFF_RULES) == []
     assert RULES.masked
-    assert RULES.secret
 
 
 # -------------------------------------------------------------------------------------------------- one diff as JSON
@@ -499,7 +500,7 @@ def secret(**data: str) -> dict[str, Any]:
 
 
 def test_equal_values_have_equal_numbers_all_through_a_run() -> None:
-    redactor = Redactor(RULES.secret)
+    redactor = DiffRedactor(RULES.redaction)
     first = redactor.one(secret(a="aHVudGVyMjI=", b="bGV0bWVpbjE="))
     second = redactor.one({"apiVersion": "v1", "kind": "Secret", "stringData": {"c": "letmein1"}})
     assert first["data"] == {"a": "*** (1)", "b": "*** (2)"}
@@ -507,7 +508,7 @@ def test_equal_values_have_equal_numbers_all_through_a_run() -> None:
 
 
 def test_both_sides_of_a_comparison_use_kubectls_words() -> None:
-    before, after = Redactor(RULES.secret).pair(
+    before, after = DiffRedactor(RULES.redaction).pair(
         secret(a="eA==", b="eA==", c="eA=="), secret(a="eA==", b="eQ==", d="eQ==")
     )
     assert before["data"] == {"a": "*** (1)", "b": "*** (before)", "c": "*** (1)"}
@@ -515,10 +516,10 @@ def test_both_sides_of_a_comparison_use_kubectls_words() -> None:
 
 
 def test_what_is_no_base64_and_what_is_no_text_is_hidden_as_well() -> None:
-    rules = rules_from({"redact": [{"paths": ["spec.config", 'spec.items["*"].token']}]})
+    rules = redaction_rules([{"kinds": [{"paths": ["spec.config", 'spec.items["*"].token']}]}])
     body = {"kind": "X", "spec": {"config": {"user": "me", "n": 1}, "items": [{"token": "a"}, {"token": None}, {}]}}
-    assert Redactor(RULES.secret).one(secret(a="!!"))["data"] == {"a": "*** (1)"}
-    assert Redactor(rules.secret).one(body)["spec"] == {
+    assert DiffRedactor(RULES.redaction).one(secret(a="!!"))["data"] == {"a": "*** (1)"}
+    assert DiffRedactor(rules).one(body)["spec"] == {
         "config": "*** (1)",
         "items": [{"token": "*** (2)"}, {"token": None}, {}],
     }
@@ -537,31 +538,31 @@ def test_what_is_no_base64_and_what_is_no_text_is_hidden_as_well() -> None:
 )
 def test_a_value_is_hidden_by_its_path(path: str, shown: str) -> None:
     """What a borrowed field goes back to, for instance."""
-    assert Redactor(RULES.secret).value(secret(), parse_path(path), "hunter22") == shown
+    assert DiffRedactor(RULES.redaction).value(secret(), parse_path(path), "hunter22") == shown
 
 
 def test_a_text_is_freed_of_what_was_hidden_but_for_the_shortest() -> None:
-    redactor = Redactor(RULES.secret)
+    redactor = DiffRedactor(RULES.redaction)
     redactor.one(secret(a="aHVudGVyMjI=", b="eHl6", c="YWJjZA==", d="aHVudGVyMjIhIQ=="))
     said = "hunter22 hunter22!! aHVudGVyMjI= xyz abcd"
     assert redactor.text(said) == "*** (1) *** (4) *** (1) xyz *** (3)"
 
 
 def test_a_text_is_freed_of_what_a_server_has_encoded() -> None:
-    redactor = Redactor(RULES.secret)
+    redactor = DiffRedactor(RULES.redaction)
     redactor.learn({"apiVersion": "v1", "kind": "Secret", "stringData": {"a": "hunter22"}})
     assert redactor.text("aHVudGVyMjI= is no number") == "*** (1) is no number"
 
 
 def test_what_is_the_same_written_otherwise_has_the_same_number() -> None:
-    rules = rules_from({"redact": [{"paths": ['a["*"]']}]})
+    rules = redaction_rules([{"kinds": [{"paths": ['a["*"]']}]}])
     body = {"kind": "X", "a": [{"x": 1, "y": 2}, {"y": 2, "x": 1}]}
-    assert Redactor(rules.secret).one(body)["a"] == ["*** (1)", "*** (1)"]
+    assert DiffRedactor(rules).one(body)["a"] == ["*** (1)", "*** (1)"]
 
 
 def test_other_kinds_are_shown() -> None:
     body = {"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": "shown"}}
-    assert Redactor(RULES.secret).one(body) == body
+    assert DiffRedactor(RULES.redaction).one(body) == body
 
 
 def test_a_mapping_that_held_noise_only_goes_with_it() -> None:
@@ -572,7 +573,7 @@ def test_a_mapping_that_held_noise_only_goes_with_it() -> None:
 
 def test_copies_in_annotations_are_left_out_whatever_the_rules_say() -> None:
     body = {"kind": "X", "metadata": {"annotations": {"a": "b", "objectset.rio.cattle.io/applied": "H4sI"}}}
-    assert masked(body, rules_from({})) == {"kind": "X", "metadata": {"annotations": {"a": "b"}}}
+    assert masked(body, rules_from({}, packaged_rules())) == {"kind": "X", "metadata": {"annotations": {"a": "b"}}}
 
 
 def test_masking_changes_no_object_in_place() -> None:
@@ -582,9 +583,8 @@ def test_masking_changes_no_object_in_place() -> None:
 
 
 def test_a_rule_without_its_kind_is_for_all_and_with_it_for_that_only() -> None:
-    rules = DiffRules(
-        masked=rules_from({"mask": [{"kinds": [{"apiVersion": "v1", "kind": "A"}], "paths": ["x"]}]}).masked, secret=()
-    )
+    kinds = [{"apiVersion": "v1", "kind": "A"}]
+    rules = rules_from({"mask": [{"kinds": kinds, "paths": ["x"]}]}, packaged_rules())
     assert masked({"apiVersion": "v1", "kind": "A", "x": 1}, rules) == {"apiVersion": "v1", "kind": "A"}
     assert masked({"apiVersion": "v2", "kind": "A", "x": 1}, rules)["x"] == 1
 

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import socket
+import ssl
+import subprocess
 import threading
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from io import BytesIO
 from pathlib import Path
@@ -14,9 +18,10 @@ import pycdlib
 import pytest
 
 from renderer.errors import ExitCode, Problems
-from renderer.files.fetch import fetch, shown
+from renderer.files.fetch import fetch
 from renderer.files.inputs import read_inputs
 from renderer.files.iso import is_iso, read_iso
+from renderer.redaction import bare_address
 
 RELEASE = b"harvester: 1.10\nos: Harvester 1.10\nkubernetes: v1.35.2+rke2r1\n"
 REMEDY = "\n    remedy: check the URL, or download the file and pass it with --release FILE"
@@ -28,8 +33,8 @@ Answer = Callable[[BaseHTTPRequestHandler], None]
 
 
 @contextmanager
-def serving(answer: Answer, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """Base address of a server that gives one answer to everything."""
+def serving(answer: Answer, monkeypatch: pytest.MonkeyPatch, certificate: Path | None = None) -> Iterator[str]:
+    """Base address of a server that gives one answer to everything; with a certificate it speaks https."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -41,10 +46,14 @@ def serving(answer: Answer, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
+    if certificate:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate)
+        server.socket = context.wrap_socket(server.socket, server_side=True)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:
-        yield f"http://127.0.0.1:{server.server_port}"
+        yield f"{'https' if certificate else 'http'}://127.0.0.1:{server.server_port}"
     finally:
         server.shutdown()
         server.server_close()
@@ -131,11 +140,86 @@ def test_a_server_that_says_nothing_is_not_waited_for_longer_than_the_limit(monk
             over.set()
 
 
-def test_a_server_that_drips_is_not_waited_for_longer_than_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    ticks = iter(range(0, 1000, 10))
-    with serving(giving(200, bytes(2**20)), monkeypatch) as base, pytest.raises(Problems) as caught:
-        fetch(base, clock=lambda: float(next(ticks)), timeout=15)
-    assert str(caught.value) == f"{base}: no complete response within 15 s{REMEDY}"
+def dripping(handler: BaseHTTPRequestHandler, piece: bytes) -> None:
+    """Sends a piece again and again, each one in time, until nobody takes it."""
+    with suppress(OSError):
+        while True:
+            handler.wfile.write(piece)
+            handler.wfile.flush()
+            threading.Event().wait(0.01)
+
+
+def _drip_body(handler: BaseHTTPRequestHandler) -> None:
+    handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
+    dripping(handler, b"x")
+
+
+def _drip_headers(handler: BaseHTTPRequestHandler) -> None:
+    handler.wfile.write(b"HTTP/1.1 200 OK\r\n")
+    dripping(handler, b"A: b\r\n")
+
+
+def _redirect_slowly(handler: BaseHTTPRequestHandler) -> None:
+    threading.Event().wait(0.05)
+    giving(302, Location=f"{handler.path}x")(handler)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        _drip_body,
+        _redirect_slowly,
+        partial(dripping, piece=b"HTTP/1.1 100 Continue\r\n\r\n"),
+        partial(dripping, piece=b"H"),
+        _drip_headers,
+    ],
+    ids=["body", "redirects", "100 Continue", "status line", "headers"],
+)
+def test_a_server_that_is_slow_in_small_pieces_is_not_waited_for_longer_than_the_limit(
+    answer: Answer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serving(answer, monkeypatch) as base:
+        started = time.monotonic()
+        assert refusal(f"{base}/r", timeout=0.15) == f"{base}/r: no complete response within 0.15 s{REMEDY}"
+        assert time.monotonic() - started < 5
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A certificate of 127.0.0.1 that signs itself, with its key."""
+    file = tmp_path_factory.mktemp("tls") / "both.pem"
+    subject = ("-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1")
+    new = ("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "1")
+    subprocess.run([*new, *subject, "-keyout", file, "-out", file.with_name("c.pem")], check=True, capture_output=True)
+    file.write_text(file.read_text() + file.with_name("c.pem").read_text())
+    return file
+
+
+@pytest.mark.parametrize(
+    ("location", "message"),
+    [
+        (
+            "http://127.0.0.1:1/r.yaml?sig=abcdef",
+            "redirects from https to http://127.0.0.1:1/r.yaml, which is not secure",
+        ),
+        ("https://me:word@127.0.0.1:1/", "redirects to an address that contains a user name or password"),
+    ],
+)
+def test_a_redirect_to_what_is_not_secure_is_refused(
+    location: str, message: str, certificate: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    with serving(giving(302, Location=location), monkeypatch, certificate) as base:
+        assert refusal(f"{base}/r.yaml?sig=abcdef") == f"{base}/r.yaml: {message}{REMEDY}"
+
+
+def test_a_redirect_from_https_to_https_is_followed(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    with (
+        serving(giving(200, RELEASE), monkeypatch, certificate) as target,
+        serving(giving(302, Location=f"{target}/x"), monkeypatch, certificate) as base,
+    ):
+        assert fetch(base) == RELEASE
 
 
 def test_what_is_not_there_to_be_asked_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,7 +250,7 @@ def test_an_address_may_be_written_in_capitals(monkeypatch: pytest.MonkeyPatch) 
 
 def test_secrets_of_an_address_are_not_shown() -> None:
     assert (
-        shown("https://user:password@mirror.example.com:8443/r.yaml?sig=abc#x")
+        bare_address("https://user:password@mirror.example.com:8443/r.yaml?sig=abc#x")
         == "https://mirror.example.com:8443/r.yaml"
     )
 

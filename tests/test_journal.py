@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from support.answer_schemas import validator
 from support.recordings import Recording, recording
-from support.rehearsals import ROOT, START, rehearsal_of, rendering
+from support.rehearsals import ROOT, START, rehearsal_of, rendering, template_set
 
 from reconcile.decide.observation import FetchFailure, OtherUpgrades
 from reconcile.loop.journal import Journal, JournalEntry, line_of
@@ -25,8 +25,11 @@ from renderer.cli.program import run
 from renderer.errors import Problems
 from renderer.model.document_type import JOURNAL_ENTRY
 from renderer.model.ref import Ref, ref_of
+from renderer.redaction import Redactor, numbered, packaged_rules
 
 pytestmark = [pytest.mark.slow, pytest.mark.lane("recordings")]
+
+REDACTOR = Redactor(packaged_rules(), numbered)
 
 
 def quiet(text: str) -> None:
@@ -42,7 +45,7 @@ def lines_of(path: Path) -> list[dict[str, Any]]:
 
 
 def replayed(path: Path) -> list[Replayed]:
-    return list(replay(path, rendering()))
+    return list(replay(path, template_set()))
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +63,7 @@ def beginning(whole: Path) -> Path:
 
 
 def written(path: Path, recorded: Recording, **options: int) -> Path:
-    journal = Journal(path, quiet, **options)
+    journal = Journal(path, quiet, packaged_rules(), **options)
     for entry in recorded.entries:
         journal(entry)
     return path
@@ -109,7 +112,7 @@ def test_all_that_a_decision_sees_is_read_back() -> None:
         sealed={"A": "sha256:1"},
         unapproved={"A": ("Job a/b spec",)},
     )
-    line, bodies = line_of(replace(last, seen=replace(last.seen, observation=world)))
+    line, bodies = line_of(replace(last, seen=replace(last.seen, observation=world)), REDACTOR)
     back = world_from(json.loads(json.dumps(line)), json.loads(json.dumps(bodies)), rendering(), packaged_schemas())
     for name in (
         "now",

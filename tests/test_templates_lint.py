@@ -16,7 +16,7 @@ from renderer.catalog.load import load_catalog
 from renderer.catalog.template_tree import Template
 from renderer.context.scope import Scope
 from renderer.errors import Problems
-from renderer.model.document_type import DIFF_RULES, KINDS, NODE_STATES, PHASE, VALUES, DocumentType
+from renderer.model.document_type import DIFF_RULES, KINDS, NODE_STATES, PHASE, REDACTION_RULES, VALUES, DocumentType
 from renderer.templating import Templates
 from renderer.validation import document_problems
 from renderer.yaml_io import dump, parse
@@ -28,7 +28,13 @@ TEMPLATES = [path for path in TREE if path.endswith(".j2")]
 
 
 def type_of(path: str) -> DocumentType:
-    shared = {"_kinds": KINDS, "_diff": DIFF_RULES, "_node-states": NODE_STATES, "values.yaml": VALUES}
+    shared = {
+        "_kinds": KINDS,
+        "_diff": DIFF_RULES,
+        "_node-states": NODE_STATES,
+        "_redaction": REDACTION_RULES,
+        "values.yaml": VALUES,
+    }
     return shared.get(path.partition("/")[0], PHASE)
 
 

@@ -20,11 +20,11 @@ from reconcile.borrow.strategies import take_out_option
 from reconcile.borrow.take import Taking, goes_back, plan_take
 from reconcile.cluster.errors import ClusterError, Conflict, Forbidden, NoSuchKind, NotFound
 from reconcile.cluster.protocol import Permission
-from reconcile.diff.masks import edited
 from reconcile.diff.trial import GoesBack, Operation, Trial
 from renderer.errors import Problem
 from renderer.model.manifest_spec import Borrowed
 from renderer.model.path import ABSENT, Path
+from renderer.model.path_rule import edited
 from renderer.model.ref import Body, Ref
 from renderer.model.rendered import Manifest, RenderedPhase, RenderedStep
 

@@ -207,10 +207,11 @@ def _drive(connection: Connection, target: Target, plan: str, journal: str | Non
         signals.append(number)
         manager.stop()
 
+    template_set = template_set_of(target.templates)
     manager = assemble_manager(
         ManagerConfig(
             cluster=connection.cluster,
-            template_set=template_set_of(target.templates),
+            template_set=template_set,
             schemas=packaged_schemas(),
             now=wall_clock,
             clock=time.monotonic,
@@ -222,7 +223,7 @@ def _drive(connection: Connection, target: Target, plan: str, journal: str | Non
             lease_namespace="harvester-system",
             on_round=on_round,
             on_standby=on_standby,
-            journal=journal_at(journal),
+            journal=journal_at(journal, template_set.catalog.redaction),
         )
     )
     for number in (signal.SIGTERM, signal.SIGINT):

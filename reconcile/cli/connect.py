@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from reconcile.observe.server_certificates import not_after
-from renderer.cli.answer import warn
+from renderer.cli.answer import redact_by, warn
 from renderer.cli.input_options import FOLDER
 from renderer.errors import Problem
 
@@ -107,6 +107,7 @@ def template_set_of(templates: tuple[str, ...], warn: Callable[[Iterable[Problem
     code = CodeCache()
     template_set = open_template_set(read_templates([Path(folder) for folder in templates]), code=code)
     code.save()
+    redact_by(template_set.catalog.redaction)
     warn(template_set.catalog.warnings)
     return template_set
 

@@ -54,12 +54,9 @@ def explain(name: str | None, replay: str | None, target: Target, output: str) -
 def _replay(path: Path, name: str | None, target: Target, output: str) -> ExitCode:
     """Needs templates, and no cluster."""
     from reconcile.cli.connect import template_set_of
-    from reconcile.loop.rendering import Rendering
     from reconcile.report.replay import NO_LINE, replay, replay_lines, replay_of
 
-    template_set = template_set_of(target.templates)
-    rendering = Rendering(template_set.catalog, template_set.templates, template_set.spec_fields)
-    found = list(replay(path, rendering, name))
+    found = list(replay(path, template_set_of(target.templates), name))
     if all((line.problem or "").startswith(NO_LINE) for line in found):
         remedy = "name the file that was given as --journal, and the plan as it stands in it"
         raise problem("NoJournal", "contains no decision of this plan", file=str(path), remedy=remedy)

@@ -45,9 +45,10 @@ def facts(output_dir: str, name: str | None, target: Target) -> ExitCode:
     from reconcile.cli.parts import parts_of
     from reconcile.observe.collect import NAMES, collect
     from renderer.files.flat import write_flat
+    from renderer.redaction import Redactor
 
     parts = parts_of(target)
-    collected = collect(parts.source, parts.readings, _plan(parts, name))
+    collected = collect(parts.source, parts.readings, _plan(parts, name), Redactor(parts.rendering.catalog.redaction))
     files = as_files(collected)
     write_flat(Path(output_dir), files, NAMES)
     say([f"warning: {text}" for text in collected.unread], sys.stderr)

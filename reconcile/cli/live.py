@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from reconcile.cli.connect import Connection, Target, connect_to
 from reconcile.cli.parts import parts_on, plan_named, plan_there
-from renderer.errors import problem
+from renderer.errors import Problems, problem
 from renderer.model.ref import Body, ref_of
 
 if TYPE_CHECKING:
@@ -60,17 +60,22 @@ def live_of(target: Target, inputs: Inputs | None, name: str | None) -> Live:
 
     Raises `Problems`, among them everything that is wrong in the rendering.
     """
+    from renderer.layout.credentials import redacted_problems
+
     connection = connect_to(target)
     parts = parts_on(connection.cluster, target.templates)
     plan = _plan(parts, inputs, name)
-    return Live(connection=connection, parts=parts, plan=plan, rendered=_rendered(parts, plan, inputs))
+    rendered = _rendered(parts, plan, inputs)
+    if redacted := list(redacted_problems(rendered)):
+        raise Problems(redacted)
+    return Live(connection=connection, parts=parts, plan=plan, rendered=rendered)
 
 
 def diff_rules(parts: ReconcilerDeps) -> DiffRules:
     """The rules for what a diff leaves out and hides, as the template tree has it."""
     from reconcile.diff.masks import rules_from
 
-    return rules_from(parts.rendering.catalog.diff_rules)
+    return rules_from(parts.rendering.catalog.diff_rules, parts.rendering.catalog.redaction)
 
 
 def _plan(parts: ReconcilerDeps, inputs: Inputs | None, name: str | None) -> Body:

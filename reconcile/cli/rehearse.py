@@ -12,7 +12,7 @@ import click
 
 from reconcile.cli.journal import journal_at
 from reconcile.cli.screen import Screen
-from renderer.cli.answer import answer, output_option, warn
+from renderer.cli.answer import answer, output_option, redact_by, warn
 from renderer.cli.input_options import FILE, InputOptions, input_options, read
 from renderer.errors import ExitCode, Problem, Problems, problem
 from renderer.model.document_type import REHEARSAL_REPORT
@@ -96,6 +96,7 @@ def rehearse(
     inputs, tree = read(given)
     code = CodeCache()
     template_set = open_template_set(tree, code=code)
+    redact_by(template_set.catalog.redaction)
     warn(template_set.catalog.warnings)
     pause = duration_of(resume_after)
     if pause is None:
@@ -109,7 +110,7 @@ def rehearse(
         start=_START,
         faults=_fault_plan(options, inputs, tree, code),
         resume_after=pause,
-        journal=journal_at(journal),
+        journal=journal_at(journal, template_set.catalog.redaction),
     )
     rehearsed = _played(rehearsal, quiet or output == "json")
     code.save()

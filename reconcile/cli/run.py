@@ -88,26 +88,28 @@ def _health(address: str, manager: Manager) -> HealthServer:
 
 
 def _manager(target: Target, lease_namespace: str, log_format: str, journal: str | None) -> Manager:
-    from reconcile.loop.logs import json_lines, text_lines
+    from reconcile.loop.logs import json_lines, redacted, text_lines
     from reconcile.loop.setup import ManagerConfig, assemble_manager
     from reconcile.schemas import packaged_schemas
+    from renderer.redaction import Redactor, packaged_redactor
 
     connection = connect_to(target)
-    log = (text_lines if log_format == "text" else json_lines)(sys.stderr, wall_clock)
+    lines = (text_lines if log_format == "text" else json_lines)(sys.stderr, wall_clock)
+    template_set = template_set_of(target.templates, partial(_log_warnings, redacted(lines, packaged_redactor())))
     return assemble_manager(
         ManagerConfig(
             cluster=connection.cluster,
-            template_set=template_set_of(target.templates, partial(_log_warnings, log)),
+            template_set=template_set,
             schemas=packaged_schemas(),
             now=wall_clock,
             clock=time.monotonic,
             random=random.random,
             dial=dial,
             read=connection.read,
-            tell=log,
+            tell=redacted(lines, Redactor(template_set.catalog.redaction)),
             identity=f"{socket.gethostname()}_{uuid4()}",
             lease_namespace=lease_namespace,
-            journal=journal_at(journal),
+            journal=journal_at(journal, template_set.catalog.redaction),
         )
     )
 

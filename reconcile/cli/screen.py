@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TextIO
 
-from renderer.cli.answer import plain, say
+from renderer.cli.answer import plain, redactor, say
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -42,7 +42,8 @@ class Screen:
         if self._live is not None:
             from rich.text import Text
 
-            self._live.update(Text("\n".join(map(plain, view))), refresh=True)
+            lines = (plain(redactor().text(line)) for line in view)
+            self._live.update(Text("\n".join(lines)), refresh=True)
         elif news and tuple(news) != self._news:
             say([f"{at}{plain(news[0])}", *map(plain, news[1:])], self._stream)
             self._stream.flush()

@@ -140,7 +140,8 @@ class WaitRequest:
 
 
 class DecisionBuilder:
-    """Collects status changes, actions, events and waits, then becomes a `Decision`."""
+    """Collects status changes, actions, events and waits, then becomes a `Decision`. Its texts hold nothing secret:
+    they quote objects."""
 
     def __init__(self, observation: Observation, status: PlanStatus, kept: Kept | None = None) -> None:
         """`kept` has what earlier decisions came to, where nothing has changed since: it saves time and no more."""
@@ -234,22 +235,25 @@ class DecisionBuilder:
     def move_node(self, node: str, state: str, reason: str = "", message: str = "") -> None:
         """Puts a node into a state, unless it is past that state."""
         states = self.observation.rendered.node_states
-        self.status = self.status.with_node(node, state, states, reason=reason, message=message)
+        self.status = self.status.with_node(node, state, states, reason=reason, message=self._redact(message))
 
     def condition(self, kind: str, status: str, reason: str, message: str = "") -> None:
-        wanted = PlanCondition(type=kind, status=status, reason=reason, message=message)
+        wanted = PlanCondition(type=kind, status=status, reason=reason, message=self._redact(message))
         self.status = self.status.with_condition(wanted, self.now, self.generation)
 
     def event(self, kind: str, reason: str, message: str) -> None:
         self.events.append(Event(type=kind, reason=reason, message=message))
+
+    def _redact(self, text: str) -> str:
+        return self.observation.redact(text)
 
     def decision(self, before: PlanStatus) -> Decision:
         again = self.status != before or bool(self.actions)
         return Decision(
             status=self.status,
             actions=tuple(self.actions),
-            events=tuple(self.events),
-            waits=tuple(self.waits),
+            events=tuple(replace(event, message=self._redact(event.message)) for event in self.events),
+            waits=tuple(replace(wait, text=self._redact(wait.text)) for wait in self.waits),
             recheck=RECHECK if self.waits else None,
             again=again,
             passes=self.passes,

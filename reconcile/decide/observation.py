@@ -12,6 +12,7 @@ from reconcile.schemas import Schemas
 from renderer.catalog.kinds import Kinds
 from renderer.model.ref import Body
 from renderer.model.rendered import RenderedPlan
+from renderer.redaction import packaged_redactor
 
 PENDING = "pending"
 """Recorded in place of the digest of a phase that could not be rendered completely when the plan was approved."""
@@ -55,7 +56,8 @@ class Observation:
     `fetch_failures` has those of steps under way that could not be; `errors` what the last round's writes met.
     `attended(since)` is how many seconds since then count: not those in which the API server was away. `passes` is how
     often in a row each gate had passed before, by step id and place. `approved` has the digests that were approved, by
-    phase, and `sealed` those that a reviewer would see now; `unapproved` names what differs where the two do.
+    phase, and `sealed` those that a reviewer would see now; `unapproved` names what differs where the two do. `redact`
+    hides what is secret in a text that is written down.
     """
 
     plan: Body
@@ -73,3 +75,4 @@ class Observation:
     sealed: Mapping[str, str] = field(default_factory=dict)
     unapproved: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     errors: tuple[str, ...] = ()
+    redact: Callable[[str], str] = field(default_factory=lambda: packaged_redactor().text)

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from reconcile.diff.entry import Change, Diff, DiffEntry, Untried
 from reconcile.diff.field_changes import changes, steps_text, unmet
 from reconcile.diff.list_changes import explained
-from reconcile.diff.masks import DiffRules, masked, paths_for
-from reconcile.diff.redact import Redactor
+from reconcile.diff.masks import DiffRules, masked
+from reconcile.diff.redact import DiffRedactor
 from reconcile.diff.trial import GoesBack, Trial
 from reconcile.schemas import Schemas
 from renderer.describe import DescriptionContext, describe_gate
@@ -64,7 +64,7 @@ class _Builder:
     def __init__(self, rules: DiffRules, schemas: Schemas) -> None:
         self._rules = rules
         self._schemas = schemas
-        self._redactor = Redactor(rules.secret)
+        self._redactor = DiffRedactor(rules.redaction)
 
     def learn(self, trial: Trial) -> None:
         """Call it for every trial before the first entry is made, so that no text shows what is hidden elsewhere."""
@@ -130,7 +130,7 @@ class _Builder:
         if trial.problem is None:
             return None
         message = self._redactor.text(trial.problem.message)
-        if paths_for(self._rules.secret, trial.manifest.body):
+        if self._rules.redaction.paths_for(trial.manifest.body):
             message = _REPEATED.sub("", message)
         return replace(trial.problem, message=message)
 

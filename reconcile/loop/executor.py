@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from reconcile.act.applied import WROTE, Applied
@@ -17,6 +17,7 @@ from reconcile.loop.deps import ReconcilerDeps
 from reconcile.observe.snapshot import Snapshot
 from reconcile.probes.look import ReadFailure
 from renderer.model.ref import Body, Ref, ref_of
+from renderer.redaction import Redactor
 
 _DONE = (*WROTE, Written.UNCHANGED)
 _ENDS_THE_ROUND = (Away, Throttled, Unauthorized)
@@ -44,7 +45,18 @@ class ActionExecutor:
         self._loans = tuple(loans)
 
     def carry_out(self, action: Action) -> ExecutedAction:
-        """Raises `Away` and its like; what the cluster says about one object is a result."""
+        """Raises `Away` and its like; what the cluster says about one object is a result, without what is secret."""
+        done = self._carried_out(action)
+        return replace(done, problem=self._shown(done.problem, action)) if done.problem else done
+
+    def _shown(self, problem: str, action: Action) -> str:
+        """A server repeats what was sent."""
+        redactor = Redactor(self._deps.rendering.catalog.redaction)
+        if isinstance(action, (Apply, Borrow)):
+            redactor.learn(action.manifest.body)
+        return redactor.text(problem)
+
+    def _carried_out(self, action: Action) -> ExecutedAction:
         try:
             return self._do(action)
         except _ENDS_THE_ROUND:

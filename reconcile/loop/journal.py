@@ -1,22 +1,26 @@
 """Writes down what each round saw, decided and did, so that the decision can be made again: one JSON line a round.
 
-A body is written once a file and meant by its digest after that. Secrets are left out of bodies. The file is bounded:
-at its limit it becomes FILE.1 and a new one begins. A journal that cannot be written never holds up an upgrade.
+A body is written once a file and meant by its digest after that. Secrets are replaced by marks, the same one for the
+same value. What is rendered from marks has another digest than the object that was meant: `digests` leads from the one
+to the other, so that no decision is made with the digest of a redacted text. The file is bounded: at its limit it
+becomes FILE.1 and a new one begins. A journal that cannot be written never holds up an upgrade.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from reconcile.decide.decision import Action, Apply, Borrow, Decision
+from reconcile.borrow.fields import Patch
+from reconcile.borrow.loan import path_of
+from reconcile.decide.decision import Action, Apply, Borrow, Decision, Return
 from reconcile.decide.observation import Observation, OtherUpgrades
 from reconcile.loop.executor import ExecutedAction
-from reconcile.observe.collect import redacted
+from reconcile.observe.collect import without_managed_fields
 from reconcile.observe.snapshot import Snapshot
 from reconcile.probes.look import Answer, ReadFailure
 from reconcile.status.plan import status_body
@@ -24,9 +28,11 @@ from renderer.digest import digest_of
 from renderer.model.document_type import JOURNAL_ENTRY
 from renderer.model.path import ABSENT
 from renderer.model.ref import Body, Ref
+from renderer.model.rendered import RenderedPlan
+from renderer.redaction import RedactionRules, Redactor, numbered, packaged_rules, without_numbers
 
 LIMIT = 64 * 2**20
-FORMAT = 4
+FORMAT = 5
 
 Line = dict[str, Any]
 
@@ -71,8 +77,11 @@ def keep_nothing(entry: JournalEntry) -> None:
 class Journal:
     """Appends to a file. `failed` is called once with the reason why it cannot be written; then it stops."""
 
-    def __init__(self, path: Path, failed: Callable[[str], None], limit: int = LIMIT) -> None:
+    def __init__(
+        self, path: Path, failed: Callable[[str], None], rules: RedactionRules | None = None, limit: int = LIMIT
+    ) -> None:
         self._path = path
+        self._redactor = Redactor(rules or packaged_rules(), numbered)
         self._failed = failed
         self._limit = limit
         self._known: set[str] = set()
@@ -102,7 +111,7 @@ class Journal:
         if self._path.exists() and self._path.stat().st_size >= self._limit:
             self._path.replace(self._path.with_name(f"{self._path.name}.1"))
             self._known.clear()
-        line, bodies = line_of(entry)
+        line, bodies = line_of(entry, self._redactor)
         line["bodies"] = {digest: body for digest, body in bodies.items() if digest not in self._known}
         text = json.dumps(line, ensure_ascii=False, separators=(",", ":"), default=dict)
         with self._path.open("a", encoding="utf-8") as stream:
@@ -119,7 +128,7 @@ class Journal:
             return "" if stream.read(1) == b"\n" else "\n"
 
 
-def line_of(entry: JournalEntry) -> tuple[Line, dict[str, Any]]:
+def line_of(entry: JournalEntry, redactor: Redactor) -> tuple[Line, dict[str, Any]]:
     """The line, and the bodies that it means by their digests."""
     bodies: dict[str, Any] = {}
 
@@ -130,31 +139,54 @@ def line_of(entry: JournalEntry) -> tuple[Line, dict[str, Any]]:
 
     def kept(body: Body | ReadFailure | None) -> Any:
         if isinstance(body, ReadFailure):
-            return {"unseen": body.why}
-        return None if body is None else keep(without_secrets(body))
+            return {"unseen": redactor.text(body.why)}
+        return None if body is None else keep(redactor.body(without_managed_fields(body)))
 
     seen, observation = entry.seen, entry.seen.observation
     line = {
         "format": FORMAT,
         "time": observation.now.isoformat(),
-        "plan": keep(_plain_plan(observation.plan)),
+        "plan": kept(observation.plan),
         "facts": [kept(body) for body in seen.objects],
-        "fetched": {name: keep(value) for name, value in seen.fetched.items()},
-        "read": _snapshot(seen.snapshot, kept),
-        "memory": {
-            "passes": [[step, place, count] for (step, place), count in observation.passes.items()],
-            "fetched": sorted(observation.fetched),
-            "unfetched": {name: [item.why, item.absent] for name, item in observation.fetch_failures.items()},
-            "errors": list(observation.errors),
-            "attended": {since.isoformat(): seconds for since, seconds in seen.attended.asked.items()},
-            "sealed": dict(observation.sealed),
-            "unapproved": {name: list(texts) for name, texts in observation.unapproved.items()},
-        },
-        "others": _others(observation.others),
-        "decision": decision_body(entry.decision),
-        "results": [{"action": _name(r.action), "problem": r.problem, "created": r.created} for r in entry.results],
+        "fetched": {name: keep(redactor.value(value)) for name, value in seen.fetched.items()},
+        "read": _snapshot(seen.snapshot, kept, redactor),
+        "memory": redactor.value(_memory(seen)),
+        "others": redactor.value(_others(observation.others)),
+        "digests": dict(true_digests(observation.rendered, redactor)),
+        "decision": decision_body(entry.decision, redactor),
+        "results": [
+            {"action": _name(r.action), "problem": r.problem and redactor.text(r.problem), "created": r.created}
+            for r in entry.results
+        ],
     }
     return JOURNAL_ENTRY.document(line), bodies
+
+
+def _memory(seen: Seen) -> Line:
+    observation = seen.observation
+    return {
+        "passes": [[step, place, count] for (step, place), count in observation.passes.items()],
+        "fetched": sorted(observation.fetched),
+        "unfetched": {name: [item.why, item.absent] for name, item in observation.fetch_failures.items()},
+        "errors": list(observation.errors),
+        "attended": {since.isoformat(): seconds for since, seconds in seen.attended.asked.items()},
+        "sealed": dict(observation.sealed),
+        "unapproved": {name: list(texts) for name, texts in observation.unapproved.items()},
+    }
+
+
+def true_digests(rendered: RenderedPlan, redactor: Redactor) -> Iterator[tuple[str, str]]:
+    """For each manifest with a secret: the digest by which a replay knows it, and its own."""
+    for phase in rendered.phases:
+        for step in phase.steps:
+            for manifest in (*step.manifests, *(step.undo.manifests if step.undo else ())):
+                if any(redactor.found(manifest.body)):
+                    yield redacted_digest(manifest.body, redactor), manifest.digest
+
+
+def redacted_digest(body: Body, redactor: Redactor) -> str:
+    """Names a manifest whose secrets are not known: alike whether it was rendered from them or from their marks."""
+    return digest_of(without_numbers(redactor.body(body)))
 
 
 def _others(others: OtherUpgrades) -> Line:
@@ -162,37 +194,27 @@ def _others(others: OtherUpgrades) -> Line:
     return {"blocker": others.blocker, "beside": others.beside, "unlooked": others.lookup_error, "lent": lent}
 
 
-def decision_body(decision: Decision) -> Line:
+def decision_body(decision: Decision, redactor: Redactor) -> Line:
     """A decision as plain data, by which two of them are compared."""
     body = {
         "status": status_body(decision.status),
-        "actions": [_action(action) for action in decision.actions],
+        "actions": [_action(action, redactor) for action in decision.actions],
         "events": [[event.type, event.reason, event.message] for event in decision.events],
         "waits": [_plain(wait) for wait in decision.waits],
         "recheck": decision.recheck,
         "again": decision.again,
         "passes": sorted([step, place, count] for (step, place), count in decision.passes.items()),
     }
-    plain: Line = json.loads(json.dumps(body, default=dict))
+    plain: Line = redactor.value(json.loads(json.dumps(body, default=dict)))
     return plain
 
 
-def without_secrets(body: Body) -> Body:
-    """The object as it is written to the journal."""
-    return redacted(body)
-
-
-def _plain_plan(plan: Body) -> Body:
-    metadata = {key: value for key, value in plan["metadata"].items() if key != "managedFields"}
-    return {**plan, "metadata": metadata}
-
-
-def _snapshot(snapshot: Snapshot, kept: Callable[[Body | ReadFailure | None], Any]) -> Line:
+def _snapshot(snapshot: Snapshot, kept: Callable[[Body | ReadFailure | None], Any], redactor: Redactor) -> Line:
     return {
         "objects": [[_ref(ref), kept(body)] for ref, body in snapshot.objects.items()],
         "groups": [[_plain(group), _items(found, kept)] for group, found in snapshot.groups.items()],
         "readings": {
-            reading: {name: _answer(answer) for name, answer in answers.items()}
+            reading: {name: redactor.value(_answer(answer)) for name, answer in answers.items()}
             for reading, answers in snapshot.readings.items()
         },
     }
@@ -206,13 +228,30 @@ def _answer(answer: Answer) -> Any:
     return {"unseen": answer.why} if isinstance(answer, ReadFailure) else answer
 
 
-def _action(action: Action) -> Line:
-    """The action and its object; of a manifest just its digest."""
+def _action(action: Action, redactor: Redactor) -> Line:
+    """What is done, and to which object; of a manifest just its digest."""
     if isinstance(action, (Apply, Borrow)):
-        digest = digest_of(without_secrets(action.manifest.body))
-        patch = {"patch": _plain(action.patch)} if isinstance(action, Borrow) else {}
-        return {"action": _name(action), "step": _plain(action.step), "digest": digest, **patch}
+        digest = redacted_digest(action.manifest.body, redactor)
+        writes = {"writes": _writes(action.manifest.ref, action.patch, redactor)} if isinstance(action, Borrow) else {}
+        return {"action": _name(action), "step": _plain(action.step), "digest": digest, **writes}
+    if isinstance(action, Return):
+        loans = [loan.to_status() for loan in action.settled]
+        write = _writes(action.ref, action.patch, redactor) if action.patch else None
+        return {"action": _name(action), "ref": _plain(action.ref), "writes": write, "settled": loans}
     return {"action": _name(action), **{field.name: _plain(getattr(action, field.name)) for field in fields(action)}}
+
+
+def _writes(ref: Ref, patch: Patch, redactor: Redactor) -> Line:
+    """A patch, with what is secret in fields of that object hidden."""
+    if patch.merge is not None:
+        return {"merge": redactor.body({**patch.merge, "apiVersion": ref.api_version, "kind": ref.kind})}
+    operations = [
+        {**item, "value": redactor.field(ref.api_version, ref.kind, path_of(item["path"]), item["value"])}
+        if "value" in item
+        else item
+        for item in patch.operations
+    ]
+    return {"operations": _plain(operations)}
 
 
 def _name(action: Action) -> str:

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any, TextIO
 
 from reconcile.loop.round import Round
+from renderer.redaction import Redactor
 
 Tell = Callable[[str, Mapping[str, Any]], None]
 
@@ -29,6 +30,15 @@ def text_lines(stream: TextIO, now: Callable[[], datetime]) -> Tell:
         stream.flush()
 
     return tell
+
+
+def redacted(tell: Tell, redactor: Redactor) -> Tell:
+    """The same without what is secret."""
+
+    def tell_redacted(what: str, fields: Mapping[str, Any]) -> None:
+        tell(what, redactor.value(fields))
+
+    return tell_redacted
 
 
 class RoundLog:

@@ -176,6 +176,7 @@ class _PlanRound:
             approved=approved,
             sealed=digests(review).phases if review else {},
             unapproved=unapproved(self.plan, review) if review else {},
+            redact=deps.rendering.redactor.text,
         )
         judged = judge(
             lambda look: decide(replace(observation, look=look), self.memory.kept),
@@ -224,7 +225,7 @@ class _PlanRound:
     def undecided(self, message: str) -> Round:
         """Nothing can be decided, such as where the plan cannot be rendered from what the cluster has now: the status
         says so, and the next round tries again."""
-        status = self.status
+        status, message = self.status, self.deps.rendering.redactor.text(message)
         known = status.condition("Degraded") or {}
         wanted = PlanCondition(type="Degraded", status="True", reason="ReconcileError", message=message)
         generation = int(self.plan["metadata"].get("generation") or 0)

@@ -16,7 +16,9 @@ from renderer.input_rules import unusable_image
 from renderer.model.plan_api import PREFIX
 from renderer.model.ref import Body
 from renderer.model.rendered import RenderedPlan
+from renderer.redaction import Redactor
 from renderer.render.last_rendering import LastRendering
+from renderer.render.manifest import DigestOf
 from renderer.render.plan import render
 from renderer.render.step_cache import StepCache
 from renderer.templating import Templates
@@ -36,11 +38,16 @@ class _Rendered:
 
 
 class Rendering:
-    """The catalog and its templates, and the last rendering. `new_cache` makes the cache of a plan's steps."""
+    """The catalog and its templates, and the last rendering. `new_cache` makes the cache of a plan's steps; `digest` is
+    given where inputs are redacted: a replay."""
 
-    def __init__(self, catalog: Catalog, templates: Templates, spec_fields: Mapping[str, Any]) -> None:
+    def __init__(
+        self, catalog: Catalog, templates: Templates, spec_fields: Mapping[str, Any], digest: DigestOf = digest_of
+    ) -> None:
         self.catalog = catalog
         self.new_cache: Callable[[], StepCache] = StepCache
+        self.redactor = Redactor(catalog.redaction)
+        self._digest = digest
         self._templates = templates
         self._spec_fields = spec_fields
         self._last: dict[str, _Rendered] = {}
@@ -106,11 +113,13 @@ class Rendering:
             remedy = "spec.image cannot be changed: delete the plan, and create one that has the image's name alone"
             raise problem("InvalidName", f"spec.image: {message}", remedy=remedy)
         if status is None:
-            return render(self.catalog, self._templates, facts)
+            return render(self.catalog, self._templates, facts, digest=self._digest)
         name = str(plan["metadata"]["name"])
         kept = self._kept.get(name) or self._kept.setdefault(name, LastRendering(self.new_cache()))
         ending = ends or self._is_last(status)
-        return render(self.catalog, self._templates, facts, status, kept, ending=ending, lenient=ends)
+        return render(
+            self.catalog, self._templates, facts, status, kept, ending=ending, lenient=ends, digest=self._digest
+        )
 
     def _is_last(self, status: PlanStatus) -> bool:
         """True if all phases are completed, and what the plan has made is about to go."""

@@ -1,7 +1,7 @@
 """Collects what rendering and probes need to know of a live cluster, without anything that is secret.
 
 Of a Secret just its metadata and type are kept, of a certificate just its end. What is secret in other objects is
-marked (`redact`). The same cluster gives the same answer.
+redacted. The same cluster gives the same answer.
 """
 
 from __future__ import annotations
@@ -10,16 +10,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from reconcile.objects import COPIES
 from reconcile.observe.facts import Unreadable, unreadable
 from reconcile.observe.readings import READERS, Readings
-from reconcile.observe.redact import hidden
 from reconcile.observe.selection import MACHINE_PLANS
 from reconcile.observe.snapshot import Snapshot, take
 from reconcile.observe.source import Source
 from reconcile.probes.look import CERTIFICATES, KUBELET, Group, ReadFailure
 from renderer.errors import Problem
 from renderer.model.ref import Body, Ref, ref_of
+from renderer.redaction import Redactor
 
 _HARVESTER = "harvesterhci.io/v1beta1"
 _LONGHORN = "longhorn.io/v1beta2"
@@ -66,7 +65,7 @@ class Collected:
     unread: tuple[str, ...] = ()
 
 
-def collect(source: Source, readings: Readings, plan: Body | None) -> Collected:
+def collect(source: Source, readings: Readings, plan: Body | None, redactor: Redactor) -> Collected:
     """Raises `Unreadable` with everything that could not be read: half a cluster must not pass for a whole one."""
     refused: list[Problem] = []
     wanted = {**_FILES, **({PLAN: (ref_of(plan),)} if plan else {})}
@@ -75,9 +74,9 @@ def collect(source: Source, readings: Readings, plan: Body | None) -> Collected:
         raise Unreadable(refused)
     snapshot = take((*(reading.of for reading in READERS), *READERS), source, readings)
     return Collected(
-        files={file: tuple(redacted(body) for body in bodies) for file, bodies in found.items() if bodies},
+        files={file: tuple(redacted(body, redactor) for body in bodies) for file, bodies in found.items() if bodies},
         facts=_facts(snapshot),
-        unread=tuple(_unread(snapshot)),
+        unread=tuple(map(redactor.text, _unread(snapshot))),
     )
 
 
@@ -89,20 +88,16 @@ def refusals(source: Source) -> tuple[Problem, ...]:
     return tuple(refused)
 
 
-def redacted(body: Body) -> Body:
-    """The object without secrets, and without what only a server has use for."""
-    kind = ref_of(body).kind
-    if kind == "Secret":
+def redacted(body: Body, redactor: Redactor) -> Body:
+    """The object without secrets, and without what only a server has use for. Of a Secret just its head."""
+    if ref_of(body).kind == "Secret":
         body = {key: body[key] for key in ("apiVersion", "kind", "metadata", "type") if key in body}
-    kept: Body = hidden({**body, "metadata": _metadata(body)})
-    return kept
+    return redactor.body(without_managed_fields(body))
 
 
-def _metadata(body: Body) -> dict[str, Any]:
+def without_managed_fields(body: Body) -> Body:
     metadata = {key: value for key, value in (body.get("metadata") or {}).items() if key != "managedFields"}
-    if annotations := metadata.get("annotations"):
-        metadata["annotations"] = {key: value for key, value in annotations.items() if key not in COPIES}
-    return metadata
+    return {**body, "metadata": metadata}
 
 
 def _read(source: Source, wanted: Iterable[Group | Ref], refused: list[Problem]) -> Iterator[Body]:

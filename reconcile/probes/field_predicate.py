@@ -21,6 +21,7 @@ from renderer.model.path import ABSENT, Path, look_up, path_name
 from renderer.model.probe import Captured, FieldOf, FieldPredicate, Fixed, Operand, Test
 from renderer.model.ref import Body
 from renderer.quantity import quantity_of
+from renderer.redaction import packaged_redactor
 
 _LONGEST = 120  # characters of a value that a reason shows
 
@@ -46,7 +47,8 @@ def check_field(predicate: FieldPredicate, body: Body, scope: ProbeContext) -> V
     compare = _Comparison(is_quantity=scope.schemas.quantities_of(body), path=predicate.path)
     if _HOLDS[predicate.test](compare, None if found is ABSENT else found, wanted.value):
         return passed(says)
-    return waiting(f"{says}, expected {_words(predicate.test, wanted)}")
+    shown = _Wanted(value=_hidden(body, predicate.path, wanted.value), source=wanted.source)
+    return waiting(f"{says}, expected {_words(predicate.test, shown)}")
 
 
 def is_empty(value: Any) -> bool:
@@ -148,7 +150,12 @@ def _shown(body: Body, path: Path, found: Any) -> str:
     """A Secret's data is never shown."""
     if found is not ABSENT and body.get("kind") == "Secret" and path[0] in ("data", "stringData"):
         return "empty" if is_empty(found) else "set"
-    return "absent" if found is ABSENT else _short(found)
+    return "absent" if found is ABSENT else _short(_hidden(body, path, found))
+
+
+def _hidden(body: Body, path: Path, value: Any) -> Any:
+    """A value as it may be shown at that path of the object."""
+    return packaged_redactor().field(str(body.get("apiVersion")), str(body.get("kind")), path, value)
 
 
 def _short(value: Any) -> str:

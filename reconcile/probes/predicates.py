@@ -26,6 +26,7 @@ from renderer.model.probe import (
     RulePredicate,
 )
 from renderer.model.ref import Body, Ref
+from renderer.redaction import packaged_redactor
 
 _LONGEST = 240  # characters of a condition's message that a reason shows
 
@@ -102,7 +103,7 @@ def _condition(predicate: ConditionPredicate, body: Body, behind: str | None) ->
 
 
 def _because(found: objects.Condition) -> str:
-    parts = (found.reason, " ".join(found.message.split()))
+    parts = (found.reason, packaged_redactor().text(" ".join(found.message.split())))
     words = ": ".join(part for part in parts if part)
     words = words if len(words) <= _LONGEST else f"{words[: _LONGEST - 1]}…"
     return f" ({words})" if words else ""

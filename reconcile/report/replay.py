@@ -12,7 +12,7 @@ from typing import Any
 from reconcile.borrow.loan import Loan
 from reconcile.decide.observation import BorrowedElsewhere, FetchFailure, Observation, OtherUpgrades
 from reconcile.decide.plan import decide
-from reconcile.loop.journal import FORMAT, Line, decision_body
+from reconcile.loop.journal import FORMAT, Line, decision_body, redacted_digest
 from reconcile.loop.rendering import Rendering
 from reconcile.loop.sealing import approved_of
 from reconcile.observe.snapshot import NotRead, Snapshot
@@ -20,8 +20,11 @@ from reconcile.probes.look import Group, ReadFailure
 from reconcile.report.progress import Model
 from reconcile.schemas import Schemas, packaged_schemas
 from reconcile.status.plan import status_of
+from renderer.assemble import TemplateSet
+from renderer.digest import digest_of
 from renderer.errors import Problems, problem
-from renderer.model.ref import Ref
+from renderer.model.ref import Body, Ref
+from renderer.redaction import Redactor, numbered, without_numbers
 
 _LONGEST = 200
 
@@ -95,15 +98,32 @@ class Replayed:
 NO_LINE = "is not a journal line"
 
 
-def replay(path: Path, rendering: Rendering, plan: str | None = None) -> Iterator[Replayed]:
+class TrueDigests:
+    """Digests of manifests that are rendered from redacted inputs: those of the objects that they stand for."""
+
+    def __init__(self, redactor: Redactor) -> None:
+        self._redactor = redactor
+        self._known: Mapping[str, str] = {}
+
+    def use(self, known: Mapping[str, str]) -> bool:
+        """Sets those that one line has. Whether they are other ones than before."""
+        changed = known != self._known
+        self._known = known
+        return changed
+
+    def __call__(self, body: Body) -> str:
+        return (self._known and self._known.get(redacted_digest(body, self._redactor))) or digest_of(body)
+
+
+def replay(path: Path, template_set: TemplateSet, plan: str | None = None) -> Iterator[Replayed]:
     """Each line of the journal in turn, of one plan or of all. Raises `Problems` where the file cannot be read."""
     bodies: dict[str, Any] = {}
-    schemas = packaged_schemas()
+    replayer = _Replayer(template_set)
     for number, text in enumerate(_lines(path), start=1):
         try:
             line = json.loads(text)
             bodies |= line.get("bodies", {})
-            found = _replayed(number, line, bodies, rendering, schemas)
+            found = replayer.replayed(number, line, bodies)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             yield Replayed(line=number, problem=f"{NO_LINE}: {error}")
             continue
@@ -120,20 +140,38 @@ def _lines(path: Path) -> Iterator[str]:
         raise problem("Unreadable", f"cannot be read: {error.strerror}", file=str(path), remedy=remedy) from error
 
 
-def _replayed(number: int, line: Line, bodies: Mapping[str, Any], rendering: Rendering, schemas: Schemas) -> Replayed:
-    if line["format"] != FORMAT:
-        return Replayed(line=number, problem=f"has format {line['format']}, and this program reads {FORMAT}")
-    name = str(bodies[line["plan"]]["metadata"]["name"])
-    try:
-        again = decision_body(decide(world_from(line, bodies, rendering, schemas)))
-    except Problems as error:
-        return Replayed(line=number, time=line["time"], plan=name, problem=f"cannot be rendered: {error}")
-    except NotRead as error:
-        why = f"the decision looks at {error} today, which was not read then"
-        return Replayed(line=number, time=line["time"], plan=name, problem=why)
-    was = line["decision"]
-    differs = tuple((key, was.get(key), again[key]) for key in _KEYS if was.get(key) != again[key])
-    return Replayed(line=number, time=line["time"], plan=name, differs=differs)
+class _Replayer:
+    """Decides again what lines have recorded."""
+
+    def __init__(self, template_set: TemplateSet) -> None:
+        catalog = template_set.catalog
+        self._redactor = Redactor(catalog.redaction, numbered)
+        self._digests = TrueDigests(self._redactor)
+        self._rendering = Rendering(catalog, template_set.templates, template_set.spec_fields, self._digests)
+        self._schemas = packaged_schemas()
+
+    def replayed(self, number: int, line: Line, bodies: Mapping[str, Any]) -> Replayed:
+        if line["format"] != FORMAT:
+            return Replayed(line=number, problem=f"has format {line['format']}, and this program reads {FORMAT}")
+        name = str(bodies[line["plan"]]["metadata"]["name"])
+        if self._digests.use(line["digests"]):
+            self._rendering.forget(name)
+        try:
+            again = self._decided(line, bodies)
+        except Problems as error:
+            return Replayed(line=number, time=line["time"], plan=name, problem=f"cannot be rendered: {error}")
+        except NotRead as error:
+            why = f"the decision looks at {error} today, which was not read then"
+            return Replayed(line=number, time=line["time"], plan=name, problem=why)
+        was = without_numbers(line["decision"])
+        differs = tuple((key, was.get(key), again[key]) for key in _KEYS if was.get(key) != again[key])
+        return Replayed(line=number, time=line["time"], plan=name, differs=differs)
+
+    def _decided(self, line: Line, bodies: Mapping[str, Any]) -> Line:
+        """Marks tell values apart within a decision; between two decisions their numbers mean nothing."""
+        decision = decide(world_from(line, bodies, self._rendering, self._schemas))
+        again: Line = without_numbers(decision_body(decision, self._redactor))
+        return again
 
 
 def world_from(line: Line, bodies: Mapping[str, Any], rendering: Rendering, schemas: Schemas) -> Observation:
@@ -161,6 +199,7 @@ def world_from(line: Line, bodies: Mapping[str, Any], rendering: Rendering, sche
         approved=approved_of(plan),
         sealed=memory["sealed"],
         unapproved={name: tuple(texts) for name, texts in memory["unapproved"].items()},
+        redact=rendering.redactor.text,
     )
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from renderer.catalog.declare import phase_from
@@ -16,13 +17,14 @@ from renderer.catalog.places import PHASE_FILE, VALUES_FILE, unused
 from renderer.catalog.probes import UnreadableAmount
 from renderer.catalog.template_tree import TemplateTree
 from renderer.catalog.verify import verify_phases
-from renderer.deprecated import current
+from renderer.deprecated import current, redact_of_diffs
 from renderer.errors import Problem, Problems, problem
 from renderer.frozen import frozen
-from renderer.model.document_type import DIFF_RULES, KINDS, NODE_STATES, PHASE, VALUES, DocumentType
+from renderer.model.document_type import DIFF_RULES, KINDS, NODE_STATES, PHASE, REDACTION_RULES, VALUES, DocumentType
 from renderer.model.node_state import NodeState, NodeStates
 from renderer.model.path import UnreadablePath
 from renderer.model.phase import Phase
+from renderer.redaction import RedactionRules, packaged_list, packaged_rules, redaction_rules
 from renderer.yaml_io import Document, parse
 
 _HEADER = ("apiVersion", "kind")
@@ -50,13 +52,15 @@ class Declared:
 class Catalog:
     """The declarations of a template tree, phases in the order in which they run.
 
-    `diff_rules` are the rules of all files together. `warnings` name what is deprecated.
+    `diff_rules` are the rules of all files together, `redaction` those of the packaged list and of all files.
+    `warnings` name what is deprecated.
     """
 
     kinds: Kinds
     node_states: NodeStates
     values: Mapping[str, Any]
     diff_rules: Mapping[str, Any]
+    redaction: RedactionRules
     phases: tuple[Declared, ...]
     tree: TemplateTree
     warnings: tuple[Problem, ...] = ()
@@ -67,7 +71,7 @@ def load_catalog(tree: TemplateTree, validate: Validate) -> Catalog:
     reader = _CatalogReader(tree, validate)
     kinds = Kinds(row for path in reader.files("_kinds") for row in reader.kind_rows(path))
     node_states = NodeStates(row for path in reader.files("_node-states") for row in reader.node_states(path))
-    values, diff_rules = reader.values(), reader.diff_rules()
+    values, diff_rules, redaction = reader.values(), reader.diff_rules(), reader.redaction()
     found = (reader.declared(path) for path in sorted(tree) if path.endswith(f"/{PHASE_FILE}"))
     phases = sorted((item for item in found if item), key=lambda item: (item.phase.number, item.phase.folder))
     reader.problems += unused(tree)
@@ -79,6 +83,7 @@ def load_catalog(tree: TemplateTree, validate: Validate) -> Catalog:
         node_states=node_states,
         values=values,
         diff_rules=diff_rules,
+        redaction=redaction,
         phases=tuple(phases),
         tree=tree,
         warnings=tuple(reader.warnings),
@@ -92,6 +97,7 @@ class _CatalogReader:
         self._tree = tree
         self._validate = validate
         self._states: dict[str, Document] = {}
+        self._added_redaction: list[Mapping[str, Any]] = []
         self.problems: list[Problem] = []
         self.warnings: list[Problem] = []
 
@@ -117,9 +123,19 @@ class _CatalogReader:
 
     def diff_rules(self) -> Mapping[str, Any]:
         documents = [document for path in self.files("_diff") if (document := self._document(path, DIFF_RULES))]
-        return {
-            key: [rule for document in documents for rule in document.value.get(key, ())] for key in ("mask", "redact")
-        }
+        old = [document for document in documents if "redact" in document.value]
+        self._added_redaction += [redact_of_diffs(document, self.warnings) for document in old]
+        return {"mask": [rule for document in documents for rule in document.value.get("mask", ())]}
+
+    def redaction(self) -> RedactionRules:
+        """The packaged list, and what the files of overlays add to it."""
+        files = [path for path in self.files("_redaction") if not self._tree[path].packaged]
+        documents = [document for path in files if (document := self._document(path, REDACTION_RULES))]
+        for document in documents:
+            if self._read(document, partial(redaction_rules, [document.value]), None):
+                self._added_redaction.append(document.value)
+        added = self._added_redaction
+        return redaction_rules([packaged_list(), *added]) if added else packaged_rules()
 
     def declared(self, path: str) -> Declared | None:
         folder, _, _ = path.rpartition("/")

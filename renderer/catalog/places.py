@@ -16,6 +16,7 @@ SHARED: Mapping[str, str] = {
     "_kinds": ".yaml",
     "_macros": ".j2",
     "_node-states": ".yaml",
+    "_redaction": ".yaml",
     "install": ".yaml",
     "preflight": ".yaml",
 }

@@ -1,6 +1,7 @@
 """Prints answers: one model, as text for people or as JSON for machines, and problems likewise.
 
-Text never steers the terminal: what came from files has its control characters written out.
+Text never steers the terminal: what came from files has its control characters written out. Nothing secret is printed:
+all but manifests, which must stay as they are, passes the redactor.
 """
 
 from __future__ import annotations
@@ -22,8 +23,10 @@ from renderer.model.document_type import PROBLEM_LIST, DocumentType
 
 if TYPE_CHECKING:
     from renderer.model.rendered import RenderedPlan
+    from renderer.redaction import RedactionRules, Redactor
 
 Model = dict[str, Any]
+_REDACTOR = f"{__name__}.redactor"
 _CONTROL = r"[\x00-\x1f\x7f-\x9f\u2028\u2029]"
 
 output_option = click.option(
@@ -40,9 +43,14 @@ output_option = click.option(
 def answer(of: DocumentType, model: Model, output: str, text: Callable[[Model], Iterable[str]]) -> None:
     """Prints the model as a document of this type, or as the lines that `text` makes of it."""
     if output == "json":
-        say([_json(of, model)])
+        pass_on([_json(of, redactor().value(model))])
     else:
         say(text(model))
+
+
+def answer_with_files(of: DocumentType, model: Model, files: Mapping[str, str]) -> None:
+    """Prints the model and rendered files as JSON. The files are what would be applied, and stay as they are."""
+    pass_on([_json(of, {**redactor().value(model), "files": files})])
 
 
 def warn(warnings: Iterable[Problem]) -> None:
@@ -51,7 +59,7 @@ def warn(warnings: Iterable[Problem]) -> None:
     for warning in warnings:
         if warning not in known:
             known.append(warning)
-            say([f"warning: {_plain(warning)}"], sys.stderr)
+            pass_on([f"warning: {_plain(redacted(warning))}"], sys.stderr)
 
 
 def warned() -> list[Problem]:
@@ -61,6 +69,35 @@ def warned() -> list[Problem]:
     return found
 
 
+def redact_by(rules: RedactionRules) -> None:
+    """The list that the command's template tree has: it holds for all that the command prints from now on."""
+    from renderer.redaction import Redactor, packaged_rules
+
+    context = click.get_current_context(silent=True)
+    if context and rules is not packaged_rules():
+        context.meta[_REDACTOR] = Redactor(rules)
+
+
+def redactor() -> Redactor:
+    """The redactor of what the command that runs prints."""
+    from renderer.redaction import packaged_redactor
+
+    context = click.get_current_context(silent=True)
+    found: Redactor | None = context.meta.get(_REDACTOR) if context else None
+    return found or packaged_redactor()
+
+
+def redacted(problem: Problem) -> Problem:
+    """The problem part by part: its field is a path, and no name of a value."""
+    hide = redactor().text
+    return replace(
+        problem,
+        message=hide(problem.message),
+        file=problem.file and hide(problem.file),
+        remedy=problem.remedy and hide(problem.remedy),
+    )
+
+
 def _json(of: DocumentType, model: Model) -> str:
     warnings = [*model.get("warnings", ()), *problem_models(warned())]
     body = {**model, "warnings": warnings} if warnings else model
@@ -68,7 +105,12 @@ def _json(of: DocumentType, model: Model) -> str:
 
 
 def say(lines: Iterable[str], stream: TextIO | None = None, *, end: str = "\n") -> None:
-    """All lines in one write, so that a reader that goes away is met once."""
+    """All lines in one write, so that a reader that goes away is met once; without what is secret."""
+    pass_on(map(redactor().text, lines), stream, end=end)
+
+
+def pass_on(lines: Iterable[str], stream: TextIO | None = None, *, end: str = "\n") -> None:
+    """The same for lines that stay as they are: manifests, and what has been redacted."""
     (stream or sys.stdout).write("".join(f"{line}{end}" for line in lines))
 
 
@@ -87,26 +129,27 @@ def pending_lines(pending: Iterable[Mapping[str, str]]) -> Iterator[str]:
 def again(*, add: str = "", leave_out: str = "") -> str:
     """The command line that is running, a little changed: for a `next` line that can be copied."""
     context = click.get_current_context()
-    words = [word for word in context.find_root().obj if word != leave_out]
+    words = [redactor().argument(word) for word in context.find_root().obj if word != leave_out]
     return shlex.join([*context.find_root().command_path.split(), *words, *([add] if add else [])])
 
 
 def show_problems(refusal: Problems, *, as_json: bool) -> None:
     """All problems by place: as text on stderr with a count, or as JSON on stdout."""
-    found = sorted(refusal.problems, key=_place)
+    found = sorted(map(redacted, refusal.problems), key=_place)
     if as_json:
         model = {"problems": problem_models(found)}
         warnings = {"warnings": problem_models(refusal.warnings)} if refusal.warnings else {}
-        say([_json(PROBLEM_LIST, {**model, **warnings})])
+        pass_on([_json(PROBLEM_LIST, {**model, **warnings})])
         return
     sys.stdout.flush()
     count = [f"{len(found)} problems"] if len(found) > 1 else []
-    say([*(str(_plain(problem)) for problem in found), *count], sys.stderr)
+    pass_on([*(str(_plain(problem)) for problem in found), *count], sys.stderr)
 
 
 def problem_models(problems: Iterable[Problem]) -> list[Model]:
     """Problems as `schemas/problems.json` has them: what is not known is left out."""
-    return [{key: value for key, value in asdict(problem).items() if value is not None} for problem in problems]
+    found = (asdict(redacted(problem)) for problem in problems)
+    return [{key: value for key, value in problem.items() if value is not None} for problem in found]
 
 
 def wants_json(argv: Sequence[str]) -> bool:

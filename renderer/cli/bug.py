@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-import re
 import shlex
 import sys
 import tempfile
@@ -11,15 +10,12 @@ import traceback
 from collections.abc import Sequence
 from importlib.metadata import version
 
-from renderer.files.fetch import shown
-
-_CREDENTIAL = re.compile(r"\b(Bearer|Basic) [^'\"\n]+", re.IGNORECASE)
-"""Keys whose values are masked to the end of the quotes or of the line: rather a word too much than half a token."""
+from renderer.redaction import packaged_redactor
 
 
 def tell(error: Exception, argv: Sequence[str]) -> None:
     """The traceback on stderr, and in a file with the details that a bug report needs."""
-    trace = _CREDENTIAL.sub(r"\1 REDACTED", "".join(traceback.format_exception(error)))
+    trace = packaged_redactor().text("".join(traceback.format_exception(error)))
     sys.stderr.write(trace)
     sys.stderr.write(
         f"this is a bug in {_program()}, not in your files: {type(error).__name__}\n"
@@ -38,7 +34,7 @@ def _kept(trace: str, argv: Sequence[str]) -> str:
 
 
 def _without_secrets(argv: Sequence[str]) -> list[str]:
-    return [shown(argument) if "://" in argument else argument for argument in argv]
+    return list(map(packaged_redactor().argument, argv))
 
 
 def _program() -> str:

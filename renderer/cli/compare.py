@@ -66,7 +66,8 @@ def _side(given: InputOptions) -> Side:
         body = {key: value for key, value in inputs.plan.body.items() if key != "status"}
         inputs = replace(inputs, plan=replace(inputs.plan, body=body))
     rendering = rendering_from(inputs, tree, retry=given.retry)
-    return Side(plan=rendering.plan, kinds=rendering.assembly.catalog.kinds)
+    catalog = rendering.assembly.catalog
+    return Side(plan=rendering.plan, kinds=catalog.kinds, redaction=catalog.redaction)
 
 
 def _model(left: Side, right: Side) -> Model:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from renderer.cli.answer import warn
+from renderer.cli.answer import redact_by, warn
 from renderer.errors import ExitCode, Problem, Problems
 from renderer.frozen import frozen
 
@@ -142,13 +142,16 @@ def rendering_from(inputs: Inputs, tree: TemplateTree, *, retry: int) -> Rendere
     """The same for what has been read."""
     from renderer.assemble import assemble
     from renderer.files.code import CodeCache
+    from renderer.layout.credentials import redacted_problems
 
     code = CodeCache()
     problems = _syntax_problems(tree, code)
     assembly = _attempt(lambda: assemble(inputs, tree, retry=retry, code=code), problems)
     plan = _attempt(assembly.render, problems) if assembly else None
-    problems += _form_problems(plan, tree) if plan else ()
-    warn(assembly.catalog.warnings if assembly else ())
+    problems += [*_form_problems(plan, tree), *redacted_problems(plan)] if plan else ()
+    if assembly:
+        redact_by(assembly.catalog.redaction)
+        warn(assembly.catalog.warnings)
     if assembly is None or plan is None or problems:
         raise Problems(problems)
     code.save()
@@ -180,6 +183,7 @@ def catalog_of(given: InputOptions) -> Catalog:
     from renderer.validation import document_problems
 
     catalog = load_catalog(tree_of(given), document_problems)
+    redact_by(catalog.redaction)
     warn(catalog.warnings)
     return catalog
 

@@ -4,18 +4,33 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from renderer.cli.answer import Model, again, answer, output_option, pending_lines, pending_models, say
+from renderer.cli.answer import (
+    Model,
+    again,
+    answer,
+    answer_with_files,
+    output_option,
+    pass_on,
+    pending_lines,
+    pending_models,
+    say,
+    warn,
+)
 from renderer.cli.input_options import FOLDER, InputOptions, RenderedInputs, catalog_of, input_options, rendering_of
 from renderer.errors import ExitCode, Problems
+from renderer.frozen import frozen
 from renderer.layout.table import DEFAULT, LAYOUTS, layout_help
 from renderer.model.document_type import RENDERED_FOLDER, RENDERING
 
 if TYPE_CHECKING:
+    from renderer.catalog.kinds import Kinds
+    from renderer.layout.credentials import RenderedCredential
     from renderer.model.rendered import RenderedPlan
 
 
@@ -53,6 +68,11 @@ def _phase_names(ctx: click.Context, _: click.Parameter, incomplete: str) -> lis
     metavar="LAYOUT",
     help=layout_help(),
 )
+@click.option(
+    "--allow-secrets",
+    is_flag=True,
+    help="Write credentials also in a layout that is made for a Git repository.",
+)
 @output_option
 def render(
     given: InputOptions,
@@ -62,6 +82,7 @@ def render(
     through: str | None,
     node: str | None,
     layout: str | None,
+    allow_secrets: bool,
     output: str,
 ) -> ExitCode:
     """Render the manifests of a plan for review.
@@ -84,22 +105,41 @@ def render(
     A folder always contains a whole rendering: --phase and --node are for stdout only, and --through leaves out the
     later phases.
     """
+    from renderer.layout.credentials import credentials_of
     from renderer.layout.select import select
 
     _refuse_a_part(output_dir, check, names, node)
     rendering = rendering_of(given)
     if output_dir is not None:
         _require_name(rendering)
+    catalog = rendering.assembly.catalog
     plan = select(rendering.plan, phases=names, through=through, node=node)
+    credentials = credentials_of(plan, catalog.redaction)
+    warn(item.warning() for item in credentials)
+    chosen = _Chosen(
+        plan=plan, kinds=catalog.kinds, layout=layout or DEFAULT, credentials=credentials, allowed=allow_secrets
+    )
     if output_dir is not None:
         folder = Path(output_dir) / plan.plan
-        return _tree(rendering, plan, layout or _layout_of(folder), folder, check=check, output=output)
+        chosen = replace(chosen, layout=layout or _layout_of(folder))
+        return _tree(chosen, folder, check=check, output=output)
     if output == "json":
-        answer(RENDERING, _whole(rendering, plan, layout or DEFAULT), output, lambda _: ())
+        _whole(chosen)
     else:
-        say(_documents(plan), end="")
+        pass_on(_documents(plan), end="")
         say(pending_lines(pending_models(plan)), sys.stderr)
     return ExitCode.YES
+
+
+@frozen
+class _Chosen:
+    """What is written, how, and whether with the credentials that are in it."""
+
+    plan: RenderedPlan
+    kinds: Kinds
+    layout: str
+    credentials: tuple[RenderedCredential, ...]
+    allowed: bool
 
 
 def _refuse_a_part(output_dir: str | None, check: bool, names: tuple[str, ...], node: str | None) -> None:
@@ -118,12 +158,13 @@ def _require_name(rendering: RenderedInputs) -> None:
         raise Problems([needs_name(rendering.inputs.plan)])
 
 
-def _whole(rendering: RenderedInputs, plan: RenderedPlan, layout: str) -> Model:
+def _whole(chosen: _Chosen) -> None:
     from renderer.layout.index import index_of
     from renderer.layout.trees import files_of
 
-    files = files_of(plan, layout)
-    return {"index": index_of(plan, rendering.assembly.catalog.kinds, files, layout), "files": files}
+    files = files_of(chosen.plan, chosen.layout, chosen.credentials, allow_secrets=chosen.allowed)
+    index = index_of(chosen.plan, chosen.kinds, files, chosen.layout, chosen.credentials)
+    answer_with_files(RENDERING, {"index": index}, files)
 
 
 def _documents(plan: RenderedPlan) -> Iterator[str]:
@@ -147,13 +188,12 @@ def _layout_of(folder: Path) -> str:
     return found
 
 
-def _tree(
-    rendering: RenderedInputs, plan: RenderedPlan, layout: str, folder: Path, *, check: bool, output: str
-) -> ExitCode:
+def _tree(chosen: _Chosen, folder: Path, *, check: bool, output: str) -> ExitCode:
     from renderer.files.tree import check_tree, write_tree
     from renderer.layout.trees import tree_of
 
-    files = tree_of(plan, rendering.assembly.catalog.kinds, layout)
+    plan, layout = chosen.plan, chosen.layout
+    files = tree_of(plan, chosen.kinds, layout, chosen.credentials, allow_secrets=chosen.allowed)
     done = check_tree(folder, files) if check else write_tree(folder, files)
     model = {
         "plan": plan.plan,

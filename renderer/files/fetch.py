@@ -1,16 +1,17 @@
 """Fetches a release file over http or https: bounded in size and time, and only a plain 200 counts.
 
-Proxies are those of the environment; certificates are always verified.
+Proxies are those of the environment; certificates are always verified, and what was asked over https is not answered
+over http.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
+from concurrent.futures import Future
+from threading import Thread
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit, urlunsplit
 
 from renderer.errors import Problems, problem
+from renderer.redaction import bare_address
 
 if TYPE_CHECKING:
     import urllib.request
@@ -21,14 +22,35 @@ _CHUNK = 2**16
 _REMEDY = "check the URL, or download the file and pass it with --release FILE"
 
 
-def fetch(
-    url: str, *, timeout: float = TIMEOUT, largest: int = LARGEST, clock: Callable[[], float] = time.monotonic
-) -> bytes:
-    """The body. `timeout` in seconds bounds each wait and the whole. Raises `Problems` for anything but a whole 200."""
+def fetch(url: str, *, timeout: float = TIMEOUT, largest: int = LARGEST) -> bytes:
+    """The body. `timeout` in seconds bounds the whole: names, connections, redirects, headers and body. Raises
+    `Problems` for anything but a whole 200."""
     if "@" in url.partition("://")[2].partition("/")[0]:
         message = "contains a user name or password, which any process list would show"
         remedy = "download the file with a program that asks for them, and pass the file"
-        raise problem("CannotFetch", message, file=shown(url), remedy=remedy)
+        raise problem("CannotFetch", message, file=bare_address(url), remedy=remedy)
+    answer: Future[bytes] = Future()
+    Thread(target=_into, args=(answer, url, timeout, largest), daemon=True).start()
+    try:
+        return answer.result(timeout)
+    except TimeoutError as error:
+        raise _refusal(url, f"no complete response within {timeout:g} s") from error
+
+
+def is_address(name: str) -> bool:
+    return name.lower().startswith(("http://", "https://"))
+
+
+def _into(answer: Future[bytes], url: str, timeout: float, largest: int) -> None:
+    """Runs in a thread of its own: a server can make each single wait short, and so the whole without an end. Whoever
+    waits for the answer goes away in time, and the thread ends with the process."""
+    try:
+        answer.set_result(_fetched(url, timeout, largest))
+    except BaseException as error:
+        answer.set_exception(error)
+
+
+def _fetched(url: str, timeout: float, largest: int) -> bytes:
     import http.client  # dear imports, which only an address needs
     import urllib.error
 
@@ -36,34 +58,32 @@ def fetch(
         with _opener().open(_request(url), timeout=timeout) as response:
             if response.status != 200:
                 raise _refusal(url, f"the server answered {response.status} {response.reason}; 200 is expected")
-            return _body(response, url, clock() + timeout, largest, clock)
+            return _body(response, url, largest)
     except urllib.error.HTTPError as error:
         error.close()
         raise _refusal(url, f"the server answered {error.code} {error.reason}; 200 is expected") from error
-    except TimeoutError as error:
-        raise _refusal(url, f"no complete response within {timeout:g} s") from error
+    except TimeoutError:
+        raise
     except (OSError, http.client.HTTPException, ValueError) as error:
-        if isinstance(getattr(error, "reason", None), TimeoutError):
-            raise _refusal(url, f"no complete response within {timeout:g} s") from error
+        if isinstance(reason := getattr(error, "reason", None), TimeoutError):
+            raise reason from error
         raise _refusal(url, f"cannot be fetched: {_cause(error)}") from error
-
-
-def is_address(name: str) -> bool:
-    return name.lower().startswith(("http://", "https://"))
-
-
-def shown(url: str) -> str:
-    """An address without what may be secret: no user, no password, no query."""
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return url.partition("?")[0]
-    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
 def _opener() -> urllib.request.OpenerDirector:
     """As `build_opener` makes it, without its handlers for ftp, file and data addresses."""
     import urllib.request as request
+    from urllib.parse import urlsplit
+
+    class SafeRedirects(request.HTTPRedirectHandler):
+        """Whoever can change an answer on its way would choose the release."""
+
+        def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
+            if req.full_url.lower().startswith("https:") and not newurl.lower().startswith("https:"):
+                raise _refusal(req.full_url, f"redirects from https to {bare_address(newurl)}, which is not secure")
+            if "@" in urlsplit(newurl).netloc:
+                raise _refusal(req.full_url, "redirects to an address that contains a user name or password")
+            return super().redirect_request(req, fp, code, msg, headers, newurl)
 
     opener = request.OpenerDirector()
     for handler in (
@@ -72,7 +92,7 @@ def _opener() -> urllib.request.OpenerDirector:
         request.HTTPHandler,
         request.HTTPSHandler,
         request.HTTPDefaultErrorHandler,
-        request.HTTPRedirectHandler,
+        SafeRedirects,
         request.HTTPErrorProcessor,
     ):
         opener.add_handler(handler())
@@ -85,22 +105,21 @@ def _request(url: str) -> urllib.request.Request:
     return urllib.request.Request(url, headers={"User-Agent": "upgradeplan"})  # noqa: S310 - the opener knows http only
 
 
-def _body(response: Any, url: str, deadline: float, largest: int, clock: Callable[[], float]) -> bytes:
+def _body(response: Any, url: str, largest: int) -> bytes:
     body = b""
     while chunk := response.read1(_CHUNK):
         body += chunk
         if len(body) > largest:
             message = f"is not a harvester-release.yaml: larger than {largest // 2**10} KiB"
-            raise problem("TooLarge", message, file=shown(url), remedy="download an ISO image and pass the file")
-        if clock() > deadline:
-            raise TimeoutError
+            remedy = "download an ISO image and pass the file"
+            raise problem("TooLarge", message, file=bare_address(url), remedy=remedy)
     if response.length:
         raise _refusal(url, f"the response ended {response.length} bytes early")
     return body
 
 
 def _refusal(url: str, message: str) -> Problems:
-    return problem("CannotFetch", message, file=shown(url), remedy=_REMEDY)
+    return problem("CannotFetch", message, file=bare_address(url), remedy=_REMEDY)
 
 
 def _cause(error: Exception) -> str:

@@ -10,10 +10,11 @@ from renderer.documents import Inputs, tell_apart
 from renderer.errors import Problems
 from renderer.files.arguments import read_documents
 from renderer.files.decode import documents_of, text_of
-from renderer.files.fetch import fetch, is_address, shown
+from renderer.files.fetch import fetch, is_address
 from renderer.files.filesystem import FilesRead
 from renderer.files.iso import is_iso, read_iso
 from renderer.input_rules import as_stored, input_problems, is_plan_name
+from renderer.redaction import bare_address
 from renderer.source_document import SourceDocument
 from renderer.yaml_io import Document
 
@@ -66,10 +67,15 @@ def _documents(reading: FilesRead | None) -> list[Document] | None:
 
 def _read_release(name: str, previous: str | None, stdin: BinaryIO | None) -> FilesRead:
     if is_address(name):
-        return _attempt(lambda: documents_of(text_of(fetch(name), shown(name)), shown(name)))
+        return _attempt(lambda: _fetched(name))
     if is_iso(Path(name)):
         return _attempt(lambda: read_iso(Path(name), previous))
     return read_documents([name], stdin)
+
+
+def _fetched(url: str) -> tuple[Document, ...]:
+    shown = bare_address(url)
+    return documents_of(text_of(fetch(url), shown), shown)
 
 
 def _attempt(read: Callable[[], tuple[Document, ...]]) -> FilesRead:

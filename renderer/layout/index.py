@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from itertools import groupby
 from typing import Any
 
 from renderer.catalog.borrow_options import BORROW_OPTIONS
 from renderer.catalog.kinds import Kinds
 from renderer.describe import DescriptionContext, describe_gate, describe_peers, describe_probe, describe_trigger
+from renderer.layout.credentials import RenderedCredential
 from renderer.model.document_type import RENDERED_PLAN
 from renderer.model.manifest_spec import Borrowed, ManifestSpec, WhenAbsent
 from renderer.model.path import path_name
@@ -21,10 +22,14 @@ from renderer.model.phase import Lane, Position, Step
 from renderer.model.probe import Predicate, Severity
 from renderer.model.ref import Ref
 from renderer.model.rendered import Manifest, RenderedPhase, RenderedPlan, RenderedStep
+from renderer.redaction import packaged_redactor
 
 
-def index_of(plan: RenderedPlan, kinds: Kinds, files: Iterable[str], layout: str) -> dict[str, Any]:
-    """The index as a document. `files` are all files of the tree but the index itself."""
+def index_of(
+    plan: RenderedPlan, kinds: Kinds, files: Iterable[str], layout: str, credentials: Iterable[RenderedCredential] = ()
+) -> dict[str, Any]:
+    """The index as a document, without what is secret. `files` are all files of the tree but the index itself,
+    `credentials` those in the manifests."""
     body = {
         "plan": plan.plan,
         "digest": plan.digest,
@@ -32,8 +37,10 @@ def index_of(plan: RenderedPlan, kinds: Kinds, files: Iterable[str], layout: str
         "images": list(plan.images),
         "phases": [_phase(phase, kinds) for phase in plan.phases],
         "files": sorted(files),
+        **_set(credentials=[asdict(item) for item in credentials]),
     }
-    return RENDERED_PLAN.document(body)
+    shown: dict[str, Any] = packaged_redactor().value(body)
+    return RENDERED_PLAN.document(shown)
 
 
 def _phase(phase: RenderedPhase, kinds: Kinds) -> dict[str, Any]:

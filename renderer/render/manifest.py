@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -26,6 +26,9 @@ from renderer.yaml_io import parse
 LOOP_ONLY = "loop-only"
 """Folder of the manifests that only the loop may apply: borrowed, triggered, per node, or with run-time values."""
 
+DigestOf = Callable[[Body], str]
+"""Gives a body's digest: `digest_of`, but for what is rendered from redacted inputs."""
+
 LeftOut = tuple[tuple[str, str], ...]
 
 
@@ -47,6 +50,7 @@ class ManifestRenderer:
     context: Context
     made_by: Collection[str] | None = None
     """The templates whose objects the step has made already; None where it has not."""
+    digest: DigestOf = digest_of
 
     def render(self, step: Step) -> tuple[tuple[Made, ...], LeftOut]:
         """The manifests in their declared order, and (template, reason) of those that the plan does not need."""
@@ -99,7 +103,7 @@ class ManifestRenderer:
             body=body,
             run_time=run_time,
             images=images_of(body, row),
-            digest=digest_of(body),
+            digest=self.digest(body),
         )
         return Made(manifest=manifest, problems=tuple(manifest_problems(manifest, row)))
 

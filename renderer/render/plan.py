@@ -17,6 +17,7 @@ from renderer.errors import Problem, Problems
 from renderer.model.phase import Step
 from renderer.model.rendered import RenderedPhase, RenderedPlan, RenderedStep
 from renderer.render.last_rendering import LastRendering
+from renderer.render.manifest import DigestOf
 from renderer.render.recorded import NOTHING_RECORDED, Recorded
 from renderer.render.step import StepRenderer, missing
 from renderer.templating import Templates
@@ -31,9 +32,11 @@ def render(
     *,
     ending: bool = False,
     lenient: bool = False,
+    digest: DigestOf = digest_of,
 ) -> RenderedPlan:
     """`recorded` is what a run has done so far; if it is `ending`, a step that is skipped or pending has the manifests
-    that it would have made. `kept` has the steps of earlier renderings, and gets those of this one.
+    that it would have made. `kept` has the steps of earlier renderings, and gets those of this one. `digest` gives the
+    digests of manifests.
 
     Raises `Problems` with everything that is wrong in any phase; if `lenient`, steps that cannot be rendered have no
     manifests instead: what was done can be taken back all the same.
@@ -52,6 +55,7 @@ def render(
         problems=problems,
         common=common,
         kept=kept,
+        digest=digest,
     )
     phases = tuple(_phase(renderer, declared) for declared in catalog.phases)
     manifests = [manifest for phase in phases for manifest in phase.manifests()]

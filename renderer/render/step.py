@@ -21,7 +21,7 @@ from renderer.model.node_state import NodeStates
 from renderer.model.phase import Capture, Step
 from renderer.model.rendered import Manifest, Pending, RenderedStep
 from renderer.render.last_rendering import LastRendering, SeenOfRun
-from renderer.render.manifest import ManifestRenderer, in_order
+from renderer.render.manifest import DigestOf, ManifestRenderer, in_order
 from renderer.render.recorded import Recorded
 from renderer.render.step_gates import gates_of, gates_of_begun
 from renderer.templating import Templates, has_marks
@@ -49,6 +49,7 @@ class StepRenderer:
     ending: bool = False
     common: str = ""
     kept: LastRendering | None = None
+    digest: DigestOf = digest_of
     fixed: dict[int, bool] = field(default_factory=dict, repr=False, compare=False)
     """Parts of the catalog's declarations, by identity: whether they have nothing to fill in, as most have not."""
 
@@ -230,7 +231,12 @@ class StepRenderer:
     def _manifests(self, declared: Declared, step: Step, context: Context) -> ManifestRenderer:
         made_by = self.recorded.made_by(declared.phase.name, step.name, step.node)
         return ManifestRenderer(
-            kinds=self.kinds, templates=self.templates, declared=declared, context=context, made_by=made_by
+            kinds=self.kinds,
+            templates=self.templates,
+            declared=declared,
+            context=context,
+            made_by=made_by,
+            digest=self.digest,
         )
 
     def _declared(self, filled: Raw, bare: Step, raw: Raw, declared: Declared) -> Step:

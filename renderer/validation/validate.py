@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Protocol
 
@@ -15,11 +15,12 @@ from renderer.errors import Problem
 from renderer.frozen import frozen
 from renderer.model import document_type
 from renderer.model.document_type import COMMON, DocumentType
-from renderer.model.path import Path, path_name
+from renderer.model.path import ABSENT, Path, look_up, path_name
+from renderer.redaction import packaged_redactor
 from renderer.resources import packaged
 from renderer.validation.crd_schema import Schema, from_definition
 from renderer.validation.fit import fits, is_known, map_key, regex, repeated
-from renderer.validation.messages import explain
+from renderer.validation.messages import Finding, explain, found
 from renderer.yaml_io import Document, parse
 
 _OTHER = re.compile(r'"\$ref":\s*"(urn:[^"#]+)#')
@@ -65,7 +66,7 @@ def explained(source: Located, schema: Schema) -> list[Problem]:
     found = [
         Problem(
             reason=finding.reason,
-            message=finding.message,
+            message=_message(finding, source.body),
             file=source.file,
             line=source.line_of(finding.path),
             field=path_name(finding.path) or None,
@@ -74,6 +75,15 @@ def explained(source: Located, schema: Schema) -> list[Problem]:
         for finding in findings
     ]
     return sorted(found, key=lambda problem: (problem.line or 0, problem.field or "", problem.message))
+
+
+def _message(finding: Finding, body: Any) -> str:
+    """The message without a value that is secret where it stands."""
+    value = look_up(body, finding.path)
+    if value is ABSENT or not isinstance(body, Mapping):
+        return finding.message
+    shown = packaged_redactor().field(str(body.get("apiVersion")), str(body.get("kind")), finding.path, value)
+    return finding.message if shown == value else finding.message.replace(found(value), "the value")
 
 
 def document_problems(document: Document, of: DocumentType) -> list[Problem]:

@@ -58,7 +58,7 @@ class Document:
 
     @property
     def text(self) -> Any:
-        return None if self._node is None else _Builder(self.file, _plain_text).build(self._node)
+        return None if self._node is None else _Builder(self.file, _plain_text).build_all(self._node)
 
     def with_value(self, value: Any) -> Document:
         """The same document with another value; its lines are those of the text that was read."""
@@ -113,7 +113,7 @@ def parse(text: str, file: str) -> tuple[Document, ...]:
 def _document(node: yaml.Node | None, file: str) -> Document:
     if node is None:
         return Document(file=file, line=1, value=None, _node=None)
-    value = _Builder(file, go_scalar).build(node)
+    value = _Builder(file, go_scalar).build_all(node)
     return Document(file=file, line=node.start_mark.line + 1, value=value, _node=node)
 
 
@@ -144,6 +144,12 @@ class _Builder:
         self._scalar = scalar
         self._count = 0
         self._open: set[int] = set()
+        self._root: yaml.Node | None = None
+
+    def build_all(self, root: yaml.Node) -> Any:
+        """The value of a whole document."""
+        self._root = root
+        return self.build(root)
 
     def build(self, node: yaml.Node) -> Any:
         if node.tag is _PLAIN:
@@ -158,7 +164,7 @@ class _Builder:
         self._open.add(id(node))
         try:
             if node.tag not in _TAGS:
-                raise self._refuse(node, f"the tag {node.tag!r} is not supported", "remove the tag")
+                raise self._refuse(node, f"the tag {self._quoted(node, node.tag)} is not supported", "remove the tag")
             return self._mapping(node) if node.__class__ is yaml.MappingNode else [self.build(n) for n in node.value]
         finally:
             self._open.discard(id(node))
@@ -175,15 +181,16 @@ class _Builder:
         if node.tag == "!" or _TAGS.get(node.tag) == "str":
             return text
         if node.tag not in _TAGS:
-            raise self._refuse(node, f"the tag {node.tag!r} is not supported", "remove the tag")
+            raise self._refuse(node, f"the tag {self._quoted(node, node.tag)} is not supported", "remove the tag")
         value = self._finite(node, go_scalar(text))
         if not isinstance(value, _TYPES[_TAGS[node.tag]]):
-            raise self._refuse(node, f"{text!r} does not fit the tag {node.tag!r}", "remove the tag")
+            raise self._refuse(node, f"{self._quoted(node, text)} does not fit the tag {node.tag!r}", "remove the tag")
         return value
 
     def _finite(self, node: yaml.Node, value: Any) -> Any:
         if isinstance(value, float) and not math.isfinite(value):
-            raise self._refuse(node, f"{_short(node.value)} is not a number in JSON", _QUOTE_REMEDY)
+            shown = "the value" if self._may_be_secret(node) else _short(node.value)
+            raise self._refuse(node, f"{shown} is not a number in JSON", _QUOTE_REMEDY)
         return value
 
     def _mapping(self, node: yaml.MappingNode) -> dict[str, Any]:
@@ -224,6 +231,14 @@ class _Builder:
             merged.update(value)
         return merged
 
+    def _quoted(self, node: yaml.Node, text: str) -> str:
+        return "of a value" if self._may_be_secret(node) else repr(text)
+
+    def _may_be_secret(self, node: yaml.Node) -> bool:
+        """Whether the node stands in a Secret, or below a name of which one does not want to read the value."""
+        above = _above(self._root, node) if self._root else None
+        return above is None or any(map(_is_delicate, above))
+
     def _refuse(self, node: yaml.Node, message: str, remedy: str) -> Problems:
         line = node.start_mark.line + 1
         return Problems([Problem(reason="InvalidYAML", message=message, file=self._file, line=line, remedy=remedy)])
@@ -238,6 +253,35 @@ _TYPES: dict[str, type | tuple[type, ...]] = {
     "seq": list,
 }
 _SURROGATE = "[\ud800-\udfff]"  # like the others that are seldom met, compiled when it is first needed
+
+
+def _above(root: yaml.Node, wanted: yaml.Node) -> list[tuple[yaml.Node, str]] | None:
+    """The mappings above a node, each with the key below which it stands; None if it is not there."""
+    waiting: list[tuple[yaml.Node, list[tuple[yaml.Node, str]]]] = [(root, [])]
+    seen: set[int] = set()
+    while waiting:
+        node, above = waiting.pop()
+        if node is wanted:
+            return above
+        if isinstance(node, yaml.ScalarNode) or id(node) in seen:
+            continue
+        seen.add(id(node))
+        for item in node.value:
+            key, value = item if isinstance(item, tuple) else (None, item)
+            waiting.append((value, [*above, (node, str(key.value))] if key else above))
+            if key:
+                waiting.append((key, above))
+    return None
+
+
+def _is_delicate(place: tuple[yaml.Node, str]) -> bool:
+    mapping, name = place
+    is_secret = any((key.value, value.value) == ("kind", "Secret") for key, value in mapping.value)
+    return is_secret or re.search(_DELICATE, name, re.IGNORECASE) is not None
+
+
+_DELICATE = "auth|cred|key|pass|pw|secret|token"
+"""In names. The list of what is secret is itself read with this module, and cannot be asked."""
 
 
 def _short(text: str) -> str:

@@ -138,7 +138,10 @@ def documents() -> str:
     )
 
 
-_OTHERS = ("release", "facts", "rendered-plan", "journal", "values", "kinds", "node-states", "diff-rules")
+_OTHERS = (
+    *("release", "facts", "rendered-plan", "journal", "values"),
+    *("kinds", "node-states", "diff-rules", "redaction-rules"),
+)
 _DOCUMENTS = (
     "Documents that upgradeplan reads, beside the [UpgradePlan](upgradeplan.md) and objects of the cluster as"
     " `kubectl get -o yaml` prints them."

@@ -1,0 +1,133 @@
+"""The list of what is secret, read from documents that have passed `schemas/redaction-rules.json`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import field
+from typing import Any
+
+from renderer.frozen import frozen
+from renderer.model.path import Path
+from renderer.model.path_rule import PathRule, path_rule
+from renderer.model.ref import Body
+
+
+@frozen
+class CommandRule:
+    """Programs, and their options whose value is secret."""
+
+    programs: re.Pattern[str]
+    option: re.Pattern[str]
+
+
+@frozen
+class RedactionRules:
+    """`names` and `harmless` are of names as `plain_name` gives them, `parameters` are more names for the query of an
+    address. `copies` and `copy_names` are annotations that repeat a whole object. `programs` finds any of the commands,
+    `forms` any of the patterns: most texts have neither."""
+
+    names: re.Pattern[str]
+    harmless: re.Pattern[str]
+    parameters: re.Pattern[str]
+    contents: frozenset[str]
+    copies: frozenset[str]
+    copy_names: re.Pattern[str]
+    kinds: tuple[PathRule, ...]
+    commands: tuple[CommandRule, ...]
+    programs: re.Pattern[str]
+    patterns: tuple[re.Pattern[str], ...]
+    forms: re.Pattern[str]
+    _known: dict[str, bool] = field(default_factory=dict, repr=False, compare=False)
+
+    def is_secret(self, name: str) -> bool:
+        """Whether the value of a field, variable or option of this name is secret."""
+        found = self._known.get(name)
+        if found is None:
+            plain = plain_name(name)
+            found = self._known[name] = self.names.search(plain) is not None and not self.harmless.search(plain)
+        return found
+
+    def is_secret_parameter(self, name: str) -> bool:
+        return self.is_secret(name) or self.parameters.search(plain_name(name)) is not None
+
+    def is_copy(self, annotation: str) -> bool:
+        """Whether an annotation of this name repeats a whole object."""
+        return annotation in self.copies or self.copy_names.search(_dashed(annotation)) is not None
+
+    def copies_in(self, body: Body) -> tuple[str, ...]:
+        """The annotations of an object that repeat a whole object."""
+        metadata = body.get("metadata")
+        annotations = metadata.get("annotations") if isinstance(metadata, Mapping) else None
+        return tuple(filter(self.is_copy, annotations)) if isinstance(annotations, Mapping) else ()
+
+    def paths_for(self, body: Body) -> tuple[Path, ...]:
+        """The secret paths of the object's kind."""
+        return tuple(path for rule in self.kinds if rule.applies_to(body) for path in rule.paths)
+
+
+def redaction_rules(documents: Iterable[Mapping[str, Any]]) -> RedactionRules:
+    """The rules of all documents together. Raises ValueError for a path or a pattern that cannot be read."""
+    merged: dict[str, list[Any]] = {key: [] for key in _KEYS}
+    for document in documents:
+        for key in _KEYS:
+            merged[key] += document.get(key, ())
+    return RedactionRules(
+        names=_any(merged["names"]),
+        harmless=_any(merged["harmless"]),
+        parameters=_any(merged["parameters"]),
+        contents=frozenset(merged["contents"]),
+        copies=frozenset(merged["copies"]),
+        copy_names=_any(merged["copyNames"]),
+        kinds=tuple(map(path_rule, merged["kinds"])),
+        commands=tuple(map(_command, merged["commands"])),
+        programs=_any(re.escape(name) for item in merged["commands"] for name in item["names"]),
+        patterns=tuple(map(_pattern, merged["patterns"])),
+        forms=_any(text.replace("(?P<secret>", "(?:") for text in merged["patterns"]),
+    )
+
+
+_KEYS = ("names", "harmless", "parameters", "contents", "copies", "copyNames", "kinds", "commands", "patterns")
+
+
+def _any(patterns: Iterable[str]) -> re.Pattern[str]:
+    """No patterns match nothing."""
+    return re.compile("|".join(f"(?:{_pattern(text).pattern})" for text in patterns) or r"(?!)")
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    try:
+        return re.compile(text)
+    except re.error as error:
+        raise ValueError(f"pattern {text!r} is not a regular expression: {error}") from error
+
+
+def _command(item: Mapping[str, Any]) -> CommandRule:
+    """A program to the end of its command; quotes may hold what would end it."""
+    names = "|".join(map(re.escape, item["names"]))
+    rest = r"""(?:\\\n|"(?:\\.|[^"\\])*"|'[^']*'|[^\n|;"']|["'])*"""
+    return CommandRule(
+        programs=re.compile(rf"(?<![\w-])(?:{names})(?![\w-]){rest}"),
+        option=re.compile(rf"(?<![\w-])(?:{'|'.join(map(_option, item['options']))}){_VALUE}"),
+    )
+
+
+def _option(option: str) -> str:
+    """A letter may stand at the end of others: `-sSu`."""
+    return re.escape(option) if option.startswith("--") else f"-[A-Za-z]*{re.escape(option[1:])}"
+
+
+_VALUE = (
+    r"""(?:\\*["']\s*,\s*\\*["'](?P<item>[^"'\\]+)|[\s=]*"(?P<double>(?:\\.|[^"\\])*)"|[\s=]*'(?P<single>[^']*)'"""
+    r"""|[\s=]*(?P<bare>[^\s"'=][^\s"']*))"""
+)
+"""The next item of a list in JSON, quoted, or bare."""
+
+
+def plain_name(name: str) -> str:
+    """`sshKey`, `SSH_KEY` and `ssh.key` alike: `ssh-key`."""
+    return re.sub(r"[^A-Za-z0-9]+", "-", _dashed(name)).lower()
+
+
+def _dashed(name: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", name).lower()
