@@ -12,6 +12,7 @@ from typing import Any
 
 from renderer.documents import Inputs
 from renderer.errors import Problem
+from renderer.model.path import look_up
 from renderer.model.ref import Body
 from renderer.names import is_subdomain
 from renderer.plan_rules import metadata_problems, toolkit_problems, version_warnings
@@ -57,7 +58,7 @@ def input_problems(inputs: Inputs) -> list[Problem]:
     """All that is wrong with the form of the inputs: plan, release, facts, objects, each by line."""
     problems: list[Problem] = []
     if inputs.plan:
-        problems += plan_problems(inputs.plan)
+        problems += [_of_a_version(problem, inputs) for problem in plan_problems(inputs.plan)]
     if inputs.release:
         problems += problems_by(inputs.release, "release.json")
     for source in inputs.facts_sources:
@@ -111,6 +112,23 @@ def plan_problems(plan: SourceDocument) -> list[Problem]:
         *toolkit_problems(plan),
     ]
     return sorted(found, key=lambda problem: problem.line or 0)
+
+
+def _of_a_version(problem: Problem, inputs: Inputs) -> Problem:
+    """Quotes alone do not help where the Version among the inputs has another name."""
+    if (problem.reason, problem.field) != ("WrongType", "spec.version"):
+        return problem
+    names = [name for name in map(_version_name, inputs.objects) if name]
+    written = str(look_up((inputs.plan.document.text if inputs.plan else None), ("spec", "version")))
+    if not names or written in names:
+        return problem
+    meant = next((name for name in names if name.removeprefix("v").startswith(written)), names[0])
+    return replace(problem, remedy=f"write version: {meant}, the Version among the inputs")
+
+
+def _version_name(source: SourceDocument) -> str | None:
+    name = look_up(source.body, ("metadata", "name")) if source.body["kind"] == "Version" else None
+    return name if isinstance(name, str) else None
 
 
 def unusable_image(plan: Mapping[str, Any]) -> str | None:

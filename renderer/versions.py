@@ -51,6 +51,19 @@ def is_older(left: Version, right: Version) -> bool:
     return _precedence(left) < _precedence(right)
 
 
+def is_too_old(current: str, oldest: str) -> bool:
+    """Whether a release is older than the oldest that can be upgraded; a development build cannot be compared."""
+    return is_release(current) and is_older(parse_version(current), parse_version(oldest))
+
+
+def is_release(text: str) -> bool:
+    """A release or a pre-release, which can be compared."""
+    try:
+        return not parse_version(text).is_development
+    except ValueError:
+        return False
+
+
 def refusal(*, current: str, target: str, minimum: str = "", strict: bool = True) -> str | None:
     """Explains why the upgrade is not eligible, in the existing manager's words; None where it is.
 

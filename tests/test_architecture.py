@@ -31,7 +31,7 @@ ROOMS: Mapping[str, Sequence[str]] = {
         "source_document",
         "plan_choice",
         "documents",
-        "plan_rules",
+        "plan_rules cluster_rules",
         "input_rules",
         "catalog",
         "describe context templating",

@@ -94,6 +94,7 @@ def rehearse(
     from renderer.files.code import CodeCache
 
     inputs, tree = read(given)
+    _require_nodes(inputs)
     code = CodeCache()
     template_set = open_template_set(tree, code=code)
     redact_by(template_set.catalog.redaction)
@@ -117,6 +118,14 @@ def rehearse(
     _require_injected(rehearsed)
     answer(REHEARSAL_REPORT, report_of(rehearsed, rehearsal.name), output, report_lines)
     return ExitCode.YES if rehearsed.succeeded else ExitCode.NO
+
+
+def _require_nodes(inputs: Inputs) -> None:
+    """Raises `Problems` for nodes that a rehearsal would wait for until the end of time."""
+    from renderer.cluster_rules import rehearsal_problems
+
+    if inputs.plan and inputs.release and (found := rehearsal_problems(inputs)):
+        raise Problems(found, ExitCode.NO)
 
 
 def _played(rehearsal: Rehearsal, quiet: bool) -> RehearsalResult:

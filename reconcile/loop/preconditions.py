@@ -10,7 +10,7 @@ from reconcile.observe.facts import SERVER_VERSION
 from reconcile.observe.source import Source
 from reconcile.probes.look import ReadFailure
 from renderer.errors import ExitCode, Problem, Problems
-from renderer.versions import Version, is_older, parse_version
+from renderer.versions import is_release, is_too_old
 
 
 def oldest_of(values: Mapping[str, Any]) -> str:
@@ -28,15 +28,9 @@ def check_preconditions(source: Source, oldest: str) -> str:
     if isinstance(found, ReadFailure):
         return f"{SERVER_VERSION} cannot be read: {found.why}"
     text = str((found or {}).get("value") or "")
-    try:
-        current = parse_version(text)
-    except ValueError:
-        current = Version(text=text, stable=None)
-    if current.is_development:
-        return f"{SERVER_VERSION} is not a release: {text!r}"
-    if is_older(current, parse_version(oldest)):
+    if is_too_old(text, oldest):
         raise Problems([_too_old(text, oldest)], ExitCode.NO)
-    return ""
+    return "" if is_release(text) else f"{SERVER_VERSION} is not a release: {text!r}"
 
 
 def _too_old(current: str, oldest: str) -> Problem:

@@ -166,15 +166,23 @@ def read(given: InputOptions) -> tuple[Inputs, TemplateTree]:
     if inputs is None and tree is not None:
         problems += [*_declaration_problems(tree), *_syntax_problems(tree, {})]
     warn(_warnings_of(inputs) if inputs else ())
-    if inputs is None or tree is None:
+    problems += _cluster_problems(inputs) if inputs else ()
+    if inputs is None or tree is None or problems:
         raise Problems(problems)
     return inputs, tree
 
 
+def _cluster_problems(inputs: Inputs) -> list[Problem]:
+    from renderer.cluster_rules import cluster_problems
+
+    return cluster_problems(inputs)
+
+
 def _warnings_of(inputs: Inputs) -> list[Problem]:
+    from renderer.cluster_rules import cluster_warnings
     from renderer.input_rules import input_warnings
 
-    return [*inputs.warnings, *input_warnings(inputs)]
+    return [*inputs.warnings, *input_warnings(inputs), *cluster_warnings(inputs)]
 
 
 def catalog_of(given: InputOptions) -> Catalog:

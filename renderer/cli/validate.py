@@ -59,17 +59,21 @@ def _model(given: InputOptions) -> Model:
 
 
 def _refuse(rendering: RenderedInputs) -> None:
+    """All reasons at once; that `spec.force` skips a guard is said where nothing else stands in the way."""
+    from renderer.cluster_rules import begin_problems
     from renderer.render.refusals import refusals
 
-    if found := [_problem(item, rendering) for item in refusals(rendering.plan)]:
+    found = begin_problems(rendering.inputs, str(rendering.assembly.catalog.values["oldestServerVersion"]))
+    found += [_problem(item, rendering, can_be_forced=not found) for item in refusals(rendering.plan)]
+    if found:
         raise Problems(found, ExitCode.NO)
 
 
-def _problem(refusal: Refusal, rendering: RenderedInputs) -> Problem:
+def _problem(refusal: Refusal, rendering: RenderedInputs, *, can_be_forced: bool) -> Problem:
     looked_at = ", ".join(
         f"{name} {value}" for name, value in refusal.arguments.items() if value and isinstance(value, str)
     )
-    unless = "".join(f"; {item.reason}" for item in refusal.step.step.skip_when)
+    unless = "".join(f"; {item.reason}" for item in refusal.step.step.skip_when) if can_be_forced else ""
     return Problem(
         reason=refusal.reason,
         message=refusal.message,

@@ -125,18 +125,23 @@ def _short(value: Any) -> str:
 
 def _ending(rehearsed: RehearsalResult, status: PlanStatus) -> str:
     if rehearsed.refused:
-        return f"would not start ({rehearsed.refused}); simulated anyway, it ends in {status.phase}"
+        end = f"{status.phase}: {_why_failed(status)}" if status.phase == "Failed" else status.phase
+        return f"would not start ({rehearsed.refused}); simulated anyway, it ends in {end}"
     if rehearsed.succeeded:
         return "would succeed"
     if rehearsed.plan is None:
         return "the plan was deleted"
     if status.phase == "Failed":
-        return f"{_FAILED}: {(status.condition('Progressing') or {}).get('message', '')}"
+        return f"{_FAILED}: {_why_failed(status)}"
     return {
         Ending.STANDSTILL: f"{_UNFINISHED}: no progress in {status.phase}",
         Ending.OUT_OF_TIME: f"{_UNFINISHED}: still in {status.phase}",
         Ending.OVER: f"ends in {status.phase}",
     }[rehearsed.ending]
+
+
+def _why_failed(status: PlanStatus) -> str:
+    return str((status.condition("Progressing") or {}).get("message", ""))
 
 
 def _phases(status: PlanStatus, start: datetime) -> list[Model]:
