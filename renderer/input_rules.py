@@ -15,7 +15,7 @@ from renderer.errors import Problem
 from renderer.model.path import look_up
 from renderer.model.ref import Body
 from renderer.names import is_subdomain
-from renderer.plan_rules import metadata_problems, toolkit_problems, version_warnings
+from renderer.plan_rules import metadata_problems, toolkit_problems, unsupported_problems, version_warnings
 from renderer.source_document import SourceDocument
 from renderer.validation import load, schema_problems
 from renderer.validation import problems as problems_by
@@ -110,6 +110,7 @@ def plan_problems(plan: SourceDocument) -> list[Problem]:
         *metadata_problems(plan),
         *_image_problems(plan),
         *toolkit_problems(plan),
+        *unsupported_problems(plan),
     ]
     return sorted(found, key=lambda problem: problem.line or 0)
 

@@ -13,8 +13,8 @@ from typing import Any
 from renderer.documents import Inputs
 from renderer.errors import Problem
 from renderer.image_names import is_repository, is_tag
-from renderer.model.path import Path, look_up
-from renderer.model.plan_api import PREFIX
+from renderer.model.path import ABSENT, Path, look_up
+from renderer.model.plan_api import PREFIX, SUPPORTED_SPEC
 from renderer.names import NAME_LIMIT, is_key, is_label_value
 from renderer.source_document import SourceDocument
 from renderer.validation.messages import found
@@ -82,6 +82,16 @@ def toolkit_problems(plan: SourceDocument) -> Iterator[Problem]:
         message = f"{found(text)} cannot be the repository of the toolkit image"
         remedy = "write it without tag and digest, such as registry.example.com/rancher/harvester-upgrade-toolkit"
         yield plan.problem("InvalidValue", message, repository, remedy=remedy)
+
+
+def unsupported_problems(plan: SourceDocument) -> Iterator[Problem]:
+    """Of what a spec asks for that is not done here."""
+    for name, done in SUPPORTED_SPEC.items():
+        value = look_up(plan.body, ("spec", name))
+        if value is not ABSENT and value not in (None, done):
+            message = f"{found(value)} is not supported; every plan is run with {found(done)}"
+            remedy = "remove the field, or upgrade with the manager that supports it"
+            yield plan.problem("InvalidValue", message, ("spec", name), remedy=remedy)
 
 
 def version_warnings(inputs: Inputs) -> Iterator[Problem]:

@@ -117,13 +117,14 @@ def test_the_plan_is_shown_and_called_as_before() -> None:
         ("AVAILABLE", "string", ".status.conditions[?(@.type=='Available')].status"),
         ("PROGRESSING", "string", ".status.conditions[?(@.type=='Progressing')].status"),
         ("DEGRADED", "string", ".status.conditions[?(@.type=='Degraded')].status"),
+        ("AGE", "date", ".metadata.creationTimestamp"),
     ]
 
 
 @pytest.mark.parametrize(
     ("part", "names"),
     [
-        ("spec", "force image imagePreloadOption nodeUpgradeOption restoreVM upgrade version"),
+        ("spec", "force image imagePreloadOption mode nodeUpgradeOption restoreVM skipOSUpgrade upgrade version"),
         (
             "status",
             "conditions currentPhase isoImageID nodeUpgradeStatuses phaseTransitionTimestamps previousVersion"

@@ -16,6 +16,7 @@ from reconcile.cluster.errors import (
     NoSuchKind,
     NotFound,
     ServerFailed,
+    text_of,
 )
 from renderer.errors import Problem
 from renderer.model.ref import Body, Ref
@@ -64,7 +65,7 @@ def refused(ref: Ref, file: str, error: ClusterError) -> Applied:
     """The result for a write that the cluster did not take. Only for `REFUSALS`."""
     outcome = ApplyResult.STALE if is_stale(ref, error) else ApplyResult.REFUSED
     problem = replace(error.problem, message=without_dumps(error.problem.message), file=file)
-    return Applied(ref=ref, file=file, outcome=outcome, because=problem.message, problem=problem, error=error)
+    return Applied(ref=ref, file=file, outcome=outcome, because=text_of(problem), problem=problem, error=error)
 
 
 def is_stale(ref: Ref, error: ClusterError) -> bool:

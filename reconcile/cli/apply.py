@@ -113,12 +113,13 @@ def _extent(cluster: Cluster, inputs: Inputs | None, name: str | None, phase: st
 
 def _created(cluster: Cluster, inputs: Inputs | None, target: Target) -> str:
     """The plan of the files, created if it is not there, or the one that runs."""
-    from reconcile.cli.parts import parts_on, plan_named
+    from reconcile.cli.parts import parts_on, plan_named, require_fitting_api
     from reconcile.cluster.errors import AlreadyExists
     from reconcile.loop.preconditions import check_preconditions, oldest_of
     from renderer.model.ref import ref_of
 
     parts = parts_on(cluster, target.templates)
+    require_fitting_api(parts)
     if inputs is None or inputs.plan is None:
         return plan_named(parts, None)
     check_preconditions(parts.source, oldest_of(parts.rendering.catalog.values))

@@ -14,6 +14,7 @@ from reconcile.act.applied import WROTE, Applied
 from reconcile.cli.connect import Target, wall_clock
 from reconcile.cli.live import Live, live_of
 from reconcile.cli.one_step import Stepper
+from reconcile.cli.parts import require_fitting_api
 from reconcile.cli.screen import Screen
 from reconcile.cluster.errors import Away, Throttled
 from reconcile.decide.probing import refs_by_template
@@ -36,6 +37,7 @@ def apply_phase(target: Target, inputs: Inputs | None, name: str | None, phase_n
     phase = live.phase(phase_name)
     if not live.exists:
         raise problem("NoSuchPlan", f"UpgradePlan {live.rendered.plan} not found", remedy="create it first")
+    require_fitting_api(live.parts)
     _must_be_whole(phase)
     with Screen(sys.stdout) as screen:
         course = _Course(screen)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from reconcile.cli.connect import Target, connect_to, dial, template_set_of, wall_clock
-from renderer.errors import problem
-from renderer.model.plan_api import plan_ref
+from renderer.errors import ExitCode, Problems, problem
+from renderer.model.plan_api import PLAN_API_VERSION, plan_ref
 from renderer.model.ref import Body
 from renderer.suggest import did_you_mean
 
@@ -43,11 +43,25 @@ def parts_on(cluster: Cluster, templates: tuple[str, ...]) -> ReconcilerDeps:
     )
 
 
+def require_fitting_api(parts: ReconcilerDeps) -> None:
+    """Raises `Problems` where the cluster's definition of UpgradePlan lacks what this program writes."""
+    from reconcile.loop.served_api import check_served_api
+
+    kind = parts.kinds.row(PLAN_API_VERSION, "UpgradePlan").kind
+    if found := check_served_api(parts.cluster, kind, parts.schemas):
+        raise Problems([found], ExitCode.CLUSTER)
+
+
 def nobody_works(parts: ReconcilerDeps, phase: str) -> list[str]:
-    """Explains why a plan that has not ended makes no progress: no loop runs."""
+    """Explains why a plan that has not ended makes no progress: no loop runs, or the cluster's definition of
+    UpgradePlan lacks what a loop writes."""
     from reconcile.loop.lease import nobody_leads
+    from reconcile.loop.served_api import check_served_api
     from reconcile.status.plan import TERMINAL
 
+    kind = parts.kinds.row(PLAN_API_VERSION, "UpgradePlan").kind
+    if phase not in TERMINAL and (found := check_served_api(parts.cluster, kind, parts.schemas)):
+        return [f"{found.message}; {found.remedy}"]
     text = "" if phase in TERMINAL else nobody_leads(parts.cluster, "harvester-system", wall_clock())
     return [text] if text else []
 

@@ -48,6 +48,7 @@ _REVIEW = Kind(
     plural="selfsubjectaccessreviews",
     namespaced=False,
 )
+_GROUP_VERSION_KIND = "x-kubernetes-group-version-kind"
 _STRICT: Query = (("fieldValidation", "Strict"),)
 _DRY_RUN: Query = (("dryRun", "All"),)
 
@@ -159,6 +160,15 @@ class Client:
         path = object_path(kind, ref, subresource)
         call = ApiCall(verb="get", kind=kind, ref=ref, subresource=subresource)
         return self._accepted(call, Request(method="GET", path=path, query=tuple((query or {}).items()))).read()
+
+    def published_schema(self, kind: Kind) -> Body:
+        root = f"apis/{kind.api_version}" if kind.group else f"api/{kind.version}"
+        ref = Ref(api_version=kind.api_version, kind=kind.kind, namespace="", name="")
+        request = Request(method="GET", path=f"/openapi/v3/{root}")
+        document = self._answer(ApiCall(verb="get", kind=kind, ref=ref), request).body
+        wanted = {"group": kind.group, "version": kind.version, "kind": kind.kind}
+        found = ((document.get("components") or {}).get("schemas") or {}).values()
+        return next((schema for schema in found if wanted in (schema.get(_GROUP_VERSION_KIND) or ())), {})
 
     def review(self, permission: Permission) -> AccessReview:
         resource, _, subresource = permission.resource.partition("/")

@@ -44,6 +44,12 @@ class ClusterError(Problems):
         return self.problems[0]
 
 
+def text_of(problem: Problem) -> str:
+    """The message with the field that was refused, for where there is no place of its own for a field."""
+    has_field = problem.field is None or problem.field in problem.message
+    return problem.message if has_field else f"{problem.message} ({problem.field})"
+
+
 class Conflict(ClusterError):
     """409. With `claims`, an apply met fields of other managers; without, the resourceVersion or uid was stale."""
 

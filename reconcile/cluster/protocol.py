@@ -230,6 +230,13 @@ class Cluster(Protocol):
         """
         ...
 
+    def published_schema(self, kind: Kind) -> Body:
+        """The schema of a kind in the server's OpenAPI document; empty where it has published none, or not yet.
+
+        Raises NoSuchKind where the kind's group or version is not served.
+        """
+        ...
+
     def review(self, permission: Permission) -> AccessReview:
         """True if we hold a permission (SelfSubjectAccessReview)."""
         ...

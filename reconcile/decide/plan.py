@@ -17,8 +17,10 @@ from reconcile.objects import deletion_timestamp
 from reconcile.status.plan import FAILED, SUCCEEDED, TERMINAL, PlanStatus, key_of, status_of
 from reconcile.status.record import StepState
 from reconcile.status.times import span_text, time_text
+from renderer.describe import describe_value
 from renderer.model.manifest_spec import Occasion, Owned
 from renderer.model.phase import Deletion, Position
+from renderer.model.plan_api import SUPPORTED_SPEC
 from renderer.model.rendered import RenderedPhase
 
 UPGRADE_FAILED = "UpgradeFailed"
@@ -38,6 +40,8 @@ def decide(observation: Observation, kept: Kept | None = None) -> Decision:
         _is_degraded(builder)
     elif observation.others.blocker is not None:
         _blocked(builder, observation.others.blocker)
+    elif (reason := _unsupported(observation)) is not None and before.phase != FAILED:
+        _held_as_unsupported(builder, reason)
     elif before.phase == FAILED:
         _finish_failed(builder)
     else:
@@ -45,6 +49,24 @@ def decide(observation: Observation, kept: Kept | None = None) -> Decision:
     fold_finished(builder)
     builder.kept.timed = tuple(builder.timed)
     return builder.decision(before)
+
+
+def _unsupported(observation: Observation) -> str | None:
+    """What the spec asks for that is not done here."""
+    spec = observation.plan.get("spec") or {}
+    asked = [
+        f"spec.{name} is {describe_value(spec[name])}, and only {describe_value(done)} is supported"
+        for name, done in SUPPORTED_SPEC.items()
+        if spec.get(name) not in (None, done)
+    ]
+    return "; ".join(asked) or None
+
+
+def _held_as_unsupported(builder: DecisionBuilder, reason: str) -> None:
+    builder.waits.append(Wait(text=f"{reason}: the plan is held; remove the field, or delete the plan", slow=True))
+    if reason not in (builder.status.condition("Degraded") or {}).get("message", ""):
+        builder.event("Warning", "UnsupportedSpec", f"the plan is held: {reason}")
+    _progressing(builder)
 
 
 def is_over(status: PlanStatus) -> bool:

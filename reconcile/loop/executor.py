@@ -10,7 +10,7 @@ from reconcile.act.applied import WROTE, Applied
 from reconcile.act.applied import ApplyResult as Written
 from reconcile.act.apply import ObjectWriter
 from reconcile.borrow.loan import Loan, on_loan
-from reconcile.cluster.errors import Away, ClusterError, NotFound, Throttled, Unauthorized
+from reconcile.cluster.errors import Away, ClusterError, NotFound, Throttled, Unauthorized, text_of
 from reconcile.decide.decision import Action, ActionResult, Apply, Borrow, Remove, RemoveTrace, Return, SetFinalizer
 from reconcile.decide.ending import FINALIZER
 from reconcile.loop.deps import ReconcilerDeps
@@ -62,7 +62,7 @@ class ActionExecutor:
         except _ENDS_THE_ROUND:
             raise
         except ClusterError as error:
-            return ExecutedAction(action=action, problem=error.problem.message)
+            return ExecutedAction(action=action, problem=text_of(error.problem))
 
     def _do(self, action: Action) -> ExecutedAction:
         match action:

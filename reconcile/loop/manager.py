@@ -13,7 +13,7 @@ from threading import Event, Thread
 from traceback import format_exception
 from typing import Any, TypeVar
 
-from reconcile.cluster.errors import Away, ClusterError, Throttled
+from reconcile.cluster.errors import Away, ClusterError, Throttled, text_of
 from reconcile.loop.lease import RETRY, Election
 from reconcile.loop.outage_clock import OutageClock
 from reconcile.loop.preconditions import check_preconditions
@@ -22,10 +22,13 @@ from reconcile.loop.reconciler import PLANS, Reconciler
 from reconcile.loop.round import Round
 from reconcile.observe.cached import CachedSource
 from reconcile.probes.look import ReadFailure
+from renderer.errors import Problem
 from renderer.model.plan_api import PLAN_API_VERSION
 from renderer.model.ref import Ref
 
 _AWAY_PAUSE = 1.0
+_API_PAUSE = 5.0
+"""Seconds after which a definition of UpgradePlan that lacks fields is looked at again."""
 
 _Read = TypeVar("_Read")
 
@@ -36,7 +39,8 @@ Tell = Callable[[str, Mapping[str, Any]], None]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Running:
     """The parts of a manager. `election` is None where nobody else can run. `oldest` is the oldest release that a
-    cluster may run for this program to begin. `on_standby` is called every two seconds while another one leads."""
+    cluster may run for this program to begin. `check_api` reports what the cluster's definition of UpgradePlan lacks.
+    `on_standby` is called every two seconds while another one leads."""
 
     reconciler: Reconciler
     source: CachedSource
@@ -44,6 +48,7 @@ class Running:
     outage_clock: OutageClock
     election: Election | None
     oldest: str
+    check_api: Callable[[], Problem | None]
     tell: Tell
     on_round: Callable[[Round], None]
     on_standby: Callable[[], None]
@@ -55,16 +60,21 @@ class Manager:
     def __init__(self, running: Running) -> None:
         self._running = running
         self._stopped = Event()
+        self._has_fitting_api = False
 
     @property
     def ready(self) -> bool:
-        """In step with the cluster, or standing by for the leader."""
+        """In step with the cluster, or standing by for the leader; never where the cluster's definition of UpgradePlan
+        lacks what this program writes."""
         election = self._running.election
+        if not self._has_fitting_api:
+            return False
         return self._running.source.synced or (election is not None and not election.leads())
 
     def run(self) -> None:
         """Works in the caller's thread until `stop`. Raises `Problems` on a cluster that it is not made for."""
         try:
+            self._wait_for_fitting_api()
             self._check_cluster()
             self._stand_for_election()
         finally:
@@ -84,6 +94,20 @@ class Manager:
     def _wake_all(self) -> None:
         for name in self._running.reconciler.active:
             self._running.queue.add(name)
+
+    def _wait_for_fitting_api(self) -> None:
+        """Nothing is written before, not even the Lease."""
+        said: Problem | None = None
+        while not self._stopped.is_set() and not self._has_fitting_api:
+            found = self._patiently(self._running.check_api)
+            self._has_fitting_api = found is None
+            if found is None:
+                return
+            if found != said:
+                said = found
+                why = {"why": found.message, "field": found.field, "remedy": found.remedy}
+                self._running.tell("not ready", why)
+            self._stopped.wait(_API_PAUSE)
 
     def _check_cluster(self) -> None:
         unchecked = self._patiently(lambda: check_preconditions(self._running.source, self._running.oldest))
@@ -140,6 +164,9 @@ class Manager:
 
     def _round(self, name: str) -> None:
         running = self._running
+        self._wait_for_fitting_api()
+        if self._stopped.is_set():
+            return
         try:
             done = running.reconciler.round(name)
         except Throttled as error:
@@ -151,7 +178,8 @@ class Manager:
             running.queue.failed(name)
             return
         except ClusterError as error:
-            running.tell("refused", {"plan": name, "why": error.problem.message})
+            running.tell("refused", {"plan": name, "why": text_of(error.problem), "field": error.problem.field})
+            self._has_fitting_api = False  # the definition may have been replaced
             running.queue.failed(name)
             return
         except Exception as error:  # a bug of ours ends the round, and not the process: other plans go on

@@ -16,16 +16,19 @@ from reconcile.loop.manager import Manager, Running
 from reconcile.loop.outage_clock import OutageClock
 from reconcile.loop.preconditions import oldest_of
 from reconcile.loop.queue import WorkQueue
-from reconcile.loop.reconciler import Reconciler
+from reconcile.loop.reconciler import PLANS, Reconciler
 from reconcile.loop.rendering import Rendering
 from reconcile.loop.round import Round
+from reconcile.loop.served_api import check_served_api
 from reconcile.observe.cached import CachedSource
 from reconcile.observe.fetching import Read, through_the_proxy
 from reconcile.observe.readings import Readings
 from reconcile.observe.server_certificates import Dial
+from reconcile.probes.look import ReadFailure
 from reconcile.schemas import Schemas
 from renderer.assemble import TemplateSet
-from renderer.model.ref import Ref
+from renderer.model.plan_api import PLAN_API_VERSION
+from renderer.model.ref import Body, Ref
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,13 +86,14 @@ def assemble_manager(given: ManagerConfig) -> Manager:
         now=given.now,
         attended=outage_clock.attended,
     )
-    log = RoundLog(given.tell)
+    log, plans = RoundLog(given.tell), kinds.row(PLAN_API_VERSION, "UpgradePlan").kind
     running = Running(
         reconciler=Reconciler(deps, given.journal),
         source=source,
         queue=WorkQueue(given.clock, given.random),
         outage_clock=outage_clock,
         election=election,
+        check_api=lambda: check_served_api(given.cluster, plans, given.schemas, _listed(source)),
         oldest=oldest_of(given.template_set.catalog.values),
         tell=given.tell,
         on_round=_both(log, given.on_round),
@@ -97,6 +101,11 @@ def assemble_manager(given: ManagerConfig) -> Manager:
     )
     made.append(Manager(running))
     return made[0]
+
+
+def _listed(source: CachedSource) -> tuple[Body, ...]:
+    plans = source.list(PLANS)
+    return () if isinstance(plans, ReadFailure) else plans
 
 
 def _both(log: RoundLog, also: Callable[[Round], None] | None) -> Callable[[Round], None]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from renderer.model.ref import Ref
 
 GROUP = "management.harvesterhci.io"
@@ -10,6 +13,11 @@ PREFIX = f"{GROUP}/"
 """Of every annotation, label and finalizer that belongs to upgrades."""
 
 PLAN_API_VERSION = f"{GROUP}/v1beta1"
+
+
+SUPPORTED_SPEC: Mapping[str, Any] = {"mode": "automatic", "skipOSUpgrade": False}
+"""Fields of early managers' specs, and the only value of each that is carried out. A plan with another one asks for
+what is not done here, and must not be run as if it had not asked."""
 
 
 def plan_ref(name: str) -> Ref:

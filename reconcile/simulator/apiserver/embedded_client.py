@@ -211,6 +211,10 @@ class EmbeddedClient:
         self._permit("get", kind, ref, subresource)
         return self._server.backends.read(ref, subresource, query or {})
 
+    def published_schema(self, kind: Kind) -> Body:
+        self._meet("get", kind, Ref(api_version=kind.api_version, kind=kind.kind, name=""))
+        return self._server.registry.schema_of(kind)
+
     def review(self, permission: Permission) -> AccessReview:
         self._meet("review", _REVIEW, Ref(api_version=_REVIEW.api_version, kind=_REVIEW.kind, name=""))
         return self._access.verdict(permission)

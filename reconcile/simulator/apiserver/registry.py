@@ -64,6 +64,10 @@ class Registry:
             raise NoSuchKind(kind)
         return found
 
+    def schema_of(self, kind: Kind) -> Schema:
+        """The schema of a custom kind; empty for any other. Raises NoSuchKind."""
+        return self._schemas.get(key_of(self.served(kind).kind), {})
+
     def learn(self, definition: Body) -> tuple[Kind, ...]:
         """Serves the kind of a CustomResourceDefinition, in each of its served versions."""
         return tuple(

@@ -1,0 +1,229 @@
+"""A cluster whose definition of UpgradePlan is another manager's: it refuses, or prunes, what this program writes."""
+
+from __future__ import annotations
+
+import copy
+import random
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError
+from urllib.request import urlopen
+
+import pytest
+import yaml
+from controlplane import waiting
+from controlplane.cluster import ControlPlane
+from support.real_upgrade import PLAN, client, now
+from support.rehearsals import ROOT, template_set
+from support.rendered_plans import Json, plan
+from support.small_cluster import Small, world
+
+from reconcile.cluster.protocol import Selection
+from reconcile.loop.health import HealthServer
+from reconcile.loop.manager import Manager
+from reconcile.loop.served_api import REMEDY, check_served_api, unknown_fields
+from reconcile.loop.setup import ManagerConfig, assemble_manager
+from reconcile.schemas import packaged_schemas
+
+ADDED = ("steps", "borrowed", "digest", "observedGeneration")
+OURS = ROOT / "schemas" / "crds" / "upgradeplan.yaml"
+
+
+def other_definition() -> Any:
+    """As the Harvester Upgrade Manager has it: without what we add."""
+    definition = copy.deepcopy(yaml.safe_load(OURS.read_text(encoding="utf-8")))
+    status = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["status"]["properties"]
+    for name in ADDED:
+        del status[name]
+    return definition
+
+
+def under(definition: Json) -> Small:
+    found = world()
+    found.scene.cluster.registry.learn(definition)
+    return found
+
+
+def verdict(found: Small, plans: list[Any]) -> Any:
+    return check_served_api(found.scene.cluster.client(), PLAN, packaged_schemas(), plans)
+
+
+def test_our_own_definition_fits() -> None:
+    assert verdict(world(), []) is None
+
+
+def test_another_definition_is_named_with_its_fields_and_the_remedy() -> None:
+    problem = verdict(under(other_definition()), [])
+    assert problem.reason == "AnotherDefinition"
+    assert problem.message == (
+        "CustomResourceDefinition upgradeplans.management.harvesterhci.io is another program's: it does not have "
+        "status.observedGeneration, status.steps, status.borrowed, status.digest; no plan is touched"
+    )
+    assert problem.remedy == REMEDY
+
+
+def test_a_definition_that_keeps_unknown_fields_fits() -> None:
+    definition = other_definition()
+    properties = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]
+    properties["status"]["x-kubernetes-preserve-unknown-fields"] = True
+    assert verdict(under(definition), []) is None
+
+
+@pytest.mark.parametrize(
+    ("wanted", "served", "missing"),
+    [
+        ({"properties": {"a": {}}}, {"properties": {"a": {}}}, []),
+        ({"properties": {"a": {"properties": {"b": {}}}}}, {"properties": {"a": {"type": "object"}}}, ["status.a.b"]),
+        ({"properties": {"a": {}}}, {"additionalProperties": True}, []),
+        (
+            {"properties": {"a": {"items": {"properties": {"b": {}}}}}},
+            {"properties": {"a": {"items": {"properties": {}}}}},
+            ["status.a[].b"],
+        ),
+        (
+            {"additionalProperties": {"properties": {"b": {}}}},
+            {"additionalProperties": {"properties": {}}},
+            ["status.*.b"],
+        ),
+    ],
+)
+def test_what_a_schema_lacks(wanted: Mapping[str, Any], served: Mapping[str, Any], missing: list[str]) -> None:
+    assert list(unknown_fields(wanted, served, "status")) == missing
+
+
+def test_a_refused_field_is_named_by_a_dry_run_where_no_schema_is_published() -> None:
+    found = under(other_definition())
+
+    class Silent:
+        """A server that has not published the schema yet."""
+
+        def __init__(self) -> None:
+            self.patch = found.scene.cluster.client().patch
+
+        def published_schema(self, kind: Any) -> Json:
+            return {}
+
+    silent: Any = Silent()
+    assert check_served_api(silent, PLAN, packaged_schemas()) is None
+    problem = check_served_api(silent, PLAN, packaged_schemas(), [found.plan])
+    assert problem is not None
+    assert all(f"status.{name}" in problem.message for name in ADDED)
+
+
+# ------------------------------------------------------------------------------------------- plans of early managers
+
+
+@pytest.mark.parametrize("spec", [{"mode": "automatic"}, {"skipOSUpgrade": False}])
+def test_what_every_plan_does_is_silent(spec: Mapping[str, Any]) -> None:
+    found = world(version="v1.8.0", **spec)
+    found.rounds()
+    assert found.phase == "ISODownloading"
+
+
+@pytest.mark.parametrize(
+    ("spec", "text"),
+    [
+        ({"mode": "interactive"}, "spec.mode is 'interactive', and only 'automatic' is supported"),
+        ({"skipOSUpgrade": True}, "spec.skipOSUpgrade is true, and only false is supported"),
+    ],
+)
+def test_a_plan_that_asks_for_what_is_not_done_is_held(spec: Mapping[str, Any], text: str) -> None:
+    found = world()
+    found.patch(found.plan, {"spec": spec})
+    found.rounds()
+    assert (found.phase, found.jobs(), found.all("VirtualMachineImage")) == ("", [], [])
+    assert text in found.condition("Degraded")["message"]
+    assert ("UnsupportedSpec", f"the plan is held: {text}") in found.events()
+    found.patch(found.plan, {"spec": dict.fromkeys(spec)})
+    found.rounds()
+    assert found.phase == "ISODownloading"
+
+
+# ------------------------------------------------------------------------------------------------- a real API server
+
+
+@pytest.fixture
+def other_api(wiped_control_plane: ControlPlane, tmp_path: Path) -> Iterator[ControlPlane]:
+    """The other manager's definition in place of ours, as `kubectl apply` installs it; ours is back afterwards."""
+    plane, file = wiped_control_plane, tmp_path / "crd.yaml"
+    file.write_text(yaml.safe_dump(other_definition()), encoding="utf-8")
+    plane.kubectl("delete", "-f", str(OURS))
+    try:
+        plane.kubectl("apply", "-f", str(file))
+        plane.kubectl("wait", "--for=condition=Established", "-f", str(file))
+        yield plane
+    finally:
+        plane.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(OURS))
+        plane.kubectl("wait", "--for=condition=Established", "-f", str(OURS))
+        _until_published(plane, present=True)
+
+
+def _until_published(plane: ControlPlane, *, present: bool) -> None:
+    reader = client(plane.kubeconfig)
+
+    def is_so() -> bool:
+        schema = reader.published_schema(PLAN)
+        status = (schema.get("properties") or {}).get("status") or {}
+        return bool(schema) and ("steps" in status.get("properties", {})) is present
+
+    waiting.until("published", is_so)
+
+
+@pytest.mark.controlplane
+def test_the_loop_is_not_ready_and_writes_nothing_until_the_remedy_is_carried_out(other_api: ControlPlane) -> None:
+    plane = other_api
+    _until_published(plane, present=False)
+    admin, lines = client(plane.kubeconfig), []
+    admin.create(PLAN, {**plan(version="v1.8.0")})
+
+    def tell(what: str, fields: Mapping[str, Any]) -> None:
+        lines.append((what, dict(fields)))
+
+    manager = _manager(plane, tell)
+    health = HealthServer("127.0.0.1:0", lambda: manager.ready)
+    health.start()
+    thread = threading.Thread(target=manager.run, daemon=True)
+    thread.start()
+    try:
+        waiting.until("not ready is said", lambda: [line for line in lines if line[0] == "not ready"])
+        (_, said), *_ = lines
+        assert (said["field"], said["remedy"]) == ("status.observedGeneration", REMEDY)
+        assert _readiness(health.port) == 503
+        (found,) = admin.list(Selection(kind=PLAN)).items
+        assert "status" not in found
+        assert "finalizers" not in found["metadata"]
+        command = REMEDY.partition("kubectl ")[2].replace("schemas/crds/upgradeplan.yaml", str(OURS))
+        plane.kubectl(*command.split())
+        waiting.until("ready", lambda: _readiness(health.port) == 200)
+    finally:
+        manager.stop()
+        thread.join(timeout=30)
+        health.stop()
+
+
+def _readiness(port: int) -> int:
+    try:
+        with urlopen(f"http://127.0.0.1:{port}/readyz") as answer:
+            return int(answer.status)
+    except HTTPError as error:
+        return error.code
+
+
+def _manager(plane: ControlPlane, tell: Any) -> Manager:
+    return assemble_manager(
+        ManagerConfig(
+            cluster=client(plane.kubeconfig),
+            template_set=template_set(),
+            schemas=packaged_schemas(),
+            now=now,
+            clock=time.monotonic,
+            random=random.random,
+            dial=lambda address: None,
+            tell=tell,
+            identity="test",
+            lease_namespace="default",
+        )
+    )
