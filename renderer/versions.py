@@ -81,6 +81,24 @@ def refusal(*, current: str, target: str, minimum: str = "", strict: bool = True
     return _release_refusal(old, new, least)
 
 
+def first_to(*, current: str, target: str, minimum: str = "") -> str | None:
+    """The release that has to come before a target that is refused: one of the minimum's line, or the release that a
+    pre-release led to. None where there is none, as for a downgrade."""
+    try:
+        new, old = parse_version(target), parse_version(current)
+        least = parse_version(minimum) if minimum else None
+    except ValueError:
+        return None
+    if new.is_development or old.is_development or not is_older(old, new):
+        return None
+    if least is not None and least.stable and is_older(old, least):
+        same_line = old.stable is not None and old.stable[:2] == least.stable[:2]
+        return least.text if same_line else f"v{least.stable[0]}.{least.stable[1]}.x"
+    if old.prerelease and old.stable and old.stable != new.stable:
+        return "v{}.{}.{}".format(*old.stable)
+    return None
+
+
 def _release_refusal(old: Version, new: Version, least: Version | None) -> str | None:
     if _precedence(old) == _precedence(new):
         return None

@@ -3,19 +3,32 @@ the templates or the annotations, nor with what can be read today."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from support.rehearsals import template_set
-from support.small_cluster import METADATA, PREFIX, STRATEGY, Small, upgrading, waiting_for_rancher, world
+from support.rendered_plans import overlaid
+from support.small_cluster import (
+    METADATA,
+    PRE_HOOK,
+    PRE_JOB,
+    PREFIX,
+    STRATEGY,
+    Small,
+    being_prepared,
+    upgrading,
+    waiting_for_rancher,
+    world,
+)
 
 from reconcile.cluster.errors import BackendFailed
 from reconcile.loop.reconciler import Reconciler
 from reconcile.loop.rendering import Rendering
 from reconcile.loop.sealing import rendered_for_review, seal
 from reconcile.status.plan import FAILED, SUCCEEDED
+from renderer.assemble import open_template_set
 from renderer.model.phase import Fetch
 from renderer.model.ref import Ref, ref_of
 
@@ -275,3 +288,73 @@ def job(name: str, job_type: str) -> Any:
         "metadata": {"name": name, "namespace": "harvester-system", "labels": marks},
         "spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [container]}}},
     }
+
+
+# ------------------------------------------------------------------------------------- what cannot be rendered any more
+
+NO_IMAGE = "no image/at all"
+
+
+def break_templates(found: Small, **files: str) -> None:
+    """As a loop starts whose overlay has these files."""
+    parts = open_template_set(overlaid(files))
+    rendering = Rendering(parts.catalog, parts.templates, parts.spec_fields)
+    found.scene.deps = replace(found.scene.deps, rendering=rendering)
+    found.restart()
+
+
+BREAKS: Mapping[str, Callable[[Small], None]] = {
+    "an edit": lambda found: annotate(found, f"{PREFIX}upgrade-toolkit-image", NO_IMAGE),
+    "a template of a later step": lambda found: break_templates(
+        found, **{"70-node-upgrade/post-drain-job.yaml.j2": "{{ nothing.of.the.kind }}"}
+    ),
+    "a template of its own": lambda found: break_templates(
+        found, **{"70-node-upgrade/pre-drain-job.yaml.j2": "{{ nothing.of.the.kind }}"}
+    ),
+}
+
+
+@pytest.mark.parametrize("how", BREAKS)
+def test_what_has_begun_is_watched_though_something_cannot_be_rendered(how: str) -> None:
+    found = being_prepared()
+    BREAKS[how](found)
+    done = found.rounds()
+    assert done.unrendered
+    degraded = found.condition("Degraded")
+    assert (degraded["status"], degraded["reason"]) == ("True", "ReconcileError")
+    found.end_job(PRE_JOB)
+    found.rounds()
+    assert (found.state("n1"), found.annotation("n1", PRE_HOOK)) == ("PreDrained", None)
+    assert [reason for reason, _ in found.events()].count("ReconcileError") == 1
+
+
+@pytest.mark.parametrize("how", BREAKS)
+def test_a_job_that_fails_ends_the_plan_though_something_cannot_be_rendered(how: str) -> None:
+    found = being_prepared()
+    BREAKS[how](found)
+    found.end_job(PRE_JOB, failed=True, message="no room")
+    for _ in range(3):
+        found.rounds()
+    assert found.phase == FAILED
+    assert "no room" in found.condition("Progressing")["message"]
+
+
+def test_the_plan_goes_on_once_everything_can_be_rendered_again() -> None:
+    found = being_prepared()
+    BREAKS["an edit"](found)
+    found.end_job(PRE_JOB)
+    found.rounds()
+    annotate(found, f"{PREFIX}upgrade-toolkit-image", "")
+    found.rounds()
+    assert found.annotation("n1", PRE_HOOK) == "first"
+    assert found.condition("Degraded")["status"] == "False"
+
+
+@pytest.mark.parametrize("phase", ["ImagePreloaded", "CleanedUp"])
+def test_no_phase_begins_or_ends_while_something_cannot_be_rendered(phase: str) -> None:
+    found = preloading()
+    found.end_plan("up-image-preload")
+    BREAKS["an edit"](found)
+    found.set_status(currentPhase=phase)
+    found.rounds()
+    assert (found.phase, found.jobs()) == (phase, [])

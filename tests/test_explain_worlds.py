@@ -409,3 +409,54 @@ def test_a_deletion_that_cannot_give_back_says_so() -> None:
     model = deleted(found)
     [said] = told(model)
     assert said.startswith("UpgradePlan up cannot be aborted: Setting longhorn-system/replica-replenishment-wait-")
+
+
+# -------------------------------------------------------------------------------------------------- refused writes
+
+REPO = "Deployment harvester-system/up-repo"
+
+
+def in_the_way(found: Small, **metadata: Any) -> None:
+    """A Deployment of the repository's name that somebody else has made, with another number of replicas."""
+    labels = {f"{PREFIX}upgrade-plan": "up", f"{PREFIX}upgrade-component": "repo"}
+    pod = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "nginx-iso-server", "image": "mine"}]}}
+    body: Json = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "up-repo", "namespace": "harvester-system", "labels": labels, **metadata},
+        "spec": {"replicas": 7, "selector": {"matchLabels": labels}, "template": pod},
+    }
+    kind = found.scene.deps.kinds.row("apps/v1", "Deployment").kind
+    found.scene.cluster.client().create(kind, body, field_manager="helm")
+
+
+@pytest.mark.parametrize(
+    ("metadata", "whose"),
+    [
+        ({}, "exists and has the label of plan 'up', but no owner reference to it"),
+        ({"labels": {"app": "mine"}}, "exists and does not belong to an upgrade plan"),
+        ({"labels": {f"{PREFIX}upgrade-plan": "earlier"}}, "exists and belongs to plan 'earlier'"),
+    ],
+)
+def test_an_object_that_is_in_the_way_is_explained(metadata: Json, whose: str) -> None:
+    found = world()
+    in_the_way(found, **metadata)
+    found.set_status(currentPhase="RepoCreating", previousVersion="v1.7.1", isoImageID="up-iso")
+    for _ in range(3):
+        found.round()
+    [cause] = explained(found)["causes"]
+    assert (cause["object"], cause["what"]) == (REPO, f"{whose}; it was created by 'helm'")
+    remedy = "kubectl delete deployment.apps -n harvester-system up-repo"
+    assert cause["remedy"] == f"if nobody else needs it, delete it, and the plan creates its own: {remedy}"
+    assert cause["since"] == BEGAN
+
+
+def test_any_other_refusal_is_told_in_the_server_s_words() -> None:
+    found = world()
+    found.scene.client.faults.add(InjectedApiFault(trouble=ApiFault.INVALID, verb="apply", count=100))
+    found.set_status(currentPhase="RepoCreating", previousVersion="v1.7.1", isoImageID="up-iso")
+    for _ in range(3):
+        found.round()
+    [cause] = explained(found)["causes"]
+    assert cause["object"] == "UpgradePlan up"
+    assert cause["what"].startswith(f"cannot go on: {REPO}")

@@ -13,6 +13,8 @@ import pytest
 from support.answer_schemas import validator
 from support.recordings import Recording, recording
 from support.rehearsals import ROOT, START, rehearsal_of, rendering, template_set
+from support.rendered_plans import machine_plan
+from support.small_cluster import drained, waiting_for_rancher
 
 from reconcile.decide.observation import FetchFailure, OtherUpgrades
 from reconcile.loop.journal import Journal, JournalEntry, line_of
@@ -249,3 +251,22 @@ def test_rounds_that_decide_nothing_new_are_not_written(tmp_path: Path) -> None:
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
     with pytest.raises(Problems, match="cannot be read"):
         replayed(tmp_path / "nothing")
+
+
+def test_a_decision_about_our_own_fields_is_made_again_alike(tmp_path: Path) -> None:
+    """Which fields of others' objects are ours is in their managed fields alone."""
+    found, path = waiting_for_rancher(), tmp_path / "j"
+    secret = found.secret("n1")
+    kind = found.scene.deps.kinds.row("v1", "Secret").kind
+    found.scene.cluster.client().delete(kind, ref_of(secret))
+    found.create(machine_plan("p-n1", "m-n1"))  # as Rancher does: the API server knows then whose each field is
+    drained(found)
+    found.scene.reconciler = Reconciler(found.scene.deps, Journal(path, quiet))
+    found.delete_plan()
+    for _ in range(3):
+        found.rounds()
+        for item in found.all("Plan"):
+            found.end_plan(item["metadata"]["name"])
+    lines = replayed(path)
+    assert any("Return Secret" in text for line in lines_of(path) for text in map(str, line["results"]))
+    assert [line.problem or line.differs for line in lines if line.problem or line.differs] == []

@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
-from support.rendered_plans import machine, machine_plan
-from support.small_cluster import PRE, Small, node, upgrading, waiting_for_rancher, world
+from support.rendered_plans import Json, machine, machine_plan, plan, server_version, version
+from support.small_cluster import (
+    METADATA,
+    PRE,
+    Small,
+    being_prepared,
+    node,
+    rebooting,
+    upgrading,
+    waiting_for_rancher,
+    world,
+)
 
 from reconcile.cluster.errors import Away
+from reconcile.loop.sealing import APPROVED
 from reconcile.simulator.apiserver.faults import ApiFault, InjectedApiFault
 from reconcile.status.plan import FAILED, SUCCEEDED
+from reconcile.status.times import time_text
+from renderer.model.ref import ref_of
 
 
 def later(found: Small, **span: float) -> None:
@@ -32,6 +47,98 @@ def test_a_machine_that_rancher_never_picks_is_said_to_take_long() -> None:
     found.ask("n1", PRE, "first")
     found.rounds()
     assert found.condition("Degraded")["status"] == "False"  # it goes on, and the other node's turn comes later
+
+
+def waits_of(found: Small, node: str) -> list[tuple[str, datetime | None]]:
+    decision = found.rounds().decision
+    assert decision is not None
+    return [(wait.text, wait.since) for wait in decision.waits if wait.node == node]
+
+
+def test_a_wait_holds_since_its_own_beginning_whatever_other_nodes_do() -> None:
+    found = waiting_for_rancher()
+    began = found.scene.clock.now()
+    later(found, minutes=10)
+    rebooting(found)
+    later(found, minutes=10)
+    found.reboot("n1")
+    assert waits_of(found, "n2") == [("waiting for Rancher to request the drain of this node", began)]
+    found.restart()
+    assert waits_of(found, "n2") == [("waiting for Rancher to request the drain of this node", began)]
+
+
+def test_a_node_that_joins_waits_since_it_joined() -> None:
+    found = waiting_for_rancher()
+    later(found, minutes=10)
+    for body in (node("n3"), machine("m-n3", "n3"), machine_plan("p-n3", "m-n3")):
+        found.create(body)
+    joined = found.scene.clock.now()
+    [(text, since)] = waits_of(found, "n3")
+    assert since == joined
+    later(found, minutes=10)
+    assert waits_of(found, "n3") == [(text, joined)]
+
+
+@pytest.mark.parametrize(
+    ("spec", "text"),
+    [
+        ({"nodeUpgradeOption": {"pauseNodes": ["n2"]}}, "node upgrade paused: n2"),
+        ({}, "another node is being drained or upgraded: n1"),
+    ],
+)
+def test_what_no_step_records_holds_since_it_was_first_seen(spec: dict[str, Any], text: str) -> None:
+    """A node that is paused, or that Rancher asked for out of turn: over a restart, and until it is over."""
+    found = being_prepared()
+    later(found, minutes=10)
+    found.patch(found.plan, {"spec": spec})
+    found.ask("n2", PRE, "early")
+    began = found.scene.clock.now()
+    assert waits_of(found, "n2") == [(text, began)]
+    later(found, minutes=10)
+    found.restart()
+    assert waits_of(found, "n2") == [(text, began)]
+    assert list(found.status["waitingSince"].values()) == [time_text(began)]
+    found.ask("n2", PRE, None)
+    found.rounds()
+    assert "waitingSince" not in found.status
+
+
+def test_an_approval_that_is_missing_is_missed_since_it_was_noticed() -> None:
+    found = world()
+    later(found, minutes=10)
+    found.patch(found.plan, {"metadata": {"annotations": {APPROVED: "{}"}}})
+    found.patch(found.plan, {"metadata": {"annotations": {APPROVED: '{"Other": "sha256:0"}'}}})
+    began = found.scene.clock.now()
+    found.rounds()
+    later(found, minutes=10)
+    found.restart()
+    decision = found.rounds().decision
+    assert decision is not None
+    assert [(wait.text, wait.since) for wait in decision.waits] == [("phase Initialize was not approved", began)]
+
+
+def test_a_refusal_that_is_known_is_not_reported_again_by_the_next_process() -> None:
+    found = world()
+    found.rounds()
+    found.scene.client.faults.add(InjectedApiFault(trouble=ApiFault.INVALID, verb="apply", count=1000))
+    found.set_status(currentPhase="ISODownloaded", isoImageID="up-iso")
+    found.rounds()
+    found.rounds()
+    degraded = found.condition("Degraded")
+    assert (degraded["status"], degraded["reason"]) == ("True", "ReconcileError")
+    events = found.events()
+    later(found, minutes=10)
+    found.restart()
+    seen = []
+    for _ in range(4):
+        found.round()
+        seen.append(found.condition("Degraded"))
+    assert seen == [degraded] * 4
+    assert found.events() == events
+    found.scene.client.faults.clear()
+    found.restart()
+    found.rounds()
+    assert found.condition("Degraded")["status"] == "False"
 
 
 def test_a_node_that_is_held_takes_as_long_as_its_operator_likes() -> None:
@@ -146,3 +253,155 @@ def test_hooks_that_somebody_has_taken_away_are_missed() -> None:
     assert found.condition("Degraded")["reason"] == "WaitingLong"
     said = "Cluster fleet-local/local spec.rkeConfig.upgradeStrategy.controlPlaneDrainOptions was changed by somebody"
     assert said in found.condition("Degraded")["message"]
+
+
+# ------------------------------------------------------------------------------------------------ who has to do what
+
+
+def test_a_version_that_is_missing_is_named_at_once_and_awaited() -> None:
+    found = world(without=["Version"])
+    [wait] = found.rounds().decision.waits  # type: ignore[union-attr]
+    said = "Version harvester-system/v1.8.0 not found; create it in namespace harvester-system"
+    assert (wait.text, wait.slow, [*map(str, wait.refs)]) == (said, True, ["Version harvester-system/v1.8.0"])
+    assert (found.condition("Degraded")["status"], found.phase) == ("True", "Initializing")
+    assert said in found.condition("Degraded")["message"]
+    found.create(version())
+    found.rounds()
+    assert found.condition("Degraded")["status"] == "False"
+    assert found.phase == "ISODownloading"
+
+
+def test_a_version_in_the_usual_wrong_namespace_is_pointed_at() -> None:
+    found = world(without=["Version"])
+    misplaced = version()
+    found.create({**misplaced, "metadata": {**misplaced["metadata"], "namespace": "default"}})
+    [wait] = found.rounds().decision.waits  # type: ignore[union-attr]
+    said = "Version harvester-system/v1.8.0 not found; there is one in default: create it in namespace harvester-system"
+    assert wait.text == said
+
+
+@pytest.mark.parametrize(
+    ("more", "without", "text"),
+    [
+        ([], ["Setting"], "Setting server-version not found; it says which release is installed"),
+        ([server_version(None)], [], "Setting server-version: value is not set; it says which release is installed"),
+    ],
+)
+def test_an_installed_version_that_is_missing_is_named(more: list[Json], without: list[str], text: str) -> None:
+    found = world(without=without, more=more)
+    assert [(wait.text, wait.slow) for wait in found.rounds().decision.waits] == [(text, True)]  # type: ignore[union-attr]
+
+
+def test_what_lets_a_version_pass_is_a_warning() -> None:
+    forced, without_minimum = world(version="v1.8.0", force=True), world()
+    forced.set_status(currentPhase="MetadataPopulated", previousVersion="v1.9.0", releaseMetadata=METADATA)
+    lax = {**METADATA, "minUpgradableVersion": None}
+    without_minimum.set_status(currentPhase="MetadataPopulated", previousVersion="v1.7.1", releaseMetadata=lax)
+    warnings = []
+    for found in (forced, without_minimum):
+        found.rounds()
+        assert found.phase == "ImagePreloading"
+        warnings += [text for reason, text in found.events() if reason == "StepWarning"]
+    assert warnings == [
+        "spec.force skips the version guard: current v1.9.0, target v1.8.0, minimum v1.7.0",
+        "release v1.8.0 has no minUpgradableVersion, so nothing restricts the version to upgrade from",
+    ]
+
+
+def test_a_version_beside_an_image_is_a_warning() -> None:
+    found = world(version="v1.8.0", image="mine")
+    found.rounds()
+    told = [text for reason, text in found.events() if reason == "StepWarning"]
+    assert told == ["spec.version is ignored: spec.image names the ISO"]
+
+
+# --------------------------------------------------------------------------------------------------- what comes late
+
+
+def test_an_image_that_stays_does_not_keep_a_plan_that_has_succeeded() -> None:
+    found = world()
+    found.rounds()
+    [image] = found.all("VirtualMachineImage")
+    found.patch(image, {"metadata": {"finalizers": ["example.com/keep"]}})
+    found.set_status(currentPhase="CleanedUp")
+    found.rounds()
+    assert found.phase == "CleanedUp"
+    later(found, minutes=16)
+    found.rounds()
+    assert found.phase == SUCCEEDED
+    [told] = [text for reason, text in found.events() if reason == "CleanupGivenUp"]
+    assert told == f"left behind: {ref_of(image)} is being deleted, waiting for finalizer example.com/keep"
+
+
+RESTORE_LIST = {
+    "apiVersion": "v1",
+    "kind": "ConfigMap",
+    "metadata": {"name": "up-restore-vm", "namespace": "harvester-system"},
+    "data": {"n1": "default/vm"},
+}
+
+
+@pytest.mark.parametrize("phase", ["NodeUpgrading", "NodeUpgraded", "CleanedUp"])
+def test_what_was_stopped_is_restored_although_that_is_asked_for_late(phase: str) -> None:
+    found = rebooting()
+    found.create(RESTORE_LIST)
+    found.reboot("n1")
+    found.rounds()
+    assert "RestoreVM" in found.status["steps"]["NodeUpgrade"]["done"]["n1"]
+    if phase != "NodeUpgrading":
+        found.set_status(currentPhase=phase)
+    found.patch(found.plan, {"spec": {"restoreVM": True}})
+    found.round()
+    found.round()
+    assert "up-node-upgrade-restore-vm-n1" in found.jobs()
+    assert "up-node-upgrade-restore-vm-n2" not in found.jobs()
+    events = [reason for reason, _ in found.events()]
+    assert events.count("RestoreVMJobDispatched") == 1
+
+
+def test_what_stays_skipped_is_not_written_again() -> None:
+    found = rebooting()
+    found.reboot("n1")
+    found.patch(found.plan, {"spec": {"restoreVM": True}})
+    found.rounds()
+    version_before = found.plan["metadata"]["resourceVersion"]
+    later(found, minutes=1)
+    found.rounds()
+    assert found.plan["metadata"]["resourceVersion"] == version_before
+
+
+def test_all_paused_nodes_are_named_until_they_are_held_no_more() -> None:
+    found = waiting_for_rancher(nodeUpgradeOption={"pauseNodes": ["n1", "n2"]}, version="v1.8.0")
+    for name in ("n1", "n2"):
+        found.ask(name, PRE, "first")
+        found.rounds()
+        found.ask(name, PRE, None)
+    found.rounds()
+    assert (found.state("n1"), found.state("n2")) == ("UpgradePaused", "UpgradePaused")
+    assert found.condition("Progressing")["message"] == "node upgrade paused: n1, n2"
+    found.patch(found.plan, {"spec": {"nodeUpgradeOption": {"pauseNodes": ["n2"]}}})
+    found.rounds()
+    assert found.status["nodeUpgradeStatuses"]["n1"] == {"state": "ImagePreloaded"}
+    assert found.condition("Progressing")["message"] == "node upgrade paused: n2"
+    found.patch(found.plan, {"spec": {"nodeUpgradeOption": {"pauseNodes": []}}})
+    found.rounds()
+    assert (found.state("n2"), found.condition("Progressing")["message"]) == ("ImagePreloaded", "")
+
+
+def test_a_plan_that_does_not_progress_blocks_nobody() -> None:
+    found = world(given=plan(name="zz"))
+    older = plan(name="aa")
+    found.create(older)
+    other = Small(scene=replace(found.scene, name="aa"))
+    at_rest = {
+        "type": "Progressing",
+        "status": "False",
+        "reason": "Failed",
+        "message": "",
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    }
+    other.set_status(currentPhase="NodeUpgrading", conditions=[at_rest])
+    found.rounds()
+    assert found.phase == "ISODownloading"
+    other.rounds()
+    assert other.condition("Available")["reason"] == "ConcurrentUpgradeBlocked"

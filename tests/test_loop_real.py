@@ -22,9 +22,11 @@ from support.rehearsals import ROOT
 
 from reconcile.cluster.client import Client
 from reconcile.cluster.errors import BackendFailed
+from reconcile.cluster.protocol import Selection
 from reconcile.loop.round import Round
 from reconcile.observe.fetching import through_the_proxy
 from reconcile.observe.readings import Readings
+from reconcile.observe.source import DirectSource
 from reconcile.probes.look import KUBELET, ReadFailure
 from renderer.model.phase import Fetch, FetchAs
 from renderer.model.plan_api import PLAN_API_VERSION
@@ -52,6 +54,7 @@ def undisturbed(control_plane: ControlPlane) -> Run:
     mark = control_plane.audit_mark()
     with site(control_plane, EXAMPLE) as place:
         _ask_through_the_proxies(place)
+        _look_for_what_is_missing(place)
         before = _enabled_descheduler(control_plane, place)
         carried(place, EXAMPLE)
         _ends_as_known(place, EXAMPLE)
@@ -92,6 +95,17 @@ def _kill_at_each(sort: Sort, undisturbed: Run, plane: ControlPlane) -> Iterable
     assert sorted(made) == sorted(event.name for event in undisturbed.calls if _creates_a_job(event))
     assert_same(end, undisturbed.end)
     return plan.kills
+
+
+def _look_for_what_is_missing(place: RealUpgrade) -> None:
+    """As the loop reads a Secret that a gate of an overlay names, and looks for a Version that it misses."""
+    client = Client(place.transport())
+    secret = Ref(api_version="v1", kind="Secret", namespace="fleet-local", name="no-machine-plan")
+    assert DirectSource(client, KINDS).get(secret) is None
+    versions = Selection(kind=KINDS.row("harvesterhci.io/v1beta1", "Version").kind, namespace="default")
+    found = client.list(versions)
+    assert found.items == ()
+    list(client.watch(versions, resource_version=found.resource_version, window=0))
 
 
 def _ask_through_the_proxies(place: RealUpgrade) -> None:

@@ -156,6 +156,7 @@ def test_case(path: Path) -> None:
         key: expected[key] for key in ("outcome", "reason")
     }
     assert "\n" not in verdict.reason
+    assert list(verdict.warnings) == expected.get("warnings", [])
     assert bool(verdict.offenders) <= (not verdict.passed)
     if "offenders" in expected:
         assert [str(ref) for ref in verdict.offenders] == expected["offenders"]

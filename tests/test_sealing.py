@@ -5,15 +5,22 @@ from __future__ import annotations
 import base64
 import json
 import zlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from bench.inputs import write_inputs
-from support.small_cluster import Small, world
+from support.rehearsals import template_set
+from support.small_cluster import METADATA, Small, world
 
+from reconcile.loop.journal import Journal
+from reconcile.loop.overrides import overrides_of
+from reconcile.loop.reconciler import Reconciler
 from reconcile.loop.sealing import APPROVED, APPROVED_OBJECTS, rendered_for_review, seal
+from reconcile.report.replay import replay
 from renderer.assemble import assemble
+from renderer.errors import Problems
 from renderer.files.inputs import read_inputs
 from renderer.files.templates import read_templates
 
@@ -124,3 +131,60 @@ def test_the_copy_is_small(tmp_path: Path) -> None:
     few, many = (read_inputs([str(write_inputs(nodes, tmp_path / str(nodes)))]) for nodes in (3, 40))
     sizes = [len(seal(assemble(inputs, read_templates()).render())[APPROVED_OBJECTS]) for inputs in (few, many)]
     assert max(sizes) < 16 * 1024
+
+
+# ------------------------------------------------------------------------------------------------- the environment
+
+
+def with_overrides(found: Small, **environ: str) -> None:
+    """As `run` starts with these environment variables."""
+    deps = found.scene.deps
+    found.scene.deps = replace(deps, rendering=deps.rendering.overridden(overrides_of(environ)))
+    found.restart()
+
+
+def preloaded() -> Small:
+    found = world(version="v1.8.0", upgrade="v1.8.0")
+    found.set_status(currentPhase="ImagePreloaded", previousVersion="v1.7.1", releaseMetadata=METADATA)
+    return found
+
+
+def test_accounts_of_the_environment_are_used_and_part_of_what_is_approved() -> None:
+    found = preloaded()
+    with_overrides(found, UPGRADE_JOB_SERVICE_ACCOUNT="mine", UPGRADE_PLAN_SERVICE_ACCOUNT="")
+    approve(found)
+    found.rounds()
+    [job] = found.all("Job")
+    assert job["spec"]["template"]["spec"]["serviceAccountName"] == "mine"
+
+
+def test_a_seal_that_differs_for_the_environment_names_the_variable() -> None:
+    found = preloaded()
+    approve(found)
+    with_overrides(found, UPGRADE_JOB_SERVICE_ACCOUNT="mine")
+    named = (
+        "Job harvester-system/up-cluster-upgrade spec.template.spec.serviceAccountName "
+        "(set by the environment variable UPGRADE_JOB_SERVICE_ACCOUNT)"
+    )
+    assert f"phase ClusterUpgrade differs from what was approved in {named} (" in refusal(found)
+    assert found.all("Job") == []
+
+
+def test_a_journal_is_replayed_with_the_accounts_of_its_time(tmp_path: Path) -> None:
+    found = preloaded()
+    with_overrides(found, UPGRADE_JOB_SERVICE_ACCOUNT="mine")
+    path, failed = tmp_path / "journal", list[str]()
+    found.scene.reconciler = Reconciler(found.scene.deps, Journal(path, failed.append))
+    found.rounds()
+    assert found.all("Job")
+    lines = list(replay(path, template_set()))
+    assert lines
+    assert [line for line in lines if line.differs or line.problem] == []
+
+
+def test_a_name_that_no_account_can_have_is_refused() -> None:
+    with pytest.raises(Problems) as refused:
+        overrides_of({"UPGRADE_JOB_SERVICE_ACCOUNT": "Not a name", "UPGRADE_PLAN_SERVICE_ACCOUNT": "fine"})
+    assert [item.message for item in refused.value.problems] == [
+        "environment variable UPGRADE_JOB_SERVICE_ACCOUNT: 'Not a name' is not a name that a ServiceAccount can have"
+    ]

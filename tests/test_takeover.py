@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from support.rehearsals import START
 from support.rendered_plans import Json, plan
 from support.small_cluster import (
     METADATA,
@@ -28,8 +30,10 @@ from support.small_cluster import (
     world,
 )
 
+from reconcile.decide.decision import Wait
 from reconcile.decide.ending import FINALIZER
 from reconcile.status.plan import FAILED, SUCCEEDED
+from reconcile.status.times import time_text
 from renderer.model.plan_api import PLAN_API_VERSION
 
 POINTER = "/spec/workloadUpdateStrategy/workloadUpdateMethods"
@@ -496,3 +500,54 @@ def test_an_object_of_ours_that_somebody_else_has_changed_is_still_refused() -> 
     found.patch(repo, {"spec": {"replicas": 7}})
     found.set_status(steps=None)
     assert "held by 'test'" in "; ".join(found.rounds().problems)
+
+
+# ------------------------------------------------------------------------------------------------------- since when
+
+
+def wait_of(found: Small, ref: str) -> Wait:
+    found.scene.clock.advance(timedelta(hours=3).total_seconds())
+    decision = found.rounds().decision
+    assert decision is not None
+    [wait] = [wait for wait in decision.waits if ref in map(str, wait.refs)]
+    return wait
+
+
+def test_a_job_is_waited_for_since_the_other_manager_made_it() -> None:
+    found = on_the_way("PreDraining", asked=[PRE])
+    found.scene.clock.advance(60)
+    made = found.scene.clock.now()
+    other_job(found, PRE_JOB)
+    wait = wait_of(found, f"Job harvester-system/{PRE_JOB}")
+    assert (wait.since, wait.slow) == (made, True)
+
+
+def test_a_plan_is_waited_for_since_the_other_manager_made_it() -> None:
+    ours = taken_over("ImagePreloaded", "ImagePreloading")
+    ours.rounds()
+    [body] = [item for item in ours.all("Plan") if item["metadata"]["name"] == "up-image-preload"]
+    found = taken_over("ImagePreloaded", "ImagePreloading")
+    found.scene.clock.advance(60)
+    made = found.scene.clock.now()
+    metadata = {key: body["metadata"][key] for key in ("name", "namespace", "labels")}
+    other_made(found, {**{key: body[key] for key in ("apiVersion", "kind", "spec")}, "metadata": metadata})
+    wait = wait_of(found, "Plan cattle-system/up-image-preload")
+    assert (wait.since, wait.slow) == (made, True)
+
+
+def test_a_reboot_is_waited_for_since_the_job_before_it_ended() -> None:
+    found = on_the_way("WaitingReboot", asked=[PRE, PRE_HOOK, POST])
+    other_job(found, POST_JOB, ended=True)  # the completion is written as of the start
+    assert wait_of(found, "Node n1").since == START
+
+
+def test_what_has_no_object_is_waited_for_since_the_phase_began() -> None:
+    found = taken_over("ImagePreloaded", "MetadataPopulating")
+    found.set_status(
+        releaseMetadata=None,
+        phaseTransitionTimestamps=[{"phase": "MetadataPopulating", "phaseTransitionTimestamp": time_text(START)}],
+    )
+    found.scene.clock.advance(3600)
+    decision = found.rounds().decision
+    assert decision is not None
+    assert [(wait.step, wait.since) for wait in decision.waits] == [("MetadataPopulate/ReleaseFile", START)]

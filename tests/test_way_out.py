@@ -174,17 +174,6 @@ def test_what_an_earlier_attempt_has_made_goes_as_well() -> None:
     assert found.jobs() == []
 
 
-def test_an_input_that_never_comes_is_said_to_take_long() -> None:
-    found = world(without=["Version"])
-    found.rounds()
-    found.scene.clock.advance(3 * HOUR)
-    found.rounds()
-    degraded = found.condition("Degraded")
-    assert (degraded["status"], degraded["reason"]) == ("True", "WaitingLong")
-    said = "version is not known yet: give the Version object that spec.version names, from namespace harvester-system"
-    assert said in degraded["message"]
-
-
 def test_a_failure_says_why() -> None:
     found = downloading()
     [image] = found.all("VirtualMachineImage")

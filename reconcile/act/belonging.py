@@ -60,7 +60,7 @@ def is_controlled_by(plan: Plan, live: Body) -> bool:
 
 def refusal_of(plan: Plan, live: Body, file: str) -> Problem | None:
     """Explains why an existing object may not be applied over; None if it is this plan's."""
-    who = _holder(plan, live)
+    who = holder_of(plan, live)
     if who is None:
         return None
     ref = ref_of(live)
@@ -72,7 +72,7 @@ def refusal_of(plan: Plan, live: Body, file: str) -> Problem | None:
     )
 
 
-def _holder(plan: Plan, live: Body) -> str | None:
+def holder_of(plan: Plan, live: Body) -> str | None:
     """Names the holder of the object, as the end of a sentence."""
     controller = next((owner for owner in _owners(live) if owner.get("controller")), None)
     if controller is not None and controller.get("uid") != plan.uid:

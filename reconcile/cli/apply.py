@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reconcile.cli.connect import Target, cluster_options, connect_to, dial, template_set_of, wall_clock
+from reconcile.cli.connect import Target, cluster_options, connect_to, dial_of, template_set_of, wall_clock
 from reconcile.cli.diff import inputs_of
 from reconcile.cli.journal import journal_at
 from reconcile.cli.prompt import typed
@@ -22,7 +22,6 @@ from renderer.errors import ExitCode, Problems, problem
 
 if TYPE_CHECKING:
     from reconcile.cli.connect import Connection
-    from reconcile.cluster.protocol import Cluster
     from reconcile.loop.round import Round
     from reconcile.observe.source import Source
     from renderer.documents import Inputs
@@ -70,12 +69,12 @@ def apply(
     connection = connect_to(target)
     inputs = inputs_of(files, release, name)
     if not yes:
-        _confirm(connection, lambda: _extent(connection.cluster, inputs, name, phase, target))
+        _confirm(connection, lambda: _extent(connection, inputs, name, phase, target))
     if phase is not None:
         from reconcile.cli.one_phase import apply_phase
 
         return apply_phase(target, inputs, name, phase)
-    plan = name or _created(connection.cluster, inputs, target)
+    plan = name or _created(connection, inputs, target)
     return _drive(connection, target, plan, journal)
 
 
@@ -91,7 +90,7 @@ def _confirm(connection: Connection, extent: Callable[[], str]) -> None:
         raise problem("NotConfirmed", message, exit_code=ExitCode.NO)
 
 
-def _extent(cluster: Cluster, inputs: Inputs | None, name: str | None, phase: str | None, target: Target) -> str:
+def _extent(connection: Connection, inputs: Inputs | None, name: str | None, phase: str | None, target: Target) -> str:
     """Describes what is about to run; empty if that cannot be read: the command itself reports why, once it is
     confirmed."""
     from reconcile.cli.parts import parts_on, plan_named
@@ -101,7 +100,7 @@ def _extent(cluster: Cluster, inputs: Inputs | None, name: str | None, phase: st
     if phase is not None:
         return f": phase {phase} only"
     try:
-        parts = parts_on(cluster, target.templates)
+        parts = parts_on(connection, target.templates)
         given = inputs.plan.body if inputs and inputs.plan and name is None else None
         plan = given or parts.source.get(plan_ref(plan_named(parts, name)))
         if not isinstance(plan, Mapping):
@@ -111,14 +110,14 @@ def _extent(cluster: Cluster, inputs: Inputs | None, name: str | None, phase: st
         return ""
 
 
-def _created(cluster: Cluster, inputs: Inputs | None, target: Target) -> str:
+def _created(connection: Connection, inputs: Inputs | None, target: Target) -> str:
     """The plan of the files, created if it is not there, or the one that runs."""
     from reconcile.cli.parts import parts_on, plan_named, require_fitting_api
     from reconcile.cluster.errors import AlreadyExists
     from reconcile.loop.preconditions import check_preconditions, oldest_of
     from renderer.model.ref import ref_of
 
-    parts = parts_on(cluster, target.templates)
+    parts = parts_on(connection, target.templates)
     require_fitting_api(parts)
     if inputs is None or inputs.plan is None:
         return plan_named(parts, None)
@@ -128,7 +127,7 @@ def _created(cluster: Cluster, inputs: Inputs | None, target: Target) -> str:
         say([f"{begun} has not ended; continuing from its status"])
         return begun.name
     try:
-        made = cluster.create(parts.kinds.row(ref.api_version, ref.kind).kind, _to_create(inputs))
+        made = connection.cluster.create(parts.kinds.row(ref.api_version, ref.kind).kind, _to_create(inputs))
         ref = ref_of(made.body)
         say([f"created {ref}"])
     except AlreadyExists:
@@ -174,7 +173,7 @@ def _drive(connection: Connection, target: Target, plan: str, journal: str | Non
 
     ended: list[str] = []
     signals: list[int] = []
-    onlooker = Reconciler(parts_on(connection.cluster, target.templates))
+    onlooker = Reconciler(parts_on(connection, target.templates))
 
     def tell(what: str, fields: Mapping[str, object]) -> None:
         """Shows what rounds do not: that the API server is away or refuses, or that another loop leads."""
@@ -217,7 +216,7 @@ def _drive(connection: Connection, target: Target, plan: str, journal: str | Non
             now=wall_clock,
             clock=time.monotonic,
             random=random.random,
-            dial=dial,
+            dial=dial_of(connection),
             read=connection.read,
             tell=tell,
             identity=f"apply-{random.getrandbits(64):x}",

@@ -11,10 +11,12 @@ from datetime import UTC, datetime
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import click
 
-from reconcile.observe.server_certificates import not_after
+from reconcile.observe.server_certificates import Dial, not_after
+from reconcile.probes.look import OWN_SERVER
 from renderer.cli.answer import redact_by, warn
 from renderer.cli.input_options import FOLDER
 from renderer.errors import Problem
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from renderer.assemble import TemplateSet
 
 _DIAL_SECONDS = 2.0
+_HTTPS = 443
 _OPTIONS = (
     click.option(
         "--kubeconfig",
@@ -114,6 +117,16 @@ def template_set_of(templates: tuple[str, ...], warn: Callable[[Iterable[Problem
 
 def wall_clock() -> datetime:
     return datetime.now(UTC)
+
+
+def dial_of(connection: Connection) -> Dial:
+    """Returns how to ask API servers for their certificates: by address, or as this connection reaches them."""
+    own = urlsplit(connection.server)
+
+    def dial_one(address: str, port: int) -> datetime | None:
+        return dial(own.hostname or "", own.port or _HTTPS) if address == OWN_SERVER else dial(address, port)
+
+    return dial_one
 
 
 def dial(address: str, port: int) -> datetime | None:

@@ -63,7 +63,7 @@ def live_of(target: Target, inputs: Inputs | None, name: str | None) -> Live:
     from renderer.layout.credentials import redacted_problems
 
     connection = connect_to(target)
-    parts = parts_on(connection.cluster, target.templates)
+    parts = parts_on(connection, target.templates)
     plan = _plan(parts, inputs, name)
     rendered = _rendered(parts, plan, inputs)
     if redacted := list(redacted_problems(rendered)):

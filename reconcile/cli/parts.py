@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from reconcile.cli.connect import Target, connect_to, dial, template_set_of, wall_clock
+from reconcile.cli.connect import Connection, Target, connect_to, dial_of, template_set_of, wall_clock
 from renderer.errors import ExitCode, Problems, problem
 from renderer.model.plan_api import PLAN_API_VERSION, plan_ref
 from renderer.model.ref import Body
 from renderer.suggest import did_you_mean
 
 if TYPE_CHECKING:
-    from reconcile.cluster.protocol import Cluster
     from reconcile.loop.deps import ReconcilerDeps
 
 
 def parts_of(target: Target) -> ReconcilerDeps:
     """Raises `Problems` where no cluster is named, or the templates do not hold together."""
-    return parts_on(connect_to(target).cluster, target.templates)
+    return parts_on(connect_to(target), target.templates)
 
 
-def parts_on(cluster: Cluster, templates: tuple[str, ...]) -> ReconcilerDeps:
+def parts_on(connection: Connection, templates: tuple[str, ...]) -> ReconcilerDeps:
     from reconcile.loop.deps import ReconcilerDeps
     from reconcile.loop.outage_clock import OutageClock
     from reconcile.loop.rendering import Rendering
@@ -29,14 +28,14 @@ def parts_on(cluster: Cluster, templates: tuple[str, ...]) -> ReconcilerDeps:
     from reconcile.observe.source import DirectSource
     from reconcile.schemas import packaged_schemas
 
-    template_set = template_set_of(templates)
+    template_set, cluster = template_set_of(templates), connection.cluster
     kinds = template_set.catalog.kinds
     return ReconcilerDeps(
         cluster=cluster,
         source=DirectSource(cluster, kinds),
         rendering=Rendering(template_set.catalog, template_set.templates, template_set.spec_fields),
         schemas=packaged_schemas(),
-        readings=Readings(cluster, kinds, wall_clock, dial),
+        readings=Readings(cluster, kinds, wall_clock, dial_of(connection)),
         read=through_the_proxy(cluster, kinds),
         now=wall_clock,
         attended=OutageClock(wall_clock).attended,

@@ -166,7 +166,9 @@ def _live(now: Callable[[], datetime], screen: Screen) -> Callable[[Round], None
             screen.show([f"{at:>8}  {status.phase:20} {counts}"], [f"{status.phase:20} {shares}"], f"{at:>8}  ")
             return
         states = " ".join(f"{node}={state}" for node, state in nodes)
-        waits = dict.fromkeys(wait.summary or f"{wait.node or wait.step}: {wait.text}" for wait in done.decision.waits)
+        waits = dict.fromkeys(
+            wait.summary or ": ".join(filter(None, (wait.node or wait.step, wait.text))) for wait in done.decision.waits
+        )
         news = [f"{status.phase:20} {states}".rstrip(), *(f"{'':10}waits: {wait}" for wait in [*waits][:3])]
         view = progress_of(done, now(), followed=True)
         screen.show(list(progress_lines({**view, "next": ""})), news, f"{at:>8}  ")

@@ -15,7 +15,7 @@ from uuid import uuid4
 
 import click
 
-from reconcile.cli.connect import Target, cluster_options, connect_to, dial, template_set_of, wall_clock
+from reconcile.cli.connect import Target, cluster_options, connect_to, dial_of, template_set_of, wall_clock
 from reconcile.cli.journal import journal_at
 from renderer.cli.input_options import FILE
 from renderer.errors import ExitCode, Problem, problem
@@ -61,6 +61,9 @@ def run(
 
     Watches UpgradePlans and runs the oldest one that has not ended. Stops on SIGTERM or Ctrl-C after the current
     write; the next manager continues from the plan's status.
+
+    The environment variables UPGRADE_JOB_SERVICE_ACCOUNT and UPGRADE_PLAN_SERVICE_ACCOUNT override the templates'
+    values jobServiceAccount and planServiceAccount. What they change is part of the digests that are approved.
     """
     manager = _manager(target, namespace if leader_elect else "", log_format, journal)
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -89,13 +92,17 @@ def _health(address: str, manager: Manager) -> HealthServer:
 
 def _manager(target: Target, lease_namespace: str, log_format: str, journal: str | None) -> Manager:
     from reconcile.loop.logs import json_lines, redacted, text_lines
+    from reconcile.loop.overrides import overrides_of
     from reconcile.loop.setup import ManagerConfig, assemble_manager
     from reconcile.schemas import packaged_schemas
     from renderer.redaction import Redactor, packaged_redactor
 
+    overrides = overrides_of(os.environ)
     connection = connect_to(target)
     lines = (text_lines if log_format == "text" else json_lines)(sys.stderr, wall_clock)
     template_set = template_set_of(target.templates, partial(_log_warnings, redacted(lines, packaged_redactor())))
+    if overrides:
+        lines("values from the environment", overrides)
     return assemble_manager(
         ManagerConfig(
             cluster=connection.cluster,
@@ -104,12 +111,13 @@ def _manager(target: Target, lease_namespace: str, log_format: str, journal: str
             now=wall_clock,
             clock=time.monotonic,
             random=random.random,
-            dial=dial,
+            dial=dial_of(connection),
             read=connection.read,
             tell=redacted(lines, Redactor(template_set.catalog.redaction)),
             identity=f"{socket.gethostname()}_{uuid4()}",
             lease_namespace=lease_namespace,
             journal=journal_at(journal, template_set.catalog.redaction),
+            overrides=overrides,
         )
     )
 

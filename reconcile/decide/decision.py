@@ -82,14 +82,15 @@ class Wait:
     """Something that the plan waits for: which step, on which node, what, and since when.
 
     `text` names objects and fields as they were compared; `summary` says it in the phase's own words, if it has any.
-    `slow`: somebody has to act, for example because it takes longer than `limit` seconds. `unknown`: it could not be
-    read.
+    `slow`: somebody has to act, for example because it takes longer than `limit` seconds, which are `counted` from a
+    later time where others move meanwhile. `unknown`: it could not be read.
     """
 
     text: str
     step: str = ""
     node: str | None = None
     since: datetime | None = None
+    counted: datetime | None = None
     limit: int | None = None
     slow: bool = False
     unknown: bool = False
@@ -125,13 +126,14 @@ RECHECK = 10.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitRequest:
-    """A wait as a step asks for it. It began at `since`, or when anything last moved in the phase that `idle` names, or
-    when the plan reached its present state."""
+    """A wait as a step asks for it. It began at `since`, or when the plan reached its present state. Its limit counts
+    from then, or from `counted`, or since anything last moved in the phase that `idle` names."""
 
     text: str
     step: str = ""
     node: str | None = None
     since: datetime | None = None
+    counted: datetime | None = None
     idle: str | None = None
     limit: int | None = LONG
     unknown: bool = False
@@ -156,16 +158,28 @@ class DecisionBuilder:
         self.passes: dict[tuple[str, int], int] = {}
         self.failures: list[str] = []
         self.progress = ""
-        self.held: dict[str, list[str]] = {}
+        self.held: dict[str, set[str]] = {}
         self.closed: set[str] = set()
         self.saw_others = False
+        self.taken_over = False
+        self.errors = list(observation.errors)
         self._progress: dict[str, datetime] = {}
+        self.recorded_waits: dict[str, datetime] = {}
 
     def idle_since(self, phase: str) -> datetime:
         """The time when a step of the phase last started or ended, on any node; before the first one, `since`."""
         if phase not in self._progress:
             self._progress[phase] = max(self.status.last_progress(phase) or self.since, self.since)
         return self._progress[phase]
+
+    def reached(self, phase: str, node: str | None) -> datetime:
+        """The time when the steps before this one ended, for the node or the cluster; before the first, `since`."""
+        return max(self.status.last_end_at(phase, node) or self.since, self.since)
+
+    def waiting_since(self, what: str) -> datetime:
+        """The time when a wait began whose beginning no step's record tells: it is recorded as long as it holds."""
+        self.recorded_waits[what] = self.status.waiting.get(what, self.now.replace(microsecond=0))
+        return self.recorded_waits[what]
 
     @property
     def since(self) -> datetime:
@@ -194,18 +208,26 @@ class DecisionBuilder:
 
     def waiting(self, asked: WaitRequest) -> Wait:
         """The wait as it is now."""
-        start = asked.since or (self.idle_since(asked.idle) if asked.idle else self.since)
+        start = asked.since or self.since
+        counted = self.idle_since(asked.idle) if asked.idle else asked.counted or start
         return Wait(
             text=asked.text,
             step=asked.step,
             node=asked.node,
             since=start,
+            counted=counted,
             limit=asked.limit,
-            slow=asked.limit is not None and self.observation.attended(start) > asked.limit,
+            slow=asked.limit is not None and self.observation.attended(counted) > asked.limit,
             unknown=asked.unknown,
             refs=asked.refs,
             summary=asked.summary,
         )
+
+    def wait_for_operator(
+        self, text: str, *, step: str = "", since: datetime | None = None, refs: tuple[Ref, ...] = ()
+    ) -> None:
+        """Adds a wait that does not end before somebody acts."""
+        self.waits.append(Wait(text=text, step=step, since=since or self.since, slow=True, refs=refs))
 
     def is_past(self, since: datetime, limit: int) -> bool:
         """True if more than so many seconds count since then."""
@@ -248,6 +270,7 @@ class DecisionBuilder:
         return self.observation.redact(text)
 
     def decision(self, before: PlanStatus) -> Decision:
+        self.status = replace(self.status, waiting=self.recorded_waits)
         again = self.status != before or bool(self.actions)
         return Decision(
             status=self.status,

@@ -8,8 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import datetime
 
-from reconcile.decide.decision import LONG_TO_READ, DecisionBuilder, Remove, RemoveTrace, SetFinalizer, Wait
+from reconcile.decide.decision import (
+    LONG_TO_READ,
+    DecisionBuilder,
+    Remove,
+    RemoveTrace,
+    SetFinalizer,
+    Wait,
+    WaitRequest,
+)
 from reconcile.decide.owned import Leaving, groups_of_plan
 from reconcile.decide.phase import all_steps
 from reconcile.decide.probing import refs_by_template
@@ -19,6 +28,7 @@ from reconcile.objects import deletion_timestamp, uid
 from reconcile.probes.look import Group, ReadFailure
 from reconcile.status.plan import key_of
 from reconcile.status.record import StepRecord, StepState
+from reconcile.status.times import time_of
 from renderer.model.manifest_spec import Occasion
 from renderer.model.path import ABSENT, look_up, path_name
 from renderer.model.phase import FieldToRemove
@@ -40,13 +50,14 @@ def end(builder: DecisionBuilder, occasion: Occasion) -> bool:
         return all(settled)
     released = all(settled) and release(builder, steps)
     left = [*_remove(builder, steps, occasion), *_remove_traces(builder, steps)]
-    if occasion is Occasion.ABORT and released:
+    if released:
         left = [text for text in left if not _is_let_go(builder, text)]
     return released and not left
 
 
 def _is_let_go(builder: DecisionBuilder, text: str) -> bool:
-    """One object does not block the deletion of a plan for ever: the garbage collector deletes it after the plan."""
+    """One object does not block the end of a plan for ever, and the next plan with it: the garbage collector deletes it
+    after the plan."""
     if not builder.is_past(max(builder.since, builder.status.last_end() or builder.since), LONG_TO_READ):
         return False
     builder.event("Warning", "CleanupGivenUp", f"left behind: {text}")
@@ -116,8 +127,8 @@ def _remove(builder: DecisionBuilder, steps: list[RenderedStep], occasion: Occas
 
 
 def _remove_one(builder: DecisionBuilder, ref: Ref, live: Body) -> str:
-    if deletion_timestamp(live):
-        return _left(builder, _describe_deletion(ref, live), ref)
+    if began := deletion_timestamp(live):
+        return _left(builder, _describe_deletion(ref, live), ref, since=time_of(began))
     builder.actions.append(Remove(ref=ref, uid=uid(live)))
     return f"{ref} cannot be deleted"
 
@@ -127,8 +138,10 @@ def _describe_deletion(ref: Ref, live: Body) -> str:
     return f"{ref} is being deleted" + (f", waiting for finalizer {finalizers}" if finalizers else "")
 
 
-def _left(builder: DecisionBuilder, text: str, *refs: Ref) -> str:
-    builder.wait(text, limit=LONG_TO_READ, refs=refs)
+def _left(builder: DecisionBuilder, text: str, *refs: Ref, since: datetime | None = None) -> str:
+    """Adds the wait for something that is deleted since then, or since the plan began to end."""
+    start = max(since or builder.since, builder.since)
+    builder.ask(WaitRequest(text=text, since=start, counted=builder.since, limit=LONG_TO_READ, refs=refs))
     return text
 
 

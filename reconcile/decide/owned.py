@@ -6,12 +6,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from reconcile.decide.decision import DecisionBuilder
-from reconcile.objects import NODE_LABEL, PLAN_LABEL, controller, has_labels, uid
+from reconcile.objects import NODE_LABEL, PLAN_LABEL, controller, has_labels, is_owned_by, uid
 from reconcile.probes.look import Group, ReadFailure
 from reconcile.status.plan import key_of
 from reconcile.status.record import OwnedObject, StepRecord
+from reconcile.status.times import time_of
 from renderer.model.manifest_spec import Occasion, Owned
 from renderer.model.path import look_up
 from renderer.model.ref import Body, Ref, ref_of
@@ -61,6 +63,20 @@ def made_before(builder: DecisionBuilder, item: RenderedStep) -> tuple[OwnedObje
         for body in () if isinstance(bodies, ReadFailure) else bodies:
             found.setdefault(ref_of(body), replace(OwnedObject.of(manifest), ref=ref_of(body)))
     return tuple(found.values())
+
+
+def existing(builder: DecisionBuilder, item: RenderedStep) -> Iterator[Body]:
+    """Yields what the step makes, as far as it is there and is the plan's, by whatever name."""
+    refs = [*(made.ref for made in made_before(builder, item)), *(manifest.ref for manifest in _owned(item))]
+    found = (builder.observation.look.get(ref) for ref in dict.fromkeys(refs))
+    plan = uid(builder.observation.plan)
+    yield from (body for body in found if body and not isinstance(body, ReadFailure) and is_owned_by(body, plan))
+
+
+def created(builder: DecisionBuilder, item: RenderedStep) -> datetime | None:
+    """The time when the first of the objects was created that the step makes; None if there is none."""
+    times = [look_up(body, ("metadata", "creationTimestamp")) for body in existing(builder, item)]
+    return min((time_of(text) for text in times if isinstance(text, str)), default=None)
 
 
 class Leaving:

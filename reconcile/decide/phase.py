@@ -12,10 +12,11 @@ from functools import partial
 from itertools import groupby
 
 from reconcile.decide.admission import AdmissionCheck, NotAdmitted, admit, always_admit
-from reconcile.decide.decision import DecisionBuilder, Remove
+from reconcile.decide.decision import LONG, DecisionBuilder, Remove, WaitRequest
 from reconcile.decide.kept import by_node
+from reconcile.decide.missing_inputs import wait_for_inputs
 from reconcile.decide.owned import groups_of_nodes, node_of
-from reconcile.decide.probing import describe_pending, scope_of
+from reconcile.decide.probing import scope_of
 from reconcile.decide.step import Progress, advance
 from reconcile.decide.unchanged import unless_unchanged
 from reconcile.objects import deletion_timestamp
@@ -41,7 +42,7 @@ def run(builder: DecisionBuilder, phase: RenderedPhase, position: Position) -> P
     if phase.phase.name in builder.status.skipped:
         return Progress.DONE
     if phase.pending:
-        builder.wait(describe_pending(phase.pending), step=phase.phase.name)
+        wait_for_inputs(builder, phase.pending, step=phase.phase.name, node=None, since=builder.since)
         return Progress.BUSY
     _seed_late(builder, phase)
     steps = [item for item in phase.steps if item.step.position is position]
@@ -104,11 +105,30 @@ def _node(
 ) -> Progress:
     if (settled := welcome(builder, steps)) is not None:
         return settled
+    _mind_hold(builder, phase, steps)
     for item in steps:
         progress = advance(builder, item, _admission(builder, phase, item, of_node))
         if progress is not Progress.DONE:
             return progress
     return Progress.DONE
+
+
+def _mind_hold(builder: DecisionBuilder, phase: RenderedPhase, steps: Iterable[RenderedStep]) -> None:
+    """A node that was held is named as long as it is, whether its step is asked for now or not; then it is where all
+    nodes start."""
+    for item in (item for item in steps if item.step.hold and not builder.status.has_begun(key_of(item))):
+        hold, node = item.step.hold, str(item.step.node)
+        if hold is None or (builder.status.node_states.get(node) or {}).get("state") != hold.state:
+            continue
+        if item.held:
+            builder.held.setdefault(hold.waiting, set()).add(node)
+        elif (start := _initial_state(phase)) is not None:
+            builder.status = builder.status.reset_node(node, start)
+
+
+def _initial_state(phase: RenderedPhase) -> str | None:
+    seeds = (item.step.initial_node_state for item in phase.steps)
+    return next((seed.state for seed in seeds if seed is not None), None)
 
 
 def _has_loans(builder: DecisionBuilder, phase: RenderedPhase, node: str) -> bool:
@@ -204,7 +224,8 @@ def _makes_room(builder: DecisionBuilder, item: RenderedStep, steps: Sequence[Re
     old = [body for body in _made_for(builder, steps, node) if _made(body) < joined]
     for body in old:
         ref = ref_of(body)
-        builder.wait(f"waiting for {ref} of the replaced machine to be deleted", node=node, refs=(ref,))
+        text = f"waiting for {ref} of the replaced machine to be deleted"
+        builder.ask(WaitRequest(text=text, node=node, since=max(joined, builder.since), limit=LONG, refs=(ref,)))
         if not deletion_timestamp(body):
             builder.actions.append(Remove(ref=ref, uid=str(body["metadata"]["uid"])))
     return bool(old)

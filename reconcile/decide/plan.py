@@ -5,18 +5,21 @@ Every phase value is recorded in a round of its own, so that whoever watches see
 
 from __future__ import annotations
 
-from reconcile.decide.decision import LONG_TO_READ, Apply, Decision, DecisionBuilder, Wait
+from collections.abc import Sequence
+
+from reconcile.decide.decision import LONG_TO_READ, Apply, Decision, DecisionBuilder, WaitRequest
 from reconcile.decide.ending import end, set_finalizer
 from reconcile.decide.kept import Kept
 from reconcile.decide.observation import PENDING, Observation
 from reconcile.decide.phase import fold_finished, repeat, run
-from reconcile.decide.step import Progress
+from reconcile.decide.plan_conditions import set_degraded, set_kstatus, set_progressing
+from reconcile.decide.probing import is_reconsidered, is_started
+from reconcile.decide.step import Progress, advance
 from reconcile.decide.takeover import adopt
 from reconcile.decide.writes import changed_by_others
 from reconcile.objects import deletion_timestamp
 from reconcile.status.plan import FAILED, SUCCEEDED, TERMINAL, PlanStatus, key_of, status_of
 from reconcile.status.record import StepState
-from reconcile.status.times import span_text, time_text
 from renderer.describe import describe_value
 from renderer.model.manifest_spec import Occasion, Owned
 from renderer.model.phase import Deletion, Position
@@ -36,8 +39,10 @@ def decide(observation: Observation, kept: Kept | None = None) -> Decision:
     elif is_over(before):
         _after_the_end(builder)
     elif observation.others.lookup_error is not None and not before.phase:
-        builder.wait(observation.others.lookup_error, limit=LONG_TO_READ, unknown=True)
-        _is_degraded(builder)
+        since = builder.waiting_since("other upgrades")
+        text = observation.others.lookup_error
+        builder.ask(WaitRequest(text=text, since=since, limit=LONG_TO_READ, unknown=True))
+        set_degraded(builder)
     elif observation.others.blocker is not None:
         _blocked(builder, observation.others.blocker)
     elif (reason := _unsupported(observation)) is not None and before.phase != FAILED:
@@ -63,10 +68,11 @@ def _unsupported(observation: Observation) -> str | None:
 
 
 def _held_as_unsupported(builder: DecisionBuilder, reason: str) -> None:
-    builder.waits.append(Wait(text=f"{reason}: the plan is held; remove the field, or delete the plan", slow=True))
+    since = builder.waiting_since(reason)
+    builder.wait_for_operator(f"{reason}: the plan is held; remove the field, or delete the plan", since=since)
     if reason not in (builder.status.condition("Degraded") or {}).get("message", ""):
         builder.event("Warning", "UnsupportedSpec", f"the plan is held: {reason}")
-    _progressing(builder)
+    set_progressing(builder)
 
 
 def is_over(status: PlanStatus) -> bool:
@@ -79,13 +85,14 @@ def is_over(status: PlanStatus) -> bool:
 
 
 def _go_on(builder: DecisionBuilder) -> None:
-    adopt(builder)
+    if not builder.observation.rendered.problems:
+        adopt(builder)
     phases = builder.observation.rendered.phases
     phase = builder.status.phase
     set_finalizer(builder, present=True)
     if not phase:
         _enter_next(builder, -1)
-        _progressing(builder)
+        set_progressing(builder)
         return
     place = next((i for i, p in enumerate(phases) if phase in (p.phase.active, p.phase.completed)), None)
     if place is None:
@@ -94,12 +101,17 @@ def _go_on(builder: DecisionBuilder) -> None:
             builder.event("Warning", "ReconcileError", f"Pipeline error: {message}")
         builder.condition("Degraded", "True", "ReconcileError", message)
         remedy = "run with the templates that the plan was started with (--templates), or abort the plan"
-        builder.waits.append(Wait(text=f"{message}: no template defines it; {remedy}", slow=True))
+        text = f"{message}: no template defines it; {remedy}"
+        builder.wait_for_operator(text)
         return
     builder.condition("Available", "True", "Executable")
+    _mind_problems(builder)
     _mind_the_other(builder, phases[place])
+    late = _reconsider(builder, phases[: place + (phase == phases[place].phase.completed)])
     if phase == phases[place].phase.active:
         _during(builder, phases[place])
+    elif late and place + 1 == len(phases):  # it starts before the plan ends
+        set_progressing(builder)
     else:
         _after(builder, place)
 
@@ -115,22 +127,48 @@ def _during(builder: DecisionBuilder, phase: RenderedPhase) -> None:
         return
     if progress is Progress.DONE:
         builder.enter(phase.phase.completed)
-    _progressing(builder)
+    set_progressing(builder)
 
 
 def _after(builder: DecisionBuilder, place: int) -> None:
-    phase = builder.observation.rendered.phases[place]
+    rendered = builder.observation.rendered
+    phase, may_begin = rendered.phases[place], not rendered.problems
     asked = repeat(builder, phase)
     progress = run(builder, phase, Position.LEAVE) if asked is Progress.DONE else asked
     if progress is Progress.FAILED:
         _fail(builder, phase)
-    elif progress is Progress.DONE and place + 1 == len(builder.observation.rendered.phases):
+    elif progress is Progress.DONE and may_begin and place + 1 == len(rendered.phases):
         _finish(builder, phase)
     else:
         _maintain(builder)
-        if progress is Progress.DONE and not _is_kept(builder, phase):
+        if progress is Progress.DONE and may_begin and not _is_kept(builder, phase):
             _enter_next(builder, place)
-        _progressing(builder)
+        set_progressing(builder)
+
+
+def _reconsider(builder: DecisionBuilder, phases: Sequence[RenderedPhase]) -> bool:
+    """Starts what was skipped in a phase that is completed, and is not to be skipped any more. Returns whether some of
+    it is under way."""
+    reached: list[Progress] = []
+    for phase in phases:
+        steps = [item for item in phase.steps if item.step.reconsider]
+        due = [item for item in steps if is_reconsidered(builder.status, item) or is_started(builder.status, item)]
+        if due and _is_approved(builder, phase):
+            reached += [advance(builder, item) for item in due]
+    return Progress.BUSY in reached
+
+
+def _mind_problems(builder: DecisionBuilder) -> None:
+    """Lets no step begin where some cannot be rendered; those that have begun are watched."""
+    problems = builder.observation.rendered.problems
+    if not problems:
+        return
+    builder.closed |= {phase.phase.name for phase in builder.observation.rendered.phases}
+    message = "; ".join(problem.message for problem in problems)
+    builder.wait_for_operator(f"the plan cannot be rendered, so no step begins: {message}")
+    builder.errors = [message, *(text for text in builder.errors if message not in text)]
+    if message not in (builder.status.condition("Degraded") or {}).get("message", ""):
+        builder.event("Warning", "ReconcileError", f"Pipeline error: {message}")
 
 
 def _mind_the_other(builder: DecisionBuilder, phase: RenderedPhase) -> None:
@@ -142,7 +180,7 @@ def _mind_the_other(builder: DecisionBuilder, phase: RenderedPhase) -> None:
         remedy = "this plan does not enter its next phase: delete one of the two"
     else:
         remedy = "this plan continues, because the cluster is half upgraded: delete the built-in upgrade"
-    builder.waits.append(Wait(text=f"{text}; {remedy}", slow=True))
+    builder.wait_for_operator(f"{text}; {remedy}", since=builder.waiting_since(text))
     if text not in (builder.status.condition("Degraded") or {}).get("message", ""):
         builder.event("Warning", "ConcurrentUpgrade", text)
 
@@ -177,6 +215,8 @@ def _is_approved(builder: DecisionBuilder, phase: RenderedPhase) -> bool:
     """True if the phase is rendered as approved. Without an approval every phase may run; with one, also those that it
     lists as pending."""
     name = phase.phase.name
+    if builder.observation.rendered.problems:  # what would be rendered is not known, and nothing begins
+        return name not in builder.closed
     approved, sealed = builder.observation.approved.get(name), builder.observation.sealed.get(name)
     if not builder.observation.approved or approved in (PENDING, sealed):
         return True
@@ -184,7 +224,7 @@ def _is_approved(builder: DecisionBuilder, phase: RenderedPhase) -> bool:
     text = f"phase {name} differs from what was approved in {named} (digest {sealed}, approved {approved})"
     if approved is None:
         text = f"phase {name} was not approved"
-    builder.waits.append(Wait(text=text, step=name, slow=True))
+    builder.wait_for_operator(text, step=name, since=builder.waiting_since(f"{name}: approval"))
     return False
 
 
@@ -204,7 +244,7 @@ def _blocked(builder: DecisionBuilder, blocker: str) -> None:
     builder.condition("Available", "False", "ConcurrentUpgradeBlocked", message)
     if not before or before["reason"] != "ConcurrentUpgradeBlocked":
         builder.event("Warning", "ConcurrentUpgradeBlocked", f'Blocked by in-progress upgrade "{blocker}"')
-    builder.wait(message, limit=None)
+    builder.ask(WaitRequest(text=message, since=builder.waiting_since(f"blocked by {blocker}"), limit=None))
 
 
 # ------------------------------------------------------------------------------------------------------- the ends
@@ -221,7 +261,7 @@ def _fail(builder: DecisionBuilder, phase: RenderedPhase) -> None:
 
 def _finish(builder: DecisionBuilder, last: RenderedPhase) -> None:
     if not end(builder, Occasion.SUCCESS):
-        _progressing(builder)
+        set_progressing(builder)
         return
     _announce_completed(builder, last)
     builder.enter(SUCCEEDED)
@@ -234,7 +274,7 @@ def _finish(builder: DecisionBuilder, last: RenderedPhase) -> None:
 def _finish_failed(builder: DecisionBuilder) -> None:
     adopt(builder)
     if not end(builder, Occasion.FAILURE):
-        _is_degraded(builder)
+        set_degraded(builder)
         return
     message = (builder.status.condition("Progressing") or {}).get("message", "")
     degraded = builder.status.condition("Degraded") or {}
@@ -251,7 +291,7 @@ def _ended(builder: DecisionBuilder, phase: str, message: str, why: str = "") ->
     builder.condition("Available", "False", "Executed", "Entered one of the terminal phases")
     builder.condition("Progressing", "False", phase, message)
     text = why or message
-    _kstatus(builder, ready=phase == SUCCEEDED, moving=False, stalled=phase == FAILED, reason=phase, message=text)
+    set_kstatus(builder, ready=phase == SUCCEEDED, moving=False, stalled=phase == FAILED, reason=phase, message=text)
 
 
 def _after_the_end(builder: DecisionBuilder) -> None:
@@ -268,47 +308,9 @@ def _abort(builder: DecisionBuilder) -> None:
     waits = "; ".join([*dict.fromkeys(wait.text for wait in builder.waits)][:3])
     message = f"the plan is being deleted: {waits}" if waits else "the plan is being deleted"
     builder.condition("Progressing", "True", "Deleting", message)
-    _kstatus(builder, ready=False, moving=True, stalled=False, reason="Deleting", message=message)
-    _is_degraded(builder)
+    set_kstatus(builder, ready=False, moving=True, stalled=False, reason="Deleting", message=message)
+    set_degraded(builder)
 
 
 def _open_loans(builder: DecisionBuilder) -> bool:
     return any(loan.returned is None for loan in builder.status.loans)
-
-
-# ------------------------------------------------------------------------------------------------------ conditions
-
-
-def _progressing(builder: DecisionBuilder) -> None:
-    """Sets Progressing to the phase and what it waits for, and Degraded to what takes too long."""
-    if builder.status.phase in TERMINAL:
-        return
-    held = "; ".join(f"{text}: {', '.join(sorted(nodes))}" for text, nodes in builder.held.items())
-    message, reason = held or builder.progress, builder.status.phase or "Pending"
-    builder.condition("Progressing", "True", reason, message)
-    waits = "; ".join([*dict.fromkeys(wait.text for wait in builder.waits)][:3])
-    _kstatus(builder, ready=False, moving=True, stalled=False, reason=reason, message=message or waits)
-    if not _is_degraded(builder):
-        builder.condition("Degraded", "False", "ReconcileSuccess")
-
-
-def _is_degraded(builder: DecisionBuilder) -> bool:
-    """True if something is wrong or takes too long; if so, sets Degraded."""
-    slow = [wait for wait in builder.waits if wait.slow]
-    if builder.observation.errors:
-        builder.condition("Degraded", "True", "ReconcileError", "; ".join(builder.observation.errors[:5]))
-    elif slow:
-        builder.condition("Degraded", "True", "WaitingLong", "; ".join(dict.fromkeys(map(_said, slow[:5]))))
-    return bool(builder.observation.errors or slow)
-
-
-def _said(wait: Wait) -> str:
-    since = f" since {time_text(wait.since)}" if wait.since else ""
-    limit = f", longer than {span_text(wait.limit)}" if wait.limit is not None else ""
-    return f"{f'{wait.step}: ' if wait.step else ''}{wait.text}{since}{limit}"
-
-
-def _kstatus(builder: DecisionBuilder, *, ready: bool, moving: bool, stalled: bool, reason: str, message: str) -> None:
-    """Sets the kstatus conditions, by which Flux, Helm and kubectl judge any custom resource."""
-    for kind, there in (("Ready", ready), ("Reconciling", moving), ("Stalled", stalled)):
-        builder.condition(kind, "True" if there else "False", reason, message)

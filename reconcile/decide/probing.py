@@ -4,7 +4,7 @@ Jobs that others make for it, until it has ended. Starts nothing and writes noth
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -13,14 +13,14 @@ from reconcile.objects import Condition, conditions, label, selects
 from reconcile.probes.evaluate import evaluate, group_of, summarize
 from reconcile.probes.look import Group, ProbeContext, ReadFailure
 from reconcile.probes.verdict import ProbeResult, Verdict, gate_verdict
-from reconcile.status.plan import key_of
+from reconcile.status.plan import PlanStatus, key_of
 from reconcile.status.record import StepRecord
 from renderer.context.nodes import unknown_plan
 from renderer.model.path import ABSENT, look_up
 from renderer.model.phase import Capture
 from renderer.model.probe import EveryTarget, Gate, ObjectTarget
 from renderer.model.ref import Body, Ref, ref_of
-from renderer.model.rendered import Pending, RenderedStep
+from renderer.model.rendered import RenderedStep
 
 _NODES = Group(api_version="v1", kind="Node")
 NO_MACHINE = "no Machine in fleet-local refers to node"
@@ -57,6 +57,18 @@ def is_asked_again(builder: DecisionBuilder, item: RenderedStep) -> bool:
     if not step.repeat or step.trigger is None or item.skipped is not None or item.pending:
         return False
     return evaluate(step.trigger.probe, builder.observation.look, scope_of(builder, item)).passed
+
+
+def is_reconsidered(status: PlanStatus, item: RenderedStep) -> bool:
+    """True if the step was skipped, which is not final, and its conditions do not skip it any more."""
+    was_skipped = status.is_over(key_of(item)) and not status.has_completed(key_of(item))
+    return item.step.reconsider and item.skipped is None and not item.pending and was_skipped
+
+
+def is_started(status: PlanStatus, item: RenderedStep) -> bool:
+    """True if the step is under way."""
+    record = status.record(key_of(item))
+    return record is not None and not record.is_over and not record.failed
 
 
 def scope_of(builder: DecisionBuilder, item: RenderedStep, captured: Mapping[str, Any] | None = None) -> ProbeContext:
@@ -186,11 +198,6 @@ def _true_condition(body: Body, *types: str) -> Condition | None:
 _NODES_TOLD = 5
 
 
-def describe_pending(pending: Iterable[Pending]) -> str:
-    """Names the missing inputs and where they come from."""
-    return "; ".join(f"{item.input} is not known yet: {item.remedy}" for item in pending)
-
-
 def explain_failure(builder: DecisionBuilder, verdict: Verdict) -> tuple[str, str]:
     """Reason and message of the condition by which an object says that it has failed; else the probe's words."""
     for ref in verdict.offenders:
@@ -202,7 +209,7 @@ def explain_failure(builder: DecisionBuilder, verdict: Verdict) -> tuple[str, st
 
 def describe_failure(builder: DecisionBuilder, item: RenderedStep, message: str, why: str) -> str:
     """The phase's failure message, then the reason, then the nodes."""
-    whole = message if not why or why in message else f"{message}: {why}"
+    whole = message if not why or why in message else ": ".join(filter(None, (message, why)))
     return "; ".join([whole, *_failed_nodes(builder, item)])
 
 

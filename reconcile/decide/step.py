@@ -7,17 +7,20 @@ its writes are decided in the same round, after the status that records the inte
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
 from reconcile.decide.admission import AdmissionCheck, always_admit
 from reconcile.decide.decision import LONG, LONG_TO_READ, DecisionBuilder, WaitRequest
+from reconcile.decide.missing_inputs import wait_for_inputs
+from reconcile.decide.owned import created
 from reconcile.decide.probing import (
     describe_failure,
-    describe_pending,
     explain_failure,
     gate_state,
     is_asked_again,
+    is_reconsidered,
     jobs_are_done,
     missing_object,
     note_jobs,
@@ -64,7 +67,8 @@ class _Step:
         record = self.builder.status.record(self.key)
         if self.builder.status.is_over(self.key):
             return_fields(self.builder, self.item, Occasion.COMPLETED)
-            return self._begin(admit) if is_asked_again(self.builder, self.item) else Progress.DONE
+            is_due = is_asked_again(self.builder, self.item) or is_reconsidered(self.builder.status, self.item)
+            return self._begin(admit) if is_due else Progress.DONE
         if record is None:
             return self._begin(admit)
         if record.failed:
@@ -79,7 +83,7 @@ class _Step:
         if self.item.skipped is not None:
             return self._skip(self.item.skipped)
         if self.item.pending:
-            return self._wait(describe_pending(self.item.pending))
+            return self._wait_for_inputs()
         if (nobody := missing_object(self.item)) is not None:
             return self._wait(nobody)
         captured: dict[str, Any] = {}
@@ -91,7 +95,7 @@ class _Step:
         if (only := self.step.skip_unless) is not None:
             verdict = evaluate(only.probe, self.builder.observation.look, scope_of(self.builder, self.item))
             if verdict.outcome is ProbeResult.UNKNOWN:
-                return self._wait(verdict.reason, verdict)
+                return self._wait(verdict.reason, verdict, since=self._since("unknown"))
             if not verdict.passed:
                 return self._skip(only.reason)
         return self._start(admit, captured)
@@ -100,23 +104,30 @@ class _Step:
         if self.item.held and self.step.hold and self.step.node:
             hold = self.step.hold
             self.builder.move_node(self.step.node, hold.state, hold.reason, hold.message)
-            self.builder.held.setdefault(hold.waiting, []).append(self.step.node)
-            return self._wait(f"{hold.waiting}: {self.step.node}", limit=None)
+            self.builder.held.setdefault(hold.waiting, set()).add(self.step.node)
+            return self._wait(f"{hold.waiting}: {self.step.node}", since=self._since("held"), limit=None)
         if (kept := admit()) is not None:
             if kept.out_of_turn and self.step.node:
                 self._warn(self.step.node, kept.text)
-            return self._wait(kept.text, limit=None if kept.patient else LONG)
+            since = self._since("turn" if kept.patient else "peers")
+            return self._wait(kept.text, since=since, limit=None if kept.patient else LONG)
         read = read_captures(self.builder, self.item)
         if isinstance(read, str):
-            return self._wait(read)
+            return self._wait(read, since=self._since("unread"))
         captured |= read
-        record = StepRecord(state=StepState.STARTED, started=self.builder.now, captured=captured)
+        record = StepRecord(state=StepState.STARTED, started=self._began(), captured=captured)
         self.builder.record(self.key, record)
         self._node_state("active")
         for capture in self.step.captures:
             if capture.record:
                 self.builder.status = self.builder.status.with_field(capture.record, captured[capture.name])
         return Progress.BUSY if captured else self._carry_out(record)
+
+    def _began(self) -> datetime:
+        """Now, or when the manager started it that this plan was taken over from in this round."""
+        if not self.builder.taken_over:
+            return self.builder.now
+        return created(self.builder, self.item) or self.builder.since
 
     def _warn(self, node: str, text: str) -> None:
         """The node stays where it is, and its entry says why."""
@@ -142,10 +153,10 @@ class _Step:
         if not self._fetched(record):
             return Progress.DONE if self.item.phase in self.builder.status.skipped else Progress.BUSY
         if self.item.pending:
-            return self._wait(describe_pending(self.item.pending), since=record)
+            return self._wait_for_inputs(record.started)
         actions = writes(self.builder, self.item)
         if isinstance(actions, str):
-            return self._wait(actions)
+            return self._wait(actions, since=record.started)
         self._seed()
         for path, value in self.item.records:
             if self.builder.status.field(path) is None:  # what is recorded once stays
@@ -189,7 +200,7 @@ class _Step:
                     self.builder.events.append(fetch.absent.event)
             else:
                 self.builder.progress = missing.why
-                self._wait(missing.why, since=record, limit=LONG_TO_READ)
+                self._wait(missing.why, since=record.started, limit=LONG_TO_READ)
             return False
         return True
 
@@ -213,7 +224,7 @@ class _Step:
             self.builder.record(self.key, record)
             return self._carry_out(record)
         if self.item.pending:
-            return self._wait(describe_pending(self.item.pending), since=record)
+            return self._wait_for_inputs(record.started)
         note_jobs(self.builder, self.item)
         verdicts = [self._gate(index, gate, record) for index, gate in enumerate(self.step.gates)]
         for gate, verdict in zip(self.step.gates, verdicts, strict=True):
@@ -222,7 +233,7 @@ class _Step:
         waiting = [verdict for verdict in verdicts if verdict.outcome in (ProbeResult.WAITING, ProbeResult.UNKNOWN)]
         if waiting:
             return Progress.BUSY
-        return self._complete(record, [v for v in verdicts if v.outcome is ProbeResult.FAILED])
+        return self._complete(record, verdicts)
 
     def _is_to_be_made_again(self, record: StepRecord) -> bool:
         """Nothing is created twice automatically: only if another attempt is requested, by the plan's annotation, and
@@ -236,7 +247,7 @@ class _Step:
     def _gate(self, index: int, gate: Gate, record: StepRecord) -> Verdict:
         verdict = gate_state(self.builder, self.item, index, gate, record)
         if verdict.outcome in (ProbeResult.WAITING, ProbeResult.UNKNOWN):
-            self._wait(verdict.reason, verdict, since=record, limit=gate.slow_after or LONG)
+            self._wait(verdict.reason, verdict, since=record.started, limit=gate.slow_after or LONG)
             self.builder.progress = self.builder.progress or gate.waiting or ""
         return verdict
 
@@ -250,21 +261,29 @@ class _Step:
             self.builder.events.append(gate.failure.event)
         return Progress.FAILED
 
-    def _complete(self, record: StepRecord, warnings: list[Verdict]) -> Progress:
-        message = "; ".join(verdict.reason for verdict in warnings)
-        if message:
-            text = next((g.failure.message for g in self.step.gates if g.failure.message), message)
-            self.builder.event("Warning", "StepWarning", f"{text} ({message})")
+    def _complete(self, record: StepRecord, verdicts: list[Verdict]) -> Progress:
+        failed = [verdict.reason for verdict in verdicts if verdict.outcome is ProbeResult.FAILED]
+        noted = [text for verdict in verdicts if verdict.passed for text in verdict.warnings]
+        message = "; ".join((*failed, *noted))
+        if failed:
+            text = next((f"{g.failure.message} ({message})" for g in self.step.gates if g.failure.message), message)
+            self.builder.event("Warning", "StepWarning", text)
         else:
             jobs_are_done(self.builder, self.item)
+            for text in noted:
+                self.builder.event("Warning", "StepWarning", text)
         self.builder.record(self.key, record.ending(StepState.COMPLETED, self.builder.now, message))
         self._node_state("completed")
         return_fields(self.builder, self.item, Occasion.COMPLETED)
         return Progress.DONE
 
     def _skip(self, because: str) -> Progress:
+        if self.builder.status.is_over(self.key):  # it was skipped before
+            return Progress.DONE
         record = StepRecord(state=StepState.SKIPPED, started=self.builder.now, ended=self.builder.now, message=because)
         self.builder.record(self.key, record)
+        for text in (why.warning for why in self.step.skip_when if why.warning and why.reason == because):
+            self.builder.event("Warning", "StepWarning", text)
         return Progress.DONE
 
     # ------------------------------------------------------------------------------------------------------- support
@@ -274,21 +293,31 @@ class _Step:
         if state and self.step.node:
             self.builder.move_node(self.step.node, state, reason, message)
 
+    def _since(self, why: str) -> datetime:
+        """Since when the step is kept from starting for this reason."""
+        return self.builder.waiting_since(f"{self.item.id}: {why}")
+
+    def _wait_for_inputs(self, since: datetime | None = None) -> Progress:
+        since = since or self.builder.reached(self.item.phase, self.step.node)
+        wait_for_inputs(self.builder, self.item.pending, step=self.item.id, node=self.step.node, since=since)
+        return Progress.BUSY
+
     def _wait(
         self,
         text: str,
         verdict: Verdict | None = None,
         *,
-        since: StepRecord | None = None,
+        since: datetime | None = None,
         limit: int | None = LONG,
     ) -> Progress:
-        """Adds a wait. Without a start of its own it began when anything last moved in the phase."""
+        """Adds a wait. Without a start of its own it began when the step before it ended, and is slow once nothing has
+        moved in the phase for that long."""
         asked = WaitRequest(
             text=text,
             step=self.item.id,
             node=self.step.node,
-            since=since.started if since else None,
-            idle=self.item.phase,
+            since=since or self.builder.reached(self.item.phase, self.step.node),
+            idle=None if since else self.item.phase,
             limit=limit,
             unknown=verdict is not None and verdict.outcome is ProbeResult.UNKNOWN,
             refs=verdict.offenders if verdict else (),

@@ -10,17 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from datetime import datetime
 
 from reconcile.borrow.loan import Loan, Original
 from reconcile.decide.decision import DecisionBuilder
-from reconcile.decide.owned import made_before
+from reconcile.decide.owned import created, existing, made_before
 from reconcile.decide.probing import is_asked_again, read_captures
 from reconcile.decide.writes import evident, loan_step, remember
 from reconcile.probes.look import ReadFailure
 from reconcile.status.plan import FAILED, PlanStatus, key_of
 from reconcile.status.record import StepRecord, StepState
-from reconcile.status.times import time_text
+from reconcile.status.times import time_of, time_text
 from renderer.model.manifest_spec import Borrowed, Occasion, Owned
+from renderer.model.path import look_up
 from renderer.model.phase import Position
 from renderer.model.rendered import RenderedPhase, RenderedStep
 
@@ -37,6 +39,7 @@ def adopt(builder: DecisionBuilder) -> None:
     place = next((i for i, p in enumerate(phases) if reached in (p.phase.active, p.phase.completed)), None)
     if place is None:
         return
+    builder.taken_over = True
     long_done = [item for earlier in phases[:place] for item in earlier.steps if _counts(item)]
     now_done, under_way = _of_phase(builder, phases[place], reached)
     for item in (item for item in phases[place].steps if _has_failed(status, item)):
@@ -52,7 +55,7 @@ def adopt(builder: DecisionBuilder) -> None:
     loans = [loan for item in (*long_done, *now_done) for loan in _inherited(item, taken, done=True)]
     if status.phase == reached:
         for item in under_way:
-            _go_on_with(builder, item)
+            _go_on_with(builder, item, phases[place])
         loans += [loan for item in under_way for loan in _inherited(item, taken)]
     known = [(loan.ref, loan.original.path) for loan in status.loans]  # recorded when a phase was applied by hand
     new = [loan for loan in loans if (loan.ref, loan.original.path) not in known]
@@ -88,11 +91,20 @@ def _done(builder: DecisionBuilder, item: RenderedStep) -> StepRecord:
     return StepRecord(state=StepState.COMPLETED, started=now, ended=now, message=_ADOPTED, captured=captured)
 
 
-def _go_on_with(builder: DecisionBuilder, item: RenderedStep) -> None:
+def _go_on_with(builder: DecisionBuilder, item: RenderedStep, phase: RenderedPhase) -> None:
     """Records the step as started, so that it is not held. If its values cannot be read now, it starts as usual."""
     read = read_captures(builder, item, done=False)
     if isinstance(read, dict):
-        builder.record(key_of(item), StepRecord(state=StepState.STARTED, started=builder.now, captured=read))
+        began = created(builder, item) or _last_end(builder, item, phase) or builder.now
+        builder.record(key_of(item), StepRecord(state=StepState.STARTED, started=began, captured=read))
+
+
+def _last_end(builder: DecisionBuilder, item: RenderedStep, phase: RenderedPhase) -> datetime | None:
+    """The time when the last Job was completed that an earlier step has made for the same node."""
+    own = [other for other in phase.steps if other.step.node == item.step.node]
+    made = [body for other in own[: own.index(item)] for body in existing(builder, other)]
+    ends = [look_up(body, ("status", "completionTime")) for body in made]
+    return max((time_of(end) for end in ends if isinstance(end, str)), default=None)
 
 
 def _is_maintained(item: RenderedStep) -> bool:

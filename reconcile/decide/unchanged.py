@@ -45,7 +45,9 @@ class _Remembering:
 
 def decides_the_same(then: Observation, now: Observation, decision: Decision, kept: Kept) -> bool:
     """True if a decision that did nothing comes out the same of another observation, if that looks at the same."""
-    waits = ((wait.since, wait.limit, wait.slow) for wait in decision.waits if wait.since and wait.limit is not None)
+    waits = (
+        (wait.counted, wait.limit, wait.slow) for wait in decision.waits if wait.counted and wait.limit is not None
+    )
     return (
         not (decision.again or decision.events)
         and now.plan is then.plan
@@ -162,4 +164,5 @@ def _noted(
 def _written(builder: DecisionBuilder) -> tuple[Any, ...]:
     """All that a step can do but wait."""
     held = sum(map(len, builder.held.values()))
-    return id(builder.status), len(builder.actions), len(builder.events), len(builder.failures), held
+    waiting = len(builder.recorded_waits)
+    return id(builder.status), waiting, len(builder.actions), len(builder.events), len(builder.failures), held

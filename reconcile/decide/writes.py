@@ -132,7 +132,8 @@ def changed_by_others(builder: DecisionBuilder, steps: Iterable[RenderedStep]) -
             if has_drifted(manifest.body, manifest.spec, live, loan.original, is_quantity):
                 path = path_name(loan.original.path)
                 text = f"{loan.ref} {path} was changed by somebody else after this plan had set it"
-                yield Wait(text=text, step=item.id, node=item.step.node, slow=True, refs=(loan.ref,))
+                since = builder.waiting_since(f"{loan.ref} {path}")
+                yield Wait(text=text, step=item.id, node=item.step.node, since=since, slow=True, refs=(loan.ref,))
 
 
 def orphaned(builder: DecisionBuilder, known: Iterable[RenderedStep]) -> tuple[Loan, ...]:

@@ -18,9 +18,9 @@ def blocker_of(plan: Body, plans: Iterable[Body], upgrades: Iterable[Body]) -> s
     """The name of the upgrade that has to end before this plan may begin; None where it may.
 
     A plan that has begun goes before one that has not, then the older, then by name; a built-in Upgrade that runs goes
-    before all that have not begun.
+    before all that have not begun. A plan that says that it does not progress goes before none.
     """
-    rivals = [other for other in plans if not is_over(outline_of(other)) and not _is_same(other, plan)]
+    rivals = [other for other in plans if not _is_at_rest(other) and not _is_same(other, plan)]
     first = min([plan, *rivals], key=_turn)
     if not _is_same(first, plan):
         return str(first["metadata"]["name"])
@@ -46,7 +46,16 @@ def lent_by_others(plan: Body, plans: Iterable[Body]) -> tuple[BorrowedElsewhere
 
 def _turn(plan: Body) -> tuple[bool, str, str]:
     metadata = plan["metadata"]
-    return (not outline_of(plan).phase, str(metadata.get("creationTimestamp") or ""), str(metadata["name"]))
+    return (
+        _is_at_rest(plan) or not outline_of(plan).phase,
+        str(metadata.get("creationTimestamp") or ""),
+        str(metadata["name"]),
+    )
+
+
+def _is_at_rest(plan: Body) -> bool:
+    progressing = outline_of(plan).condition("Progressing")
+    return progressing is not None and progressing["status"] == "False"
 
 
 def _is_same(left: Body, right: Body) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,8 @@ from reconcile.borrow.loan import path_of
 from reconcile.decide.decision import Action, Apply, Borrow, Decision, Return
 from reconcile.decide.observation import Observation, OtherUpgrades
 from reconcile.loop.executor import ExecutedAction
+from reconcile.loop.overrides import Overrides
+from reconcile.objects import FIELD_MANAGER
 from reconcile.observe.collect import without_managed_fields
 from reconcile.observe.snapshot import Snapshot
 from reconcile.probes.look import Answer, ReadFailure
@@ -59,6 +61,7 @@ class Seen:
     objects: tuple[Body, ...]
     fetched: Mapping[str, Any]
     attended: Attended
+    overrides: Overrides = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,13 +143,13 @@ def line_of(entry: JournalEntry, redactor: Redactor) -> tuple[Line, dict[str, An
     def kept(body: Body | ReadFailure | None) -> Any:
         if isinstance(body, ReadFailure):
             return {"unseen": redactor.text(body.why)}
-        return None if body is None else keep(redactor.body(without_managed_fields(body)))
+        return None if body is None else keep(_with_our_claims(redactor.body(without_managed_fields(body)), body))
 
     seen, observation = entry.seen, entry.seen.observation
     line = {
         "format": FORMAT,
         "time": observation.now.isoformat(),
-        "plan": kept(observation.plan),
+        "plan": keep(redactor.body(without_managed_fields(observation.plan))),
         "facts": [kept(body) for body in seen.objects],
         "fetched": {name: keep(redactor.value(value)) for name, value in seen.fetched.items()},
         "read": _snapshot(seen.snapshot, kept, redactor),
@@ -162,6 +165,13 @@ def line_of(entry: JournalEntry, redactor: Redactor) -> tuple[Line, dict[str, An
     return JOURNAL_ENTRY.document(line), bodies
 
 
+def _with_our_claims(kept: Body, body: Body) -> Body:
+    """Adds which fields of the object are ours: decisions depend on them."""
+    entries = (body.get("metadata") or {}).get("managedFields") or ()
+    ours = [entry for entry in entries if entry.get("manager") == FIELD_MANAGER]
+    return {**kept, "metadata": {**kept["metadata"], "managedFields": ours}} if ours else kept
+
+
 def _memory(seen: Seen) -> Line:
     observation = seen.observation
     return {
@@ -170,6 +180,7 @@ def _memory(seen: Seen) -> Line:
         "unfetched": {name: [item.why, item.absent] for name, item in observation.fetch_failures.items()},
         "errors": list(observation.errors),
         "attended": {since.isoformat(): seconds for since, seconds in seen.attended.asked.items()},
+        "overrides": dict(seen.overrides),
         "sealed": dict(observation.sealed),
         "unapproved": {name: list(texts) for name, texts in observation.unapproved.items()},
     }

@@ -31,9 +31,9 @@ from reconcile.observe.fetching import fetch_all
 from reconcile.observe.snapshot import Judged, Snapshot, judge
 from reconcile.probes.look import Group, ReadFailure
 from reconcile.status.conditions import PlanCondition
-from reconcile.status.plan import PlanStatus, key_of, status_of
+from reconcile.status.plan import PlanStatus, is_ending, key_of, outline_of, status_of
 from reconcile.status.record import StepState
-from renderer.errors import Problems
+from renderer.errors import Problem, Problems
 from renderer.model.phase import Fetch
 from renderer.model.plan_api import PLAN_API_VERSION, plan_ref
 from renderer.model.ref import Body
@@ -69,7 +69,9 @@ class Reconciler:
             return Round(name=name)
         if isinstance(plan, ReadFailure):
             return Round(name=name, problems=(plan.why,), recheck=10.0)
-        memory = self._memory.setdefault(name, Memory())
+        if name not in self._memory:
+            self._memory[name] = Memory(errors=_reported_errors(plan))
+        memory = self._memory[name]
         done = _PlanRound(self._deps, memory, plan).run(self._journal)
         memory.over = done.over and not done.again
         return done
@@ -123,6 +125,7 @@ class _PlanRound:
         emit_events(self.deps, self.plan, (*self.memory.pending_events, *told))
         self.memory.pending_events = ()
         self.memory.errors = tuple(r.problem for r in results if r.problem and not r.stale)
+        unrendered = self._unrendered(observation.rendered)
         behind = after == before and bool(results) and all(result.stale for result in results)
         return Round(
             name=self.name,
@@ -130,8 +133,9 @@ class _PlanRound:
             decision=replace(decision, status=after),
             results=tuple(results),
             rendered=observation.rendered,
-            problems=self.memory.errors,
-            again=decision.again and not self.memory.errors and not behind,
+            problems=(*(item.message for item in unrendered), *self.memory.errors),
+            unrendered=unrendered,
+            again=(decision.again or bool(observation.errors)) and not self.memory.errors and not behind,
             recheck=_BEHIND if behind else decision.recheck,
         )
 
@@ -143,7 +147,20 @@ class _PlanRound:
                 raise
             messages = tuple(item.message for item in error.problems)
             return Round(name=self.name, plan=self.plan, problems=messages, unrendered=error.problems)
-        return Round(name=self.name, plan=self.plan, decision=decision, rendered=seen.observation.rendered)
+        rendered = seen.observation.rendered
+        unrendered = self._unrendered(rendered)
+        return Round(
+            name=self.name,
+            plan=self.plan,
+            decision=decision,
+            rendered=rendered,
+            problems=tuple(item.message for item in unrendered),
+            unrendered=unrendered,
+        )
+
+    def _unrendered(self, rendered: RenderedPlan) -> tuple[Problem, ...]:
+        """Returns what keeps the plan from going on; one that ends is taken back all the same."""
+        return () if is_ending(self.plan, self.status) or is_over(self.status) else rendered.problems
 
     # ----------------------------------------------------------------------------------------------------- observing
 
@@ -159,7 +176,8 @@ class _PlanRound:
             rendered = deps.rendering.of(self.plan, status, objects, fetched)
             missing = {}
         approved, attended = approved_of(self.plan), Attended(deps.attended)
-        review = deps.rendering.sealed(self.plan, objects, self.memory.fetched) if approved else None
+        can_be_reviewed = approved and not rendered.problems
+        review = deps.rendering.sealed(self.plan, objects, self.memory.fetched) if can_be_reviewed else None
         observation = Observation(
             plan=self.plan,
             rendered=rendered,
@@ -175,7 +193,7 @@ class _PlanRound:
             errors=self.memory.errors,
             approved=approved,
             sealed=digests(review).phases if review else {},
-            unapproved=unapproved(self.plan, review) if review else {},
+            unapproved=unapproved(self.plan, review, deps.rendering.overrides) if review else {},
             redact=deps.rendering.redactor.text,
         )
         judged = judge(
@@ -194,6 +212,7 @@ class _PlanRound:
             objects=tuple(objects),
             fetched=fetched,
             attended=attended,
+            overrides=deps.rendering.overrides,
         )
         return seen, judged.answer
 
@@ -268,6 +287,12 @@ def _as_before(memory: Memory, now: Observation, snapshot: Snapshot) -> Judged[D
     then, judged = memory.last
     is_same = snapshot.has_same(judged.snapshot) and decides_the_same(then, now, judged.answer, memory.kept)
     return judged if is_same else None
+
+
+def _reported_errors(plan: Body) -> tuple[str, ...]:
+    """Returns what the status says of writes that were refused to an earlier process."""
+    degraded = outline_of(plan).condition("Degraded") or {}
+    return (degraded["message"],) if degraded.get("reason") == "ReconcileError" and degraded["status"] == "True" else ()
 
 
 def _wanted(rendered: RenderedPlan, status: PlanStatus) -> Iterator[Fetch]:

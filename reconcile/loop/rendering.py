@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from reconcile.loop.overrides import Overrides
 from reconcile.status.plan import Place, PlanStatus, is_ending
 from renderer.catalog.load import Catalog
 from renderer.context.build import context_of
@@ -39,12 +40,18 @@ class _Rendered:
 
 class Rendering:
     """The catalog and its templates, and the last rendering. `new_cache` makes the cache of a plan's steps; `digest` is
-    given where inputs are redacted: a replay."""
+    given where inputs are redacted: a replay. `overrides` stand in place of values."""
 
     def __init__(
-        self, catalog: Catalog, templates: Templates, spec_fields: Mapping[str, Any], digest: DigestOf = digest_of
+        self,
+        catalog: Catalog,
+        templates: Templates,
+        spec_fields: Mapping[str, Any],
+        overrides: Overrides | None = None,
+        digest: DigestOf = digest_of,
     ) -> None:
         self.catalog = catalog
+        self.overrides = dict(overrides or {})
         self.new_cache: Callable[[], StepCache] = StepCache
         self.redactor = Redactor(catalog.redaction)
         self._digest = digest
@@ -56,8 +63,8 @@ class Rendering:
         self._kept: dict[str, LastRendering] = {}
 
     def of(self, plan: Body, status: PlanStatus, objects: Sequence[Body], fetched: Mapping[str, Any]) -> RenderedPlan:
-        """A plan that ends is rendered as far as that goes. Raises `Problems`: a template that cannot be rendered from
-        these facts."""
+        """A plan that has begun is rendered as far as that goes. Raises `Problems`: a template that cannot be rendered
+        from these facts."""
         name, facts = str(plan["metadata"]["name"]), self._facts(plan, objects, fetched)
         seen, recorded = [self._read(facts), is_ending(plan, status), self._is_last(status)], _recorded(status)
         last = self._last.get(name)
@@ -68,6 +75,12 @@ class Rendering:
         if last is None or last.rendered is not rendered or last.recorded != recorded:
             self._last[name] = _Rendered(seen=seen, recorded=recorded, part=_part(status), rendered=rendered)
         return rendered
+
+    def overridden(self, overrides: Overrides) -> Rendering:
+        """The same with other overrides."""
+        if overrides == self.overrides:
+            return self
+        return Rendering(self.catalog, self._templates, self._spec_fields, overrides, self._digest)
 
     def forget(self, name: str) -> None:
         """The plan is gone."""
@@ -101,7 +114,7 @@ class Rendering:
             plan=plan,
             objects=objects,
             fetched=fetched,
-            values=self.catalog.values,
+            values={**self.catalog.values, **self.overrides},
             spec_fields=self._spec_fields,
             retry=attempt_of(plan),
         )
@@ -118,7 +131,14 @@ class Rendering:
         kept = self._kept.get(name) or self._kept.setdefault(name, LastRendering(self.new_cache()))
         ending = ends or self._is_last(status)
         return render(
-            self.catalog, self._templates, facts, status, kept, ending=ending, lenient=ends, digest=self._digest
+            self.catalog,
+            self._templates,
+            facts,
+            status,
+            kept,
+            ending=ending,
+            lenient=bool(status.phase),
+            digest=self._digest,
         )
 
     def _is_last(self, status: PlanStatus) -> bool:

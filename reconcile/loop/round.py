@@ -21,7 +21,7 @@ from renderer.model.rendered import RenderedPlan
 
 @dataclass
 class Memory:
-    """The memory of a plan from one round to the next; all of it can be lost."""
+    """The memory of a plan from one round to the next; all of it can be lost. `errors` begins with the status's."""
 
     passes: dict[tuple[str, int], int] = field(default_factory=dict)
     fetched: dict[str, Any] = field(default_factory=dict)
@@ -36,7 +36,7 @@ class Memory:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Round:
     """The result of one round. `decision` is None where the plan is gone or could not be rendered; `problems` are what
-    the cluster or a template refused, and `unrendered`, where nothing was to be done but look, those of a template."""
+    the cluster or a template refused, and `unrendered` those of templates, because of which no step begins."""
 
     name: str
     plan: Body | None = None

@@ -17,9 +17,10 @@ from typing import Any
 
 from reconcile.decide.observation import PENDING
 from reconcile.loop.deps import ReconcilerDeps
+from reconcile.loop.overrides import Overrides, named
 from reconcile.observe.facts import gather
 from renderer.compare import differing
-from renderer.model.path import path_name
+from renderer.model.path import look_up, path_name
 from renderer.model.plan_api import PREFIX
 from renderer.model.ref import Body, ref_of
 from renderer.model.rendered import Manifest, RenderedPhase, RenderedPlan
@@ -84,32 +85,35 @@ def approved_of(plan: Body) -> Mapping[str, str]:
     return {str(key): str(value) for key, value in found.items()} if isinstance(found, dict) else {"": text[:40]}
 
 
-def unapproved(plan: Body, rendered: RenderedPlan) -> Mapping[str, tuple[str, ...]]:
-    """For each phase that is rendered otherwise than it was approved, the objects and paths in which it differs."""
+def unapproved(plan: Body, rendered: RenderedPlan, overrides: Overrides) -> Mapping[str, tuple[str, ...]]:
+    """For each phase that is rendered otherwise than it was approved, the objects and paths in which it differs, and
+    the environment variable that makes it differ."""
     approved, copy = approved_of(plan), _copy_in(plan)
     now = digests(rendered).phases
     changed = [name for name, digest in now.items() if name in approved and approved[name] not in (digest, PENDING)]
     if not changed:
         return {}
     objects = _objects(rendered)
-    return {name: _told(copy.get(name), objects[name]) for name in changed}
+    return {name: _told(copy.get(name), objects[name], overrides) for name in changed}
 
 
-def _told(before: Any, after: Mapping[str, Any]) -> tuple[str, ...]:
+def _told(before: Any, after: Mapping[str, Any], overrides: Overrides) -> tuple[str, ...]:
     if not isinstance(before, Mapping):
         return ("what cannot be named, since the plan keeps no copy of what was approved",)
-    found = tuple(islice(_differences(before, after), _TOLD))
+    found = tuple(islice(_differences(before, after, overrides), _TOLD))
     return found or ("no object of the first node, but another node's, or what its steps wait for",)
 
 
-def _differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
+def _differences(before: Mapping[str, Any], after: Mapping[str, Any], overrides: Overrides) -> Iterator[str]:
     for file in dict.fromkeys((*before, *after)):
         if file not in after:
             yield f"{ref_of(before[file])} (removed)"
         elif file not in before:
             yield f"{ref_of(after[file])} (added)"
         else:
-            yield from (f"{ref_of(after[file])} {path_name(path)}" for path in differing(before[file], after[file]))
+            for path in differing(before[file], after[file]):
+                cause = named(overrides, look_up(after[file], path))
+                yield f"{ref_of(after[file])} {path_name(path)}{cause}"
 
 
 def _objects(rendered: RenderedPlan) -> Objects:

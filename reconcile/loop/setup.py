@@ -14,6 +14,7 @@ from reconcile.loop.lease import Election
 from reconcile.loop.logs import RoundLog, Tell
 from reconcile.loop.manager import Manager, Running
 from reconcile.loop.outage_clock import OutageClock
+from reconcile.loop.overrides import Overrides
 from reconcile.loop.preconditions import oldest_of
 from reconcile.loop.queue import WorkQueue
 from reconcile.loop.reconciler import PLANS, Reconciler
@@ -35,7 +36,7 @@ from renderer.model.ref import Body, Ref
 class ManagerConfig:
     """`clock` is monotonic, `now` has a time zone. `lease_namespace` is empty where nobody else can run. `read` reads
     the repository's documents; by the API server's proxy if it is not given. `known` is what a facts document says of
-    kubelets and certificates: they are not asked then."""
+    kubelets and certificates: they are not asked then. `overrides` stand in place of values of the templates."""
 
     cluster: Cluster
     template_set: TemplateSet
@@ -51,6 +52,7 @@ class ManagerConfig:
     on_round: Callable[[Round], None] | None = None
     on_standby: Callable[[], None] = lambda: None
     known: Mapping[str, Any] = field(default_factory=dict)
+    overrides: Overrides = field(default_factory=dict)
     journal: Callable[[JournalEntry], None] = keep_nothing
 
 
@@ -79,7 +81,7 @@ def assemble_manager(given: ManagerConfig) -> Manager:
     deps = ReconcilerDeps(
         cluster=cluster,
         source=source,
-        rendering=Rendering(given.template_set.catalog, given.template_set.templates, given.template_set.spec_fields),
+        rendering=_rendering(given.template_set, given.overrides),
         schemas=given.schemas,
         readings=Readings(given.cluster, kinds, given.now, given.dial, given.known),
         read=given.read or through_the_proxy(given.cluster, kinds),
@@ -106,6 +108,10 @@ def assemble_manager(given: ManagerConfig) -> Manager:
 def _listed(source: CachedSource) -> tuple[Body, ...]:
     plans = source.list(PLANS)
     return () if isinstance(plans, ReadFailure) else plans
+
+
+def _rendering(given: TemplateSet, overrides: Overrides) -> Rendering:
+    return Rendering(given.catalog, given.templates, given.spec_fields, overrides)
 
 
 def _both(log: RoundLog, also: Callable[[Round], None] | None) -> Callable[[Round], None]:

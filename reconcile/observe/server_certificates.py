@@ -11,13 +11,14 @@ from functools import partial
 from typing import Any
 
 from reconcile.objects import items
-from reconcile.probes.look import ReadFailure
+from reconcile.probes.look import OWN_SERVER, ReadFailure
 from reconcile.status.times import time_text
 from renderer.model.path import look_up
 from renderer.model.ref import Body
 
 Dial = Callable[[str, int], datetime | None]
-"""(address, port) -> when the first presented certificate ends. Raises `OSError` if there is no answer."""
+"""(address, port) -> when the first presented certificate ends. Raises `OSError` if there is no answer. The address may
+be `OWN_SERVER`, without a port."""
 
 _DEFAULT_PORT = 6443
 _VERSION = 0xA0
@@ -25,9 +26,10 @@ _UTC_TIME, _GENERALIZED_TIME = 0x17, 0x18
 
 
 def certificates_of(dial: Dial, slices: Iterable[Body]) -> Mapping[str, Callable[[], Any]]:
-    """By address of the EndpointSlices, which are those of the API servers: how to ask. A server that presents no
-    certificate has an empty answer."""
-    return {address: partial(_ask, dial, address, port) for item in slices for address, port in _addresses(item)}
+    """By address of the EndpointSlices, which are those of the API servers, and of our own: how to ask. A server that
+    presents no certificate has an empty answer."""
+    known = {address: partial(_ask, dial, address, port) for item in slices for address, port in _addresses(item)}
+    return {**known, OWN_SERVER: partial(_ask, dial, OWN_SERVER, 0)} if known else {}
 
 
 def _addresses(item: Body) -> Iterator[tuple[str, int]]:

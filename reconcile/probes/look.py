@@ -44,6 +44,8 @@ CERTIFICATES = Reading(
     ),
 )
 """One an address of the API servers: when the certificate ends that it presents; empty where it presents none."""
+OWN_SERVER = "kubernetes.default.svc"
+"""Stands among them for the address by which this program speaks to the API server, such as a virtual one."""
 
 
 Need = Ref | Group | Reading

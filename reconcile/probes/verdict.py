@@ -29,7 +29,8 @@ class Verdict:
     """`reason` is a line that says object, found and wanted. `offenders` are the objects that keep it from passing.
 
     `seen` is what the probe's first field predicate saw on a single object, which a trigger may capture; `ABSENT`
-    where it saw nothing. `summary` says the same as `reason` in the words of the gate, if it has any.
+    where it saw nothing. `summary` says the same as `reason` in the words of the gate, if it has any. `warnings` are
+    what somebody should know although it passes.
     """
 
     outcome: ProbeResult
@@ -37,14 +38,15 @@ class Verdict:
     offenders: tuple[Ref, ...] = ()
     seen: Any = ABSENT
     summary: str = ""
+    warnings: tuple[str, ...] = ()
 
     @property
     def passed(self) -> bool:
         return self.outcome is ProbeResult.PASSED
 
 
-def passed(reason: str) -> Verdict:
-    return Verdict(outcome=ProbeResult.PASSED, reason=reason)
+def passed(reason: str, *warnings: str) -> Verdict:
+    return Verdict(outcome=ProbeResult.PASSED, reason=reason, warnings=warnings)
 
 
 def waiting(reason: str, *offenders: Ref) -> Verdict:
@@ -73,6 +75,7 @@ def together(verdicts: Sequence[Verdict], separator: str = ", ") -> Verdict:
         outcome=outcome,
         reason=separator.join(dict.fromkeys(verdict.reason for verdict in chosen)),
         offenders=tuple(dict.fromkeys(ref for verdict in chosen for ref in verdict.offenders)),
+        warnings=tuple(dict.fromkeys(text for verdict in chosen for text in verdict.warnings)),
     )
 
 

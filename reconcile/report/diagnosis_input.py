@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 
-from reconcile.decide.decision import Wait
+from reconcile.act.belonging import Plan, holder_of
+from reconcile.decide.decision import Apply, Wait
 from reconcile.decide.phase import all_steps
 from reconcile.loop.rendering import attempt_of
 from reconcile.loop.round import Round
-from reconcile.objects import deletion_timestamp
+from reconcile.objects import deletion_timestamp, is_owned_by, uid
 from reconcile.observe.source import Source
 from reconcile.probes.look import Group, ReadFailure
 from reconcile.report.causes import cause as c
-from reconcile.report.causes.cause import Departure, DiagnosisInput, ExpectedReboot
+from reconcile.report.causes.cause import ConflictingObject, Departure, DiagnosisInput, ExpectedReboot
 from reconcile.status.plan import FAILED, PlanStatus, key_of, status_of
 from renderer.model.node_state import NodeStates
 from renderer.model.path import Path
@@ -48,7 +49,7 @@ def collect_input(done: Round, source: Source, now: datetime) -> tuple[Diagnosis
     status, waits = status_of(plan), done.decision.waits if done.decision else ()
     wanted = GROUPS if waits or status.phase == FAILED else ()  # nothing is read where nothing is waited for
     found = {group: source.list(group) for group in wanted}
-    items = _waited(done.rendered, waits)
+    items, refused = _waited(done.rendered, waits), _refused(done, status)
     diagnosis = DiagnosisInput(
         plan=done.name,
         waits=waits,
@@ -62,7 +63,9 @@ def collect_input(done: Round, source: Source, now: datetime) -> tuple[Diagnosis
         held_up=_held_up(done.rendered, waits),
         gone={ref: made for wait, item in items for ref, made in _gone(wait, item, status, source)},
         attempt=attempt_of(plan) if plan else 0,
-        leaving=_leaving(done, status, waits, source),
+        refused=refused,
+        conflicts=dict(_conflicts(done, source, refused)),
+        leaving=_leaving(done, waits, source),
     )
     return diagnosis, tuple(
         f"{group.kind} objects: {i.why}" for group, i in found.items() if isinstance(i, ReadFailure)
@@ -112,11 +115,26 @@ def _gone(wait: Wait, item: RenderedStep, status: PlanStatus, source: Source) ->
         yield from ((ref, record.started) for ref in refs if source.get(ref) is None)
 
 
-def _leaving(done: Round, status: PlanStatus, waits: Iterable[Wait], source: Source) -> Departure | None:
+def _leaving(done: Round, waits: Iterable[Wait], source: Source) -> Departure | None:
     if not deletion_timestamp(done.plan or {}):
         return None
+    return Departure(objects={ref: source.get(ref) for wait in waits for ref in wait.refs})
+
+
+def _refused(done: Round, status: PlanStatus) -> str:
+    """Returns what the last writes met; a plan that cannot be rendered says so elsewhere."""
     degraded = {} if done.unrendered else status.condition("Degraded") or {}
-    return Departure(
-        objects={ref: source.get(ref) for wait in waits for ref in wait.refs},
-        refused=degraded.get("message", "") if degraded.get("reason") == "ReconcileError" else "",
-    )
+    is_refused = degraded.get("reason") == "ReconcileError" and degraded.get("status") == "True"
+    return str(degraded.get("message", "")) if is_refused else ""
+
+
+def _conflicts(done: Round, source: Source, refused: str) -> Iterator[tuple[Ref, ConflictingObject]]:
+    """Objects that are to be created, are there, and are not the plan's."""
+    actions = done.decision.actions if done.decision and done.plan and refused else ()
+    for ref in (action.manifest.ref for action in actions if isinstance(action, Apply)):
+        body = source.get(ref) if str(ref) in refused else None
+        if body is None or isinstance(body, ReadFailure) or is_owned_by(body, uid(done.plan or {})):
+            continue
+        plan = Plan.of(done.plan or {})
+        unowned = f"has the label of plan {plan.name!r}, but no owner reference to it"
+        yield ref, ConflictingObject(body=body, holder=holder_of(plan, body) or unowned)

@@ -9,7 +9,7 @@ from functools import partial
 
 from reconcile.loop.round import Round
 from reconcile.observe.source import Source
-from reconcile.report.causes import leaving, machines, nodes, storage, turns, work, workloads
+from reconcile.report.causes import leaving, machines, nodes, refusals, storage, turns, work, workloads
 from reconcile.report.causes.cause import Cause, DiagnosisInput, kubectl
 from reconcile.report.diagnosis_input import collect_input
 from reconcile.report.progress import Model, age_of, progress_of, wait_lines
@@ -18,6 +18,8 @@ from reconcile.status.times import time_text
 from renderer.errors import Problem
 
 SEARCHES: tuple[Callable[[DiagnosisInput], Iterator[Cause]], ...] = (
+    refusals.conflicts,
+    refusals.others,
     turns.paused_cluster,
     turns.held,
     work.gone_objects,

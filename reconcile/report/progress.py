@@ -28,7 +28,7 @@ def progress_of(done: Round, now: datetime, *, followed: bool = False) -> Model:
     status = status_of(plan)
     decision = done.decision
     nodes = done.rendered.nodes if done.rendered else sorted(status.node_states)
-    waits = [_wait(wait, status) for wait in decision.waits] if decision else []
+    waits = [_wait(wait) for wait in decision.waits] if decision else []
     return {
         "plan": done.name,
         "version": (plan.get("spec") or {}).get("version") or "",
@@ -79,27 +79,18 @@ def _node(node: str, status: PlanStatus) -> Model:
     }
 
 
-def _wait(wait: Wait, status: PlanStatus) -> Model:
-    since = wait.since or _since(wait, status)
+def _wait(wait: Wait) -> Model:
     return {
         "step": wait.step,
         "node": wait.node or "",
         "text": wait.text,
         "summary": wait.summary,
-        "since": time_text(since) if since else "",
+        "since": time_text(wait.since) if wait.since else "",
         "limit": wait.limit,
         "slow": wait.slow,
         "unknown": wait.unknown,
         "objects": [str(ref) for ref in wait.refs],
     }
-
-
-def _since(wait: Wait, status: PlanStatus) -> datetime | None:
-    """A step that has not begun waits since the one before it ended."""
-    phase = wait.step.partition("/")[0]
-    ended = [record.ended for key, record in status.records_of(phase) if record.ended and key[2] in (wait.node, None)]
-    times = [time_of(e["phaseTransitionTimestamp"]) for e in status.rest.get("phaseTransitionTimestamps") or ()]
-    return max([*ended, *times[-1:]], default=None)
 
 
 def _next(done: Round, status: PlanStatus, followed: bool) -> str:

@@ -147,13 +147,14 @@ class _Replayer:
         catalog = template_set.catalog
         self._redactor = Redactor(catalog.redaction, numbered)
         self._digests = TrueDigests(self._redactor)
-        self._rendering = Rendering(catalog, template_set.templates, template_set.spec_fields, self._digests)
+        self._rendering = Rendering(catalog, template_set.templates, template_set.spec_fields, digest=self._digests)
         self._schemas = packaged_schemas()
 
     def replayed(self, number: int, line: Line, bodies: Mapping[str, Any]) -> Replayed:
         if line["format"] != FORMAT:
             return Replayed(line=number, problem=f"has format {line['format']}, and this program reads {FORMAT}")
         name = str(bodies[line["plan"]]["metadata"]["name"])
+        self._rendering = self._rendering.overridden(line["memory"].get("overrides") or {})
         if self._digests.use(line["digests"]):
             self._rendering.forget(name)
         try:

@@ -34,7 +34,8 @@ Place = tuple[str, str | None]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanStatus:
     """`rest` is every field that has no attribute of its own. `records` has steps under way and over, by
-    place and step; a node that has ended a phase is folded into `done`: (phase, node) to step to a short text."""
+    place and step; a node that has ended a phase is folded into `done`: (phase, node) to step to a short text.
+    `waiting` says since when each wait has held whose beginning no record of a step tells."""
 
     phase: str = ""
     conditions: tuple[Mapping[str, Any], ...] = ()
@@ -43,6 +44,7 @@ class PlanStatus:
     done: Mapping[tuple[str, str], Mapping[str, str]] = field(default_factory=dict)
     skipped: Mapping[str, str] = field(default_factory=dict)
     loans: tuple[Loan, ...] = ()
+    waiting: Mapping[str, datetime] = field(default_factory=dict)
     rest: Mapping[str, Any] = field(default_factory=dict)
 
     # ---------------------------------------------------------------------------------------------------- look-ups
@@ -181,6 +183,12 @@ class PlanStatus:
         ends = [time_of(text.partition(" ")[0]) for texts in folded for text in texts.values()]
         return max([*records, *ends], default=None)
 
+    def last_end_at(self, phase: str, node: str | None) -> datetime | None:
+        """The time when a step of the phase last ended for this node, or for the cluster as a whole."""
+        places = dict.fromkeys(((phase, None), (phase, node)))
+        ended = [record.ended for place in places for record in self.records.get(place, {}).values() if record.ended]
+        return max(ended, default=None)
+
     def without_node(self, phase: str, node: str) -> PlanStatus:
         """As if nothing had been done for the node in the phase."""
         return replace(
@@ -242,6 +250,7 @@ def _status(body: SameObject) -> PlanStatus:
             (phase, node): texts for phase, body in steps.items() for node, texts in (body.get("done") or {}).items()
         },
         skipped={phase: body["skipped"] for phase, body in steps.items() if "skipped" in body},
+        waiting={what: time_of(since) for what, since in (raw.pop("waitingSince", None) or {}).items()},
         rest=raw,
     )
 
@@ -266,6 +275,7 @@ def status_body(status: PlanStatus) -> dict[str, Any]:
         "nodeUpgradeStatuses": {node: dict(entry) for node, entry in sorted(status.node_states.items())},
         "steps": _steps(status),
         "borrowed": [loan.to_status() for loan in status.loans],
+        "waitingSince": {what: time_text(since) for what, since in sorted(status.waiting.items())},
     }
     return {key: value for key, value in entries.items() if value not in (None, "", [], {})}
 

@@ -128,7 +128,7 @@ def _expressions(raws: Sequence[Raw]) -> tuple[Expression, ...]:
 
 
 def _expression(raw: Raw) -> Expression:
-    return Expression(expr=raw["expr"], reason=raw["reason"])
+    return Expression(expr=raw["expr"], reason=raw["reason"], warning=raw.get("warning", ""))
 
 
 def _skip_unless(raw: Raw | None) -> SkipUnless | None:
@@ -277,6 +277,7 @@ _PARTS: Mapping[str, _Part] = {
     "trigger": _part("trigger", trigger_from),
     "late_nodes": _part("lateNodes", _late_nodes),
     "repeat": _part("repeat", _as_it_is, False),
+    "reconsider": _part("reconsider", _as_it_is, False),
     "hold": _part("hold", _hold),
     "captures": _part("capture", _captures, {}),
     "fetches": _part("fetch", _fetches, {}),

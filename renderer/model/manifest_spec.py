@@ -27,10 +27,11 @@ class WhenAbsent(StrEnum):
 
 @frozen
 class Expression:
-    """A Jinja expression, and the reason that is recorded where it decides."""
+    """A Jinja expression, and the reason that is recorded where it decides. `warning` is an event then."""
 
     expr: str
     reason: str
+    warning: str = ""
 
 
 @frozen

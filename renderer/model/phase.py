@@ -159,6 +159,7 @@ class JobStates:
 class Step:
     """One step. `for_each` fans it out over nodes; `node` is set once it has been resolved for one.
 
+    `reconsider`: that the step was skipped is not final as long as the plan runs.
     `ignore_unhealthy_peers`: the step begins even if the lane's peers are not healthy. While `hold_slot_while` passes,
     a node that has run all steps of the lane keeps its slot.
     """
@@ -177,6 +178,7 @@ class Step:
     trigger: Trigger | None = None
     late_nodes: LateNodes | None = None
     repeat: bool = False
+    reconsider: bool = False
     hold: Hold | None = None
     captures: tuple[Capture, ...] = ()
     fetches: tuple[Fetch, ...] = ()

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import field
 from typing import Any
 
+from renderer.errors import Problem
 from renderer.frozen import frozen
 from renderer.model.manifest_spec import Borrowed, ManifestSpec
 from renderer.model.node_state import NodeStates
@@ -100,7 +101,8 @@ class RenderedPhase:
 @frozen
 class RenderedPlan:
     """`plan` is the UpgradePlan's name; `nodes` those that it upgrades, `node_states` the states that they go through;
-    `images` all that any manifest uses, sorted."""
+    `images` all that any manifest uses, sorted; `problems` why some steps could not be rendered, where that is no
+    reason to render nothing."""
 
     plan: str
     nodes: tuple[str, ...] = ()
@@ -108,6 +110,7 @@ class RenderedPlan:
     phases: tuple[RenderedPhase, ...]
     images: tuple[str, ...]
     digest: str
+    problems: tuple[Problem, ...] = ()
 
     def manifests(self) -> Iterator[Manifest]:
         for phase in self.phases:

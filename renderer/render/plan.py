@@ -38,8 +38,8 @@ def render(
     that it would have made. `kept` has the steps of earlier renderings, and gets those of this one. `digest` gives the
     digests of manifests.
 
-    Raises `Problems` with everything that is wrong in any phase; if `lenient`, steps that cannot be rendered have no
-    manifests instead: what was done can be taken back all the same.
+    Raises `Problems` with everything that is wrong in any phase. If `lenient`, the plan has the problems, and steps
+    that cannot be rendered have no manifests: what has begun can be watched, and taken back, all the same.
     """
     problems: list[Problem] = []
     templates.begin()
@@ -70,6 +70,7 @@ def render(
         phases=phases,
         images=tuple(sorted({image for manifest in manifests for image in manifest.images})),
         digest=digest_of([plan, *(phase.digest for phase in phases)]),
+        problems=tuple(dict.fromkeys(found)),
     )
 
 

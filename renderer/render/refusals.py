@@ -10,7 +10,7 @@ from typing import Any
 
 from renderer.catalog.rules import RULES
 from renderer.frozen import frozen
-from renderer.model.probe import RulePredicate
+from renderer.model.probe import RulePredicate, Severity
 from renderer.model.rendered import RenderedPlan, RenderedStep
 from renderer.versions import refusal
 
@@ -30,7 +30,8 @@ class Refusal:
 def refusals(plan: RenderedPlan) -> Iterator[Refusal]:
     """Of every step that is neither skipped nor pending, in the order in which they run."""
     for step in (step for phase in plan.phases for step in phase.steps if step.skipped is None and not step.pending):
-        predicates = (predicate for gate in step.step.gates for predicate in gate.probe.all)
+        gates = (gate for gate in step.step.gates if gate.failure.severity is Severity.TERMINAL)
+        predicates = (predicate for gate in gates for predicate in gate.probe.all)
         for rule in (item for item in predicates if isinstance(item, RulePredicate) and RULES[item.name].render_time):
             reason, decide = DECIDED[rule.name]
             arguments = dict(rule.arguments)

@@ -120,7 +120,7 @@ class StepRenderer:
             except Problems as error:
                 if _is_needed_later(bare):
                     self.problems.extend(error.problems)
-                    return _idle(declared, bare, None, ())
+                    return self._watchable(declared, bare, raw, context, pending)
             del self.problems[before:]
         return self._watchable(declared, bare, raw, context, pending)
 

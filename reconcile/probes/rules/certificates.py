@@ -1,15 +1,16 @@
 """The API servers' certificates outlive the upgrade, as the Harvester Upgrade Manager checks it.
 
-An address that does not answer is unknown and asked again; only a certificate that was read can fail.
+Where no address of the API servers answers, the one counts that this program speaks to: a laptop may reach that alone.
+Only a certificate that was read can fail.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
 from reconcile import objects
-from reconcile.probes.look import CERTIFICATES, ReadFailure
+from reconcile.probes.look import CERTIFICATES, OWN_SERVER, Answer, ReadFailure
 from reconcile.probes.rules.call import RuleCall, parse_integer
 from reconcile.probes.verdict import Verdict, failed, passed, unknown
 from renderer.model.path import look_up
@@ -38,33 +39,44 @@ def expiry(call: RuleCall) -> Verdict:
 
 
 def _earliest(addresses: Sequence[str], days: int, call: RuleCall) -> Verdict:
-    ends: list[datetime] = []
-    read_failures: list[str] = []
-    for address in addresses:
-        reading = call.look.reading(CERTIFICATES, address)
-        if isinstance(reading, ReadFailure):
-            read_failures.append(f"the certificate of the API server at {address} could not be read: {reading.why}")
-        elif end := reading.get("notAfter"):
-            ends.append(datetime.fromisoformat(end).astimezone(UTC))
-    seconds = min(((end - call.now).total_seconds() for end in ends), default=None)
-    if seconds is not None and seconds < days * _DAY:
-        return failed(_ends(min(ends), seconds))
-    if read_failures:
-        return unknown("; ".join(read_failures))
-    if seconds is None:
-        return unknown("no certificates found for kubernetes API server")
-    return passed(
-        f"the earliest certificate of the API servers ends in {int(seconds // _DAY)} days, expected at least {days}"
-    )
+    """One address that answers is enough: the certificates of a cluster are made and rotated together."""
+    read = {address: call.look.reading(CERTIFICATES, address) for address in addresses}
+    failures = {address: found.why for address, found in read.items() if isinstance(found, ReadFailure)}
+    ends = dict(_ends(read))
+    if not ends and failures:
+        ends = dict(_ends({OWN_SERVER: call.look.reading(CERTIFICATES, OWN_SERVER)}))
+    unread = [
+        f"the certificate of the API server at {address} could not be read: {failures[address]}" for address in failures
+    ]
+    if not ends:
+        return unknown("; ".join(unread) or "no certificates found for kubernetes API server")
+    address = min(ends, key=lambda name: (ends[name], name))
+    seconds = (ends[address] - call.now).total_seconds()
+    if seconds < days * _DAY:
+        return failed(_ends_too_early(address, ends[address], seconds, days))
+    left = int(seconds // _DAY)
+    text = f"the earliest certificate of the API servers, at {address}, ends in {left} days, expected at least {days}"
+    return passed(text, *unread)
 
 
-def _ends(not_after: datetime, seconds: float) -> str:
+def _ends(read: Mapping[str, Answer]) -> Iterator[tuple[str, datetime]]:
+    for address, found in read.items():
+        if not isinstance(found, ReadFailure) and (end := found.get("notAfter")):
+            yield address, datetime.fromisoformat(end).astimezone(UTC)
+
+
+def _ends_too_early(address: str, not_after: datetime, seconds: float, wanted: int) -> str:
     fraction = f".{not_after.microsecond:06}".rstrip("0").rstrip(".")
     written = f"{not_after:%Y-%m-%d %H:%M:%S}{fraction} +0000 UTC"  # as Go writes a time
     days = int(abs(seconds) // _DAY)
-    ends = f"it will expire in {days} days" if seconds >= 0 else f"it expired {days} days ago"
+    ends = (
+        f"it will expire in {days} days, at least {wanted} are required"
+        if seconds >= 0
+        else f"it expired {days} days ago"
+    )
     return (
-        f"earliest expiring cert for default/kubernetes ClusterIP is {written}, {ends}. Please rotate RKE2 certificates"
+        f"earliest expiring cert for default/kubernetes ClusterIP is {written} at {address}, {ends}. "
+        "Please rotate RKE2 certificates"
     )
 
 

@@ -4,18 +4,36 @@ from __future__ import annotations
 
 from reconcile.probes.rules.call import RuleCall, parse_bool
 from reconcile.probes.verdict import Verdict, failed, passed
-from renderer.versions import refusal
+from renderer.versions import first_to, refusal
 
 
 def eligible(call: RuleCall) -> Verdict:
-    """A version that is not known is a refusal in the existing manager's words."""
+    """A version that is not known is a refusal in the existing manager's words. What a missing minimum lets pass is a
+    warning."""
     current, target, minimum = (call.text(name) for name in ("current", "target", "minimum"))
-    if not target:
-        return failed("release metadata is not available in UpgradePlan status")
-    if not current:
-        return failed("previous version is not available in UpgradePlan status")
-    strict = parse_bool(call.text("strict")) is not False
-    refused = refusal(current=current, target=target, minimum=minimum, strict=strict)
+    refused = _refusal(call, current, target, minimum)
     if refused:
         return failed(refused)
-    return passed(f"{current} may be upgraded to {target}" + (f" (minimum {minimum})" if minimum else ""))
+    if not minimum:
+        return passed(f"{current} may be upgraded to {target}", _NO_MINIMUM.format(target=target))
+    return passed(f"{current} may be upgraded to {target} (minimum {minimum})")
+
+
+_NO_MINIMUM = "release {target} has no minUpgradableVersion, so nothing restricts the version to upgrade from"
+
+
+def _refusal(call: RuleCall, current: str, target: str, minimum: str) -> str | None:
+    if not target:
+        return "release metadata is not available in UpgradePlan status"
+    if not current:
+        return "previous version is not available in UpgradePlan status"
+    strict = parse_bool(call.text("strict")) is not False
+    refused = refusal(current=current, target=target, minimum=minimum, strict=strict)
+    return _with_numbers(refused, current, target, minimum) if refused else None
+
+
+def _with_numbers(refused: str, current: str, target: str, minimum: str) -> str:
+    numbers = (("current", current), ("target", target), ("minimum", minimum))
+    first = first_to(current=current, target=target, minimum=minimum)
+    way = f"; upgrade to {first} first" if first else ""
+    return f"{refused} ({', '.join(f'{name} {version}' for name, version in numbers if version)}){way}"

@@ -58,10 +58,17 @@ class ExpectedReboot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Departure:
-    """The waits of a plan that is being deleted, and what the API server said to the last writes if it refused."""
+    """The objects that a plan waits for that is being deleted."""
 
     objects: Mapping[Ref, Body | ReadFailure | None]
-    refused: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConflictingObject:
+    """An object that the plan has to create and that is there already. `holder` is the end of a sentence."""
+
+    body: Body
+    holder: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +78,8 @@ class DiagnosisInput:
     `nodes` are those of the upgrade, `paused` those that a step is held for, `reboots` those that are waited for to
     come back, `held_up` those that wait for others to be well. `gone` are objects that a step under way has made and
     waits for and that are not there any more, with the time when they were made; `attempt` is which one this is, 0 for
-    the first. `leaving` is None for a plan that is not being deleted.
+    the first. `refused` is what the API server said to the last writes if it refused them, `conflicts` are the objects
+    for which it did because they are somebody else's. `leaving` is None for a plan that is not being deleted.
     """
 
     plan: str
@@ -86,6 +94,8 @@ class DiagnosisInput:
     held_up: tuple[str, ...] = ()
     gone: Mapping[Ref, datetime] = field(default_factory=dict)
     attempt: int = 0
+    refused: str = ""
+    conflicts: Mapping[Ref, ConflictingObject] = field(default_factory=dict)
     leaving: Departure | None = None
 
     def all(self, group: Group) -> tuple[Body, ...]:

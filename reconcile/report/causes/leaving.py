@@ -23,10 +23,10 @@ def objects(diagnosis: DiagnosisInput) -> Iterator[Cause]:
 
 def refused(diagnosis: DiagnosisInput) -> Iterator[Cause]:
     """Finds what cannot be given back or removed because the API server, or a webhook, does not let us."""
-    if diagnosis.leaving and diagnosis.leaving.refused:
+    if diagnosis.leaving and diagnosis.refused:
         yield Cause(
             object=f"UpgradePlan {diagnosis.plan}",
-            what=f"cannot be aborted: {diagnosis.leaving.refused}",
+            what=f"cannot be aborted: {diagnosis.refused}",
             remedy="find out what refuses the request, and why; it is retried automatically",
         )
 

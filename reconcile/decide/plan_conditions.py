@@ -1,0 +1,44 @@
+"""The plan's conditions, from what was decided: its phase, what it waits for, what is wrong or takes too long."""
+
+from __future__ import annotations
+
+from reconcile.decide.decision import DecisionBuilder, Wait
+from reconcile.status.plan import TERMINAL
+from reconcile.status.times import span_text, time_text
+
+
+def set_progressing(builder: DecisionBuilder) -> None:
+    """Sets Progressing to the phase and what it waits for, and Degraded to what takes too long."""
+    if builder.status.phase in TERMINAL:
+        return
+    held = "; ".join(f"{text}: {', '.join(sorted(nodes))}" for text, nodes in builder.held.items())
+    message, reason = held or builder.progress, builder.status.phase or "Pending"
+    builder.condition("Progressing", "True", reason, message)
+    waits = "; ".join([*dict.fromkeys(wait.text for wait in builder.waits)][:3])
+    set_kstatus(builder, ready=False, moving=True, stalled=False, reason=reason, message=message or waits)
+    if not set_degraded(builder):
+        builder.condition("Degraded", "False", "ReconcileSuccess")
+
+
+def set_degraded(builder: DecisionBuilder) -> bool:
+    """True if something is wrong or takes too long; if so, sets Degraded."""
+    slow = [wait for wait in builder.waits if wait.slow]
+    if builder.errors:
+        builder.condition("Degraded", "True", "ReconcileError", "; ".join(builder.errors[:5]))
+    elif slow:
+        builder.condition("Degraded", "True", "WaitingLong", "; ".join(dict.fromkeys(map(_said, slow[:5]))))
+    return bool(builder.errors or slow)
+
+
+def _said(wait: Wait) -> str:
+    since = f" since {time_text(wait.since)}" if wait.since else ""
+    limit = f", longer than {span_text(wait.limit)}" if wait.limit is not None else ""
+    return f"{f'{wait.step}: ' if wait.step else ''}{wait.text}{since}{limit}"
+
+
+def set_kstatus(
+    builder: DecisionBuilder, *, ready: bool, moving: bool, stalled: bool, reason: str, message: str
+) -> None:
+    """Sets the kstatus conditions, by which Flux, Helm and kubectl judge any custom resource."""
+    for kind, there in (("Ready", ready), ("Reconciling", moving), ("Stalled", stalled)):
+        builder.condition(kind, "True" if there else "False", reason, message)
