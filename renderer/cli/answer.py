@@ -42,10 +42,11 @@ output_option = click.option(
 
 def answer(of: DocumentType, model: Model, output: str, text: Callable[[Model], Iterable[str]]) -> None:
     """Prints the model as a document of this type, or as the lines that `text` makes of it."""
+    shown: Model = redactor().value(model)
     if output == "json":
-        pass_on([_json(of, redactor().value(model))])
+        pass_on([_json(of, shown)])
     else:
-        say(text(model))
+        say(text(shown))
 
 
 def answer_with_files(of: DocumentType, model: Model, files: Mapping[str, str]) -> None:

@@ -37,7 +37,7 @@ def index_of(
         "images": list(plan.images),
         "phases": [_phase(phase, kinds) for phase in plan.phases],
         "files": sorted(files),
-        **_set(credentials=[asdict(item) for item in credentials]),
+        **_set(sensitiveFields=[asdict(item) for item in credentials]),
     }
     shown: dict[str, Any] = packaged_redactor().value(body)
     return RENDERED_PLAN.document(shown)
