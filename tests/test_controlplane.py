@@ -186,6 +186,7 @@ def test_wiping_removes_what_came_since_the_start(wiped_control_plane: ControlPl
 
 
 @pytest.mark.controlplane
+@pytest.mark.full("a control plane of its own, to its end; the tests of outages on the shared one stand for it")
 def test_an_outage_ends_at_the_same_address_and_the_end_leaves_nothing(control_plane: ControlPlane) -> None:
     with cluster.running(built(), ()) as plane:
         api = plane.api
@@ -221,6 +222,7 @@ def process(control_plane: ControlPlane) -> Iterator[subprocess.Popen[str]]:
         running.kill()
 
 
+@pytest.mark.full("a control plane whose process is killed; the one that Ctrl-C ends stands for it")
 def test_nothing_outlives_a_run_that_was_killed(process: subprocess.Popen[str]) -> None:
     pids = pids_when(process, started="kube-controller-manager")
     workdir = Path(f"/proc/{pids[0]}/cwd").readlink()

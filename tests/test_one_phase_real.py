@@ -294,6 +294,7 @@ def test_an_api_server_that_goes_away_is_waited_for(site: CommandSite) -> None:
         assert process.wait() == 0
 
 
+@pytest.mark.full("an outage between two writes; the one while a phase is waited for stands for it")
 def test_an_api_server_that_goes_away_before_all_is_written_is_waited_for(site: CommandSite, tmp_path: Path) -> None:
     declared = "  noGate: it is there\n  owned: [first.yaml.j2, second.yaml.j2]\n"
     dying(site, MAPS, "second")

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from threading import Event, Thread
 
+from support.changes import Changes
+
 from reconcile.simulator.actors.simulation import Simulation
 
 PAUSE = 0.05
@@ -26,13 +28,14 @@ class SpedUpClock:
 
 
 @contextmanager
-def driven(world: Simulation, clock: SpedUpClock) -> Iterator[None]:
+def driven(world: Simulation, clock: SpedUpClock, changes: Changes) -> Iterator[None]:
     """Within, the world goes on by itself. What it raised is raised at the end of the block."""
     stop, raised = Event(), list[BaseException]()
 
     def drive() -> None:
         try:
             while not stop.is_set():
+                changes.look()
                 if not world.step(clock.now()):
                     stop.wait(PAUSE)
         except BaseException as error:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from controlplane import waiting
 from controlplane.cluster import ControlPlane
+from support.changes import Changes
 from support.invariants import violations
 from support.real_pods import RealPods
 
@@ -55,6 +56,7 @@ class RealPlay:
 def play(wiped_control_plane: ControlPlane) -> Iterator[RealPlay]:
     hand = Hand(client_of(wiped_control_plane), "three-node")
     settings = Settings.given(hand.release, hand.inputs.facts)
+    changes = Changes(wiped_control_plane)
     world = Simulation.of(
         client_of(wiped_control_plane),
         hand.kinds,
@@ -62,8 +64,9 @@ def play(wiped_control_plane: ControlPlane) -> Iterator[RealPlay]:
         faults=FaultPlan(),
         controllers=(),
         pods=RealPods(wiped_control_plane, client_of(wiped_control_plane)),
+        version=changes.version,
     )
-    with driven(world, SpedUpClock(SPEED)):
+    with driven(world, SpedUpClock(SPEED), changes):
         yield RealPlay(hand=hand, world=world)
 
 
@@ -144,6 +147,7 @@ def test_machines_are_stopped_and_started_without_kubevirts_api(play: RealPlay) 
     assert [fact.subject for fact in play.world.log.of(SimulationEventType.VM_STARTED)] == ["default/ledger-1"]
 
 
+@pytest.mark.full("an outage under the simulation; those under clients and commands stand for it")
 def test_an_outage_only_costs_time(play: RealPlay, wiped_control_plane: ControlPlane) -> None:
     play.hand.apply("ClusterUpgrade/Manifests")
     play.until("started", lambda: play.world.log.of(SimulationEventType.WORK_STARTED))

@@ -88,6 +88,10 @@ class ControlPlane:
         """Another one whenever anything was written; a small question."""
         return keys.revision(self._servers.etcd_url)
 
+    def shapes(self) -> Mapping[str, tuple[int, int]]:
+        """By plural, what is another value whenever an object of the kind was written."""
+        return keys.shapes(self._servers.etcd_url)
+
     def api_as(self, token: str) -> Api:
         return Api("127.0.0.1", self._servers.api_port, self._servers.ca_file, token)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import urllib.request
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 _FIRST, _PAST = b"/registry/", b"/registry0"
@@ -22,6 +22,17 @@ def made_since(url: str, since: int) -> frozenset[str]:
     """The plural of every kind of which there is an object that was made after the revision."""
     found: Collection[Any] = _range(url, keys_only=True).get("kvs", ())
     return frozenset(_plural(base64.b64decode(one["key"])) for one in found if int(one["create_revision"]) > since)
+
+
+def shapes(url: str) -> Mapping[str, tuple[int, int]]:
+    """By plural, how many objects there are, and the revision of the last write to one of them: another pair whenever
+    one was made, changed or deleted."""
+    found: dict[str, tuple[int, int]] = {}
+    for one in _range(url, keys_only=True).get("kvs", ()):
+        plural = _plural(base64.b64decode(one["key"]))
+        count, last = found.get(plural, (0, 0))
+        found[plural] = (count + 1, max(last, int(one["mod_revision"])))
+    return found
 
 
 def _plural(key: bytes) -> str:

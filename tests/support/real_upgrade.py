@@ -29,11 +29,12 @@ from reconcile.loop.round import Round
 from reconcile.loop.setup import ManagerConfig, assemble_manager
 from reconcile.schemas import packaged_schemas
 from reconcile.simulator.actors.fault_options import FaultOptions, KnownTargets, fault_plan_of
-from reconcile.simulator.actors.simulation import ClusterVersion, Simulation
+from reconcile.simulator.actors.simulation import Simulation
 from reconcile.simulator.rehearsal.rehearsal import settings_of
 from renderer.documents import plan_of
 from renderer.model.plan_api import PLAN_API_VERSION
 from renderer.model.ref import Body, Ref
+from support.changes import Changes
 from support.real_pods import RealPods
 from support.rehearsals import ROOT, inputs_of, template_set
 from support.seeding import seed
@@ -103,28 +104,13 @@ def site(plane: ControlPlane, example: str, **wishes: list[str]) -> Iterator[Rea
         faults=faults,
         controllers=(),
         pods=pods,
-        version=ClusterVersion(now=changes.seen),
+        version=changes.version,
     )
     account = plane.service_account_kubeconfig(*ACCOUNT)
     plan = plan_of(inputs).body
     admin.create(PLAN, {key: value for key, value in plan.items() if key != "status"}, field_manager="kubectl")
     with _at_work(world, changes):
         yield RealUpgrade(admin=admin, kubeconfig=account, name=str(plan["metadata"]["name"]), world=world)
-
-
-class Changes:
-    """The revision of the API server's store when the world last began to act: what others, or it itself, have written
-    since then it has not seen."""
-
-    def __init__(self, plane: ControlPlane) -> None:
-        self._plane = plane
-        self._revision = plane.revision
-
-    def look(self) -> None:
-        self._revision = self._plane.revision
-
-    def seen(self) -> int:
-        return self._revision
 
 
 @contextmanager
