@@ -11,6 +11,7 @@ from typing import Any
 
 from renderer.frozen import frozen
 from renderer.model.path import ABSENT
+from renderer.model.phase import Step
 from renderer.model.rendered import RenderedPhase, RenderedStep
 from renderer.render.step_cache import StepCache
 
@@ -66,6 +67,7 @@ class LastRendering:
         self.steps = steps
         self._steps: dict[Place, _Kept] = {}
         self._phases: dict[str, tuple[str, Any, RenderedPhase]] = {}
+        self._shapes: dict[str, tuple[str, tuple[Step, ...]]] = {}
 
     def find(self, place: Place, common: str, recorded: Any, seen: Callable[[], SeenOfRun]) -> RenderedStep | None:
         """The step of that place, if it was made of the same. `seen` is asked for only if more was recorded since."""
@@ -90,3 +92,11 @@ class LastRendering:
 
     def keep_phase(self, common: str, recorded: Any, phase: RenderedPhase) -> None:
         self._phases[phase.phase.name] = common, recorded, phase
+
+    def find_shapes(self, phase: str, common: str) -> tuple[Step, ...] | None:
+        """The phase's steps for no node in particular, if they were made of the same: nothing is recorded for them."""
+        known, shapes = self._shapes.get(phase, ("", ()))
+        return shapes if known == common else None
+
+    def keep_shapes(self, phase: str, common: str, shapes: tuple[Step, ...]) -> None:
+        self._shapes[phase] = common, shapes

@@ -98,7 +98,7 @@ def _rendered_phase(renderer: StepRenderer, declared: Declared) -> RenderedPhase
     return RenderedPhase(
         phase=phase,
         steps=steps,
-        shapes=() if idle else tuple(_shapes(renderer, declared)),
+        shapes=() if idle else _shapes(renderer, declared),
         skipped=reason,
         pending=pending,
         digest=digest_of([phase.name, phase.number, phase.active, reason, [step.digest for step in steps]]),
@@ -119,10 +119,18 @@ def _steps(renderer: StepRenderer, declared: Declared) -> Iterator[RenderedStep]
             yield renderer.step(declared, step, raw, node)
 
 
-def _shapes(renderer: StepRenderer, declared: Declared) -> Iterator[Step]:
-    for step, raw in _declared_steps(declared):
-        if step.for_each and not missing(renderer.context, step.requires):
-            yield renderer.shape(declared, step, raw)
+def _shapes(renderer: StepRenderer, declared: Declared) -> tuple[Step, ...]:
+    kept, name, problems = renderer.kept, declared.phase.name, len(renderer.problems)
+    if kept is not None and (found := kept.find_shapes(name, renderer.common)) is not None:
+        return found
+    shapes = tuple(
+        renderer.shape(declared, step, raw)
+        for step, raw in _declared_steps(declared)
+        if step.for_each and not missing(renderer.context, step.requires)
+    )
+    if kept is not None and len(renderer.problems) == problems:
+        kept.keep_shapes(name, renderer.common, shapes)
+    return shapes
 
 
 def _declared_steps(declared: Declared) -> Iterator[tuple[Step, Mapping[str, Any]]]:

@@ -45,13 +45,15 @@ class Figures:
     mib: float
 
 
-def side_by_side(commands: Mapping[str, Command], rounds: int, environment: Mapping[str, str]) -> dict[str, Figures]:
-    """One round more than asked for: the first fills caches and does not count."""
+def side_by_side(
+    commands: Mapping[str, Command], rounds: int, environment: Mapping[str, str], *, before: int = 1
+) -> dict[str, Figures]:
+    """More rounds than asked for: the ones `before` fill caches and do not count."""
     samples: dict[str, list[Sample]] = {name: [] for name in commands}
-    for _ in range(rounds + 1):
+    for _ in range(before + rounds):
         for name, command in commands.items():
             samples[name].append(_sample(command, environment))
-    return {name: _figures(taken[1:]) for name, taken in samples.items()}
+    return {name: _figures(taken[before:]) for name, taken in samples.items()}
 
 
 def _sample(command: Command, environment: Mapping[str, str]) -> Sample:
