@@ -28,10 +28,12 @@ def write_status(cluster: Cluster, kinds: Kinds, plan: Body, before: PlanStatus,
 
 
 def merge_patch(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
-    """Empty where nothing differs."""
+    """Empty where nothing differs. The very same part, as most of a large status, is not gone through."""
     patch: dict[str, Any] = {key: None for key in old if key not in new}
     for key, value in new.items():
         before = old.get(key)
+        if value is before and key in old:
+            continue
         if isinstance(value, Mapping) and isinstance(before, Mapping):
             if inner := merge_patch(before, value):
                 patch[key] = inner

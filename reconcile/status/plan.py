@@ -267,12 +267,12 @@ def loans_of(plan: Mapping[str, Any]) -> tuple[Loan, ...]:
 
 
 def status_body(status: PlanStatus) -> dict[str, Any]:
-    """The status as the API has it; the inverse of `status_of`."""
+    """The status as the API has it; the inverse of `status_of`. What has not changed is the very part that was read."""
     entries = {
         **status.rest,
         "currentPhase": status.phase,
         "conditions": list(status.conditions),
-        "nodeUpgradeStatuses": {node: dict(entry) for node, entry in sorted(status.node_states.items())},
+        "nodeUpgradeStatuses": dict(sorted(status.node_states.items())),
         "steps": _steps(status),
         "borrowed": [loan.to_status() for loan in status.loans],
         "waitingSince": {what: time_text(since) for what, since in sorted(status.waiting.items())},
@@ -289,7 +289,7 @@ def _steps(status: PlanStatus) -> dict[str, Any]:
             key = f"{step}/{node}" if node else step
             steps.setdefault(phase, {}).setdefault("records", {})[key] = record_body(record)
     for (phase, node), texts in status.done.items():
-        steps.setdefault(phase, {}).setdefault("done", {})[node] = dict(texts)
+        steps.setdefault(phase, {}).setdefault("done", {})[node] = texts
     return steps
 
 
