@@ -1,4 +1,4 @@
-"""What the cluster's objects say about an upgrade before it begins: nodes that it would wait for in vain or pass over,
+"""Findings about the cluster's objects before an upgrade begins: nodes that it would wait for in vain or pass over,
 virtual machines that it stops. Pure; the loop meets the same things later, when they cost hours.
 """
 
@@ -23,7 +23,7 @@ _LIVE_MIGRATABLE = "LiveMigratable"
 
 
 def begin_problems(inputs: Inputs, oldest: str) -> list[Problem]:
-    """Why the loop would not begin on this cluster, whatever the plan is."""
+    """Reasons for the loop not to begin on this cluster, whatever the plan is."""
     return list(_version_problems(inputs, oldest))
 
 
@@ -33,7 +33,7 @@ def cluster_problems(inputs: Inputs) -> list[Problem]:
 
 
 def rehearsal_problems(inputs: Inputs) -> list[Problem]:
-    """What a rehearsal would wait for and never see."""
+    """Nodes that a rehearsal would wait for and never see."""
     nodes = _managed(inputs)
     if not nodes:
         message = 'no Node with the label harvesterhci.io/managed: "true" among the inputs: there is nothing to upgrade'
@@ -43,7 +43,7 @@ def rehearsal_problems(inputs: Inputs) -> list[Problem]:
 
 
 def cluster_warnings(inputs: Inputs) -> list[Problem]:
-    """What is allowed, and would surprise: nodes that are passed over, uncordoned or not found, stopped machines."""
+    """Things that are allowed and would surprise: nodes that are passed over, uncordoned or not found, stopped machines."""
     if _begun(inputs):
         return []
     nodes = _of_kind(inputs, "v1", "Node")
@@ -103,7 +103,7 @@ def _version_problems(inputs: Inputs, oldest: str) -> Iterator[Problem]:
 
 
 def _current_versions(inputs: Inputs) -> Iterator[tuple[SourceDocument, Path]]:
-    """Where the version that runs now is said: the first one counts."""
+    """The places that say the version that runs now; the first one counts."""
     if inputs.plan and isinstance(look_up(inputs.plan.body, ("status", "previousVersion")), str):
         yield inputs.plan, ("status", "previousVersion")
     for setting in _of_kind(inputs, "harvesterhci.io/v1beta1", "Setting"):

@@ -52,7 +52,7 @@ def is_older(left: Version, right: Version) -> bool:
 
 
 def is_too_old(current: str, oldest: str) -> bool:
-    """Whether a release is older than the oldest that can be upgraded; a development build cannot be compared."""
+    """True for a release that is older than the oldest that can be upgraded; a development build cannot be compared."""
     return is_release(current) and is_older(parse_version(current), parse_version(oldest))
 
 

@@ -10,6 +10,8 @@ from controlplane.waiting import until
 from support.rehearsals import template_set
 
 from reconcile.observe.cached import CachedSource
+from reconcile.observe.source import DirectSource
+from reconcile.probes.look import Group, ReadFailure
 from reconcile.simulator.apiserver.clock import SimulatedClock
 from reconcile.simulator.apiserver.cluster import EmbeddedCluster
 from reconcile.simulator.apiserver.embedded_client import EmbeddedClient
@@ -69,3 +71,30 @@ def test_an_answer_that_is_older_than_the_copy_is_not_kept(client: EmbeddedClien
     until("the watch brings it", lambda: source.get(REF) == second)
     source.note(first)
     assert source.get(REF) == second
+
+
+def test_an_object_of_another_shape_is_named_until_it_is_right_or_gone() -> None:
+    machine = {
+        "apiVersion": "cluster.x-k8s.io/v1beta1",
+        "kind": "Machine",
+        "metadata": {"name": "m-1", "namespace": "fleet-local"},
+        "status": {"nodeRef": "n1"},
+    }
+    cluster = EmbeddedCluster(SimulatedClock(datetime(2026, 1, 1, tzinfo=UTC)))
+    cluster.seed([machine])
+    client, ref = cluster.client(), ref_of(machine)
+    group = Group(api_version=ref.api_version, kind=ref.kind, namespace=ref.namespace)
+    cached = CachedSource(client, KINDS, lambda ref: None)
+    try:
+        for source in (DirectSource(client, KINDS), cached):
+            for found in (source.get(ref), source.list(group)):
+                assert isinstance(found, ReadFailure)
+                assert found.why == "Machine fleet-local/m-1: status.nodeRef: 'n1' is not a mapping"
+                assert found.remedy == "correct it: kubectl edit machine m-1 -n fleet-local"
+        client.patch(
+            KINDS.row(ref.api_version, ref.kind).kind, ref, {"status": {"nodeRef": None}}, subresource="status"
+        )
+        until("the watch brings it", lambda: not isinstance(cached.list(group), ReadFailure))
+        assert not isinstance(DirectSource(client, KINDS).get(ref), ReadFailure)
+    finally:
+        cached.stop()

@@ -18,7 +18,15 @@ from reconcile.cluster.errors import Away
 from reconcile.cluster.listwatch import WINDOW, Health, ListWatch
 from reconcile.cluster.protocol import Cluster, EventType, Selection, WatchEvent
 from reconcile.objects import has_labels
-from reconcile.observe.selection import is_whole, not_listed, read_by_name, read_failures, selection_of, trimmed
+from reconcile.observe.selection import (
+    is_whole,
+    misshapen,
+    not_listed,
+    read_by_name,
+    read_failures,
+    selection_of,
+    trimmed,
+)
 from reconcile.observe.source import under
 from reconcile.probes.look import Group, ReadFailure
 from renderer.catalog.kinds import Kinds
@@ -113,7 +121,7 @@ class CachedSource:
     def _get(self, kind: Kind, ref: Ref) -> Body | ReadFailure | None:
         """From the cache; from the cluster itself if the object may exist although it is not cached."""
         if (watch := self._watch(kind, ref.namespace)) is not None:
-            found = watch.ready() or watch.find(ref)
+            found = watch.ready() or watch.misshapen(ref) or watch.find(ref)
             if found is not None or is_whole(kind):
                 return found
         return read_by_name(self._cluster, kind, ref)
@@ -122,7 +130,7 @@ class CachedSource:
         watch = self._watch(kind, group.namespace)
         if watch is None:
             return not_listed(kind)
-        found = watch.ready() or watch.all()
+        found = watch.ready() or watch.misshapen() or watch.all()
         if isinstance(found, ReadFailure) or not group.labels:
             return found
         return tuple(body for body in found if has_labels(body, group.labels))
@@ -156,6 +164,7 @@ class _Watch:
         self._pace = pace
         self._lock = Lock()
         self._written: dict[Ref, Body] = {}
+        self._misshapen: dict[Ref, ReadFailure] = {}
         self._brought = 0
         self._last: Body = {}
         self._stopped = stopped
@@ -210,6 +219,10 @@ class _Watch:
             raise problem
         return read_failures(problem) if problem is not None else None
 
+    def misshapen(self, ref: Ref | None = None) -> ReadFailure | None:
+        """The object of another shape than its kind has; without a ref any one of the kind."""
+        return self._misshapen.get(ref) if ref else next(iter(list(self._misshapen.values())), None)
+
     def find(self, ref: Ref) -> Body | None:
         with self._lock:
             copied, written = self._copy.find(ref), self._written.get(ref)
@@ -237,8 +250,17 @@ class _Watch:
 
     def _slim(self, body: Body) -> Body:
         """Objects of one kind and namespace are alike, and share their equal parts."""
+        self._judge(body)
         self._last = shared(trimmed(body), self._last)
         return self._last
+
+    def _judge(self, body: Body) -> None:
+        """Once for each state of an object, when it arrives."""
+        found = misshapen(body)
+        if found is not None:
+            self._misshapen[ref_of(body)] = found
+        elif self._misshapen:
+            self._misshapen.pop(ref_of(body), None)
 
     def _run(self) -> None:
         while not self._stopped.is_set():
@@ -252,6 +274,8 @@ class _Watch:
             written = _version(self._written.get(ref) or {})
             if written and version >= written:
                 del self._written[ref]
+        if event.type is EventType.DELETED:
+            self._misshapen.pop(ref, None)
         if version != written or event.type is EventType.DELETED:
             self._told(ref)
 

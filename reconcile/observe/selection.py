@@ -20,7 +20,8 @@ from reconcile.cluster.errors import (
 )
 from reconcile.cluster.protocol import Cluster, Selection
 from reconcile.probes.look import Group, ReadFailure
-from renderer.model.ref import Body, Kind, Ref
+from renderer.model.ref import Body, Kind, Ref, ref_of
+from renderer.validation.shapes import misfit
 
 MACHINE_PLANS = Group(api_version="v1", kind="Secret", namespace="fleet-local")
 COULD_NOT_LOOK = (Forbidden, Denied, ServerFailed, Gone, BackendFailed)
@@ -68,7 +69,8 @@ def not_listed(kind: Kind) -> ReadFailure:
 def read_by_name(cluster: Cluster, kind: Kind, ref: Ref) -> Body | ReadFailure | None:
     """One object from the cluster itself; None if it, or its kind, does not exist."""
     try:
-        return trimmed(cluster.get(kind, ref).body)
+        body = cluster.get(kind, ref).body
+        return misshapen(body) or trimmed(body)
     except (NotFound, NoSuchKind):
         return None
     except COULD_NOT_LOOK as error:
@@ -78,6 +80,17 @@ def read_by_name(cluster: Cluster, kind: Kind, ref: Ref) -> Body | ReadFailure |
 def read_failures(error: ClusterError) -> ReadFailure:
     """The failure of a read; if it is a matter of rights, the remedy names the missing rule."""
     return ReadFailure(why=error.problem.message, remedy=error.problem.remedy)
+
+
+def misshapen(body: Body) -> ReadFailure | None:
+    """The failure for an object with a field of another type than its definition says: whoever reads it would not expect
+    that."""
+    why = misfit(body)
+    if why is None:
+        return None
+    ref = ref_of(body)
+    where = f" -n {ref.namespace}" if ref.namespace else ""
+    return ReadFailure(why=f"{ref}: {why}", remedy=f"correct it: kubectl edit {ref.kind.lower()} {ref.name}{where}")
 
 
 def trimmed(body: Body) -> Body:

@@ -8,7 +8,15 @@ from typing import Protocol
 
 from reconcile.cluster.errors import NoSuchKind
 from reconcile.cluster.protocol import Cluster
-from reconcile.observe.selection import COULD_NOT_LOOK, not_listed, read_by_name, read_failures, selection_of, trimmed
+from reconcile.observe.selection import (
+    COULD_NOT_LOOK,
+    misshapen,
+    not_listed,
+    read_by_name,
+    read_failures,
+    selection_of,
+    trimmed,
+)
 from reconcile.probes.look import Group, ReadFailure
 from renderer.catalog.kinds import Kinds
 from renderer.model.ref import Body, Kind, Ref
@@ -65,7 +73,8 @@ class DirectSource:
             return not_listed(kind)
         labels = ",".join(f"{key}={value}" for key, value in group.labels)
         try:
-            return tuple(map(trimmed, self._cluster.list(replace(selection, labels=labels)).items))
+            items = self._cluster.list(replace(selection, labels=labels)).items
+            return next(filter(None, map(misshapen, items)), None) or tuple(map(trimmed, items))
         except NoSuchKind:
             return ()
         except COULD_NOT_LOOK as error:

@@ -12,9 +12,12 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from renderer.frozen import frozen
+from renderer.model.path import Path
 from renderer.model.ref import Body
 from renderer.resources import packaged
 from renderer.validation.crd_schema import OBJECT_META, TIME, Schema, without_nulls
+from renderer.validation.validate import schema_problems
 from renderer.yaml_io import parse
 
 if TYPE_CHECKING:
@@ -44,6 +47,29 @@ _ALTERNATIVES: Mapping[str, Schema] = {
 def shape_of(api_version: str, kind: str) -> Schema:
     """A JSON Schema of types alone; of a kind that nobody has described, only metadata is known."""
     return _shape(f"{api_version} {kind}")
+
+
+def misfit(body: Body) -> str | None:
+    """The first field of a live object that has another type than the definition of its custom kind says, in words.
+
+    The API server itself holds its own kinds to their types.
+    """
+    api_version, kind = str(body.get("apiVersion")), str(body.get("kind"))
+    if _definition(api_version, kind) is None:
+        return None
+    found = schema_problems(_Live(body=stored(body)), shape_of(api_version, kind))
+    return next((f"{each.field}: {each.message}" for each in found if each.reason == "WrongType"), None)
+
+
+@frozen
+class _Live:
+    """An object that stands in no file."""
+
+    body: Body
+    file: str = ""
+
+    def line_of(self, path: Path = ()) -> int | None:
+        return None
 
 
 def is_namespaced(api_version: str, kind: str) -> bool:
