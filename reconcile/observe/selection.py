@@ -83,8 +83,7 @@ def read_failures(error: ClusterError) -> ReadFailure:
 
 
 def misshapen(body: Body) -> ReadFailure | None:
-    """The failure for an object with a field of another type than its definition says: whoever reads it would not expect
-    that."""
+    """The failure for an object of which a field has another type than its definition says; nobody reads it then."""
     why = misfit(body)
     if why is None:
         return None
