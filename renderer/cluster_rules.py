@@ -43,7 +43,7 @@ def rehearsal_problems(inputs: Inputs) -> list[Problem]:
 
 
 def cluster_warnings(inputs: Inputs) -> list[Problem]:
-    """Things that are allowed and would surprise: nodes that are passed over or uncordoned, machines that are stopped."""
+    """Things that are allowed and surprise: nodes that are passed over or uncordoned, machines that are stopped."""
     if _begun(inputs):
         return []
     nodes = _of_kind(inputs, "v1", "Node")
