@@ -98,6 +98,19 @@ class Denied(ClusterError):
         )
 
 
+class DryRunUnsupported(Denied):
+    """400: a webhook has side effects and takes no dry run, so nobody knows whether it would take the object."""
+
+    def __init__(self, ref: Ref, by: str) -> None:
+        self.ref = ref
+        self.by = by
+        ClusterError.__init__(
+            self,
+            f"{_what(ref)} could not be tried: {by} does not support dry run",
+            remedy="the upgrade sends no dry run and goes on; whoever owns the webhook can declare sideEffects: None",
+        )
+
+
 class Forbidden(ClusterError):
     """403 from RBAC. `permission.rule()` is the rule that is missing."""
 

@@ -19,6 +19,7 @@ from reconcile.cluster.errors import (
     ClusterError,
     Conflict,
     Denied,
+    DryRunUnsupported,
     Forbidden,
     Gone,
     Immutable,
@@ -36,6 +37,8 @@ from renderer.model.ref import Body, Kind, Ref
 
 _RBAC = re.compile(r'cannot (\S+) resource "([^"]+)" in API group "([^"]*)"(?: in the namespace "([^"]+)")?')
 _WEBHOOK = re.compile(r'admission webhook "([^"]+)" denied the request(?: without explanation)?:?\s*')
+_NO_DRY_RUN = re.compile(r'admission webhook "([^"]+)" does not support dry run')
+_CONVERTING = re.compile(r"(conversion webhook for \S+, Kind=\w+) (?:failed: |returned )(.*)", re.DOTALL)
 _POLICY = re.compile(r"ValidatingAdmissionPolicy '([^']+)' with binding '[^']+' denied request:?\s*")
 _CALLING = re.compile(r'failed (?:calling|to call) webhook "([^"]+)": ?(.*)', re.DOTALL)
 _STRICT = re.compile(r'((?:unknown|duplicate) field) "([^"]+)"')
@@ -79,6 +82,8 @@ def refusal(call: ApiCall, status: int, content: bytes, retry_after: str = "") -
         return Forbidden(permission, message)
     if call.proxies and not _object_absent(call, status, body):
         return BackendFailed(call.ref, call.subresource, status, message)
+    if found := _CONVERTING.search(message):
+        return Away(found[2], found[1])
     if 400 <= status < 500 and (denied := _admission(call, message)):
         return denied
     return _BY_STATUS.get(status, _failed)(call, status, body, message)
@@ -131,6 +136,8 @@ def _missing(call: ApiCall, message: str) -> Permission | None:
 
 
 def _admission(call: ApiCall, message: str) -> Denied | None:
+    if found := _NO_DRY_RUN.search(message):
+        return DryRunUnsupported(call.ref, f"admission webhook {found[1]}")
     for pattern, who in ((_WEBHOOK, "admission webhook"), (_POLICY, "ValidatingAdmissionPolicy")):
         if found := pattern.search(message):
             return Denied(call.ref, message[found.end() :] or "no reason given", by=f"{who} {found[1]}")

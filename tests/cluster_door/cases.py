@@ -33,7 +33,8 @@ def call_of(text: str) -> ApiCall:
 
 def fields_of(error: ClusterError) -> dict[str, Any]:
     """All that an error carries beside its text, as plain values; a permission as the rule that grants it."""
-    carried = {key: value for key, value in vars(error).items() if key not in ("problems", "exit_code", "message")}
+    of_all = ("problems", "exit_code", "message", "warnings")
+    carried = {key: value for key, value in vars(error).items() if key not in of_all}
     return {key: _plain(value) for key, value in carried.items()}
 
 
