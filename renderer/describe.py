@@ -6,7 +6,7 @@ Always one line; pure. What an object looks like now is none of its business.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Any
 
 from renderer.catalog.rules import RULES, RuleSubject
@@ -35,6 +35,7 @@ from renderer.model.probe import (
     Trigger,
 )
 from renderer.model.ref import Ref
+from renderer.redaction import packaged_redactor
 
 
 def _no_rule(api_version: str, kind: str) -> tuple[Predicate, ...]:
@@ -68,7 +69,33 @@ def describe_probe(probe: Probe, names: DescriptionContext = _PLAIN) -> str:
     """Describes what must hold; the object is named once, with the first predicate."""
     subjects = [describe_target(probe.target, names), *[""] * (len(probe.all) - 1)]
     own = _own_rule(probe.target, names)
-    return _and(describe_predicate(item, subject, own) for item, subject in zip(probe.all, subjects, strict=True))
+    shown = (_without_secrets(item, *_kind_of(probe.target, names)) for item in probe.all)
+    return _and(describe_predicate(item, subject, own) for item, subject in zip(shown, subjects, strict=True))
+
+
+def _kind_of(target: Target, names: DescriptionContext) -> tuple[str, str]:
+    """API version and kind of what a probe looks at; empty for the cluster as a whole."""
+    match target:
+        case ObjectTarget(ref=ref):
+            return ref.api_version, ref.kind
+        case EveryTarget():
+            return target.api_version, target.kind
+        case ManifestTarget(file=file):
+            return next(((ref.api_version, ref.kind) for ref in names.manifests.get(file, ())), ("", ""))
+        case ClusterTarget():
+            return "", ""
+
+
+def _without_secrets(predicate: Predicate, api_version: str, kind: str) -> Predicate:
+    """The predicate as it may be shown: a value that is expected of a secret field is as secret."""
+    if not isinstance(predicate, FieldPredicate) or not isinstance(predicate.operand, Fixed):
+        return predicate
+    hide, value = packaged_redactor().field, predicate.operand.value
+    if predicate.test is Test.IN:
+        shown: Any = [hide(api_version, kind, predicate.path, item) for item in value]
+    else:
+        shown = hide(api_version, kind, predicate.path, value)
+    return replace(predicate, operand=Fixed(value=shown)) if shown != value else predicate
 
 
 def describe_peers(peers: RequirePeers) -> str:

@@ -188,6 +188,13 @@ class Site:
         """A phase that makes an object of secrets, and one that waits for texts which have some."""
         self._write_overlay("overlay", {"exists": True})
         self._write_overlay("standing", {"matches": "^none$"})
+        self._write_overlay("expecting", {"exists": True})
+        phase = self.folder / "expecting" / "15-plant" / "phase.yaml"
+        raw = yaml.safe_load(phase.read_text())
+        secret = {"apiVersion": "v1", "kind": "Secret", "namespace": "default", "name": "secret-data"}
+        wanted = [{"field": {"path": "data.a", "equals": _encoded(planted("secret-data"))}}]
+        raw["steps"][0]["gates"].append({"probe": {"object": secret, "all": wanted}})
+        phase.write_text(yaml.safe_dump(raw))
 
     def _write_overlay(self, folder: str, test: Mapping[str, Any]) -> None:
         where = self.folder / folder / "15-plant"
@@ -303,6 +310,13 @@ def _render_json(site: Site, shell: Shell, work: Path) -> str:
     model = json.loads(out)
     assert model.pop("files")
     return json.dumps(model) + err
+
+
+def _render_expectation(site: Site, shell: Shell, work: Path) -> str:
+    """The index says which value a gate expects."""
+    model = json.loads(shell("render", "inputs", "--templates", "expecting", "-o", "json")[1])
+    assert "data.a of Secret default/secret-data is 'REDACTED'" in json.dumps(model["index"])
+    return json.dumps(model["index"]) + shell.all("phases", "--templates", "expecting", "Plant", "-o", "json")
 
 
 def _render_folder(site: Site, shell: Shell, work: Path) -> str:
@@ -437,6 +451,7 @@ def _usage(site: Site, shell: Shell, work: Path) -> str:
 OUTPUTS: Mapping[str, Output] = {
     "render": _render,
     "render -o json": _render_json,
+    "render of an expectation": _render_expectation,
     "render --output-dir": _render_folder,
     "render --release URL": _render_release,
     "render --release of nobody": _unreachable_release,
