@@ -31,9 +31,9 @@ def quoted(value: object) -> str:
     return shortened(repr(value))
 
 
-def shortened(text: str) -> str:
-    """The same without quotes."""
-    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}…"
+def shortened(text: str, most: int = MOST_SHOWN) -> str:
+    """The beginning of a text that somebody else has written, as a message shows it."""
+    return text if len(text) <= most else f"{text[:most]}…"
 
 
 @frozen

@@ -217,6 +217,14 @@ def test_a_link_in_an_archive_is_refused(tmp_path: Path) -> None:
     assert "settings.yaml is a symbolic link; a file is expected" in refused(path)
 
 
+def test_aliases_of_all_files_of_a_bundle_are_counted_together(tmp_path: Path) -> None:
+    repeated = f"- &a [{', '.join(['[]'] * 1000)}]\n- [{', '.join(['*a'] * 30)}]\n"
+    files = {f"yamls/namespaced/ns-{number}/longhorn.io/v1beta2/volumes.yaml": repeated for number in range(2)}
+    assert "ns-1/longhorn.io/v1beta2/volumes.yaml:1: an alias expands too much" in refused(
+        zipped(tmp_path / "b", files)
+    )
+
+
 def test_a_name_in_an_archive_that_is_no_text(tmp_path: Path) -> None:
     path = zipped(tmp_path / "b.zip", {NODES: listed(NODE), "yamls/cluster/\u00fc.yaml": ""})
     path.write_bytes(path.read_bytes().replace("\u00fc.yaml".encode(), b"\xff\xfe.yaml"))

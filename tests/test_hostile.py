@@ -5,6 +5,7 @@ Each case is a file below `tests/hostile`. What is next to an attack and must go
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,10 @@ import pytest
 from renderer.catalog.template_tree import Template
 from renderer.context.scope import Scope
 from renderer.errors import Problems
+from renderer.files.decode import documents_of
 from renderer.templating import Templates
 from renderer.templating.limits import ALL_STEPS, STEPS
+from renderer.yaml_io import Allowance, parse
 
 CASES = Path(__file__).parent / "hostile"
 HALF_A_BUDGET = "{% set items = range(100000) | list %}"
@@ -82,3 +85,37 @@ def test_all_templates_of_a_rendering_together_are_bounded() -> None:
         render_often()
     templates.begin()
     assert templates.render_text("t.j2", CONTEXT) == ""
+
+
+# ---------------------------------------------------------------------------------------------------------------- YAML
+
+
+@pytest.mark.parametrize("name", files("yaml", "[!g]*.yaml"))
+def test_yaml_that_is_not_read(name: str) -> None:
+    expected, text = case("yaml", name)
+    line, message = expected.split(" ", 1)
+    with pytest.raises(Problems) as caught:
+        parse(text, "f.yaml")
+    (problem,) = caught.value.problems
+    assert problem.message.startswith(message)
+    assert len(problem.message) < 300
+    assert (problem.reason, problem.file, str(problem.line)) == ("InvalidYAML", "f.yaml", line)
+
+
+@pytest.mark.parametrize("name", files("yaml", "good-*.yaml"))
+def test_yaml_that_is_read_as_go_reads_it(name: str) -> None:
+    expected, text = case("yaml", name)
+    (document,) = parse(text, "f.yaml")
+    assert json.dumps(document.value, sort_keys=True) == json.dumps(json.loads(expected), sort_keys=True)
+
+
+def test_nodes_are_counted_while_they_are_read() -> None:
+    with pytest.raises(Problems, match=r"f\.yaml:1: contains too much: more nodes than are read"):
+        parse("- a\n" * 20, "f.yaml", Allowance(20))
+    assert len(parse("- a\n" * 19, "f.yaml", Allowance(20))[0].value) == 19
+
+
+def test_values_of_json_are_counted_before_they_are_read() -> None:
+    allowance = Allowance(20)
+    with pytest.raises(Problems, match="contains too much"):
+        documents_of(f"[{','.join(['[]'] * 2**20)}]", "f.json", allowance)

@@ -18,12 +18,14 @@ from renderer.errors import Problem, Problems, problem, quoted, shortened
 from renderer.files.decode import documents_of, text_of
 from renderer.files.filesystem import LARGEST, FilesRead, bundle_root, link_outside, unreadable
 from renderer.frozen import frozen
-from renderer.yaml_io import Document
+from renderer.yaml_io import Allowance, Document
 
 YAMLS = "yamls"
 MOST_FILES = 200_000
 MOST_BYTES = 512 * 2**20
 """Of all files that are opened, unpacked."""
+MOST_NODES = 8_000_000
+"""Of all files that are opened."""
 
 _KINDS = {
     ("", "Node"): "nodes",
@@ -84,7 +86,7 @@ def _opened(path: Path) -> zipfile.ZipFile:
 
 def _read(bundle: str, members: Iterable[_Member], joint: str) -> FilesRead:
     reading = FilesRead()
-    opened = 0
+    opened, allowance = 0, Allowance(MOST_NODES)
     for member in sorted(members, key=lambda member: member.name):
         file = f"{bundle}{joint}{member.name}"
         try:
@@ -92,10 +94,10 @@ def _read(bundle: str, members: Iterable[_Member], joint: str) -> FilesRead:
             opened += len(data)
             if opened > MOST_BYTES:
                 raise _too_large(f"the files to read are larger than {MOST_BYTES // 2**20} MiB", bundle)
-            reading.documents += _documents(data, file)
+            reading.documents += _documents(data, file, allowance)
         except Problems as error:
             reading.problems += error.problems
-        if opened > MOST_BYTES:
+        if opened > MOST_BYTES or allowance.is_spent:
             break
     if not reading.documents and not reading.problems:
         message = f"is not a support bundle: no objects below {YAMLS}"
@@ -117,10 +119,10 @@ def _content(member: _Member, file: str) -> bytes:
     return data
 
 
-def _documents(data: bytes, file: str) -> Iterator[Document]:
+def _documents(data: bytes, file: str, allowance: Allowance) -> Iterator[Document]:
     text = text_of(data, file)
     if text.strip():
-        yield from (document for document in documents_of(text, file) if _is_needed(document.value))
+        yield from (document for document in documents_of(text, file, allowance) if _is_needed(document.value))
 
 
 def _is_needed(value: Any) -> bool:

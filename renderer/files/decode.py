@@ -13,14 +13,17 @@ from typing import Any
 from renderer.errors import Problems, problem
 from renderer.frozen import frozen
 from renderer.source_document import without_lines
-from renderer.yaml_io import Document, parse
+from renderer.yaml_io import Allowance, Document, parse
 
 _DEEPEST = 100  # as the YAML door has it
 _LONG = 2**20  # from here on speed is worth more than line numbers
 _SPACE = re.compile(r"[ \t\r\n]*")
 _DOUBTFUL = re.compile(r"\\u(0000|[dD][89a-fA-F])")
 
-Read = Callable[[str, str], tuple[Document, ...]]
+_VALUES_A_NODE = 4
+"""Values of JSON take as much memory as one node of YAML, which knows its line."""
+
+Read = Callable[[str, str, Allowance], tuple[Document, ...]]
 
 
 @frozen
@@ -65,35 +68,39 @@ def text_of(data: bytes, file: str) -> str:
         raise problem("NotText", message, file=file, line=line, remedy="save the file as UTF-8") from error
 
 
-def documents_of(text: str, file: str) -> tuple[Document, ...]:
-    """The documents of YAML or JSON text. Raises `Problems`, also if there is none.
+def documents_of(text: str, file: str, allowance: Allowance | None = None) -> tuple[Document, ...]:
+    """The documents of YAML or JSON text. Raises `Problems`, also if there is none. `allowance`: of several files.
 
     JSON is YAML but for a few escapes and tabs, and the YAML door knows lines; so JSON has its own reader for what that
     door refuses, and first for long text: `kubectl get -o json` of a large cluster.
     """
+    allowance = allowance or Allowance()
     if text.lstrip()[:1] not in ("{", "["):
-        found = parse(text, file)
+        found = parse(text, file, allowance)
     else:
-        found = _first_that_reads((_json, parse) if len(text) > _LONG else (parse, _json), text, file)
+        found = _first_that_reads((_json, parse) if len(text) > _LONG else (parse, _json), text, file, allowance)
     if not found:
         message = "contains only comments" if text.strip() else "is empty"
         raise problem("EmptyFile", message, file=file, remedy="add a document, or remove the file")
     return found
 
 
-def _first_that_reads(readers: Sequence[Read], text: str, file: str) -> tuple[Document, ...]:
+def _first_that_reads(readers: Sequence[Read], text: str, file: str, allowance: Allowance) -> tuple[Document, ...]:
     """The answer of the first reader that can read the text; if none can, the YAML door's problem, which has a line."""
     refusal = Problems([])
     for reader in readers:
         try:
-            return reader(text, file)
+            return reader(text, file, allowance)
         except Problems as error:
             refusal = error if error.problems else refusal
     raise refusal
 
 
-def _json(text: str, file: str) -> tuple[Document, ...]:
+def _json(text: str, file: str, allowance: Allowance) -> tuple[Document, ...]:
     """JSON values, one after the other. Raises empty `Problems` if it is anything else."""
+    allowance.spend(sum(map(text.count, ",[{")) // _VALUES_A_NODE)
+    if allowance.is_spent:
+        raise problem("TooLarge", "contains too much: more values than are read", file=file, remedy="split it")
     try:
         values = tuple(_json_values(text))
         _check_depth(values)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from renderer.yaml_io.read import Document, parse
+from renderer.yaml_io.read import Allowance, Document, parse
 from renderer.yaml_io.write import dump
 
-__all__ = ["Document", "dump", "parse"]
+__all__ = ["Allowance", "Document", "dump", "parse"]
