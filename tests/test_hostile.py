@@ -6,18 +6,27 @@ Each case is a file below `tests/hostile`. What is next to an attack and must go
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Mapping
+from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
+from reconcile.cluster.kubeconfig import find_access
+from reconcile.loop.rendering import RETRY, attempt_of
+from reconcile.simulator.actors.fault_options import duration_of
 from renderer.catalog.template_tree import Template
 from renderer.context.scope import Scope
 from renderer.errors import Problems
+from renderer.files.code import CodeCache
 from renderer.files.decode import documents_of
 from renderer.templating import Templates
 from renderer.templating.limits import ALL_STEPS, STEPS
+from renderer.versions import parse_version
 from renderer.yaml_io import Allowance, parse
 
 CASES = Path(__file__).parent / "hostile"
@@ -119,3 +128,65 @@ def test_values_of_json_are_counted_before_they_are_read() -> None:
     allowance = Allowance(20)
     with pytest.raises(Problems, match="contains too much"):
         documents_of(f"[{','.join(['[]'] * 2**20)}]", "f.json", allowance)
+
+
+# -------------------------------------------------------------------------------------------------------- surroundings
+
+
+def run(*command: str, **environment: str) -> tuple[int, str]:
+    clean = {key: value for key, value in os.environ.items() if not key.startswith("COMP_")}
+    program = [sys.executable, "-m", "renderer.cli", *command]
+    done = subprocess.run(program, env={**clean, **environment}, capture_output=True, text=True, check=False)
+    return done.returncode, done.stderr
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [
+        {"_UPGRADEPLAN_COMPLETE": "bash_complete"},
+        {"_UPGRADEPLAN_COMPLETE": "fish_complete", "COMP_WORDS": "upgradeplan"},
+        {"_UPGRADEPLAN_COMPLETE": "zsh_complete", "COMP_WORDS": "upgradeplan", "COMP_CWORD": "x"},
+        {"_UPGRADEPLAN_COMPLETE": "zsh_complete", "COMP_WORDS": "upgradeplan", "COMP_CWORD": "9" * 5000},
+    ],
+    ids=lambda environment: " ".join(environment).replace("_UPGRADEPLAN_COMPLETE", ""),
+)
+def test_a_completion_that_is_asked_for_without_a_command_line(environment: Mapping[str, str]) -> None:
+    status, said = run("version", **environment)
+    assert (status, said.partition(", but ")[2].partition("\n")[0]) == (
+        2,
+        "COMP_WORDS and COMP_CWORD hold no command line",
+    )
+
+
+def test_compiled_templates_are_not_kept_where_nobody_knows_a_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown(uid: int) -> NoReturn:
+        raise KeyError(uid)
+
+    monkeypatch.delenv("HOME", raising=False)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr("pwd.getpwuid", unknown)
+    code = CodeCache()
+    code["key"] = b""
+    code.save()
+    with pytest.raises(Problems, match=r"no kubeconfig found at ~/\.kube/config"):
+        find_access({})
+
+
+@pytest.mark.parametrize("text", ["999999999999h", "9" * 5000 + "s", "8761h", "0s", "", "1e9h"])
+def test_a_duration_that_is_none(text: str) -> None:
+    assert duration_of(text) is None
+
+
+def test_a_duration_of_a_year() -> None:
+    assert duration_of("8760h") == timedelta(days=365)
+
+
+@pytest.mark.parametrize("text", ["9" * 4400, "-1", "x", ""])
+def test_an_attempt_that_is_no_number_is_the_first(text: str) -> None:
+    assert attempt_of({"metadata": {"annotations": {RETRY: text}}}) == 0
+    assert attempt_of({"metadata": {"annotations": {RETRY: "12"}}}) == 12
+
+
+@pytest.mark.parametrize("text", [f"v1.{'9' * 5000}.0", f"v1.8.0-{'9' * 5000}"])
+def test_a_version_of_thousands_of_digits_is_none(text: str) -> None:
+    assert parse_version(text).is_development

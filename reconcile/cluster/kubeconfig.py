@@ -119,9 +119,17 @@ def find_access(
 
 def _places(environ: Mapping[str, str], kubeconfig: str) -> list[Path]:
     if kubeconfig:
-        return [Path(kubeconfig).expanduser()]
+        return [_expanded(kubeconfig)]
     listed = [Path(path) for path in environ.get("KUBECONFIG", "").split(os.pathsep) if path]
-    return listed or [Path(environ.get("HOME") or "~").expanduser() / ".kube" / "config"]
+    return listed or [_expanded(environ.get("HOME") or "~") / ".kube" / "config"]
+
+
+def _expanded(path: str) -> Path:
+    """As it stands where nobody knows the home that it names, as in a container with a user of its own."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        return Path(path)
 
 
 def _read(path: Path) -> Document:

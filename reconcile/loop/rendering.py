@@ -26,6 +26,8 @@ from renderer.templating import Templates
 
 RETRY = f"{PREFIX}retry"
 """The annotation by which a plan's steps get other names, and so run again."""
+_DIGITS = 9
+"""Of the number of an attempt; an annotation may be as long as anybody likes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,4 +187,4 @@ def _made(status: PlanStatus, place: Place) -> list[Any]:
 def attempt_of(plan: Body) -> int:
     """The number of this attempt, from the plan's annotation; none is the first."""
     text = (plan["metadata"].get("annotations") or {}).get(RETRY, "")
-    return int(text) if text.isdecimal() else 0
+    return int(text) if text.isdecimal() and len(text) <= _DIGITS else 0

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 
 import click
 from click.shell_completion import CompletionItem, ShellComplete, get_completion_class, shell_complete
 
 from renderer.cli.names import COMPLETE_VARIABLE, PROGRAM
-from renderer.errors import ExitCode
+from renderer.errors import ExitCode, problem
 
 _NO_FILES = 4
 _FILES = 0
@@ -40,7 +41,19 @@ def answer_shell(program_name: str, instruction: str) -> int:
     """Answers the printed scripts, which ask through `COMPLETE_VARIABLE`: `bash_complete`."""
     from renderer.cli.commands import program
 
+    if not _has_a_line(instruction):
+        message = f"{COMPLETE_VARIABLE} is set, but COMP_WORDS and COMP_CWORD hold no command line"
+        raise problem("Usage", message, remedy=f"unset {COMPLETE_VARIABLE}; only the completion of a shell sets it")
     return shell_complete(program, {}, program_name, COMPLETE_VARIABLE, instruction)
+
+
+def _has_a_line(instruction: str) -> bool:
+    """Whether what `..._complete` needs is there: the words, and which one is to be completed."""
+    shell, _, action = instruction.partition("_")
+    words, word = os.environ.get("COMP_WORDS"), os.environ.get("COMP_CWORD")
+    if action != "complete":
+        return True
+    return words is not None and word is not None and (shell == "fish" or (word.isdecimal() and len(word) < 10))
 
 
 def kubectl_candidates(words: Sequence[str]) -> str:

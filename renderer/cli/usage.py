@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import click
 
 from renderer.cli.names import name_of
-from renderer.errors import Problem
+from renderer.errors import Problem, quoted, shortened
 from renderer.suggest import closest
 
 _CLOSE = 0.75  # `plan` is 0.73 from `explain`
@@ -32,8 +32,8 @@ def _message(error: click.ClickException) -> str:
         hint = _FILES_HINT if name in _OF_KUBECTL and _takes_files(error.ctx) else _meant(name, _options(error.ctx))
         return f"unknown option {name}{hint}"
     if isinstance(error, click.NoSuchCommand):
-        return f"unknown command {error.command_name!r}{_meant(error.command_name, _commands(error.ctx))}"
-    text = error.format_message().rstrip(".")
+        return f"unknown command {quoted(error.command_name)}{_meant(error.command_name, _commands(error.ctx))}"
+    text = shortened(error.format_message().rstrip("."))
     return text[:1].lower() + text[1:]
 
 

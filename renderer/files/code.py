@@ -23,12 +23,13 @@ class CodeCache(dict[str, bytes]):
     """Code by key. `save` writes it if anything was added since it was read."""
 
     def __init__(self, folder: Path | None = None) -> None:
-        self._path = (folder or _cache_folder()) / f"templates-{sys.implementation.cache_tag}-{_stamp()}.bin"
-        super().__init__(_read(self._path))
+        found = folder or _cache_folder()
+        self._path = found and found / f"templates-{sys.implementation.cache_tag}-{_stamp()}.bin"
+        super().__init__(_read(self._path) if self._path else {})
         self._known = len(self)
 
     def save(self) -> None:
-        if len(self) == self._known or not _HAS_OWNERS:
+        if self._path is None or len(self) == self._known or not _HAS_OWNERS:
             return
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -53,8 +54,12 @@ def _files_of(origin: Path) -> list[Path]:
     return [next(path for path in (origin, *origin.parents) if path.exists())]
 
 
-def _cache_folder() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "upgradeplan"
+def _cache_folder() -> Path | None:
+    """None where nobody knows a home, as in a container with a user of its own."""
+    try:
+        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "upgradeplan"
+    except RuntimeError:
+        return None
 
 
 def _read(path: Path) -> dict[str, bytes]:

@@ -24,17 +24,18 @@ from reconcile.simulator.actors.faults import (
     with_jobs,
 )
 from reconcile.simulator.actors.job_effects import operation_of
-from renderer.errors import Problem, Problems, problem
+from renderer.errors import Problem, Problems, problem, quoted
 from renderer.model.ref import Body
 from renderer.suggest import did_you_mean
 
 Parsed = TypeVar("Parsed")
 
 _FAULT = re.compile(
-    r"(?P<operation>[a-z][a-z0-9-]*)(?: on (?P<target>\S+?))?(?: x(?P<times>[1-9]\d*))?(?:=(?P<lasts>\S+))?"
+    r"(?P<operation>[a-z][a-z0-9-]*)(?: on (?P<target>\S+?))?(?: x(?P<times>[1-9]\d{0,5}))?(?:=(?P<lasts>\S+))?"
 )
 _OUTAGE = re.compile(r"(?P<lasts>\S+)(?: at (?P<operation>[a-z][a-z0-9-]*)(?: on (?P<target>\S+))?)?")
-_DURATION = re.compile(r"(?:(?P<hours>\d+)h)?(?:(?P<minutes>\d+)m)?(?:(?P<seconds>\d+)s)?")
+_DURATION = re.compile(r"(?:(?P<hours>\d{1,9})h)?(?:(?P<minutes>\d{1,9})m)?(?:(?P<seconds>\d{1,9})s)?")
+_LONGEST = timedelta(days=365)
 _FORMS = {
     FaultMode.FAIL: "OPERATION [on NAME] [xTIMES]",
     FaultMode.REPEAT: "OPERATION [on NAME] [xTIMES]",
@@ -106,10 +107,11 @@ def _each(parsers: Iterable[Callable[[], Parsed]], problems: list[Problem]) -> I
 
 
 def duration_of(text: str) -> timedelta | None:
-    """`90s`, `5m`, `1h30m`; None for anything else, and for a duration of zero."""
+    """`90s`, `5m`, `1h30m`, a year at most; None for anything else, and for a duration of zero."""
     match = _DURATION.fullmatch(text)
     parts = {unit: int(value) for unit, value in match.groupdict().items() if value} if match else {}
-    return timedelta(**parts) or None
+    duration = timedelta(**parts)
+    return duration if timedelta(0) < duration <= _LONGEST else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,7 +187,7 @@ class _Parser:
     def _duration(self, option: str, text: str) -> timedelta:
         found = duration_of(text)
         if found is None:
-            raise _bad(option, f"{text!r} is not a duration", "write it like 90s, 5m or 1h30m")
+            raise _bad(option, f"{quoted(text)} is not a duration", "write it like 90s, 5m or 1h30m, a year at most")
         return found
 
 
