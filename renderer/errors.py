@@ -5,7 +5,9 @@ Both halves of the product use these words; nothing here knows what is being ren
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+from dataclasses import replace
 from enum import IntEnum
 
 from renderer.frozen import frozen
@@ -22,6 +24,9 @@ class ExitCode(IntEnum):
 
 
 MOST_SHOWN = 200
+"""Characters of a value in a message."""
+_LONG_QUOTE = re.compile(r"""(['"])((?:(?!\1).){200})(?:(?!\1).)+\1""", re.DOTALL)
+_LONG_WORD = re.compile(r"(\S{200})\S{20,}")  # longer than a quoted value that is cut, with what stands around it
 
 
 def quoted(value: object) -> str:
@@ -58,6 +63,14 @@ class Problem:
         return f"{text}\n    remedy: {self.remedy}" if self.remedy else text
 
 
+def _bounded(found: Problem) -> Problem:
+    """The problem with no more than the beginning of a value, whoever has put it into the message."""
+    if len(found.message) <= MOST_SHOWN and len(found.field or "") <= MOST_SHOWN:
+        return found
+    message = _LONG_WORD.sub(r"\1…", _LONG_QUOTE.sub(r"\1\2…\1", found.message))
+    return replace(found, message=message, field=found.field and shortened(found.field))
+
+
 class Problems(Exception):
     """All problems of one run. `exit_code` is what a command that ends on them returns; `warnings` are shown too."""
 
@@ -68,7 +81,7 @@ class Problems(Exception):
         *,
         warnings: Iterable[Problem] = (),
     ) -> None:
-        self.problems: tuple[Problem, ...] = tuple(dict.fromkeys(problems))
+        self.problems: tuple[Problem, ...] = tuple(dict.fromkeys(map(_bounded, problems)))
         self.warnings: tuple[Problem, ...] = tuple(warnings)
         self.exit_code = exit_code
         super().__init__("\n".join(str(problem) for problem in self.problems))

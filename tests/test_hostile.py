@@ -21,7 +21,7 @@ from reconcile.loop.rendering import RETRY, attempt_of
 from reconcile.simulator.actors.fault_options import duration_of
 from renderer.catalog.template_tree import Template
 from renderer.context.scope import Scope
-from renderer.errors import Problems
+from renderer.errors import Problem, Problems
 from renderer.files.code import CodeCache
 from renderer.files.decode import documents_of
 from renderer.templating import Templates
@@ -190,3 +190,16 @@ def test_an_attempt_that_is_no_number_is_the_first(text: str) -> None:
 @pytest.mark.parametrize("text", [f"v1.{'9' * 5000}.0", f"v1.8.0-{'9' * 5000}"])
 def test_a_version_of_thousands_of_digits_is_none(text: str) -> None:
     assert parse_version(text).is_development
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["x" * 5000, "x y " * 5000, '"' + "x " * 5000 + '"', "it's " + "x" * 5000],
+    ids=["word", "words", "quotes", "mixed"],
+)
+def test_a_message_shows_the_beginning_of_a_value(value: str) -> None:
+    said = str(Problems([Problem(reason="X", message=f"{value!r} is not a version", field=f"spec.{value}")]))
+    assert len(said) < 800
+    assert said.endswith("is not a version")
+    short = Problem(reason="X", message="'a' is not a version", field="spec.version")
+    assert Problems([short]).problems == (short,)
