@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -24,6 +25,7 @@ from renderer.context.scope import Scope
 from renderer.errors import Problem, Problems
 from renderer.files.code import CodeCache
 from renderer.files.decode import documents_of
+from renderer.patterns import UnusablePattern, matches
 from renderer.templating import Templates
 from renderer.templating.limits import ALL_STEPS, STEPS
 from renderer.versions import parse_version
@@ -203,3 +205,28 @@ def test_a_message_shows_the_beginning_of_a_value(value: str) -> None:
     assert said.endswith("is not a version")
     short = Problem(reason="X", message="'a' is not a version", field="spec.version")
     assert Problems([short]).problems == (short,)
+
+
+# ------------------------------------------------------------------------------------------------------------ patterns
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    ["(a+)+$", "(a|aa)+$", "(a*)*b", "(a?){25}", "((a{1,9})b?)*c", "(?:a+?){20}$", "[", "a*a*a*a*b", "(" * 3000],
+)
+def test_a_pattern_that_could_take_for_ever_is_refused(pattern: str) -> None:
+    with pytest.raises(UnusablePattern):
+        matches(pattern, "a" * 30)
+
+
+@pytest.mark.parametrize(
+    "pattern", [r"\S", r"^v1\.\d+\.\d+$", "^(foo|bar)-?x", "v[0-9]{1,3}", "(ab)+", "a{3}", r"rke2r\d+ .*x"]
+)
+def test_a_pattern_of_the_usual_form_is_tried(pattern: str) -> None:
+    assert matches(pattern, "v1.7.1") == (re.search(pattern, "v1.7.1") is not None)
+
+
+def test_a_pattern_with_repeats_is_not_tried_on_long_text() -> None:
+    with pytest.raises(UnusablePattern, match="is not tried on 101 characters; at most 100 are"):
+        matches("a*b*c*d", "a" * 101)
+    assert matches("c", "a" * 10000 + "c")

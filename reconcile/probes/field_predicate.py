@@ -7,7 +7,6 @@ API declares to be quantities: there `1Gi` is `1024Mi`.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +14,7 @@ from typing import Any
 from reconcile.probes.look import ProbeContext
 from reconcile.probes.verdict import Verdict, passed, unknown, waiting
 from reconcile.values import IsQuantity, same
+from renderer import patterns
 from renderer.describe import asks_presence, describe_pattern, describe_value
 from renderer.errors import problem
 from renderer.model.path import ABSENT, Path, look_up, path_name
@@ -110,13 +110,9 @@ def _matches(found: Any, pattern: Any) -> bool:
     if isinstance(found, bool) or not isinstance(found, (str, int, float)):
         return False
     try:
-        return re.search(str(pattern), str(found)) is not None
-    except re.error as error:
-        raise problem(
-            "InvalidPattern",
-            f"{pattern!r} is not a regular expression: {error}",
-            remedy="correct the probe's `matches`",
-        ) from error
+        return patterns.matches(str(pattern), str(found))
+    except patterns.UnusablePattern as error:
+        raise problem("InvalidPattern", str(error), remedy="correct the probe's `matches`") from error
 
 
 _HOLDS: Mapping[Test, Callable[[_Comparison, Any, Any], bool]] = {

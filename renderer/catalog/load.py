@@ -24,10 +24,13 @@ from renderer.model.document_type import DIFF_RULES, KINDS, NODE_STATES, PHASE, 
 from renderer.model.node_state import NodeState, NodeStates
 from renderer.model.path import UnreadablePath
 from renderer.model.phase import Phase
+from renderer.patterns import UnusablePattern
 from renderer.redaction import RedactionRules, packaged_list, packaged_rules, redaction_rules
 from renderer.yaml_io import Document, parse
 
 _HEADER = ("apiVersion", "kind")
+_WITH_TEXT = (UnreadablePath, UnreadableAmount, UnusablePattern)
+"""Errors that know the text that is wrong, and so its line."""
 _PHASE_FOLDER = re.compile(r"(\d\d)-[a-z0-9]+(-[a-z0-9]+)*")
 
 Validate = Callable[[Document, DocumentType], list[Problem]]
@@ -186,7 +189,7 @@ class _CatalogReader:
             return read()
         except ValueError as error:
             remedy = "write it as the packaged files do"
-            line = document.line_with(error.text) if isinstance(error, UnreadablePath | UnreadableAmount) else None
+            line = document.line_with(error.text) if isinstance(error, _WITH_TEXT) else None
             self._keep(problem("InvalidDeclaration", str(error), file=document.file, line=line, remedy=remedy))
             return otherwise
 

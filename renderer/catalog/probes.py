@@ -35,6 +35,7 @@ from renderer.model.probe import (
     WaitSummary,
 )
 from renderer.model.ref import Ref
+from renderer.patterns import compiled
 from renderer.quantity import quantity_of
 
 Raw = Mapping[str, Any]
@@ -98,6 +99,8 @@ def _field(raw: Raw) -> FieldPredicate:
     operand = _operand(raw[test])
     if test in (Test.AT_LEAST, Test.AT_MOST):
         _must_be_amount(test, operand)
+    if test is Test.MATCHES and isinstance(operand, Fixed) and "{{" not in str(operand.value):
+        compiled(str(operand.value))
     return FieldPredicate(path=parse_path(raw["path"]), test=test, operand=operand)
 
 

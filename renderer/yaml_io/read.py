@@ -284,7 +284,7 @@ class _Builder:
         return merged
 
     def _quoted(self, node: yaml.Node, text: str) -> str:
-        return "of a value" if self._may_be_secret(node) else repr(text)
+        return "of a value" if self._may_be_secret(node) else quoted(text)
 
     def _may_be_secret(self, node: yaml.Node) -> bool:
         """Whether the node stands in a Secret, or below a name of which one does not want to read the value."""
