@@ -40,7 +40,7 @@ def same(left: Any, right: Any, is_quantity: IsQuantity | None = None, path: Pat
 def satisfies(live: Any, wanted: Any, is_quantity: IsQuantity | None = None, path: Path = ()) -> bool:
     """True if `live` has all that `wanted` says; what a server has filled in besides does not count against it.
 
-    A wanted null is satisfied by absence. Lists must have as many items as wanted, each good enough in its place.
+    A wanted null is satisfied by absence. Lists must have as many items as expected, each good enough in its place.
     """
     if wanted is None:
         return live is None or live is ABSENT

@@ -386,7 +386,7 @@ def test_a_strategy_is_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
     """One that only lowers: declared, shown to a reviewer, written, left to others, given back."""
 
     def why_not_lowered(field: BorrowedField) -> str | None:
-        return "not more" if field.value <= field.wanted else None
+        return "not more" if field.value <= field.expected else None
 
     spec = BorrowOptionSpec(read=lambda raw: BorrowOption(name="lowerOnly"), index=lambda option: {"lowered": True})
     monkeypatch.setitem(BORROW_OPTIONS, "lowerOnly", spec)

@@ -105,10 +105,10 @@ class ObjectWriter:
     def _take_over(self, manifest: Manifest, live: Body) -> Applied:
         """An object that the Harvester Upgrade Manager has made for this very plan does its work as it is."""
         fields = manifest.spec.set_on_take_over if isinstance(manifest.spec, Owned) else ()
-        wanted = {path: look_up(manifest.body, path) for path in fields if look_up(live, path)}
+        expected = {path: look_up(manifest.body, path) for path in fields if look_up(live, path)}
         answer = Answer(body=live)
-        if wanted:
-            patch = patch_of(wanted, live["metadata"]["resourceVersion"])
+        if expected:
+            patch = patch_of(expected, live["metadata"]["resourceVersion"])
             answer = self._send(self._kind(manifest.ref), manifest.ref, patch)
         because = f"{manifest.ref} was created for this plan by another manager and stays as it is"
         done = _done(manifest.ref, manifest.file, ApplyResult.ADOPTED, answer)

@@ -28,8 +28,8 @@ class Reviews:
         left out."""
         verbs = _BORROWED if manifest.borrowed else _OWNED
         name = "" if _NAME in manifest.run_time else manifest.ref.name
-        wanted = (permission(verb, kind, namespace=manifest.ref.namespace, name=name) for verb in verbs)
-        return tuple(item for item in wanted if not (self._granted(replace(item, name="")) or self._granted(item)))
+        expected = (permission(verb, kind, namespace=manifest.ref.namespace, name=name) for verb in verbs)
+        return tuple(item for item in expected if not (self._granted(replace(item, name="")) or self._granted(item)))
 
     def _granted(self, asked: Permission) -> bool:
         if asked not in self._known:

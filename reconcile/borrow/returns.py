@@ -69,10 +69,10 @@ def occasions_of(body: Body, spec: Borrowed, original: Original) -> tuple[Occasi
 def has_drifted(body: Body, spec: Borrowed, live: Body, original: Original, is_quantity: IsQuantity) -> bool:
     """True if somebody has changed what is on loan to another value than ours, where a strategy does not allow it. What
     the manifest does not set any more cannot be told."""
-    wanted = look_up(body, original.path)
-    if wanted is ABSENT or may_drift(spec, original.path):
+    expected = look_up(body, original.path)
+    if expected is ABSENT or may_drift(spec, original.path):
         return False
-    return not satisfies(look_up(live, original.path), wanted, is_quantity, original.path)
+    return not satisfies(look_up(live, original.path), expected, is_quantity, original.path)
 
 
 def _is_due(body: Body, spec: Borrowed, original: Original, occasion: Occasion) -> bool:
@@ -105,54 +105,54 @@ class _Returning:
     is_quantity: IsQuantity
 
     def move(self, original: Original) -> _Move:
-        wanted = look_up(self.body, original.path)
+        expected = look_up(self.body, original.path)
         if option := take_out_option(self.spec, original.path):
             return self._take_out_added(option, original)
-        if isinstance(wanted, Mapping) and wanted:
-            return self._give_parent(original, wanted)
-        return self._give_field(original, wanted)
+        if isinstance(expected, Mapping) and expected:
+            return self._give_parent(original, expected)
+        return self._give_field(original, expected)
 
-    def _give_field(self, original: Original, wanted: Any) -> _Move:
+    def _give_field(self, original: Original, expected: Any) -> _Move:
         """One field that had a value, or was missing while its parents were there."""
         value = look_up(self.live, original.path)
         if same(value, original.value, self.is_quantity, original.path):
             return _Move()
-        if not self._is_ours(original.path, value, wanted):
+        if not self._is_ours(original.path, value, expected):
             return _Move(left=(self._changed(original.path),))
         return _Move(assignments={original.path: original.value})
 
-    def _is_ours(self, path: Path, value: Any, wanted: Any) -> bool:
+    def _is_ours(self, path: Path, value: Any, expected: Any) -> bool:
         """True if the value is the one that we wrote. If the manifest no longer sets the field, our claim decides."""
-        return is_claimed(self.live, path) if wanted is ABSENT else self._is_what_we_wrote(path, value, wanted)
+        return is_claimed(self.live, path) if expected is ABSENT else self._is_what_we_wrote(path, value, expected)
 
-    def _is_what_we_wrote(self, path: Path, value: Any, wanted: Any) -> bool:
+    def _is_what_we_wrote(self, path: Path, value: Any, expected: Any) -> bool:
         """An empty mapping that others have filled is no longer just ours."""
-        return bool(value == {}) if wanted == {} else satisfies(value, wanted, self.is_quantity, path)
+        return bool(value == {}) if expected == {} else satisfies(value, expected, self.is_quantity, path)
 
-    def _give_parent(self, original: Original, wanted: Mapping[str, Any]) -> _Move:
+    def _give_parent(self, original: Original, expected: Mapping[str, Any]) -> _Move:
         """A parent that we made: our fields go; it goes with them unless others have put something there."""
         value = look_up(self.live, original.path)
         if not isinstance(value, Mapping):
             is_back = value is ABSENT or same(value, original.value)
             return _Move(left=() if is_back else (self._changed(original.path),))
-        move = self._take_out(value, wanted, original.path)
+        move = self._take_out(value, expected, original.path)
         return replace(move, assignments={original.path: original.value}) if move.whole else move
 
-    def _take_out(self, value: Mapping[str, Any], wanted: Mapping[str, Any], path: Path) -> _Move:
+    def _take_out(self, value: Mapping[str, Any], expected: Mapping[str, Any], path: Path) -> _Move:
         """The removal of our fields from a mapping."""
-        ours = [key for key in wanted if key in value]
-        moves = {key: self._take_out_one(value[key], wanted[key], (*path, key)) for key in ours}
+        ours = [key for key in expected if key in value]
+        moves = {key: self._take_out_one(value[key], expected[key], (*path, key)) for key in ours}
         whole = all(key in moves and moves[key].whole for key in value)
         assignments = {place: new for move in moves.values() for place, new in move.assignments.items()}
         left = tuple(text for move in moves.values() for text in move.left)
         return _Move(assignments={path: ABSENT} if whole else assignments, left=left, whole=whole)
 
-    def _take_out_one(self, value: Any, wanted: Any, path: Path) -> _Move:
-        if isinstance(wanted, Mapping) and wanted and isinstance(value, Mapping):
-            return self._take_out(value, wanted, path)
+    def _take_out_one(self, value: Any, expected: Any, path: Path) -> _Move:
+        if isinstance(expected, Mapping) and expected and isinstance(value, Mapping):
+            return self._take_out(value, expected, path)
         if not _goes_back_on(self.spec, self.occasion, path):
             return _Move()
-        if not self._is_what_we_wrote(path, value, wanted):
+        if not self._is_what_we_wrote(path, value, expected):
             return _Move(left=(self._changed(path),))
         return _Move(assignments={path: ABSENT}, whole=True)
 
@@ -163,7 +163,7 @@ class _Returning:
         field = BorrowedField(
             path=path,
             value=look_up(self.live, path),
-            wanted=look_up(self.body, path),
+            expected=look_up(self.body, path),
             is_quantity=self.is_quantity,
             argument=option.argument,
         )

@@ -23,13 +23,13 @@ class BorrowedField:
 
     path: Path
     value: Any
-    wanted: Any
+    expected: Any
     is_quantity: IsQuantity
     argument: Any = None
 
 
-def _as_wanted(field: BorrowedField) -> bool:
-    return satisfies(field.value, field.wanted, field.is_quantity, field.path)
+def _as_declared(field: BorrowedField) -> bool:
+    return satisfies(field.value, field.expected, field.is_quantity, field.path)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,23 +43,23 @@ class BorrowStrategy:
     the original is put back as a whole.
     """
 
-    is_met: Callable[[BorrowedField], bool] = _as_wanted
+    is_met: Callable[[BorrowedField], bool] = _as_declared
     kept: Callable[[BorrowedField], str | None] = lambda field: None
-    new_value: Callable[[BorrowedField], Any] = lambda field: field.wanted
+    new_value: Callable[[BorrowedField], Any] = lambda field: field.expected
     reads_live: bool = False
     may_drift: bool = False
     take_out: Callable[[BorrowedField, Any], Any] | None = None
 
 
 def _why_not_raised(field: BorrowedField) -> str | None:
-    """None if the wanted value is greater. A value that is not an amount is left alone."""
+    """None if the expected value is greater. A value that is not an amount is left alone."""
     if field.value is ABSENT or field.value in (None, ""):
         return None
-    name, found, least = path_name(field.path), _amount(field.value), _amount(field.wanted)
+    name, found, least = path_name(field.path), _amount(field.value), _amount(field.expected)
     if found is None or least is None:
-        return f"{name} is {field.value!r}, which cannot be compared with {field.wanted!r}, so it is left alone"
+        return f"{name} is {field.value!r}, which cannot be compared with {field.expected!r}, so it is left alone"
     return (
-        f"{name} is {field.value!r} already, which is not less than {field.wanted!r}, so it is left alone"
+        f"{name} is {field.value!r} already, which is not less than {field.expected!r}, so it is left alone"
         if found >= least
         else None
     )
@@ -71,20 +71,20 @@ def _amount(value: Any) -> Any:
 
 def _is_joined(field: BorrowedField) -> bool:
     if not isinstance(field.value, list | tuple):
-        return _as_wanted(field)
-    return joined(field.argument, field.value, field.wanted) == list(field.value)
+        return _as_declared(field)
+    return joined(field.argument, field.value, field.expected) == list(field.value)
 
 
 def _join(field: BorrowedField) -> Any:
     if not isinstance(field.value, list | tuple):
-        return field.wanted
-    return joined(field.argument, field.value, field.wanted)
+        return field.expected
+    return joined(field.argument, field.value, field.expected)
 
 
 def _part(field: BorrowedField, original: Any) -> Any:
-    if not isinstance(field.value, list | tuple) or field.wanted is ABSENT:
+    if not isinstance(field.value, list | tuple) or field.expected is ABSENT:
         return field.value
-    entries = parted(field.argument, field.value, field.wanted, original)
+    entries = parted(field.argument, field.value, field.expected, original)
     if entries == list(field.value):
         return field.value
     return entries if entries or isinstance(original, list | tuple) else ABSENT

@@ -23,7 +23,7 @@ class Taking(StrEnum):
     """The action that a borrowed manifest needs."""
 
     TAKE = "take"
-    SATISFIED = "satisfied"  # the fields are as wanted, nothing to write and nothing to record
+    SATISFIED = "satisfied"  # the fields are as expected, nothing to write and nothing to record
     SKIP = "skip"
     WAIT = "wait"
 
@@ -45,12 +45,12 @@ def plan_take(body: Body, spec: Borrowed, live: Body | None, is_quantity: IsQuan
     reasons: list[str] = []
     assignments: dict[Path, Any] = {}
     originals: dict[Path, Original] = {}
-    for path, wanted in fields_of(body):
+    for path, expected in fields_of(body):
         strategy, option = strategy_for(spec, path)
         field = BorrowedField(
             path=path,
             value=look_up(live, path),
-            wanted=wanted,
+            expected=expected,
             is_quantity=is_quantity,
             argument=option.argument,
         )
@@ -87,5 +87,5 @@ def _absent(body: Body, spec: Borrowed) -> TakePlan:
     return TakePlan(taking=Taking.WAIT, because=f"{ref_of(body)} does not exist")
 
 
-def _new_value(wanted: Any) -> Any:
-    return ABSENT if wanted is None else without_nulls(wanted)
+def _new_value(expected: Any) -> Any:
+    return ABSENT if expected is None else without_nulls(expected)

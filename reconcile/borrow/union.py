@@ -13,10 +13,10 @@ from renderer.model.manifest_spec import Union
 from renderer.model.path import ABSENT
 
 
-def joined(union: Union, live: Sequence[Any], wanted: Sequence[Mapping[str, Any]]) -> list[Any]:
-    """`live` with the wanted values added where they are missing; equal to `live` if none is."""
+def joined(union: Union, live: Sequence[Any], expected: Sequence[Mapping[str, Any]]) -> list[Any]:
+    """`live` with the expected values added where they are missing; equal to `live` if none is."""
     entries = list(live)
-    for ours in wanted:
+    for ours in expected:
         places = [place for place, entry in enumerate(entries) if _has_keys_of(union, entry, ours)]
         if not places:
             entries.append(ours)
@@ -29,11 +29,11 @@ def joined(union: Union, live: Sequence[Any], wanted: Sequence[Mapping[str, Any]
     return entries
 
 
-def parted(union: Union, live: Sequence[Any], wanted: Sequence[Mapping[str, Any]], original: Any) -> list[Any]:
+def parted(union: Union, live: Sequence[Any], expected: Sequence[Mapping[str, Any]], original: Any) -> list[Any]:
     """`live` without the values that we added to `original` (a list, or whatever stood there instead of one)."""
     before = original if isinstance(original, list | tuple) else ()
     entries = list(live)
-    for ours in wanted:
+    for ours in expected:
         old = [entry for entry in before if _has_keys_of(union, entry, ours)]
         had = [value for entry in old for value in _values(union, entry)]
         added = [value for value in _values(union, ours) if value not in had]

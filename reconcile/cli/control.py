@@ -36,7 +36,7 @@ def pause(node: str, name: str | None, target: Target) -> ExitCode:
 
     A node whose drain has started is not stopped.
     """
-    return _set_paused(target, name, node, wanted=True)
+    return _set_paused(target, name, node, expected=True)
 
 
 @click.command
@@ -45,7 +45,7 @@ def pause(node: str, name: str | None, target: Target) -> ExitCode:
 @cluster_options
 def resume(node: str, name: str | None, target: Target) -> ExitCode:
     """Release a held node."""
-    return _set_paused(target, name, node, wanted=False)
+    return _set_paused(target, name, node, expected=False)
 
 
 @click.command
@@ -114,19 +114,19 @@ def _approved(plan: str, sealed: Digests) -> Iterator[str]:
         yield f"not sealed, and may change (inputs are not known yet): {', '.join(sealed.pending)}"
 
 
-def _set_paused(target: Target, name: str | None, node: str, *, wanted: bool) -> ExitCode:
+def _set_paused(target: Target, name: str | None, node: str, *, expected: bool) -> ExitCode:
     parts, plan, body = _plan(target, name)
     _must_be_node(parts, node)
     _must_go_on(plan, body)
-    if wanted:
+    if expected:
         _must_be_in_time(parts.rendering.catalog, plan, body, node)
     before = list(((body.get("spec") or {}).get("nodeUpgradeOption") or {}).get("pauseNodes") or ())
-    after = [item for item in before if item != node] + ([node] if wanted else [])
-    if after == before or (wanted and node in before):
-        say([f"{plan}: {node} is already paused" if wanted else f"{plan}: {node} is not paused"])
+    after = [item for item in before if item != node] + ([node] if expected else [])
+    if after == before or (expected and node in before):
+        say([f"{plan}: {node} is already paused" if expected else f"{plan}: {node} is not paused"])
         return ExitCode.YES
     _patch(parts, body, {"spec": {"nodeUpgradeOption": {"pauseNodes": after}}})
-    say([f"{plan}: {node} {'will be held before its upgrade' if wanted else 'resumed'}"])
+    say([f"{plan}: {node} {'will be held before its upgrade' if expected else 'resumed'}"])
     return ExitCode.YES
 
 

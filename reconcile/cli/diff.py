@@ -48,8 +48,8 @@ def diff(
     from reconcile.cli.live import live_of
 
     live = live_of(target, inputs_of(files, release, name), name)
-    wanted = phases or tuple(item.phase.name for item in live.rendered.phases)
-    diffs = _diffs(live, wanted)
+    expected = phases or tuple(item.phase.name for item in live.rendered.phases)
+    diffs = _diffs(live, expected)
     if output == "json":
         from reconcile.diff.document import to_json
 

@@ -35,12 +35,14 @@ _AGAIN = (ApplyResult.WAITING, ApplyResult.STALE)
 
 
 class Stepper:
-    """`told` is called once for each manifest, when nothing is left to do for it."""
+    """`reported` is called once for each manifest, when nothing is left to do for it."""
 
-    def __init__(self, live: Live, phase: RenderedPhase, step: RenderedStep, told: Callable[[Applied], None]) -> None:
+    def __init__(
+        self, live: Live, phase: RenderedPhase, step: RenderedStep, reported: Callable[[Applied], None]
+    ) -> None:
         self._live = live
         self._step = step
-        self._told = told
+        self._reported = reported
         self._newcomers = newcomers_of(phase)
         self._done: set[Ref] = set()
 
@@ -62,7 +64,7 @@ class Stepper:
                 if kept := self._why_again(applied):
                     return (kept,)
                 self._done.add(manifest.ref)
-                self._told(applied)
+                self._reported(applied)
         return ()
 
     def _plan(self) -> Body:

@@ -133,9 +133,9 @@ def _plugin_status(plugin: Body, output: str) -> Body:
         raise Unauthorized(f"{plugin['command']} did not print JSON: {error}") from error
     if not isinstance(answer, dict) or answer.get("kind") != "ExecCredential":
         raise Unauthorized(f"{plugin['command']} did not print an ExecCredential")
-    found, wanted = answer.get("apiVersion"), plugin.get("apiVersion")
-    if found != wanted:
-        raise Unauthorized(f"{plugin['command']} returned {found}; the kubeconfig expects {wanted}")
+    found, expected = answer.get("apiVersion"), plugin.get("apiVersion")
+    if found != expected:
+        raise Unauthorized(f"{plugin['command']} returned {found}; the kubeconfig expects {expected}")
     status = answer.get("status") or {}
     if not isinstance(status, dict) or not all(isinstance(status.get(name) or "", str) for name in _STATUS):
         raise Unauthorized(f"{plugin['command']} printed an ExecCredential whose status is not a mapping of strings")

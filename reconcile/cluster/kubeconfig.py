@@ -143,9 +143,9 @@ def _read(path: Path) -> Document:
     return documents[0]
 
 
-def _chosen(files: list[Document], wanted: str) -> ClusterAccess:
+def _chosen(files: list[Document], expected: str) -> ClusterAccess:
     names = ", ".join(document.file for document in files)
-    context = wanted or next((str(c) for document in files if (c := document.value.get("current-context"))), "")
+    context = expected or next((str(c) for document in files if (c := document.value.get("current-context"))), "")
     if not context:
         raise problem("NoContext", f"{names} has no current-context", remedy="choose one with --context")
     chosen = _sound(_entry(files, "context", context))

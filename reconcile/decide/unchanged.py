@@ -52,12 +52,12 @@ def decides_the_same(then: Observation, now: Observation, decision: Decision, ke
         not (decision.again or decision.events)
         and now.plan is then.plan
         and now.rendered is then.rendered
-        and _told(now) == _told(then)
+        and _reported(now) == _reported(then)
         and all([now.attended(since) > limit] == [past] for since, limit, past in (*kept.timed, *waits))
     )
 
 
-def _told(observation: Observation) -> tuple[Any, ...]:
+def _reported(observation: Observation) -> tuple[Any, ...]:
     """All else that a decision is made from, but the time and what it looks at."""
     return (
         observation.others,

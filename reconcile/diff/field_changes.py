@@ -47,9 +47,9 @@ def changes(before: Any, after: Any, place: Place, path: Steps = ()) -> Iterator
         yield from _unequal(before, after, place, path)
 
 
-def unmet(live: Body, wanted: Body, place: Place) -> Iterator[FieldChange]:
-    """The parts of `wanted` that the live object does not have; more of its own does not count."""
-    found = changes(live, wanted, place)
+def unmet(live: Body, expected: Body, place: Place) -> Iterator[FieldChange]:
+    """The parts of `expected` that the live object does not have; more of its own does not count."""
+    found = changes(live, expected, place)
     return (change for change in found if change.after is not ABSENT and not satisfies(change.before, change.after))
 
 

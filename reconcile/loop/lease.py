@@ -148,12 +148,12 @@ class Election:
     def _write(self, lease: Body, holder: str, duration: int) -> None:
         spec = lease.get("spec") or {}
         transitions = int(spec.get("leaseTransitions") or 0) + (_holder(lease) != self._identity)
-        told = {"annotations": {OUTAGES: self._outages.told() or None}}
-        metadata = {"resourceVersion": lease["metadata"]["resourceVersion"], **told}
-        wanted = self._spec(holder, duration, transitions)
+        reported = {"annotations": {OUTAGES: self._outages.reported() or None}}
+        metadata = {"resourceVersion": lease["metadata"]["resourceVersion"], **reported}
+        expected = self._spec(holder, duration, transitions)
         if _holder(lease) == holder and spec.get("acquireTime"):
-            wanted["acquireTime"] = spec["acquireTime"]
-        self._cluster.patch(LEASE, self._ref, {"metadata": metadata, "spec": wanted})
+            expected["acquireTime"] = spec["acquireTime"]
+        self._cluster.patch(LEASE, self._ref, {"metadata": metadata, "spec": expected})
 
     def _spec(self, holder: str, duration: int, transitions: int) -> dict[str, Any]:
         moment = self._now().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -40,10 +40,10 @@ class OutageClock:
         self._add((since, self._now()))
 
     def recall(self, text: str) -> None:
-        """Outages that another loop has seen, as it has `told` them. What is no such text is passed over."""
+        """Outages that another loop has seen, as it has `reported` them. What is no such text is passed over."""
         self._add(*(outage for part in text.split() if (outage := _outage_of(part)) is not None))
 
-    def told(self) -> str:
+    def reported(self) -> str:
         """The outages for the next loop: intervals of ISO 8601, a space between them."""
         with self._lock:
             return " ".join(f"{start.isoformat()}/{end.isoformat()}" for start, end in self._outages)

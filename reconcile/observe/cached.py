@@ -168,7 +168,7 @@ class _Watch:
         self._brought = 0
         self._last: Body = {}
         self._stopped = stopped
-        self._told = changed
+        self._reported = changed
         self._in_step = Event()
         self._copy = ListWatch(
             cluster,
@@ -277,7 +277,7 @@ class _Watch:
         if event.type is EventType.DELETED:
             self._misshapen.pop(ref, None)
         if version != written or event.type is EventType.DELETED:
-            self._told(ref)
+            self._reported(ref)
 
 
 def _keys_of(ref: Ref) -> tuple[_Key, _Key]:

@@ -69,5 +69,5 @@ def _refs(spec: Mapping[str, Any]) -> tuple[Ref, ...]:
     version = spec.get("version")
     if not version:
         return (SERVER_VERSION,)
-    wanted = Ref(api_version=_HARVESTER, kind="Version", namespace="harvester-system", name=version)
-    return (SERVER_VERSION, wanted)
+    expected = Ref(api_version=_HARVESTER, kind="Version", namespace="harvester-system", name=version)
+    return (SERVER_VERSION, expected)

@@ -132,15 +132,15 @@ def take(needs: Iterable[Need], source: Source, readings: Readings) -> Snapshot:
 
 def _read(snapshot: Snapshot, needs: Iterable[Need], source: Source, readings: Readings) -> None:
     """Adds what is needed and is not there yet. An object that a group holds is not read once more."""
-    wanted = list(needs)
-    for group in (need for need in wanted if isinstance(need, Group)):
+    expected = list(needs)
+    for group in (need for need in expected if isinstance(need, Group)):
         _list(snapshot, group, source)
-    for ref in (need for need in wanted if isinstance(need, Ref)):
+    for ref in (need for need in expected if isinstance(need, Ref)):
         try:
             snapshot.get(ref)
         except NotRead:
             snapshot.objects[ref] = source.get(ref)
-    for reading in (need for need in wanted if isinstance(need, Reading)):
+    for reading in (need for need in expected if isinstance(need, Reading)):
         if reading.name not in snapshot.readings:
             snapshot.readings[reading.name] = readings.read(reading, _list(snapshot, reading.of, source))
 

@@ -150,10 +150,10 @@ def _together(verdicts: Sequence[Verdict], noun: str) -> Verdict:
     are named, and all of these are offenders."""
     outcome = worst(verdicts)
     good = sum(verdict.passed for verdict in verdicts)
-    told = [verdict.reason for verdict in verdicts if verdict.outcome is outcome and not verdict.passed]
-    more = [f"and {len(told) - _NAMED} more"] if len(told) > _NAMED else []
+    reported = [verdict.reason for verdict in verdicts if verdict.outcome is outcome and not verdict.passed]
+    more = [f"and {len(reported) - _NAMED} more"] if len(reported) > _NAMED else []
     return Verdict(
         outcome=outcome,
-        reason="; ".join([f"{good} of {len(verdicts)} {noun} pass", *told[:_NAMED], *more]),
+        reason="; ".join([f"{good} of {len(verdicts)} {noun} pass", *reported[:_NAMED], *more]),
         offenders=tuple(ref for verdict in verdicts if verdict.outcome is outcome for ref in verdict.offenders),
     )

@@ -21,18 +21,18 @@ class PlanCondition:
 
 
 def with_condition(
-    conditions: Iterable[Mapping[str, Any]], wanted: PlanCondition, *, now: datetime, generation: int
+    conditions: Iterable[Mapping[str, Any]], expected: PlanCondition, *, now: datetime, generation: int
 ) -> tuple[Mapping[str, Any], ...]:
     """`conditions` with one of them set; unchanged, times included, where it is the same already."""
     kept = tuple(conditions)
-    old = find_condition(kept, wanted.type)
+    old = find_condition(kept, expected.type)
     new = {
-        "type": wanted.type,
-        "status": wanted.status,
-        "reason": wanted.reason,
-        "message": wanted.message,
+        "type": expected.type,
+        "status": expected.status,
+        "reason": expected.reason,
+        "message": expected.message,
         "observedGeneration": generation,
-        "lastTransitionTime": old["lastTransitionTime"] if old and old["status"] == wanted.status else time_text(now),
+        "lastTransitionTime": old["lastTransitionTime"] if old and old["status"] == expected.status else time_text(now),
     }
     if old == new:
         return kept

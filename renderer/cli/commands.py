@@ -110,8 +110,8 @@ def _extensions() -> Mapping[str, Row]:
     return {name: row for point in tables for name, row in point.load().items()}
 
 
-def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
-    if wanted:
+def _show_version(ctx: click.Context, _: click.Parameter, expected: bool) -> None:
+    if expected:
         from renderer.cli.version import text_of_version
 
         click.echo(text_of_version())

@@ -169,8 +169,8 @@ def _image_lists(found: Mapping[str, Any]) -> dict[str, Any] | None:
 
 def _version(facts: Facts) -> dict[str, str] | None:
     recorded = status(facts, "version")
-    wanted = (facts.plan.get("spec") or {}).get("version")
-    found = {"spec": recorded} if recorded else find(facts, "harvesterhci.io/", "Version", wanted, "harvester-system")
+    expected = (facts.plan.get("spec") or {}).get("version")
+    found = {"spec": recorded} if recorded else find(facts, "harvesterhci.io/", "Version", expected, "harvester-system")
     url = text_at(found, "spec", "isoURL")
     return {"isoURL": url, "isoChecksum": text_at(found, "spec", "isoChecksum") or ""} if url else None
 

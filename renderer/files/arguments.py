@@ -60,17 +60,17 @@ def _members(folder: Path, problems: list[Problem]) -> Iterator[str]:
     except OSError as error:
         problems.append(unreadable(str(folder), error))
         return
-    wanted = [
+    expected = [
         name for name, is_folder in seen if name.endswith(EXTENSIONS) and not is_folder and not is_device(folder / name)
     ]
-    if not wanted:
+    if not expected:
         has_folders = any(is_folder for _, is_folder in seen)
         remedy = "name a folder below it; folders are not searched further" if has_folders else "name another folder"
         message = f"contains no {', '.join(EXTENSIONS)} file"
         problems.append(Problem(reason="EmptyFolder", message=message, file=str(folder), remedy=remedy))
-    outside = {name: found for name in wanted if (found := link_outside(folder / name, folder))}
+    outside = {name: found for name in expected if (found := link_outside(folder / name, folder))}
     problems += outside.values()
-    yield from (str(folder / name) for name in wanted if name not in outside)
+    yield from (str(folder / name) for name in expected if name not in outside)
 
 
 def _read_one(name: str, stdin: BinaryIO | None, reading: FilesRead) -> None:

@@ -112,9 +112,9 @@ class _Tree:
             path, record = f"{path}/{found[0]}", found[1]
         return self._content(path, record, names) if record is not None and record.is_file() else None
 
-    def _child(self, folder: str, wanted: str) -> tuple[str, Any] | None:
+    def _child(self, folder: str, expected: str) -> tuple[str, Any] | None:
         children = [(self._name_of(record), record) for record in self._image.list_children(**{self._space: folder})]
-        for spellings in ({wanted}, _short(wanted)):
+        for spellings in ({expected}, _short(expected)):
             for name, record in children:
                 if name in spellings or (self._space == "iso_path" and _plain(name) in spellings):
                     return name, record

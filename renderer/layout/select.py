@@ -17,16 +17,16 @@ def select(
 
     Raises `Problems` for a name that the plan does not have.
     """
-    wanted = tuple(phases)
+    expected = tuple(phases)
     names = [phase.phase.name for phase in plan.phases]
-    for name in (*wanted, *([through] if through else ())):
+    for name in (*expected, *([through] if through else ())):
         if name not in names:
             raise unknown("phase", name, names)
-    chosen = [phase for phase in plan.phases if not wanted or phase.phase.name in wanted]
+    chosen = [phase for phase in plan.phases if not expected or phase.phase.name in expected]
     if through:
         chosen = [phase for phase in chosen if phase.phase.name in names[: names.index(through) + 1]]
         if not chosen:
-            message, remedy = f"no phase left: {', '.join(wanted)} comes after {through}", "leave one of the two out"
+            message, remedy = f"no phase left: {', '.join(expected)} comes after {through}", "leave one of the two out"
             raise problem("NothingChosen", message, remedy=remedy)
     if node:
         chosen = _of_node(chosen, node, plan.nodes)

@@ -90,12 +90,12 @@ class _Undefined(StrictUndefined):
 
     @property
     def _undefined_message(self) -> str:
-        holder, wanted = self._undefined_obj, str(self._undefined_name)
+        holder, expected = self._undefined_obj, str(self._undefined_name)
         if self._undefined_hint:
             return self._undefined_hint
         if not isinstance(holder, Mapping):
-            return f"'{wanted}' is undefined"
-        return f"{getattr(holder, 'name', 'the mapping')} has no '{wanted}'{did_you_mean(wanted, holder)}"
+            return f"'{expected}' is undefined"
+        return f"{getattr(holder, 'name', 'the mapping')} has no '{expected}'{did_you_mean(expected, holder)}"
 
 
 class Environment(ImmutableSandboxedEnvironment):

@@ -20,7 +20,7 @@ def fits(value: Any, schema: Schema | bool, root: Schema) -> bool:
     """True if `value` fits. `root` is where `$ref` looks; every word must be known."""
     if isinstance(schema, bool):
         return schema
-    return all(_RULES[word](wanted, value, schema, root) for word, wanted in schema.items() if word in _RULES)
+    return all(_RULES[word](expected, value, schema, root) for word, expected in schema.items() if word in _RULES)
 
 
 def is_known(schema: Any) -> bool:
@@ -86,33 +86,33 @@ _TYPES: dict[str, Callable[[Any], bool]] = {
 }
 
 
-def _type(wanted: Any, value: Any, _: Schema, __: Schema) -> bool:
-    return any(_TYPES[name](value) for name in ([wanted] if isinstance(wanted, str) else wanted))
+def _type(expected: Any, value: Any, _: Schema, __: Schema) -> bool:
+    return any(_TYPES[name](value) for name in ([expected] if isinstance(expected, str) else expected))
 
 
-def _additional(wanted: Any, value: Any, schema: Schema, root: Schema) -> bool:
+def _additional(expected: Any, value: Any, schema: Schema, root: Schema) -> bool:
     known = schema.get("properties", {})
     return not isinstance(value, dict) or all(
-        fits(item, wanted, root) for name, item in value.items() if name not in known
+        fits(item, expected, root) for name, item in value.items() if name not in known
     )
 
 
-def _properties(wanted: Any, value: Any, _: Schema, root: Schema) -> bool:
+def _properties(expected: Any, value: Any, _: Schema, root: Schema) -> bool:
     return not isinstance(value, dict) or all(
-        fits(value[name], schema, root) for name, schema in wanted.items() if name in value
+        fits(value[name], schema, root) for name, schema in expected.items() if name in value
     )
 
 
-def _reference(wanted: str, value: Any, _: Schema, root: Schema) -> bool:
+def _reference(expected: str, value: Any, _: Schema, root: Schema) -> bool:
     target: Any = root
-    for step in wanted.removeprefix("#/").split("/"):
+    for step in expected.removeprefix("#/").split("/"):
         target = target[step.replace("~1", "/").replace("~0", "~")]
     return fits(value, target, root)
 
 
-def _dependent(wanted: Any, value: Any, _: Schema, __: Schema) -> bool:
+def _dependent(expected: Any, value: Any, _: Schema, __: Schema) -> bool:
     return not isinstance(value, dict) or all(
-        name in value for given, names in wanted.items() if given in value for name in names
+        name in value for given, names in expected.items() if given in value for name in names
     )
 
 
@@ -146,14 +146,14 @@ _RULES: dict[str, Callable[[Any, Any, Schema, Schema], bool]] = {
     ),
     "minItems": lambda least, value, _, __: not isinstance(value, list) or len(value) >= least,
     "maxItems": lambda most, value, _, __: not isinstance(value, list) or len(value) <= most,
-    "uniqueItems": lambda wanted, value, _, __: (
-        not (wanted and isinstance(value, list)) or repeated(value, lambda item: item) is None
+    "uniqueItems": lambda expected, value, _, __: (
+        not (expected and isinstance(value, list)) or repeated(value, lambda item: item) is None
     ),
     "x-kubernetes-list-map-keys": lambda names, value, _, __: (
         not isinstance(value, list) or repeated(value, map_key(names)) is None
     ),
-    "enum": lambda values, value, _, __: any(_same(value, wanted) for wanted in values),
-    "const": lambda wanted, value, _, __: _same(value, wanted),
+    "enum": lambda values, value, _, __: any(_same(value, expected) for expected in values),
+    "const": lambda expected, value, _, __: _same(value, expected),
     "pattern": lambda pattern, value, _, __: not isinstance(value, str) or bool(regex(pattern).search(value)),
     "minLength": lambda least, value, _, __: not isinstance(value, str) or len(value) >= least,
     "maxLength": lambda most, value, _, __: not isinstance(value, str) or len(value) <= most,

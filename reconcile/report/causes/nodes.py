@@ -29,7 +29,7 @@ def unwell(diagnosis: DiagnosisInput) -> Iterator[Cause]:
             yield Cause(
                 object=f"Node {name}",
                 what=f"is not ready: {_ready(node)}"
-                + (_wanted(node, reboot) if reboot else _holds_up(diagnosis, name)),
+                + (_expected(node, reboot) if reboot else _holds_up(diagnosis, name)),
                 node=name,
                 since=text(condition, "lastTransitionTime"),
                 remedy="wait: it may be rebooting" if patient else _reboot(node, reboot) + _lost(diagnosis, name),
@@ -45,7 +45,7 @@ def overdue(diagnosis: DiagnosisInput) -> Iterator[Cause]:
             what = "has rebooted" if _has_rebooted(node, reboot) else "has not rebooted"
             yield Cause(
                 object=f"Node {name}",
-                what=what + _wanted(node, reboot),
+                what=what + _expected(node, reboot),
                 node=name,
                 since=diagnosis.since(name),
                 remedy=_reboot(node, reboot),
@@ -69,7 +69,7 @@ def _ready(node: Body) -> str:
     return f"Ready is {text(condition, 'status') or 'Unknown'}" + (f" ({said})" if said else "")
 
 
-def _wanted(node: Body, reboot: ExpectedReboot) -> str:
+def _expected(node: Body, reboot: ExpectedReboot) -> str:
     return f"; it runs {_os(node)}, expected {reboot.os}, a new boot and Ready"
 
 

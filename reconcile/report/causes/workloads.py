@@ -68,7 +68,7 @@ def _meets(labels: Mapping[str, Any], rule: Mapping[str, Any]) -> bool:
 
 def _budget(diagnosis: DiagnosisInput, budget: Body, pod: Body) -> Cause:
     ref, node = ref_of(budget), text(pod, "spec", "nodeName")
-    healthy, wanted = text(budget, "status", "currentHealthy") or "0", text(budget, "status", "desiredHealthy") or "?"
+    healthy, expected = text(budget, "status", "currentHealthy") or "0", text(budget, "status", "desiredHealthy") or "?"
     remedy = f"get more of its pods healthy: kubectl describe poddisruptionbudget -n {ref.namespace} {ref.name}"
     if ref.namespace == "longhorn-system" and "instance-manager" in ref.name:
         remedy = (
@@ -77,7 +77,7 @@ def _budget(diagnosis: DiagnosisInput, budget: Body, pod: Body) -> Cause:
         )
     return Cause(
         object=str(ref),
-        what=f"allows no disruption of {ref_of(pod)}: {healthy} healthy, {wanted} required",
+        what=f"allows no disruption of {ref_of(pod)}: {healthy} healthy, {expected} required",
         node=node,
         since=text(condition_of(budget, "DisruptionAllowed"), "lastTransitionTime") or diagnosis.since(node),
         remedy=remedy,

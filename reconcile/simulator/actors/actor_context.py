@@ -124,10 +124,10 @@ def has_condition(body: Body, type_: str, status: str = "True") -> bool:
     return any(each.get("type") == type_ and each.get("status") == status for each in found)
 
 
-def conditions(body: Body, now: datetime, *wanted: Mapping[str, str], time: str = "lastTransitionTime") -> list[Any]:
+def conditions(body: Body, now: datetime, *expected: Mapping[str, str], time: str = "lastTransitionTime") -> list[Any]:
     """The body's conditions with the wanted ones in them; the time is that of the last change of status."""
     present = list(status_of(body).get("conditions") or ())
-    for each in wanted:
+    for each in expected:
         old = next((entry for entry in present if entry.get("type") == each["type"]), None)
         kept = old is not None and old.get("status") == each["status"]
         new = {time: old[time] if kept and old is not None and time in old else time_text(now), **each}

@@ -58,9 +58,11 @@ class DeploymentController:
         return uid in self._ours and not is_deleted(deployment)
 
     def _control(self, deployment: Body, now: datetime) -> None:
-        wanted = _replica_set(deployment)
-        metadata = wanted["metadata"]
-        current = self._client.find(REPLICA_SET, metadata["name"], metadata["namespace"]) or self._client.create(wanted)
+        expected = _replica_set(deployment)
+        metadata = expected["metadata"]
+        current = self._client.find(REPLICA_SET, metadata["name"], metadata["namespace"]) or self._client.create(
+            expected
+        )
         for each in self._client.owned(REPLICA_SET, deployment):
             is_current = each["metadata"]["name"] == current["metadata"]["name"]
             scaled = self._client.patch(
@@ -77,10 +79,10 @@ class DeploymentController:
         return [pod for pod in self._client.owned(POD, replica_set) if not is_deleted(pod)]
 
     def _replicate(self, replica_set: Body) -> None:
-        pods, wanted = self._pods(replica_set), int(replica_set["spec"]["replicas"])
-        for pod in pods[wanted:]:
+        pods, expected = self._pods(replica_set), int(replica_set["spec"]["replicas"])
+        for pod in pods[expected:]:
             self._client.delete(pod)
-        for _ in range(wanted - len(pods)):
+        for _ in range(expected - len(pods)):
             self._made += 1
             self._client.create(pod_of(replica_set, mark(str(replica_set["metadata"]["uid"]), str(self._made))))
         pods = self._pods(replica_set)

@@ -53,7 +53,7 @@ class ImageImport:
         elif has_condition(image, "RetryLimitExceeded") or has_condition(image, "Imported", "False"):
             return
         elif not has_condition(image, "Initialized"):
-            begun = _told(image, now, Initialized="True", Imported="Unknown", RetryLimitExceeded="False")
+            begun = _reported(image, now, Initialized="True", Imported="Unknown", RetryLimitExceeded="False")
             self._client.patch_status(image, {"conditions": begun, "failed": 0, "progress": 0})
         else:
             self._go_on(image, now)
@@ -75,8 +75,8 @@ class ImageImport:
             self._succeed(image, now)
 
     def _succeed(self, image: Body, now: datetime) -> None:
-        told = {"conditions": _told(image, now, Imported="True"), "progress": 100, "size": 6 << 30}
-        self._client.patch_status(image, told)
+        reported = {"conditions": _reported(image, now, Imported="True"), "progress": 100, "size": 6 << 30}
+        self._client.patch_status(image, reported)
         self._context.log.add(now, SimulationEventType.IMAGE_IMPORTED, str(image["metadata"]["name"]))
         self._hold(image)
 
@@ -84,9 +84,9 @@ class ImageImport:
         why = "the download ended with HTTP 404"
         over = failed > int(image["spec"].get("retry") or 0)
         verdict = {"Imported": "False", "RetryLimitExceeded": "True"} if over else {"Imported": "Unknown"}
-        told = _told(image, now, message=why, **verdict)
+        reported = _reported(image, now, message=why, **verdict)
         self._client.patch_status(
-            image, {"conditions": told, "failed": failed, "progress": 0, "lastFailedTime": time_text(now)}
+            image, {"conditions": reported, "failed": failed, "progress": 0, "lastFailedTime": time_text(now)}
         )
         if over:
             self._context.log.add(now, SimulationEventType.IMAGE_FAILED, str(image["metadata"]["name"]), detail=why)
@@ -109,9 +109,9 @@ class ImageImport:
                 self._client.refresh()
 
 
-def _told(image: Body, now: datetime, message: str = "", **verdicts: str) -> list[Any]:
-    wanted = [{"type": type_, "status": status, "message": message} for type_, status in verdicts.items()]
-    return conditions(image, now, *wanted, time="lastUpdateTime")
+def _reported(image: Body, now: datetime, message: str = "", **verdicts: str) -> list[Any]:
+    expected = [{"type": type_, "status": status, "message": message} for type_, status in verdicts.items()]
+    return conditions(image, now, *expected, time="lastUpdateTime")
 
 
 def _claim(image: Body) -> Body:

@@ -120,8 +120,8 @@ class Hosts:
             "reason": "KubeletReady",
             "message": "kubelet is posting ready status",
         }
-        told = {"nodeInfo": {"bootID": boot_id, "osImage": os_image}, "conditions": conditions(node, now, ready)}
-        self._client.patch_status(node, told)
+        reported = {"nodeInfo": {"bootID": boot_id, "osImage": os_image}, "conditions": conditions(node, now, ready)}
+        self._client.patch_status(node, reported)
         self._taint(node, present=False)
         del self._reboots[name]
         self._context.log.add(now, SimulationEventType.CAME_BACK, name, name, str(os_image))

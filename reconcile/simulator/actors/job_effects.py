@@ -193,8 +193,8 @@ class UpgradeJobEffects:
 
     def _await_kubernetes(self, task: Task, now: datetime) -> bool:
         node = self._client.find(NODE, task.node)
-        wanted = self._context.settings.release.get("kubernetes")
-        if node is None or (wanted and (status_of(node).get("nodeInfo") or {}).get("kubeletVersion") != wanted):
+        expected = self._context.settings.release.get("kubernetes")
+        if node is None or (expected and (status_of(node).get("nodeInfo") or {}).get("kubeletVersion") != expected):
             return False
         if is_tainted(node, DRAIN_TAINT):
             self._client.patch(node, {"spec": {"taints": without_taint(node, DRAIN_TAINT) or None}})

@@ -66,9 +66,11 @@ class JobController:
         started = status_of(job).get("startTime") or time_text(now)
         counts = {"active": active, "succeeded": succeeded, "failed": failed}
         ended = {"completionTime": time_text(now)} if over == _COMPLETE else {}
-        told = conditions(job, now, *_probed(over, now)) if over else status_of(job).get("conditions")
+        reported = conditions(job, now, *_probed(over, now)) if over else status_of(job).get("conditions")
         begun = {} if spec.get("suspend") else {"startTime": started}
-        self._client.patch_status(job, {**begun, **_nonzero(counts), **ended, **({"conditions": told} if told else {})})
+        self._client.patch_status(
+            job, {**begun, **_nonzero(counts), **ended, **({"conditions": reported} if reported else {})}
+        )
 
     def _start(self, job: Body, active: int, failed: int, now: datetime) -> int:
         """Returns the number of pods that were started; a failed one is followed by another only after a while."""

@@ -48,8 +48,8 @@ class KubeVirt:
             return True
         if status_of(kubevirt).get("targetKubeVirtVersion") != version:
             self._client.patch_status(kubevirt, {"phase": "Deploying", "targetKubeVirtVersion": version})
-        told = status_of(kubevirt)
-        return told.get("observedKubeVirtVersion") == version and told.get("phase") == "Deployed"
+        reported = status_of(kubevirt)
+        return reported.get("observedKubeVirtVersion") == version and reported.get("phase") == "Deployed"
 
     def _roll_out(self, kubevirt: Body, now: datetime) -> None:
         status = status_of(kubevirt)

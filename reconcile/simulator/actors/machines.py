@@ -88,8 +88,8 @@ class Machines:
     def _write_request(self, machine: Body, verb: str) -> None:
         strategy, start = _strategy(machine), verb == "start"
         if strategy in (("Halted",) if start else ("Always", "Once")):
-            wanted: dict[str, Any] = {"runStrategy": "Always" if start else "Halted"}
-            spec = wanted if "runStrategy" in machine["spec"] else {"running": start}
+            expected: dict[str, Any] = {"runStrategy": "Always" if start else "Halted"}
+            spec = expected if "runStrategy" in machine["spec"] else {"running": start}
             self._client.patch(machine, {"spec": spec})
         else:
             self._client.patch_status(machine, {"stateChangeRequests": [{"action": verb.capitalize()}]})
@@ -140,7 +140,7 @@ class Machines:
         self._context.log.add(now, SimulationEventType.VM_STARTED, name_of(machine), node)
 
     def _show(self, machine: Body, now: datetime, printable: str, *, ready: bool) -> None:
-        told = {"type": "Ready", "status": "True" if ready else "False"}
+        reported = {"type": "Ready", "status": "True" if ready else "False"}
         self._client.patch_status(
             machine,
             {
@@ -148,7 +148,7 @@ class Machines:
                 "ready": ready or None,
                 "created": ready or None,
                 "stateChangeRequests": None,
-                "conditions": conditions(machine, now, told),
+                "conditions": conditions(machine, now, reported),
             },
         )
 

@@ -76,8 +76,8 @@ def _tolerates(tolerations: Iterable[Mapping[str, str]], taint: Mapping[str, str
 
 
 def _matches_term(labels: Mapping[str, str], term: Mapping[str, Any]) -> bool:
-    wanted = (*(term.get("matchExpressions") or ()), *(term.get("matchFields") or ()))
-    return bool(wanted) and all(expression_holds(labels, each) for each in wanted)
+    expected = (*(term.get("matchExpressions") or ()), *(term.get("matchFields") or ()))
+    return bool(expected) and all(expression_holds(labels, each) for each in expected)
 
 
 _UPGRADE = "harvesterhci.io/upgrade"

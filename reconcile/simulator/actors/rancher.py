@@ -55,7 +55,7 @@ class Rancher:
         self._client = context.client.as_manager(ACT)
         self._timers = Timers()
         self._applied: tuple[Any, Any] | None = None
-        self._wanted: tuple[Any, Any] | None = None
+        self._expected: tuple[Any, Any] | None = None
         self._done: set[str] = set()
         self._turns: dict[str, Turn] = {}
 
@@ -73,12 +73,12 @@ class Rancher:
     # ------------------------------------------------------------------------------------------------------ planning
 
     def _plan(self, cluster: Body, now: datetime) -> None:
-        wanted = target_of(cluster)
-        self._applied = self._applied or wanted
-        if wanted != self._wanted:
-            self._wanted = wanted
+        expected = target_of(cluster)
+        self._applied = self._applied or expected
+        if expected != self._expected:
+            self._expected = expected
             self._done.clear()
-        if wanted != self._applied:
+        if expected != self._applied:
             self._roll_out(cluster, now)
         self._report(cluster, now)
 
@@ -87,7 +87,7 @@ class Rancher:
             self._go_on(turn, cluster, now)
         left = [machine for machine in self._machines() if machine["metadata"]["name"] not in self._done]
         if not left:
-            self._applied = self._wanted
+            self._applied = self._expected
         elif not self._is_paused():
             self._pick(left, now)
 
@@ -98,7 +98,11 @@ class Rancher:
 
     def _where(self) -> object:
         """The objects that must be looked at again at once when they have changed."""
-        return self._applied, self._wanted, tuple((turn.machine, turn.at, turn.asked) for turn in self._turns.values())
+        return (
+            self._applied,
+            self._expected,
+            tuple((turn.machine, turn.at, turn.asked) for turn in self._turns.values()),
+        )
 
     def _pick(self, left: Sequence[Body], now: datetime) -> None:
         """The next machine; two at once where Rancher does not keep its own order."""
@@ -110,7 +114,7 @@ class Rancher:
             if name in self._turns or not node:
                 continue
             lasts = self._context.faults.lasts(ACT, self._context.settings.pick, node)
-            if not self._timers.passed((name, self._wanted, "pick"), lasts):
+            if not self._timers.passed((name, self._expected, "pick"), lasts):
                 return
             self._turns[name] = Turn(machine=name, node=node)
 
@@ -120,11 +124,11 @@ class Rancher:
         return sorted(machines, key=lambda each: (rank_of(each), each["metadata"]["name"]))
 
     def _report(self, cluster: Body, now: datetime) -> None:
-        busy = self._applied != self._wanted
-        told: dict[str, Any] = {"observedGeneration": cluster["metadata"]["generation"]}
+        busy = self._applied != self._expected
+        reported: dict[str, Any] = {"observedGeneration": cluster["metadata"]["generation"]}
         if busy or not has_condition(cluster, "Updated"):
-            told["conditions"] = conditions(cluster, now, self._updated(busy), time="lastUpdateTime")
-        self._client.patch_status(cluster, told)
+            reported["conditions"] = conditions(cluster, now, self._updated(busy), time="lastUpdateTime")
+        self._client.patch_status(cluster, reported)
 
     def _updated(self, busy: bool) -> dict[str, str]:
         if not busy:
@@ -172,7 +176,7 @@ class Rancher:
 
     def _may_ask(self, turn: Turn, operation: str) -> bool:
         lasts = self._context.faults.lasts(operation, self._context.settings.pick * 0, turn.node)
-        return self._timers.passed((turn.machine, self._wanted, operation), lasts)
+        return self._timers.passed((turn.machine, self._expected, operation), lasts)
 
     def _ask(self, turn: Turn, at: At, options: Mapping[str, Any], secret: Body, now: datetime) -> None:
         """The value is nobody's business but Rancher's; it is another one each time."""
@@ -215,7 +219,7 @@ class Rancher:
             if pod not in held:
                 self._client.delete(pod)
         lasts = self._context.faults.lasts("drain", self._context.settings.drain, turn.node)
-        passed = self._timers.passed((turn.machine, self._wanted, "drain"), lasts)
+        passed = self._timers.passed((turn.machine, self._expected, "drain"), lasts)
         if passed and not held and not self._hosts_machines(turn.node):
             turn.drained = True
             turn.at = At.UPGRADING
@@ -223,7 +227,7 @@ class Rancher:
 
     def _upgrade(self, turn: Turn, node: Body, now: datetime) -> None:
         lasts = self._context.faults.lasts("kubernetes", self._context.settings.kubernetes, turn.node)
-        if not self._timers.passed((turn.machine, self._wanted, "kubernetes"), lasts):
+        if not self._timers.passed((turn.machine, self._expected, "kubernetes"), lasts):
             return
         version = self._version()
         self._client.patch_status(node, {"nodeInfo": {"kubeletVersion": version}})
@@ -257,7 +261,7 @@ class Rancher:
         return next(found, None)
 
     def _version(self) -> str:
-        return str((self._wanted or ("", ""))[0])
+        return str((self._expected or ("", ""))[0])
 
     def _has_version(self, node: Body) -> bool:
         return (status_of(node).get("nodeInfo") or {}).get("kubeletVersion") == self._version()

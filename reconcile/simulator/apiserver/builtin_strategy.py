@@ -104,9 +104,9 @@ class BuiltinStrategy:
         return self._rules.set_up(new) if self._rules.set_up else new
 
     def _empty_texts(self, new: Body) -> Iterator[StatusCause]:
-        """Required text that is empty, in what is wanted; what a status lacks the server does not ask."""
-        wanted = {name: value for name, value in new.items() if name not in ("metadata", STATUS)}
-        return self._missing({"$ref": f"#/{self._definition}"}, wanted, "")
+        """Required text that is empty, in what is expected; what a status lacks the server does not ask."""
+        expected = {name: value for name, value in new.items() if name not in ("metadata", STATUS)}
+        return self._missing({"$ref": f"#/{self._definition}"}, expected, "")
 
     def _resolved(self, schema: Schema) -> Schema:
         name = str(schema.get("$ref", "")).rpartition("/")[2]

@@ -19,8 +19,8 @@ class Clock(Protocol):
         """Lets time pass: a call that hangs does this."""
         ...
 
-    def listen(self, told: Callable[[], None]) -> None:
-        """`told` is called, without a lock held, whenever time has passed."""
+    def listen(self, reported: Callable[[], None]) -> None:
+        """`reported` is called, without a lock held, whenever time has passed."""
         ...
 
 
@@ -40,9 +40,9 @@ class SimulatedClock:
         with self._lock:
             self._now += timedelta(seconds=seconds)
             listeners = tuple(self._listeners)
-        for told in listeners:
-            told()
+        for reported in listeners:
+            reported()
 
-    def listen(self, told: Callable[[], None]) -> None:
+    def listen(self, reported: Callable[[], None]) -> None:
         with self._lock:
-            self._listeners.append(told)
+            self._listeners.append(reported)

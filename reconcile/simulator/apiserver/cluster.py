@@ -111,13 +111,13 @@ class EmbeddedCluster:
 
 def _established(definition: Body, time: str) -> dict[str, Any]:
     """The status that the server's own controllers give to a definition whose kind is served."""
-    told = (
+    reported = (
         ("NamesAccepted", "NoConflicts", "no conflicts found"),
         ("Established", "InitialNamesAccepted", "the initial names have been accepted"),
     )
     conditions = [
         {"type": kind, "status": "True", "reason": reason, "message": message, "lastTransitionTime": time}
-        for kind, reason, message in told
+        for kind, reason, message in reported
     ]
     return {**definition["status"], "acceptedNames": definition["spec"]["names"], "conditions": conditions}
 

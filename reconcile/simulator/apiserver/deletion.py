@@ -78,7 +78,7 @@ class Deletions:
         return {**marked, "status": {**(live.get("status") or {}), "phase": "Terminating"}} if held_by_kind else marked
 
     def _marks(self, live: Body, grace: int) -> dict[str, Any]:
-        """The first mark counts as a change of what is wanted, so generation rises."""
+        """The first mark counts as a change of what is expected, so generation rises."""
         generation = live["metadata"].get("generation")
         marks: dict[str, Any] = {
             "deletionTimestamp": time_text(self._clock.now() + timedelta(seconds=grace)),
@@ -88,10 +88,12 @@ class Deletions:
 
 
 def _require(ref: Ref, live: Body, deletion: DeleteOptions) -> None:
-    for what, wanted in (("uid", deletion.uid), ("resourceVersion", deletion.resource_version)):
+    for what, expected in (("uid", deletion.uid), ("resourceVersion", deletion.resource_version)):
         found = live["metadata"].get(what)
-        if wanted and wanted != found:
-            raise Conflict(ref, f"the {what} in the precondition ({wanted}) does not match the one in record ({found})")
+        if expected and expected != found:
+            raise Conflict(
+                ref, f"the {what} in the precondition ({expected}) does not match the one in record ({found})"
+            )
 
 
 def _finalizers(live: Body, propagation: Propagation) -> list[str]:

@@ -49,8 +49,8 @@ class InjectedApiFault:
     seconds: float = 30.0
 
     def matches(self, request: LoggedRequest) -> bool:
-        wanted = ((self.verb, request.verb), (self.kind, request.kind), (self.name, request.name))
-        return all(word in ("", found) for word, found in wanted)
+        expected = ((self.verb, request.verb), (self.kind, request.kind), (self.name, request.name))
+        return all(word in ("", found) for word, found in expected)
 
 
 class ApiFaults:

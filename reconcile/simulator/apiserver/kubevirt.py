@@ -70,13 +70,13 @@ def _strategy(machine: Body) -> str:
     return str(spec.get("runStrategy") or ("Always" if spec.get("running") else "Halted"))
 
 
-def _running(machine: Body, wanted: bool) -> dict[str, Any]:
+def _running(machine: Body, expected: bool) -> dict[str, Any]:
     """Says it in the field that the machine uses; a change of spec counts as a generation."""
     spec = dict(machine["spec"])
     if "runStrategy" in spec:
-        spec["runStrategy"] = "Always" if wanted else "Halted"
+        spec["runStrategy"] = "Always" if expected else "Halted"
     else:
-        spec["running"] = wanted
+        spec["running"] = expected
     generation = int(machine["metadata"].get("generation", 0)) + 1
     return {**machine, "spec": spec, "metadata": {**machine["metadata"], "generation": generation}}
 

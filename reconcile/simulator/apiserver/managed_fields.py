@@ -99,8 +99,8 @@ def _tracked(
     change = held.pop(_CURRENT, None)
     if change and change.fields - _STRIPPED:
         before = held[owner].fields if owner in held else EMPTY
-        wanted = change.fields - _STRIPPED
-        held[owner] = replace(change, fields=before if wanted <= before else wanted | before)
+        expected = change.fields - _STRIPPED
+        held[owner] = replace(change, fields=before if expected <= before else expected | before)
     return _capped(held)
 
 

@@ -65,9 +65,11 @@ def field_test(kind: Kind, selector: str, selectable: tuple[str, ...] = ()) -> T
 
 def selects(selector: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
     """True if a LabelSelector of an object (`matchLabels`, `matchExpressions`) selects these labels."""
-    wanted = selector.get("matchLabels") or {}
+    expected = selector.get("matchLabels") or {}
     rules = selector.get("matchExpressions") or ()
-    return all(labels.get(key) == value for key, value in wanted.items()) and all(_rule(rule, labels) for rule in rules)
+    return all(labels.get(key) == value for key, value in expected.items()) and all(
+        _rule(rule, labels) for rule in rules
+    )
 
 
 def _rule(rule: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
@@ -83,14 +85,14 @@ def _rule(rule: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
 def _label(part: str) -> Callable[[Mapping[str, str]], bool]:
     if found := _SET.match(part):
         key, values = found["key"], {value.strip() for value in found["values"].split(",")}
-        wanted = found["op"] == "in"
-        return lambda labels: (labels.get(key) in values) is wanted
+        expected = found["op"] == "in"
+        return lambda labels: (labels.get(key) in values) is expected
     if found := _EQUAL.match(part):
         key, value, equal = found["key"], found["value"], found["op"] != "!="
         return lambda labels: (labels.get(key) == value) is equal
     if found := _EXISTS.match(part):
-        key, wanted = found["key"], not found["not"]
-        return lambda labels: (key in labels) is wanted
+        key, expected = found["key"], not found["not"]
+        return lambda labels: (key in labels) is expected
     raise BadSelector(f"unable to parse requirement: {part!r}")
 
 

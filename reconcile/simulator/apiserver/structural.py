@@ -66,8 +66,8 @@ def invalid(schema: Schema, value: Any, before: Any = ABSENT, path: str = "") ->
             )
         return
     if not _type_fits(schema, value):
-        found, wanted = _NAMES.get(type(value), "object"), schema.get("type", "integer or string")
-        yield _cause(path, f'Invalid value: "{found}": {path} in body must be of type {wanted}: "{found}"', "Type")
+        found, expected = _NAMES.get(type(value), "object"), schema.get("type", "integer or string")
+        yield _cause(path, f'Invalid value: "{found}": {path} in body must be of type {expected}: "{found}"', "Type")
         return
     for word, rule in _WORDS.items():
         if word in schema:
@@ -82,13 +82,13 @@ def _cause(path: str, message: str, reason: str = "Invalid") -> StatusCause:
 def _type_fits(schema: Schema, value: Any) -> bool:
     if schema.get(INT_OR_STRING):
         return isinstance(value, int | str) and not isinstance(value, bool)
-    wanted = _FITS.get(schema.get("type", ""))
-    if wanted is None:
+    expected = _FITS.get(schema.get("type", ""))
+    if expected is None:
         return True
     if isinstance(value, bool):
-        return bool in wanted
-    whole = isinstance(value, float) and value.is_integer() and wanted == (int,)
-    return whole or isinstance(value, wanted)
+        return bool in expected
+    whole = isinstance(value, float) and value.is_integer() and expected == (int,)
+    return whole or isinstance(value, expected)
 
 
 def _children(schema: Schema, value: Any, before: Any, path: str) -> Iterator[StatusCause]:

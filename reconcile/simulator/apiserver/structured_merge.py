@@ -66,7 +66,7 @@ class _Zip:
         self._shape = part.element()
         self._live = deque((element_of(part, item), item) for item in live)
         self._applied = deque((element_of(part, item), item) for item in applied)
-        self._wanted = dict(self._applied)
+        self._expected = dict(self._applied)
         self._old = _single(self._live)
         self._shared = deque(element for element, _ in self._applied if element in self._old)
         self._done: set[str] = set()
@@ -80,12 +80,12 @@ class _Zip:
                     self._live.popleft()
                     out.append(self._take_applied())
                     continue
-                if element in self._wanted and self._shared and self._shared[0] != element:
+                if element in self._expected and self._shared and self._shared[0] != element:
                     self._live.popleft()
                     continue
             if self._live:
                 element, item = self._live[0]
-                if element not in self._wanted:
+                if element not in self._expected:
                     out.append(item)
                     self._live.popleft()
                     continue

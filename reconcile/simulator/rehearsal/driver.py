@@ -108,7 +108,7 @@ class SimulationDriver:
         moved, done = False, None
         for _ in range(_ROUNDS_AT_ONCE):
             again = False
-            if self._is_wanted(name):
+            if self._is_needed(name):
                 done = self._round(name)
                 again = done is not None and not done.problems and done.again
                 self._schedule(name, done)
@@ -119,7 +119,7 @@ class SimulationDriver:
                 return done, moved
         raise AssertionError("the loop and the simulation go round without time passing")
 
-    def _is_wanted(self, name: str) -> bool:
+    def _is_needed(self, name: str) -> bool:
         """True if something has changed for the plan, or its next round is due."""
         if self._has_news():
             self._news_at = self._clock.now()
