@@ -48,7 +48,7 @@ def from_inside(fetch: Fetch) -> bytes:
 
 
 def fetch_all(fetches: Iterable[Fetch], read: Read) -> Fetched:
-    """Reads every document that is expected now. Raises `Away` where the API server itself does not answer."""
+    """Reads every document that is needed now. Raises `Away` where the API server itself does not answer."""
     values: dict[str, Any] = {}
     missing: dict[str, FetchFailure] = {}
     for fetch in fetches:

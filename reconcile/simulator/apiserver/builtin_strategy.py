@@ -104,7 +104,7 @@ class BuiltinStrategy:
         return self._rules.set_up(new) if self._rules.set_up else new
 
     def _empty_texts(self, new: Body) -> Iterator[StatusCause]:
-        """Required text that is empty, in what is expected; what a status lacks the server does not ask."""
+        """Required text that is empty in the desired state; the server does not ask what a status lacks."""
         expected = {name: value for name, value in new.items() if name not in ("metadata", STATUS)}
         return self._missing({"$ref": f"#/{self._definition}"}, expected, "")
 

@@ -78,7 +78,7 @@ class Deletions:
         return {**marked, "status": {**(live.get("status") or {}), "phase": "Terminating"}} if held_by_kind else marked
 
     def _marks(self, live: Body, grace: int) -> dict[str, Any]:
-        """The first mark counts as a change of what is expected, so generation rises."""
+        """The first mark counts as a change of the desired state, so the generation rises."""
         generation = live["metadata"].get("generation")
         marks: dict[str, Any] = {
             "deletionTimestamp": time_text(self._clock.now() + timedelta(seconds=grace)),
