@@ -53,9 +53,9 @@ class Side:
 
 @frozen
 class Difference:
-    """`name` is the object, `Phase/Step` or the phase. `fields` are paths, empty where a whole thing came or went;
-    `diff` is a unified diff of the YAML, empty where only what YAML does not show differs. `node` is set for what is
-    done once a node."""
+    """`name` is the object, `Phase/Step` or the phase. `fields` are paths, empty where a whole thing was added or
+    removed; `diff` is a unified diff of the YAML, empty where only what YAML does not show differs. `node` is set for
+    what is done once a node."""
 
     operation: ChangeType
     subject: ComparedItem
@@ -164,7 +164,7 @@ def _differences(before: list[_Thing], after: list[_Thing]) -> Iterator[_Placed]
     gone = {(thing.phase, operation) for operation, things in _ends(old, new) for thing in things if not thing.step}
     for operation, things in _ends(old, new):
         for thing in things:
-            # The steps of a phase that came or went say nothing more; its manifests do.
+            # The steps of an added or removed phase add nothing; its manifests do.
             if thing.subject is not ComparedItem.STEP or (thing.phase, operation) not in gone:
                 yield thing.place, _whole(operation, thing)
 

@@ -1,6 +1,6 @@
-"""Says in words what a gate or a trigger waits for: for a reviewer in `index.yaml`, for an operator in `explain`.
+"""Describes what a gate or a trigger waits for: for a reviewer in `index.yaml`, for an operator in `explain`.
 
-Always one line; pure. What an object looks like now is none of its business.
+Always one line; pure. The present state of an object does not matter here.
 """
 
 from __future__ import annotations
@@ -147,12 +147,12 @@ def describe_predicate(predicate: Predicate, subject: str = "", own: tuple[Predi
 
 
 def asks_presence(predicate: FieldPredicate) -> bool:
-    """Of an `exists` test: whether something must stand there (or must not)."""
+    """True if an `exists` test asks for a value, False if it asks for none."""
     return not (isinstance(predicate.operand, Fixed) and predicate.operand.value is False)
 
 
 def describe_value(value: Any) -> str:
-    """A value as YAML people know it, on one line: text in quotes, `true`, `null`."""
+    """A value as YAML writes it, on one line: text in quotes, `true`, `null`."""
     if isinstance(value, bool) or value is None:
         return {True: "true", False: "false", None: "null"}[value]
     if isinstance(value, (list, tuple)):

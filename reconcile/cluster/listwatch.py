@@ -1,4 +1,4 @@
-"""Keeps a copy of a selection's objects up to date and tells of every change, calmly through any outage.
+"""Keeps a copy of a selection's objects up to date and reports every change, with backoff through any outage.
 
 Works over the Protocol, so on the embedded cluster too. It decides nothing and writes nothing. Why not the official
 informer: it repeats without a pause while the server is down, asks for no bookmarks and reads no pages.
@@ -17,16 +17,16 @@ from renderer.model.ref import Body, Ref, ref_of
 WINDOW = 290
 """Seconds of a watch at the server: below the 5 minutes after which many load balancers cut."""
 FLOOR = 0.2
-"""Seconds between two windows at least."""
+"""The least number of seconds between two windows."""
 CEILING = 30.0
-"""Seconds between two attempts at most; a longer Retry-After is honoured."""
+"""The greatest number of seconds between two attempts; a longer Retry-After is honoured."""
 
-_SHORT = 1.0  # a window that ends sooner and brought nothing was no window
+_SHORT = 1.0  # a window that ends sooner without an event does not count
 _DOUBLINGS = 5  # 1 s doubled five times is past the ceiling
 
 
 class Deliver(Protocol):
-    """Takes one change: ADDED, MODIFIED or DELETED. It should only take note, since the watch waits for it."""
+    """Takes one change: ADDED, MODIFIED or DELETED. It should return at once, since the watch waits for it."""
 
     def __call__(self, event: WatchEvent) -> None: ...
 
@@ -46,7 +46,7 @@ class Health:
 
     @property
     def away_since(self) -> float | None:
-        """Since when the API server does not answer; None while it does, even if it refuses."""
+        """The time since when the API server does not answer; None while it does, even if it refuses."""
         return self.since if isinstance(self.problem, Away) else None
 
 
@@ -170,7 +170,7 @@ class ListWatch:
         self._deliver(event)
 
     def _replace(self, listing: Listing) -> None:
-        """Tells what changed between the copy and a new list: that of which no event will come any more."""
+        """Reports the differences between the copy and a new list: no event will come for them any more."""
         now = {ref_of(body): self._trim(body) for body in listing.items}
         for ref, body in tuple(self._objects.items()):
             if ref not in now or _uid(now[ref]) != _uid(body):

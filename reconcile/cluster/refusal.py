@@ -125,7 +125,7 @@ def _seconds(retry_after: str, body: Body) -> float:
 
 
 def _missing(call: ApiCall, message: str) -> Permission | None:
-    """The permission that RBAC missed; its message knows best, since an apply may need `create` as well."""
+    """The permission that was missing, by RBAC's message, since an apply may need `create` as well."""
     found = _RBAC.search(message)
     if not found:
         return None
@@ -149,7 +149,7 @@ def _forbidden(call: ApiCall, status: int, body: Body, message: str) -> ClusterE
 
 
 def _not_found(call: ApiCall, status: int, body: Body, message: str) -> ClusterError:
-    """An object's 404 names it in its details; a path that is not served has none, or is no Status at all."""
+    """An object's 404 names it in its details; a path that is not served has none, or is not a Status at all."""
     details = _details(body)
     if not _named(body):
         return NoSuchKind(call.kind, call.subresource)
@@ -174,7 +174,7 @@ def _gone(call: ApiCall, status: int, body: Body, message: str) -> ClusterError:
 
 
 def _invalid(call: ApiCall, status: int, body: Body, message: str) -> ClusterError:
-    """An answer that is no Status came from something in between, or from the wrong port."""
+    """An answer that is not a Status came from something in between, or from the wrong port."""
     if message.startswith(_WANTS_TLS):
         return Untrusted("the server's URL begins with http://, and the server speaks https:// only")
     if not body:
@@ -184,7 +184,7 @@ def _invalid(call: ApiCall, status: int, body: Body, message: str) -> ClusterErr
 
 
 def invalid(ref: Ref, message: str, causes: tuple[StatusCause, ...]) -> Invalid:
-    """Immutable if any of the server's reasons says that a field is fixed; each kind says it in words of its own."""
+    """Immutable if any of the server's reasons says that a field is fixed; each kind words it differently."""
     texts = [cause.message for cause in causes] or [message]
     return (Immutable if any(map(_FIXED.search, texts)) else Invalid)(ref, message, causes)
 

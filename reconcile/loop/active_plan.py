@@ -67,6 +67,6 @@ def _running(upgrades: Iterable[Body]) -> str | None:
 
 
 def _is_running(upgrade: Body) -> bool:
-    """A built-in Upgrade without a state has just been made, and counts."""
+    """A built-in Upgrade without a state has just been created, and counts."""
     state = look_up(upgrade, _STATE)
     return state is ABSENT or state not in _ENDED

@@ -1,4 +1,4 @@
-"""Writes down what each round saw, decided and did, so that the decision can be made again: one JSON line a round.
+"""Records what each round saw, decided and did, so that the decision can be replayed: one JSON line a round.
 
 A body is written once a file and meant by its digest after that. Secrets are replaced by marks, the same one for the
 same value. What is rendered from marks has another digest than the object that was meant: `digests` leads from the one
@@ -40,7 +40,7 @@ Line = dict[str, Any]
 
 
 class Attended:
-    """Remembers what was asked of a clock that leaves outages out."""
+    """Records the questions to a clock that leaves outages out, and its answers."""
 
     def __init__(self, attended: Callable[[datetime], float]) -> None:
         self._attended = attended
@@ -66,7 +66,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JournalEntry:
-    """One round. `results` is empty where the cluster went away while it was carried out."""
+    """One round. `results` is empty if the cluster became unavailable while it was carried out."""
 
     seen: Seen
     decision: Decision
@@ -132,7 +132,7 @@ class Journal:
 
 
 def line_of(entry: JournalEntry, redactor: Redactor) -> tuple[Line, dict[str, Any]]:
-    """The line, and the bodies that it means by their digests."""
+    """The line, and the bodies to which it refers by digest."""
     bodies: dict[str, Any] = {}
 
     def keep(value: Any) -> str:

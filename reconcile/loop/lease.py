@@ -19,13 +19,13 @@ from renderer.model.ref import Body, Kind, Ref
 
 LEASE = Kind(api_version="coordination.k8s.io/v1", kind="Lease", plural="leases", namespaced=True)
 NAME = "3509939c.harvesterhci.io"
-"""The existing manager's own, so that the two never run at once."""
+"""The existing manager's Lease, so that the two never run at once."""
 
 DURATION = 15.0
 RENEW_WITHIN = 10.0
 RETRY = 2.0
 OUTAGES = f"{PREFIX}outages"
-"""The Lease's annotation by which one leader tells the next in which time nobody could look."""
+"""The Lease's annotation in which one leader reports outages to the next."""
 _SILENT = 120.0
 """Seconds without a renewal after which a holder must be gone, whatever its clock says."""
 
@@ -41,7 +41,7 @@ class _Seen:
 class Election:
     """One contender, used from one thread; `leads` from any. `clock` is monotonic, `now` is for the Lease's times.
 
-    `outage_clock` is told when the API server does not answer, and in which time nobody led."""
+    `outage_clock` is notified when the API server does not answer, and of times without a leader."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class Election:
             raise LostLease
 
     def attempt(self) -> bool:
-        """Takes or renews the lease if it can be had; whether it is ours. Raises nothing of the cluster's."""
+        """Takes or renews the lease if possible; returns whether it is ours. Raises no error of the cluster."""
         started = self._clock()
         try:
             self.why = self._attempt()
@@ -119,7 +119,7 @@ class Election:
         return ""
 
     def _learn(self, lease: Body) -> None:
-        """From one that another loop has written: what it has missed, and when it was last there."""
+        """Reads from another loop's Lease its outages, and when it was last there."""
         if _holder(lease) == self._identity:
             return
         self._outages.recall(str((lease["metadata"].get("annotations") or {}).get(OUTAGES) or ""))

@@ -42,7 +42,7 @@ def redacted(tell: Tell, redactor: Redactor) -> Tell:
 
 
 class RoundLog:
-    """Tells of rounds that did something, and of waits that are new."""
+    """Logs rounds that did something, and waits that are new."""
 
     def __init__(self, tell: Tell) -> None:
         self._tell = tell
@@ -77,7 +77,7 @@ def described(action: object) -> str:
 
 
 def _times(text: str, count: int) -> str:
-    """Many nodes wait for the same."""
+    """The text of a wait, with the number of nodes that share it."""
     return text if count == 1 else f"{text} ({count} times)"
 
 

@@ -1,4 +1,4 @@
-"""The loop in a process: watches wake plans, one worker runs their rounds, a Lease says who may write.
+"""The loop in a process: watches queue plans, one worker runs their rounds, a Lease decides who may write.
 
 Threads: one for each watch, one for the lease, one worker (the caller's). It ends gracefully: the write that is under
 way is finished, the lease is given up, and the next leader goes on from the status.
@@ -81,12 +81,12 @@ class Manager:
             self._running.source.stop()
 
     def stop(self) -> None:
-        """Asks it to end; may be called from a signal handler."""
+        """Requests the end; may be called from a signal handler."""
         self._stopped.set()
         self._running.queue.stop()
 
     def wake(self, ref: Ref) -> None:
-        """Something has changed: the plan itself, or what any plan may look at."""
+        """Queues the plan that has changed, or every plan that may look at the changed object."""
         if (ref.api_version, ref.kind) == (PLAN_API_VERSION, "UpgradePlan"):
             self._running.queue.add(ref.name)
         self._wake_all()
@@ -182,7 +182,7 @@ class Manager:
             self._has_fitting_api = False  # the definition may have been replaced
             running.queue.failed(name)
             return
-        except Exception as error:  # a bug of ours ends the round, and not the process: other plans go on
+        except Exception as error:  # a bug of ours ends the round, and not the process: other plans continue
             self._report_bug(name, error)
             return
         running.outage_clock.found()

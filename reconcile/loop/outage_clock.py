@@ -1,5 +1,5 @@
 """Counts time, but for that in which the API server was unavailable or no loop ran. A cluster that upgrades itself
-is away now and then."""
+is unavailable now and then."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from threading import Lock
 
 _KEPT = timedelta(days=2)
 _REMEMBERED = 50
-"""Outages that are handed on; the oldest ones are forgotten first."""
+"""The number of outages that are handed on; the oldest ones are dropped first."""
 
 Outage = tuple[datetime, datetime]
 
@@ -29,7 +29,7 @@ class OutageClock:
             self._away_since = self._away_since or self._now()
 
     def found(self) -> None:
-        """It answers (again)."""
+        """The API server answers (again)."""
         with self._lock:
             since, self._away_since = self._away_since, None
         if since is not None:
@@ -40,7 +40,7 @@ class OutageClock:
         self._add((since, self._now()))
 
     def recall(self, text: str) -> None:
-        """Outages that another loop has seen, as it has `reported` them. What is no such text is passed over."""
+        """Outages that another loop has seen, as it has `reported` them. Text of another form is ignored."""
         self._add(*(outage for part in text.split() if (outage := _outage_of(part)) is not None))
 
     def reported(self) -> str:
@@ -54,7 +54,7 @@ class OutageClock:
             return self._away_since
 
     def attended(self, since: datetime) -> float:
-        """Seconds from `since` to now in which the API server was there, and somebody looked."""
+        """Seconds from `since` to now in which the API server was available, and a loop ran."""
         with self._lock:
             now = self._now()
             away = ((self._away_since, now),) if self._away_since else ()

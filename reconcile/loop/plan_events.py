@@ -1,4 +1,4 @@
-"""Events on the plan: what was decided, and what came of it. Each is emitted after the write that it reports."""
+"""Events on the plan: what was decided, and its results. Each is emitted after the write that it reports."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def pipeline_error(message: str) -> Event:
 
 
 def emit_events(deps: ReconcilerDeps, plan: Body, events: Iterable[Event]) -> None:
-    """An event is a courtesy: one that cannot be written is left out, since the status says it too."""
+    """Emits events as far as possible: one that cannot be written is dropped, since the status says it too."""
     for event in events:
         now = deps.now()
         occurrence = Occurrence(

@@ -19,7 +19,7 @@ def oldest_of(values: Mapping[str, Any]) -> str:
 
 
 def check_preconditions(source: Source, oldest: str) -> str:
-    """Explains why nothing could be checked, since a version that nobody can compare is let through; empty where it
+    """Explains why nothing could be checked, since a version that cannot be compared is accepted; empty where it
     was.
 
     Raises `Problems` for a release older than `oldest`, and `Away` and its like.

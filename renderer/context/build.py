@@ -162,7 +162,7 @@ def _release(facts: Facts) -> dict[str, Any] | None:
 
 
 def _image_lists(found: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Both lists: what one lacks of the other is the whole question."""
+    """Both lists, since what matters is in which they differ."""
     lists = {name: found.get(name) for name in ("previous", "current")}
     return lists if all(value is not None for value in lists.values()) else None
 

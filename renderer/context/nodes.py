@@ -19,7 +19,7 @@ def nodes_of(facts: Facts, plan: Mapping[str, Any]) -> list[dict[str, Any]]:
     managed = {name for name, node in live.items() if label(node, _MANAGED) == "true"}
     recorded = set(status(facts, "nodeUpgradeStatuses") or {})
     if live:
-        recorded &= set(live)  # a node that has left the cluster is nobody's to wait for
+        recorded &= set(live)  # a node that has left the cluster is not waited for
     paused = set(plan["spec"]["nodeUpgradeOption"]["pauseNodes"] or ())
     machines = _machines(facts)
     plans = _machine_plans(facts)

@@ -7,7 +7,7 @@ from typing import Any
 
 
 class Scope(Mapping[str, Any]):
-    """A named, immutable mapping; an unknown key in a template is an error that says the name."""
+    """A named, immutable mapping; an unknown key in a template is an error with the name."""
 
     __slots__ = ("_values", "name")
 

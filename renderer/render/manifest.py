@@ -151,7 +151,7 @@ def _must_be_objects(bodies: list[Any], spec: ManifestSpec, shown: str) -> None:
 
 
 def _of_rendered(item: Problem) -> Problem:
-    """A problem of the rendered text: its line is not a line of the template."""
+    """A problem of the rendered text, whose lines are not those of the template."""
     where = f" (line {item.line} of what it renders)" if item.line else ""
     return replace(item, line=None, message=f"{item.message}{where}")
 

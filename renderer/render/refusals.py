@@ -1,4 +1,4 @@
-"""Decides the gates that need no cluster, so that a reviewer is told today what would end the upgrade tomorrow.
+"""Decides the gates that need no cluster, so that a reviewer sees what would fail the upgrade later.
 
 The rules are those of the catalogue that say `render_time`; each has a row here. The loop carries them out again.
 """

@@ -127,7 +127,7 @@ class StepRenderer:
     def _watchable(
         self, declared: Declared, bare: Step, raw: Raw, context: Context, pending: tuple[Pending, ...]
     ) -> RenderedStep:
-        """Without manifests; `pending` where not even what it waits for can be told."""
+        """The step without manifests; `pending` if not even what it waits for is known."""
         try:
             filled = {key: self._filled(item, context, declared) for key, item in raw.items() if key != "undo"}
             step = self._declared(filled, bare, raw, declared)

@@ -23,7 +23,7 @@ class StepCache:
         return self._steps.get(place, {}).get(key)
 
     def keep(self, place: str, key: str, step: RenderedStep) -> RenderedStep:
-        """Answers the step as it is kept."""
+        """Returns the step as it is kept."""
         kept = self._slim(step)
         steps = self._steps.setdefault(place, {})
         steps[key] = kept

@@ -41,7 +41,7 @@ def _check_rule(probe: Probe, manifests: tuple[Manifest, ...], step: Step, decla
 
 
 def gates_of_begun(step: Step, made: Collection[str]) -> tuple[Gate, ...]:
-    """The gates of a step of which just the templates are known that have made something."""
+    """The gates of a step of which only the templates are known that have made something."""
     files = {spec.file for spec in step.manifests}
     declared = tuple(gate for gate in step.gates if getattr(gate.probe.target, "file", None) not in files - set(made))
     return declared if step.gates else implied_gates(step, made)

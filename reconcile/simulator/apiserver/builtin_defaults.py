@@ -128,7 +128,7 @@ def _daemon_set_strategy(out: dict[str, Any]) -> dict[str, Any]:
 
 
 def _stateful_set_strategy(out: dict[str, Any]) -> dict[str, Any]:
-    """Only a strategy of which nothing was said gets its partition."""
+    """Only a strategy that is left out gets its partition."""
     return out if out.get("type") else {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}, **out}
 
 

@@ -64,7 +64,7 @@ def fixed_causes(rules: BuiltinRules, old: Body, new: Body) -> Iterator[StatusCa
 
 
 def _sealed(old: Body, new: Body) -> Iterator[StatusCause]:
-    """A ConfigMap or Secret that says so can change neither its contents nor its mind."""
+    """An immutable ConfigMap or Secret can change neither its contents nor `immutable`."""
     if old.get("immutable") is True and old["apiVersion"] == "v1":
         for name in ("immutable", "data", "binaryData"):
             if old.get(name) != new.get(name):
@@ -108,7 +108,7 @@ def _pod_fixed(spec: Mapping[str, Any]) -> Any:
 
 
 def _fixed_spec(names: Iterable[str], message: str) -> tuple[ImmutableField, ...]:
-    """Of some kinds the server blames the whole spec."""
+    """For some kinds the server blames the whole spec."""
     return tuple(ImmutableField(path=f"spec.{name}", cause="spec", message=message, forbidden=True) for name in names)
 
 

@@ -14,7 +14,7 @@ TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 
 
 def job(body: dict[str, Any]) -> dict[str, Any]:
-    """A Job selects its pods by a label with its own uid, unless it says that it does not want that."""
+    """A Job selects its pods by a label with its own uid, unless `manualSelector` is set."""
     if body["spec"]["manualSelector"]:
         return body
     name, uid = body["metadata"]["name"], body["metadata"]["uid"]
@@ -64,7 +64,7 @@ def template_counted(new: dict[str, Any], old: Body) -> dict[str, Any]:
 
 
 def node(body: dict[str, Any]) -> dict[str, Any]:
-    """Admission keeps pods away until the kubelet has said that it is ready."""
+    """Admission keeps pods away until the kubelet has reported that it is ready."""
     taint = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
     taints = body["spec"].get("taints") or []
     return body if taint in taints else {**body, "spec": {**body["spec"], "taints": [*taints, taint]}}
@@ -89,7 +89,7 @@ def pod(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def _tolerations(spec: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """A pod stays for five minutes on a node that is in trouble, unless it says otherwise."""
+    """A pod stays for five minutes on a node that is not ready, unless its tolerations say otherwise."""
     given = list(spec.get("tolerations") or ())
     tolerated = {item.get("key") for item in given if item.get("effect") in (None, "NoExecute")}
     keys = () if None in tolerated else ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")

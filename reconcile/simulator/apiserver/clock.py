@@ -1,4 +1,4 @@
-"""The simulated clock: time passes when somebody says so, and everybody who waits for it is told."""
+"""The simulated clock: time passes when it is advanced, and everybody who waits for it is notified."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class Clock(Protocol):
         """Lets time pass: a call that hangs does this."""
         ...
 
-    def listen(self, reported: Callable[[], None]) -> None:
-        """`reported` is called, without a lock held, whenever time has passed."""
+    def listen(self, listener: Callable[[], None]) -> None:
+        """Calls `listener`, without a lock held, whenever time has passed."""
         ...
 
 
@@ -40,9 +40,9 @@ class SimulatedClock:
         with self._lock:
             self._now += timedelta(seconds=seconds)
             listeners = tuple(self._listeners)
-        for reported in listeners:
-            reported()
+        for listener in listeners:
+            listener()
 
-    def listen(self, reported: Callable[[], None]) -> None:
+    def listen(self, listener: Callable[[], None]) -> None:
         with self._lock:
-            self._listeners.append(reported)
+            self._listeners.append(listener)

@@ -54,7 +54,7 @@ class EmbeddedCluster:
         self.seed(packaged_definitions() if definitions is None else definitions)
 
     def seed(self, objects: Iterable[Body]) -> None:
-        """Puts objects there as if they had been there all along; a List counts as its items.
+        """Seeds objects as if they had always existed; a List stands for its items.
 
         uid, resourceVersion, managedFields and status are kept where given. Kinds that nobody defined are served open,
         and namespaces that are used are made. No watch tells of any of this: seed first.
@@ -67,11 +67,12 @@ class EmbeddedCluster:
             self.store.raise_version(max((_version(body) for body in bodies), default=0))
 
     def client(self, *, access: Authorizer | None = None, on_write: Hook = no_hook) -> EmbeddedClient:
-        """A client with its own permissions, faults and request log; `on_write` is told before and after each write."""
+        """A client with its own permissions, faults and request log; `on_write` is called before and after each
+        write."""
         return EmbeddedClient(self._server, access=access or Everything(), on_write=on_write)
 
     def collect(self) -> int:
-        """Lets the garbage collector and the namespace controller work until they are done; how much they did."""
+        """Runs the garbage collector and the namespace controller until they are done; returns how much they did."""
         return self._collector.collect()
 
     def compact(self) -> None:
@@ -97,7 +98,7 @@ class EmbeddedCluster:
             self.store.put({**definition, "status": status})
 
     def _observe(self, change: StoreChange) -> None:
-        """Definitions come and go with their objects."""
+        """Kinds are served as long as their definitions exist."""
         if change.kind != key_of(DEFINITION):
             return
         if change.after is not None:

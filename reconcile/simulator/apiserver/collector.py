@@ -1,4 +1,4 @@
-"""The garbage collector and the namespace controller: what goes, because what it depends on has gone.
+"""The garbage collector and the namespace controller: they delete objects whose owner or namespace is gone.
 
 `collect` runs until nothing is left to do; nobody else calls it, so that a test or a rehearsal says when it happens.
 Source: k8s.io/kubernetes, pkg/controller/garbagecollector.
@@ -37,7 +37,8 @@ class Collector:
         return done
 
     def _round(self) -> int:
-        """Every object once that may have to go; one may go because of another that went before it in the round."""
+        """Every object, once, that may have to be deleted; one may follow another that was deleted in the same
+        round."""
         return sum(self._handle(body) for body in self._candidates())
 
     def _candidates(self) -> tuple[Body, ...]:
@@ -72,7 +73,7 @@ class Collector:
         return False
 
     def _follow(self, body: Body, owners: list[dict[str, Any]]) -> bool:
-        """Without any owner it goes; with some gone, only those references go."""
+        """An object without any owner left is deleted; if only some are gone, their references are removed."""
         left = [owner for owner in owners if self._store.knows(owner["uid"])]
         if len(left) == len(owners):
             return False
@@ -91,7 +92,7 @@ class Collector:
         return True
 
     def _delete_dependants_first(self, body: Body, everything: Iterable[Body]) -> bool:
-        """Those that block go first; the owner follows when none of them is left."""
+        """Dependents that block are deleted first; the owner follows when none is left."""
         uid = body["metadata"]["uid"]
         left = [found for item in _dependants(uid, everything) if (found := self._store.find(ref_of(item))) is not None]
         waiting = [item for item in left if not item["metadata"].get("deletionTimestamp")]
@@ -103,7 +104,7 @@ class Collector:
         return bool(waiting)
 
     def _empty(self, namespace: Body, everything: Iterable[Body]) -> bool:
-        """Deletes what is in the namespace; the namespace goes when nothing is left in it."""
+        """Deletes what is in the namespace; the namespace is removed when it is empty."""
         name = namespace["metadata"]["name"]
         inside = [body for body in everything if body["metadata"].get("namespace") == name]
         left = [body for item in inside if (body := self._store.find(ref_of(item))) is not None]
@@ -135,6 +136,6 @@ def _blocks(body: Body, uid: str) -> bool:
 
 
 def _with(body: Body, **changed: Any) -> dict[str, Any]:
-    """The object with fields of its metadata changed; an empty list goes."""
+    """The object with fields of its metadata changed; an empty list is removed."""
     metadata = {**body["metadata"], **changed}
     return {**body, "metadata": {name: value for name, value in metadata.items() if value != []}}

@@ -17,7 +17,7 @@ from renderer.model.ref import Body, Kind
 from renderer.validation.crd_schema import without_nulls
 
 OPEN: Schema = {"type": "object", PRESERVE: True}
-"""The schema of a kind that nobody described."""
+"""The schema of a kind without a definition."""
 
 _STATUS_WRITES_NOT: FieldSet = frozenset([("f:spec",)])  # metadata is not in it, though it is not written either
 
@@ -79,7 +79,7 @@ class CustomStrategy:
         return frozenset([("f:status",)]) if self._status else frozenset()
 
     def _with_status_of(self, new: Body, old: Body) -> dict[str, Any]:
-        """Through the status door, all but the status and the claims on it is what it was."""
+        """Through the status subresource only the status, and the claims on it, change."""
         entries = (new.get("metadata") or {}).get("managedFields")
         metadata = {**old["metadata"], "managedFields": entries} if entries else old["metadata"]
         return replaced({**old, "metadata": metadata}, new, (STATUS,))

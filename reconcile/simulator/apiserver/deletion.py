@@ -1,4 +1,4 @@
-"""Deleting one object: preconditions, finalizers, grace, and what is to happen to its dependants.
+"""Deleting one object: preconditions, finalizers, grace, and what happens to its dependents.
 
 Source: k8s.io/apiserver, package registry/generic/registry, and the pod strategy for grace.
 """
@@ -34,7 +34,7 @@ class DeleteOptions:
 
 
 class Deletions:
-    """The deleting half of the server."""
+    """The part of the server that deletes objects."""
 
     def __init__(self, store: Store, writes: Writes, clock: Clock) -> None:
         self._store = store
@@ -103,7 +103,7 @@ def _finalizers(live: Body, propagation: Propagation) -> list[str]:
 
 
 def _grace(live: Body) -> int:
-    """Only a pod that runs on a node is given time; the kubelet says when it has ended."""
+    """Only a pod that runs on a node has a grace period; the kubelet reports its end."""
     if live["kind"] != "Pod" or live["apiVersion"] != "v1":
         return 0
     placed = (live.get("spec") or {}).get("nodeName") and (live.get("status") or {}).get("phase") not in _ENDED

@@ -63,7 +63,7 @@ Hook = Callable[[LoggedRequest, Moment], None]
 
 
 def no_hook(request: LoggedRequest, moment: Moment) -> None:
-    """Looks on."""
+    """Does nothing."""
 
 
 class EmbeddedClient:
@@ -220,7 +220,7 @@ class EmbeddedClient:
         return self._access.verdict(permission)
 
     def _write(self, verb: str, kind: Kind, ref: Ref, write: Write, act: Callable[[], Body]) -> Answer:
-        """A fault of before takes the place of the write; LOST takes the place of its answer."""
+        """A fault before the write replaces it; LOST replaces its answer."""
         if self._check is not None:
             self._check()
         require_complete(kind, ref)
@@ -247,7 +247,7 @@ class EmbeddedClient:
         self._permit("patch", kind, ref, subresource)
         served = self._server.registry.served(kind)
         if subresource and not (subresource == STATUS and served.status):
-            # of a custom kind the server says that the object is not there
+            # for a custom kind the server answers that the object does not exist
             raise NoSuchKind(kind, subresource) if served.origin is Origin.BUILTIN else NotFound(ref)
         return served
 

@@ -1,4 +1,4 @@
-"""Trouble on demand: which request of one client shall meet which error, how often, and from when to when.
+"""Injects errors: which request of one client meets which error, how often, and from when to when.
 
 A fault is told by verb and kind and takes the place of the answer. The client asks `meet` before each request and
 `cuts` while a watch is open; nothing here touches an object.
@@ -30,12 +30,12 @@ class ApiFault(Enum):
     HANG = "hang"  # no answer until the client gives up; `seconds` pass on the clock
     LOST = "lost"  # the request is carried out, the answer does not come
     OUTAGE = "outage"  # from this request on nothing answers, for `seconds`
-    CUT = "cut"  # a watch that is accepted ends in the middle, after what it has to say at once
+    CUT = "cut"  # a watch that is accepted ends in the middle, after its first events
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InjectedApiFault:
-    """`verb`, `kind` and `name` that are empty match any. `skip` requests pass first, then `count` meet the trouble.
+    """`verb`, `kind` and `name` that are empty match any. `skip` requests pass first, then `count` meet the fault.
 
     `seconds`: Retry-After of THROTTLED, time-out of HANG, length of OUTAGE.
     """
@@ -54,7 +54,7 @@ class InjectedApiFault:
 
 
 class ApiFaults:
-    """The faults of one client; may be told of more at any time, from any thread."""
+    """The faults of one client; more can be added at any time, from any thread."""
 
     def __init__(self, clock: Clock, wake: Callable[[], None]) -> None:
         """`wake` lets open watches look again."""
@@ -70,7 +70,7 @@ class ApiFaults:
             self._faults.extend(faults)
 
     def away(self, seconds: float) -> None:
-        """From now on and for so long on the clock nothing answers, and every open watch is cut."""
+        """From now on, for this long on the clock, nothing answers, and every open watch is cut."""
         with self._lock:
             self._away_until = self._clock.now() + timedelta(seconds=seconds)
         self.cut_streams()
@@ -95,7 +95,7 @@ class ApiFaults:
 
     @property
     def pending(self) -> tuple[InjectedApiFault, ...]:
-        """Those that have not been met yet as often as they should."""
+        """The faults that have not been met as often as requested."""
         with self._lock:
             return tuple(self._faults)
 

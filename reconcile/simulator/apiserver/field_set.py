@@ -72,7 +72,7 @@ def path_text(path: Path) -> str:
 
 
 def order(path: Path) -> tuple[Any, ...]:
-    """The server's order of paths: fields before keys before values, each by what it names."""
+    """The server's order of paths: fields before keys before values, each by its name."""
     return tuple(_element_order(element) for element in path)
 
 

@@ -43,7 +43,7 @@ Read = Callable[[Any, _How], Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Field:
-    """`read` is None for a value that is taken as it is; `zero` makes what stands there when nothing is given."""
+    """`read` is None for a value that is taken as it is; `zero` makes the value where none is given."""
 
     handling: str
     read: Read | None
@@ -68,7 +68,7 @@ class GoTypes:
         self._structs: dict[str, _Struct] = {}
 
     def blank(self, name: str) -> dict[str, Any]:
-        """The struct that says nothing, as ownership of a new object is compared with it."""
+        """The empty struct, as ownership of a new object is compared with it."""
         return self._read(name, {}, _BLANK)
 
     def read(self, name: str, value: Mapping[str, Any], *, empty_is_null: bool = False) -> dict[str, Any]:

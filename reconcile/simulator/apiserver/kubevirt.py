@@ -1,4 +1,4 @@
-"""`start` and `stop` of a VirtualMachine, as KubeVirt answers them. It starts no machine: that is an actor's part.
+"""`start` and `stop` of a VirtualMachine, as KubeVirt answers them. It starts no machine: an actor does.
 
 Source: kubevirt.io/kubevirt, pkg/virt-api/rest: what can be said in spec is written there, the rest is a request in
 status that the VM controller takes up.
@@ -71,7 +71,7 @@ def _strategy(machine: Body) -> str:
 
 
 def _running(machine: Body, expected: bool) -> dict[str, Any]:
-    """Says it in the field that the machine uses; a change of spec counts as a generation."""
+    """Sets the field that the machine uses; a change of spec counts as a generation."""
     spec = dict(machine["spec"])
     if "runStrategy" in spec:
         spec["runStrategy"] = "Always" if expected else "Halted"

@@ -34,7 +34,8 @@ _BEFORE_FIRST_APPLY = "before-first-apply"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldWriter:
-    """The writer, the endpoint that it uses, and the time. `ignored` are the fields that this door does not write."""
+    """The writer, the endpoint that it uses, and the time. `ignored` are the fields that this endpoint does not
+    write."""
 
     manager: str
     api_version: str
@@ -117,7 +118,7 @@ def without(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def claims_of(body: Mapping[str, Any]) -> Any:
-    """The entries as they stand; None where there are none."""
+    """The entries as they are; None if there are none."""
     return (body.get("metadata") or {}).get("managedFields")
 
 
@@ -197,7 +198,7 @@ def _requested(live: Mapping[str, Any], new: Mapping[str, Any], writer: FieldWri
 
 
 def _capped(holdings: dict[Owner, Holding]) -> Holdings:
-    """At most ten updaters; the oldest ones of a version are thrown together."""
+    """At most ten updaters; the oldest ones of a version are merged."""
     updaters = sorted(
         (owner for owner in holdings if owner.operation == UPDATE),
         key=lambda owner: (holdings[owner].time or "", owner.manager, owner.subresource),
@@ -211,7 +212,7 @@ def _capped(holdings: dict[Owner, Holding]) -> Holdings:
 
 
 def _thrown_together(holdings: dict[Owner, Holding], first: dict[str, Owner], owner: Owner) -> int:
-    """Puts an updater into its version's bucket; the first one of a version only opens it. Says how many went."""
+    """Puts an updater into its version's bucket; the first one of a version only opens it. Returns how many went."""
     version = owner.api_version
     if version not in first:
         first[version] = owner

@@ -116,7 +116,7 @@ def _finalizers(metadata: Mapping[str, Any]) -> Iterator[StatusCause]:
 
 
 def builtin_finalizers(body: Body) -> Iterator[StatusCause]:
-    """Of a built-in object a finalizer without a domain must be one of the server's own."""
+    """On a built-in object a finalizer without a domain must be one of the server's own."""
     for index, name in enumerate((body.get("metadata") or {}).get("finalizers") or ()):
         if "/" not in name and name not in _OWN_FINALIZERS:
             text = "name is neither a standard finalizer name nor is it fully qualified"

@@ -45,7 +45,7 @@ Holdings = Mapping[Owner, Holding]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clash:
-    """One field that an apply would take from somebody."""
+    """One field that an apply would take from another manager."""
 
     owner: Owner
     holding: Holding
@@ -53,7 +53,7 @@ class Clash:
 
 
 class ApplyConflict(Exception):
-    """An apply without force met fields of others."""
+    """An apply without force conflicts with fields of other managers."""
 
     def __init__(self, clashes: tuple[Clash, ...]) -> None:
         self.clashes = clashes
@@ -63,7 +63,7 @@ class ApplyConflict(Exception):
 def applied(
     shape: Shape, live: Any, config: Any, holdings: Holdings, owner: Owner, claim: Holding, *, force: bool
 ) -> tuple[Any, Holdings]:
-    """The object after `owner` has applied `config`, and who owns what then. `claim` says what the owner claims now."""
+    """The object after `owner` has applied `config`, and its owners then. `claim` is what the owner claims now."""
     held = _by_shape(shape, holdings)
     last = held[owner].fields if owner in held else EMPTY
     now = {**held, owner: claim}
@@ -109,7 +109,7 @@ def _less(holding: Holding, lost: FieldSet) -> Holding:
 
 
 def _prune(shape: Shape, merged: Any, holdings: Holdings, last: FieldSet) -> Any:
-    """Takes out what the owner applied last time, does not apply now, and nobody else claims."""
+    """Removes what the owner applied last time, does not apply now, and nobody else claims."""
     claimed: FieldSet = EMPTY.union(*(holding.fields for holding in holdings.values()))
     if last <= claimed:
         return merged

@@ -28,7 +28,7 @@ def merge_patched(target: Any, patch: Any) -> Any:
 
 
 def json_patched(target: Any, operations: Sequence[Mapping[str, Any]]) -> Any:
-    """Raises PatchFailed; then nothing of the patch holds."""
+    """Raises PatchFailed; then nothing of the patch is applied."""
     for operation in operations:
         target = _applied(target, operation)
     return target

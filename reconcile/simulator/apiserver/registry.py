@@ -58,7 +58,7 @@ class Registry:
         return self._served.get((api_version, kind))
 
     def served(self, kind: Kind) -> ServedKind:
-        """Raises NoSuchKind, also where the kind is served under another plural: a request for that meets nothing."""
+        """Raises NoSuchKind, also where the kind is served under another plural."""
         found = self._served.get(key_of(kind))
         if found is None or (found.kind.plural != kind.plural and found.origin is not Origin.GUESSED):
             raise NoSuchKind(kind)

@@ -63,7 +63,7 @@ class RequestLog:
 
     @property
     def writes(self) -> tuple[LoggedRequest, ...]:
-        """The requests that were to change something, in order, be they done or refused."""
+        """The requests that were to change something, in order, whether they succeeded or were refused."""
         return tuple(request for request in self.requests if request.writes)
 
     def counts(self) -> Counter[tuple[str, str]]:
@@ -79,7 +79,7 @@ _YES = AccessReview(allowed=True)
 
 
 class Authorizer(Protocol):
-    """An authorizer."""
+    """Decides which requests a client may make."""
 
     def verdict(self, permission: Permission) -> AccessReview: ...
 

@@ -44,7 +44,7 @@ def packaged_definitions() -> tuple[Body, ...]:
 
 
 def guess(api_version: str, kind: str, *, namespaced: bool) -> Kind:
-    """A Kind for an object whose definition nobody gave us; the plural follows the usual spelling."""
+    """A Kind for an object without a known definition; the plural follows the usual spelling."""
     word = kind.lower()
     if word.endswith("y") and word[-2:-1] not in "aeiou":
         plural = word[:-1] + "ies"

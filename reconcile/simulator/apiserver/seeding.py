@@ -24,7 +24,7 @@ def flattened(objects: Iterable[Body]) -> Iterator[Body]:
 
 
 def served_for(registry: Registry, body: Body) -> ServedKind:
-    """The object's kind. One that nobody described is served open from now on, and one of which our definition lacks
+    """The object's kind. A kind without a definition is served open from now on, and one of which our definition lacks
     fields takes what it does not know."""
     ref = ref_of(body)
     found = registry.find(ref.api_version, ref.kind)
@@ -36,7 +36,7 @@ def served_for(registry: Registry, body: Body) -> ServedKind:
 
 
 def live(served: ServedKind, body: Body, *, version: int, time: str) -> dict[str, Any]:
-    """The object as if the server had had it all along. Defaults are filled in only where no server has seen it."""
+    """The object as if the server had always had it. Defaults are filled in only where no server has seen it."""
     metadata = body.get("metadata") or {}
     seen = bool(metadata.get("resourceVersion"))
     kept = dict(body) if seen else _read(served, body)
@@ -53,7 +53,7 @@ def live(served: ServedKind, body: Body, *, version: int, time: str) -> dict[str
 
 
 def missing_namespaces(bodies: Iterable[Body], everything: Iterable[Body]) -> tuple[Body, ...]:
-    """A Namespace for each one that one of the bodies stands in and that is not among everything there is."""
+    """A Namespace for each one that a body is in and that is missing."""
     there = {body["metadata"]["name"] for body in everything if body["kind"] == "Namespace"}
     used = {body["metadata"].get("namespace") for body in bodies} - {None, ""}
     return tuple(namespace(name) for name in sorted(used - there))

@@ -46,7 +46,7 @@ _FIELDS: Mapping[str, tuple[str, ...]] = {
 
 
 class BadSelector(ValueError):
-    """The text is no selector, or names a field by which this kind cannot be selected."""
+    """The text is not a selector, or names a field by which this kind cannot be selected."""
 
 
 @lru_cache(maxsize=1024)

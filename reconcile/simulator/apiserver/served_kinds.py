@@ -24,7 +24,7 @@ class Strategy(Protocol):
     """The treatment of a kind's objects. `subresource` is empty or `status`."""
 
     def blank(self) -> Body:
-        """An object of the kind that says nothing."""
+        """An empty object of the kind."""
         ...
 
     def refused(self, body: Body, before: Body | None = None) -> tuple[StatusCause, ...]:
@@ -45,7 +45,7 @@ class Strategy(Protocol):
         ...
 
     def prepared(self, new: dict[str, Any], old: Body | None, subresource: str) -> dict[str, Any]:
-        """The object with what this door may not write put back, and its generation counted."""
+        """The object with what this endpoint may not write put back, and its generation counted."""
         ...
 
     def invalid(self, new: Body, old: Body | None, subresource: str) -> tuple[StatusCause, ...]:
@@ -57,12 +57,12 @@ class Strategy(Protocol):
         ...
 
     def ignored(self, subresource: str) -> FieldSet:
-        """The fields that this door does not write, so nobody owns them by it."""
+        """The fields that this endpoint does not write, so nobody owns them through it."""
         ...
 
 
 class Origin(Enum):
-    """The origin of a kind. Of a guessed one nobody has described, the plural is unsure."""
+    """The origin of a kind. The plural of a guessed kind is not certain."""
 
     BUILTIN = "builtin"
     DEFINED = "defined"

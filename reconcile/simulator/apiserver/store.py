@@ -39,7 +39,7 @@ class Store:
     """Objects by kind, namespace and name, and by uid."""
 
     def __init__(self, observe: Callable[[StoreChange], None]) -> None:
-        """`observe` is told of every change, with the lock held."""
+        """`observe` is called with every change, with the lock held."""
         self._observe = observe
         self.lock = RLock()
         self.changed = Condition(self.lock)
@@ -89,7 +89,7 @@ class Store:
         return tuple(body for objects in self._objects.values() for body in objects.values())
 
     def put(self, body: Body) -> Body:
-        """Stores the object under the next resourceVersion and tells the watches."""
+        """Stores the object under the next resourceVersion and notifies the watches."""
         self.version += 1
         stored = {**body, "metadata": {**body["metadata"], "resourceVersion": str(self.version)}}
         kind, key = self._place(stored)
@@ -132,7 +132,7 @@ class Store:
         self.compact()
 
     def compact(self) -> None:
-        """Forgets all history: a watch from before now is told that it is gone."""
+        """Forgets all history: a watch from before now gets Gone."""
         self.compacted = self.version
         self._history.clear()
         self.changed.notify_all()

@@ -38,7 +38,7 @@ def unknown_fields(schema: Schema, body: Any, before: Any = ABSENT) -> tuple[str
 
 
 def pruned(schema: Schema, body: Any, before: Any = ABSENT) -> Any:
-    """The body without what the schema does not declare: what a patch leaves there is dropped without a word."""
+    """The body without what the schema does not declare: what a patch leaves there is dropped silently."""
     return _prune(schema, body, _META, before)
 
 

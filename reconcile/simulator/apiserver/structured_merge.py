@@ -104,7 +104,7 @@ class _Zip:
 
 
 def _single(items: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """Items by element; one that is there twice is null, since nobody can say which of them is meant."""
+    """Items by element; a duplicate one is null, since it is not known which is meant."""
     found: dict[str, Any] = {}
     for element, item in items:
         found[element] = None if element in found else item
@@ -195,7 +195,7 @@ class _Walk:
             self._items(part.element(), before.get(element, []), after.get(element, []), (*path, element))
 
     def _items(self, shape: Shape, old: list[Any], new: list[Any], path: Path) -> None:
-        """One item against one item; doubled items, which only old objects have, are compared as a whole."""
+        """One item against one item; duplicate items, which only old objects have, are compared as a whole."""
         if len(old) <= 1 and len(new) <= 1:
             self.both(shape, old[0] if old else ABSENT, new[0] if new else ABSENT, path)
         elif len(old) > 1 and len(new) > 1:

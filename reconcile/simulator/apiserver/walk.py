@@ -39,7 +39,7 @@ def deduce(shape: Shape, value: Any) -> Shape:
 
 
 def same(left: Any, right: Any) -> bool:
-    """Equal as JSON: a boolean is no number."""
+    """Equal as JSON: a boolean is not a number."""
     return left == right and isinstance(left, bool) == isinstance(right, bool)
 
 
@@ -60,7 +60,7 @@ def element_of(items: ListShape, item: Any) -> str:
 
 
 def check(shape: Shape, value: Any, *, duplicates: bool) -> None:
-    """Raises ShapeError for the first undeclared field, wrong type, or (unless allowed) doubled item."""
+    """Raises ShapeError for the first undeclared field, wrong type, or (unless allowed) duplicate item."""
     for path, error in _errors(shape, value, (), duplicates):
         raise ShapeError(f"{path_text(path)}: {error}")
 

@@ -58,7 +58,7 @@ class EmbeddedWindow:
             self._store.changed.notify_all()
 
     def _next_events(self) -> tuple[WatchEvent, ...]:
-        """Waits until there is something to say; empty at the end. A bookmark is the last word of a window."""
+        """Waits until there are events; empty at the end. A bookmark is the last event of a window."""
         while not self._closed:
             if self._is_cut():
                 raise Away("the stream was cut")
@@ -87,7 +87,7 @@ class EmbeddedWindow:
         return events
 
     def _bookmark(self) -> tuple[WatchEvent, ...]:
-        """Only if there is a newer resourceVersion to tell of."""
+        """A bookmark, if there is a newer resourceVersion."""
         if self._store.version <= self._sent:
             return ()
         kind, version = self._watched.kind, str(self._store.version)

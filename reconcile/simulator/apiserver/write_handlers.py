@@ -69,7 +69,7 @@ class Write:
 
 
 class Writes:
-    """The writing half of the server. The store's lock is taken for each write as a whole."""
+    """The part of the server that writes objects. The store's lock is taken for each write as a whole."""
 
     def __init__(self, store: Store, registry: Registry, clock: Clock) -> None:
         self._store = store
@@ -111,7 +111,7 @@ class Writes:
             return tuple(self._unchecked.get(manager, ()))
 
     def control(self, old: Body, new: Body, manager: str = CONTROLLER) -> Body:
-        """Stores what a controller of the cluster's own changes; what it takes away, nobody owns any more."""
+        """Stores the change of a controller of the cluster; what it removes nobody owns any more."""
         served = self._registry.find(old["apiVersion"], old["kind"])
         if served is None:
             return self.put_changed(old, new)
@@ -256,7 +256,7 @@ class Writes:
 
 
 def _wiped(body: Body) -> dict[str, Any]:
-    """Without what only the server may say of an object."""
+    """The object without what only the server may set."""
     metadata = {name: value for name, value in body["metadata"].items() if name not in _SERVERS_OWN}
     return {**body, "metadata": metadata}
 
