@@ -60,7 +60,7 @@ def current(document: Document, of: DocumentType) -> Current:
 
 
 def redact_of_diffs(document: Document, warnings: list[Problem]) -> dict[str, Any]:
-    """What DiffRules redacted, as RedactionRules have it."""
+    """The redactions of DiffRules, as RedactionRules have them."""
     warnings.append(
         Problem(
             reason="Deprecated",

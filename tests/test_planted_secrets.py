@@ -253,7 +253,7 @@ def _nobody(address: str, port: int) -> datetime | None:
 def serving(body: bytes) -> Iterator[str]:
     """Base address of a server that gives one document."""
 
-    class Handler(BaseHTTPRequestHandler):
+    class Site(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             self.send_response(200)
             self.send_header("Content-Length", str(len(body)))
@@ -263,7 +263,7 @@ def serving(body: bytes) -> Iterator[str]:
         def log_message(self, format: str, *args: object) -> None:
             """Says nothing."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Site)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:

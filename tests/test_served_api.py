@@ -221,7 +221,7 @@ def _manager(plane: ControlPlane, tell: Any) -> Manager:
             now=now,
             clock=time.monotonic,
             random=random.random,
-            dial=lambda address: None,
+            dial=lambda address, port: None,
             tell=tell,
             identity="test",
             lease_namespace="default",

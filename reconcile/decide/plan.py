@@ -57,7 +57,7 @@ def decide(observation: Observation, kept: Kept | None = None) -> Decision:
 
 
 def _unsupported(observation: Observation) -> str | None:
-    """What the spec asks for that is not done here."""
+    """The fields of the spec that are not supported here."""
     spec = observation.plan.get("spec") or {}
     asked = [
         f"spec.{name} is {describe_value(spec[name])}, and only {describe_value(done)} is supported"

@@ -1,4 +1,4 @@
-"""Which paths a diff leaves out: rules as data, `_diff/rules.yaml` of the template tree. Pure.
+"""The paths that a diff leaves out: rules as data, `_diff/rules.yaml` of the template tree. Pure.
 
 What it hides is what everything hides: `templates/_redaction`.
 """

@@ -240,7 +240,7 @@ def _answer(answer: Answer) -> Any:
 
 
 def _action(action: Action, redactor: Redactor) -> Line:
-    """What is done, and to which object; of a manifest just its digest."""
+    """The action and its object; of a manifest just its digest."""
     if isinstance(action, (Apply, Borrow)):
         digest = redacted_digest(action.manifest.body, redactor)
         writes = {"writes": _writes(action.manifest.ref, action.patch, redactor)} if isinstance(action, Borrow) else {}

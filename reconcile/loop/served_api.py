@@ -1,4 +1,4 @@
-"""Whether the cluster's definition of UpgradePlan has every status field that this program writes.
+"""True if the cluster's definition of UpgradePlan has every status field that this program writes.
 
 Another manager's definition serves the same kind, and refuses or prunes what we add: a plan would stand still under it.
 """
@@ -27,7 +27,8 @@ _Schema = Mapping[str, Any]
 
 
 def check_served_api(cluster: Cluster, kind: Kind, schemas: Schemas, plans: Sequence[Body] = ()) -> Problem | None:
-    """What is wrong with the definition that the server has of UpgradePlan; None if nothing is, or it has none.
+    """Explains what is wrong with the definition that the server has of UpgradePlan; None if nothing is, or it has
+    none.
 
     Reads the schema that the server publishes; if there is a plan, also tries its status by a dry run. Raises `Away`
     and its like.

@@ -133,7 +133,7 @@ def render(
 
 @frozen
 class _Chosen:
-    """What is written, how, and whether with the credentials that are in it."""
+    """The output: what is written, how, and whether with the credentials that are in it."""
 
     plan: RenderedPlan
     kinds: Kinds

@@ -54,5 +54,5 @@ def edited(value: Any, path: Path, edit: Callable[[Path, Any], Any], here: Path 
 
 
 def matches(rule: Path, path: Path) -> bool:
-    """Whether a rule's path is this one or a parent of it."""
+    """True if a rule's path is this one or a parent of it."""
     return len(rule) <= len(path) and all(step in (EVERY, found) for step, found in zip(rule, path, strict=False))

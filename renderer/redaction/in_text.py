@@ -20,7 +20,7 @@ _USER = re.compile(
     r"|(?P<slashed>\b[a-z][a-z0-9+.-]*://)(?P<odd>[^\s/?#:@\"<>]*:(?!\d{1,5}(?:[/?#]|$))[^\s\"<>]*?)@",
     re.IGNORECASE,
 )
-"""Who asks, in an address. A password may have any sign in it, as people write them."""
+"""The user part of an address. A password may have any sign in it, as people write them."""
 _ADDRESS = re.compile(r"(\b[a-z][a-z0-9+.-]*://)(?:[^\s/?#]*@)?([^\s?#]*)(?:[?#]\S*)?", re.IGNORECASE)
 _PARAMETER = re.compile(
     r"(?P<head>(?:[?&#;]|\\u0026|&amp;|%26)(?P<name>[A-Za-z][\w.-]{0,99})(?:=|%3D))(?P<secret>[^&#\s\"'<>\\,]+)"
@@ -69,7 +69,7 @@ _SECRETS = ("secret", "user", "pair", "odd", "double", "single", "escaped", "ite
 
 
 def _marked(found: re.Match[str], mark: Mark) -> str:
-    """What was found, with a mark in place of its secret."""
+    """The text that was found, with a mark in place of its secret."""
     groups = found.groupdict()
     name = next((name for name in _SECRETS if groups.get(name) is not None), None)
     if name is None:
@@ -109,7 +109,7 @@ def _assigned(text: str, rules: RedactionRules, mark: Mark) -> str:
 
 
 def _bare(text: str, found: re.Match[str]) -> int:
-    """Where a value without quotes ends: after a colon with its line or block, after `=` with the word. Nothing where a
+    """The end of a value without quotes: after a colon with its line or block, after `=` with the word. Nothing where a
     literal, or nothing at all, stands there."""
     start = found.end("head")
     if found["head"].endswith("="):

@@ -41,7 +41,7 @@ class RedactionRules:
     _known: dict[str, bool] = field(default_factory=dict, repr=False, compare=False)
 
     def is_secret(self, name: str) -> bool:
-        """Whether the value of a field, variable or option of this name is secret."""
+        """True if the value of a field, variable or option of this name is secret."""
         found = self._known.get(name)
         if found is None:
             plain = plain_name(name)
@@ -52,7 +52,7 @@ class RedactionRules:
         return self.is_secret(name) or self.parameters.search(plain_name(name)) is not None
 
     def is_copy(self, annotation: str) -> bool:
-        """Whether an annotation of this name repeats a whole object."""
+        """True if an annotation of this name repeats a whole object."""
         return annotation in self.copies or self.copy_names.search(_dashed(annotation)) is not None
 
     def copies_in(self, body: Body) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from renderer.redaction.in_text import bare_address, redact_text
 from renderer.redaction.listed import RedactionRules
 
 REDACTED = "REDACTED"
-"""What stands in place of a secret."""
+"""The mark that stands in place of a secret."""
 
 _NUMBERED = re.compile(rf"{REDACTED}-\d+")
 _REDACTED = re.compile(rf"\b{REDACTED}(?:-\d+)?\b")
@@ -91,7 +91,7 @@ class Redactor:
         return self.text(value) if isinstance(value, str) else value
 
     def _keyed(self, value: Any, levels: int) -> Any:
-        """What stands below the name of a thing, which is no field."""
+        """The value below the names of things, which are not fields."""
         if levels > 1 and isinstance(value, Mapping):
             return {key: self._keyed(item, levels - 1) for key, item in value.items()}
         return self.value(value)
@@ -124,7 +124,7 @@ class Redactor:
         return {**body, "metadata": {**body["metadata"], "annotations": kept}}
 
     def learn(self, body: Body) -> None:
-        """What the object's kind keeps secret is hidden in every text from now on."""
+        """Hides in every text from now on what the object's kind keeps secret."""
         for path in self.rules.paths_for(body):
             edited(body, path, lambda where, value: value if value is None else self.known(where, value))
 
@@ -206,17 +206,18 @@ def _hide(_: str) -> str:
 
 
 def is_mark(text: str) -> bool:
-    """Whether the text is a mark, of whatever output."""
+    """True if the text is a mark, of whatever output."""
     return _MARK.fullmatch(text) is not None
 
 
 def is_redacted(text: str) -> bool:
-    """Whether there is a mark in the text."""
+    """True if there is a mark in the text."""
     return REDACTED in text and _REDACTED.search(text) is not None
 
 
 def content_of(path: Path, value: Any) -> bytes:
-    """What counts as the value: of a Secret's `data`, what is encoded in it, so that `stringData` gets its number."""
+    """The content that counts as the value: of a Secret's `data`, what is encoded in it, so that `stringData` gets its
+    number."""
     if not isinstance(value, str):
         return json.dumps(value, sort_keys=True).encode()
     if path[0] == "data":

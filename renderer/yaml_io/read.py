@@ -287,7 +287,7 @@ class _Builder:
         return "of a value" if self._may_be_secret(node) else quoted(text)
 
     def _may_be_secret(self, node: yaml.Node) -> bool:
-        """Whether the node stands in a Secret, or below a name of which one does not want to read the value."""
+        """True if the node stands in a Secret, or below a name of which one does not want to read the value."""
         above = _above(self._root, node) if self._root else None
         return above is None or any(map(_is_delicate, above))
 
