@@ -92,6 +92,7 @@ def _inputs(builder: DecisionBuilder, phase: str, node: str, steps: Sequence[Ren
     return (
         steps,
         status.at(phase, node),
+        status.at(phase, None),
         status.node_states.get(node),
         status.loans,
         status.skipped,
