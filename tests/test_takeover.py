@@ -34,7 +34,7 @@ from reconcile.decide.decision import Wait
 from reconcile.decide.ending import FINALIZER
 from reconcile.status.plan import FAILED, SUCCEEDED
 from reconcile.status.times import time_text
-from renderer.model.plan_api import PLAN_API_VERSION
+from renderer.model.plan_api import PLAN_API_VERSION, plan_ref
 
 POINTER = "/spec/workloadUpdateStrategy/workloadUpdateMethods"
 ANNOTATIONS = {f"{PREFIX}replica-replenishment-wait-interval": "450", f"{PREFIX}descheduler-was-enabled": "true"}
@@ -69,6 +69,48 @@ def hooked() -> Json:
         "workerDrainOptions": copy.deepcopy(options),
     }
     return body
+
+
+def latched(generation: int = 1) -> Small:
+    """A plan that the other manager has blocked and ignores, long after the upgrade that it waited for."""
+    found = world("n1", "n2")
+    blocked = {"type": "Available", "status": "False", "reason": "ConcurrentUpgradeBlocked", "message": "another"}
+    times = {"lastTransitionTime": "2025-01-01T00:00:00Z", "observedGeneration": generation}
+    found.set_status(conditions=[{**blocked, **times}])
+    return found
+
+
+def test_a_plan_that_the_other_manager_has_blocked_does_not_begin_by_itself() -> None:
+    found = latched()
+    found.rounds()
+    assert found.phase == ""
+    assert "upgradeplan approve up" in found.condition("Degraded")["message"]
+    assert found.condition("Available")["reason"] == "ConcurrentUpgradeBlocked"
+    found.patch(found.plan, {"spec": {"restoreVM": True}})
+    found.rounds()
+    assert found.phase == "ISODownloading"
+
+
+def test_a_plan_that_has_waited_its_turn_here_begins_by_itself() -> None:
+    found = world("n1", "n2")
+    rival = {**plan("rival", version="v1.8.0")}
+    found.create(rival)
+    kind = found.scene.deps.kinds.row(PLAN_API_VERSION, "UpgradePlan").kind
+    other = found.get(PLAN_API_VERSION, "UpgradePlan", "rival")
+    found.patch(other, {"status": {"currentPhase": "ISODownloading"}}, "status")
+    found.rounds()
+    assert found.condition("Available")["reason"] == "ConcurrentUpgradeBlocked"
+    found.scene.cluster.client().delete(kind, plan_ref("rival"))
+    found.rounds()
+    assert found.phase == "ISODownloading"
+
+
+def test_a_failed_plan_without_a_history_returns_the_saved_value() -> None:
+    found = taken_over("PreDrainFailed")
+    found.set_status(currentPhase=FAILED, phaseTransitionTimestamps=None)
+    found.rounds()
+    setting = found.get("longhorn.io/v1beta2", "Setting", "replica-replenishment-wait-interval", "longhorn-system")
+    assert setting["value"] == "450"
 
 
 def taken_over(state: str, phase: str = "NodeUpgrading", annotations: Json = ANNOTATIONS, os: str = NEW_OS) -> Small:

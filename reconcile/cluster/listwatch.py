@@ -20,6 +20,8 @@ FLOOR = 0.2
 """The least number of seconds between two windows."""
 CEILING = 30.0
 """The greatest number of seconds between two attempts; a longer Retry-After is honoured."""
+CEILING_AWAY = 3.0
+"""The same while the API server is away, so that the loop continues within 5 seconds of its return."""
 
 _SHORT = 1.0  # a window that ends sooner without an event does not count
 _DOUBLINGS = 5  # 1 s doubled five times is past the ceiling
@@ -194,11 +196,11 @@ class ListWatch:
         same = type(error) is type(self.health.problem)
         since = self.health.since if same else self._clock()
         self.health = replace(self.health, problem=error, since=since)
-        return self._pause()
+        return self._pause(CEILING_AWAY if isinstance(error, Away) else CEILING)
 
-    def _pause(self) -> float:
+    def _pause(self, ceiling: float = CEILING) -> float:
         """Exponential with full jitter, so that many clients do not come back at once."""
-        reach = min(CEILING, 2.0 ** min(self._failures, _DOUBLINGS))
+        reach = min(ceiling, 2.0 ** min(self._failures, _DOUBLINGS))
         self._failures += 1
         return max(FLOOR, self._random() * reach)
 

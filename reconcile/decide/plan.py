@@ -45,6 +45,8 @@ def decide(observation: Observation, kept: Kept | None = None) -> Decision:
         set_degraded(builder)
     elif observation.others.blocker is not None:
         _blocked(builder, observation.others.blocker)
+    elif _is_latched(observation, before):
+        _held_as_latched(builder)
     elif (reason := _unsupported(observation)) is not None and before.phase != FAILED:
         _held_as_unsupported(builder, reason)
     elif before.phase == FAILED:
@@ -238,12 +240,34 @@ def _maintain(builder: DecisionBuilder) -> None:
             builder.actions += [Apply(manifest=manifest, step=None) for manifest in gone]
 
 
+def _is_latched(observation: Observation, status: PlanStatus) -> bool:
+    """Whether another manager has blocked the plan for good, and nobody has asked for it since: that manager ignores it
+    from then on, and whoever created it may have forgotten it. A plan that waits its turn here is Reconciling."""
+    available = status.condition("Available") or {}
+    if available.get("reason") != "ConcurrentUpgradeBlocked" or status.condition("Reconciling") or status.records:
+        return False
+    generation = observation.plan["metadata"].get("generation") or 0
+    return not observation.approved and generation <= (available.get("observedGeneration") or generation)
+
+
+def _held_as_latched(builder: DecisionBuilder) -> None:
+    name = builder.observation.plan["metadata"]["name"]
+    text = "another manager has blocked the plan as ConcurrentUpgradeBlocked, so it does not begin by itself"
+    remedy = f"run `upgradeplan approve {name}`, or edit its spec"
+    builder.wait_for_operator(f"{text}: {remedy}", since=builder.waiting_since("latched"))
+    set_degraded(builder)
+
+
 def _blocked(builder: DecisionBuilder, blocker: str) -> None:
     message = f'another upgrade "{blocker}" is in progress'
+    if _is_latched(builder.observation, builder.status):
+        builder.ask(WaitRequest(text=message, since=builder.waiting_since(f"blocked by {blocker}"), limit=None))
+        return
     before = builder.status.condition("Available")
     builder.condition("Available", "False", "ConcurrentUpgradeBlocked", message)
     if not before or before["reason"] != "ConcurrentUpgradeBlocked":
         builder.event("Warning", "ConcurrentUpgradeBlocked", f'Blocked by in-progress upgrade "{blocker}"')
+    set_kstatus(builder, ready=False, moving=True, stalled=False, reason="ConcurrentUpgradeBlocked", message=message)
     builder.ask(WaitRequest(text=message, since=builder.waiting_since(f"blocked by {blocker}"), limit=None))
 
 

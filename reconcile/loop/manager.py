@@ -175,7 +175,7 @@ class Manager:
         except Away as error:
             running.outage_clock.lost()
             running.tell("away", {"plan": name, "why": error.problem.message})
-            running.queue.failed(name)
+            running.queue.add(name, _AWAY_PAUSE)
             return
         except ClusterError as error:
             running.tell("refused", {"plan": name, "why": text_of(error.problem), "field": error.problem.field})
