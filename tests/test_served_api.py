@@ -28,7 +28,7 @@ from reconcile.loop.served_api import REMEDY, check_served_api, unknown_fields
 from reconcile.loop.setup import ManagerConfig, assemble_manager
 from reconcile.schemas import packaged_schemas
 
-ADDED = ("steps", "borrowed", "digest", "observedGeneration")
+ADDED = ("steps", "borrowed", "waitingSince", "digest", "observedGeneration")
 OURS = ROOT / "schemas" / "crds" / "upgradeplan.yaml"
 
 
@@ -60,7 +60,7 @@ def test_another_definition_is_named_with_its_fields_and_the_remedy() -> None:
     assert problem.reason == "AnotherDefinition"
     assert problem.message == (
         "CustomResourceDefinition upgradeplans.management.harvesterhci.io is another program's: it does not have "
-        "status.observedGeneration, status.steps, status.borrowed, status.digest; no plan is touched"
+        "status.observedGeneration, status.steps, status.borrowed, status.waitingSince, status.digest; no plan is touched"
     )
     assert problem.remedy == REMEDY
 

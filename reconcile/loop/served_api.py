@@ -18,7 +18,7 @@ from renderer.model.ref import Body, Kind, ref_of
 
 _PRESERVE = "x-kubernetes-preserve-unknown-fields"
 _NO_LONGER_WRITTEN = ("status.version.releaseDate", "status.version.tags")
-_TRIED: Mapping[str, Any] = {"steps": {}, "borrowed": [], "digest": {}, "observedGeneration": 0}
+_TRIED: Mapping[str, Any] = {"steps": {}, "borrowed": [], "waitingSince": {}, "digest": {}, "observedGeneration": 0}
 """A value for each field of the status that we have added to the API. Only dry runs carry it."""
 
 REMEDY = "install this program's: kubectl apply --server-side --force-conflicts -f schemas/crds/upgradeplan.yaml"
