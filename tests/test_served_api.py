@@ -60,7 +60,8 @@ def test_another_definition_is_named_with_its_fields_and_the_remedy() -> None:
     assert problem.reason == "AnotherDefinition"
     assert problem.message == (
         "CustomResourceDefinition upgradeplans.management.harvesterhci.io is another program's: it does not have "
-        "status.observedGeneration, status.steps, status.borrowed, status.waitingSince, status.digest; no plan is touched"
+        "status.observedGeneration, status.steps, status.borrowed, status.waitingSince, status.digest; "
+        "no plan is touched"
     )
     assert problem.remedy == REMEDY
 
