@@ -43,7 +43,7 @@ def compiled(text: str) -> tuple[re.Pattern[str], int]:
 
 
 def matches(text: str, value: str) -> bool:
-    """Whether the pattern matches anywhere in the value. Raises `UnusablePattern`."""
+    """True if the pattern matches anywhere in the value. Raises `UnusablePattern`."""
     pattern, longest = compiled(text)
     if len(value) > longest:
         raise UnusablePattern(f"{quoted(text)} is not tried on {len(value)} characters; at most {longest} are", text)
@@ -51,7 +51,7 @@ def matches(text: str, value: str) -> bool:
 
 
 def _open_repeats(tree: Any) -> Iterator[Any]:
-    """What is repeated openly, wherever it stands."""
+    """The parts that are repeated without a limit, wherever they stand."""
     for operation, argument in tree:
         if operation in _REPEATS and argument[1] >= _OPEN:
             yield argument[2]

@@ -48,7 +48,7 @@ def answer_shell(program_name: str, instruction: str) -> int:
 
 
 def _has_a_line(instruction: str) -> bool:
-    """Whether what `..._complete` needs is there: the words, and which one is to be completed."""
+    """True if what `..._complete` needs is there: the words, and which one is to be completed."""
     shell, _, action = instruction.partition("_")
     words, word = os.environ.get("COMP_WORDS"), os.environ.get("COMP_CWORD")
     if action != "complete":

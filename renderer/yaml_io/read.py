@@ -31,7 +31,8 @@ _QUOTE_REMEDY = "put the value in quotes if it is text"
 
 
 class Allowance:
-    """How many nodes may still be read, of one file or of several together, and how many of them again by an alias."""
+    """The number of nodes that may still be read, of one file or of several together, and how many of them again by an
+    alias."""
 
     def __init__(self, nodes: int = MOST_NODES) -> None:
         self.nodes, self.repeated = nodes, _MOST_REPEATED
