@@ -115,10 +115,10 @@ def test_a_failed_plan_without_a_history_returns_the_saved_value() -> None:
 
 def taken_over(state: str, phase: str = "NodeUpgrading", annotations: Json = ANNOTATIONS, os: str = NEW_OS) -> Small:
     given = plan(version="v1.8.0", annotations=annotations)
-    given["metadata"]["finalizers"] = [FINALIZER]
     nodes = [node("n1", os=os), node("n2", os=os)]
     objects = [longhorn("1800"), kubevirt(()), chart(), descheduler(enabled=False), hooked(), *nodes]
     found = world("n1", "n2", given=given, more=objects)
+    found.patch(found.plan, {"metadata": {"finalizers": [FINALIZER]}})
     found.set_status(
         currentPhase=phase,
         previousVersion="v1.7.1",
