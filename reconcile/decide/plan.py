@@ -241,7 +241,7 @@ def _maintain(builder: DecisionBuilder) -> None:
 
 
 def _is_latched(observation: Observation, status: PlanStatus) -> bool:
-    """Whether another manager has blocked the plan for good, and nobody has asked for it since: that manager ignores it
+    """True if another manager has blocked the plan for good, and nobody has asked for it since: that manager ignores it
     from then on, and whoever created it may have forgotten it. A plan that waits its turn here is Reconciling."""
     available = status.condition("Available") or {}
     if available.get("reason") != "ConcurrentUpgradeBlocked" or status.condition("Reconciling") or status.records:
