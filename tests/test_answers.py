@@ -78,7 +78,7 @@ LIVE: Mapping[str, Row] = {
     "diff of two phases": ("diff", 1, ("diff", THREE_NODE, "--phase", "RepoCreate", "--phase", "ISODownload")),
     "diff of no such phase": ("problems", 2, ("diff", THREE_NODE, "--phase", "Nowhere")),
     "diff that is refused": ("diff", 3, ("diff", THREE_NODE, "--phase", "ISODownload")),
-    "status": ("status", 0, ("status",)),
+    "status": ("status", 1, ("status",)),
     "status of no such plan": ("problems", 2, ("status", "nothing")),
     "explain": ("explain", 0, ("explain",)),
     "explain of no such plan": ("problems", 2, ("explain", "nothing")),
