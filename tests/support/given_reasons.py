@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -72,12 +72,13 @@ class _Reader:
             self._learn(file, tree)
 
     def read(self) -> Found:
+        roots = _roots(self._modules)
         for file, tree in self._modules.items():
             for scope, call in _calls(tree):
                 self._followed.clear()
                 for argument in self._reasons(file, call):
                     self._follow(argument, scope, file)
-            self._found.given += _named_by_their_class(file, tree, self._modules)
+            self._found.given += _named_by_their_class(file, tree, roots)
         return self._found
 
     def _learn(self, file: str, tree: ast.Module) -> None:
@@ -196,10 +197,10 @@ def _scoped(file: str, name: str) -> str:
     return f"{file} {name}" if name.startswith("_") else name
 
 
-def _named_by_their_class(file: str, tree: ast.Module, modules: Mapping[str, ast.Module]) -> Iterator[Given]:
+def _named_by_their_class(file: str, tree: ast.Module, roots: Collection[str]) -> Iterator[Given]:
     """Exceptions whose reason is the name of their class."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.ClassDef) and any(base in _roots(modules) for base in map(_bare, node.bases)):
+        if isinstance(node, ast.ClassDef) and any(base in roots for base in map(_bare, node.bases)):
             yield Given(reason=node.name, place=f"{file}:{node.lineno}")
 
 
