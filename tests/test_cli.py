@@ -320,7 +320,7 @@ def test_what_is_pending_is_said_with_its_remedy_and_is_no_error(shell: Shell) -
 
 def test_a_release_without_a_minimum_is_warned_of(shell: Shell, tmp_path: Path) -> None:
     """Field rule 11: nothing restricts the version to upgrade from, and that may be an oversight."""
-    assert "warning" not in shell("validate", THREE_NODE).out
+    assert "warning" not in shell("validate", THREE_NODE).err
     given = yaml.safe_load((Path(THREE_NODE) / RELEASE_FILE).read_text(encoding="utf-8"))
     del given["minUpgradableVersion"]
     release = tmp_path / "release.yaml"
@@ -328,7 +328,7 @@ def test_a_release_without_a_minimum_is_warned_of(shell: Shell, tmp_path: Path) 
     ended = shell("validate", THREE_NODE, "--release", str(release))
     assert ended.status == 0
     told = "minUpgradableVersion: is missing, so nothing restricts the version to upgrade from\n    remedy: "
-    assert f"warning: {release}:1: {told}" in ended.out
+    assert f"warning: {release}:1: {told}" in ended.err
     as_json = shell("validate", THREE_NODE, "--release", str(release), "-o", "json").json
     assert [warning["reason"] for warning in as_json["warnings"]] == ["NoMinimum"]
 
@@ -359,7 +359,7 @@ spec: {isoURL: ftp://another.example.com, isoChecksum: none}
     )
     ended = shell("validate", str(given))
     assert ended.status == 0
-    assert [line for line in ended.out.splitlines() if line.startswith("warning: ")] == [
+    assert [line for line in ended.err.splitlines() if line.startswith("warning: ")] == [
         f"warning: {given}:10: spec.isoURL: 'https://example.com/harvester v1.8.1.iso' is not an http or https URL",
         f"warning: {given}:11: spec.isoChecksum: 'e3b0c442' is not a SHA-512 checksum: "
         "expected 128 hexadecimal digits, not 8",

@@ -170,7 +170,7 @@ def test_a_value_that_is_captured_is_marked_and_kept_from_agents() -> None:
     assert manifest.body["data"] == {"boot": "<known at run time: boot>"}
     assert manifest.run_time == (("data", "boot"),)
     assert rendered.files()[manifest.file].startswith(
-        "# For the upgrade loop alone: it holds values that are known at run"
+        "# Applied by the upgrade loop only: it holds values that are known at run"
     )
     assert not any("90-wait" in path for path in rendered.files("kustomize") if path.endswith("kustomization.yaml"))
 
