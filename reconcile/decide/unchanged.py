@@ -17,6 +17,7 @@ from reconcile.objects import uid
 from reconcile.probes.look import Answer, Group, Look, Need, ReadFailure, Reading
 from renderer.model.ref import Body, Ref
 from renderer.model.rendered import RenderedStep
+from renderer.model.sharing import SameObject
 
 _T = TypeVar("_T")
 
@@ -166,4 +167,5 @@ def _written(builder: DecisionBuilder) -> tuple[Any, ...]:
     """All that a step can do but wait."""
     held = sum(map(len, builder.held.values()))
     waiting = len(builder.recorded_waits)
-    return id(builder.status), waiting, len(builder.actions), len(builder.events), len(builder.failures), held
+    counts = map(len, (builder.actions, builder.events, builder.failures))
+    return SameObject(builder.status), waiting, held, *counts
