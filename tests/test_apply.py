@@ -16,7 +16,7 @@ import yaml
 from controlplane import waiting
 from support.rbac import Rbac
 
-from reconcile.act.applied import Applied, ApplyResult, without_dumps
+from reconcile.act.applied import Applied, ApplyResult
 from reconcile.act.apply import ObjectWriter
 from reconcile.act.belonging import Plan
 from reconcile.act.dry_run import try_phase
@@ -24,7 +24,7 @@ from reconcile.borrow.loan import Loan, on_loan, record, settle
 from reconcile.borrow.returns import plan_return
 from reconcile.borrow.take import Taking, plan_take
 from reconcile.cluster.client import connect
-from reconcile.cluster.errors import AlreadyExists, Away, Conflict, NotFound
+from reconcile.cluster.errors import AlreadyExists, Away, Conflict, NotFound, without_dumps
 from reconcile.cluster.kubeconfig import find_access
 from reconcile.cluster.protocol import Cluster
 from reconcile.objects import FIELD_MANAGER, PLAN_LABEL

@@ -3,7 +3,6 @@ manifest."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -23,8 +22,6 @@ from renderer.model.ref import Body, Ref
 
 REFUSALS = (Conflict, Invalid, Denied, Forbidden, NotFound, NoSuchKind, ServerFailed)
 """The errors that a cluster may answer about one object; the rest (away, throttled, credentials) ends the whole run."""
-
-_DUMP = re.compile(r"Invalid value: (?P<value>.{80,}): (?=[a-z])", re.DOTALL)
 
 
 class ApplyResult(StrEnum):
@@ -64,7 +61,7 @@ class Applied:
 def refused(ref: Ref, file: str, error: ClusterError) -> Applied:
     """The result for a write that the cluster did not take. Only for `REFUSALS`."""
     outcome = ApplyResult.STALE if is_stale(ref, error) else ApplyResult.REFUSED
-    problem = replace(error.problem, message=without_dumps(error.problem.message), file=file)
+    problem = replace(error.problem, file=file)
     return Applied(ref=ref, file=file, outcome=outcome, because=text_of(problem), problem=problem, error=error)
 
 
@@ -75,8 +72,3 @@ def is_stale(ref: Ref, error: ClusterError) -> bool:
     if isinstance(error, Invalid):
         return any(cause.field == "metadata.uid" for cause in error.causes)
     return isinstance(error, Conflict) and not error.claims
-
-
-def without_dumps(message: str) -> str:
-    """An API server repeats the whole of a wrong value, with all that is in it; a long one is left out."""
-    return _DUMP.sub("", message)

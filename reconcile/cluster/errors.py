@@ -5,6 +5,7 @@ Each one is a `Problems` that holds one problem, so a command that does not catc
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from reconcile.cluster.protocol import Permission
@@ -12,6 +13,7 @@ from renderer.errors import ExitCode, Problem, Problems
 from renderer.model.ref import Kind, Ref
 
 API_SERVER = "the API server"
+_DUMP = re.compile(r"Invalid value: (?P<value>.{80,}): (?=[a-z])", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,10 +75,17 @@ class Invalid(ClusterError):
         self.causes = causes
         field = causes[0].field or None if len(causes) == 1 else None
         found = causes[0].message if field else "; ".join(f"{c.field}: {c.message}".lstrip(": ") for c in causes)
-        super().__init__(f"{_what(ref)} is invalid: {found or message}", field=field, remedy=self._remedy())
+        super().__init__(
+            f"{_what(ref)} is invalid: {without_dumps(found or message)}", field=field, remedy=self._remedy()
+        )
 
     def _remedy(self) -> str:
         return "correct the fields in the manifest or its template"
+
+
+def without_dumps(message: str) -> str:
+    """The message of an API server without a long wrong value, which it repeats with all that is in it."""
+    return _DUMP.sub("", message)
 
 
 class Immutable(Invalid):

@@ -167,5 +167,5 @@ def _written(builder: DecisionBuilder) -> tuple[Any, ...]:
     """All that a step can do but wait."""
     held = sum(map(len, builder.held.values()))
     waiting = len(builder.recorded_waits)
-    counts = map(len, (builder.actions, builder.events, builder.failures))
-    return SameObject(builder.status), waiting, held, *counts
+    counts = (len(builder.actions), len(builder.events), len(builder.failures))
+    return SameObject(builder.status), waiting, held, counts
