@@ -6,7 +6,7 @@ from importlib.metadata import version as installed
 
 import click
 
-from renderer.cli.answer import Model, answer, output_option
+from renderer.cli.answer import answer, output_option, pass_on
 from renderer.errors import ExitCode
 from renderer.model.document_type import VERSION_INFO
 
@@ -17,14 +17,13 @@ DISTRIBUTION = "upgradeplan"
 @output_option
 def version(output: str) -> ExitCode:
     """Print the version."""
-    answer(VERSION_INFO, {"version": installed(DISTRIBUTION)}, output, _text)
+    if output == "json":
+        answer(VERSION_INFO, {"version": installed(DISTRIBUTION)}, output, lambda _: ())
+    else:  # nothing of it can be a secret, and the list of them takes time to read
+        pass_on([text_of_version()])
     return ExitCode.YES
 
 
 def text_of_version() -> str:
     """`upgradeplan 0.1.0`."""
     return f"{DISTRIBUTION} {installed(DISTRIBUTION)}"
-
-
-def _text(_: Model) -> list[str]:
-    return [text_of_version()]

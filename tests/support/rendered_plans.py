@@ -19,7 +19,7 @@ from renderer.documents import Inputs, tell_apart
 from renderer.errors import Problems
 from renderer.files.inputs import read_inputs
 from renderer.files.templates import read_templates
-from renderer.input_rules import input_problems
+from renderer.input_rules import as_stored, input_problems
 from renderer.layout.trees import tree_of
 from renderer.model.document_type import FACTS
 from renderer.model.rendered import Manifest, RenderedPlan, RenderedStep
@@ -105,6 +105,7 @@ def render_made(*documents: Json, tree: TemplateTree | None = None, retry: int =
 def inputs_of(documents: Sequence[Json]) -> Inputs:
     """Raises `Problems`, as reading the same documents from files would."""
     inputs, untold = tell_apart([without_lines(document, "given.yaml") for document in documents])
+    inputs = as_stored(inputs)
     if found := [*untold, *input_problems(inputs)]:
         raise Problems(found)
     return inputs
