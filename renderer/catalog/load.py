@@ -25,7 +25,7 @@ from renderer.model.node_state import NodeState, NodeStates
 from renderer.model.path import UnreadablePath
 from renderer.model.phase import Phase
 from renderer.patterns import UnusablePattern
-from renderer.redaction import RedactionRules, packaged_list, packaged_rules, redaction_rules
+from renderer.redaction import RedactionRules, packaged_list, packaged_rules, redaction_rules, rules_of_overlay
 from renderer.yaml_io import Document, parse
 
 _HEADER = ("apiVersion", "kind")
@@ -135,7 +135,7 @@ class _CatalogReader:
         files = [path for path in self.files("_redaction") if not self._tree[path].packaged]
         documents = [document for path in files if (document := self._document(path, REDACTION_RULES))]
         for document in documents:
-            if self._read(document, partial(redaction_rules, [document.value]), None):
+            if self._read(document, partial(rules_of_overlay, document.value), None):
                 self._added_redaction.append(document.value)
         added = self._added_redaction
         return redaction_rules([packaged_list(), *added]) if added else packaged_rules()

@@ -7,6 +7,7 @@ like, and a password looks like any word. In doubt a text is hidden. What only n
 from renderer.redaction.in_text import bare_address as bare_address
 from renderer.redaction.listed import RedactionRules as RedactionRules
 from renderer.redaction.listed import redaction_rules as redaction_rules
+from renderer.redaction.listed import rules_of_overlay as rules_of_overlay
 from renderer.redaction.packaged_list import packaged_list as packaged_list
 from renderer.redaction.packaged_list import packaged_redactor as packaged_redactor
 from renderer.redaction.packaged_list import packaged_rules as packaged_rules

@@ -46,10 +46,10 @@ def redact_text(text: str, rules: RedactionRules, mark: Mark) -> str:
     """The text with a mark for each secret."""
     if rules.forms.search(text):
         for pattern in rules.patterns:
-            text = pattern.sub(lambda found: _marked(found, mark), text)
+            text = re.sub(pattern, lambda found: _marked(found, mark), text)
     if "-" in text and rules.programs.search(text):
         for command in rules.commands:
-            text = command.programs.sub(partial(_options, command.option, mark), text)
+            text = re.sub(command.programs, partial(_options, command.option, mark), text)
     if "://" in text:
         text = _USER.sub(lambda found: _marked(found, mark), text)
     if "=" in text or "%3D" in text:
@@ -78,8 +78,8 @@ def _marked(found: re.Match[str], mark: Mark) -> str:
     return f"{found[0][:start]}{mark(found[name])}{found[0][end:]}" if found[name] else found[0]
 
 
-def _options(option: re.Pattern[str], mark: Mark, command: re.Match[str]) -> str:
-    return option.sub(lambda found: _marked(found, mark), command[0])
+def _options(option: str, mark: Mark, command: re.Match[str]) -> str:
+    return re.sub(option, lambda found: _marked(found, mark), command[0])
 
 
 def _parameter(found: re.Match[str], rules: RedactionRules, mark: Mark) -> str:

@@ -15,17 +15,17 @@ from renderer.model.ref import Body
 
 @frozen
 class CommandRule:
-    """Programs, and their options whose value is secret."""
+    """Programs, and their options whose value is secret, as regular expressions. Most runs never compile them."""
 
-    programs: re.Pattern[str]
-    option: re.Pattern[str]
+    programs: str
+    option: str
 
 
 @frozen
 class RedactionRules:
     """`names` and `harmless` are of names as `plain_name` gives them, `parameters` are more names for the query of an
     address. `copies` and `copy_names` are annotations that repeat a whole object. `programs` finds any of the commands,
-    `forms` any of the patterns: most texts have neither."""
+    `forms` any of the patterns: most texts have neither, and most runs never compile the single ones."""
 
     names: re.Pattern[str]
     harmless: re.Pattern[str]
@@ -36,7 +36,7 @@ class RedactionRules:
     kinds: tuple[PathRule, ...]
     commands: tuple[CommandRule, ...]
     programs: re.Pattern[str]
-    patterns: tuple[re.Pattern[str], ...]
+    patterns: tuple[str, ...]
     forms: re.Pattern[str]
     _known: dict[str, bool] = field(default_factory=dict, repr=False, compare=False)
 
@@ -67,7 +67,7 @@ class RedactionRules:
 
 
 def redaction_rules(documents: Iterable[Mapping[str, Any]]) -> RedactionRules:
-    """The rules of all documents together. Raises ValueError for a path or a pattern that cannot be read."""
+    """The rules of all documents together, whose patterns have been checked. Raises ValueError for an unusable path."""
     merged: dict[str, list[Any]] = {key: [] for key in _KEYS}
     for document in documents:
         for key in _KEYS:
@@ -82,7 +82,7 @@ def redaction_rules(documents: Iterable[Mapping[str, Any]]) -> RedactionRules:
         kinds=tuple(map(path_rule, merged["kinds"])),
         commands=tuple(map(_command, merged["commands"])),
         programs=_any(re.escape(name) for item in merged["commands"] for name in item["names"]),
-        patterns=tuple(map(_pattern, merged["patterns"])),
+        patterns=tuple(merged["patterns"]),
         forms=_any(text.replace("(?P<secret>", "(?:") for text in merged["patterns"]),
     )
 
@@ -90,16 +90,22 @@ def redaction_rules(documents: Iterable[Mapping[str, Any]]) -> RedactionRules:
 _KEYS = ("names", "harmless", "parameters", "contents", "copies", "copyNames", "kinds", "commands", "patterns")
 
 
+def rules_of_overlay(document: Mapping[str, Any]) -> RedactionRules:
+    """The rules of one document, whose patterns nobody has tried before. Raises ValueError for one that is none."""
+    for text in (text for key in _PATTERNS for text in document.get(key, ())):
+        try:
+            re.compile(text)
+        except re.error as error:
+            raise ValueError(f"pattern {text!r} is not a regular expression: {error}") from error
+    return redaction_rules([document])
+
+
+_PATTERNS = ("names", "harmless", "parameters", "copyNames", "patterns")
+
+
 def _any(patterns: Iterable[str]) -> re.Pattern[str]:
-    """No patterns match nothing."""
-    return re.compile("|".join(f"(?:{_pattern(text).pattern})" for text in patterns) or r"(?!)")
-
-
-def _pattern(text: str) -> re.Pattern[str]:
-    try:
-        return re.compile(text)
-    except re.error as error:
-        raise ValueError(f"pattern {text!r} is not a regular expression: {error}") from error
+    """All patterns in one. No patterns match nothing."""
+    return re.compile("|".join(f"(?:{text})" for text in patterns) or r"(?!)")
 
 
 def _command(item: Mapping[str, Any]) -> CommandRule:
@@ -107,8 +113,8 @@ def _command(item: Mapping[str, Any]) -> CommandRule:
     names = "|".join(map(re.escape, item["names"]))
     rest = r"""(?:\\\n|"(?:\\.|[^"\\])*"|'[^']*'|[^\n|;"']|["'])*"""
     return CommandRule(
-        programs=re.compile(rf"(?<![\w-])(?:{names})(?![\w-]){rest}"),
-        option=re.compile(rf"(?<![\w-])(?:{'|'.join(map(_option, item['options']))}){_VALUE}"),
+        programs=rf"(?<![\w-])(?:{names})(?![\w-]){rest}",
+        option=rf"(?<![\w-])(?:{'|'.join(map(_option, item['options']))}){_VALUE}",
     )
 
 
