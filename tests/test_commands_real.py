@@ -13,7 +13,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from bench.live import PLANS
+from bench.live import PLANS, without_disk_check
 from controlplane.cluster import ControlPlane
 from controlplane.waiting import until
 from support.real_commands import EXAMPLE, PLAN, CommandSite, seeded
@@ -128,6 +128,36 @@ def test_the_plan_that_another_loop_runs_is_followed_to_its_end(site: CommandSit
         site.stands(currentPhase=phase, conditions=[{**ended, "lastTransitionTime": "2026-01-01T00:00:00Z"}])
         assert [*lines][-1] == f"{PLAN}: {phase}\n"
         assert process.wait() == status
+
+
+def test_a_plan_with_a_generated_name_is_created_once_and_followed(site: CommandSite, tmp_path: Path) -> None:
+    site.plane.api.delete(f"{PLANS}/{PLAN}")
+    led_by_somebody(site)
+    body = without_disk_check(EXAMPLE)
+    body["metadata"] = {"generateName": "up-", "annotations": body["metadata"]["annotations"]}
+    file = tmp_path / "plan.yaml"
+    file.write_text(json.dumps(body), encoding="utf-8")
+    first = started_and_stopped(site, "apply", str(file), "--yes")
+    (made,) = site.plane.api.get(PLANS)["items"]
+    name = made["metadata"]["name"]
+    assert (name.startswith("up-"), made["spec"]) == (True, body["spec"])
+    assert first == [f"created UpgradePlan {name}", f"stopped; to continue, run: upgradeplan apply --plan {name}"]
+    again = started_and_stopped(site, "apply", str(file), "--yes")
+    assert again[0] == f"UpgradePlan {name} has not ended; continuing from its status"
+    assert len(site.plane.api.get(PLANS)["items"]) == 1
+
+
+def started_and_stopped(site: CommandSite, *words: str) -> list[str]:
+    """The first and the last line of a command that is stopped once it shows the progress of another loop."""
+    with site.started(*words) as process:
+        assert process.stdout is not None
+        lines = []
+        for line in process.stdout:
+            lines.append(line.rstrip("\n"))
+            if "showing its progress" in line:
+                process.send_signal(signal.SIGINT)
+        assert process.wait() == 130
+    return [lines[0], lines[-1]]
 
 
 def test_a_plan_that_is_deleted_while_another_loop_leads_ends_the_waiting(site: CommandSite) -> None:
