@@ -151,13 +151,13 @@ def other_api(wiped_control_plane: ControlPlane, tmp_path: Path) -> Iterator[Con
     """The other manager's definition in place of ours, as `kubectl apply` installs it; ours is back afterwards."""
     plane, file = wiped_control_plane, tmp_path / "crd.yaml"
     file.write_text(yaml.safe_dump(other_definition()), encoding="utf-8")
-    plane.kubectl("delete", "-f", str(OURS))
-    try:
+    try:  # in place: a definition that came since the start would be wiped before the next test
+        plane.kubectl("replace", "--save-config", "-f", str(file))
         plane.kubectl("apply", "-f", str(file))
         plane.kubectl("wait", "--for=condition=Established", "-f", str(file))
         yield plane
     finally:
-        plane.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(OURS))
+        plane.kubectl("replace", "-f", str(OURS))
         plane.kubectl("wait", "--for=condition=Established", "-f", str(OURS))
         _until_published(plane, present=True)
 
