@@ -140,6 +140,21 @@ def test_a_fault_that_comes_too_late_is_reported(capsys: pytest.CaptureFixture[s
     assert "NOT INJECTED\n  --fail 'reboot': the upgrade ended before this took place" in text
 
 
+def test_a_template_that_cannot_be_rendered_is_why_nothing_happens(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    folder = tmp_path / "12-site-token"
+    folder.mkdir()
+    header = "apiVersion: templates.upgradeplan/v1\nkind: Phase\nname: SiteToken\ndescription: A token.\n"
+    states = "status: {active: TokenMaking, completed: TokenMade}\ndeletion: free\n"
+    step = "steps:\n- {name: Token, owned: [token.yaml.j2], noGate: it is there at once}\n"
+    (folder / "phase.yaml").write_text(header + states + step)
+    (folder / "token.yaml.j2").write_text("metadata: {name: {{ plan.nam }}}\n")
+    status, text = rehearse(capsys, str(ROOT / "examples" / "single-node"), "--templates", str(tmp_path))
+    assert status == 1
+    assert ": no progress before the first phase: plan has no 'nam'" in text
+
+
 def test_a_job_of_a_phase_of_ones_own_can_fail(capsys: pytest.CaptureFixture[str]) -> None:
     folder = ROOT / "examples" / "pre-check-overlay"
     words = (str(folder), "--templates", str(folder / "templates"), "--fail")

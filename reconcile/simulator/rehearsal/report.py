@@ -134,10 +134,20 @@ def _ending(rehearsed: RehearsalResult, status: PlanStatus) -> str:
     if status.phase == "Failed":
         return f"{_FAILED}: {_why_failed(status)}"
     return {
-        Ending.STANDSTILL: f"{_UNFINISHED}: no progress in {status.phase}",
-        Ending.OUT_OF_TIME: f"{_UNFINISHED}: still in {status.phase}",
+        Ending.STANDSTILL: f"{_UNFINISHED}: no progress {_place(status)}{_problems(rehearsed)}",
+        Ending.OUT_OF_TIME: f"{_UNFINISHED}: still {_place(status)}{_problems(rehearsed)}",
         Ending.OVER: f"ends in {status.phase}",
     }[rehearsed.ending]
+
+
+def _place(status: PlanStatus) -> str:
+    return f"in {status.phase}" if status.phase else "before the first phase"
+
+
+def _problems(rehearsed: RehearsalResult) -> str:
+    """What a template or the API server refused at last, after a colon; empty if that is nothing."""
+    found = dict.fromkeys(rehearsed.last.problems if rehearsed.last else ())
+    return "".join(f": {text}" for text in ["; ".join(found)] if text)
 
 
 def _why_failed(status: PlanStatus) -> str:
