@@ -145,7 +145,7 @@ def _place(status: PlanStatus) -> str:
 
 
 def _problems(rehearsed: RehearsalResult) -> str:
-    """What a template or the API server refused at last, after a colon; empty if that is nothing."""
+    """Returns the last refusals of a template or the API server, after a colon; empty if there are none."""
     found = dict.fromkeys(rehearsed.last.problems if rehearsed.last else ())
     return "".join(f": {text}" for text in ["; ".join(found)] if text)
 
