@@ -7,6 +7,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import TYPE_CHECKING
 
 import click
@@ -22,8 +23,12 @@ from renderer.errors import ExitCode, Problems, problem
 
 if TYPE_CHECKING:
     from reconcile.cli.connect import Connection
+    from reconcile.loop.deps import ReconcilerDeps
+    from reconcile.loop.manager import Manager
+    from reconcile.loop.reconciler import Reconciler
     from reconcile.loop.round import Round
     from reconcile.observe.source import Source
+    from renderer.assemble import TemplateSet
     from renderer.documents import Inputs
     from renderer.model.ref import Body, Ref
 
@@ -66,16 +71,20 @@ def apply(
     another loop runs the upgrade, shows its progress, and takes over if that loop ends. Exits 0 when the plan has
     succeeded, 1 if it has failed, 130 at Ctrl-C.
     """
+    from reconcile.cli.parts import parts_on
+
     connection = connect_to(target)
     inputs = inputs_of(files, release, name)
+    template_set = cache(lambda: template_set_of(target.templates))
+    parts = cache(lambda: parts_on(connection, template_set()))
     if not yes:
-        _confirm(connection, lambda: _extent(connection, inputs, name, phase, target))
+        _confirm(connection, lambda: _extent(parts, inputs, name, phase))
     if phase is not None:
         from reconcile.cli.one_phase import apply_phase
 
         return apply_phase(target, inputs, name, phase)
-    plan = name or _created(connection, inputs, target)
-    return _drive(connection, target, plan, journal)
+    plan = name or _created(parts(), inputs)
+    return _drive(connection, template_set(), parts(), plan, journal)
 
 
 def _confirm(connection: Connection, extent: Callable[[], str]) -> None:
@@ -90,17 +99,17 @@ def _confirm(connection: Connection, extent: Callable[[], str]) -> None:
         raise problem("NotConfirmed", message, exit_code=ExitCode.NO)
 
 
-def _extent(connection: Connection, inputs: Inputs | None, name: str | None, phase: str | None, target: Target) -> str:
+def _extent(parts_now: Callable[[], ReconcilerDeps], inputs: Inputs | None, name: str | None, phase: str | None) -> str:
     """Describes what is about to run; empty if that cannot be read: the command itself reports why, once it is
     confirmed."""
-    from reconcile.cli.parts import parts_on, plan_named
+    from reconcile.cli.parts import plan_named
     from reconcile.report.extent import extent_of
     from renderer.model.plan_api import plan_ref
 
     if phase is not None:
         return f": phase {phase} only"
     try:
-        parts = parts_on(connection, target.templates)
+        parts = parts_now()
         given = inputs.plan.body if inputs and inputs.plan and name is None else None
         plan = given or parts.source.get(plan_ref(plan_named(parts, name)))
         if not isinstance(plan, Mapping):
@@ -110,14 +119,13 @@ def _extent(connection: Connection, inputs: Inputs | None, name: str | None, pha
         return ""
 
 
-def _created(connection: Connection, inputs: Inputs | None, target: Target) -> str:
+def _created(parts: ReconcilerDeps, inputs: Inputs | None) -> str:
     """The plan of the files, created if it is not there, or the one that runs."""
-    from reconcile.cli.parts import parts_on, plan_named, require_fitting_api
+    from reconcile.cli.parts import plan_named, require_fitting_api
     from reconcile.cluster.errors import AlreadyExists
     from reconcile.loop.preconditions import check_preconditions, oldest_of
     from renderer.model.ref import ref_of
 
-    parts = parts_on(connection, target.templates)
     require_fitting_api(parts)
     if inputs is None or inputs.plan is None:
         return plan_named(parts, None)
@@ -127,7 +135,7 @@ def _created(connection: Connection, inputs: Inputs | None, target: Target) -> s
         say([f"{begun} has not ended; continuing from its status"])
         return begun.name
     try:
-        made = connection.cluster.create(parts.kinds.row(ref.api_version, ref.kind).kind, _to_create(inputs))
+        made = parts.cluster.create(parts.kinds.row(ref.api_version, ref.kind).kind, _to_create(inputs))
         ref = ref_of(made.body)
         say([f"created {ref}"])
     except AlreadyExists:
@@ -163,78 +171,97 @@ def _begun(source: Source, plan: Body) -> Ref | None:
     return next((ref_of(other) for other in same), None)
 
 
-def _drive(connection: Connection, target: Target, plan: str, journal: str | None) -> int:
-    from reconcile.cli.parts import parts_on
-    from reconcile.cluster.errors import ClusterError
-    from reconcile.loop.reconciler import Reconciler
-    from reconcile.loop.setup import ManagerConfig, assemble_manager
-    from reconcile.schemas import packaged_schemas
-    from reconcile.status.plan import status_of
+class _PlanRun:
+    """Shows the progress of one plan, and stops the manager once the plan has ended or a signal came."""
 
-    ended: list[str] = []
-    signals: list[int] = []
-    onlooker = Reconciler(parts_on(connection, target.templates))
+    def __init__(self, plan: str, onlooker: Reconciler, screen: Screen) -> None:
+        self._plan = plan
+        self._onlooker = onlooker
+        self._screen = screen
+        self._stop: Callable[[], None] = lambda: None
+        self._ended: str | None = None
+        self._signal: int | None = None
 
-    def tell(what: str, fields: Mapping[str, object]) -> None:
+    def run(self, manager: Manager) -> None:
+        self._stop = manager.stop
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._on_signal)
+        with self._screen:
+            manager.run()
+
+    def report(self) -> int:
+        """Prints how it ended, and answers the exit status."""
+        if self._ended is None:
+            say([f"stopped; to continue, run: upgradeplan apply --plan {self._plan}"])
+            return ExitCode.NO if self._signal is None else _ENDED_BY_SIGNAL + self._signal
+        say([f"{self._plan}: {self._ended or 'gone'}"])
+        return ExitCode.YES if self._ended == "Succeeded" else ExitCode.NO
+
+    def tell(self, what: str, fields: Mapping[str, object]) -> None:
         """Shows what rounds do not: that the API server is away or refuses, or that another loop leads."""
         if "why" in fields:
             standby = what == "standing by"
             text = f"{fields['why']}; showing its progress" if standby else f"{what}: {fields['why']}"
-            screen.show([text], [text], f"{wall_clock():%H:%M:%S} ")
+            self._screen.show([text], [text], f"{wall_clock():%H:%M:%S} ")
 
-    def on_round(done: Round) -> None:
-        if done.name != plan:
+    def on_round(self, done: Round) -> None:
+        if done.name != self._plan:
             return
-        _show(done, screen)
+        _show(done, self._screen)
         if done.over:
-            ended.append(done.decision.status.phase if done.decision else "")
-            manager.stop()
+            self._end(done.decision.status.phase if done.decision else "")
 
-    def on_standby() -> None:
+    def on_standby(self) -> None:
         """Follows a plan that another loop runs, until it has ended or is gone."""
+        from reconcile.cluster.errors import ClusterError
+        from reconcile.status.plan import status_of
+
         try:
-            done = onlooker.look(plan)
+            done = self._onlooker.look(self._plan)
         except ClusterError as error:
-            tell("unavailable", {"why": error.problem.message})
+            self.tell("unavailable", {"why": error.problem.message})
             return
         if done.plan is not None:
-            _show(done, screen)
+            _show(done, self._screen)
         if done.is_at_its_end:
-            ended.append(status_of(done.plan).phase if done.plan else "")
-            manager.stop()
+            self._end(status_of(done.plan).phase if done.plan else "")
 
-    def stop(number: int, _: object) -> None:
-        signals.append(number)
-        manager.stop()
+    def _end(self, phase: str) -> None:
+        self._ended = phase
+        self._stop()
 
-    template_set = template_set_of(target.templates)
+    def _on_signal(self, number: int, _: object) -> None:
+        self._signal = number
+        self._stop()
+
+
+def _drive(
+    connection: Connection, template_set: TemplateSet, parts: ReconcilerDeps, plan: str, journal: str | None
+) -> int:
+    from reconcile.loop.reconciler import Reconciler
+    from reconcile.loop.setup import ManagerConfig, assemble_manager
+
+    run = _PlanRun(plan, Reconciler(parts), Screen(sys.stdout))
     manager = assemble_manager(
         ManagerConfig(
             cluster=connection.cluster,
             template_set=template_set,
-            schemas=packaged_schemas(),
+            schemas=parts.schemas,
             now=wall_clock,
             clock=time.monotonic,
             random=random.random,
             dial=dial_of(connection),
             read=connection.read,
-            tell=tell,
+            tell=run.tell,
             identity=f"apply-{random.getrandbits(64):x}",
             lease_namespace="harvester-system",
-            on_round=on_round,
-            on_standby=on_standby,
+            on_round=run.on_round,
+            on_standby=run.on_standby,
             journal=journal_at(journal, template_set.catalog.redaction),
         )
     )
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, stop)
-    with Screen(sys.stdout) as screen:
-        manager.run()
-    if not ended:
-        say([f"stopped; to continue, run: upgradeplan apply --plan {plan}"])
-        return _ENDED_BY_SIGNAL + signals[0] if signals else ExitCode.NO
-    say([f"{plan}: {ended[0] or 'gone'}"])
-    return ExitCode.YES if ended[0] == "Succeeded" else ExitCode.NO
+    run.run(manager)
+    return run.report()
 
 
 def _show(done: Round, screen: Screen) -> None:

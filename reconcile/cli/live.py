@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from reconcile.cli.connect import Connection, Target, connect_to
+from reconcile.cli.connect import Connection, Target, connect_to, template_set_of
 from reconcile.cli.parts import parts_on, plan_named, plan_there
 from renderer.errors import Problems, problem
 from renderer.model.ref import Body, ref_of
@@ -63,7 +63,7 @@ def live_of(target: Target, inputs: Inputs | None, name: str | None) -> Live:
     from renderer.layout.credentials import redacted_problems
 
     connection = connect_to(target)
-    parts = parts_on(connection, target.templates)
+    parts = parts_on(connection, template_set_of(target.templates))
     plan = _plan(parts, inputs, name)
     rendered = _rendered(parts, plan, inputs)
     if redacted := list(redacted_problems(rendered)):

@@ -12,14 +12,16 @@ from renderer.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from reconcile.loop.deps import ReconcilerDeps
+    from renderer.assemble import TemplateSet
+    from renderer.errors import Problem
 
 
 def parts_of(target: Target) -> ReconcilerDeps:
     """Raises `Problems` where no cluster is named, or the templates do not hold together."""
-    return parts_on(connect_to(target), target.templates)
+    return parts_on(connect_to(target), template_set_of(target.templates))
 
 
-def parts_on(connection: Connection, templates: tuple[str, ...]) -> ReconcilerDeps:
+def parts_on(connection: Connection, template_set: TemplateSet) -> ReconcilerDeps:
     from reconcile.loop.deps import ReconcilerDeps
     from reconcile.loop.outage_clock import OutageClock
     from reconcile.loop.rendering import Rendering
@@ -28,8 +30,7 @@ def parts_on(connection: Connection, templates: tuple[str, ...]) -> ReconcilerDe
     from reconcile.observe.source import DirectSource
     from reconcile.schemas import packaged_schemas
 
-    template_set, cluster = template_set_of(templates), connection.cluster
-    kinds = template_set.catalog.kinds
+    cluster, kinds = connection.cluster, template_set.catalog.kinds
     return ReconcilerDeps(
         cluster=cluster,
         source=DirectSource(cluster, kinds),
@@ -44,24 +45,28 @@ def parts_on(connection: Connection, templates: tuple[str, ...]) -> ReconcilerDe
 
 def require_fitting_api(parts: ReconcilerDeps) -> None:
     """Raises `Problems` where the cluster's definition of UpgradePlan lacks what this program writes."""
+    if found := _unfit_api(parts):
+        raise Problems([found], ExitCode.CLUSTER)
+
+
+def _unfit_api(parts: ReconcilerDeps) -> Problem | None:
     from reconcile.loop.served_api import check_served_api
 
     kind = parts.kinds.row(PLAN_API_VERSION, "UpgradePlan").kind
-    if found := check_served_api(parts.cluster, kind, parts.schemas):
-        raise Problems([found], ExitCode.CLUSTER)
+    return check_served_api(parts.cluster, kind, parts.schemas)
 
 
 def nobody_works(parts: ReconcilerDeps, phase: str) -> list[str]:
     """Explains why a plan that has not ended makes no progress: no loop runs, or the cluster's definition of
     UpgradePlan lacks what a loop writes."""
     from reconcile.loop.lease import nobody_leads
-    from reconcile.loop.served_api import check_served_api
     from reconcile.status.plan import TERMINAL
 
-    kind = parts.kinds.row(PLAN_API_VERSION, "UpgradePlan").kind
-    if phase not in TERMINAL and (found := check_served_api(parts.cluster, kind, parts.schemas)):
+    if phase in TERMINAL:
+        return []
+    if found := _unfit_api(parts):
         return [f"{found.message}; {found.remedy}"]
-    text = "" if phase in TERMINAL else nobody_leads(parts.cluster, "harvester-system", wall_clock())
+    text = nobody_leads(parts.cluster, "harvester-system", wall_clock())
     return [text] if text else []
 
 

@@ -170,8 +170,8 @@ def _live(now: Callable[[], datetime], screen: Screen) -> Callable[[Round], None
             wait.summary or ": ".join(filter(None, (wait.node or wait.step, wait.text))) for wait in done.decision.waits
         )
         news = [f"{status.phase:20} {states}".rstrip(), *(f"{'':10}waits: {wait}" for wait in [*waits][:3])]
-        view = progress_of(done, now(), followed=True)
-        screen.show(list(progress_lines({**view, "next": ""})), news, f"{at:>8}  ")
+        view = {**progress_of(done, now()), "next": ""}
+        screen.show(list(progress_lines(view)), news, f"{at:>8}  ")
 
     return show
 

@@ -120,7 +120,7 @@ def _answer(look: Look, need: Need) -> Any:
 
 
 def _is_same(found: Any, then: Any) -> bool:
-    """A narrower group is put together anew each time, of the same bodies."""
+    """A narrower group is made again each time, of the same bodies."""
     return found is then or (isinstance(found, (tuple, ReadFailure)) and found == then)
 
 

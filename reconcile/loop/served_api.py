@@ -1,4 +1,4 @@
-"""True if the cluster's definition of UpgradePlan has every status field that this program writes.
+"""Checks that the cluster's definition of UpgradePlan has every status field that this program writes.
 
 Another manager's definition serves the same kind, and refuses or prunes what we add: a plan would stand still under it.
 """

@@ -22,8 +22,8 @@ _LONGEST = 60  # characters of a list or mapping that a line shows
 
 
 def progress_of(done: Round, now: datetime, *, followed: bool = False) -> Model:
-    """The model of `status`: schemas/status.json. `done` is what a round saw; its decision may be None. Who follows the
-    progress already is not told to."""
+    """The model of `status`: schemas/status.json. `done` is what a round saw; its decision may be None. Its
+    `next` does not advise to follow the progress to somebody who does."""
     plan = done.plan or {}
     status = status_of(plan)
     decision = done.decision

@@ -1,4 +1,4 @@
-"""Credentials in what is rendered: an object may need them, so they are not hidden there, but everybody is told.
+"""Credentials in what is rendered: an object may need them, so they are not hidden there, but reported.
 
 Layouts that agents pull from Git hold none unless they are allowed. What another output has hidden is no value: it is
 neither rendered nor approved.

@@ -100,7 +100,7 @@ class _Undefined(StrictUndefined):
 
 class Environment(ImmutableSandboxedEnvironment):
     """Attribute look-up prefers keys: `d.items` is the key, never the method. Whatever could grow or repeat pays for it
-    out of `budget`, which is set anew for each template."""
+    out of `budget`, which is set for each template."""
 
     budget = Budget(STEPS)
     intercepted_binops = frozenset(("*", "**", "%", "+"))
@@ -152,7 +152,7 @@ class Environment(ImmutableSandboxedEnvironment):
         return _OPERATIONS[operator](left, right, self.budget)
 
     def concat(self, parts: Iterable[str]) -> str:
-        """All that a template prints. Where it is too much, the template itself is told, and so the line is known."""
+        """All that a template prints. Where it is too much, the template itself is stopped, so the line is known."""
         whole, length = [], 0
         for part in parts:
             whole.append(part)

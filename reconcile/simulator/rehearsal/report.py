@@ -146,8 +146,8 @@ def _place(status: PlanStatus) -> str:
 
 def _problems(rehearsed: RehearsalResult) -> str:
     """Returns the last refusals of a template or the API server, after a colon; empty if there are none."""
-    found = dict.fromkeys(rehearsed.last.problems if rehearsed.last else ())
-    return "".join(f": {text}" for text in ["; ".join(found)] if text)
+    found = "; ".join(dict.fromkeys(rehearsed.last.problems if rehearsed.last else ()))
+    return f": {found}" if found else ""
 
 
 def _why_failed(status: PlanStatus) -> str:
