@@ -145,6 +145,22 @@ def expression_holds(labels: Mapping[str, str], expression: Mapping[str, Any]) -
     return False
 
 
+def is_selected(node: Body, spec: Mapping[str, Any]) -> bool:
+    """True if the node selector and the required node affinity of a pod or a virtual machine take the node."""
+    labels = {"metadata.name": str(_metadata(node).get("name")), **_mapping(_metadata(node).get("labels"))}
+    if any(labels.get(key) != value for key, value in _mapping(spec.get("nodeSelector")).items()):
+        return False
+    affinity = _mapping(_mapping(spec.get("affinity")).get("nodeAffinity"))
+    terms = _mapping(affinity.get("requiredDuringSchedulingIgnoredDuringExecution")).get("nodeSelectorTerms")
+    return terms is None or any(_term_holds(labels, _mapping(term)) for term in items(terms))
+
+
+def _term_holds(labels: Mapping[str, str], term: Mapping[str, Any]) -> bool:
+    """An empty term takes nothing."""
+    expected = (*items(term.get("matchExpressions")), *items(term.get("matchFields")))
+    return bool(expected) and all(expression_holds(labels, _mapping(each)) for each in expected)
+
+
 def node_name(body: Body) -> str:
     """The node that a Pod, or a Job's pod template, is bound to; empty where the scheduler decides."""
     spec = _mapping(body.get("spec"))

@@ -19,7 +19,6 @@ from reconcile.simulator.actors.actor_client import (
     VMI,
     VOLUME,
 )
-from reconcile.simulator.actors.placement import why_tied
 from reconcile.simulator.actors.simulation_log import SimulationEventType
 
 ECHO_1, ECHO_2, ECHO_3 = "echo-1", "echo-2", "echo-3"
@@ -208,36 +207,6 @@ def test_on_one_node_everything_is_stopped_and_stays_off_unless_asked() -> None:
     assert play.told(SimulationEventType.VM_STOPPED) == [f"default/dns-1 on {node}"]
     play.run()
     assert play.told(SimulationEventType.VM_STARTED) == []
-
-
-# ------------------------------------------------------------------------------------- who cannot move
-
-NODES = [{"metadata": {"name": name, "labels": {"zone": name}}, "spec": {}, "status": {}} for name in ("a", "b")]
-WITNESS = {"metadata": {"name": "w", "labels": {"node-role.harvesterhci.io/witness": ""}}, "spec": {}}
-CORDONED = {"metadata": {"name": "b", "labels": {}}, "spec": {"unschedulable": True}}
-ELSEWHERE = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}]}
-
-
-@pytest.mark.parametrize(
-    ("spec", "nodes", "status", "why"),
-    [
-        ({}, NODES, {}, None),
-        ({}, NODES[:1], {}, "there is no other node"),
-        ({}, [NODES[0], WITNESS], {}, "there is no other node"),
-        ({"nodeSelector": {"zone": "a"}}, NODES, {}, "it has a node selector"),
-        ({"domain": {"devices": {"hostDevices": [{"name": "gpu"}]}}}, NODES, {}, "it has a device of the host"),
-        ({}, [NODES[0], CORDONED], {}, "no other node can take it"),
-        (
-            {"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": ELSEWHERE}}},
-            NODES,
-            {},
-            "no other node can take it",
-        ),
-        ({}, NODES, {"conditions": [{"type": "LiveMigratable", "status": "False"}]}, "it says that it cannot migrate"),
-    ],
-)
-def test_why_a_machine_is_tied(spec: Any, nodes: Any, status: Any, why: str | None) -> None:
-    assert why_tied({"metadata": {}, "spec": spec, "status": {"nodeName": "a", **status}}, nodes) == why
 
 
 # -------------------------------------------------------------------------------------------- KubeVirt

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from reconcile.probes.rules.live_migration import MigrationTargets, is_restored, obstacles
 from reconcile.simulator.actors.actor_client import (
     CONFIG_MAP,
     KUBEVIRT,
@@ -27,9 +28,7 @@ from reconcile.simulator.actors.kubevirt import KubeVirt
 from reconcile.simulator.actors.machines import Machines
 from reconcile.simulator.actors.placement import (
     DRAIN_TAINT,
-    is_restored,
     is_tainted,
-    why_tied,
     with_taint,
     without_taint,
 )
@@ -146,8 +145,8 @@ class UpgradeJobEffects:
 
     def _empty(self, task: Task, now: datetime) -> bool:
         """Stops what cannot move, once it is written down; what can move is moved because of the taint."""
-        nodes = self._client.all(NODE)
-        tied = [each for each in self._machines.on(task.node) if why_tied(each, nodes) is not None]
+        targets = MigrationTargets(self._client.all(NODE))
+        tied = [each for each in self._machines.on(task.node) if obstacles(each, targets)]
         self._stop(task, tied)
         node = self._client.find(NODE, task.node)
         if node is not None and not is_tainted(node, DRAIN_TAINT):

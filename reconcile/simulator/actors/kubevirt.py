@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from reconcile.probes.rules.live_migration import MigrationTargets, obstacles
 from reconcile.simulator.actors.actor_client import KUBEVIRT, NODE, VMI
 from reconcile.simulator.actors.actor_context import ActorContext, Timers, conditions, labels_of, name_of, status_of
 from reconcile.simulator.actors.machines import OUTDATED, Machines
-from reconcile.simulator.actors.placement import why_tied
 from reconcile.simulator.actors.simulation_log import SimulationEventType
 from renderer.model.ref import Body
 
@@ -80,8 +80,8 @@ class KubeVirt:
         strategy = kubevirt["spec"].get("workloadUpdateStrategy") or {}
         if "LiveMigrate" not in (strategy.get("workloadUpdateMethods") or ()):
             return
-        nodes = self._client.all(NODE)
-        free = [each for each in outdated if why_tied(each, nodes) is None]
+        targets = MigrationTargets(self._client.all(NODE))
+        free = [each for each in outdated if not obstacles(each, targets)]
         moved = [name_of(each) for each in free if self._machines.move(each, now, "by KubeVirt's workload updater")]
         if moved:
             self._context.log.add(now, SimulationEventType.MIGRATION_STORM, NAME, detail=", ".join(moved))

@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from reconcile.cluster.errors import Conflict, NoSuchKind, NotFound
+from reconcile.probes.rules.live_migration import MigrationTargets, obstacles
 from reconcile.simulator.actors.actor_client import MIGRATION, NODE, VM, VMI, VOLUME
 from reconcile.simulator.actors.actor_context import (
     ActorContext,
@@ -25,7 +26,7 @@ from reconcile.simulator.actors.actor_context import (
     owner_reference,
     status_of,
 )
-from reconcile.simulator.actors.placement import DRAIN_TAINT, can_host, is_tainted, why_tied
+from reconcile.simulator.actors.placement import DRAIN_TAINT, can_host, is_tainted
 from reconcile.simulator.actors.simulation_log import SimulationEventType
 from renderer.model.ref import Body
 
@@ -164,7 +165,7 @@ class Machines:
         strategy = str(instance["spec"].get("evictionStrategy") or "")
         if here is None or not _is_drained(here) or not strategy.startswith("LiveMigrate"):
             return
-        if why_tied(instance, self._client.all(NODE)) is not None:
+        if obstacles(instance, MigrationTargets(self._client.all(NODE))):
             return
         failed = self._failed_migrations(instance)
         migration = self._current_migration(instance, failed)

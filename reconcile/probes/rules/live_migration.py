@@ -1,0 +1,207 @@
+"""Says why a virtual machine cannot be moved to another node: one table for the pre-flight check, the table of virtual
+machines, the command that stops them, and rehearsals.
+
+The first reasons are those of Harvester's vm-live-migrate-detector, in its order, and the detector stops what they hold
+for. The others are what it does not look at: GPUs, pinned CPUs, CD-ROMs (Harvester's pre-check script, and "Live
+Migration" of its documentation), and what KubeVirt itself says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from reconcile import objects
+from renderer.model.path import look_up
+from renderer.model.ref import Body
+
+WITNESS = "node-role.harvesterhci.io/witness"
+UPGRADE = "harvesterhci.io/upgrade"
+"""A label of what an upgrade runs for itself, with the upgrade's name."""
+MOVED_BY_KUBEVIRT = ("LiveMigrate", "LiveMigrateIfPossible")
+_CPU_MANAGER = "cpumanager"
+_ENDED = ("Succeeded", "Failed")
+_NAMED = 3  # nodes and devices that are named; the others are counted
+_DEVICES = ("spec", "domain", "devices")
+
+
+class MigrationTargets:
+    """The nodes that may run virtual machines, by name. Witnesses run none.
+
+    What an affinity allows is worked out once, however many machines have it.
+    """
+
+    def __init__(self, nodes: Iterable[Body]) -> None:
+        self._nodes = {name_of(node): node for node in nodes if not is_witness(node)}
+        self._free = [name for name, node in self._nodes.items() if not is_cordoned(node)]
+        self._allowed: dict[str, tuple[str, ...]] = {}
+
+    def __len__(self) -> int:
+        return len(self._nodes)
+
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._nodes)
+
+    def allowed(self, instance: Body) -> tuple[str, ...]:
+        """The names of the nodes that are not cordoned and that its required node affinity takes."""
+        affinity = {"affinity": look_up(instance, ("spec", "affinity"))}
+        key = repr(affinity)
+        if key not in self._allowed:
+            self._allowed[key] = tuple(name for name in self._free if objects.is_selected(self._nodes[name], affinity))
+        return self._allowed[key]
+
+    def allowed_besides(self, instance: Body) -> tuple[str, ...]:
+        """The same without the node that it runs on."""
+        here = node_of(instance)
+        return tuple(name for name in self.allowed(instance) if name != here)
+
+    def has_cpu_manager(self, name: str) -> bool:
+        return objects.label(self._nodes[name], _CPU_MANAGER) == "true"
+
+    def refusals(self, instance: Body) -> list[str]:
+        """Says of each of the other nodes why it is none of them."""
+        here, allowed = node_of(instance), self.allowed(instance)
+        others = (name for name in self._nodes if name != here and name not in allowed)
+        return [
+            f"{name} {'is cordoned' if is_cordoned(self._nodes[name]) else 'does not match its node affinity'}"
+            for name in others
+        ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Obstacle:
+    """A reason for which an instance cannot be moved. `detected`: Harvester's detector stops a machine for it."""
+
+    reason: str
+    text: str
+    detected: bool
+
+
+def obstacles(instance: Body, targets: MigrationTargets) -> tuple[Obstacle, ...]:
+    """All that hold, in the order of the table; none if the instance can be moved. Of the only node, nothing else is
+    said."""
+    if len(targets) == 1:
+        return (Obstacle(reason="OnlyNode", text="there is no other node that runs virtual machines", detected=True),)
+    found = ((row, row.why(instance, targets)) for row in _TABLE)
+    return tuple(Obstacle(reason=row.reason, text=text, detected=row.detected) for row, text in found if text)
+
+
+def runs(instance: Body) -> bool:
+    """True if it is on a node, or on its way there."""
+    return look_up(instance, ("status", "phase")) not in _ENDED
+
+
+def is_the_upgrades(instance: Body) -> bool:
+    """True for what an upgrade runs for itself."""
+    return bool(objects.label(instance, UPGRADE))
+
+
+def is_restored(instance: Body) -> bool:
+    """True if it is to be started again: a paused one stays off, one of the upgrade's own is nobody's."""
+    paused = objects.condition(instance, "Paused")
+    return not (paused and paused.status == "True") and not is_the_upgrades(instance)
+
+
+def node_of(instance: Body) -> str:
+    return str(look_up(instance, ("status", "nodeName")) or "")
+
+
+def name_of(body: Body) -> str:
+    return str(look_up(body, ("metadata", "name")) or "")
+
+
+def is_witness(node: Body) -> bool:
+    labels = look_up(node, ("metadata", "labels"))
+    return isinstance(labels, Mapping) and WITNESS in labels
+
+
+def is_cordoned(node: Body) -> bool:
+    return look_up(node, ("spec", "unschedulable")) is True
+
+
+def kubevirts_words(instance: Body) -> str:
+    """KubeVirt's own words on why it cannot migrate the instance; empty if it does not say that."""
+    found = objects.condition(instance, "LiveMigratable")
+    if found is None or found.status != "False":
+        return ""
+    return found.message or found.reason or "condition LiveMigratable is False"
+
+
+# -------------------------------------------------------------------------------------------------------- the table
+
+
+def devices_of(instance: Body, kind: str) -> tuple[str, ...]:
+    """The devices of a kind (`hostDevices`, `gpus`): `name (resource)`, the resource where one is named."""
+    found = look_up(instance, (*_DEVICES, kind))
+    return tuple(_device(each) for each in objects.items(found) if isinstance(each, Mapping))
+
+
+def _device(device: Mapping[str, Any]) -> str:
+    name, resource = device.get("name"), device.get("deviceName")
+    return f"{name} ({resource})" if name and resource else str(name or resource or "without a name")
+
+
+def _selector(instance: Body, _: MigrationTargets) -> str:
+    selector = look_up(instance, ("spec", "nodeSelector"))
+    if not isinstance(selector, Mapping) or not selector:
+        return ""
+    return f"it has a node selector: {', '.join(f'{key}={value}' for key, value in selector.items())}"
+
+
+def _host_devices(instance: Body, _: MigrationTargets) -> str:
+    return _listing("it has devices of the host: ", devices_of(instance, "hostDevices"))
+
+
+def _gpus(instance: Body, _: MigrationTargets) -> str:
+    return _listing("it has GPUs: ", devices_of(instance, "gpus"))
+
+
+def _no_other_node(instance: Body, targets: MigrationTargets) -> str:
+    if targets.allowed_besides(instance):
+        return ""
+    return _listing("no other node can take it: ", targets.refusals(instance)) or "no other node can take it"
+
+
+def _pinned_cpus(instance: Body, targets: MigrationTargets) -> str:
+    if look_up(instance, ("spec", "domain", "cpu", "dedicatedCpuPlacement")) is not True:
+        return ""
+    others = targets.allowed_besides(instance)
+    if not others or any(targets.has_cpu_manager(name) for name in others):
+        return ""
+    return "its CPUs are pinned, and no other node that could take it has the CPU manager"
+
+
+def _cd_roms(instance: Body, _: MigrationTargets) -> str:
+    disks = objects.items(look_up(instance, (*_DEVICES, "disks")))
+    names = [str(disk.get("name")) for disk in disks if isinstance(disk, Mapping) and "cdrom" in disk]
+    return _listing("it has a CD-ROM: ", names)
+
+
+def _kubevirt(instance: Body, _: MigrationTargets) -> str:
+    words = kubevirts_words(instance)
+    return f"KubeVirt says: {words}" if words else ""
+
+
+def _listing(head: str, names: Iterable[str]) -> str:
+    named = list(names)
+    more = [f"and {len(named) - _NAMED} more"] if len(named) > _NAMED else []
+    return head + ", ".join([*named[:_NAMED], *more]) if named else ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Row:
+    reason: str
+    why: Callable[[Body, MigrationTargets], str]
+    detected: bool = False
+
+
+_TABLE = (
+    _Row(reason="NodeSelector", why=_selector, detected=True),
+    _Row(reason="HostDevices", why=_host_devices, detected=True),
+    _Row(reason="NoOtherNode", why=_no_other_node, detected=True),
+    _Row(reason="GPUs", why=_gpus),
+    _Row(reason="PinnedCPUs", why=_pinned_cpus),
+    _Row(reason="CDROM", why=_cd_roms),
+    _Row(reason="NotLiveMigratable", why=_kubevirt),
+)
