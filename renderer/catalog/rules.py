@@ -62,6 +62,44 @@ RULES: Mapping[str, RuleSpec] = {
         required=("days",),
         optional=("daysAnnotation",),
     ),
+    "given": RuleSpec(
+        words="{what} is given",
+        subject=RuleSubject.CLUSTER,
+        required=("what", "value"),
+    ),
+    "found": RuleSpec(
+        words="{kind} {names} exists",
+        subject=RuleSubject.CLUSTER,
+        required=("apiVersion", "kind", "names"),
+        optional=("namespace",),
+    ),
+    "machineOfNode": RuleSpec(
+        words="has a Machine in fleet-local that names it", subject=RuleSubject.OBJECT, kinds=("Node",)
+    ),
+    "machineCount": RuleSpec(words="there are as many Machines as Nodes", subject=RuleSubject.CLUSTER),
+    "witnessCount": RuleSpec(
+        words="there are at most {atMost} witness nodes", subject=RuleSubject.CLUSTER, required=("atMost",)
+    ),
+    "hasTaint": RuleSpec(
+        words="has taint {key}={value}:{effect}",
+        subject=RuleSubject.OBJECT,
+        kinds=("Node",),
+        required=("key", "value", "effect"),
+    ),
+    "noDrainHooks": RuleSpec(
+        words="has none of the drain hooks {annotations}",
+        subject=RuleSubject.OBJECT,
+        kinds=("Cluster",),
+        required=("annotations",),
+    ),
+    "isoArchitecture": RuleSpec(
+        words="is for the architecture of the nodes", subject=RuleSubject.OBJECT, kinds=("Version",)
+    ),
+    "imageStorageClass": RuleSpec(
+        words="names a StorageClass that exists", subject=RuleSubject.OBJECT, kinds=("VirtualMachineImage",)
+    ),
+    "pauseMap": RuleSpec(words="pauses nodes that exist", subject=RuleSubject.OBJECT, kinds=("Upgrade",)),
+    "pauseNodesSetting": RuleSpec(words="pauses nodes that exist", subject=RuleSubject.OBJECT, kinds=("Setting",)),
 }
 
 

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from reconcile.probes.rules import certificates, disk, node_plans, readiness, version
+from reconcile.probes.rules import (
+    certificates,
+    cluster_shape,
+    disk,
+    iso,
+    machines,
+    named,
+    node_plans,
+    pauses,
+    readiness,
+    version,
+)
 from reconcile.probes.rules.call import Rule
 from renderer.catalog.rules import misused
 from renderer.errors import problem
@@ -17,6 +28,17 @@ RULES: Mapping[str, Rule] = {
     "versionEligible": version.eligible,
     "diskHeadroom": disk.headroom,
     "certificateExpiry": certificates.expiry,
+    "given": named.given,
+    "found": named.found,
+    "machineOfNode": machines.of_node,
+    "machineCount": machines.as_many_as_nodes,
+    "witnessCount": cluster_shape.witnesses,
+    "hasTaint": cluster_shape.has_taint,
+    "noDrainHooks": cluster_shape.no_drain_hooks,
+    "isoArchitecture": iso.fits_nodes,
+    "imageStorageClass": iso.has_storage_class,
+    "pauseMap": pauses.of_map,
+    "pauseNodesSetting": pauses.of_setting,
 }
 
 

@@ -1,0 +1,56 @@
+"""The make-up of a cluster: witnesses, taints, the drain hooks that Rancher waits for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reconcile import objects
+from reconcile.probes.look import Group, ReadFailure
+from reconcile.probes.rules.call import RuleCall
+from reconcile.probes.rules.named import names_in
+from reconcile.probes.verdict import Verdict, passed, unknown, waiting
+from renderer.model.path import look_up
+from renderer.model.ref import Body, ref_of
+
+_NODES = Group(api_version="v1", kind="Node")
+_WITNESS = ("metadata", "labels", "node-role.harvesterhci.io/witness")
+_STRATEGY = ("spec", "rkeConfig", "upgradeStrategy")
+_OPTIONS = ("controlPlaneDrainOptions", "workerDrainOptions")
+_HOOKS = ("preDrainHooks", "postDrainHooks")
+
+
+def witnesses(call: RuleCall) -> Verdict:
+    nodes = call.look.list(_NODES)
+    if isinstance(nodes, ReadFailure):
+        return unknown(f"Nodes could not be read: {nodes.text}")
+    found = [ref_of(body) for body in nodes if isinstance(look_up(body, _WITNESS), str)]
+    says = f"{len(found)} witness node{'' if len(found) == 1 else 's'}"
+    if len(found) <= call.number("atMost"):
+        return passed(says)
+    return waiting(f"{says} ({', '.join(ref.name for ref in found)}), expected at most {call.text('atMost')}", *found)
+
+
+def has_taint(call: RuleCall) -> Verdict:
+    wanted = (call.text("key"), call.text("value"), call.text("effect"))
+    taints = [
+        tuple(str(look_up(taint, (part,)) or "") for part in ("key", "value", "effect"))
+        for taint in objects.items(look_up(call.body, ("spec", "taints")))
+    ]
+    says = "taint {}={}:{}".format(*wanted)
+    return passed(f"has {says}") if wanted in taints else waiting(f"has no {says}")
+
+
+def no_drain_hooks(call: RuleCall) -> Verdict:
+    """Hooks of others are none of our business."""
+    wanted = names_in(call.text("annotations"))
+    left = sorted({hook for hook in _drain_hooks(call.body) if hook in wanted})
+    if left:
+        return waiting(f"spec.rkeConfig.upgradeStrategy still has the drain hooks {', '.join(left)}")
+    return passed(f"spec.rkeConfig.upgradeStrategy has no drain hook {' or '.join(wanted)}")
+
+
+def _drain_hooks(cluster: Body) -> Iterator[str]:
+    for options in _OPTIONS:
+        for hooks in _HOOKS:
+            for hook in objects.items(look_up(cluster, (*_STRATEGY, options, hooks))):
+                yield str(look_up(hook, ("annotation",)) or "")

@@ -1,0 +1,49 @@
+"""The ISO image and where it is kept: its architecture, the StorageClass of its volume."""
+
+from __future__ import annotations
+
+import re
+
+from reconcile.probes.look import Group, ReadFailure
+from reconcile.probes.rules.call import RuleCall
+from reconcile.probes.rules.named import named
+from reconcile.probes.verdict import Verdict, passed, unknown, waiting
+from renderer.model.path import look_up
+from renderer.model.ref import Ref, ref_of
+
+_NODES = Group(api_version="v1", kind="Node")
+_CLASSES = Group(api_version="storage.k8s.io/v1", kind="StorageClass")
+_ARCHITECTURE = re.compile(r"(?<![a-z0-9])(amd64|x86_64|arm64|aarch64)(?![a-z0-9])", re.IGNORECASE)
+_SAME = {"x86_64": "amd64", "aarch64": "arm64"}
+
+
+def fits_nodes(call: RuleCall) -> Verdict:
+    """The last architecture that the URL names counts; a URL that names none is not judged."""
+    named_there = _ARCHITECTURE.findall(str(look_up(call.body, ("spec", "isoURL")) or ""))
+    if not named_there:
+        return passed("spec.isoURL names no architecture")
+    architecture = _SAME.get(named_there[-1].lower(), named_there[-1].lower())
+    nodes = call.look.list(_NODES)
+    if isinstance(nodes, ReadFailure):
+        return unknown(f"Nodes could not be read: {nodes.text}")
+    others = {
+        ref_of(body): found
+        for body in nodes
+        if isinstance(found := look_up(body, ("status", "nodeInfo", "architecture")), str) and found != architecture
+    }
+    if not others:
+        return passed(f"spec.isoURL is for {architecture}, as the nodes are")
+    told = ", ".join(f"{ref} is {found}" for ref, found in others.items())
+    return waiting(f"spec.isoURL is for {architecture}, and {told}")
+
+
+def has_storage_class(call: RuleCall) -> Verdict:
+    """An image that has no class of its own keeps its data where no StorageClass is asked for."""
+    name = look_up(call.body, ("status", "storageClassName")) or look_up(call.body, ("spec", "targetStorageClassName"))
+    if not isinstance(name, str) or not name:
+        return passed("names no StorageClass")
+    classes = call.look.list(_CLASSES)
+    if isinstance(classes, ReadFailure):
+        return unknown(f"StorageClasses could not be read: {classes.text}")
+    wanted = Ref(api_version=_CLASSES.api_version, kind=_CLASSES.kind, name=name)
+    return named(wanted, [ref_of(body) for body in classes])

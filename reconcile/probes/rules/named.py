@@ -1,0 +1,64 @@
+"""Objects that somebody names: whether they are there, and if not, what was probably meant."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from reconcile.probes.look import Group, ReadFailure
+from reconcile.probes.rules.call import RuleCall
+from reconcile.probes.verdict import Verdict, failed, passed, together, unknown, waiting
+from renderer.model.ref import Ref, ref_of
+from renderer.suggest import closest
+
+_LISTED = 5  # names of others that a message lists
+
+
+def given(call: RuleCall) -> Verdict:
+    """An expression of the check has decided; anything but an empty text, `False` and `None` holds."""
+    holds = call.text("value") not in ("", "False", "None", "false")
+    return passed(f"{call.text('what')} is given") if holds else waiting(f"{call.text('what')} is not given")
+
+
+def found(call: RuleCall) -> Verdict:
+    """One verdict a name, in the order in which they are given. Objects of other namespaces are looked at for what to
+    suggest."""
+    wanted = [Ref(name=name, **_place(call)) for name in names_in(call.text("names"))]
+    there = call.look.list(Group(api_version=call.text("apiVersion"), kind=call.text("kind")))
+    if isinstance(there, ReadFailure):
+        return unknown(f"objects of kind {call.text('kind')} could not be read: {there.text}")
+    if not wanted:
+        return passed(f"no {call.text('kind')} is named")
+    return together([named(ref, [ref_of(body) for body in there]) for ref in wanted], "; ")
+
+
+def named(wanted: Ref, there: Sequence[Ref]) -> Verdict:
+    if wanted in there:
+        return passed(f"{wanted} exists")
+    return failed(f"{wanted} does not exist{_hint(wanted, there)}", wanted)
+
+
+def names_in(text: str) -> tuple[str, ...]:
+    """Names of objects have no commas."""
+    return tuple(name for part in text.split(",") if (name := part.strip()))
+
+
+def _place(call: RuleCall) -> dict[str, str]:
+    return {
+        "api_version": call.text("apiVersion"),
+        "kind": call.text("kind"),
+        "namespace": call.text("namespace"),
+    }
+
+
+def _hint(wanted: Ref, there: Sequence[Ref]) -> str:
+    spaces = sorted(ref.namespace for ref in there if ref.name == wanted.name and ref.namespace != wanted.namespace)
+    if spaces:
+        return f"; there is one in namespace {' and in namespace '.join(spaces)}"
+    names = sorted({ref.name for ref in there if ref.namespace == wanted.namespace})
+    meant = closest(wanted.name, names)
+    if meant:
+        return f"; did you mean {meant}?"
+    if not names:
+        return "; there is none at all"
+    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    return f"; there are {', '.join(names[:_LISTED])}{more}"
