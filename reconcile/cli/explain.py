@@ -29,7 +29,7 @@ def explain(name: str | None, replay: str | None, target: Target, output: str) -
       upgradeplan explain --replay journal.jsonl
 
     Looks for causes: nodes that are not ready or do not come back, disruption budgets, virtual machines, volumes,
-    machines that wait for their turn, image imports, pods, deleted objects. Exits 1 if the plan has failed or a
+    what Rancher reports, machines that wait for their turn, image imports, pods, deleted objects. Exits 1 if the plan has failed or a
     replayed decision differs, 3 if the cluster does not answer.
     """
     if replay is not None:

@@ -9,7 +9,7 @@ from functools import partial
 
 from reconcile.loop.round import Round
 from reconcile.observe.source import Source
-from reconcile.report.causes import leaving, machines, nodes, refusals, storage, turns, work, workloads
+from reconcile.report.causes import leaving, machines, nodes, rancher, refusals, storage, turns, work, workloads
 from reconcile.report.causes.cause import Cause, DiagnosisInput, kubectl
 from reconcile.report.diagnosis_input import collect_input
 from reconcile.report.progress import Model, age_of, progress_of, wait_lines
@@ -34,6 +34,9 @@ SEARCHES: tuple[Callable[[DiagnosisInput], Iterator[Cause]], ...] = (
     work.failed_jobs,
     work.pods,
     work.stuck_plans,
+    rancher.nodeless_machines,
+    rancher.provisioning,
+    rancher.reports,
     turns.unanswered,
     turns.untaken,
     turns.asked_together,

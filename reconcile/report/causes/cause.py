@@ -22,11 +22,14 @@ BUDGETS = Group(api_version="policy/v1", kind="PodDisruptionBudget")
 VIRTUAL_MACHINES = Group(api_version="kubevirt.io/v1", kind="VirtualMachineInstance")
 MIGRATIONS = Group(api_version="kubevirt.io/v1", kind="VirtualMachineInstanceMigration")
 VOLUMES = Group(api_version="longhorn.io/v1beta2", kind="Volume", namespace="longhorn-system")
+REPLICAS = Group(api_version="longhorn.io/v1beta2", kind="Replica", namespace="longhorn-system")
 ENGINES = Group(api_version="longhorn.io/v1beta2", kind="Engine", namespace="longhorn-system")
 MACHINES = Group(api_version="cluster.x-k8s.io/v1beta1", kind="Machine", namespace="fleet-local")
 CLUSTERS = Group(api_version="cluster.x-k8s.io/v1beta1", kind="Cluster", namespace="fleet-local")
+PROVISIONING_CLUSTERS = Group(api_version="provisioning.cattle.io/v1", kind="Cluster", namespace="fleet-local")
 MACHINE_PLANS = Group(api_version="v1", kind="Secret", namespace="fleet-local")
 IMAGES = Group(api_version="harvesterhci.io/v1beta1", kind="VirtualMachineImage", namespace="harvester-system")
+DATA_VOLUMES = Group(api_version="cdi.kubevirt.io/v1beta1", kind="DataVolume", namespace="harvester-system")
 JOBS = Group(api_version="batch/v1", kind="Job")
 NODE_PLANS = Group(api_version="upgrade.cattle.io/v1", kind="Plan", namespace="cattle-system")
 
@@ -138,6 +141,11 @@ class DiagnosisInput:
         """The Machine that the node belongs to; empty where there is none."""
         refer = (ref_of(m).name for m in self.all(MACHINES) if node_of_machine(m) == node)
         return next(refer, "")
+
+
+def is_for_rancher(wait: Wait) -> bool:
+    """True if the wait is for what Rancher asks in a machine-plan Secret."""
+    return any(ref.kind == "Secret" and ref.namespace == MACHINE_PLANS.namespace for ref in wait.refs)
 
 
 def mapping(value: Any, *path: str | int) -> Mapping[str, Any]:

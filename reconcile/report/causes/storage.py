@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from reconcile.report.causes.cause import ENGINES, VOLUMES, Cause, DiagnosisInput, condition_of, mapping, text
+from reconcile.report.causes.cause import ENGINES, REPLICAS, VOLUMES, Cause, DiagnosisInput, condition_of, mapping, text
 from renderer.model.path import look_up
 from renderer.model.ref import Body, ref_of
 
@@ -25,6 +25,19 @@ def volumes(diagnosis: DiagnosisInput) -> Iterator[Cause]:
             yield _in_trouble(volume, node, _rebooting(diagnosis))
         elif look_up(volume, ("spec", "numberOfReplicas")) == 1 and node in diagnosis.busy:
             yield _single(diagnosis, volume, node)
+
+
+def last_replicas(diagnosis: DiagnosisInput, node: str) -> tuple[str, ...]:
+    """The volumes that have all their replicas on the node, as people call them."""
+    places: dict[str, set[str]] = {}
+    for replica in diagnosis.all(REPLICAS):
+        if not text(replica, "spec", "failedAt"):
+            places.setdefault(text(replica, "spec", "volumeName"), set()).add(text(replica, "spec", "nodeID"))
+    return tuple(
+        f"Volume {ref_of(volume).name}{_workload(volume)}"
+        for volume in diagnosis.all(VOLUMES)
+        if places.get(ref_of(volume).name) == {node}
+    )
 
 
 def _progress(engine: Body) -> str:

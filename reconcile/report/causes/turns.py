@@ -7,16 +7,16 @@ from collections.abc import Iterator, Mapping
 
 from reconcile.report.causes.cause import (
     CLUSTERS,
-    MACHINE_PLANS,
     MACHINES,
     RANCHER,
     Cause,
     DiagnosisInput,
+    is_for_rancher,
 )
 from reconcile.report.causes.machines import POST_DRAIN, PRE_DRAIN, is_asked, machine_plans
 from renderer.context.facts import node_of_machine
 from renderer.model.path import look_up
-from renderer.model.ref import ref_of
+from renderer.model.ref import Body, ref_of
 
 _TURN = "wait for its turn"
 
@@ -66,7 +66,8 @@ def asked_together(diagnosis: DiagnosisInput) -> Iterator[Cause]:
 
 def unpicked(diagnosis: DiagnosisInput) -> Iterator[Cause]:
     """Machines that wait for Rancher, while it is busy with another one."""
-    busy = sorted({*diagnosis.busy, *_asked(diagnosis, PRE_DRAIN, POST_DRAIN), *diagnosis.paused})
+    asked = {*_asked(diagnosis, PRE_DRAIN, POST_DRAIN), *_untaken(diagnosis)}
+    busy = sorted({*diagnosis.busy, *asked, *diagnosis.paused})
     for node, machine in _unpicked(diagnosis).items():
         others = ", ".join(name for name in busy if name != node)
         yield Cause(
@@ -83,8 +84,7 @@ def unanswered(diagnosis: DiagnosisInput) -> Iterator[Cause]:
     """Machines that Rancher has begun with, and does not go on with."""
     begun = diagnosis.out_of_service | diagnosis.upgraded
     for wait in diagnosis.waits:
-        asks_rancher = any(ref.kind == "Secret" and ref.namespace == MACHINE_PLANS.namespace for ref in wait.refs)
-        if wait.slow and wait.node in begun and asks_rancher:
+        if wait.slow and wait.node in begun and is_for_rancher(wait):
             yield Cause(
                 object=f"Machine fleet-local/{diagnosis.machine(wait.node)}",
                 what="Rancher has not continued with it",
@@ -96,19 +96,26 @@ def unanswered(diagnosis: DiagnosisInput) -> Iterator[Cause]:
 
 def untaken(diagnosis: DiagnosisInput) -> Iterator[Cause]:
     """Machines that are upgraded, and that Rancher still asks for while something waits for them."""
-    waited = {wait.node for wait in diagnosis.waits}
     slow = {ref for wait in diagnosis.waits if wait.slow for ref in wait.refs}
-    plans = machine_plans(diagnosis)
-    for machine in diagnosis.all(MACHINES):
-        node, secret = node_of_machine(machine), plans.get(ref_of(machine).name, {})
-        if node in diagnosis.upgraded and node not in waited and is_asked(secret, POST_DRAIN):
-            yield Cause(
-                object=f"Machine fleet-local/{ref_of(machine).name}",
-                what="is upgraded, and Rancher has not taken its node back",
-                node=node,
-                remedy=RANCHER,
-                patient=ref_of(secret) not in slow,
-            )
+    for node, (machine, secret) in _untaken(diagnosis).items():
+        yield Cause(
+            object=f"Machine fleet-local/{machine}",
+            what="is upgraded, and Rancher has not taken its node back",
+            node=node,
+            remedy=RANCHER,
+            patient=ref_of(secret) not in slow,
+        )
+
+
+def _untaken(diagnosis: DiagnosisInput) -> Mapping[str, tuple[str, Body]]:
+    """Node to Machine and machine-plan Secret, of those that are upgraded and that Rancher still asks for."""
+    waited, plans = {wait.node for wait in diagnosis.waits}, machine_plans(diagnosis)
+    pairs = ((node_of_machine(machine), ref_of(machine).name) for machine in diagnosis.all(MACHINES))
+    return {
+        node: (machine, plans[machine])
+        for node, machine in pairs
+        if node in diagnosis.upgraded and node not in waited and is_asked(plans.get(machine, {}), POST_DRAIN)
+    }
 
 
 def _unpicked(diagnosis: DiagnosisInput) -> Mapping[str, str]:

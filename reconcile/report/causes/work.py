@@ -10,6 +10,7 @@ from typing import Any
 from reconcile.loop.rendering import RETRY
 from reconcile.objects import PLAN_LABEL, label, node_name
 from reconcile.report.causes.cause import (
+    DATA_VOLUMES,
     IMAGES,
     JOBS,
     NODE_PLANS,
@@ -22,13 +23,15 @@ from reconcile.report.causes.cause import (
 )
 from reconcile.status.times import time_text
 from renderer.model.path import look_up
-from renderer.model.ref import Body, ref_of
+from renderer.model.ref import Body, Ref, ref_of
 
 _STUCK = timedelta(minutes=30)
 _KILLED = 137
 _OUT_OF_MEMORY = "OOMKilled"
 _NOT_YET = ("ContainerCreating", "PodInitializing")
 _IMPORTER = "importer"
+_CLAIM_REFUSED = ("ErrorClaim", "ErrClaimNotValid", "ErrExceededQuota")
+"""A DataVolume's reasons where a volume that it needs is not created; no transfer has begun."""
 
 
 def images(diagnosis: DiagnosisInput) -> Iterator[Cause]:
@@ -43,13 +46,32 @@ def images(diagnosis: DiagnosisInput) -> Iterator[Cause]:
         failed = text(image, "status", "failed")
         tried = f", failed {failed} times" if failed not in ("", "0") else ""
         ref = ref_of(image)
+        volume = _volume_condition(diagnosis, ref)
         yield Cause(
             object=str(ref),
-            what=f"is imported to {progress}%{tried}{message}",
+            what=f"is imported to {progress}%{tried}{message}"
+            + (f"; DataVolume {ref.name} reports: {text(volume, 'message')}" if volume else ""),
             since=text(imported, "lastUpdateTime") or text(image, "metadata", "creationTimestamp"),
-            remedy="check that its URL can be reached and that its checksum matches the file: "
+            remedy=_refused_claim(image)
+            if volume.get("reason") in _CLAIM_REFUSED
+            else "check that its URL can be reached and that its checksum matches the file: "
             f"kubectl get virtualmachineimage -n {ref.namespace} {ref.name} -o yaml",
         )
+
+
+def _volume_condition(diagnosis: DiagnosisInput, image: Ref) -> Mapping[str, Any]:
+    """Returns what the DataVolume of an image, which has its name, says while it is not filled; empty if nothing."""
+    same = [volume for volume in diagnosis.all(DATA_VOLUMES) if ref_of(volume).name == image.name]
+    said = [condition_of(volume, kind) for kind in ("Running", "Bound") for volume in same]
+    return next((c for c in said if c.get("status") != "True" and text(c, "message")), {})
+
+
+def _refused_claim(image: Body) -> str:
+    ref, storage_class = ref_of(image), text(image, "spec", "targetStorageClassName")
+    return (
+        f"check StorageClass {storage_class}, or set values.isoStorageClass of the templates to another one: "
+        f"kubectl describe datavolumes.cdi.kubevirt.io -n {ref.namespace} {ref.name}"
+    )
 
 
 def pods(diagnosis: DiagnosisInput) -> Iterator[Cause]:
@@ -102,7 +124,7 @@ def stuck_plans(diagnosis: DiagnosisInput) -> Iterator[Cause]:
     for plan in diagnosis.ours(NODE_PLANS):
         ref, applying = ref_of(plan), look_up(plan, ("status", "applying"))
         since = waiting.get(ref)
-        names = [str(name) for name in applying] if isinstance(applying, (list, tuple)) else []
+        names = dict.fromkeys(map(str, applying)) if isinstance(applying, (list, tuple)) else {}
         lost = [name for name in names if not _has_job(diagnosis, ref.name, name)]
         if lost and since and diagnosis.now - since > _STUCK:
             yield Cause(

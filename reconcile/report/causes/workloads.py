@@ -9,6 +9,7 @@ from typing import Any
 from reconcile.report.causes.cause import (
     BUDGETS,
     MIGRATIONS,
+    NODES,
     PODS,
     VIRTUAL_MACHINES,
     Cause,
@@ -18,9 +19,16 @@ from reconcile.report.causes.cause import (
     mapping,
     text,
 )
+from reconcile.report.causes.storage import last_replicas
 from renderer.model.path import look_up
-from renderer.model.ref import Body, ref_of
+from renderer.model.ref import Body, Ref, ref_of
 
+_DRAIN = "kubevirt.io/drain"
+"""The taint by which KubeVirt migrates what runs on a node; the pre-drain Job sets it."""
+_DRAIN_POLICY = (
+    "kubectl patch settings.longhorn.io -n longhorn-system node-drain-policy --type merge "
+    """-p '{"value":"allow-if-replica-is-stopped"}'"""
+)
 _OVER = ("Succeeded", "Failed")
 
 
@@ -70,14 +78,19 @@ def _budget(diagnosis: DiagnosisInput, budget: Body, pod: Body) -> Cause:
     ref, node = ref_of(budget), text(pod, "spec", "nodeName")
     healthy, expected = text(budget, "status", "currentHealthy") or "0", text(budget, "status", "desiredHealthy") or "?"
     remedy = f"get more of its pods healthy: kubectl describe poddisruptionbudget -n {ref.namespace} {ref.name}"
+    last: tuple[str, ...] = ()
     if ref.namespace == "longhorn-system" and "instance-manager" in ref.name:
+        last = last_replicas(diagnosis, node)
         remedy = (
-            "check that its engines are stopped and their volumes are healthy, then: "
+            f"give each of them another replica, or let stopped ones go: {_DRAIN_POLICY}"
+            if last
+            else "check that its engines are stopped and their volumes are healthy, then: "
             f"kubectl delete poddisruptionbudget -n {ref.namespace} {ref.name}"
         )
     return Cause(
         object=str(ref),
-        what=f"allows no disruption of {ref_of(pod)}: {healthy} healthy, {expected} required",
+        what=f"allows no disruption of {ref_of(pod)}: {healthy} healthy, {expected} required"
+        + (f"; {node} has the only replica of {', '.join(last)}" if last else ""),
         node=node,
         since=text(condition_of(budget, "DisruptionAllowed"), "lastTransitionTime") or diagnosis.since(node),
         remedy=remedy,
@@ -97,9 +110,44 @@ def _machine(diagnosis: DiagnosisInput, machine: Body, node: str) -> Iterator[Ca
         since = text(movable, "lastTransitionTime") or diagnosis.since(node)
         yield Cause(object=name, what=f"cannot be migrated: {why}", node=node, since=since, remedy=halt)
         return
-    for migration in diagnosis.all(MIGRATIONS):
-        if ref_of(migration).namespace == ref.namespace and text(migration, "spec", "vmiName") == ref.name:
-            yield from _migration(migration, name, node, halt)
+    if (newest := _newest_migration(diagnosis, ref)) is not None:
+        yield from _migration(newest, name, node, halt)
+    elif movable.get("status") == "True" and not any(map(_is_under_way, diagnosis.all(MIGRATIONS))):
+        yield _left_alone(diagnosis, ref, node)
+
+
+def _newest_migration(diagnosis: DiagnosisInput, machine: Ref) -> Body | None:
+    """Of the machine's migrations: KubeVirt makes another one where one has failed."""
+    its = [
+        item
+        for item in diagnosis.all(MIGRATIONS)
+        if (ref_of(item).namespace, text(item, "spec", "vmiName")) == (machine.namespace, machine.name)
+    ]
+    return max(its, key=lambda item: text(item, "metadata", "creationTimestamp"), default=None)
+
+
+def _is_under_way(migration: Body) -> bool:
+    return text(migration, "status", "phase") not in _OVER
+
+
+def _left_alone(diagnosis: DiagnosisInput, machine: Ref, node: str) -> Cause:
+    """A machine that could be migrated, while nothing is: KubeVirt migrates a few at a time."""
+    found = next((item for item in diagnosis.all(NODES) if ref_of(item).name == node), {})
+    tainted = any(taint.get("key") == _DRAIN for taint in entries(found, "spec", "taints"))
+    patient = not any(wait.slow for wait in diagnosis.waits if wait.node == node)
+    remedy = (
+        "check the log of KubeVirt: kubectl logs -n harvester-system -l kubevirt.io=virt-controller"
+        if tainted
+        else f"set the taint again: kubectl taint node {node} {_DRAIN}=draining:NoSchedule"
+    )
+    return Cause(
+        object=f"VirtualMachine {machine.namespace}/{machine.name}",
+        what="can be migrated, and has no migration" + ("" if tainted else f"; {node} has no taint {_DRAIN}"),
+        node=node,
+        since=diagnosis.since(node),
+        remedy="wait; KubeVirt is about to migrate it" if patient else remedy,
+        patient=patient,
+    )
 
 
 def _migration(migration: Body, machine: str, node: str, halt: str) -> Iterator[Cause]:

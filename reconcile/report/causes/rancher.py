@@ -1,0 +1,163 @@
+"""Passes on what Rancher and Cluster API report of the cluster and its Machines while the plan waits for them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+
+from reconcile.report.causes.cause import (
+    CLUSTERS,
+    MACHINES,
+    NODES,
+    PROVISIONING_CLUSTERS,
+    RANCHER,
+    Cause,
+    DiagnosisInput,
+    entries,
+    is_for_rancher,
+    text,
+)
+from reconcile.status.times import time_text
+from renderer.context.facts import node_of_machine
+from renderer.model.path import look_up
+from renderer.model.ref import Body, ref_of
+
+_JOINS = timedelta(minutes=30)
+"""The time that a new Machine may take to get its node."""
+_TYPES = (
+    "Updated",
+    "Provisioned",
+    "Ready",
+    "ControlPlaneReady",
+    "InfrastructureReady",
+    "BootstrapReady",
+    "NodeHealthy",
+)
+"""The conditions that say what is being waited for where they are not True."""
+_PROVISIONED = "Provisioned"
+_WAIT = "wait; Rancher is working on it"
+_POD = re.compile(r'pods/"(?P<name>[^"]+)" -n "(?P<namespace>[^"]+)"')
+_REMEDIES: Mapping[str, str] = {
+    "when evicting": "find out what keeps the pod: kubectl describe pod -n {namespace} {name}",
+    "helm chart reconciliation": "find the bundle that is not ready, and why: kubectl get bundles.fleet.cattle.io -A",
+    "waiting for uncordon": "kubectl uncordon {node}",
+    "waiting for kubelet to update": "look at its logs on {node}: journalctl -u rancher-system-agent -u rke2-server "
+    "-u rke2-agent",
+}
+"""Maps a part of a report to what helps. The first that fits is said, if all that it names is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Report:
+    """A condition's message. `node` is empty where it is not about one node."""
+
+    object: str
+    node: str
+    message: str
+    since: str
+
+
+def reports(diagnosis: DiagnosisInput) -> Iterator[Cause]:
+    """The messages of conditions, each once, but of nodes at which Rancher waits for the plan. They are the usual
+    progress until the plan's own wait takes too long."""
+    patient = not any(wait.slow for wait in diagnosis.waits if is_for_rancher(wait))
+    ours = {wait.node for wait in diagnosis.waits if wait.node and not is_for_rancher(wait)}
+    for report in (report for report in _reports(diagnosis) if report.node not in ours):
+        yield Cause(
+            object=report.object,
+            what=f"Rancher reports: {report.message}" + _node_state(diagnosis, report.node),
+            node=report.node,
+            since=report.since,
+            remedy=_WAIT if patient else _remedy(report),
+            patient=patient,
+        )
+
+
+def provisioning(diagnosis: DiagnosisInput) -> Iterator[Cause]:
+    """Cluster API's Cluster, while it is in another phase than Provisioned."""
+    if not _waits(diagnosis):
+        return
+    for cluster in diagnosis.all(CLUSTERS):
+        ref, phase = ref_of(cluster), text(cluster, "status", "phase")
+        if phase not in ("", _PROVISIONED):
+            said = next(_messages(cluster), ("", ""))
+            yield Cause(
+                object=f"Cluster {ref.namespace}/{ref.name} (cluster.x-k8s.io)",
+                what=f"is in phase {phase}, expected {_PROVISIONED}" + (f": {said[0]}" if said[0] else ""),
+                since=said[1],
+                remedy=RANCHER,
+            )
+
+
+def nodeless_machines(diagnosis: DiagnosisInput) -> Iterator[Cause]:
+    """Machines whose node has never joined: Rancher waits for them before it upgrades the others."""
+    if not _waits(diagnosis):
+        return
+    for machine in (item for item in diagnosis.all(MACHINES) if not node_of_machine(item)):
+        name, since = ref_of(machine).name, text(machine, "metadata", "creationTimestamp")
+        patient = since > time_text(diagnosis.now - _JOINS)
+        phase = text(machine, "status", "phase")
+        delete = f"kubectl delete machines.cluster.x-k8s.io -n fleet-local {name}"
+        yield Cause(
+            object=f"Machine fleet-local/{name}",
+            what="has no node" + (f" and is in phase {phase}" if phase else "") + "; Rancher waits for it",
+            since=since,
+            remedy="wait; its node may be joining" if patient else f"if its node will not join, delete it: {delete}",
+            patient=patient,
+        )
+
+
+def _waits(diagnosis: DiagnosisInput) -> bool:
+    return any(map(is_for_rancher, diagnosis.waits))
+
+
+def _reports(diagnosis: DiagnosisInput) -> Iterator[_Report]:
+    """Of Rancher's Cluster, and of Machines where that does not say the same."""
+    if not _waits(diagnosis):
+        return
+    said: list[str] = []
+    nodes = {ref_of(machine).name: node_of_machine(machine) for machine in diagnosis.all(MACHINES)}
+    for body in (*diagnosis.all(PROVISIONING_CLUSTERS), *diagnosis.all(MACHINES)):
+        for message, since in _messages(body):
+            if not any(message in before for before in said):
+                said.append(message)
+                yield _report(body, message, since, nodes)
+
+
+def _report(body: Body, message: str, since: str, nodes: Mapping[str, str]) -> _Report:
+    """About the only Machine that the message names, or the object's own."""
+    named = [name for name in nodes if re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w.-])", message)]
+    name = ref_of(body).name if body["kind"] == MACHINES.kind else named[0] if len(named) == 1 else ""
+    whose = (
+        f"Machine fleet-local/{name}" if name else f"Cluster fleet-local/{ref_of(body).name} (provisioning.cattle.io)"
+    )
+    return _Report(object=whose, node=nodes.get(name, ""), message=message, since=since)
+
+
+def _messages(body: Body) -> Iterator[tuple[str, str]]:
+    """Message and time of the conditions that are not True."""
+    conditions = {item.get("type"): item for item in entries(body, "status", "conditions")}
+    for item in (conditions[name] for name in _TYPES if name in conditions):
+        if item.get("status") != "True" and (message := text(item, "message")):
+            yield message, text(item, "lastTransitionTime") or text(item, "lastUpdateTime")
+
+
+def _node_state(diagnosis: DiagnosisInput, name: str) -> str:
+    """Says that the node is cordoned, and which kubelet it runs where that is not the one of the Cluster."""
+    node = next((item for item in diagnosis.all(NODES) if ref_of(item).name == name), {})
+    clusters = diagnosis.all(PROVISIONING_CLUSTERS)
+    wanted = text(clusters[0], "spec", "kubernetesVersion") if clusters else ""
+    runs = text(node, "status", "nodeInfo", "kubeletVersion")
+    old = f"; the kubelet of {name} is {runs}, expected {wanted}" if runs and wanted and runs != wanted else ""
+    return old + (f"; {name} is cordoned" if look_up(node, ("spec", "unschedulable")) is True else "")
+
+
+def _remedy(report: _Report) -> str:
+    pod = _POD.search(report.message)
+    known = {**(pod.groupdict() if pod else {}), **({"node": report.node} if report.node else {})}
+    for part, remedy in _REMEDIES.items():
+        if part in report.message and set(re.findall(r"{(\w+)}", remedy)) <= set(known):
+            return remedy.format_map(known)
+    return RANCHER
