@@ -29,8 +29,8 @@ def explain(name: str | None, replay: str | None, target: Target, output: str) -
       upgradeplan explain --replay journal.jsonl
 
     Looks for causes: nodes that are not ready or do not come back, disruption budgets, virtual machines, volumes,
-    what Rancher reports, machines that wait for their turn, image imports, pods, deleted objects. Exits 1 if the plan has failed or a
-    replayed decision differs, 3 if the cluster does not answer.
+    what Rancher reports, machines that wait for their turn, image imports, pods, deleted objects. Exits 1 if the plan
+    has failed or a replayed decision differs, 3 if the cluster does not answer.
     """
     if replay is not None:
         return _replay(Path(replay), name, target, output)
