@@ -136,8 +136,10 @@ def _missing(probe: Probe, ref: Ref) -> Verdict:
 
 
 def _about(ref: Ref, verdict: Verdict) -> Verdict:
+    """Several predicates about one object are one verdict; a rule's verdicts about others stay several."""
     offenders = () if verdict.passed else (ref, *(other for other in verdict.offenders if other != ref))
-    return replace(verdict, reason=f"{ref}: {verdict.reason}", offenders=offenders)
+    each = tuple(single for single in verdict.each if any(other != ref for other in single.offenders))
+    return replace(verdict, reason=f"{ref}: {verdict.reason}", offenders=offenders, each=each)
 
 
 def _seen(predicates: Iterable[Predicate], body: Body) -> Any:
@@ -156,4 +158,5 @@ def _together(verdicts: Sequence[Verdict], noun: str) -> Verdict:
         outcome=outcome,
         reason="; ".join([f"{good} of {len(verdicts)} {noun} pass", *reported[:_NAMED], *more]),
         offenders=tuple(ref for verdict in verdicts if verdict.outcome is outcome for ref in verdict.offenders),
+        each=tuple(single for verdict in verdicts for single in verdict.singles),
     )

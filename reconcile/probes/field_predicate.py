@@ -142,6 +142,11 @@ def _words(test: Test, wanted: _Wanted) -> str:
             return f"{_short(wanted.value)}{source}"
 
 
+def shown_at(body: Body, path: Path) -> str:
+    """The value at a path as a message shows it."""
+    return _shown(body, path, look_up(body, path))
+
+
 def _shown(body: Body, path: Path, found: Any) -> str:
     """A Secret's data is never shown."""
     if found is not ABSENT and body.get("kind") == "Secret" and path[0] in ("data", "stringData"):

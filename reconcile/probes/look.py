@@ -44,6 +44,10 @@ CERTIFICATES = Reading(
     ),
 )
 """One an address of the API servers: when the certificate ends that it presents; empty where it presents none."""
+
+HOSTS = Reading(name="hosts", of=Group(api_version="v1", kind="Node"))
+"""One a Node: what only its host knows, such as files, partitions and its own certificates."""
+
 OWN_SERVER = "kubernetes.default.svc"
 """Stands among them for the address by which this program speaks to the API server, such as a virtual one."""
 
@@ -55,10 +59,11 @@ Need = Ref | Group | Reading
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadFailure:
     """It could not be looked at, and why: `connection refused`, `forbidden: nodes/proxy`; and what would help, such as
-    the rule that is missing."""
+    the rule that is missing. `out_of_reach`: whoever looks in this way can never see it, as in files no disk."""
 
     why: str
     remedy: str | None = None
+    out_of_reach: bool = False
 
     @property
     def text(self) -> str:

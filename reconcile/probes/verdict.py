@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -30,7 +30,8 @@ class Verdict:
 
     `seen` is what the probe's first field predicate saw on a single object, which a trigger may capture; `ABSENT`
     where it saw nothing. `summary` says the same as `reason` in the words of the gate, if it has any. `warnings` are
-    what somebody should know although it passes.
+    what somebody should know although it passes. `each` are the single verdicts that it was made of and that did not
+    pass, where it is about many objects: all of them, while `reason` names a few.
     """
 
     outcome: ProbeResult
@@ -39,10 +40,16 @@ class Verdict:
     seen: Any = ABSENT
     summary: str = ""
     warnings: tuple[str, ...] = ()
+    each: tuple[Verdict, ...] = field(default=(), repr=False, compare=False)
 
     @property
     def passed(self) -> bool:
         return self.outcome is ProbeResult.PASSED
+
+    @property
+    def singles(self) -> tuple[Verdict, ...]:
+        """The verdicts that did not pass, one by one; itself where it was made of no others."""
+        return self.each or (() if self.passed else (self,))
 
 
 def passed(reason: str, *warnings: str) -> Verdict:
@@ -76,6 +83,7 @@ def together(verdicts: Sequence[Verdict], separator: str = ", ") -> Verdict:
         reason=separator.join(dict.fromkeys(verdict.reason for verdict in chosen)),
         offenders=tuple(dict.fromkeys(ref for verdict in chosen for ref in verdict.offenders)),
         warnings=tuple(dict.fromkeys(text for verdict in chosen for text in verdict.warnings)),
+        each=tuple(single for verdict in verdicts for single in verdict.singles),
     )
 
 

@@ -11,6 +11,10 @@ from renderer.suggest import closest, did_you_mean
 
 PHASE_FILE = "phase.yaml"
 VALUES_FILE = "values.yaml"
+PREFLIGHT = "preflight"
+NAMES_FILE = f"{PREFLIGHT}/_names.j2"
+"""The macros by which checks name objects for people."""
+
 SHARED: Mapping[str, str] = {
     "_diff": ".yaml",
     "_kinds": ".yaml",
@@ -18,7 +22,7 @@ SHARED: Mapping[str, str] = {
     "_node-states": ".yaml",
     "_redaction": ".yaml",
     "install": ".yaml",
-    "preflight": ".yaml",
+    PREFLIGHT: ".yaml",
 }
 """The folders beside the phases, and how their files end."""
 
@@ -49,6 +53,8 @@ def _is_named(path: str, tree: TemplateTree) -> bool:
 
 
 def _wrong(path: Path, phases: set[Path], tree: TemplateTree) -> Wrong | None:
+    if str(path) == NAMES_FILE:
+        return None
     if path.parent == Path():
         return _at_the_root(path, phases)
     top = path.parts[0]

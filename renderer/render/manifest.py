@@ -8,12 +8,12 @@ from typing import Any
 
 from renderer.catalog.kinds import Kinds
 from renderer.catalog.load import Declared
-from renderer.checks import images_of, manifest_problems
 from renderer.context.build import Context
 from renderer.context.scope import RUN_TIME
 from renderer.digest import digest_of
 from renderer.errors import Problem, Problems, problem
 from renderer.frozen import frozen
+from renderer.manifest_rules import images_of, manifest_problems
 from renderer.model.manifest_spec import Borrowed, Expression, ManifestSpec, Owned
 from renderer.model.path import Path, walk
 from renderer.model.phase import Step

@@ -9,11 +9,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from renderer.catalog.load import Catalog, Declared
-from renderer.checks import image_problems, plan_problems
 from renderer.context.build import context_of
 from renderer.context.facts import Facts
 from renderer.digest import digest_of
 from renderer.errors import Problem, Problems
+from renderer.manifest_rules import image_problems, plan_problems
 from renderer.model.phase import Step
 from renderer.model.rendered import RenderedPhase, RenderedPlan, RenderedStep
 from renderer.render.last_rendering import LastRendering

@@ -8,15 +8,17 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
+from functools import cached_property
 from types import TracebackType
 from typing import Any
 
 from jinja2 import TemplateNotFound, TemplateSyntaxError, UndefinedError
 from jinja2.exceptions import SecurityError
 
+from renderer.catalog.places import NAMES_FILE
 from renderer.catalog.template_tree import Template
 from renderer.errors import Problems, problem, quoted, shortened
-from renderer.templating.environment import FILE_MARK, Environment, TextLoader, TreeLoader, environment_of
+from renderer.templating.environment import FILE_MARK, Environment, NamesLoader, TextLoader, TreeLoader, environment_of
 from renderer.templating.limits import ALL_STEPS, STEPS, Budget, Raised
 from renderer.templating.printing import as_data
 from renderer.yaml_io import Document
@@ -37,6 +39,7 @@ class Templates:
 
     def __init__(self, tree: Mapping[str, Template], code: MutableMapping[str, bytes] | None = None) -> None:
         self._tree = tree
+        self._code = code
         self._environment = environment_of(TreeLoader(tree), code)
         self._strings = environment_of(TextLoader(), code, quoted=False)
         self._left = ALL_STEPS
@@ -57,6 +60,26 @@ class Templates:
             return text
         with self._bounded(self._strings), _Explained(self, of.file, text, of):
             return self._strings.get_template(text).render(context)
+        raise AssertionError("unreachable")
+
+    def render_words(self, text: str, context: Mapping[str, Any], *, of: Document) -> str:
+        """A text about an object: what is absent is empty, and the macros of the names file are at hand."""
+        if not has_marks(text):
+            return text
+        environment, macros = self._words
+        with self._bounded(environment), _Explained(self, of.file, text, of):
+            return environment.get_template(text).render({**macros, **context})
+        raise AssertionError("unreachable")
+
+    @cached_property
+    def _words(self) -> tuple[Environment, Mapping[str, Any]]:
+        """The environment for words about objects, and the macros that they may use."""
+        environment = environment_of(NamesLoader(self._tree, NAMES_FILE), self._code, quoted=False, lenient=True)
+        if NAMES_FILE not in self._tree:
+            return environment, {}
+        with self._bounded(environment), _Explained(self, NAMES_FILE):
+            module = environment.get_template(NAMES_FILE).module
+            return environment, {name: made for name, made in vars(module).items() if not name.startswith("_")}
         raise AssertionError("unreachable")
 
     def evaluate(self, expression: str, context: Mapping[str, Any], *, of: Document) -> Any:

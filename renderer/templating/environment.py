@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping, MutableMappi
 from types import BuiltinMethodType
 from typing import Any, NoReturn
 
-from jinja2 import BaseLoader, BytecodeCache, StrictUndefined, TemplateNotFound
+from jinja2 import BaseLoader, BytecodeCache, ChainableUndefined, StrictUndefined, TemplateNotFound
 from jinja2 import nodes as syntax
 from jinja2.bccache import Bucket
 from jinja2.environment import TemplateModule
@@ -31,13 +31,16 @@ FILE_MARK = "template:"
 """The prefix of the file names of compiled code, so that a traceback's lines of templates are known."""
 
 
-def environment_of(loader: BaseLoader, code: MutableMapping[str, bytes] | None, *, quoted: bool = True) -> Environment:
-    """`quoted`: for manifests; else for strings of declarations, where text is printed as it is."""
+def environment_of(
+    loader: BaseLoader, code: MutableMapping[str, bytes] | None, *, quoted: bool = True, lenient: bool = False
+) -> Environment:
+    """`quoted`: for manifests; else for strings of declarations, where text is printed as it is. `lenient`: a name that
+    is unknown, and whatever is looked up in it, is empty."""
     environment = Environment(
         loader=loader,
         bytecode_cache=None if code is None else _Code(code),
         cache_size=-1,
-        undefined=_Undefined,
+        undefined=_Nothing if lenient else _Undefined,
         autoescape=quoted,  # numbers apart, only what `only_quoted` lets through is printed, and that is not escaped
         trim_blocks=True,
         lstrip_blocks=True,
@@ -62,6 +65,16 @@ class TreeLoader(BaseLoader):
         if template not in self._tree:
             raise TemplateNotFound(template)
         return self._tree[template].text, f"{FILE_MARK}{template}", lambda: True
+
+
+class NamesLoader(BaseLoader):
+    """Finds one file of the tree by its path; the name of every other template is its text."""
+
+    def __init__(self, tree: Mapping[str, Template], path: str) -> None:
+        self._tree, self._path = TreeLoader(tree), path
+
+    def get_source(self, environment: Any, template: str) -> tuple[str, str, Callable[[], bool]]:
+        return (self._tree if template == self._path else TextLoader()).get_source(environment, template)
 
 
 class TextLoader(BaseLoader):
@@ -98,6 +111,10 @@ class _Undefined(StrictUndefined):
         return f"{getattr(holder, 'name', 'the mapping')} has no '{expected}'{did_you_mean(expected, holder)}"
 
 
+class _Nothing(ChainableUndefined):
+    """Stands for a field that an object does not have."""
+
+
 class Environment(ImmutableSandboxedEnvironment):
     """Attribute look-up prefers keys: `d.items` is the key, never the method. Whatever could grow or repeat pays for it
     out of `budget`, which is set for each template."""
@@ -106,6 +123,8 @@ class Environment(ImmutableSandboxedEnvironment):
     intercepted_binops = frozenset(("*", "**", "%", "+"))
 
     def getattr(self, obj: Any, attribute: str) -> Any:
+        if isinstance(obj, _Nothing):
+            return obj
         if isinstance(obj, (Mapping, Printable)):
             return self._own(obj, attribute)
         return super().getattr(obj, attribute)
@@ -178,7 +197,7 @@ class Environment(ImmutableSandboxedEnvironment):
 
     def as_text(self, value: Any) -> str:
         """The text that a string of a declaration prints for a value."""
-        return as_text(value, self.budget)
+        return "" if isinstance(value, _Nothing) else as_text(value, self.budget)
 
     def fail(self, message: str) -> NoReturn:
         """Ends the rendering with this message."""

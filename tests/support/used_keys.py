@@ -13,8 +13,9 @@ _DOMAIN = r"[a-z0-9-]+(?:\.[a-z0-9-]+)+"
 _KEY = re.compile(rf"{_DOMAIN}/[A-Za-z0-9][A-Za-z0-9._-]*")
 _API_VERSION = re.compile(r".*/v\d+((alpha|beta)\d+)?")
 _CALL = re.compile(r"""annotation\(\s*['"]([\w.-]+)['"]""")
+_OVERRIDE = re.compile(r"override: \{annotation: ([\w-]+)")
 _VARIABLE = re.compile(rf"({_DOMAIN}/){{{{")
-_COMMENT = re.compile(r"^\s*#.*$|\{#.*?#\}", re.MULTILINE | re.DOTALL)
+_COMMENT = re.compile(r"^\s*#[^\n]*$|\{#.*?#\}", re.MULTILINE | re.DOTALL)
 _NAMES_OF_FILES = (".yaml", ".yml", ".json", ".img", ".sock")
 
 
@@ -39,7 +40,7 @@ def in_templates(texts: Mapping[str, str]) -> Iterator[Used]:
     for file, text in texts.items():
         bare = _COMMENT.sub("", text)
         keys = {key for key in _KEY.findall(bare) if _is_key(key)}
-        keys |= {f"{PREFIX}{name}" for name in _CALL.findall(bare)}
+        keys |= {f"{PREFIX}{name}" for name in (*_CALL.findall(bare), *_OVERRIDE.findall(bare))}
         keys |= set(_VARIABLE.findall(bare))
         yield from (Used(key=key, place=file) for key in sorted(keys))
 

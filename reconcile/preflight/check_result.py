@@ -1,0 +1,93 @@
+"""The answer of a check: its outcome, everything that was found, what could not be looked at, and what accepts it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from renderer.model.check import Check, CheckSeverity
+from renderer.model.ref import Ref
+
+
+class CheckOutcome(StrEnum):
+    """Blocked, warned and advised are findings by the check's severity; unknown is that we could not look."""
+
+    BLOCKED = "blocked"
+    WARNED = "warned"
+    ADVISED = "advised"
+    UNKNOWN = "unknown"
+    ACCEPTED = "accepted"
+    PASSED = "passed"
+    NOT_APPLICABLE = "notApplicable"
+
+
+FOUND: Mapping[CheckSeverity, CheckOutcome] = {
+    CheckSeverity.BLOCK: CheckOutcome.BLOCKED,
+    CheckSeverity.WARN: CheckOutcome.WARNED,
+    CheckSeverity.ADVISE: CheckOutcome.ADVISED,
+}
+"""The outcome of a check of which something was found, and nothing accepts it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckFinding:
+    """One thing that does not pass. `offender` is what people call the object, empty for the cluster as a whole; `says`
+    is what is wrong with it; `node` the node that it was found for, where a check runs for each."""
+
+    ref: Ref | None
+    offender: str
+    says: str
+    remedy: str
+    node: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unseen:
+    """Something that could not be looked at, and how to give it. `out_of_reach`: in this way nobody ever can."""
+
+    why: str
+    remedy: str = ""
+    out_of_reach: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Acceptance:
+    """The thing that accepts a risk, such as `annotation management.harvesterhci.io/accept-risk` or
+    `field spec.restoreVM`, and its value."""
+
+    by: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckResult:
+    """`reason` is a line: what passed, why it does not apply, or what was found first. `notes` are what somebody should
+    know although it passes. `unseen` may stand beside findings: of many objects some could not be looked at."""
+
+    check: Check
+    outcome: CheckOutcome
+    reason: str
+    findings: tuple[CheckFinding, ...] = ()
+    unseen: tuple[Unseen, ...] = ()
+    accepted: Acceptance | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def out_of_reach(self) -> bool:
+        """True if the outcome is unknown and no input of this sort could have answered."""
+        return self.outcome is CheckOutcome.UNKNOWN and all(item.out_of_reach for item in self.unseen)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckReport:
+    """All answers, in the order of the catalogue."""
+
+    results: tuple[CheckResult, ...]
+
+    @property
+    def counts(self) -> Mapping[CheckOutcome, int]:
+        """The number of checks that came to each outcome, all outcomes there."""
+        found = Counter(result.outcome for result in self.results)
+        return {outcome: found[outcome] for outcome in CheckOutcome}

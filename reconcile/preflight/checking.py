@@ -1,0 +1,222 @@
+"""Carries out checks on what a `Look` shows. All offenders of all checks come out, each by the name that people use.
+
+What could not be looked at is unknown, never passed and never found; what is not known of plan or release likewise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from reconcile.preflight.accepting import acceptance_of
+from reconcile.preflight.check_context import CheckContext
+from reconcile.preflight.check_result import FOUND, CheckFinding, CheckOutcome, CheckReport, CheckResult, Unseen
+from reconcile.preflight.noting import NotingFailures
+from reconcile.probes.evaluate import evaluate
+from reconcile.probes.field_predicate import shown_at
+from reconcile.probes.look import Group, Look, ReadFailure
+from reconcile.probes.verdict import ProbeResult, Verdict
+from renderer.catalog.checks import DeclaredCheck
+from renderer.catalog.probes import probe_from
+from renderer.context.checks import MISSING_INPUT, missing_input
+from renderer.errors import Problems
+from renderer.model.check import CheckTime
+from renderer.model.probe import FieldPredicate, Probe
+from renderer.model.ref import Body, Ref
+from renderer.templating import has_marks
+
+_FOUND = "<found>"
+
+
+def run_checks(
+    checks: Iterable[DeclaredCheck],
+    look: Look,
+    context: CheckContext,
+    when: Collection[CheckTime],
+    node: str | None = None,
+) -> CheckReport:
+    """The answers of all checks of these times. One that speaks of `node` runs for that node, or for each.
+
+    Raises `Problems` for a declaration that cannot be carried out.
+    """
+    chosen = [declared for declared in checks if set(declared.check.when).intersection(when)]
+    return CheckReport(results=tuple(_Run(item, look, context, node).result(when) for item in chosen))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Part:
+    """The answer for one node, or for the cluster. `applies` is empty where the check does, else the reason."""
+
+    applies: str = ""
+    reason: str = ""
+    findings: tuple[CheckFinding, ...] = ()
+    unseen: tuple[Unseen, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+class _Run:
+    """One check on one cluster."""
+
+    def __init__(self, declared: DeclaredCheck, look: Look, context: CheckContext, node: str | None) -> None:
+        self._declared = declared
+        self._check = declared.check
+        self._look = look
+        self._context = context
+        self._node = node
+        self._field = next((item for item in declared.check.probe.all if isinstance(item, FieldPredicate)), None)
+        context.templates.begin()
+
+    def result(self, when: Collection[CheckTime]) -> CheckResult:
+        check = self._check
+        if check.off is not None:
+            return CheckResult(check=check, outcome=CheckOutcome.NOT_APPLICABLE, reason=f"switched off: {check.off}")
+        result = self._merged(list(self._parts()))
+        if result.outcome in (CheckOutcome.PASSED, CheckOutcome.NOT_APPLICABLE):
+            return result
+        accepted = acceptance_of(check, self._context.plan, when)
+        return replace(result, outcome=CheckOutcome.ACCEPTED, accepted=accepted) if accepted else result
+
+    def _merged(self, parts: list[_Part]) -> CheckResult:
+        """The check's answer for all nodes: a finding counts before what could not be seen."""
+        judged = [part for part in parts if not part.applies]
+        findings = tuple(finding for part in judged for finding in part.findings)
+        unseen = tuple(dict.fromkeys(item for part in judged for item in part.unseen))
+        if findings:
+            outcome, reason = (
+                FOUND[self._check.severity],
+                " ".join(filter(None, (findings[0].offender, findings[0].says))),
+            )
+        elif unseen:
+            outcome, reason = CheckOutcome.UNKNOWN, "; ".join(dict.fromkeys(item.why for item in unseen))
+        elif judged:
+            outcome, reason = CheckOutcome.PASSED, judged[0].reason if len(judged) == 1 else self._check.title
+        else:
+            outcome, reason = CheckOutcome.NOT_APPLICABLE, parts[0].applies if parts else "there is no node"
+        notes = tuple(dict.fromkeys(note for part in judged for note in part.notes))
+        return CheckResult(
+            check=self._check, outcome=outcome, reason=reason, findings=findings, unseen=unseen, notes=notes
+        )
+
+    def _parts(self) -> Iterator[_Part]:
+        try:
+            nodes = self._nodes() if self._check.per_node else (None,)
+        except Problems as error:
+            yield _unseen_input(error)
+            return
+        for node in nodes:
+            try:
+                yield self._part(node)
+            except Problems as error:
+                yield _unseen_input(error)
+
+    def _nodes(self) -> tuple[Mapping[str, Any], ...]:
+        nodes = tuple(self._context.names.names["cluster"]["nodes"])
+        return tuple(node for node in nodes if self._node in (None, node["name"]))
+
+    def _part(self, node: Mapping[str, Any] | None) -> _Part:
+        """Raises `Problems`, those for an input that was not given among them."""
+        look = NotingFailures(self._look)
+        names = {**self._context.names.names, "installed": _installed(look), **({"node": node} if node else {})}
+        applies, document = self._check.applies, self._declared.document
+        if applies and not self._context.templates.evaluate(applies.expr, names, of=document):
+            return _Part(applies=applies.reason)
+        verdict = evaluate(self._probe(names), look, self._context.probes)
+        name = node["name"] if node else ""
+        found = [item for item in verdict.singles if item.outcome is not ProbeResult.UNKNOWN]
+        unknown = [item for item in verdict.singles if item.outcome is ProbeResult.UNKNOWN]
+        return _Part(
+            reason=verdict.reason,
+            findings=tuple(self._finding(item, look, names, name) for item in found),
+            unseen=tuple(_unseen(unknown, look)),
+            notes=verdict.warnings,
+        )
+
+    def _probe(self, names: Mapping[str, Any]) -> Probe:
+        raw = self._declared.raw["probe"]
+        filled = self._filled(raw, names)
+        return self._check.probe if filled is raw else probe_from(filled)
+
+    def _filled(self, value: Any, names: Mapping[str, Any]) -> Any:
+        """The value with its texts filled in; itself where there is nothing to fill in."""
+        if isinstance(value, str):
+            render = self._context.templates.render_string
+            return render(value, names, of=self._declared.document) if has_marks(value) else value
+        if isinstance(value, Mapping):
+            made = {key: self._filled(item, names) for key, item in value.items()}
+            return made if any(made[key] is not item for key, item in value.items()) else value
+        if isinstance(value, (list, tuple)):
+            items = [self._filled(item, names) for item in value]
+            return items if any(new is not old for new, old in zip(items, value, strict=True)) else value
+        return value
+
+    def _finding(self, verdict: Verdict, look: Look, names: Mapping[str, Any], node: str) -> CheckFinding:
+        ref = verdict.offenders[0] if verdict.offenders else None
+        reason = " ".join(verdict.reason.split())
+        body = _body(ref, look) if ref else {}
+        words = {**self._context.names.given, "object": body, "reason": reason}
+        if "node" in names:
+            words["node"] = names["node"]
+        offender = (self._words(self._check.offender, words) if ref and self._check.offender else "") or _called(ref)
+        return CheckFinding(
+            ref=ref,
+            offender=offender,
+            says=self._says(body, words) if ref and self._check.says and body.get("metadata") else _bare(reason, ref),
+            remedy=self._words(self._check.remedy, words),
+            node=node,
+        )
+
+    def _says(self, body: Body, words: Mapping[str, Any]) -> str:
+        text = self._words(self._check.says or "", words)
+        return text.replace(_FOUND, shown_at(body, self._field.path)) if self._field and _FOUND in text else text
+
+    def _words(self, text: str, words: Mapping[str, Any]) -> str:
+        return " ".join(self._context.templates.render_words(text, words, of=self._declared.document).split())
+
+
+def _called(ref: Ref | None) -> str:
+    return str(ref) if ref else ""
+
+
+def _bare(reason: str, ref: Ref | None) -> str:
+    """The reason without the name of the object, which stands before it."""
+    if ref is None:
+        return reason
+    return reason.removeprefix(f"{ref}: ").removeprefix(f"{ref} ")
+
+
+def _body(ref: Ref, look: Look) -> Body:
+    """The object; without more than its ref where it is not there."""
+    found = look.get(ref)
+    if found is not None and not isinstance(found, ReadFailure):
+        return found
+    return {"apiVersion": ref.api_version, "kind": ref.kind}
+
+
+def _installed(look: Look) -> Any:
+    def installed(api_version: str, kind: str) -> bool:
+        """True if there is any object of the kind."""
+        found = look.list(Group(api_version=api_version, kind=kind))
+        if isinstance(found, ReadFailure):
+            raise missing_input(found.why, found.remedy or "")
+        return bool(found)
+
+    return installed
+
+
+def _unseen(unknown: Iterable[Verdict], look: NotingFailures) -> Iterator[Unseen]:
+    """The reads that failed; where none did, what the verdicts say."""
+    verdicts = list(unknown)
+    if not verdicts:
+        return
+    if not look.failures:
+        yield from (Unseen(why=" ".join(verdict.reason.split())) for verdict in verdicts)
+    for failure in look.failures:
+        yield Unseen(why=failure.why, remedy=failure.remedy or "", out_of_reach=failure.out_of_reach)
+
+
+def _unseen_input(error: Problems) -> _Part:
+    """An input that was not given. Raises what is anything else."""
+    if any(problem.reason != MISSING_INPUT for problem in error.problems):
+        raise error
+    return _Part(unseen=tuple(Unseen(why=item.message, remedy=item.remedy or "") for item in error.problems))

@@ -1,0 +1,113 @@
+"""The names that the texts of pre-flight checks see: those of templates and more about versions.
+
+A plan and a release need not be given. What was not given is no undefined name: looking at it says how to give it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn
+
+from renderer.catalog.verify import INPUTS
+from renderer.context.build import context_of
+from renderer.context.facts import Facts, every
+from renderer.context.scope import Scope
+from renderer.errors import Problems, problem
+from renderer.frozen import frozen
+from renderer.versions import is_older, is_release, parse_version
+
+MISSING_INPUT = "MissingInput"
+_PLAN = "give the UpgradePlan, a file among the inputs or the name of one in the cluster"
+_OF_THE_PLAN = ("plan", "isoImage")
+_FUNCTIONS_OF_THE_PLAN = ("annotation", "name", "oneShotName")
+
+
+@frozen
+class CheckNames:
+    """`given` may be looked at by texts that must not fail; `names` has what was not given as well, which raises
+    `Problems` of the reason MissingInput. `nodes` are those of `cluster.nodes`."""
+
+    names: Mapping[str, Any]
+    given: Mapping[str, Any]
+    nodes: tuple[Mapping[str, Any], ...]
+
+
+class PartialScope(Scope):
+    """A scope of which a part was not given: a key that it does not have raises what `missing` raises."""
+
+    __slots__ = ("_missing",)
+
+    def __init__(self, name: str, values: Mapping[str, Any], missing: Callable[[str], NoReturn]) -> None:
+        super().__init__(name, values)
+        self._missing = missing
+
+    def __getitem__(self, key: str) -> Any:
+        if key not in self._values:
+            self._missing(key)
+        return super().__getitem__(key)
+
+
+def check_names(facts: Facts) -> CheckNames:
+    """`facts.plan` is empty where none was given."""
+    context = context_of(facts)
+    given: dict[str, Any] = {**context.names, "atLeast": at_least, "release": _release(facts, context.names)}
+    missing: dict[str, Any] = {"cluster": _cluster(facts, given["cluster"])}
+    if not facts.plan:
+        missing |= {name: PartialScope(name, {}, _not_known("the plan is", _PLAN)) for name in _OF_THE_PLAN}
+        missing |= {name: _not_known("the plan is", _PLAN) for name in _FUNCTIONS_OF_THE_PLAN}
+    if "releaseMetadata" not in context.given:
+        missing["release"] = PartialScope(
+            "release", given["release"], _not_known("the release is", INPUTS["releaseMetadata"])
+        )
+    if "version" not in context.given:
+        missing["version"] = PartialScope("version", {}, _not_known("the Version is", INPUTS["version"]))
+    absent = () if facts.plan else (*_OF_THE_PLAN, *_FUNCTIONS_OF_THE_PLAN)
+    return CheckNames(
+        names={**given, **missing},
+        given={name: value for name, value in given.items() if name not in absent},
+        nodes=context.nodes,
+    )
+
+
+def at_least(version: str, least: str) -> bool:
+    """True if a version is this one or newer. A development build is newer than every release."""
+    return not is_release(version) or not is_older(parse_version(version), parse_version(least))
+
+
+def _release(facts: Facts, names: Mapping[str, Any]) -> Scope:
+    """The release, of which the plan's own version is known before its file is given."""
+    found: Scope = names["release"]
+    version = (facts.plan.get("spec") or {}).get("version")
+    return found if found or not version or not is_release(version) else Scope("release", {"harvester": version})
+
+
+def _cluster(facts: Facts, cluster: Mapping[str, Any]) -> Scope:
+    """`currentVersion` is the version that runs now."""
+    current = cluster["previousVersion"]
+    there: dict[str, Any] = {}
+    if any(True for _ in every(facts, "v1", "Node")):
+        there |= {"nodes": cluster["nodes"], "singleNode": cluster["singleNode"]}
+    if current:
+        there |= {"currentVersion": current, "previousVersion": current}
+    return PartialScope("cluster", there, _of_the_cluster)
+
+
+def _of_the_cluster(key: str) -> NoReturn:
+    if key in ("nodes", "singleNode"):
+        raise missing_input("the nodes are not known", INPUTS["nodes"])
+    if key in ("currentVersion", "previousVersion"):
+        raise missing_input("the version that runs now is not known", INPUTS["previousVersion"])
+    raise KeyError(key)
+
+
+def _not_known(what: str, remedy: str) -> Callable[..., NoReturn]:
+    """Raises whatever it is called with."""
+
+    def refuse(*_: Any, **__: Any) -> NoReturn:
+        raise missing_input(f"{what} not known", remedy)
+
+    return refuse
+
+
+def missing_input(message: str, remedy: str) -> Problems:
+    return problem(MISSING_INPUT, message, remedy=remedy)

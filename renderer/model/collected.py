@@ -1,0 +1,20 @@
+"""The kinds that an input has read completely: that no such object is among its objects means that there is none."""
+
+from __future__ import annotations
+
+from renderer.frozen import frozen
+
+
+@frozen
+class CollectedKind:
+    """All objects of a kind, of one namespace if it is not empty; or the one object of a name."""
+
+    api_version: str
+    kind: str
+    namespace: str = ""
+    name: str = ""
+
+    @property
+    def group(self) -> str:
+        """The API group; empty for the core group."""
+        return self.api_version.rpartition("/")[0]

@@ -1,0 +1,102 @@
+"""Pre-flight checks by case files, `preflight/<check-id>/*.yaml`: `support.preflight_cases` says what they look like.
+
+A file whose name begins with `near-miss` has objects that nearly match and must not.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.preflight_cases import CASES, answer, case, checks, paths
+from support.rendered_plans import ROOT, templates
+
+from reconcile.preflight.check_result import FOUND, CheckOutcome, CheckResult
+from renderer.catalog.check_rules import wrong_with
+from renderer.catalog.load import load_catalog
+from renderer.catalog.template_tree import Template
+from renderer.validation import document_problems
+from renderer.yaml_io import parse
+
+PATHS = paths()
+SOURCES: Any = parse((CASES / "sources.yaml").read_text(encoding="utf-8"), "sources.yaml")[0].value
+ATTENTION = (CheckOutcome.BLOCKED, CheckOutcome.WARNED, CheckOutcome.ADVISED)
+
+
+def named(path: Path) -> str:
+    return f"{path.parent.name}/{path.stem}"
+
+
+@pytest.mark.parametrize("path", PATHS, ids=named)
+def test_case(path: Path) -> None:
+    given = case(path)
+    result = answer(given)
+    assert shown(result, given.expected) == {"findings": [], "unseen": [], **given.expected}
+    assert all("\n" not in text for item in result.findings for text in (item.offender, item.says, item.remedy))
+    assert all(item.says and item.remedy for item in result.findings)
+    assert bool(result.findings) or result.outcome not in ATTENTION
+
+
+def shown(result: CheckResult, expected: Any) -> dict[str, Any]:
+    """The answer with the keys that a case speaks of; findings and what was not seen in any case."""
+    wanted = expected.get("findings", [])
+    keys = [list(item) for item in wanted] + [["offender", "says"]] * len(result.findings)
+    whole = {
+        "outcome": result.outcome.value,
+        "reason": result.reason,
+        "accepted": result.accepted and result.accepted.by,
+        "notes": list(result.notes),
+    }
+    return {
+        **{key: value for key, value in whole.items() if key in expected},
+        "findings": [
+            {key: getattr(item, key) for key in names} for item, names in zip(result.findings, keys, strict=False)
+        ],
+        "unseen": [item.why for item in result.unseen],
+    }
+
+
+def test_every_folder_is_a_check() -> None:
+    assert {path.parent.name for path in PATHS} - set(checks()) == set()
+
+
+@pytest.mark.parametrize("check", sorted(checks()))
+def test_every_check_has_its_cases(check: str) -> None:
+    """Passed, a finding, one that nearly matches, could not look, and each override."""
+    declared = checks()[check].check
+    files = {path.stem: answer(case(path)) for path in PATHS if path.parent.name == check}
+    outcomes = {result.outcome for result in files.values()}
+    assert {CheckOutcome.PASSED, FOUND[declared.severity], CheckOutcome.UNKNOWN} - outcomes == set()
+    near = [result.outcome for stem, result in files.items() if stem.startswith("near-miss")]
+    assert near
+    assert set(near) <= {CheckOutcome.PASSED, CheckOutcome.NOT_APPLICABLE}
+    if declared.override:
+        by = {result.accepted.by for result in files.values() if result.accepted}
+        assert [name for name in by if "accept-risk" not in name and "skip-webhook" not in name], "the override's case"
+    if declared.applies:
+        assert CheckOutcome.NOT_APPLICABLE in outcomes
+
+
+def test_packaged_checks_keep_the_rules_of_overlays() -> None:
+    """What the program asks of an overlay's file only, since packaged ones are proven here."""
+    kinds = load_catalog(templates(), document_problems).kinds
+    assert [problem for item in checks().values() for problem in wrong_with(item, kinds)] == []
+    own = {
+        path: Template(text=file.text, shown=file.shown, packaged=False)
+        for path, file in templates().items()
+        if path.startswith("preflight/")
+    }
+    assert load_catalog({**templates(), **own}, document_problems).warnings == ()
+
+
+def test_the_sources_are_covered() -> None:
+    """Every check of the existing tools is one of ours, or several: the table names them."""
+    ids = {id_ for rows in SOURCES.values() for row in rows for id_ in row["checks"]}
+    assert ids - set(checks()) == set()
+
+
+def test_texts_that_nobody_fills_in_are_written_plainly() -> None:
+    """A title is shown as it is."""
+    assert [item.check.id for item in checks().values() if "{{" in item.check.title] == []
+    assert (ROOT / "tests" / "preflight").is_dir()
