@@ -43,6 +43,53 @@ RULES: Mapping[str, RuleSpec] = {
     "jobFailed": RuleSpec(
         words="is not Complete and a Job of it has failed", subject=RuleSubject.OBJECT, kinds=("Plan",)
     ),
+    "volumeInUse": RuleSpec(words="is used by a pod that runs", subject=RuleSubject.OBJECT, kinds=("Volume",)),
+    "noEviction": RuleSpec(words="evicts no replicas", subject=RuleSubject.OBJECT, kinds=("Node",)),
+    "replicasComplete": RuleSpec(
+        words="every detached volume has as many replicas as it should, or as there are nodes for them",
+        subject=RuleSubject.CLUSTER,
+    ),
+    "volumesOutlast": RuleSpec(
+        words="every volume in use that has several replicas has a healthy one on another node than {node}",
+        subject=RuleSubject.CLUSTER,
+        required=("node",),
+    ),
+    "drainAllowed": RuleSpec(
+        words="no detached volume whose last replica is on {node} keeps Longhorn from letting the node go",
+        subject=RuleSubject.CLUSTER,
+        required=("node",),
+    ),
+    "imageVolumesFit": RuleSpec(
+        words="every claim that was made from an image is as large as what the image holds",
+        subject=RuleSubject.CLUSTER,
+    ),
+    "storageNetworkAddresses": RuleSpec(
+        words="the storage network has a free address for each of Longhorn's managers", subject=RuleSubject.CLUSTER
+    ),
+    "rwxNetworkAddresses": RuleSpec(
+        words="a network of its own for RWX volumes has a free address", subject=RuleSubject.CLUSTER
+    ),
+    "recentBackups": RuleSpec(
+        words="every virtual machine has a backup that is not older than {days} days",
+        subject=RuleSubject.CLUSTER,
+        required=("days",),
+    ),
+    "backupTargetRefreshed": RuleSpec(
+        words="has a refresh interval if a backup target is set", subject=RuleSubject.OBJECT, kinds=("Setting",)
+    ),
+    "canBeMoved": RuleSpec(
+        words="every virtual machine that runs can be moved to another node", subject=RuleSubject.CLUSTER
+    ),
+    "leavesNode": RuleSpec(
+        words="every virtual machine is moved or stopped when its node is drained", subject=RuleSubject.CLUSTER
+    ),
+    "detectorKnows": RuleSpec(
+        words="Harvester's detector stops every virtual machine that KubeVirt cannot migrate",
+        subject=RuleSubject.CLUSTER,
+    ),
+    "hotplugSettled": RuleSpec(
+        words="has no volume that is plugged in for a time only", subject=RuleSubject.OBJECT, kinds=("VirtualMachine",)
+    ),
     "versionEligible": RuleSpec(
         words="version {current} may be upgraded to {target}",
         subject=RuleSubject.CLUSTER,

@@ -1,15 +1,15 @@
-"""The input of a named rule, and readers of its arguments."""
+"""The input of a named rule, readers of its arguments and of what it looks at, and the verdict on many objects."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from reconcile.probes.look import Look
-from reconcile.probes.verdict import Verdict
+from reconcile.probes.look import Group, Look, ReadFailure
+from reconcile.probes.verdict import Verdict, passed, together, unknown
 from renderer.errors import problem
 from renderer.model.ref import Body, Ref
 
@@ -57,6 +57,29 @@ class RuleCall:
 
 Rule = Callable[[RuleCall], Verdict]
 """A rule written in Python. Pure: it looks at its object and, through `look`, at others."""
+
+
+def listed(call: RuleCall, *groups: Group) -> tuple[tuple[Body, ...], ...] | Verdict:
+    """The objects of each group; unknown, with what is missing of all of them, where one could not be read."""
+    found = [call.look.list(group) for group in groups]
+    unseen = [
+        f"{group.kind} objects could not be read: {bodies.text}"
+        for group, bodies in zip(groups, found, strict=True)
+        if isinstance(bodies, ReadFailure)
+    ]
+    if unseen:
+        return unknown("; ".join(unseen))
+    return tuple(bodies for bodies in found if not isinstance(bodies, ReadFailure))
+
+
+def all_of(verdicts: Iterable[Verdict], noun: str) -> Verdict:
+    """One verdict of those on many objects, the first offender of each being its object; none at all are none to
+    complain of."""
+    found = list(verdicts)
+    bad = [verdict for verdict in found if not verdict.passed]
+    if not bad:
+        return passed(f"{len(found)} {noun} pass")
+    return together([replace(verdict, reason=f"{verdict.offenders[0]}: {verdict.reason}") for verdict in bad], "; ")
 
 
 def parse_bool(text: str) -> bool | None:

@@ -19,7 +19,6 @@ from renderer.model.ref import Body
 WITNESS = "node-role.harvesterhci.io/witness"
 UPGRADE = "harvesterhci.io/upgrade"
 """A label of what an upgrade runs for itself, with the upgrade's name."""
-MOVED_BY_KUBEVIRT = ("LiveMigrate", "LiveMigrateIfPossible")
 _CPU_MANAGER = "cpumanager"
 _ENDED = ("Succeeded", "Failed")
 _NAMED = 3  # nodes and devices that are named; the others are counted

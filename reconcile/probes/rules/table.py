@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from reconcile.probes.rules import (
+    addresses,
+    backups,
     certificates,
     cluster_shape,
     disk,
@@ -15,6 +17,8 @@ from reconcile.probes.rules import (
     pauses,
     readiness,
     version,
+    virtual_machines,
+    volumes,
 )
 from reconcile.probes.rules.call import Rule
 from renderer.catalog.rules import misused
@@ -25,6 +29,20 @@ RULES: Mapping[str, Rule] = {
     "serviceHasReadyEndpoint": readiness.has_ready_endpoint,
     "addonSettled": readiness.addon_settled,
     "jobFailed": node_plans.job_failed,
+    "volumeInUse": volumes.in_use,
+    "noEviction": volumes.stays,
+    "replicasComplete": volumes.replicas_complete,
+    "volumesOutlast": volumes.survive,
+    "drainAllowed": volumes.drain_allowed,
+    "imageVolumesFit": volumes.images_fit,
+    "storageNetworkAddresses": addresses.storage_network,
+    "rwxNetworkAddresses": addresses.rwx_network,
+    "recentBackups": backups.recent,
+    "backupTargetRefreshed": backups.target_refreshed,
+    "canBeMoved": virtual_machines.can_be_moved,
+    "leavesNode": virtual_machines.leave,
+    "detectorKnows": virtual_machines.overlooked,
+    "hotplugSettled": virtual_machines.hotplug_settled,
     "versionEligible": version.eligible,
     "diskHeadroom": disk.headroom,
     "certificateExpiry": certificates.expiry,

@@ -1,0 +1,204 @@
+"""Says what a drain does to virtual machines, and what of them stands in an upgrade's way.
+
+The pre-drain Job stops what cannot be moved, taints the node, and waits until no instance is left on it: KubeVirt moves
+what has an eviction strategy that says so. What is neither stopped nor moved is waited for without an end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from reconcile import objects
+from reconcile.probes.look import Group, ReadFailure
+from reconcile.probes.rules.call import RuleCall, all_of, listed
+from reconcile.probes.rules.live_migration import (
+    MigrationTargets,
+    Obstacle,
+    is_restored,
+    is_the_upgrades,
+    obstacles,
+    runs,
+)
+from reconcile.probes.verdict import Verdict, failed, passed, unknown
+from renderer.model.path import look_up
+from renderer.model.ref import Body, Ref, ref_of
+
+NODES = Group(api_version="v1", kind="Node")
+INSTANCES = Group(api_version="kubevirt.io/v1", kind="VirtualMachineInstance")
+MACHINES = Group(api_version="kubevirt.io/v1", kind="VirtualMachine")
+KUBEVIRTS = Group(api_version="kubevirt.io/v1", kind="KubeVirt")
+_MOVED = ("LiveMigrate", "LiveMigrateIfPossible")
+_NOT_MOVED = "None"  # KubeVirt's own default
+
+
+class MachineOutcome(StrEnum):
+    """The lot of a virtual machine when its node is drained."""
+
+    MOVES = "moves"
+    STARTED_AGAIN = "startedAgain"
+    STOPPED = "stopped"
+    BLOCKS = "blocks"
+    OFF = "off"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fate:
+    """`why` is in our words, one text a reason; `obstacles` are those of the table of live migration."""
+
+    outcome: MachineOutcome
+    why: tuple[str, ...] = ()
+    obstacles: tuple[Obstacle, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drain:
+    """What decides on every machine: where they may go, what KubeVirt does with one that does not say, and whether the
+    plan starts again what it stops."""
+
+    targets: MigrationTargets
+    eviction_strategy: str = _NOT_MOVED
+    restores: bool = False
+
+    def fate(self, instance: Body, *, has_machine: bool = True) -> Fate:
+        """`has_machine`: there is a VirtualMachine of this instance, by which it can be stopped and started."""
+        if not runs(instance):
+            return Fate(outcome=MachineOutcome.OFF)
+        found = obstacles(instance, self.targets)
+        if not found:
+            return self._moved(instance)
+        why = tuple(each.text for each in found)
+        if not has_machine:
+            why = (*why, "no VirtualMachine has it, by which it could be stopped")
+            return Fate(outcome=MachineOutcome.BLOCKS, why=why, obstacles=found)
+        if not self.restores:
+            return Fate(outcome=MachineOutcome.STOPPED, why=why, obstacles=found)
+        if is_restored(instance):
+            return Fate(outcome=MachineOutcome.STARTED_AGAIN, why=why, obstacles=found)
+        return Fate(outcome=MachineOutcome.STOPPED, why=(*why, "it is paused, and stays off"), obstacles=found)
+
+    def _moved(self, instance: Body) -> Fate:
+        strategy = look_up(instance, ("spec", "evictionStrategy")) or self.eviction_strategy
+        if strategy in _MOVED:
+            return Fate(outcome=MachineOutcome.MOVES)
+        why = f"its eviction strategy is {strategy}, so KubeVirt does not move it, and nothing stops it"
+        return Fate(outcome=MachineOutcome.BLOCKS, why=(why,))
+
+
+def default_strategy(kubevirts: Iterable[Body]) -> str:
+    """The eviction strategy of an instance that names none."""
+    stated = (look_up(body, ("spec", "configuration", "evictionStrategy")) for body in kubevirts)
+    return next((str(strategy) for strategy in stated if strategy), _NOT_MOVED)
+
+
+def machine_names(instances: Iterable[Body], machines: Iterable[Body]) -> frozenset[tuple[str, str]]:
+    """Namespace and name of the instances that a VirtualMachine has."""
+    owned = (instance for instance in instances if _is_owned(instance))
+    return frozenset((ref_of(body).namespace, ref_of(body).name) for body in (*machines, *owned))
+
+
+def _is_owned(instance: Body) -> bool:
+    owners = objects.items(look_up(instance, ("metadata", "ownerReferences")))
+    return any(look_up(owner, ("kind",)) == MACHINES.kind for owner in owners)
+
+
+# ----------------------------------------------------------------------------------------------------------- the rules
+
+
+def can_be_moved(call: RuleCall) -> Verdict:
+    """Every instance but the upgrade's own."""
+    found = listed(call, INSTANCES, NODES)
+    if isinstance(found, Verdict):
+        return found
+    instances, nodes = found
+    targets = MigrationTargets(nodes)
+    return all_of((_can_be_moved(instance, targets) for instance in _of_users(instances)), "virtual machines")
+
+
+def _can_be_moved(instance: Body, targets: MigrationTargets) -> Verdict:
+    found = obstacles(instance, targets)
+    return failed("; ".join(each.text for each in found), ref_of(instance)) if found else passed("it can be moved")
+
+
+def leave(call: RuleCall) -> Verdict:
+    """Every instance leaves its node when that is drained: it is moved, or stopped."""
+    found = listed(call, INSTANCES, NODES, MACHINES, KUBEVIRTS)
+    if isinstance(found, Verdict):
+        return found
+    instances, nodes, machines, kubevirts = found
+    drain = Drain(targets=MigrationTargets(nodes), eviction_strategy=default_strategy(kubevirts))
+    known = machine_names(instances, machines)
+    return all_of((_leaves(instance, drain, known) for instance in _of_users(instances)), "virtual machines")
+
+
+def _leaves(instance: Body, drain: Drain, known: frozenset[tuple[str, str]]) -> Verdict:
+    ref = ref_of(instance)
+    fate = drain.fate(instance, has_machine=(ref.namespace, ref.name) in known)
+    if fate.outcome is not MachineOutcome.BLOCKS:
+        return passed(fate.outcome.value)
+    return failed("; ".join(fate.why), ref)
+
+
+def overlooked(call: RuleCall) -> Verdict:
+    """Every instance that KubeVirt cannot migrate is one that Harvester's detector stops."""
+    found = listed(call, INSTANCES, NODES)
+    if isinstance(found, Verdict):
+        return found
+    instances, nodes = found
+    targets = MigrationTargets(nodes)
+    return all_of((_overlooked(instance, targets) for instance in _of_users(instances)), "virtual machines")
+
+
+def _overlooked(instance: Body, targets: MigrationTargets) -> Verdict:
+    found = obstacles(instance, targets)
+    words = [each.text for each in found if each.reason == "NotLiveMigratable"]
+    if not words or any(each.detected for each in found):
+        return passed("it is stopped or can be moved")
+    return failed(words[0], ref_of(instance))
+
+
+def _of_users(instances: Iterable[Body]) -> Iterator[Body]:
+    return (instance for instance in instances if runs(instance) and not is_the_upgrades(instance))
+
+
+def hotplug_settled(call: RuleCall) -> Verdict:
+    """Of a VirtualMachine: no volume waits to be plugged in or out, and none is plugged in that its template lacks."""
+    requests = objects.items(look_up(call.body, ("status", "volumeRequests")))
+    if requests:
+        return failed(f"volumes wait to be plugged in or out: {', '.join(map(_requested, requests))}")
+    ref = Ref(
+        api_version=INSTANCES.api_version,
+        kind=INSTANCES.kind,
+        namespace=call.object.namespace,
+        name=call.object.name,
+    )
+    instance = call.look.get(ref)
+    if isinstance(instance, ReadFailure):
+        return unknown(f"{ref} could not be read: {instance.text}")
+    kept = {name_in(volume) for volume in _volumes(call.body, "spec", "template", "spec")}
+    plugged = [name_in(volume) for volume in _volumes(instance or {}, "spec") if _is_hotplugged(volume)]
+    lost = [name for name in plugged if name not in kept]
+    if instance is None or not runs(instance) or not lost:
+        return passed("no volume is plugged in that its template lacks")
+    return failed(f"volumes are plugged in that its template lacks, and go with the instance: {', '.join(lost)}")
+
+
+def _requested(request: Any) -> str:
+    options = ("addVolumeOptions", "add"), ("removeVolumeOptions", "remove")
+    named = ((verb, look_up(request, (key, "name"))) for key, verb in options)
+    return next((f"{verb} {name}" for verb, name in named if name), "a volume without a name")
+
+
+def _volumes(body: Body, *path: str) -> list[Mapping[str, Any]]:
+    found = objects.items(look_up(body, (*path, "volumes")))
+    return [volume for volume in found if isinstance(volume, Mapping)]
+
+
+def name_in(volume: Mapping[str, Any]) -> str:
+    return str(volume.get("name") or "")
+
+
+def _is_hotplugged(volume: Mapping[str, Any]) -> bool:
+    return any(look_up(volume, (source, "hotpluggable")) is True for source in ("persistentVolumeClaim", "dataVolume"))

@@ -1,0 +1,168 @@
+"""Finds what Longhorn's volumes would lose with a node, and what of them stands in an upgrade's way."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from reconcile import objects
+from reconcile.probes.look import Group, ReadFailure
+from reconcile.probes.rules.call import RuleCall, all_of, listed
+from reconcile.probes.rules.live_migration import is_witness
+from reconcile.probes.verdict import Verdict, failed, passed, unknown
+from renderer.model.path import look_up
+from renderer.model.ref import Body, Ref, ref_of
+from renderer.quantity import quantity_of
+
+_LONGHORN = "longhorn-system"
+_VOLUMES = Group(api_version="longhorn.io/v1beta2", kind="Volume", namespace=_LONGHORN)
+_REPLICAS = Group(api_version="longhorn.io/v1beta2", kind="Replica", namespace=_LONGHORN)
+_NODES = Group(api_version="v1", kind="Node")
+_CLAIMS = Group(api_version="v1", kind="PersistentVolumeClaim")
+_IMAGES = Group(api_version="harvesterhci.io/v1beta1", kind="VirtualMachineImage")
+_DRAIN_POLICY = Ref(api_version="longhorn.io/v1beta2", kind="Setting", namespace=_LONGHORN, name="node-drain-policy")
+_HOLDING = "block-if-contains-last-replica"  # Longhorn's default
+_IMAGE = "harvesterhci.io/imageId"
+_GIB = 1024**3
+
+
+def in_use(call: RuleCall) -> Verdict:
+    """Of an attached volume: a pod that uses it runs. The pods of a machine that has moved stay listed as Succeeded."""
+    workloads = objects.items(look_up(call.body, ("status", "kubernetesStatus", "workloadsStatus")))
+    states = [(_text(each, "podName"), _text(each, "podStatus")) for each in workloads if isinstance(each, Mapping)]
+    if not states:
+        return failed("it is attached, and no workload uses it")
+    if any(status == "Running" for _, status in states):
+        return passed("a workload that uses it runs")
+    told = ", ".join(f"pod {pod} is {status or 'in no state'}" for pod, status in states)
+    return failed(f"it is attached, and no workload that uses it runs: {told}")
+
+
+def replicas_complete(call: RuleCall) -> Verdict:
+    """Of detached volumes: as many replicas as wanted, or as there are nodes to put them on."""
+    found = listed(call, _VOLUMES, _REPLICAS, _NODES)
+    if isinstance(found, Verdict):
+        return found
+    volumes, replicas, nodes = found
+    room = sum(not is_witness(node) for node in nodes)
+    of_volume = _by_volume(replicas)
+    return all_of((_complete(volume, of_volume, room) for volume in volumes if _state(volume) == "detached"), "volumes")
+
+
+def _complete(volume: Body, replicas: Mapping[str, Sequence[Body]], room: int) -> Verdict:
+    wanted, there = look_up(volume, ("spec", "numberOfReplicas")), len(replicas[ref_of(volume).name])
+    if not isinstance(wanted, int) or there >= min(wanted, room):
+        return passed(f"it has {there} replicas")
+    return failed(f"it is detached and has {there} of {wanted} replicas", ref_of(volume))
+
+
+def survive(call: RuleCall) -> Verdict:
+    """Of volumes with several replicas that are in use: one of the healthy ones is on another node than `node`."""
+    found = listed(call, _VOLUMES, _REPLICAS)
+    if isinstance(found, Verdict):
+        return found
+    volumes, replicas = found
+    node, healthy = call.text("node"), _by_volume(filter(_is_healthy, replicas))
+    used = [volume for volume in volumes if _state(volume) in ("attached", "attaching")]
+    several = (volume for volume in used if look_up(volume, ("spec", "numberOfReplicas")) != 1)
+    return all_of((_survives(volume, node, healthy) for volume in several), "volumes")
+
+
+def _survives(volume: Body, node: str, healthy: Mapping[str, Sequence[Body]]) -> Verdict:
+    places = [_text(replica, "spec", "nodeID") for replica in healthy[ref_of(volume).name]]
+    if not places or any(place != node for place in places):
+        return passed("it has a healthy replica elsewhere")
+    return failed(f"its only healthy replica is on {node}", ref_of(volume))
+
+
+def drain_allowed(call: RuleCall) -> Verdict:
+    """Of detached volumes: the last replica is not on `node`, or Longhorn lets the node be drained all the same."""
+    found = listed(call, _VOLUMES, _REPLICAS)
+    if isinstance(found, Verdict):
+        return found
+    setting = call.look.get(_DRAIN_POLICY)
+    if isinstance(setting, ReadFailure):
+        return unknown(f"{_DRAIN_POLICY} could not be read: {setting.text}")
+    policy = _text(setting or {}, "value") or _HOLDING
+    if policy != _HOLDING:
+        return passed(f"{_DRAIN_POLICY} is {policy}")
+    volumes, replicas = found
+    kept = _by_volume(replica for replica in replicas if _is_intact(replica))
+    node, detached = call.text("node"), (volume for volume in volumes if _state(volume) == "detached")
+    return all_of((_lets_go(volume, node, kept) for volume in detached), "volumes")
+
+
+def _lets_go(volume: Body, node: str, kept: Mapping[str, Sequence[Body]]) -> Verdict:
+    places = {_text(replica, "spec", "nodeID") for replica in kept[ref_of(volume).name]}
+    if places != {node}:
+        return passed("it has a replica elsewhere")
+    return failed(
+        f"it is detached and its last replica is on {node}, which Longhorn does not let go: "
+        f"Setting {_LONGHORN}/node-drain-policy is {_HOLDING}",
+        ref_of(volume),
+    )
+
+
+def stays(call: RuleCall) -> Verdict:
+    """Of Longhorn's Node: nobody asks for its replicas to be evicted, nor for those of a disk."""
+    if look_up(call.body, ("spec", "evictionRequested")) is True:
+        return failed("the eviction of its replicas is requested")
+    disks = look_up(call.body, ("spec", "disks"))
+    found = disks.items() if isinstance(disks, Mapping) else ()
+    names = [str(name) for name, disk in found if look_up(disk, ("evictionRequested",)) is True]
+    if names:
+        return failed(f"the eviction of replicas is requested of {', '.join(names)}")
+    return passed("no eviction is requested")
+
+
+def images_fit(call: RuleCall) -> Verdict:
+    """Of claims that were made from an image: as large as what the image holds, in whole GiB."""
+    found = listed(call, _CLAIMS, _IMAGES)
+    if isinstance(found, Verdict):
+        return found
+    claims, images = found
+    sizes = {f"{ref_of(image).namespace}/{ref_of(image).name}": _virtual_size(image) for image in images}
+    of_image = ((claim, str(look_up(claim, ("metadata", "annotations", _IMAGE)) or "")) for claim in claims)
+    return all_of((_fits(claim, name, sizes[name]) for claim, name in of_image if sizes.get(name)), "claims")
+
+
+def _virtual_size(image: Body) -> int:
+    size = look_up(image, ("status", "virtualSize"))
+    return size if isinstance(size, int) and not isinstance(size, bool) else 0
+
+
+def _fits(claim: Body, image: str, size: int) -> Verdict:
+    stated = look_up(claim, ("spec", "resources", "requests", "storage"))
+    requested, wanted = quantity_of(stated), -(-size // _GIB)
+    if requested is None or requested >= wanted * _GIB:
+        return passed(f"it requests {stated}")
+    return failed(f"it requests {stated}, and image {image} holds {size} bytes: it has to be {wanted}Gi", ref_of(claim))
+
+
+# ------------------------------------------------------------------------------------------------------------ look-ups
+
+
+def _by_volume(replicas: Iterable[Body]) -> Mapping[str, Sequence[Body]]:
+    found: dict[str, list[Body]] = defaultdict(list)
+    for replica in replicas:
+        found[_text(replica, "spec", "volumeName")].append(replica)
+    return found
+
+
+def _state(volume: Body) -> str:
+    return _text(volume, "status", "state")
+
+
+def _is_intact(replica: Body) -> bool:
+    """True if its data has been whole and nothing is known to have happened to it since."""
+    return bool(_text(replica, "spec", "healthyAt")) and not _text(replica, "spec", "failedAt")
+
+
+def _is_healthy(replica: Body) -> bool:
+    return _is_intact(replica) and _text(replica, "status", "currentState") == "running"
+
+
+def _text(body: Any, *path: str) -> str:
+    found = look_up(body, path)
+    return found if isinstance(found, str) else ""
