@@ -91,7 +91,7 @@ def pool_name(text: str) -> str:
 
 
 def usable_addresses(text: str, excluded: Iterable[Any]) -> int | None:
-    """How many addresses of a range a pod may have; None for what is no range."""
+    """The number of addresses of a range that pods may have; None for what is no range."""
     try:
         whole = ip_network(text, strict=False)
         cut = [ip_network(str(each), strict=False) for each in excluded]
@@ -103,7 +103,7 @@ def usable_addresses(text: str, excluded: Iterable[Any]) -> int | None:
 
 
 def _covered(spans: Iterable[tuple[int, int]]) -> int:
-    """How many numbers lie in any of these spans, which are in the order of their beginnings."""
+    """The count of numbers that lie in any of these spans, which are in the order of their beginnings."""
     total, end = 0, -1
     for low, high in spans:
         total += max(0, high - max(low, end + 1) + 1)

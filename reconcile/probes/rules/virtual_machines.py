@@ -55,7 +55,7 @@ class Fate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drain:
-    """What decides on every machine: where they may go, what KubeVirt does with one that does not say, and whether the
+    """All that decides on every machine: where they may go, what KubeVirt does with one that does not say, and whether the
     plan starts again what it stops."""
 
     targets: MigrationTargets
