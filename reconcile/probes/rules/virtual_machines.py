@@ -55,8 +55,8 @@ class Fate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drain:
-    """All that decides on every machine: where they may go, what KubeVirt does with one that does not say, and whether the
-    plan starts again what it stops."""
+    """All that decides on every machine: where it may go, what KubeVirt does with one that does not say, and whether
+    the plan starts again what it stops."""
 
     targets: MigrationTargets
     eviction_strategy: str = _NOT_MOVED
