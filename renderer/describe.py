@@ -106,8 +106,8 @@ def describe_peers(peers: RequirePeers) -> str:
 def describe_target(target: Target, names: DescriptionContext = _PLAIN) -> str:
     """`Node a`, `every Secret in fleet-local`; empty for the cluster as a whole."""
     match target:
-        case ObjectTarget(ref=ref):
-            return str(ref)
+        case ObjectTarget():
+            return " or ".join([str(target.ref), *(other.name for other in target.others)])
         case ManifestTarget(file=file):
             return _and(map(str, names.manifests.get(file, (f"what {file} renders",))))
         case EveryTarget():

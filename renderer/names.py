@@ -26,6 +26,15 @@ def safe_concat(*parts: str) -> str:
     return f"{name[:56]}-{digest[:6]}"
 
 
+def detector_name(*parts: str) -> str:
+    """As `safe_concat`, shortened as the toolkit's `vm-live-migrate-detector` names its list of stopped machines: the
+    first 54 characters, and 8 digits of the SHA-256."""
+    name = "-".join(part for part in parts if part)
+    if len(name) <= NAME_LIMIT:
+        return name
+    return f"{name[:54]}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+
+
 def label_value(text: str) -> str:
     """`text` where it is a valid label value by length, else its shortened form."""
     return text if len(text) <= NAME_LIMIT else safe_concat(text)

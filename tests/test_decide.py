@@ -135,7 +135,7 @@ def test_a_plan_whose_finalizer_could_not_be_removed_is_not_over() -> None:
     found = world()
     found.set_status(currentPhase="CleanedUp")
     found.until(lambda done: done.decision is not None and SetFinalizer(present=True) in done.decision.actions)
-    skip = 2  # the status of the next round, and of the last one
+    skip = 1  # the status of the last round
     conflict = InjectedApiFault(trouble=ApiFault.CONFLICT, verb="patch", kind="UpgradePlan", skip=skip)
     found.scene.client.faults.add(conflict)
     refused = found.until(lambda done: bool(done.problems))

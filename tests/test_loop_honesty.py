@@ -11,6 +11,7 @@ from support.rendered_plans import Json, machine, machine_plan, plan, server_ver
 from support.small_cluster import (
     METADATA,
     PRE,
+    PREFIX,
     Small,
     being_prepared,
     node,
@@ -333,7 +334,7 @@ def test_an_image_that_stays_does_not_keep_a_plan_that_has_succeeded() -> None:
     assert told == f"left behind: {ref_of(image)} is being deleted, waiting for finalizer example.com/keep"
 
 
-RESTORE_LIST = {
+RESTORE_LIST: Json = {
     "apiVersion": "v1",
     "kind": "ConfigMap",
     "metadata": {"name": "up-restore-vm", "namespace": "harvester-system"},
@@ -357,6 +358,28 @@ def test_what_was_stopped_is_restored_although_that_is_asked_for_late(phase: str
     assert "up-node-upgrade-restore-vm-n2" not in found.jobs()
     events = [reason for reason, _ in found.events()]
     assert events.count("RestoreVMJobDispatched") == 1
+
+
+LONG_PLAN = "an-upgrade-of-the-cluster-in-the-second-data-centre-012345"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "an-upgrade-of-the-cluster-in-the-second-data-centre-01-c891acf2",
+        "an-upgrade-of-the-cluster-in-the-second-data-centre-01234-c891a",
+    ],
+    ids=["the detector's name", "the other name"],
+)
+def test_the_restore_list_of_a_long_plan_is_found_under_either_name(name: str) -> None:
+    states = {"n1": "PostDrained", "n2": "ImagePreloaded"}
+    found = upgrading(given=plan(LONG_PLAN, version="v1.8.0", restoreVM=True), states=states)
+    found.create({**RESTORE_LIST, "metadata": {**RESTORE_LIST["metadata"], "name": name}})
+    found.until(lambda _: "RestoreVM/n1" in found.status["steps"]["NodeUpgrade"]["records"])
+    assert found.status["steps"]["NodeUpgrade"]["records"]["RestoreVM/n1"]["captured"] == {"restoredVMs": "default/vm"}
+    found.rounds()
+    [job] = found.all("Job")
+    assert job["metadata"]["labels"][f"{PREFIX}job-type"] == "restore-vm"
 
 
 def test_what_stays_skipped_is_not_written_again() -> None:

@@ -22,16 +22,21 @@ from support.small_cluster import (
     PRE_JOB,
     PREFIX,
     Small,
+    being_prepared,
     cluster,
     descheduler,
     kubevirt,
     longhorn,
+    managed_chart,
     node,
+    upgrading,
+    waiting_for_rancher,
     world,
 )
 
 from reconcile.decide.decision import Wait
 from reconcile.decide.ending import FINALIZER
+from reconcile.loop.sealing import rendered_for_review, seal
 from reconcile.status.plan import FAILED, SUCCEEDED
 from reconcile.status.times import time_text
 from renderer.model.plan_api import PLAN_API_VERSION, plan_ref
@@ -176,6 +181,83 @@ def test_it_goes_back_when_the_plan_is_deleted_be_it_before_we_have_looked(round
     found.to_its_end()
     assert found.get("management.harvesterhci.io/v1beta1", "UpgradePlan", "up") is None
     assert borrowed(found) == AS_IT_WAS
+
+
+def begun_by_us(**spec: Any) -> Small:
+    """A plan of ours that has been told to Rancher."""
+    own = managed_chart()
+    own["spec"]["diff"] = {"comparePatches": [OTHERS]}
+    more = [longhorn("450"), kubevirt(["LiveMigrate"]), own, descheduler(enabled=True)]
+    return waiting_for_rancher(more=more, **spec)
+
+
+def noted(found: Small) -> Json:
+    annotations = found.plan["metadata"].get("annotations") or {}
+    return {key: value for key, value in annotations.items() if key in ANNOTATIONS}
+
+
+def as_the_other_manager_writes(found: Small) -> None:
+    """Its status has the fields that it knows, and no others."""
+    found.set_status(steps=None, borrowed=None, waitingSince=None)
+
+
+def test_the_other_manager_finds_what_we_have_borrowed_where_it_looks() -> None:
+    found = begun_by_us()
+    assert noted(found) == ANNOTATIONS
+    assert (borrowed(found)["wait"], borrowed(found)["descheduler"]) == ("1800", False)
+
+
+def test_originals_are_noted_before_they_are_overwritten() -> None:
+    found = upgrading("n1", "n2", states={}, more=[longhorn("450"), descheduler(enabled=True)])
+    found.set_status(currentPhase="ClusterUpgraded")
+    found.until(lambda done: f"{PREFIX}replica-replenishment-wait-interval" in noted(found))
+    setting = found.get("longhorn.io/v1beta2", "Setting", "replica-replenishment-wait-interval", "longhorn-system")
+    assert setting["value"] == "450"
+    assert found.status["borrowed"][-1]["value"] == "450"
+
+
+def test_what_was_higher_or_off_already_is_not_noted() -> None:
+    found = waiting_for_rancher(more=[longhorn("3600"), descheduler(enabled=False)])
+    assert noted(found) == {}
+
+
+def test_a_plan_that_went_to_the_other_manager_and_came_back_returns_what_we_had_found() -> None:
+    found = begun_by_us()
+    as_the_other_manager_writes(found)
+    found.rounds()
+    found.delete_plan()
+    found.to_its_end()
+    strategy = borrowed(found)["strategy"]  # that one has no place for it
+    assert borrowed(found) == {**AS_IT_WAS, "strategy": strategy}
+
+
+@pytest.mark.parametrize("end", ["success", "failure"])
+def test_what_is_returned_is_noted_no_more(end: str) -> None:
+    found = begun_by_us()
+    if end == "success":
+        found.set_status(currentPhase="CleanedUp")
+        found.to_its_end()
+    else:
+        being_prepared(found)
+        found.end_job(PRE_JOB, failed=True, message="no room")
+        found.rounds()
+        found.end_plan("up-skip-manifest-remove")
+        found.rounds()
+    assert found.condition("Progressing")["status"] == "False"
+    left = {} if end == "success" else {f"{PREFIX}descheduler-was-enabled": "true"}
+    assert noted(found) == left  # after a failure the descheduler stays off until somebody decides
+
+
+def test_a_plan_stays_approved_when_originals_are_noted() -> None:
+    found = upgrading("n1", "n2", states={}, more=[longhorn("450"), descheduler(enabled=True)])
+    found.set_status(currentPhase="ClusterUpgraded")
+    approval = seal(rendered_for_review(found.scene.deps, found.plan))
+    found.patch(found.plan, {"metadata": {"annotations": approval}})
+    found.rounds()
+    found.end_plan("up-skip-manifest-apply")
+    found.rounds()
+    assert found.phase == "NodeUpgrading"
+    assert noted(found) == ANNOTATIONS
 
 
 def test_without_bookkeeping_nothing_is_guessed() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from renderer.model.path import ABSENT, Path, starts_with
 from renderer.model.ref import Ref
+from renderer.model.rendered import RenderedStep
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +65,11 @@ class Loan:
             taken=item["taken"],
             returned=item.get("returned"),
         )
+
+
+def loan_step(item: RenderedStep) -> str:
+    """The step's name in a loan: `Step`, or `Step/node`."""
+    return f"{item.step.name}/{item.step.node}" if item.step.node else item.step.name
 
 
 def record(

@@ -12,7 +12,7 @@ from reconcile.act.status import write_status
 from reconcile.borrow.fields import Patch
 from reconcile.borrow.take import plan_take
 from reconcile.cli.live import Live
-from reconcile.decide.decision import Borrow, DecisionBuilder
+from reconcile.decide.decision import Action, Annotate, Borrow, DecisionBuilder
 from reconcile.decide.ending import set_finalizer
 from reconcile.decide.observation import Observation, OtherUpgrades
 from reconcile.decide.writes import writes
@@ -54,9 +54,12 @@ class Stepper:
         plan, seen = self._plan(), self._seen()
         builder = self._draft(plan, seen)
         actions = writes(builder, self._step)
-        kept = actions if isinstance(actions, str) else self._record(builder, plan, seen)
+        noted = [] if isinstance(actions, str) else [action for action in actions if isinstance(action, Annotate)]
+        kept = actions if isinstance(actions, str) else self._record(builder, plan, seen, noted)
         if kept:
             return (kept,)
+        if noted:
+            return self.write()
         patches = {action.manifest.ref: action.patch for action in actions if isinstance(action, Borrow)}
         for manifest in self._step.manifests:
             if manifest.ref not in self._done:
@@ -98,9 +101,9 @@ class Stepper:
         )
         return DecisionBuilder(observation, status_of(plan))
 
-    def _record(self, builder: DecisionBuilder, plan: Body, seen: Snapshot) -> str | None:
-        """Puts what is borrowed into the plan's status, and holds the plan until that is given back. Says what keeps
-        it from that."""
+    def _record(self, builder: DecisionBuilder, plan: Body, seen: Snapshot, noted: Sequence[Action]) -> str | None:
+        """Puts what is borrowed into the plan's status and annotations, and holds the plan until that is given back.
+        Says what keeps it from that."""
         parts = self._live.parts
         written = write_status(parts.cluster, parts.kinds, plan, status_of(plan), builder.status)
         if written is None:
@@ -110,7 +113,8 @@ class Stepper:
         builder = DecisionBuilder(replace(builder.observation, plan=written), builder.status)
         set_finalizer(builder, present=True)
         executor = ActionExecutor(parts, self._live.writer(), written, seen, builder.status.loans)
-        return next((result.problem for result in map(executor.carry_out, builder.actions)), None)
+        results = map(executor.carry_out, (*builder.actions, *noted))
+        return next((result.problem for result in results if result.problem), None)
 
     def _carry_out(self, manifest: Manifest, seen: Snapshot, patch: Patch | None) -> Applied:
         live = _read(manifest.ref, seen.get(manifest.ref))

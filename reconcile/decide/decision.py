@@ -74,7 +74,14 @@ class SetFinalizer:
     present: bool
 
 
-Action = Apply | Borrow | Return | Remove | RemoveTrace | SetFinalizer
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Annotate:
+    """Set annotations of the plan, or remove those without a value."""
+
+    annotations: tuple[tuple[str, str | None], ...]
+
+
+Action = Apply | Borrow | Return | Remove | RemoveTrace | SetFinalizer | Annotate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

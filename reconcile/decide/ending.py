@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
 
+from reconcile.decide.annotations import forget_originals
 from reconcile.decide.decision import (
     LONG_TO_READ,
     DecisionBuilder,
@@ -46,6 +47,7 @@ def end(builder: DecisionBuilder, occasion: Occasion) -> bool:
         return False
     settled = [return_fields(builder, item, occasion) for item in reversed(steps)]
     settled.append(return_orphans(builder, orphaned(builder, steps), occasion))
+    settled.append(forget_originals(builder, steps))
     if occasion is Occasion.FAILURE:
         return all(settled)
     released = all(settled) and release(builder, steps)

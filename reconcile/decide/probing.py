@@ -10,7 +10,7 @@ from typing import Any
 
 from reconcile.decide.decision import DecisionBuilder
 from reconcile.objects import Condition, conditions, label, selects
-from reconcile.probes.evaluate import evaluate, group_of, summarize
+from reconcile.probes.evaluate import evaluate, group_of, present_ref, summarize
 from reconcile.probes.look import Group, ProbeContext, ReadFailure
 from reconcile.probes.verdict import ProbeResult, Verdict, gate_verdict
 from reconcile.status.plan import PlanStatus, key_of
@@ -107,7 +107,7 @@ def _has_done_its_work(builder: DecisionBuilder, item: RenderedStep) -> bool:
 
 
 def _captured(builder: DecisionBuilder, item: RenderedStep, capture: Capture) -> Any:
-    ref = _ref_of(item, capture)
+    ref = _ref_of(builder, item, capture)
     body = builder.observation.look.get(ref)
     if isinstance(body, ReadFailure):
         return body
@@ -119,9 +119,9 @@ def _captured(builder: DecisionBuilder, item: RenderedStep, capture: Capture) ->
     return value + capture.add if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-def _ref_of(item: RenderedStep, capture: Capture) -> Ref:
+def _ref_of(builder: DecisionBuilder, item: RenderedStep, capture: Capture) -> Ref:
     if isinstance(capture.target, ObjectTarget):
-        return capture.target.ref
+        return present_ref(capture.target, builder.observation.look)
     return next(iter(refs_by_template(item).get(getattr(capture.target, "file", ""), ())))
 
 

@@ -12,11 +12,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from reconcile.borrow.loan import Loan, Original
+from reconcile.borrow.loan import Loan, Original, loan_step
 from reconcile.decide.decision import DecisionBuilder
 from reconcile.decide.owned import created, existing, made_before
 from reconcile.decide.probing import is_asked_again, read_captures
-from reconcile.decide.writes import evident, loan_step, remember
+from reconcile.decide.writes import evident, remember
 from reconcile.probes.look import ReadFailure
 from reconcile.status.plan import FAILED, PlanStatus, key_of
 from reconcile.status.record import StepRecord, StepState

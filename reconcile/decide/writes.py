@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from reconcile.borrow.claim import release_of
-from reconcile.borrow.loan import Loan, Original, on_loan, settle
+from reconcile.borrow.loan import Loan, Original, loan_step, on_loan, settle
 from reconcile.borrow.loan import record as record_loans
 from reconcile.borrow.returns import has_drifted, plan_return
 from reconcile.borrow.take import TakePlan, Taking, goes_back, plan_take
+from reconcile.decide.annotations import note_originals
 from reconcile.decide.decision import LONG_TO_READ, Action, Apply, Borrow, DecisionBuilder, Return, Wait
 from reconcile.objects import FIELD_MANAGER
 from reconcile.probes.look import ReadFailure
@@ -23,7 +24,8 @@ from renderer.model.rendered import Manifest, RenderedStep
 
 def writes(builder: DecisionBuilder, item: RenderedStep) -> list[Action] | str:
     """The step's writes in the order of its manifests, with the originals of borrowed fields recorded in the builder.
-    A text says why the step has to wait: it is written as a whole."""
+    Originals that are noted in annotations as well are written there before all else. A text says why the step has to
+    wait: it is written as a whole."""
     actions: list[Action] = []
     for manifest in item.manifests:
         live = builder.observation.look.get(manifest.ref)
@@ -41,7 +43,8 @@ def writes(builder: DecisionBuilder, item: RenderedStep) -> list[Action] | str:
             remember(builder, item, manifest, (*inherited, *plan.originals))
         if plan.taking is Taking.TAKE and plan.patch:
             actions.append(Borrow(manifest=manifest, patch=plan.patch, step=key_of(item)))
-    return actions
+    noted = note_originals(builder, item)
+    return [noted] if noted else actions
 
 
 def _lent(builder: DecisionBuilder, manifest: Manifest, spec: Borrowed, plan: TakePlan) -> list[Original]:
@@ -87,11 +90,6 @@ def remember(builder: DecisionBuilder, item: RenderedStep, manifest: Manifest, o
         taken=time_text(builder.now),
     )
     builder.status = builder.status.with_loans(loans)
-
-
-def loan_step(item: RenderedStep) -> str:
-    """The step's name in a loan: `Step`, or `Step/node`."""
-    return f"{item.step.name}/{item.step.node}" if item.step.node else item.step.name
 
 
 def return_fields(builder: DecisionBuilder, item: RenderedStep, occasion: Occasion) -> bool:

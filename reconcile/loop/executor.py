@@ -11,7 +11,17 @@ from reconcile.act.applied import ApplyResult as Written
 from reconcile.act.apply import ObjectWriter
 from reconcile.borrow.loan import Loan, on_loan
 from reconcile.cluster.errors import Away, ClusterError, NotFound, Throttled, Unauthorized, text_of
-from reconcile.decide.decision import Action, ActionResult, Apply, Borrow, Remove, RemoveTrace, Return, SetFinalizer
+from reconcile.decide.decision import (
+    Action,
+    ActionResult,
+    Annotate,
+    Apply,
+    Borrow,
+    Remove,
+    RemoveTrace,
+    Return,
+    SetFinalizer,
+)
 from reconcile.decide.ending import FINALIZER
 from reconcile.loop.deps import ReconcilerDeps
 from reconcile.observe.snapshot import Snapshot
@@ -33,14 +43,14 @@ class ExecutedAction(ActionResult):
 
 
 class ActionExecutor:
-    """Carries out the actions of one round."""
+    """Carries out the actions of one round. `plan` is as it is after those on itself."""
 
     def __init__(
         self, deps: ReconcilerDeps, writer: ObjectWriter, plan: Body, snapshot: Snapshot, loans: Iterable[Loan]
     ) -> None:
         self._deps = deps
         self._writer = writer
-        self._plan = plan
+        self.plan = plan
         self._snapshot = snapshot
         self._loans = tuple(loans)
 
@@ -78,6 +88,8 @@ class ActionExecutor:
                 return self._remove_trace(action)
             case SetFinalizer():
                 return self._set_finalizer(action)
+            case Annotate():
+                return self._patch_plan(action, {"annotations": dict(action.annotations)})
 
     def _live(self, ref: Ref) -> Body | None:
         live = self._snapshot.get(ref)
@@ -105,13 +117,16 @@ class ActionExecutor:
         return ExecutedAction(action=action)
 
     def _set_finalizer(self, action: SetFinalizer) -> ExecutedAction:
-        metadata = self._plan["metadata"]
-        finalizers = [item for item in metadata.get("finalizers") or () if item != FINALIZER]
+        finalizers = [item for item in self.plan["metadata"].get("finalizers") or () if item != FINALIZER]
         wanted = [*finalizers, FINALIZER] if action.present else finalizers
-        patch = {"metadata": {"resourceVersion": metadata["resourceVersion"], "finalizers": wanted or None}}
-        ref = ref_of(self._plan)
-        answer = self._deps.cluster.patch(self._deps.kinds.row(ref.api_version, ref.kind).kind, ref, patch)
-        self._deps.source.note(answer.body)
+        return self._patch_plan(action, {"finalizers": wanted or None})
+
+    def _patch_plan(self, action: Action, metadata: dict[str, Any]) -> ExecutedAction:
+        """Only onto the plan as it was read."""
+        patch = {"metadata": {"resourceVersion": self.plan["metadata"]["resourceVersion"], **metadata}}
+        ref = ref_of(self.plan)
+        self.plan = self._deps.cluster.patch(self._deps.kinds.row(ref.api_version, ref.kind).kind, ref, patch).body
+        self._deps.source.note(self.plan)
         return ExecutedAction(action=action)
 
     def _result(self, action: Action, written: Applied) -> ExecutedAction:

@@ -273,6 +273,7 @@ class _PlanRound:
         executor = ActionExecutor(self.deps, writer, self.plan, snapshot, decision.status.loans)
         for action in decision.actions:
             results.append(executor.carry_out(action))
+        self.plan = executor.plan
 
     def _record(self, decision: Decision, results: list[ExecutedAction]) -> PlanStatus:
         after = recorded(decision.status, decision, results, self.deps.now())

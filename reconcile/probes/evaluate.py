@@ -43,12 +43,17 @@ def _verdict(probe: Probe, look: Look, scope: ProbeContext) -> Verdict:
     match probe.target:
         case ClusterTarget():
             return check_all(probe.all, probe.fails, Subject(look=look, scope=scope))
-        case ObjectTarget(ref=ref):
-            return _one(probe, ref, look, scope)
+        case ObjectTarget():
+            return _one(probe, present_ref(probe.target, look), look, scope)
         case ManifestTarget(file=file):
             return _manifests(probe, file, look, scope)
         case EveryTarget():
             return _every(probe, probe.target, look, scope)
+
+
+def present_ref(target: ObjectTarget, look: Look) -> Ref:
+    """The first of the target's names under which there is an object, or which cannot be read; else its own name."""
+    return next((ref for ref in (target.ref, *target.others) if look.get(ref) is not None), target.ref)
 
 
 def _one(probe: Probe, ref: Ref, look: Look, scope: ProbeContext) -> Verdict:
@@ -63,10 +68,11 @@ def summarize(gate: Gate, look: Look, scope: ProbeContext) -> str:
     target, summary = gate.probe.target, gate.summary
     if summary is None or not isinstance(target, ObjectTarget):
         return ""
-    body = look.get(target.ref)
+    ref = present_ref(target, look)
+    body = look.get(ref)
     if body is None or isinstance(body, ReadFailure):
         return ""
-    subject = Subject(look=look, scope=scope, ref=target.ref, body=body)
+    subject = Subject(look=look, scope=scope, ref=ref, body=body)
     open_tests = [
         text.replace("<found>", str(_seen([predicate], body)))
         for predicate, text in zip(gate.probe.all, summary.unmet, strict=True)

@@ -26,6 +26,7 @@ from renderer.model.manifest_spec import (
     Expression,
     ManifestSpec,
     Occasion,
+    OriginalInAnnotation,
     OriginalOnTakeOver,
     Owned,
     WhenAbsent,
@@ -226,6 +227,10 @@ def _borrowed(raw: Raw) -> Borrowed:
         when_absent=WhenAbsent(raw.get("whenAbsent", WhenAbsent.WAIT)),
         options=borrow_options_from(raw),
         originals_on_take_over=tuple(_original_on_take_over(item) for item in raw.get("originalsOnTakeOver", ())),
+        originals_in_annotations=tuple(
+            OriginalInAnnotation(path=parse_path(item["path"]), annotation=item["annotation"])
+            for item in raw.get("originalsInAnnotations", ())
+        ),
     )
 
 

@@ -73,10 +73,16 @@ def target_from(raw: Raw) -> Target:
     if "manifest" in raw:
         return ManifestTarget(file=raw["manifest"])
     if "object" in raw:
-        return ObjectTarget(ref=ref_from(raw["object"]))
+        return _object(raw["object"])
     if "every" in raw:
         return _every(raw["every"])
     return ClusterTarget()
+
+
+def _object(raw: Raw) -> ObjectTarget:
+    ref = ref_from(raw)
+    others = (ref_from({**raw, "name": name}) for name in raw.get("otherNames", ()))
+    return ObjectTarget(ref=ref, others=tuple(other for other in others if other != ref))
 
 
 def _every(raw: Raw) -> EveryTarget:

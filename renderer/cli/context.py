@@ -44,6 +44,7 @@ GIVEN_BY: Mapping[str, str] = {
 
 DESCRIPTIONS: Mapping[str, str] = {
     "name": "the plan's name and these parts, as a name that every object may have",
+    "detectorName": "the same as the toolkit's detector shortens the name of its list of stopped virtual machines",
     "oneShotName": "the same for what runs once: with --retry N it ends in retry-N",
     "annotation": "the plan's annotation management.harvesterhci.io/<key>",
     "labelValue": "the text as a label's value; shortened where it is too long",

@@ -15,7 +15,7 @@ from renderer.context.scope import NotedScope, Scope, run_time_mark
 from renderer.frozen import frozen
 from renderer.model.plan_api import PREFIX
 from renderer.model.ref import Body
-from renderer.names import label_value, safe_concat
+from renderer.names import detector_name, label_value, safe_concat
 
 
 @frozen
@@ -136,7 +136,16 @@ def _functions(plan: Mapping[str, Any], retry: int) -> dict[str, Any]:
     def annotation(key: str, default: str = "") -> str:
         return str(annotations.get(f"{PREFIX}{key}", default))
 
-    return {"name": name, "oneShotName": one_shot_name, "annotation": annotation, "labelValue": label_value}
+    def detectors_name(*parts: str) -> str:
+        return detector_name(_name(plan), *parts)
+
+    return {
+        "name": name,
+        "oneShotName": one_shot_name,
+        "detectorName": detectors_name,
+        "annotation": annotation,
+        "labelValue": label_value,
+    }
 
 
 def _toolkit_image(facts: Facts, plan: Mapping[str, Any]) -> str:

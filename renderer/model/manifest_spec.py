@@ -84,6 +84,14 @@ class OriginalOnTakeOver:
 
 
 @frozen
+class OriginalInAnnotation:
+    """The annotation of the plan that holds the original at `path` for another manager, as long as it is on loan."""
+
+    path: Path
+    annotation: str
+
+
+@frozen
 class Borrowed:
     """The fields that the step sets on somebody else's object.
 
@@ -96,6 +104,7 @@ class Borrowed:
     when_absent: WhenAbsent = WhenAbsent.WAIT
     options: tuple[BorrowOption, ...] = ()
     originals_on_take_over: tuple[OriginalOnTakeOver, ...] = ()
+    originals_in_annotations: tuple[OriginalInAnnotation, ...] = ()
 
 
 ManifestSpec = Owned | Borrowed

@@ -102,9 +102,11 @@ class ManifestTarget:
 
 @frozen
 class ObjectTarget:
-    """One object by its name."""
+    """One object by its name. `others` are names that it may have instead: the first of all these that exists is looked
+    at."""
 
     ref: Ref
+    others: tuple[Ref, ...] = ()
 
 
 @frozen

@@ -216,7 +216,8 @@ class StepRenderer:
         step = replace(step, gates=gates, undo=undo.step if undo else None)
         held = step.hold and self.templates.evaluate(step.hold.when, context.names, of=declared.document)
         # Whether a node is held is the operator's to change at any time, so it is no part of the digest.
-        parts = [bare.node, filled, [[item.file, item.digest] for item in made], undo.digest if undo else None]
+        declaration = {**filled, **_without_bookkeeping(filled, raw)}
+        parts = [bare.node, declaration, [[item.file, item.digest] for item in made], undo.digest if undo else None]
         return RenderedStep(
             phase=declared.phase.name,
             step=step,
@@ -294,6 +295,15 @@ class StepRenderer:
 
 def _is_needed_later(step: Step) -> bool:
     return any(isinstance(spec, Borrowed) or spec.maintained for spec in step.manifests)
+
+
+def _without_bookkeeping(filled: Raw, raw: Raw) -> Raw:
+    """The borrowed manifests of a filled in step, with the originals for a take-over as declared: they are read from
+    annotations that are written while the plan runs, and an approval has to hold then."""
+    key = "originalsOnTakeOver"
+    pairs = zip(filled.get("borrowed", ()), raw.get("borrowed", ()), strict=True)
+    borrowed = [{**item, key: declared[key]} if key in declared else item for item, declared in pairs]
+    return {"borrowed": borrowed} if borrowed else {}
 
 
 def _idle(declared: Declared, step: Step, skipped: str | None, pending: tuple[Pending, ...]) -> RenderedStep:

@@ -35,7 +35,7 @@ from reconcile.simulator.actors.placement import (
 from reconcile.simulator.actors.simulation_log import SimulationEventType
 from renderer.model.plan_api import PREFIX
 from renderer.model.ref import Body
-from renderer.names import safe_concat
+from renderer.names import detector_name
 
 _COMPONENT = f"{PREFIX}upgrade-component"
 _JOB_TYPE = f"{PREFIX}job-type"
@@ -182,11 +182,11 @@ class UpgradeJobEffects:
         plan = self._client.find(UPGRADE_PLAN, task.plan)
         owner = {"apiVersion": UPGRADE_PLAN[0], "kind": UPGRADE_PLAN[1], "name": task.plan}
         owners = [{**owner, "uid": plan["metadata"]["uid"]}] if plan is not None else []
-        metadata = {"name": safe_concat(task.plan, "restore-vm"), "namespace": _SYSTEM, "ownerReferences": owners}
+        metadata = {"name": detector_name(task.plan, "restore-vm"), "namespace": _SYSTEM, "ownerReferences": owners}
         return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {task.node: value}}
 
     def _restore_list(self, task: Task) -> Body | None:
-        return self._client.find(CONFIG_MAP, safe_concat(task.plan, "restore-vm"), _SYSTEM)
+        return self._client.find(CONFIG_MAP, detector_name(task.plan, "restore-vm"), _SYSTEM)
 
     # ------------------------------------------------------------------------------------------------- after a drain
 

@@ -15,7 +15,7 @@ from support.reference.markdown import code, codes, page, section, table
 from support.reference.schema_tables import sections
 from support.reference.sources import kinds, phases, schema
 
-_PROBES = ("probe", "predicate", "every", "operand", "ref", "labels")
+_PROBES = ("probe", "predicate", "every", "operand", "target", "ref", "labels")
 _OF_PROBES = dict.fromkeys(_PROBES, "probe-language.md")
 
 
