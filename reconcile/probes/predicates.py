@@ -137,7 +137,7 @@ def _rule(predicate: RulePredicate, subject: Subject) -> Verdict:
     call = RuleCall(
         arguments=dict(predicate.arguments),
         look=subject.look,
-        scope=subject.scope,
+        now=subject.scope.now,
         ref=subject.ref,
         body=subject.body or {},
     )

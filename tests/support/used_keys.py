@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from renderer.model.plan_api import PREFIX
 
 _DOMAIN = r"[a-z0-9-]+(?:\.[a-z0-9-]+)+"
-_KEY = re.compile(rf"{_DOMAIN}/[A-Za-z0-9][A-Za-z0-9._-]*")
+_KEY = re.compile(rf"(?<![/.a-z0-9-]){_DOMAIN}/[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
 _API_VERSION = re.compile(r".*/v\d+((alpha|beta)\d+)?")
 _CALL = re.compile(r"""annotation\(\s*['"]([\w.-]+)['"]""")
 _OVERRIDE = re.compile(r"override: \{annotation: ([\w-]+)")

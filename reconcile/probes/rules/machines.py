@@ -28,12 +28,12 @@ def of_node(call: RuleCall) -> Verdict:
         return waiting(f"its Machine fleet-local/{name} does not exist")
     node = _node_of(machine)
     if node and node != call.object.name:
-        return waiting(f"its Machine fleet-local/{name} belongs to Node {node}", ref_of(machine))
+        return waiting(f"its Machine fleet-local/{name} belongs to Node {node}")
     return passed(f"Machine fleet-local/{name} is its own")
 
 
 def as_many_as_nodes(call: RuleCall) -> Verdict:
-    """The offenders are the Machines and Nodes that have no counterpart."""
+    """Says which have no counterpart."""
     nodes, machines = call.look.list(_NODES), call.look.list(_MACHINES)
     if isinstance(nodes, ReadFailure):
         return unknown(f"Nodes could not be read: {nodes.text}")
@@ -44,7 +44,7 @@ def as_many_as_nodes(call: RuleCall) -> Verdict:
     says = f"{_counted(len(nodes), 'Node')} and {_counted(len(machines), 'Machine')} in fleet-local"
     if len(nodes) == len(machines):
         return passed(says)
-    return waiting(": ".join((says, *_alone(nodes, machines))), *map(ref_of, (*nodes, *machines)))
+    return waiting(": ".join((says, *_alone(nodes, machines))))
 
 
 def _alone(nodes: Sequence[Body], machines: Sequence[Body]) -> tuple[str, ...]:

@@ -13,10 +13,11 @@ from renderer.suggest import closest
 _LISTED = 5  # names of others that a message lists
 
 
-def given(call: RuleCall) -> Verdict:
-    """An expression of the check has decided; anything but an empty text, `False` and `None` holds."""
-    holds = call.text("value") not in ("", "False", "None", "false")
-    return passed(f"{call.text('what')} is given") if holds else waiting(f"{call.text('what')} is not given")
+def holds(call: RuleCall) -> Verdict:
+    """An expression of the check has decided; it holds unless it is an empty text, false or None."""
+    if call.text("value").lower() in ("", "false", "none"):
+        return waiting(call.text("otherwise"))
+    return passed(call.text("says"))
 
 
 def found(call: RuleCall) -> Verdict:
