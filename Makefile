@@ -74,7 +74,7 @@ controlplane: $(READY) ## build the real control plane for tests, once (needs Go
 controlplane-clients: $(READY)
 	@PYTHONPATH=tests $(BIN)/python -m controlplane.build clients
 
-reference: $(READY) ## write docs/reference from the schemas and the code
+reference: $(READY) ## write docs/reference and schemas/built from the schemas and the code
 	@$(BIN)/python -m pytest -q --snapshot-update tests/test_reference.py
 
 bench: controlplane-clients ## time and memory, beside helm's

@@ -15,7 +15,7 @@ from renderer.render.plan import render
 from renderer.templating import Templates
 from renderer.validation import document_problems, load
 
-_PLAN_SCHEMA = "crds/upgradeplan.yaml"
+_PLAN_SCHEMA = "built/upgradeplan.json"
 
 
 @frozen

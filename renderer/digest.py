@@ -11,8 +11,13 @@ _SHORT = 12
 
 
 def digest_of(value: Any) -> str:
-    """`sha256:` and the hash of the value's canonical JSON (sorted keys, no blanks)."""
-    return f"sha256:{hashlib.sha256(_CANONICAL.encode(value).encode()).hexdigest()}"
+    """`sha256:` and the hash of the value's canonical JSON."""
+    return f"sha256:{hashlib.sha256(canonical(value).encode()).hexdigest()}"
+
+
+def canonical(value: Any) -> str:
+    """The value as JSON: sorted keys, no blanks."""
+    return _CANONICAL.encode(value)
 
 
 def short_digest(digest: str) -> str:

@@ -19,10 +19,10 @@ from renderer.plan_rules import metadata_problems, toolkit_problems, unsupported
 from renderer.source_document import SourceDocument
 from renderer.validation import load, schema_problems
 from renderer.validation import problems as problems_by
-from renderer.validation.crd_schema import without_nulls
+from renderer.validation.nulls import without_nulls
 from renderer.validation.shapes import shape_of, stored
 
-PLAN_SCHEMA = "crds/upgradeplan.yaml"
+PLAN_SCHEMA = "built/upgradeplan.json"
 LONGEST_PLAN_NAME = 58
 """The Service `<plan>-repo` has to be a DNS label of at most 63 characters."""
 

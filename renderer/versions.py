@@ -11,7 +11,7 @@ import re
 from renderer.frozen import frozen
 
 _LONGEST = 256  # characters of a version, as the library has it that the existing manager uses
-_SEMVER = re.compile(
+_SEMVER = (
     r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)"
     r"(?:-((?:0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)(?:\.(?:0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*))*))?"
     r"(?:\+[0-9a-zA-Z-]+(?:\.[0-9a-zA-Z-]+)*)?"
@@ -36,7 +36,7 @@ def parse_version(text: str) -> Version:
     bare = text.removeprefix("v")
     if not bare:
         raise ValueError("invalid version string")
-    match = _SEMVER.fullmatch(bare)
+    match = re.fullmatch(_SEMVER, bare)
     if not match or not bare.isascii() or len(bare) > _LONGEST:
         return Version(text=text, stable=None)
     major, minor, patch, prerelease = match.groups()

@@ -23,7 +23,7 @@ ROOMS: Mapping[str, Sequence[str]] = {
     "renderer": (
         "frozen",
         "errors",
-        "model names image_names versions digest resources quantity suggest patterns cel",
+        "model names image_names versions digest resources quantity suggest patterns",
         "yaml_io",
         "redaction",
         "validation deprecated",

@@ -14,7 +14,7 @@ from controlplane.cluster import ControlPlane
 from renderer.input_rules import PLAN_SCHEMA, plan_problems
 from renderer.source_document import SourceDocument, without_lines
 from renderer.validation import load
-from renderer.validation.crd_schema import without_nulls
+from renderer.validation.nulls import without_nulls
 from schemas import served
 
 OWNER = {"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "u"}

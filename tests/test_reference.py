@@ -1,10 +1,13 @@
-"""docs/reference is what the schemas, the catalogues and the code say now. `make reference` writes it."""
+"""docs/reference and schemas/built are what the schemas, the catalogues and the code say now. `make reference` writes
+them."""
 
 from __future__ import annotations
 
 from difflib import unified_diff
 
 import pytest
+from support.built_schemas import FOLDER as BUILT
+from support.built_schemas import built
 from support.reference.pages import PAGES
 from support.rendered_plans import ROOT
 
@@ -27,3 +30,11 @@ def test_a_page_is_up_to_date(name: str, pytestconfig: pytest.Config) -> None:
 
 def test_the_folder_holds_nothing_else() -> None:
     assert sorted(path.name for path in FOLDER.iterdir()) == sorted(PAGES)
+
+
+def test_the_built_schemas_are_those_of_the_definitions(pytestconfig: pytest.Config) -> None:
+    expected = built()
+    if pytestconfig.option.update_snapshots:
+        for name, text in expected.items():
+            (BUILT / name).write_text(text, encoding="utf-8")
+    assert {path.name: path.read_text(encoding="utf-8") for path in BUILT.iterdir()} == expected, "run `make reference`"

@@ -17,13 +17,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.examples import examples
 
+from reconcile.simulator.apiserver import cel
 from reconcile.simulator.apiserver.builtin_rules import RULES
 from reconcile.simulator.apiserver.clock import SimulatedClock
 from reconcile.simulator.apiserver.cluster import EmbeddedCluster
 from reconcile.simulator.apiserver.field_set import field, from_fields_v1, key, member, order, path_text, to_fields_v1
 from reconcile.simulator.apiserver.schema_files import builtin_schemas
 from reconcile.simulator.apiserver.served_kinds import Origin
-from renderer import cel
 from renderer.model.ref import Kind
 from renderer.quantity import canonical
 

@@ -15,7 +15,7 @@ from renderer.documents import Inputs, tell_apart
 from renderer.errors import Problem
 from renderer.files.inputs import read_inputs
 from renderer.input_rules import as_stored, input_problems
-from renderer.validation.shapes import shape_of
+from renderer.validation.shapes import is_namespaced, shape_of
 from renderer.yaml_io import parse
 
 REFUSED = {
@@ -97,6 +97,28 @@ def test_a_name_of_a_group_finds_no_other_file() -> None:
     """A kind is looked up among the definitions, and never as a path."""
     assert set(shape_of("../../upgradeplan/v1", "UpgradePlan")["properties"]) == {"metadata"}
     assert shape_of("..", "") == shape_of("x", "Y")
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind", "namespaced"),
+    [
+        ("v1", "Node", False),
+        ("v1", "Secret", True),
+        ("harvesterhci.io/v1beta1", "Setting", False),
+        ("cluster.x-k8s.io/v1beta2", "Machine", True),
+        ("example.com/v1", "Machine", False),
+    ],
+)
+def test_it_is_known_which_kinds_have_a_namespace(api_version: str, kind: str, namespaced: bool) -> None:
+    assert is_namespaced(api_version, kind) is namespaced
+
+
+def test_the_shape_of_what_contains_itself_is_followed() -> None:
+    deep = "{type: object, properties: {b: {type: object, properties: {c: {type: 7}}}}}"
+    versions = f"[{{name: v1, served: true, storage: true, schema: {{openAPIV3Schema: {deep}}}}}]"
+    says = f"spec: {{group: g, scope: Cluster, names: {{plural: p, kind: K}}, versions: {versions}}}"
+    (found,) = input_problems(given(node(says, "apiextensions.k8s.io/v1", "CustomResourceDefinition")))
+    assert found.field == "spec.versions[0].schema.openAPIV3Schema.properties.b.properties.c.type"
 
 
 CHANGES: tuple[tuple[str, tuple[str | int, ...], Any], ...] = (

@@ -13,13 +13,15 @@ from controlplane.cluster import ControlPlane
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
+from support.built_schemas import translated
 from support.examples import examples
+from support.structural import from_definition
 
 from renderer.model.document_type import COMMON, FACTS
 from renderer.source_document import SourceDocument, without_lines
-from renderer.validation import document_problems, explained, load, problems, validate
-from renderer.validation.crd_schema import from_definition, without_nulls
+from renderer.validation import document_problems, explained, load, problems, schema_problems, validate
 from renderer.validation.fit import fits, is_known, regex
+from renderer.validation.nulls import without_nulls
 from renderer.yaml_io import parse
 from schemas import served
 
@@ -28,8 +30,8 @@ SCHEMAS = ROOT / "schemas"
 OBJECTS = Path(__file__).parent / "schemas"
 INPUTS = Path(__file__).parent / "data" / "inputs"
 JSON_SCHEMAS = sorted(path.name for path in SCHEMAS.glob("*.json"))
-DEFINITIONS = sorted(path.relative_to(SCHEMAS).as_posix() for path in (SCHEMAS / "crds").rglob("*.yaml"))
-PLAN = "crds/upgradeplan.yaml"
+DEFINITIONS = {path.name: translated(path) for path in sorted((SCHEMAS / "crds").rglob("*.yaml"))}
+PLAN = "built/upgradeplan.json"
 
 
 def sources(file: Path) -> Iterator[SourceDocument]:
@@ -56,19 +58,21 @@ def test_a_schema_of_ours_is_sound_and_quick(name: str) -> None:
 
 @pytest.mark.parametrize("name", DEFINITIONS)
 def test_every_definition_is_translated(name: str) -> None:
-    Draft202012Validator.check_schema(load(name))
-    assert is_known(load(name))
+    Draft202012Validator.check_schema(DEFINITIONS[name])
+    assert is_known(DEFINITIONS[name])
 
 
-def definition_of(body: Mapping[str, Any]) -> str:
+def definition_of(body: Mapping[str, Any]) -> dict[str, Any]:
     group = body["apiVersion"].rpartition("/")[0]
-    names = [name for name in DEFINITIONS if load(name)["properties"]["kind"] == {"const": body["kind"]}]
-    return next(name for name in names if load(name)["properties"]["apiVersion"]["const"].startswith(f"{group}/"))
+    found = [schema for schema in DEFINITIONS.values() if schema["properties"]["kind"] == {"const": body["kind"]}]
+    return next(schema for schema in found if schema["properties"]["apiVersion"]["const"].startswith(f"{group}/"))
 
 
 @pytest.mark.parametrize("file", sorted((OBJECTS / "good").glob("*.yaml")), ids=lambda file: file.stem)
 def test_good_objects_fit(file: Path) -> None:
-    assert [problem for source in sources(file) for problem in problems(source, definition_of(source.body))] == []
+    assert [
+        problem for source in sources(file) for problem in schema_problems(source, definition_of(source.body))
+    ] == []
 
 
 @pytest.mark.parametrize("file", sorted((OBJECTS / "bad").glob("*.yaml")), ids=lambda file: file.stem)
@@ -76,7 +80,7 @@ def test_bad_objects_are_refused_for_the_fields_that_the_api_server_names(file: 
     (source,) = sources(file)
     lines = file.read_text(encoding="utf-8").splitlines()
     refused = {line.removeprefix("# refused: ") for line in lines if line.startswith("# refused: ")}
-    assert {problem.field for problem in problems(source, definition_of(source.body))} == refused
+    assert {problem.field for problem in schema_problems(source, definition_of(source.body))} == refused
 
 
 (RULES,) = parse((OBJECTS / "rules.yaml").read_text(encoding="utf-8"), "rules.yaml")

@@ -18,7 +18,7 @@ from renderer.errors import Problem, Problems, problem
 from renderer.model import path as paths
 from renderer.model.ref import Body
 from renderer.validation import load, part_problems
-from renderer.validation.crd_schema import without_nulls
+from renderer.validation.nulls import without_nulls
 from renderer.yaml_io import Document, parse
 
 IN_CLUSTER = "in-cluster"

@@ -56,7 +56,7 @@ DESCRIPTIONS: Mapping[str, str] = {
 _TYPES = {"string": "text", "integer": "number", "object": "mapping", "array": "list"}
 """JSON Schema's words to those of people who write templates."""
 _SCHEMAS: Mapping[str, Callable[[], Any]] = {
-    "plan": lambda: load("crds/upgradeplan.yaml"),
+    "plan": lambda: load("built/upgradeplan.json"),
     "release": lambda: load("release.json"),
     "imageLists": lambda: load("facts.json")["properties"]["facts"]["properties"]["imageLists"],
 }

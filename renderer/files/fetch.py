@@ -6,7 +6,6 @@ over http.
 
 from __future__ import annotations
 
-from concurrent.futures import Future
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ from renderer.redaction import bare_address
 
 if TYPE_CHECKING:
     import urllib.request
+    from concurrent.futures import Future
 
 TIMEOUT = 30.0
 LARGEST = 2**20
@@ -25,6 +25,8 @@ _REMEDY = "check the URL, or download the file and pass it with --release FILE"
 def fetch(url: str, *, timeout: float = TIMEOUT, largest: int = LARGEST) -> bytes:
     """The body. `timeout` in seconds bounds the whole: names, connections, redirects, headers and body. Raises
     `Problems` for anything but a whole 200."""
+    from concurrent.futures import Future  # loads logging; few commands fetch anything
+
     if "@" in url.partition("://")[2].partition("/")[0]:
         message = "contains a user name or password, which any process list would show"
         remedy = "download the file with a program that asks for them, and pass the file"

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from renderer.digest import canonical
 from renderer.errors import Problem, Problems
 from renderer.frozen import frozen
 from renderer.model.path import path_name, walk
 from renderer.model.rendered import RenderedPlan
-from renderer.redaction import RedactionRules, Redactor, is_redacted
+from renderer.redaction import REDACTED, RedactionRules, Redactor, is_redacted
 
 _REMEDY = "serve the file without credentials, or let the object name a Secret"
 
@@ -64,6 +65,8 @@ def refuse_credentials(credentials: Iterable[RenderedCredential], layout: str) -
 def redacted_problems(plan: RenderedPlan) -> Iterator[Problem]:
     """A problem for each rendered value that was hidden before, such as by `facts`."""
     for manifest in plan.manifests():
+        if REDACTED not in canonical(manifest.body):
+            continue
         for path, value in walk(manifest.body):
             if isinstance(value, str) and is_redacted(value):
                 yield Problem(

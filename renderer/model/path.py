@@ -77,7 +77,9 @@ def _has(value: Any, step: str | int) -> bool:
 
 def walk(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
     """Every scalar of a tree with its path, in order."""
-    if isinstance(value, Mapping):
+    if isinstance(value, str):
+        yield path, value
+    elif isinstance(value, Mapping):
         for key, item in value.items():
             yield from walk(item, (*path, key))
     elif isinstance(value, (list, tuple)):

@@ -14,18 +14,17 @@ from renderer.redaction.listed import RedactionRules
 Mark = Callable[[str], str]
 """Gives what is shown in place of a secret."""
 
-_USER = re.compile(
-    r"(?P<scheme>\bhttps?://)(?P<user>[^\s/?#\"<>]+)@"
+_USER = (
+    r"(?i)(?P<scheme>\bhttps?://)(?P<user>[^\s/?#\"<>]+)@"
     r"|(?P<other>\b[a-z][a-z0-9+.-]*://)(?P<pair>[^\s/?#:@\"<>]*:[^\s/?#\"<>]+)@"
-    r"|(?P<slashed>\b[a-z][a-z0-9+.-]*://)(?P<odd>[^\s/?#:@\"<>]*:(?!\d{1,5}(?:[/?#]|$))[^\s\"<>]*?)@",
-    re.IGNORECASE,
+    r"|(?P<slashed>\b[a-z][a-z0-9+.-]*://)(?P<odd>[^\s/?#:@\"<>]*:(?!\d{1,5}(?:[/?#]|$))[^\s\"<>]*?)@"
 )
 """The user part of an address. A password may have any sign in it, as people write them."""
-_ADDRESS = re.compile(r"(\b[a-z][a-z0-9+.-]*://)(?:[^\s/?#]*@)?([^\s?#]*)(?:[?#]\S*)?", re.IGNORECASE)
+_ADDRESS = r"(?i)(\b[a-z][a-z0-9+.-]*://)(?:[^\s/?#]*@)?([^\s?#]*)(?:[?#]\S*)?"
 _PARAMETER = re.compile(
     r"(?P<head>(?:[?&#;]|\\u0026|&amp;|%26)(?P<name>[A-Za-z][\w.-]{0,99})(?:=|%3D))(?P<secret>[^&#\s\"'<>\\,]+)"
 )
-_OPAQUE = re.compile(r"(?=[\w+/=%.~-]*\d)(?=[\w+/=%.~-]*[A-Za-z])[\w+/=%~-]{24,}(?:\.[\w+/=%~-]+)*")
+_OPAQUE = r"(?=[\w+/=%.~-]*\d)(?=[\w+/=%.~-]*[A-Za-z])[\w+/=%~-]{24,}(?:\.[\w+/=%~-]+)*"
 """A long value that is no word, in the query of an address."""
 _ASSIGNED = re.compile(
     r"""(?<![\w.-])(?P<name>[A-Za-z][\w.-]{0,99})(?P<head>[\\"']*[ \t]*[:=])"""
@@ -37,9 +36,9 @@ _FLAG = re.compile(
     r"""(?<![\w-])--?(?P<name>[A-Za-z][\w-]{0,99})(?:[\s=]+"(?P<double>(?:\\.|[^"\\])*)|[\s=]+'(?P<single>[^']*)"""
     r"""|\\*["'][\s,]*\\*["'](?P<item>[^"'\\]+)|[\s=]+(?P<bare>[^\s"'=-][^\s"']*))"""
 )
-_OBJECT = re.compile(r"\b[A-Z]\w+ [\w.-]+/$")
+_OBJECT = r"\b[A-Z]\w+ [\w.-]+/$"
 """`Secret default/` before a name: the name of an object, and no field."""
-_LITERAL = re.compile(r"(?:true|false|null|\{\}|\[\])(?=[\s,;})\]]|$)")
+_LITERAL = r"(?:true|false|null|\{\}|\[\])(?=[\s,;})\]]|$)"
 
 
 def redact_text(text: str, rules: RedactionRules, mark: Mark) -> str:
@@ -47,11 +46,11 @@ def redact_text(text: str, rules: RedactionRules, mark: Mark) -> str:
     if rules.forms.search(text):
         for pattern in rules.patterns:
             text = re.sub(pattern, lambda found: _marked(found, mark), text)
-    if "-" in text and rules.programs.search(text):
+    if "-" in text and any(name in text for name in rules.programs):
         for command in rules.commands:
             text = re.sub(command.programs, partial(_options, command.option, mark), text)
     if "://" in text:
-        text = _USER.sub(lambda found: _marked(found, mark), text)
+        text = re.sub(_USER, lambda found: _marked(found, mark), text)
     if "=" in text or "%3D" in text:
         text = _PARAMETER.sub(lambda found: _parameter(found, rules, mark), text)
     if "-" in text:
@@ -61,7 +60,7 @@ def redact_text(text: str, rules: RedactionRules, mark: Mark) -> str:
 
 def bare_address(text: str) -> str:
     """Addresses without what may be secret: no user, no password, no query."""
-    return _ADDRESS.sub(r"\1\2", text) if "://" in text else text
+    return re.sub(_ADDRESS, r"\1\2", text) if "://" in text else text
 
 
 _SECRETS = ("secret", "user", "pair", "odd", "double", "single", "escaped", "item", "bare")
@@ -83,7 +82,7 @@ def _options(option: str, mark: Mark, command: re.Match[str]) -> str:
 
 
 def _parameter(found: re.Match[str], rules: RedactionRules, mark: Mark) -> str:
-    is_secret = rules.is_secret_parameter(found["name"]) or _OPAQUE.fullmatch(found["secret"])
+    is_secret = rules.is_secret_parameter(found["name"]) or re.fullmatch(_OPAQUE, found["secret"])
     return f"{found['head']}{mark(found['secret'])}" if is_secret else found[0]
 
 
@@ -91,7 +90,7 @@ def _assigned(text: str, rules: RedactionRules, mark: Mark) -> str:
     """`password: x`, `"token":"x"`, `API_KEY=x`."""
     done, position = [], 0
     while found := _ASSIGNED.search(text, position):
-        if not rules.is_secret(found["name"]) or _OBJECT.search(text[max(0, found.start() - 99) : found.start()]):
+        if not rules.is_secret(found["name"]) or re.search(_OBJECT, text[max(0, found.start() - 99) : found.start()]):
             done.append(text[position : found.end("head")])
             position = found.end("head")
             continue
@@ -114,7 +113,7 @@ def _bare(text: str, found: re.Match[str]) -> int:
     start = found.end("head")
     if found["head"].endswith("="):
         match = re.compile(r"[^\s\"'&\\]*").match(text, start)
-    elif literal := re.compile(r"[ \t]*" + _LITERAL.pattern).match(text, start):
+    elif literal := re.compile(r"[ \t]*" + _LITERAL).match(text, start):
         return literal.start()
     elif re.compile(r"[ \t]*(?:[|>][+-]?\d*|[&!]\S+)?[ \t]*\n").match(text, start):
         match = _block(text, found)

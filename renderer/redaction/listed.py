@@ -24,18 +24,18 @@ class CommandRule:
 @frozen
 class RedactionRules:
     """`names` and `harmless` are of names as `plain_name` gives them, `parameters` are more names for the query of an
-    address. `copies` and `copy_names` are annotations that repeat a whole object. `programs` finds any of the commands,
-    `forms` any of the patterns: most texts have neither, and most runs never compile the single ones."""
+    address. `copies` and `copy_names` are annotations that repeat a whole object. `programs` are the names of all
+    commands, `forms` finds any of the patterns: most texts have neither. What most runs never need is not compiled."""
 
     names: re.Pattern[str]
-    harmless: re.Pattern[str]
-    parameters: re.Pattern[str]
+    harmless: str
+    parameters: str
     contents: frozenset[str]
     copies: frozenset[str]
-    copy_names: re.Pattern[str]
+    copy_names: str
     kinds: tuple[PathRule, ...]
     commands: tuple[CommandRule, ...]
-    programs: re.Pattern[str]
+    programs: tuple[str, ...]
     patterns: tuple[str, ...]
     forms: re.Pattern[str]
     _known: dict[str, bool] = field(default_factory=dict, repr=False, compare=False)
@@ -45,15 +45,15 @@ class RedactionRules:
         found = self._known.get(name)
         if found is None:
             plain = plain_name(name)
-            found = self._known[name] = self.names.search(plain) is not None and not self.harmless.search(plain)
+            found = self._known[name] = self.names.search(plain) is not None and not re.search(self.harmless, plain)
         return found
 
     def is_secret_parameter(self, name: str) -> bool:
-        return self.is_secret(name) or self.parameters.search(plain_name(name)) is not None
+        return self.is_secret(name) or re.search(self.parameters, plain_name(name)) is not None
 
     def is_copy(self, annotation: str) -> bool:
         """True if an annotation of this name repeats a whole object."""
-        return annotation in self.copies or self.copy_names.search(_dashed(annotation)) is not None
+        return annotation in self.copies or re.search(self.copy_names, _dashed(annotation)) is not None
 
     def copies_in(self, body: Body) -> tuple[str, ...]:
         """The annotations of an object that repeat a whole object."""
@@ -73,7 +73,7 @@ def redaction_rules(documents: Iterable[Mapping[str, Any]]) -> RedactionRules:
         for key in _KEYS:
             merged[key] += document.get(key, ())
     return RedactionRules(
-        names=_any(merged["names"]),
+        names=re.compile(_any(merged["names"])),
         harmless=_any(merged["harmless"]),
         parameters=_any(merged["parameters"]),
         contents=frozenset(merged["contents"]),
@@ -81,9 +81,9 @@ def redaction_rules(documents: Iterable[Mapping[str, Any]]) -> RedactionRules:
         copy_names=_any(merged["copyNames"]),
         kinds=tuple(map(path_rule, merged["kinds"])),
         commands=tuple(map(_command, merged["commands"])),
-        programs=_any(re.escape(name) for item in merged["commands"] for name in item["names"]),
+        programs=tuple(name for item in merged["commands"] for name in item["names"]),
         patterns=tuple(merged["patterns"]),
-        forms=_any(text.replace("(?P<secret>", "(?:") for text in merged["patterns"]),
+        forms=re.compile(_any(text.replace("(?P<secret>", "(?:") for text in merged["patterns"])),
     )
 
 
@@ -103,9 +103,9 @@ def rules_of_overlay(document: Mapping[str, Any]) -> RedactionRules:
 _PATTERNS = ("names", "harmless", "parameters", "copyNames", "patterns")
 
 
-def _any(patterns: Iterable[str]) -> re.Pattern[str]:
+def _any(patterns: Iterable[str]) -> str:
     """All patterns in one. No patterns match nothing."""
-    return re.compile("|".join(f"(?:{text})" for text in patterns) or r"(?!)")
+    return "|".join(f"(?:{text})" for text in patterns) or r"(?!)"
 
 
 def _command(item: Mapping[str, Any]) -> CommandRule:

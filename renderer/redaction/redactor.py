@@ -23,7 +23,7 @@ REDACTED = "REDACTED"
 
 _NUMBERED = re.compile(rf"{REDACTED}-\d+")
 _REDACTED = re.compile(rf"\b{REDACTED}(?:-\d+)?\b")
-_MARK = re.compile(rf"{REDACTED}(?:-\d+)?|\*\*\* \((?:\d+|before|after)\)")
+_MARK = rf"{REDACTED}(?:-\d+)?|\*\*\* \((?:\d+|before|after)\)"
 _CLEAN = 65_536
 """Texts without a secret that are remembered."""
 _KEYED_BY_NAME = {"done": 2, "nodeUpgradeStatuses": 1, "records": 1, "steps": 1}
@@ -84,11 +84,11 @@ class Redactor:
         if name and (self.rules.is_secret(name) or (name in self.rules.contents and not isinstance(value, list))):
             is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
             return self.mark(json.dumps(value)) if is_number else self.marked(value)
+        if isinstance(value, str):
+            return self.text(value)
         if isinstance(value, Mapping):
             return self._pair({key: self.value(item, str(key)) for key, item in value.items()})
-        if isinstance(value, (list, tuple)):
-            return self._items(value)
-        return self.text(value) if isinstance(value, str) else value
+        return self._items(value) if isinstance(value, (list, tuple)) else value
 
     def _keyed(self, value: Any, levels: int) -> Any:
         """The value below the names of things, which are not fields."""
@@ -142,7 +142,9 @@ class Redactor:
 
     def found(self, body: Body) -> Iterator[Path]:
         """The path of each part of an object that is hidden."""
-        yield from _differing(body, self.body(body))
+        redacted = self.body(body)
+        if redacted != body:
+            yield from _differing(body, redacted)
 
     def marked(self, value: Any) -> Any:
         """Every text in it is hidden; its form stays."""
@@ -183,8 +185,9 @@ class Redactor:
         redacted = [self.value(item) for item in items]
         if len(items) < 2 or not all(isinstance(item, str) for item in items):
             return redacted
-        words = redact_text(_WORD_END.join(_flat(item) for item in items), self.rules, _hide).split(_WORD_END)
-        if len(words) != len(items):
+        flat = _WORD_END.join(map(_flat, items))
+        words = (shown := redact_text(flat, self.rules, _hide)).split(_WORD_END)
+        if (shown == flat and redacted == [*items]) or len(words) != len(items):
             return redacted
         alone = [redact_text(_flat(item), self.rules, _hide) for item in items]
         return [
@@ -207,7 +210,7 @@ def _hide(_: str) -> str:
 
 def is_mark(text: str) -> bool:
     """True if the text is a mark, of whatever output."""
-    return _MARK.fullmatch(text) is not None
+    return re.fullmatch(_MARK, text) is not None
 
 
 def is_redacted(text: str) -> bool:
@@ -229,7 +232,10 @@ def content_of(path: Path, value: Any) -> bytes:
 
 
 def _differing(before: Any, after: Any, path: Path = ()) -> Iterator[Path]:
-    if isinstance(before, Mapping) and isinstance(after, Mapping):
+    if isinstance(before, str):
+        if before != after:
+            yield path
+    elif isinstance(before, Mapping) and isinstance(after, Mapping):
         for key, item in before.items():
             yield from _differing(item, after.get(key), (*path, key))
     elif isinstance(before, (list, tuple)) and isinstance(after, (list, tuple)):

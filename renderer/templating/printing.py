@@ -18,7 +18,7 @@ from renderer.templating.limits import Budget, Raised
 _JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 # What a YAML double-quoted scalar may hold as it is; everything else becomes a \u escape.
 _ESCAPED = "[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]"
-_CONVERSION = re.compile(r"%(?:\([^)]*\))?[-+ #0]*(\*|[0-9]+)?(?:\.(\*|[0-9]+))?")
+_CONVERSION = r"%(?:\([^)]*\))?[-+ #0]*(\*|[0-9]+)?(?:\.(\*|[0-9]+))?"
 _KINDS: Sequence[tuple[Any, str]] = (
     (Mapping, "a mapping"),
     ((list, tuple), "a list"),
@@ -125,7 +125,7 @@ def percent(template: str, values: Any, budget: Budget) -> str:
     budget.spend_text(len(template))
     given = values if isinstance(values, (tuple, Mapping)) else (values,)
     numbers = [value for value in given if isinstance(value, int)] if "*" in template else []
-    widths = [width for match in _CONVERSION.finditer(template) for width in match.groups() if width]
+    widths = [width for match in re.finditer(_CONVERSION, template) for width in match.groups() if width]
     budget.spend_text(sum(abs(max(numbers, key=abs, default=0)) if width == "*" else _size(width) for width in widths))
     if isinstance(given, Mapping):
         return str(template) % _Checked(given, budget)

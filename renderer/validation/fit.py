@@ -20,7 +20,11 @@ def fits(value: Any, schema: Schema | bool, root: Schema) -> bool:
     """True if `value` fits. `root` is where `$ref` looks; every word must be known."""
     if isinstance(schema, bool):
         return schema
-    return all(_RULES[word](expected, value, schema, root) for word, expected in schema.items() if word in _RULES)
+    for word, expected in schema.items():
+        rule = _RULES.get(word)
+        if rule is not None and not rule(expected, value, schema, root):
+            return False
+    return True
 
 
 def is_known(schema: Any) -> bool:
@@ -87,7 +91,9 @@ _TYPES: dict[str, Callable[[Any], bool]] = {
 
 
 def _type(expected: Any, value: Any, _: Schema, __: Schema) -> bool:
-    return any(_TYPES[name](value) for name in ([expected] if isinstance(expected, str) else expected))
+    if isinstance(expected, str):
+        return _TYPES[expected](value)
+    return any(_TYPES[name](value) for name in expected)
 
 
 def _additional(expected: Any, value: Any, schema: Schema, root: Schema) -> bool:
@@ -98,9 +104,13 @@ def _additional(expected: Any, value: Any, schema: Schema, root: Schema) -> bool
 
 
 def _properties(expected: Any, value: Any, _: Schema, root: Schema) -> bool:
-    return not isinstance(value, dict) or all(
-        fits(value[name], schema, root) for name, schema in expected.items() if name in value
-    )
+    if not isinstance(value, dict):
+        return True
+    for name, item in value.items():
+        schema = expected.get(name)
+        if schema is not None and not fits(item, schema, root):
+            return False
+    return True
 
 
 def _reference(expected: str, value: Any, _: Schema, root: Schema) -> bool:

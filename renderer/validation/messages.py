@@ -12,8 +12,10 @@ from typing import Any, Protocol
 from renderer.frozen import frozen
 from renderer.model.path import Path
 from renderer.suggest import closest, did_you_mean
-from renderer.validation.crd_schema import TIME
 from renderer.validation.fit import map_key, repeated
+
+TIME = r"^\d{4}-\d\d-\d\d[Tt]([01]\d|2[0-3]):[0-5]\d:([0-5]\d|60)(\.\d+)?([Zz]|[+-]([01]\d|2[0-3]):[0-5]\d)$"
+"""RFC 3339 with a time zone, as `metav1.Time` wants it."""
 
 
 class SchemaError(Protocol):

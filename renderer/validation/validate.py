@@ -18,10 +18,10 @@ from renderer.model.document_type import COMMON, DocumentType
 from renderer.model.path import ABSENT, Path, look_up, path_name
 from renderer.redaction import packaged_redactor
 from renderer.resources import packaged
-from renderer.validation.crd_schema import Schema, from_definition
 from renderer.validation.fit import fits, is_known, map_key, regex, repeated
 from renderer.validation.messages import Finding, explain, found
-from renderer.yaml_io import Document, parse
+from renderer.validation.nulls import Schema
+from renderer.yaml_io import Document
 
 _OTHER = re.compile(r'"\$ref":\s*"(urn:[^"#]+)#')
 _FILES = {COMMON: "common.json", **{item.schema_id: f"{item.schema}.json" for item in document_type.ALL}}
@@ -41,8 +41,7 @@ class Located(Protocol):
 def problems(source: Located, schema_name: str) -> list[Problem]:
     """All that is wrong with one document, by line. Empty if it fits.
 
-    `schema_name` is the path of a JSON Schema or of a CustomResourceDefinition below `schemas/`: `facts.json`,
-    `crds/upgradeplan.yaml`.
+    `schema_name` is the path of a JSON Schema below `schemas/`: `facts.json`, `built/upgradeplan.json`.
     """
     schema = load(schema_name)
     return schema_problems(source, schema) if _is_known(schema_name) else explained(source, schema)
@@ -109,11 +108,8 @@ class _Whole:
 
 @lru_cache
 def load(schema_name: str) -> Schema:
-    """A schema as JSON Schema, read once."""
-    text = packaged("schemas").joinpath(schema_name).read_text(encoding="utf-8")
-    if schema_name.endswith(".json"):
-        return _bundled(text)
-    return from_definition(parse(text, f"schemas/{schema_name}")[0].value)
+    """A schema, read once."""
+    return _bundled(packaged("schemas").joinpath(schema_name).read_text(encoding="utf-8"))
 
 
 def _bundled(text: str) -> Schema:

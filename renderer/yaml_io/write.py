@@ -21,7 +21,7 @@ _NUMBER_BEGINS = frozenset("+-._0123456789eE")
 _NUMBER = re.compile(r"[-+]?(?:[._]*[0-9][0-9a-fexobtz_,.:+\- ]*|\.?_*e[-+]?[0-9]+|\.?_+)|[-+]\.")
 _FOLDED = "[\u0085\u2028\u2029\ufeff]"
 _BLOCK = r"[\t\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd]*"
-_TRAILING = r"[ \t](\n|$)"
+_LAYOUT = {ord(character): None for character in "\t\n"}
 _RESOLVER = yaml.resolver.Resolver()
 _MAPPING_STARTS = yaml.MappingStartEvent(anchor=None, tag=None, implicit=True, flow_style=False)
 _MAPPING_ENDS = yaml.MappingEndEvent()
@@ -80,8 +80,20 @@ def _style(text: str) -> str | None:
         return '"'
     if "\n" not in text:
         return None
-    plain = text.strip("\n") and text[0] not in " \n\t" and not re.search(_TRAILING, text)
-    return "|" if plain and re.fullmatch(_BLOCK, text) else '"'
+    plain = text.strip("\n") and text[0] not in " \n\t" and not _ends_in_space(text)
+    return "|" if plain and _is_block(text) else '"'
+
+
+def _ends_in_space(text: str) -> bool:
+    """True if a line of it does."""
+    return text[-1] in " \t" or " \n" in text or "\t\n" in text
+
+
+def _is_block(text: str) -> bool:
+    """True if every character may stand in a block of text."""
+    if text.isascii():
+        return text.translate(_LAYOUT).isprintable()
+    return re.fullmatch(_BLOCK, text) is not None
 
 
 def _plain(text: str) -> yaml.Event:

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from reconcile.cluster.errors import StatusCause
+from reconcile.simulator.apiserver import cel
 from reconcile.simulator.apiserver.shape import Schema
-from renderer import cel
 from renderer.model.ref import Body
 
 Path = tuple[str, ...]

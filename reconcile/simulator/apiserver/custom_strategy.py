@@ -14,7 +14,7 @@ from reconcile.simulator.apiserver.shape import OBJECT_META, PRESERVE, Schema
 from reconcile.simulator.apiserver.structural import defaulted, invalid, pruned, unknown_fields
 from reconcile.simulator.apiserver.walk import ABSENT, same
 from renderer.model.ref import Body, Kind
-from renderer.validation.crd_schema import without_nulls
+from renderer.validation.nulls import without_nulls
 
 OPEN: Schema = {"type": "object", PRESERVE: True}
 """The schema of a kind without a definition."""

@@ -54,7 +54,7 @@ class Failed(Exception):
 
 
 def parse(text: str) -> Rule:
-    parser = _Parser(_tokens(text), text)
+    parser = _RuleParser(_tokens(text), text)
     rule = parser.ternary()
     parser.end()
     return rule
@@ -89,7 +89,7 @@ def _tokens(text: str) -> list[str]:
     return found
 
 
-class _Parser:
+class _RuleParser:
     """By descent, from the loosest binding operator to the tightest."""
 
     def __init__(self, tokens: list[str], text: str) -> None:

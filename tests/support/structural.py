@@ -1,22 +1,18 @@
 """Translates a CustomResourceDefinition's structural schema to JSON Schema 2020-12.
 
-So a plan is validated by the very file that the API server is given. The translation says what the API server would
-refuse, and also what it would silently drop: unknown fields. What it cannot say is an error here, never ignored.
+So a plan is validated by the very definition that the API server is given. The translation says what the API server
+would refuse, and also what it would silently drop: unknown fields. What it cannot say is an error here, never ignored.
 Source of the rules: the structural schema chapter of the Kubernetes documentation of CustomResourceDefinitions.
 """
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from renderer import cel
-
-Schema = dict[str, Any]
-
-TIME = r"^\d{4}-\d\d-\d\d[Tt]([01]\d|2[0-3]):[0-5]\d:([0-5]\d|60)(\.\d+)?([Zz]|[+-]([01]\d|2[0-3]):[0-5]\d)$"
-"""RFC 3339 with a time zone, as `metav1.Time` wants it."""
+from reconcile.simulator.apiserver import cel
+from renderer.validation.messages import TIME
+from renderer.validation.nulls import Schema
 
 _KEPT = {
     "type", "required", "enum", "pattern", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf",
@@ -73,8 +69,6 @@ OBJECT_META: Schema = {
         "deletionGracePeriodSeconds": _COUNT,
     },
 }
-_TYPED = ("x-kubernetes-int-or-string", "x-kubernetes-preserve-unknown-fields")
-"""The keyword that a structural schema has in place of a type."""
 
 
 def from_definition(definition: Mapping[str, Any]) -> Schema:
@@ -86,44 +80,6 @@ def from_definition(definition: Mapping[str, Any]) -> Schema:
     schema["properties"] |= {"apiVersion": {"const": api_version}, "kind": {"const": kind}, "metadata": OBJECT_META}
     schema["required"] = ["apiVersion", "kind", "metadata", *schema.get("required", ())]
     return schema
-
-
-def without_nulls(value: Any, schema: Any) -> Any:
-    """A value as the API server stores it: a null where none is allowed counts as if the key had been left out.
-
-    It does so for the keys of mappings, not for items of lists, and not where a default takes its place. `schema` is a
-    structural schema or a JSON Schema. A part in which nothing changes is returned as it is, not copied.
-    """
-    if isinstance(value, list):
-        items = _part(schema, "items")
-        return _unless_same(value, [without_nulls(item, items) for item in value])
-    if not isinstance(value, dict):
-        return value
-    parts = {key: _below(schema, key) for key in value}
-    kept = {key: without_nulls(item, parts[key]) for key, item in value.items() if not _is_left_out(item, parts[key])}
-    return _unless_same(value, kept)
-
-
-def _unless_same(value: Any, made: Any) -> Any:
-    """`made`, or `value` where it has the very same parts."""
-    parts, others = (value.values(), made.values()) if isinstance(value, dict) else (value, made)
-    return value if len(value) == len(made) and all(map(operator.is_, parts, others)) else made
-
-
-def _below(schema: Any, key: str) -> Any:
-    properties = _part(schema, "properties") or {}
-    return properties.get(key, _part(schema, "additionalProperties"))
-
-
-def _part(schema: Any, word: str) -> Any:
-    return schema.get(word) if isinstance(schema, Mapping) else None
-
-
-def _is_left_out(item: Any, schema: Any) -> bool:
-    """A key that the schema does not know stays, to be refused."""
-    if item is not None or not isinstance(schema, Mapping) or schema.get("nullable") or "default" in schema:
-        return False
-    return "null" not in schema["type"] if "type" in schema else any(word in schema for word in _TYPED)
 
 
 def _translated(structural: Mapping[str, Any]) -> Schema:
