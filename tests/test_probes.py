@@ -117,6 +117,7 @@ def _case(path: Path) -> ProbeCase:
         readings={
             "kubelet": {node: _kubelet(raw) for node, raw in head.get("kubelet", {}).items()},
             "certificates": {address: _certificate(raw) for address, raw in head.get("certificates", {}).items()},
+            "hosts": head.get("hosts", {}),
         },
     )
     return ProbeCase(probe=probe, scope=scope, snapshot=snapshot, head=head)
@@ -375,6 +376,39 @@ def test_words_of_gates_and_triggers() -> None:
 
 def test_no_verdicts_at_all_are_waiting() -> None:
     assert together([]).outcome is ProbeResult.WAITING
+
+
+def test_each_offender_of_many_is_a_verdict_of_its_own() -> None:
+    """The reason names three; nobody who has to repair ten looks for the others."""
+    nodes = [{"apiVersion": "v1", "kind": "Node", "metadata": {"name": f"n{n}"}, "spec": {}} for n in range(10)]
+    probe = probe_from(
+        {"every": {"apiVersion": "v1", "kind": "Node"}, "all": [{"field": {"path": "spec.x", "exists": True}}]}
+    )
+    verdict = evaluate(probe, Snapshot(bodies=tuple(nodes)), _scope_of(probe))
+    assert "and 7 more" in verdict.reason
+    assert [str(item.offenders[0]) for item in verdict.singles] == [f"Node n{n}" for n in range(10)]
+
+
+def test_several_predicates_about_one_object_are_one_verdict() -> None:
+    probe = probe_from(
+        {
+            "object": {"apiVersion": "v1", "kind": "Node", "name": "a"},
+            "all": [{"field": {"path": "spec.x", "exists": True}}, {"field": {"path": "spec.y", "exists": True}}],
+        }
+    )
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a"}}
+    verdict = evaluate(probe, Snapshot(bodies=(node,)), _scope_of(probe))
+    assert [item.reason for item in verdict.singles] == [verdict.reason]
+
+
+def test_the_kubelets_that_are_too_full_are_told_one_by_one() -> None:
+    nodes = tuple({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}} for name in ("a", "b", "c"))
+    full: Answer = {"imageGCHighThresholdPercent": 85, "fs": {"capacityBytes": 100, "usedBytes": 90}}
+    readings: Mapping[str, Mapping[str, Answer]] = {"kubelet": {"a": full, "b": ReadFailure(why="away"), "c": full}}
+    probe = probe_from({"cluster": True, "all": [{"rule": {"name": "diskHeadroom", "reserveBytes": 1}}]})
+    verdict = evaluate(probe, Snapshot(bodies=nodes, readings=readings), _scope_of(probe))
+    told = [(item.outcome.value, item.offenders[0].name) for item in verdict.singles]
+    assert told == [("failed", "a"), ("unknown", "b"), ("failed", "c")]
 
 
 def test_what_is_as_bad_is_said_once() -> None:

@@ -128,5 +128,5 @@ def _facts(snapshot: Snapshot) -> dict[str, Any]:
 def _unread(snapshot: Snapshot) -> Iterator[str]:
     for reading, reader in READERS.items():
         for name, answer in sorted(snapshot.readings[reading.name].items()):
-            if isinstance(answer, ReadFailure):
+            if isinstance(answer, ReadFailure) and not answer.out_of_reach:
                 yield f"{reader.what} {name}: {answer.why}"

@@ -15,10 +15,10 @@ from typing import Any
 from reconcile.cluster.protocol import Cluster
 from reconcile.observe.kubelet import kubelets_of
 from reconcile.observe.server_certificates import Dial, certificates_of
-from reconcile.probes.look import CERTIFICATES, KUBELET, Answer, ReadFailure, Reading
+from reconcile.probes.look import CERTIFICATES, HOSTS, KUBELET, Answer, ReadFailure, Reading
 from renderer.catalog.kinds import Kinds
 from renderer.model.path import ABSENT, look_up
-from renderer.model.ref import Body
+from renderer.model.ref import Body, ref_of
 
 _FRESH = timedelta(seconds=60)
 _AT_ONCE = 8
@@ -50,7 +50,15 @@ READERS: Mapping[Reading, ReadingSource] = {
         what="certificate at",
         asks=lambda access, slices: certificates_of(access.dial, slices),
     ),
+    HOSTS: ReadingSource(
+        what="host of",
+        asks=lambda access, nodes: {ref_of(node).name: _no_report for node in nodes},
+    ),
 }
+
+
+def _no_report() -> Answer:
+    return ReadFailure(why="nothing asks the hosts yet", out_of_reach=True)
 
 
 class Readings:

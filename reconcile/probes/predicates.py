@@ -137,7 +137,7 @@ def _rule(predicate: RulePredicate, subject: Subject) -> Verdict:
     call = RuleCall(
         arguments=dict(predicate.arguments),
         look=subject.look,
-        now=subject.scope.now,
+        scope=subject.scope,
         ref=subject.ref,
         body=subject.body or {},
     )

@@ -100,7 +100,7 @@ def _condition_predicate(raw: Raw) -> ConditionPredicate:
     return ConditionPredicate(type=raw["type"], status=raw["status"], reason=raw.get("reason"))
 
 
-def _field(raw: Raw) -> FieldPredicate:
+def field_from(raw: Raw) -> FieldPredicate:
     test = Test(next(key for key in raw if key != "path"))
     operand = _operand(raw[test])
     if test in (Test.AT_LEAST, Test.AT_MOST):
@@ -132,7 +132,7 @@ def _rule(raw: Raw) -> RulePredicate:
 
 _PREDICATES: Mapping[str, Callable[[Any], Predicate]] = {
     "condition": _condition_predicate,
-    "field": _field,
+    "field": field_from,
     "rule": _rule,
     "absent": lambda _: AbsentPredicate(),
     "builtin": lambda _: BuiltinPredicate(),

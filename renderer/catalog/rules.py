@@ -90,6 +90,13 @@ RULES: Mapping[str, RuleSpec] = {
     "hotplugSettled": RuleSpec(
         words="has no volume that is plugged in for a time only", subject=RuleSubject.OBJECT, kinds=("VirtualMachine",)
     ),
+    "hostReports": RuleSpec(
+        words="has a host that reports {path} as expected",
+        subject=RuleSubject.OBJECT,
+        kinds=("Node",),
+        required=("path",),
+        optional=("exists", "equals", "in", "atLeast", "atMost", "matches"),
+    ),
     "versionEligible": RuleSpec(
         words="version {current} may be upgraded to {target}",
         subject=RuleSubject.CLUSTER,

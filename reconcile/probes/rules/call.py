@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from reconcile.probes.look import Group, Look, ReadFailure
+from reconcile.probes.look import Group, Look, ProbeContext, ReadFailure
 from reconcile.probes.verdict import Verdict, passed, together, unknown
 from renderer.errors import problem
 from renderer.model.ref import Body, Ref
@@ -25,9 +25,13 @@ class RuleCall:
 
     arguments: Mapping[str, Any]
     look: Look
-    now: datetime
+    scope: ProbeContext
     ref: Ref | None = None
     body: Body
+
+    @property
+    def now(self) -> datetime:
+        return self.scope.now
 
     @property
     def object(self) -> Ref:
