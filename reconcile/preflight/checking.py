@@ -154,7 +154,7 @@ class _Run:
         ref = verdict.offenders[0] if verdict.offenders else None
         reason = " ".join(verdict.reason.split())
         body = _body(ref, look) if ref else {}
-        words = {**self._context.names.given, "object": body, "reason": reason}
+        words = {**self._context.names.given, "object": body, "reason": _bare(reason, ref)}
         if "node" in names:
             words["node"] = names["node"]
         offender = (self._words(self._check.offender, words) if ref and self._check.offender else "") or _called(ref)

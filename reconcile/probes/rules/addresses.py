@@ -38,11 +38,14 @@ Settings = Mapping[str, Any]
 
 def storage_network(call: RuleCall) -> Verdict:
     """As many free addresses as Longhorn has managers, and one more if volumes for several nodes share the network."""
-    settings = _settings(call, _STORAGE, _RWX, _OLD_RWX)
+    settings = _settings(call, _STORAGE, _RWX)
     if isinstance(settings, Verdict):
         return settings
-    storage, rwx, old = settings
-    shared = _is_shared(rwx, old)
+    storage, rwx = settings
+    old = ({},) if rwx else _settings(call, _OLD_RWX)
+    if isinstance(old, Verdict):
+        return old
+    shared = _is_shared(rwx, old[0])
     if not storage:
         says = "RWX volumes share the storage network, and no storage network is set"
         return failed(says, _RWX if rwx else _OLD_RWX) if shared else passed("no storage network is set")
