@@ -1,0 +1,79 @@
+"""Puts the table of virtual machines into a model (part of schemas/preflight.json), and that into text. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from reconcile.preflight.machines import MachineRow, MachineTable
+from reconcile.probes.rules.virtual_machines import MachineOutcome
+
+Model = dict[str, Any]
+
+_HEADING = ("NODE", "VM", "WHEN IT IS DRAINED", "WHY")
+_WORDS: Mapping[str, str] = {
+    MachineOutcome.MOVES: "moves",
+    MachineOutcome.STARTED_AGAIN: "is stopped and started again",
+    MachineOutcome.STOPPED: "is stopped",
+    MachineOutcome.BLOCKS: "blocks the drain",
+    MachineOutcome.OFF: "is off",
+}
+_EXPECTED = (MachineOutcome.MOVES, MachineOutcome.OFF)
+
+
+def machines_model(table: MachineTable) -> Model:
+    return {
+        "counts": {outcome.value: count for outcome, count in table.counts.items()},
+        "rows": [_row(row) for row in table.rows],
+        "unseen": [failure.why for failure in table.unseen],
+    }
+
+
+def _row(row: MachineRow) -> Model:
+    return {
+        "namespace": row.namespace,
+        "name": row.name,
+        "node": row.node,
+        "outcome": row.outcome.value,
+        "why": list(row.why),
+        "kubevirt": row.kubevirt,
+        "later": [{"node": item.node, "outcome": item.outcome.value, "why": list(item.why)} for item in row.later],
+    }
+
+
+def machine_lines(model: Model, *, everything: bool = False) -> Iterator[str]:
+    """Those that do not just move, or all of them; and how many fare how. Nothing where there are none."""
+    shown = [row for row in model["rows"] if everything or row["outcome"] not in _EXPECTED or row["later"]]
+    if shown:
+        yield from _table([_HEADING, *(line for row in shown for line in _lines(row))])
+    if model["rows"]:
+        yield machine_count_line(model)
+
+
+def machine_count_line(model: Model) -> str:
+    """`3 virtual machines: 2 move, 1 is stopped`."""
+    counts = [f"{count} {_plural(name, count)}" for name, count in model["counts"].items() if count]
+    total = len(model["rows"])
+    return f"{total} virtual machine{'' if total == 1 else 's'}: {', '.join(counts)}"
+
+
+def _plural(outcome: str, count: int) -> str:
+    words = _WORDS[outcome]
+    if count == 1:
+        return words
+    first, _, others = words.partition(" ")
+    verb = {"is": "are"}.get(first, first.removesuffix("s"))
+    return f"{verb} {others}".strip()
+
+
+def _lines(row: Model) -> Iterator[tuple[str, str, str, str]]:
+    name = f"{row['namespace']}/{row['name']}"
+    yield row["node"] or "-", name, _WORDS[row["outcome"]], "; ".join(row["why"])
+    for item in row["later"]:
+        yield item["node"], name, _WORDS[item["outcome"]], "; ".join(item["why"])
+
+
+def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADING) - 1)]
+    for *cells, last in rows:
+        yield "  ".join([*(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)), last]).rstrip()
