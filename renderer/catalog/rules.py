@@ -95,7 +95,13 @@ RULES: Mapping[str, RuleSpec] = {
         subject=RuleSubject.OBJECT,
         kinds=("Node",),
         required=("path",),
-        optional=("exists", "equals", "in", "atLeast", "atMost", "matches"),
+        optional=("equals", "in", "atLeast", "atMost", "matches"),
+    ),
+    "hostCertificate": RuleSpec(
+        words="has a host whose RKE2 certificates are valid for {days} days more",
+        subject=RuleSubject.OBJECT,
+        kinds=("Node",),
+        required=("days",),
     ),
     "versionEligible": RuleSpec(
         words="version {current} may be upgraded to {target}",

@@ -45,6 +45,7 @@ RULES: Mapping[str, Rule] = {
     "detectorKnows": virtual_machines.overlooked,
     "hotplugSettled": virtual_machines.hotplug_settled,
     "hostReports": hosts.reports,
+    "hostCertificate": hosts.certificate,
     "versionEligible": version.eligible,
     "diskHeadroom": disk.headroom,
     "certificateExpiry": certificates.expiry,
