@@ -21,6 +21,8 @@ from renderer.yaml_io import parse
 
 PATHS = paths()
 SOURCES: Any = parse((CASES / "sources.yaml").read_text(encoding="utf-8"), "sources.yaml")[0].value
+COUNTED = {"webhook": 16, "controller": 2, "built-in webhook": 3, "pre-check script": 20}
+"""How many there are; the webhook's seventh is two, and one test of the script's 21 asks where it runs."""
 ATTENTION = (CheckOutcome.BLOCKED, CheckOutcome.WARNED, CheckOutcome.ADVISED)
 
 
@@ -92,6 +94,8 @@ def test_packaged_checks_keep_the_rules_of_overlays() -> None:
 
 def test_the_sources_are_covered() -> None:
     """Every check of the existing tools is one of ours, or several: the table names them."""
+    assert {name: len(rows) for name, rows in SOURCES.items()} == COUNTED
+    assert [row["what"] for rows in SOURCES.values() for row in rows if not row["checks"]] == []
     ids = {id_ for rows in SOURCES.values() for row in rows for id_ in row["checks"]}
     assert ids - set(checks()) == set()
 

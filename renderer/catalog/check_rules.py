@@ -107,7 +107,7 @@ def _annotations() -> frozenset[str]:
 def _is_plan_field(path: tuple[str | int, ...]) -> bool:
     if path[0] != "spec" or len(path) < 2:
         return False
-    schema: Mapping[str, Any] = load("crds/upgradeplan.yaml")
+    schema: Mapping[str, Any] = load("built/upgradeplan.json")
     for step in path:
         schema = schema.get("properties", {}).get(step)
         if schema is None:
