@@ -13,6 +13,7 @@ from typing import Any
 
 from renderer.errors import Problem, problem
 from renderer.frozen import frozen
+from renderer.model.collected import CollectedKind
 from renderer.model.plan_api import PLAN_API_VERSION
 from renderer.model.ref import Body, Ref, ref_of
 from renderer.plan_choice import choose
@@ -24,7 +25,8 @@ from renderer.yaml_io import Document
 class Inputs:
     """The inputs of one run. `facts` has the sections `kubelet`, `certificates` and `imageLists` of all documents;
     `warnings` name what is deprecated or left out. `generated`: the plan has a generateName alone, and the name that it
-    has here stands for the one that the API server will make."""
+    has here stands for the one that the API server will make. `other_plans` are those that are not meant; `collected`
+    the kinds that were read completely, of some of which there may be no object."""
 
     plan: SourceDocument | None = None
     release: SourceDocument | None = None
@@ -33,6 +35,8 @@ class Inputs:
     facts_sources: tuple[SourceDocument, ...] = ()
     warnings: tuple[Problem, ...] = ()
     generated: bool = False
+    other_plans: tuple[SourceDocument, ...] = ()
+    collected: tuple[CollectedKind, ...] = ()
 
 
 def tell_apart(
@@ -57,14 +61,15 @@ def tell_apart(
     everywhere = [*(piece for part in pieces.values() for piece in part), *other]
 
     def chosen(role: Role) -> list[SourceDocument]:
+        source = Role.OBJECT if role is Role.EMPTY else role
         return [
             piece.source
-            for piece in (pieces[role] if named.get(role) is not None else everywhere)
+            for piece in (pieces[source] if named.get(source) is not None else everywhere)
             if piece.role is role
         ]
 
     for role, documents in named.items():
-        if documents and not any(piece.role is role for piece in pieces[role]):
+        if documents and not any(piece.role in (role, Role.EMPTY) for piece in pieces[role]):
             problems.append(_holds_none(role, documents[0]))
     facts = chosen(Role.FACTS)
     strong = {id(piece.source) for piece in pieces[Role.OBJECT]}
@@ -78,6 +83,8 @@ def tell_apart(
         facts=_merged(sorted(facts, key=lambda source: id(source) not in strong), strong, problems),
         facts_sources=tuple(facts),
         warnings=tuple(dict.fromkeys(warnings)),
+        other_plans=tuple(source for source in chosen(Role.PLAN) if source is not choice.plan),
+        collected=tuple(dict.fromkeys(_collected(facts, chosen(Role.EMPTY)))),
     )
     return inputs, tuple(problems)
 
@@ -149,6 +156,19 @@ def _merged(sources: list[SourceDocument], strong: set[int], problems: list[Prob
                 message = f"differs from what {first.place} says"
                 problems.append(source.problem("FactsConflict", message, ("facts", *path), remedy="keep one of them"))
     return merged
+
+
+def _collected(facts: Iterable[SourceDocument], empty: Iterable[SourceDocument]) -> Iterator[CollectedKind]:
+    """The kinds that facts documents hold completely, and those of empty lists."""
+    for source in facts:
+        for item in source.body.get("collected") or ():
+            if isinstance(item, Mapping) and {"apiVersion", "kind"} <= set(item):
+                named = {key: str(item.get(key) or "") for key in ("namespace", "name")}
+                yield CollectedKind(api_version=str(item["apiVersion"]), kind=str(item["kind"]), **named)
+    for source in empty:
+        yield CollectedKind(
+            api_version=str(source.body["apiVersion"]), kind=str(source.body["kind"]).removesuffix("List")
+        )
 
 
 def _entries(facts: Any) -> Iterator[tuple[tuple[str, str], Any]]:

@@ -70,6 +70,7 @@ class Role(Enum):
     RELEASE = "release"
     FACTS = "facts"
     OBJECT = "object of the cluster"
+    EMPTY = "empty list of objects"
 
 
 @frozen
@@ -174,6 +175,8 @@ def _items(source: SourceDocument) -> Iterator[Piece | Problem]:
     if items is not None and not isinstance(items, (list, tuple)):
         yield source.problem("InvalidList", f"items of {kind} is not a list", ("items",), remedy="write it as a list")
         return
+    if not items and inherited:
+        yield Piece(role=Role.EMPTY, source=source)
     for index, item in enumerate(items or ()):
         path: Path = ("items", index)
         if isinstance(item, Mapping):

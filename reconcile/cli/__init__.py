@@ -7,6 +7,11 @@ from collections.abc import Mapping
 from renderer.cli.commands import CommandGroup, Row
 
 COMMANDS: Mapping[str, Row] = {
+    "preflight": Row(
+        target="reconcile.cli.preflight:preflight",
+        help="Check whether the cluster can be upgraded.",
+        group=CommandGroup.REVIEW,
+    ),
     "rehearse": Row(
         target="reconcile.cli.rehearse:rehearse",
         help="Run the whole upgrade on a simulated cluster.",

@@ -17,14 +17,18 @@ from renderer.model.collected import CollectedKind
 from renderer.model.path import look_up
 from renderer.model.ref import Body, Ref, ref_of
 
+_Kind = tuple[str, str]
+"""Group and kind."""
 _Name = tuple[str, str]
+"""Namespace and name."""
 _NEVER_WHOLE = ("", "Secret")
 """Files have single Secrets, if any: that one is not among them says nothing."""
 
 
 class GivenObjects:
     """`collected` is what was read completely; `facts` are sections of facts documents, empty where there is none. An
-    object is found whatever version of its kind it is written in."""
+    object is found whatever version of its kind it is written in. The `plan` that is about to be created says nothing
+    about whether there are others."""
 
     def __init__(
         self,
@@ -33,16 +37,21 @@ class GivenObjects:
         *,
         collected: Iterable[CollectedKind] = (),
         facts: Mapping[str, Any] | None = None,
+        plan: Body | None = None,
     ) -> None:
         self._kinds = kinds
         self._facts = facts or {}
-        self._collected: defaultdict[tuple[str, str], list[CollectedKind]] = defaultdict(list)
+        self._collected: defaultdict[_Kind, list[CollectedKind]] = defaultdict(list)
         for item in collected:
             self._collected[item.group, item.kind].append(item)
-        self._of: defaultdict[tuple[str, str], dict[_Name, Body]] = defaultdict(dict)
+        self._of: defaultdict[_Kind, dict[_Name, Body]] = defaultdict(dict)
         for body in bodies:
             ref = ref_of(body)
             self._of[_group(ref.api_version), ref.kind][ref.namespace, ref.name] = body
+        self._alone = _alone(plan, self._of) if plan else None
+        if plan is not None:
+            ref = ref_of(plan)
+            self._of[_group(ref.api_version), ref.kind].setdefault((ref.namespace, ref.name), plan)
         self._lists: dict[Group, tuple[Body, ...]] = {}
 
     def get(self, ref: Ref) -> Body | ReadFailure | None:
@@ -78,7 +87,7 @@ class GivenObjects:
         key = (_group(api_version), kind)
         if any(_covers(item, namespace, name) for item in self._collected.get(key, ())):
             return None
-        if self._of.get(key) and not (key == _NEVER_WHOLE and name):
+        if self._of.get(key) and key != self._alone and not (key == _NEVER_WHOLE and name):
             return None
         plural, namespaced = self._plural(api_version, kind)
         if key == _NEVER_WHOLE and name:
@@ -90,6 +99,13 @@ class GivenObjects:
     def _plural(self, api_version: str, kind: str) -> tuple[str, bool]:
         row = self._kinds.row(api_version, kind).kind
         return f"{row.plural}.{row.group}" if row.group else row.plural, row.namespaced
+
+
+def _alone(plan: Body, of: Mapping[_Kind, Mapping[_Name, Body]]) -> _Kind | None:
+    """The kind of a plan that is just a file: it stands alone, and nobody has looked for others."""
+    ref = ref_of(plan)
+    key = (_group(ref.api_version), ref.kind)
+    return None if of.get(key) or plan["metadata"].get("uid") else key
 
 
 def _covers(item: CollectedKind, namespace: str, name: str) -> bool:

@@ -75,7 +75,7 @@ def read_checks(reader: FileReader, kinds: Kinds) -> tuple[DeclaredCheck, ...]:
 
 def _declared(document: Document, reader: FileReader) -> Iterator[DeclaredCheck]:
     for index, raw in enumerate(document.value["checks"]):
-        if "off" not in raw and (check := reader.read(document, lambda raw=raw: check_from(raw), None)):  # type: ignore[misc]
+        if "disabled" not in raw and (check := reader.read(document, lambda raw=raw: check_from(raw), None)):  # type: ignore[misc]
             yield DeclaredCheck(check=check, document=document, path=("checks", index), raw=raw)
 
 
@@ -94,7 +94,7 @@ def _add(
 
 def _switch_off(known: dict[str, DeclaredCheck], document: Document, reader: FileReader) -> None:
     for index, raw in enumerate(document.value["checks"]):
-        if "off" not in raw:
+        if "disabled" not in raw:
             continue
         if (found := known.get(raw["id"])) is None:
             message = f"check {raw['id']!r} not found{did_you_mean(raw['id'], known)}"

@@ -160,13 +160,21 @@ def rendering_from(inputs: Inputs, tree: TemplateTree, *, retry: int) -> Rendere
 
 def read(given: InputOptions) -> tuple[Inputs, TemplateTree]:
     """Inputs and templates. Raises `Problems` with all that is wrong with either of them."""
+    inputs, tree = read_form(given)
+    warn(_findings(inputs))
+    if problems := _cluster_problems(inputs):
+        raise Problems(problems)
+    return inputs, tree
+
+
+def read_form(given: InputOptions) -> tuple[Inputs, TemplateTree]:
+    """The same, without a word about the state of the cluster."""
     problems: list[Problem] = []
     inputs = _attempt(lambda: _inputs_of(given), problems)
     tree = _attempt(lambda: tree_of(given), problems)
     if inputs is None and tree is not None:
         problems += [*_declaration_problems(tree), *_syntax_problems(tree, {})]
     warn(_warnings_of(inputs) if inputs else ())
-    problems += _cluster_problems(inputs) if inputs else ()
     if inputs is None or tree is None or problems:
         raise Problems(problems)
     return inputs, tree
@@ -178,11 +186,16 @@ def _cluster_problems(inputs: Inputs) -> list[Problem]:
     return cluster_problems(inputs)
 
 
-def _warnings_of(inputs: Inputs) -> list[Problem]:
+def _findings(inputs: Inputs) -> list[Problem]:
     from renderer.cluster_rules import cluster_warnings
+
+    return cluster_warnings(inputs)
+
+
+def _warnings_of(inputs: Inputs) -> list[Problem]:
     from renderer.input_rules import input_warnings
 
-    return [*inputs.warnings, *input_warnings(inputs), *cluster_warnings(inputs)]
+    return [*inputs.warnings, *input_warnings(inputs)]
 
 
 def catalog_of(given: InputOptions) -> Catalog:

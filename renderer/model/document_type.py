@@ -70,6 +70,7 @@ IMAGE_LIST = DocumentType(api_version=ANSWERS, kind="ImageList", schema="images"
 PHASE_CONTEXT = DocumentType(api_version=ANSWERS, kind="PhaseContext", schema="phases")
 PHASE_LIST = DocumentType(api_version=ANSWERS, kind="PhaseList", schema="phases")
 PROBLEM_LIST = DocumentType(api_version=ANSWERS, kind="ProblemList", schema="problems")
+PREFLIGHT_REPORT = DocumentType(api_version=ANSWERS, kind="PreflightReport", schema="preflight")
 REHEARSAL_REPORT = DocumentType(api_version=ANSWERS, kind="RehearsalReport", schema="rehearse")
 RENDERED_FOLDER = DocumentType(api_version=ANSWERS, kind="RenderedFolder", schema="render")
 RENDERING = DocumentType(api_version=ANSWERS, kind="Rendering", schema="render")

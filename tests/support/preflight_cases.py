@@ -99,10 +99,11 @@ def answer(case: PreflightCase) -> CheckResult:
         document = without_lines(FACTS.document({"facts": head["facts"]}), "facts")
         assert document_problems(document, FACTS) == []
     look = GivenObjects(
-        [*case.bodies, *([plan] if plan else [])],
+        case.bodies,
         template_set().catalog.kinds,
         collected=[_collected(item) for item in head.get("collected", ())],
         facts=head.get("facts"),
+        plan=plan,
     )
     context = check_context(
         template_set(),

@@ -1,0 +1,203 @@
+"""`preflight`: every check of the catalogue, on files or on a cluster, with all offenders and what to do about each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from typing import TYPE_CHECKING
+
+import click
+
+from reconcile.cli.catalogue import checks_of, template_set_in
+from reconcile.cli.connect import Target, wall_clock
+from renderer.cli.answer import Model, answer
+from renderer.cli.input_options import FILE, FOLDER, InputOptions
+from renderer.errors import ExitCode, problem
+from renderer.model.check import CheckTime
+from renderer.model.document_type import PREFLIGHT_REPORT
+
+if TYPE_CHECKING:
+    from reconcile.loop.deps import ReconcilerDeps
+    from reconcile.preflight.check_result import CheckReport
+    from renderer.model.ref import Body
+
+BEFORE = tuple(time for time in CheckTime if time is not CheckTime.AFTER)
+"""The times that lie before the end of an upgrade: all that is asked where none is named."""
+
+
+@click.command
+@click.argument("files", nargs=-1, type=FILE, metavar="[FILE|FOLDER]...")
+@click.option("--plan", type=FILE, metavar="FILE|NAME", help="The UpgradePlan: its file, or its name.")
+@click.option(
+    "--release",
+    type=FILE,
+    metavar="FILE|URL|ISO",
+    help="The release's harvester-release.yaml, its URL, or the ISO image that contains it.",
+)
+@click.option(
+    "--cluster",
+    type=FILE,
+    metavar="FILE|FOLDER",
+    multiple=True,
+    help="Objects of the cluster: the output of `kubectl get -o yaml` or a support bundle. Overrides FILES.",
+)
+@click.option(
+    "--when",
+    "times",
+    multiple=True,
+    type=click.Choice([time.value for time in CheckTime]),
+    help="Carry out the checks of this time only. Repeatable. Defaults to all but after.",
+)
+@click.option("--check", "ids", multiple=True, metavar="ID", help="Carry out this check only. Repeatable.")
+@click.option("--node", metavar="NAME", help="The node that is next, for checks before each node. Defaults to each.")
+@click.option("--all", "everything", is_flag=True, help="Show the checks that have passed as well.")
+@click.option(
+    "--at", metavar="TIME", help="Judge certificates by this time, as 2027-01-31 or RFC 3339. Defaults to now."
+)
+@click.option(
+    "--kubeconfig", type=click.Path(), metavar="FILE", default="", help="The kubeconfig file, as for kubectl."
+)
+@click.option("--context", metavar="NAME", default="", help="The kubeconfig context to use.")
+@click.option(
+    "--templates",
+    type=FOLDER,
+    metavar="FOLDER",
+    multiple=True,
+    help="An overlay over the packaged templates and checks.",
+)
+@click.option(
+    "-o",
+    "--output",
+    "output",
+    type=click.Choice(["text", "json", "junit", "markdown"]),
+    default="text",
+    show_default=True,
+    help="Output format. The schemas of the JSON output are in schemas/.",
+)
+def preflight(
+    files: tuple[str, ...],
+    plan: str | None,
+    release: str | None,
+    cluster: tuple[str, ...],
+    times: tuple[str, ...],
+    ids: tuple[str, ...],
+    node: str | None,
+    everything: bool,
+    at: str | None,
+    kubeconfig: str,
+    context: str,
+    templates: tuple[str, ...],
+    output: str,
+) -> ExitCode:
+    """Check whether the cluster can be upgraded.
+
+    \b
+    Examples:
+      upgradeplan preflight supportbundle.zip
+      upgradeplan preflight upgradeplan.yaml harvester-release.yaml --cluster facts
+      upgradeplan preflight --context site
+
+    Looks at files if there are any that --kubeconfig or --context do not send to a cluster, else at the cluster of the
+    kubectl context. Plan and release are optional: what needs them is unknown without. Exits 1 if anything blocks the
+    upgrade, 3 if nothing does and something could not be looked at that these inputs could have shown.
+    """
+    given = InputOptions(files=files, plan=plan, release=release, cluster=cluster, templates=templates)
+    when = tuple(CheckTime(time) for time in times) or BEFORE
+    now = _time(at)
+    live = bool(kubeconfig or context or not (files or plan or release or cluster))
+    if live:
+        target = Target(kubeconfig=kubeconfig, context=context, templates=templates)
+        name, report = _report_on_cluster(given, target, ids, when, node, now)
+    else:
+        name, report = _report_on_files(given, ids, when, node, now)
+    return _tell(report, name, now, output, live=live, everything=everything)
+
+
+def _report_on_files(
+    given: InputOptions, ids: Sequence[str], when: Sequence[CheckTime], node: str | None, now: datetime
+) -> tuple[str, CheckReport]:
+    """The plan's name, empty without one, and the answers."""
+    from reconcile.preflight.on_inputs import check_inputs
+    from reconcile.preflight.selecting import checks_named
+    from renderer.cli.input_options import read_form
+
+    inputs, tree = read_form(given)
+    template_set = template_set_in(tree)
+    checks = checks_named(checks_of(tree, template_set), ids)
+    report = check_inputs(inputs, template_set, checks, when, now, node)
+    return (str(inputs.plan.body["metadata"]["name"]) if inputs.plan else "", report)
+
+
+def _report_on_cluster(
+    given: InputOptions, target: Target, ids: Sequence[str], when: Sequence[CheckTime], node: str | None, now: datetime
+) -> tuple[str, CheckReport]:
+    """The same for a cluster; a plan and a release may be given as files."""
+    from reconcile.cli.connect import connect_to, template_set_of
+    from reconcile.cli.parts import parts_on
+    from reconcile.observe.facts import gather
+    from reconcile.observe.snapshot import judge
+    from reconcile.preflight.check_context import check_context
+    from reconcile.preflight.checking import run_checks
+    from reconcile.preflight.selecting import checks_named, require_node
+    from renderer.cli.input_options import read_form, tree_of
+
+    template_set = template_set_of(target.templates)
+    checks = checks_named(checks_of(tree_of(given), template_set), ids)
+    inputs = read_form(given)[0] if given.names_inputs else None
+    parts = parts_on(connect_to(target), template_set)
+    plan = inputs.plan.body if inputs and inputs.plan else _plan_there(parts, given.plan)
+    context = check_context(
+        template_set,
+        parts.schemas,
+        now,
+        plan=plan,
+        release=inputs.release.body if inputs and inputs.release else None,
+        objects=gather(parts.source, plan or {}),
+    )
+    require_node(node, context.names.nodes)
+    judged = judge(lambda look: run_checks(checks, look, context, when, node), parts.source, parts.readings)
+    return (str(plan["metadata"]["name"]) if plan else "", judged.answer)
+
+
+def _plan_there(parts: ReconcilerDeps, name: str | None) -> Body | None:
+    """The plan of that name, or the one that has not ended; None where there is none. Raises `Problems`."""
+    from reconcile.cli.parts import plan_named, plan_there
+    from reconcile.loop.reconciler import PLANS
+
+    if name is None and not parts.source.list(PLANS):
+        return None
+    return plan_there(parts, plan_named(parts, name))
+
+
+def _tell(report: CheckReport, plan: str, now: datetime, output: str, *, live: bool, everything: bool) -> ExitCode:
+    from reconcile.report.preflight_report import (
+        could_not_look,
+        junit_lines,
+        markdown_lines,
+        preflight_lines,
+        preflight_model,
+    )
+
+    model = preflight_model(report, plan=plan, at=now, live=live)
+    texts: Mapping[str, Callable[[Model], Iterable[str]]] = {
+        "text": partial(preflight_lines, everything=everything),
+        "junit": junit_lines,
+        "markdown": partial(markdown_lines, everything=everything),
+    }
+    answer(PREFLIGHT_REPORT, model, output, texts.get(output, preflight_lines))
+    if model["blocked"]:
+        return ExitCode.NO
+    return ExitCode.CLUSTER if could_not_look(model) else ExitCode.YES
+
+
+def _time(text: str | None) -> datetime:
+    """A day is its beginning, and a time without a zone is UTC. Raises `Problems`."""
+    if text is None:
+        return wall_clock()
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        message = f"--at: {text!r} is not a time"
+        raise problem("InvalidTime", message, remedy="write it like 2027-01-31 or 2027-01-31T08:00:00Z") from None
+    return found if found.tzinfo else found.replace(tzinfo=UTC)

@@ -1,0 +1,47 @@
+"""Carries out checks on the inputs of a run: files, folders, a support bundle, facts documents."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+
+from reconcile.preflight.check_context import check_context
+from reconcile.preflight.check_result import CheckReport
+from reconcile.preflight.checking import run_checks
+from reconcile.preflight.given_objects import GivenObjects
+from reconcile.preflight.selecting import require_node
+from reconcile.schemas import packaged_schemas
+from renderer.assemble import TemplateSet
+from renderer.catalog.checks import DeclaredCheck
+from renderer.documents import Inputs
+from renderer.model.check import CheckTime
+
+
+def check_inputs(
+    inputs: Inputs,
+    template_set: TemplateSet,
+    checks: Sequence[DeclaredCheck],
+    when: Collection[CheckTime],
+    now: datetime,
+    node: str | None = None,
+) -> CheckReport:
+    """Raises `Problems` for a node that the inputs do not have, and for a declaration that cannot be carried out."""
+    bodies = [source.body for source in inputs.objects]
+    plan = inputs.plan.body if inputs.plan else None
+    context = check_context(
+        template_set,
+        packaged_schemas(),
+        now,
+        plan=plan,
+        release=inputs.release.body if inputs.release else None,
+        objects=bodies,
+    )
+    require_node(node, context.names.nodes)
+    look = GivenObjects(
+        [*bodies, *(source.body for source in inputs.other_plans)],
+        template_set.catalog.kinds,
+        collected=inputs.collected,
+        facts=inputs.facts,
+        plan=plan,
+    )
+    return run_checks(checks, look, context, when, node)

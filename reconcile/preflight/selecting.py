@@ -1,0 +1,36 @@
+"""Selects checks by the ids and the node that somebody names."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from renderer.catalog.checks import DeclaredCheck
+from renderer.errors import Problem, Problems, problem
+from renderer.suggest import did_you_mean
+
+
+def checks_named(checks: Sequence[DeclaredCheck], ids: Collection[str]) -> tuple[DeclaredCheck, ...]:
+    """The checks of these ids, all where none is named. Raises `Problems` with all that are not known."""
+    known = {declared.check.id: declared for declared in checks}
+    wrong = [
+        Problem(
+            reason="UnknownCheck",
+            message=f"check {name!r} not found{did_you_mean(name, known)}",
+            remedy="`upgradeplan preflight --all` lists the checks",
+        )
+        for name in ids
+        if name not in known
+    ]
+    if wrong:
+        raise Problems(wrong)
+    return tuple(known[name] for name in dict.fromkeys(ids)) if ids else tuple(checks)
+
+
+def require_node(node: str | None, nodes: Sequence[Mapping[str, Any]]) -> None:
+    """Raises `Problems` for a node that is not among those that are upgraded."""
+    names = [str(item["name"]) for item in nodes]
+    if node is not None and node not in names:
+        message = f"Node {node} is not among those that are upgraded{did_you_mean(node, names)}"
+        remedy = f"choose one of: {', '.join(names)}" if names else "give the cluster's Node objects"
+        raise problem("NoSuchNode", message, remedy=remedy)

@@ -1,0 +1,217 @@
+"""Puts the answers of checks into one model (schemas/preflight.json), and that into text, JUnit's XML and Markdown.
+
+Pure. People are shown what is not passed, and how many are; machines get everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+from xml.sax.saxutils import escape, quoteattr
+
+from reconcile.preflight.accepting import how_to_accept
+from reconcile.preflight.check_result import CheckFinding, CheckOutcome, CheckReport, CheckResult
+
+Model = dict[str, Any]
+
+_HEADING = ("OUTCOME", "CHECK", "FINDING")
+_QUIET = (CheckOutcome.PASSED, CheckOutcome.NOT_APPLICABLE)
+_WORDS: Mapping[str, str] = {"notApplicable": "not applicable"}
+
+
+def preflight_model(report: CheckReport, *, plan: str, at: datetime, live: bool) -> Model:
+    """`plan` is empty where none was given."""
+    return {
+        "plan": plan,
+        "at": at.replace(microsecond=0).isoformat().replace("+00:00", "Z"),
+        "live": live,
+        "blocked": report.counts[CheckOutcome.BLOCKED] > 0,
+        "counts": {outcome.value: count for outcome, count in report.counts.items()},
+        "checks": [_check(result) for result in report.results],
+    }
+
+
+def _check(result: CheckResult) -> Model:
+    check = result.check
+    return {
+        "id": check.id,
+        "title": check.title,
+        "severity": check.severity.value,
+        "when": [time.value for time in check.when],
+        "outcome": result.outcome.value,
+        "reason": result.reason,
+        "findings": [_finding(item) for item in result.findings],
+        "unseen": [{"why": u.why, "remedy": u.remedy, "outOfReach": u.out_of_reach} for u in result.unseen],
+        "notes": list(result.notes),
+        "accept": how_to_accept(check),
+        "accepted": {"by": result.accepted.by, "value": result.accepted.value} if result.accepted else None,
+    }
+
+
+def _finding(item: CheckFinding) -> Model:
+    ref = item.ref
+    return {
+        "object": {"apiVersion": ref.api_version, "kind": ref.kind, "namespace": ref.namespace, "name": ref.name}
+        if ref
+        else None,
+        "offender": item.offender,
+        "says": item.says,
+        "remedy": item.remedy,
+        "node": item.node,
+    }
+
+
+def preflight_lines(model: Model, *, everything: bool = False) -> Iterator[str]:
+    """A table of what is not passed, or of everything; what files can never say; how many came to each outcome."""
+    checks = model["checks"]
+    shown = [check for check in checks if everything or (_is_loud(check) and not is_out_of_reach(check))]
+    rows = [row for check in shown for row in _rows(check)]
+    if rows:
+        yield from _table([_HEADING, *rows])
+    for check in checks:
+        yield from (f"note: {check['id']}: {note}" for note in check["notes"])
+    never = [check["id"] for check in checks if is_out_of_reach(check)]
+    if never and not everything:
+        whys = dict.fromkeys(item["why"] for check in checks if is_out_of_reach(check) for item in check["unseen"])
+        yield f"not looked at, {'; '.join(whys)}: {', '.join(never)}"
+    yield count_line(model)
+
+
+def count_line(model: Model) -> str:
+    """`4 checks: 1 blocked, 3 passed`."""
+    counts = [f"{count} {_WORDS.get(name, name)}" for name, count in model["counts"].items() if count]
+    total = len(model["checks"])
+    return f"{total} check{'' if total == 1 else 's'}: {', '.join(counts) or 'none was carried out'}"
+
+
+def is_out_of_reach(check: Model) -> bool:
+    """True if no input of this sort could have answered."""
+    return check["outcome"] == CheckOutcome.UNKNOWN and all(item["outOfReach"] for item in check["unseen"])
+
+
+def could_not_look(model: Model) -> bool:
+    """True if something that this sort of input could have answered did not."""
+    return any(check["outcome"] == CheckOutcome.UNKNOWN and not is_out_of_reach(check) for check in model["checks"])
+
+
+def _is_loud(check: Model) -> bool:
+    return check["outcome"] not in _QUIET
+
+
+def _rows(check: Model) -> Iterator[tuple[str, str, str]]:
+    """The check's lines; only the first one names it."""
+    lines = list(_told(check)) or [check["reason"]]
+    yield _WORDS.get(check["outcome"], check["outcome"]), check["id"], lines[0]
+    yield from (("", "", line) for line in lines[1:])
+
+
+def _told(check: Model) -> Iterator[str]:
+    for remedy, findings in _by_remedy(check["findings"]):
+        yield from map(sentence, findings)
+        yield f"  remedy: {remedy}"
+    for item in check["unseen"]:
+        yield item["why"]
+        if item["remedy"]:
+            yield f"  give it: {item['remedy']}"
+    if check["accepted"]:
+        yield f"  accepted by {check['accepted']['by']}: {check['accepted']['value']}"
+    elif check["findings"] and check["accept"]:
+        yield f"  accept the risk: {check['accept']}"
+
+
+def _by_remedy(findings: Iterable[Model]) -> Iterator[tuple[str, Sequence[Model]]]:
+    """The findings that share a remedy, in the order of the first of each."""
+    found: dict[str, list[Model]] = {}
+    for finding in findings:
+        found.setdefault(finding["remedy"], []).append(finding)
+    yield from found.items()
+
+
+def sentence(finding: Model) -> str:
+    """`PVC default/disk-1 has 1 replica`."""
+    of = f" (before {finding['node']} is upgraded)" if finding["node"] else ""
+    return " ".join(filter(None, (finding["offender"], finding["says"]))) + of
+
+
+def _table(rows: Sequence[tuple[str, str, str]]) -> Iterator[str]:
+    widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
+    for outcome, check, text in rows:
+        yield f"{outcome.ljust(widths[0])}  {check.ljust(widths[1])}  {text}".rstrip()
+
+
+# --------------------------------------------------------------------------------------------- for other programs
+
+
+def junit_lines(model: Model) -> Iterator[str]:
+    """A test suite: what blocks has failed, what could not be looked at is an error, what does not count is skipped."""
+    checks = model["checks"]
+    blocked, unknown = model["counts"]["blocked"], sum(_is_error(check) for check in checks)
+    skipped = sum(_is_skipped(check) for check in checks)
+    yield '<?xml version="1.0" encoding="UTF-8"?>'
+    yield "<testsuites>"
+    yield (
+        f'  <testsuite name="preflight" tests="{len(checks)}" failures="{blocked}" errors="{unknown}" '
+        f'skipped="{skipped}" timestamp="{model["at"].removesuffix("Z")}">'
+    )
+    for check in checks:
+        yield from _test_case(check)
+    yield "  </testsuite>"
+    yield "</testsuites>"
+
+
+def _is_error(check: Model) -> bool:
+    return check["outcome"] == CheckOutcome.UNKNOWN and not is_out_of_reach(check)
+
+
+def _is_skipped(check: Model) -> bool:
+    return is_out_of_reach(check) or check["outcome"] in (CheckOutcome.NOT_APPLICABLE, CheckOutcome.ACCEPTED)
+
+
+def _test_case(check: Model) -> Iterator[str]:
+    head = f"    <testcase classname={_quoted(check['severity'])} name={_quoted(check['id'])}"
+    element = (
+        "failure"
+        if check["outcome"] == CheckOutcome.BLOCKED
+        else "error"
+        if _is_error(check)
+        else "skipped"
+        if _is_skipped(check)
+        else "system-out"
+        if _is_loud(check)
+        else ""
+    )
+    if not element:
+        yield f"{head}/>"
+        return
+    message = "" if element == "system-out" else f" message={_quoted(check['reason'])}"
+    yield f"{head}>"
+    yield f"      <{element}{message}>{escape(_legible(chr(10).join(_told(check)) or check['reason']))}</{element}>"
+    yield "    </testcase>"
+
+
+def _quoted(text: str) -> str:
+    return quoteattr(_legible(text))
+
+
+def _legible(text: str) -> str:
+    """The text without the control characters that XML cannot hold."""
+    return "".join(character if character.isprintable() or character == "\n" else "�" for character in text)
+
+
+def markdown_lines(model: Model, *, everything: bool = False) -> Iterator[str]:
+    """A table for a pull request or a ticket."""
+    yield f"**{count_line(model)}**"
+    shown = [check for check in model["checks"] if everything or _is_loud(check)]
+    if shown:
+        yield ""
+        yield "| outcome | check | finding |"
+        yield "| --- | --- | --- |"
+    for check in shown:
+        told = "<br>".join(map(_cell, _told(check))) or _cell(check["reason"])
+        outcome = _WORDS.get(check["outcome"], check["outcome"])
+        yield f"| {outcome} | `{check['id']}`: {_cell(check['title'])} | {told} |"
+
+
+def _cell(text: str) -> str:
+    return escape(text.strip()).replace("|", "\\|").replace("\n", " ")

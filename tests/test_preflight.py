@@ -1,0 +1,244 @@
+"""`preflight` as people and machines meet it: offline, its outcomes and exit statuses, its formats."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from support.rendered_plans import ROOT
+
+from renderer.cli.program import run
+
+NODES = """\
+apiVersion: v1
+kind: List
+items:
+- {apiVersion: v1, kind: Node, metadata: {name: node-1, labels: {harvesterhci.io/managed: "true"}}, spec: {}}
+- apiVersion: v1
+  kind: Node
+  metadata: {name: node-2, labels: {harvesterhci.io/managed: "true"}}
+  spec: {unschedulable: true}
+"""
+PLAN = """\
+apiVersion: management.harvesterhci.io/v1beta1
+kind: UpgradePlan
+metadata: {name: up, annotations: {ANNOTATION: "VALUE"}}
+spec: {version: v1.8.0}
+"""
+VOLUME = """\
+apiVersion: longhorn.io/v1beta2
+kind: Volume
+metadata: {name: pvc-NAME, namespace: longhorn-system}
+spec: {numberOfReplicas: 1}
+status: {state: attached}
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def files(**texts: str) -> None:
+    for name, text in texts.items():
+        Path(f"{name}.yaml").write_text(text, encoding="utf-8")
+
+
+def asked(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
+    status = run(["upgradeplan", "preflight", *words])
+    shown = capsys.readouterr()
+    return status, shown.out + shown.err
+
+
+def answered(capsys: pytest.CaptureFixture[str], *words: str) -> Mapping[str, Any]:
+    run(["upgradeplan", "preflight", *words, "-o", "json"])
+    found: Mapping[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def test_what_blocks_is_shown_with_offender_remedy_and_what_would_accept_it(capsys: pytest.CaptureFixture[str]) -> None:
+    files(nodes=NODES)
+    status, text = asked(capsys, "nodes.yaml", "--check", "node-schedulable")
+    assert status == 1
+    assert text == (
+        "OUTCOME  CHECK             FINDING\n"
+        "blocked  node-schedulable  Node node-2 is cordoned\n"
+        "                             remedy: kubectl uncordon node-2. Where the risk is accepted, Rancher uncordons "
+        "the node when it is upgraded: cordon it again afterwards\n"
+        "                             accept the risk: annotation management.harvesterhci.io/accept-risk: "
+        '"node-schedulable"\n'
+        "1 check: 1 blocked\n"
+    )
+
+
+def test_a_hundred_offenders_are_a_hundred_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    volumes = "---\n".join(VOLUME.replace("NAME", f"{n:03}") for n in range(100))
+    files(nodes=NODES, volumes=volumes)
+    _, text = asked(capsys, "nodes.yaml", "volumes.yaml", "--check", "volume-single-replica-attached")
+    assert all(f"pvc-{n:03} " in text for n in range(100))
+
+
+def test_what_nobody_has_given_is_unknown_and_says_how_to_give_it(capsys: pytest.CaptureFixture[str]) -> None:
+    files(nodes=NODES)
+    status, text = asked(capsys, "nodes.yaml", "--check", "volume-single-replica-attached")
+    assert status == 3
+    assert "no Volume objects among the inputs" in text
+    assert "give it: kubectl get volumes.longhorn.io -A -o yaml" in text
+    assert text.endswith("1 check: 1 unknown\n")
+
+
+def test_an_empty_list_says_that_there_is_none(capsys: pytest.CaptureFixture[str]) -> None:
+    files(nodes=NODES, volumes="apiVersion: longhorn.io/v1beta2\nkind: VolumeList\nitems: []\n")
+    status, text = asked(capsys, "nodes.yaml", "volumes.yaml", "--check", "volume-single-replica-attached")
+    assert (status, text) == (0, "1 check: 1 passed\n")
+
+
+def test_facts_say_what_they_hold_completely(capsys: pytest.CaptureFixture[str]) -> None:
+    collected = "[{apiVersion: longhorn.io/v1beta2, kind: Volume, namespace: NS}]"
+    facts = f"apiVersion: upgradeplan/v1\nkind: Facts\ncollected: {collected}\nfacts: {{}}\n"
+    for namespace, expected in (("longhorn-system", 0), ("default", 3)):
+        files(nodes=NODES, facts=facts.replace("NS", namespace))
+        assert asked(capsys, "nodes.yaml", "facts.yaml", "--check", "volume-single-replica-attached")[0] == expected
+
+
+def test_the_plan_accepts_a_risk_by_the_id_of_the_check(capsys: pytest.CaptureFixture[str]) -> None:
+    plan = PLAN.replace("ANNOTATION", "management.harvesterhci.io/accept-risk").replace("VALUE", "node-schedulable")
+    files(nodes=NODES, plan=plan)
+    status, text = asked(capsys, "nodes.yaml", "plan.yaml", "--check", "node-schedulable")
+    assert status == 0
+    assert "accepted  node-schedulable  Node node-2 is cordoned" in text
+    assert "accepted by annotation management.harvesterhci.io/accept-risk: node-schedulable" in text
+
+
+def test_a_misspelt_check_and_a_node_that_is_not_there_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    files(nodes=NODES)
+    status, text = asked(capsys, "nodes.yaml", "--check", "node-schedulabel")
+    assert (status, "did you mean 'node-schedulable'?" in text) == (2, True)
+    status, text = asked(capsys, "nodes.yaml", "--node", "node-3")
+    assert (status, "Node node-3 is not among those that are upgraded" in text) == (2, True)
+    status, text = asked(capsys, "nodes.yaml", "--at", "tomorrow")
+    assert (status, "'tomorrow' is not a time" in text) == (2, True)
+
+
+def test_checks_of_another_time_are_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+    files(nodes=NODES)
+    found = answered(capsys, "nodes.yaml", "--when", "beforeNode")
+    assert all("beforeNode" in check["when"] for check in found["checks"])
+    assert found["checks"]
+    assert len(found["checks"]) < len(answered(capsys, "nodes.yaml")["checks"])
+
+
+def test_all_shows_what_has_passed_as_well(capsys: pytest.CaptureFixture[str]) -> None:
+    files(nodes=NODES.replace("unschedulable: true", ""))
+    assert (
+        "passed   node-schedulable  2 of 2 nodes pass"
+        in asked(capsys, "nodes.yaml", "--check", "node-schedulable", "--all")[1]
+    )
+
+
+def test_junit_is_xml_that_a_pipeline_reads(capsys: pytest.CaptureFixture[str]) -> None:
+    files(nodes=NODES, volume=VOLUME.replace("pvc-NAME", "a"))
+    words = ("--check", "node-schedulable", "--check", "version-exists", "--check", "volume-single-replica-attached")
+    status, text = asked(capsys, "nodes.yaml", "volume.yaml", *words, "-o", "junit")
+    suite = ElementTree.fromstring(text)[0]
+    assert status == 1
+    assert {key: suite.get(key) for key in ("tests", "failures", "errors")} == {
+        "tests": "3",
+        "failures": "2",
+        "errors": "1",
+    }
+    outcomes = {case.get("name"): [child.tag for child in case] for case in suite}
+    assert outcomes == {
+        "node-schedulable": ["failure"],
+        "version-exists": ["error"],
+        "volume-single-replica-attached": ["failure"],
+    }
+
+
+def test_markdown_is_a_table(capsys: pytest.CaptureFixture[str]) -> None:
+    files(nodes=NODES)
+    status, text = asked(capsys, "nodes.yaml", "--check", "node-schedulable", "-o", "markdown")
+    assert status == 1
+    assert text.splitlines()[:4] == [
+        "**1 check: 1 blocked**",
+        "",
+        "| outcome | check | finding |",
+        "| --- | --- | --- |",
+    ]
+    assert text.splitlines()[4].startswith(
+        "| blocked | `node-schedulable`: no node is cordoned | Node node-2 is cordoned<br>"
+    )
+
+
+def test_an_overlay_switches_a_check_off_and_adds_one(capsys: pytest.CaptureFixture[str]) -> None:
+    overlay = """\
+apiVersion: templates.upgradeplan/v1
+kind: Checks
+checks:
+- {id: node-schedulable, disabled: true, reason: we cordon one for spare parts}
+- id: node-blue
+  title: every node is blue
+  severity: warn
+  when: [create]
+  probe: {every: {apiVersion: v1, kind: Node}, all: [{field: {path: "metadata.labels.colour", equals: blue}}]}
+  remedy: "kubectl label node {{ object.metadata.name }} colour=blue"
+  source: our own
+"""
+    Path("own/preflight").mkdir(parents=True)
+    Path("own/preflight/own.yaml").write_text(overlay, encoding="utf-8")
+    files(nodes=NODES)
+    words = ("--check", "node-schedulable", "--check", "node-blue", "--templates", "own")
+    found = {check["id"]: check for check in answered(capsys, "nodes.yaml", *words)["checks"]}
+    assert found["node-schedulable"]["outcome"] == "notApplicable"
+    assert found["node-schedulable"]["reason"] == "switched off: we cordon one for spare parts"
+    assert [item["remedy"] for item in found["node-blue"]["findings"]] == [
+        "kubectl label node node-1 colour=blue",
+        "kubectl label node node-2 colour=blue",
+    ]
+
+
+WRONG: Mapping[str, tuple[str, str]] = {
+    "remedy: x": ("remedy: ''", "remedy"),
+    "kind: Node": ("kind: Nodee", "v1 Nodee is not in the kinds table"),
+    "equals: 1}}": ("equals: {captured: x}}}", "compares with a captured value"),
+    "source: x": ("source: x\n  override: {annotation: skip-webhok, equals: 'true'}", "did you mean 'skip-webhook'?"),
+    "severity: warn": (
+        "severity: warn\n  override: {field: spec.restoreVms, equals: true}",
+        "has no field spec.restoreVms",
+    ),
+    "title: x": ("title: x\n  applies: {expr: node.witness, reason: x}", "speaks of `node`"),
+    "- id: own": ("- {id: version-exits, disabled: true, reason: x}\n- id: own", "did you mean 'version-exists'?"),
+}
+OWN = """\
+apiVersion: templates.upgradeplan/v1
+kind: Checks
+checks:
+- id: own
+  title: x
+  severity: warn
+  when: [create]
+  probe: {every: {apiVersion: v1, kind: Node}, all: [{field: {path: spec.x, equals: 1}}]}
+  remedy: x
+  source: x
+"""
+
+
+@pytest.mark.parametrize("part", WRONG)
+def test_a_check_that_cannot_be_carried_out_is_refused_with_its_line(
+    part: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By whatever command reads the templates."""
+    wrong, said = WRONG[part]
+    assert part in OWN
+    Path("own/preflight").mkdir(parents=True)
+    Path("own/preflight/own.yaml").write_text(OWN.replace(part, wrong), encoding="utf-8")
+    for words in (["preflight"], ["render"]):
+        assert run(["upgradeplan", *words, str(ROOT / "examples" / "single-node"), "--templates", "own"]) == 2
+        error = capsys.readouterr().err
+        assert "own/preflight/own.yaml:" in error
+        assert said in error
