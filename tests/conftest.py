@@ -96,6 +96,14 @@ def _lane(item: pytest.Item) -> str:
     return "requests" if item.get_closest_marker(MARKER) else item.nodeid.partition("::")[0]
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_node_collection_finished(node: Any, ids: Sequence[str]) -> None:
+    """pytest-xdist appends the lane to a test's id. Where a version of pytest ignores that, each test would go to any
+    worker: whatever a lane shares would be made once a worker, and nothing but the clock would show it."""
+    if node.config.getoption("dist") == "loadgroup" and not all("@" in each for each in ids):
+        pytest.exit("pytest-xdist does not keep lanes together under this version of pytest", returncode=3)
+
+
 def _turn(item: pytest.Item) -> tuple[bool, bool, bool]:
     """The lanes first, then what takes long, so that a run does not end with one of these alone."""
     return (
