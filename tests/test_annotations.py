@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+import functools
+from collections.abc import Mapping, Sequence
 
 import pytest
 from jsonschema import Draft202012Validator
 from support.reference.sources import document, known_annotations, schema
 from support.rendered_plans import ROOT
+from support.source_code import modules
 from support.used_keys import Used, in_code, in_templates
 
 from renderer.redaction import packaged_rules
+
+pytestmark = pytest.mark.lane("our own code")
 
 LISTED = {item["key"].partition("<")[0] for item in known_annotations()}
 """Of a key that goes on with a rendered name, what it begins with."""
@@ -32,13 +36,12 @@ DIFF_RULES = "templates/_diff/"
 """Names what the server and its controllers set, so that a diff leaves it out."""
 
 
-def used() -> list[Used]:
-    files = (path for package in ("renderer", "reconcile") for path in sorted((ROOT / package).rglob("*.py")))
-    modules = {path.relative_to(ROOT).as_posix(): ast.parse(path.read_text(encoding="utf-8")) for path in files}
+@functools.cache
+def used() -> Sequence[Used]:
     templates = (path for path in sorted((ROOT / "templates").rglob("*")) if path.is_file())
     texts = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in templates}
     found = [
-        *in_code(modules),
+        *in_code(modules()),
         *in_templates(texts),
         *(Used(key=key, place=REDACTION) for key in packaged_rules().copies),
     ]

@@ -11,7 +11,9 @@ import pytest
 from jsonschema import Draft202012Validator
 from support.given_reasons import Found, Given, in_code, in_templates
 from support.reference.sources import document, phases, reasons, schema
-from support.rendered_plans import ROOT
+from support.source_code import modules
+
+pytestmark = pytest.mark.lane("our own code")
 
 LISTED = {item["reason"] for item in reasons()}
 SIMULATED = (
@@ -30,9 +32,7 @@ COMPUTED: Mapping[str, Sequence[str]] = {
 
 @cache
 def found() -> Found:
-    files = (path for package in ("renderer", "reconcile") for path in sorted((ROOT / package).rglob("*.py")))
-    modules = {path.relative_to(ROOT).as_posix(): ast.parse(path.read_text(encoding="utf-8")) for path in files}
-    return in_code({name: tree for name, tree in modules.items() if not name.startswith(SIMULATED)})
+    return in_code({name: tree for name, tree in modules().items() if not name.startswith(SIMULATED)})
 
 
 def given() -> list[Given]:

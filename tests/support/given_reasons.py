@@ -13,6 +13,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from support.source_code import nodes
+
 REASON = re.compile(r"[A-Z][A-Za-z0-9]+")
 SENTENCES = ("reconcile/probes/", "reconcile/cluster/protocol.py")
 """Rooms in which a parameter `reason` is a sentence and no word: what a probe found, what an authorizer said."""
@@ -85,7 +87,7 @@ class _Reader:
         for statement in tree.body:
             for name, value, index in _bound(statement):
                 self._constants[_scoped(file, name)].append((value, index))
-        for node in ast.walk(tree):
+        for node in nodes(tree):
             if isinstance(node, ast.FunctionDef):
                 self._functions[_scoped(file, node.name)].append(node)
                 names = _parameters(node)
@@ -199,14 +201,14 @@ def _scoped(file: str, name: str) -> str:
 
 def _named_by_their_class(file: str, tree: ast.Module, roots: Collection[str]) -> Iterator[Given]:
     """Exceptions whose reason is the name of their class."""
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if isinstance(node, ast.ClassDef) and any(base in roots for base in map(_bare, node.bases)):
             yield Given(reason=node.name, place=f"{file}:{node.lineno}")
 
 
 def _roots(modules: Mapping[str, ast.Module]) -> set[str]:
     """The classes that give their own name as a reason, and all below them."""
-    classes = [node for tree in modules.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    classes = [node for tree in modules.values() for node in nodes(tree) if isinstance(node, ast.ClassDef)]
     known = {node.name for node in classes if "reason = type(self).__name__" in ast.unparse(node)}
     while more := {n.name for n in classes if n.name not in known and known & set(map(_bare, n.bases))}:
         known |= more

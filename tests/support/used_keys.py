@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from renderer.model.plan_api import PREFIX
+from support.source_code import nodes
 
 _DOMAIN = r"[a-z0-9-]+(?:\.[a-z0-9-]+)+"
 _KEY = re.compile(rf"(?<![/.a-z0-9-]){_DOMAIN}/[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
@@ -30,7 +31,7 @@ class Used:
 def in_code(modules: Mapping[str, ast.Module]) -> Iterator[Used]:
     """`modules` by file name. A key that is put together from our prefix, as in `f"{PREFIX}name"`, counts too."""
     for file, tree in modules.items():
-        for node in ast.walk(tree):
+        for node in nodes(tree):
             for key in _keys(node):
                 yield Used(key=key, place=f"{file}:{getattr(node, 'lineno', 0)}")
 
