@@ -145,6 +145,7 @@ def test_a_plan_whose_finalizer_could_not_be_removed_is_not_over() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.lane("recordings")
 @pytest.mark.parametrize(("example", "faults"), [("three-node", {}), ("three-node", {"repeat": ("pre-drain",)})])
 def test_what_is_kept_from_earlier_decisions_changes_none(example: str, faults: dict[str, tuple[str, ...]]) -> None:
     """Each decision of a whole upgrade, made anew without anything that was kept. It asks for no other times either."""

@@ -31,6 +31,10 @@ from renderer.redaction import Redactor, numbered, packaged_rules
 
 pytestmark = [pytest.mark.slow, pytest.mark.lane("recordings")]
 
+LATE = pytest.mark.full(
+    "replays of two more upgrades; those of three nodes to success and to failure, and of one node with an outage, "
+    "stand for them"
+)
 REDACTOR = Redactor(packaged_rules(), numbered)
 
 
@@ -83,8 +87,8 @@ def test_every_decision_of_a_whole_upgrade_is_made_again_alike(whole: Path) -> N
 @pytest.mark.parametrize(
     ("example", "wishes"),
     [
-        ("single-node", {}),
-        ("paused-node", {}),
+        pytest.param("single-node", {}, marks=LATE),
+        pytest.param("paused-node", {}, marks=LATE),
         ("three-node", {"fail": ("pre-drain on charlie-2",)}),
         ("single-node", {"away": ("5m at image-preload",)}),
     ],
@@ -196,10 +200,10 @@ def test_a_rehearsal_writes_one_as_well(tmp_path: Path, capsys: pytest.CaptureFi
 
 def test_lines_that_were_cut_off_are_named_and_the_rest_is_replayed(tmp_path: Path) -> None:
     path = tmp_path / "j"
-    play(rehearsal_of("three-node"), Journal(path, quiet), hours=0.2)
+    play(rehearsal_of("single-node"), Journal(path, quiet), hours=0.2)
     whole = len(replayed(path))
     path.write_text(path.read_text(encoding="utf-8") + '{"format":1,"bod', encoding="utf-8")
-    scene = rehearsal_of("three-node")
+    scene = rehearsal_of("single-node")
     play(scene, Journal(path, quiet), hours=0.2)
     found = replayed(path)
     assert [line.line for line in found if line.problem] == [whole + 1]
@@ -231,7 +235,7 @@ def test_no_secret_is_written(tmp_path: Path) -> None:
 
 def test_a_journal_that_cannot_be_written_is_told_once_and_holds_nothing_up(tmp_path: Path) -> None:
     told: list[str] = []
-    scene = rehearsal_of("three-node")
+    scene = rehearsal_of("single-node")
     play(scene, Journal(tmp_path / "no" / "such" / "folder", told.append), hours=0.5)
     assert len(told) == 1
     assert "No such file" in told[0]
@@ -240,7 +244,7 @@ def test_a_journal_that_cannot_be_written_is_told_once_and_holds_nothing_up(tmp_
 
 def test_rounds_that_decide_nothing_new_are_not_written(tmp_path: Path) -> None:
     path = tmp_path / "j"
-    scene = rehearsal_of("three-node", stall=["image-import"])
+    scene = rehearsal_of("single-node", stall=["image-import"])
     keep = Journal(path, quiet)
     play(scene, keep, hours=1)
     before = len(lines_of(path))

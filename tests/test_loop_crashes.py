@@ -10,7 +10,7 @@ from support.rehearsals import Killed, play_through_kills, rehearsal_of
 from reconcile.simulator.apiserver.embedded_client import Moment
 from reconcile.simulator.apiserver.requests import LoggedRequest
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.lane("recordings")]
 
 EXAMPLE = "three-node"
 
@@ -57,6 +57,12 @@ def undisturbed() -> FinalState:
     return undisturbed_end(EXAMPLE)
 
 
+BETWEEN = pytest.mark.full(
+    "three nodes, killed between every two writes; the same of one node, and three nodes killed before and after "
+    "every write, stand for it"
+)
+
+
 @pytest.mark.parametrize("moment", [Moment.BEFORE, Moment.AFTER])
 def test_killed_at_every_write(moment: Moment, undisturbed: FinalState) -> None:
     killer = Killer(moment)
@@ -66,11 +72,12 @@ def test_killed_at_every_write(moment: Moment, undisturbed: FinalState) -> None:
     assert_same(final_state_of(scene, EXAMPLE), undisturbed)
 
 
-def test_killed_between_every_two_writes(undisturbed: FinalState) -> None:
+@pytest.mark.parametrize(("example", "least"), [("single-node", 40), pytest.param(EXAMPLE, 100, marks=BETWEEN)])
+def test_killed_between_every_two_writes(example: str, least: int) -> None:
     killer = Between()
-    scene = rehearsal_of(EXAMPLE, on_write=killer)
-    assert play_through_kills(scene) == killer.kills > 100
-    assert_same(final_state_of(scene, EXAMPLE), undisturbed)
+    scene = rehearsal_of(example, on_write=killer)
+    assert play_through_kills(scene) == killer.kills > least
+    assert_same(final_state_of(scene, example), undisturbed_end(example))
 
 
 @pytest.mark.full("killed once, and never again; the kills at every write stand for it")

@@ -19,7 +19,7 @@ from reconcile.simulator.apiserver.faults import ApiFault, InjectedApiFault
 from reconcile.simulator.apiserver.requests import LoggedRequest
 from reconcile.simulator.rehearsal.rehearsal import Rehearsal
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.lane("recordings")]
 
 EXAMPLE = "three-node"
 
@@ -39,11 +39,11 @@ IMPOSSIBLE: Mapping[tuple[ApiFault, str], str] = {
 }
 """What no server answers, and why."""
 
-SHORT = (ApiFault.CONFLICT, ApiFault.LOST)
-"""One that refuses a write, and one that hides whether it was carried out."""
+SHORT = (ApiFault.CONFLICT,)
+"""One that refuses a write. The outages below hide whether a write was carried out."""
 LATE = pytest.mark.full(
-    "each kind of trouble alone, all through an upgrade; two of them, outages, a compacted history, and all kinds at "
-    "random in test_loop_properties.py stand for it"
+    "each kind of trouble alone, all through an upgrade; conflicts, outages in which answers are lost, a compacted "
+    "history, and all kinds at random in test_loop_properties.py stand for it"
 )
 SECONDS = {ApiFault.OUTAGE: 60.0, ApiFault.HANG: 30.0}
 _PLENTY = 40

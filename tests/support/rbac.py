@@ -33,8 +33,14 @@ class Rbac:
         subject = {"kind": "ServiceAccount", "namespace": namespace, "name": account}
         self.user = f"system:serviceaccount:{namespace}:{account}"
         self._grants = tuple(grant for body in known if _binds(body, subject) for grant in _granted(body, roles))
+        self._known: dict[Permission, AccessReview] = {}
 
     def verdict(self, permission: Permission) -> AccessReview:
+        if permission not in self._known:
+            self._known[permission] = self._verdict(permission)
+        return self._known[permission]
+
+    def _verdict(self, permission: Permission) -> AccessReview:
         if permission.resource == _REVIEW:
             return AccessReview(allowed=True)
         for grant in self._grants:

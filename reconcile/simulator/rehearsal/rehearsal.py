@@ -26,6 +26,7 @@ from reconcile.simulator.apiserver.cel_rules import UncheckedRule
 from reconcile.simulator.apiserver.clock import SimulatedClock
 from reconcile.simulator.apiserver.cluster import EmbeddedCluster
 from reconcile.simulator.apiserver.embedded_client import EmbeddedClient, Hook, no_hook
+from reconcile.simulator.apiserver.requests import Authorizer
 from reconcile.simulator.apiserver.seeding import namespace
 from reconcile.simulator.rehearsal.driver import Ending, Participants, SimulationDriver
 from reconcile.simulator.rehearsal.operator import Operator
@@ -144,11 +145,13 @@ def prepare(
     start: datetime,
     faults: FaultPlan | None = None,
     resume_after: timedelta = timedelta(minutes=10),
+    access: Authorizer | None = None,
     on_write: Hook = no_hook,
     journal: Callable[[JournalEntry], None] = keep_nothing,
 ) -> Rehearsal:
     """The user's cluster, with the plan created in it as `kubectl create` does. A paused node is resumed after
-    `resume_after`. `journal` is given every round that decides something.
+    `resume_after`. The loop may do what `access` permits, by default everything. `journal` is given every round that
+    decides something.
 
     Raises `Problems`: no plan, or no release.
     """
@@ -158,7 +161,7 @@ def prepare(
     cluster.seed(namespace(name) for name in HARVESTER_NAMESPACES)
     cluster.seed(source.body for source in inputs.objects)
     kinds = template_set.catalog.kinds
-    client = cluster.client(on_write=on_write)
+    client = cluster.client(access=access, on_write=on_write)
     outage_clock = OutageClock(clock.now)
     source = WatchedSource(client, cluster.store, kinds, lambda: (clock.now() - start).total_seconds())
     deps = ReconcilerDeps(
