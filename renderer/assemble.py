@@ -7,6 +7,7 @@ from typing import Any
 
 from renderer.catalog.load import Catalog, load_catalog
 from renderer.catalog.template_tree import TemplateTree
+from renderer.context.build import context_of
 from renderer.context.facts import Facts
 from renderer.documents import Inputs, plan_of
 from renderer.frozen import frozen
@@ -37,7 +38,7 @@ class Assembly:
 
     def render(self) -> RenderedPlan:
         """Raises `Problems`."""
-        return render(self.catalog, self.templates, self.facts)
+        return render(self.catalog, self.templates, context_of(self.facts))
 
 
 def open_template_set(tree: TemplateTree, *, code: MutableMapping[str, bytes] | None = None) -> TemplateSet:

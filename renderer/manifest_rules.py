@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 from renderer.catalog.kinds import KindRow, Kinds
 from renderer.errors import Problem
+from renderer.frozen import frozen
 from renderer.image_names import is_image
 from renderer.model.path import ABSENT, Path, look_up, path_name
-from renderer.model.ref import Body
+from renderer.model.ref import Body, Ref
 from renderer.model.rendered import Manifest
+from renderer.model.sharing import SameObject
 from renderer.names import NAME_LIMIT, SUBDOMAIN_LIMIT, is_key, is_label_value, is_subdomain
 
 _DNS_LABEL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
@@ -61,8 +64,8 @@ def _unknown_kind(manifest: Manifest) -> Problem:
 
 def plan_problems(manifests: Iterable[Manifest], kinds: Kinds) -> list[Problem]:
     """Checks manifests against each other: one identity rendered twice, a Service that finds no pod."""
-    owned = [manifest for manifest in manifests if not manifest.borrowed]
-    return [*_identities(owned), *_selectors(owned, kinds)]
+    owned = [_joint(SameObject(manifest), SameObject(kinds)) for manifest in manifests if not manifest.borrowed]
+    return [*_identities(owned), *_selectors(owned)]
 
 
 def image_problems(manifests: Iterable[Manifest]) -> Iterator[Problem]:
@@ -210,8 +213,30 @@ _BORROWED = (*_COMMON, _other_name, _changes_something)
 # ---------------------------------------------------------------------------------------------- between manifests
 
 
-def _identities(manifests: list[Manifest]) -> Iterator[Problem]:
-    seen: dict[object, Manifest] = {}
+@frozen
+class _Joint:
+    """All of a manifest that is compared with other manifests: the labels of its pods, and what a Service selects."""
+
+    ref: Ref
+    template: str
+    pods: Mapping[str, Any] | None
+    selector: Mapping[str, Any] | None
+
+
+@lru_cache(maxsize=4096)  # of most manifests nothing changes from one rendering to the next
+def _joint(same: SameObject, kinds: SameObject) -> _Joint:
+    manifest: Manifest = same.it
+    ref, selector = manifest.ref, look_up(manifest.body, ("spec", "selector"))
+    return _Joint(
+        ref=ref,
+        template=manifest.template,
+        pods=_pod_labels(manifest.body, kinds.it.find(ref.api_version, ref.kind)),
+        selector=selector if ref.kind == "Service" and isinstance(selector, Mapping) else None,
+    )
+
+
+def _identities(manifests: list[_Joint]) -> Iterator[Problem]:
+    seen: dict[Ref, _Joint] = {}
     for manifest in manifests:
         first = seen.setdefault(manifest.ref, manifest)
         if first is not manifest:
@@ -223,13 +248,11 @@ def _identities(manifests: list[Manifest]) -> Iterator[Problem]:
             )
 
 
-def _selectors(manifests: list[Manifest], kinds: Kinds) -> Iterator[Problem]:
-    pods = [labels for manifest in manifests if (labels := _pod_labels(manifest, kinds)) is not None]
+def _selectors(manifests: list[_Joint]) -> Iterator[Problem]:
+    pods = [manifest.pods for manifest in manifests if manifest.pods is not None]
     for manifest in manifests:
-        selector = look_up(manifest.body, ("spec", "selector"))
-        if manifest.ref.kind != "Service" or not isinstance(selector, Mapping):
-            continue
-        if not any(selector.items() <= labels.items() for labels in pods):
+        selector = manifest.selector
+        if selector is not None and not any(selector.items() <= labels.items() for labels in pods):
             yield Problem(
                 reason="DanglingReference",
                 file=manifest.template,
@@ -239,9 +262,8 @@ def _selectors(manifests: list[Manifest], kinds: Kinds) -> Iterator[Problem]:
             )
 
 
-def _pod_labels(manifest: Manifest, kinds: Kinds) -> Mapping[str, Any] | None:
-    row = kinds.find(manifest.ref.api_version, manifest.ref.kind)
+def _pod_labels(body: Body, row: KindRow | None) -> Mapping[str, Any] | None:
     if row is None or row.pod_spec is None:
         return None
-    labels = look_up(manifest.body, (*row.pod_spec[:-1], "metadata", "labels"))
+    labels = look_up(body, (*row.pod_spec[:-1], "metadata", "labels"))
     return labels if isinstance(labels, Mapping) else None

@@ -6,9 +6,10 @@ status once the writes were made.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Any
 
 from reconcile.borrow.fields import Patch
 from reconcile.borrow.loan import Loan, settle
@@ -23,6 +24,7 @@ from renderer.model.path import Path
 from renderer.model.probe import Event
 from renderer.model.ref import Ref
 from renderer.model.rendered import Manifest
+from renderer.model.sharing import SameObject
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,6 +174,7 @@ class DecisionBuilder:
         self.errors = list(observation.errors)
         self._progress: dict[str, datetime] = {}
         self.recorded_waits: dict[str, datetime] = {}
+        self.common: tuple[SameObject, str, tuple[Any, ...], Mapping[str, tuple[Loan, ...]]] | None = None
 
     def idle_since(self, phase: str) -> datetime:
         """The time when a step of the phase last started or ended, on any node; before the first one, `since`."""
@@ -215,20 +218,24 @@ class DecisionBuilder:
 
     def waiting(self, asked: WaitRequest) -> Wait:
         """The wait as it is now."""
-        start = asked.since or self.since
-        counted = self.idle_since(asked.idle) if asked.idle else asked.counted or start
+        counted, slow = self.counted(asked)
         return Wait(
             text=asked.text,
             step=asked.step,
             node=asked.node,
-            since=start,
+            since=asked.since or self.since,
             counted=counted,
             limit=asked.limit,
-            slow=asked.limit is not None and self.observation.attended(counted) > asked.limit,
+            slow=slow,
             unknown=asked.unknown,
             refs=asked.refs,
             summary=asked.summary,
         )
+
+    def counted(self, asked: WaitRequest) -> tuple[datetime, bool]:
+        """The time from which the wait's limit counts, and whether it is exceeded."""
+        counted = self.idle_since(asked.idle) if asked.idle else asked.counted or asked.since or self.since
+        return counted, asked.limit is not None and self.observation.attended(counted) > asked.limit
 
     def wait_for_operator(
         self, text: str, *, step: str = "", since: datetime | None = None, refs: tuple[Ref, ...] = ()
@@ -279,11 +286,15 @@ class DecisionBuilder:
     def decision(self, before: PlanStatus) -> Decision:
         self.status = replace(self.status, waiting=self.recorded_waits)
         again = self.status != before or bool(self.actions)
+        texts = {wait.text: self.kept.texts.get(wait.text) or self._redact(wait.text) for wait in self.waits}
+        self.kept.texts = texts
         return Decision(
             status=self.status,
             actions=tuple(self.actions),
             events=tuple(replace(event, message=self._redact(event.message)) for event in self.events),
-            waits=tuple(replace(wait, text=self._redact(wait.text)) for wait in self.waits),
+            waits=tuple(
+                wait if (text := texts[wait.text]) == wait.text else replace(wait, text=text) for wait in self.waits
+            ),
             recheck=RECHECK if self.waits else None,
             again=again,
             passes=self.passes,

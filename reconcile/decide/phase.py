@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
-from itertools import groupby
 
 from reconcile.decide.admission import AdmissionCheck, NotAdmitted, admit, always_admit
 from reconcile.decide.decision import LONG, DecisionBuilder, Remove, WaitRequest
-from reconcile.decide.kept import by_node
+from reconcile.decide.kept import Stretch
 from reconcile.decide.missing_inputs import wait_for_inputs
 from reconcile.decide.owned import groups_of_nodes, node_of
 from reconcile.decide.probing import scope_of
@@ -45,10 +44,8 @@ def run(builder: DecisionBuilder, phase: RenderedPhase, position: Position) -> P
         wait_for_inputs(builder, phase.pending, step=phase.phase.name, node=None, since=builder.since)
         return Progress.BUSY
     _seed_late(builder, phase)
-    steps = [item for item in phase.steps if item.step.position is position]
-    for fans_out, stretch in groupby(steps, key=lambda item: item.step.node is not None):
-        items = list(stretch)
-        progress = _nodes(builder, phase, items) if fans_out else _in_order(builder, items)
+    for stretch in builder.kept.steps_of(phase).stretches[position]:
+        progress = _nodes(builder, phase, stretch) if stretch.of_node else _in_order(builder, stretch.items)
         if progress is not Progress.DONE or phase.phase.name in builder.status.skipped:
             return progress
     return Progress.DONE
@@ -56,7 +53,7 @@ def run(builder: DecisionBuilder, phase: RenderedPhase, position: Position) -> P
 
 def _seed_late(builder: DecisionBuilder, phase: RenderedPhase) -> None:
     """Gives a node that has joined since the state that the others started from."""
-    for item in phase.steps:
+    for item in builder.kept.steps_of(phase).seeding:
         if item.step.initial_node_state and builder.status.has_completed(key_of(item)):
             for node in (name for name in builder.nodes if not builder.status.node_states.get(name)):
                 builder.status = builder.status.reset_node(node, item.step.initial_node_state.state)
@@ -72,13 +69,27 @@ def repeat(builder: DecisionBuilder, phase: RenderedPhase) -> Progress:
 def fold_finished(builder: DecisionBuilder) -> None:
     """Shortens the record of every node that is through with a phase. A node that something is still borrowed for keeps
     its record until that is returned, which may be phases later."""
-    begun = {place for place in builder.status.records if place[1]}
-    for phase in builder.observation.rendered.phases:
-        for node in sorted(str(node) for name, node in begun if name == phase.phase.name):
-            steps = builder.kept.steps_of(phase).of_node.get(node)
-            is_through = steps and all(builder.status.is_over(key_of(item)) for item in steps)
-            if is_through and not _has_loans(builder, phase, node):
+    begun: dict[str, list[str]] = {}
+    for name, node in builder.status.records:
+        if node is not None:
+            begun.setdefault(name, []).append(node)
+    for phase in (phase for phase in builder.observation.rendered.phases if phase.phase.name in begun):
+        of_node = builder.kept.steps_of(phase).of_node
+        for node in sorted(begun[phase.phase.name]):
+            if _is_through(builder, phase, node, of_node.get(node, ())):
                 builder.status = builder.status.fold(phase.phase.name, node)
+
+
+def _is_through(builder: DecisionBuilder, phase: RenderedPhase, node: str, steps: _Steps) -> bool:
+    """True if the node has ended its steps of the phase; a no is kept while steps, records and loans stay."""
+    place, status = (phase.phase.name, node), builder.status
+    seen = (steps, status.at(*place), status.loans)
+    if builder.kept.unfolded.get(place) == seen:
+        return False
+    if steps and all(status.is_over(key_of(item)) for item in steps) and not _has_loans(builder, phase, node):
+        return True
+    builder.kept.unfolded[place] = seen
+    return False
 
 
 def _in_order(builder: DecisionBuilder, items: Iterable[RenderedStep]) -> Progress:
@@ -89,11 +100,11 @@ def _in_order(builder: DecisionBuilder, items: Iterable[RenderedStep]) -> Progre
     return Progress.DONE
 
 
-def _nodes(builder: DecisionBuilder, phase: RenderedPhase, items: Sequence[RenderedStep]) -> Progress:
+def _nodes(builder: DecisionBuilder, phase: RenderedPhase, stretch: Stretch) -> Progress:
     """Runs every node's steps. After a failure on one node the others are still watched."""
-    of_node = builder.kept.steps_of(phase).of_node if len(items) == len(phase.steps) else by_node(items)
     reached = [
-        unless_unchanged(builder, steps, partial(_node, builder, phase, steps, of_node)) for steps in of_node.values()
+        unless_unchanged(builder, stretch, steps, partial(_node, builder, phase, steps, stretch.of_node))
+        for steps in stretch.of_node.values()
     ]
     if Progress.FAILED in reached:
         return Progress.FAILED

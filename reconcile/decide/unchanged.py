@@ -6,12 +6,13 @@ Most of what a watch brings is nothing that a plan looks at, and of many nodes m
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from reconcile.borrow.loan import Loan
 from reconcile.decide.decision import Decision, DecisionBuilder
-from reconcile.decide.kept import Kept, NodeDecision
+from reconcile.decide.kept import Kept, NodeDecision, Stretch
 from reconcile.decide.observation import Observation
 from reconcile.objects import uid
 from reconcile.probes.look import Answer, Group, Look, Need, ReadFailure, Reading
@@ -20,6 +21,8 @@ from renderer.model.rendered import RenderedStep
 from renderer.model.sharing import SameObject
 
 _T = TypeVar("_T")
+_Common = tuple[tuple[Any, ...], Mapping[str, tuple[Loan, ...]]]
+"""(inputs, loans by node)."""
 
 
 class _Remembering:
@@ -72,11 +75,13 @@ def _reported(observation: Observation) -> tuple[Any, ...]:
     )
 
 
-def unless_unchanged(builder: DecisionBuilder, steps: Sequence[RenderedStep], decided: Callable[[], _T]) -> _T:
+def unless_unchanged(
+    builder: DecisionBuilder, stretch: Stretch, steps: Sequence[RenderedStep], decided: Callable[[], _T]
+) -> _T:
     """The result of `decided` for the steps of one node, or what it came to when everything was as it is now."""
-    phase, node = steps[0].phase, str(steps[0].step.node)
-    if any(item.step.fetches or item.step.job_states for item in steps):  # these look at more than their node
+    if stretch.looks_further:
         return decided()
+    phase, node = steps[0].phase, str(steps[0].step.node)
     place, inputs = (phase, node, steps[0].step.name), _inputs(builder, phase, node, steps)
     kept = builder.kept.nodes.get(place)
     if kept is not None and kept.inputs == inputs and _holds(builder, kept):
@@ -89,21 +94,32 @@ def unless_unchanged(builder: DecisionBuilder, steps: Sequence[RenderedStep], de
 
 def _inputs(builder: DecisionBuilder, phase: str, node: str, steps: Sequence[RenderedStep]) -> tuple[Any, ...]:
     """All that a node is decided from, but what is looked at, counted and timed."""
-    status, observation = builder.status, builder.observation
-    return (
-        steps,
-        status.at(phase, node),
-        status.at(phase, None),
-        status.node_states.get(node),
-        status.loans,
-        status.skipped,
-        phase in builder.closed,
-        builder.since,
-        uid(observation.plan),
-        observation.fetched,
-        observation.fetch_failures,
-        observation.others,
-    )
+    status = builder.status
+    common, loans = _common(builder, phase)
+    return common, steps, status.at(phase, node), status.node_states.get(node), loans.get(node)
+
+
+def _common(builder: DecisionBuilder, phase: str) -> _Common:
+    """The inputs that a node shares with all others, and the loans of each node; gathered once as long as the nodes
+    before it have changed nothing."""
+    if builder.common is None or builder.common[:2] != (SameObject(builder.status), phase):
+        status, observation, loans = builder.status, builder.observation, dict[str, tuple[Loan, ...]]()
+        for loan in status.loans:
+            node = loan.step.partition("/")[2]
+            loans[node] = (*loans.get(node, ()), loan)
+        inputs = (
+            status.at(phase, None),
+            status.skipped,
+            loans.pop("", ()),
+            phase in builder.closed,
+            builder.since,
+            uid(observation.plan),
+            observation.fetched,
+            observation.fetch_failures,
+            observation.others,
+        )
+        builder.common = SameObject(status), phase, builder.kept.common_to(phase, inputs), loans
+    return builder.common[2:]
 
 
 def _holds(builder: DecisionBuilder, kept: NodeDecision) -> bool:
@@ -126,8 +142,8 @@ def _is_same(found: Any, then: Any) -> bool:
 
 def _take_over(builder: DecisionBuilder, kept: NodeDecision) -> None:
     for asked, then in zip(kept.asked, kept.waits, strict=True):
-        now = builder.waiting(asked)
-        builder.waits.append(then if then == now else now)
+        is_same = builder.counted(asked) == (then.counted, then.slow)
+        builder.waits.append(then if is_same else builder.waiting(asked))
     builder.passes.update(kept.passes)
     builder.progress = builder.progress or kept.progress
 

@@ -40,15 +40,17 @@ Line = dict[str, Any]
 
 
 class Attended:
-    """Records the questions to a clock that leaves outages out, and its answers."""
+    """Records the questions to a clock that leaves outages out, and its answers, the same throughout a round."""
 
     def __init__(self, attended: Callable[[datetime], float]) -> None:
         self._attended = attended
         self.asked: dict[datetime, float] = {}
 
     def __call__(self, since: datetime) -> float:
-        self.asked[since] = self._attended(since)
-        return self.asked[since]
+        found = self.asked.get(since)
+        if found is None:
+            found = self.asked[since] = self._attended(since)
+        return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,7 +21,7 @@ COMPONENT = "upgradeplan-controller"
 def events_of(results: Sequence[ExecutedAction], rendered: RenderedPlan, known: Collection[str]) -> Iterator[Event]:
     """The events of steps once an object of theirs was made, and the errors that are not in a `known` text."""
     created = {result.action.step for result in results if result.created and isinstance(result.action, Apply)}
-    for item in all_steps(rendered.phases):
+    for item in all_steps(rendered.phases) if created else ():
         if key_of(item) in created and item.step.started:
             yield item.step.started
     for result in results:

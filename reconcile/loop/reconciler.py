@@ -15,6 +15,7 @@ from reconcile.act.belonging import Plan
 from reconcile.act.status import write_status
 from reconcile.cluster.errors import ClusterError
 from reconcile.decide.decision import Decision, recorded
+from reconcile.decide.kept import Kept
 from reconcile.decide.observation import FetchFailure, Observation, OtherUpgrades
 from reconcile.decide.plan import decide, is_over
 from reconcile.decide.unchanged import decides_the_same
@@ -177,7 +178,7 @@ class _PlanRound:
             missing = {}
         approved, attended = approved_of(self.plan), Attended(deps.attended)
         can_be_reviewed = approved and not rendered.problems
-        review = deps.rendering.sealed(self.plan, objects, self.memory.fetched) if can_be_reviewed else None
+        review = deps.rendering.sealed(self.plan, objects, fetched) if can_be_reviewed else None
         observation = Observation(
             plan=self.plan,
             rendered=rendered,
@@ -234,7 +235,7 @@ class _PlanRound:
 
     def _fetch(self, rendered: RenderedPlan, status: PlanStatus) -> Mapping[str, FetchFailure] | None:
         """Reads what steps under way want; None where something was read."""
-        wanted = [f for f in _wanted(rendered, status) if f.name not in self.memory.fetched]
+        wanted = [f for f in _wanted(rendered, status, self.memory.kept) if f.name not in self.memory.fetched]
         if not wanted:
             return {}
         fetched = fetch_all(wanted, self.deps.read)
@@ -296,12 +297,13 @@ def _reported_errors(plan: Body) -> tuple[str, ...]:
     return (degraded["message"],) if degraded.get("reason") == "ReconcileError" and degraded["status"] == "True" else ()
 
 
-def _wanted(rendered: RenderedPlan, status: PlanStatus) -> Iterator[Fetch]:
+def _wanted(rendered: RenderedPlan, status: PlanStatus, kept: Kept) -> Iterator[Fetch]:
     """Documents of steps that have begun in the current phase, as long as a step of it is still to be rendered."""
     phase = next((p for p in rendered.phases if p.phase.active == status.phase), None)
-    if phase is None or all(_is_made(status, item) for item in phase.steps):
+    fetching = () if phase is None else kept.steps_of(phase).fetching
+    if phase is None or not fetching or all(_is_made(status, item) for item in phase.steps):
         return
-    for item in phase.steps:
+    for item in fetching:
         record = status.record(key_of(item))
         if record is not None and record.state is not StepState.SKIPPED:
             yield from item.step.fetches

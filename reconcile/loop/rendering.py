@@ -9,7 +9,7 @@ from typing import Any
 from reconcile.loop.overrides import Overrides
 from reconcile.status.plan import Place, PlanStatus, is_ending
 from renderer.catalog.load import Catalog
-from renderer.context.build import context_of
+from renderer.context.build import Context, context_of
 from renderer.context.facts import Facts
 from renderer.digest import digest_of
 from renderer.errors import problem
@@ -61,17 +61,18 @@ class Rendering:
         self._spec_fields = spec_fields
         self._last: dict[str, _Rendered] = {}
         self._sealed: dict[str, tuple[str, RenderedPlan]] = {}
-        self._seen: dict[str, tuple[list[Any], str]] = {}
+        self._seen: dict[str, tuple[list[Any], Context, str]] = {}
         self._kept: dict[str, LastRendering] = {}
 
     def of(self, plan: Body, status: PlanStatus, objects: Sequence[Body], fetched: Mapping[str, Any]) -> RenderedPlan:
         """A plan that has begun is rendered as far as that goes. Raises `Problems`: a template that cannot be rendered
         from these facts."""
         name, facts = str(plan["metadata"]["name"]), self._facts(plan, objects, fetched)
-        seen, recorded = [self._read(facts), is_ending(plan, status), self._is_last(status)], _recorded(status)
+        context, digest = self._read(facts)
+        seen, recorded = [digest, is_ending(plan, status), self._is_last(status)], _recorded(status)
         last = self._last.get(name)
         if last is None or last.seen != seen or (last.recorded != recorded and last.part != _part(status)):
-            rendered = self._render(facts, status)
+            rendered = self._render(plan, context, status)
         else:
             rendered = last.rendered
         if last is None or last.rendered is not rendered or last.recorded != recorded:
@@ -92,50 +93,51 @@ class Rendering:
     def sealed(self, plan: Body, objects: Sequence[Body], fetched: Mapping[str, Any]) -> RenderedPlan:
         """As a reviewer sees it: with marks where values are captured at run time."""
         name, facts = str(plan["metadata"]["name"]), self._facts(plan, objects, fetched)
-        key = self._read(facts)
+        context, key = self._read(facts)
         known, rendered = self._sealed.get(name, ("", None))
         if rendered is None or known != key:
-            rendered = self._render(facts, None)
+            rendered = self._render(plan, context, None)
             self._sealed[name] = (key, rendered)
         return rendered
 
-    def _read(self, facts: Facts) -> str:
-        """The digest of all that a template can see, as the context has it: a Node's heartbeat is not among it. Values
-        never change."""
+    def _read(self, facts: Facts) -> tuple[Context, str]:
+        """The context, the very same one while it is equal, and the digest of all that a template can see of it: a
+        Node's heartbeat is not among it. Values never change."""
         name, inputs = str(facts.plan["metadata"]["name"]), _inputs(facts)
-        known, digest = self._seen.get(name, ([], ""))
-        if known != inputs:
+        known = self._seen.get(name)
+        if known is None or known[0] != inputs:
             context = context_of(facts)
             data = {name: value for name, value in context.data.items() if name != "values"}
-            digest = digest_of([data, sorted(context.given), sorted(context.marks)])
-            self._seen[name] = inputs, digest
-        return digest
+            known = inputs, context, digest_of([data, sorted(context.given), sorted(context.marks)])
+            if (before := self._seen.get(name)) is not None and before[2] == known[2]:
+                known = inputs, before[1], before[2]
+            self._seen[name] = known
+        return known[1:]
 
     def _facts(self, plan: Body, objects: Sequence[Body], fetched: Mapping[str, Any]) -> Facts:
         return Facts(
             plan=plan,
-            objects=objects,
+            objects=tuple(objects),
             fetched=fetched,
             values={**self.catalog.values, **self.overrides},
             spec_fields=self._spec_fields,
             retry=attempt_of(plan),
         )
 
-    def _render(self, facts: Facts, status: PlanStatus | None) -> RenderedPlan:
-        plan = facts.plan
+    def _render(self, plan: Body, context: Context, status: PlanStatus | None) -> RenderedPlan:
         ends = status is not None and is_ending(plan, status)
         if (message := unusable_image(plan)) and not ends:
             remedy = "spec.image cannot be changed: delete the plan, and create one that has the image's name alone"
             raise problem("InvalidName", f"spec.image: {message}", remedy=remedy)
         if status is None:
-            return render(self.catalog, self._templates, facts, digest=self._digest)
+            return render(self.catalog, self._templates, context, digest=self._digest)
         name = str(plan["metadata"]["name"])
         kept = self._kept.get(name) or self._kept.setdefault(name, LastRendering(self.new_cache()))
         ending = ends or self._is_last(status)
         return render(
             self.catalog,
             self._templates,
-            facts,
+            context,
             status,
             kept,
             ending=ending,

@@ -40,7 +40,7 @@ def check_context(
     facts = Facts(
         plan=plan or {},
         release=release,
-        objects=objects,
+        objects=tuple(objects),
         values=catalog.values,
         spec_fields=template_set.spec_fields,
     )

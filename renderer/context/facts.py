@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
+from functools import lru_cache
 from typing import Any
 
 from renderer.frozen import frozen
 from renderer.model.path import look_up
 from renderer.model.ref import Body
+from renderer.model.sharing import SameObject
 
 
 @frozen
@@ -19,7 +21,7 @@ class Facts:
 
     plan: Body
     release: Body | None = None
-    objects: Sequence[Body] = ()
+    objects: tuple[Body, ...] = ()
     image_lists: Mapping[str, Sequence[str]] | None = None
     fetched: Mapping[str, Any] = field(default_factory=dict)
     values: Mapping[str, Any]
@@ -34,10 +36,18 @@ def status(facts: Facts, field: str) -> Any:
 
 def every(facts: Facts, api: str, kind: str) -> Iterator[Body]:
     """`api` is a whole apiVersion, or a group with its slash."""
-    for item in facts.objects:
+    for item in _by_kind(SameObject(facts.objects)).get(kind, ()):
         version = str(item.get("apiVersion", ""))
-        if item.get("kind") == kind and (version.startswith(api) if api.endswith("/") else version == api):
+        if version.startswith(api) if api.endswith("/") else version == api:
             yield item
+
+
+@lru_cache(maxsize=4)  # each kind is asked for, of the same objects
+def _by_kind(objects: SameObject) -> Mapping[Any, list[Body]]:
+    found: dict[Any, list[Body]] = {}
+    for item in objects.it:
+        found.setdefault(item.get("kind"), []).append(item)
+    return found
 
 
 def find(facts: Facts, api: str, kind: str, name: str | None, namespace: str = "") -> Body | None:

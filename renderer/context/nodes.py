@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from renderer.context.facts import Facts, every, label, meta, node_of_machine, status, text_at
 from renderer.context.scope import run_time_mark
+from renderer.frozen import frozen
 from renderer.model.ref import Body
+from renderer.model.sharing import SameObject
 
 _MANAGED = "harvesterhci.io/managed"
 _WITNESS = "node-role.harvesterhci.io/witness"
@@ -15,8 +18,8 @@ _WITNESS = "node-role.harvesterhci.io/witness"
 
 def nodes_of(facts: Facts, plan: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Managed nodes, and those that the run has recorded and that are still there; by name."""
-    live = {meta(item, "name"): item for item in every(facts, "v1", "Node")}
-    managed = {name for name, node in live.items() if label(node, _MANAGED) == "true"}
+    live = {node.name: node for node in map(_node_of, map(SameObject, every(facts, "v1", "Node")))}
+    managed = {name for name, node in live.items() if node.managed}
     recorded = set(status(facts, "nodeUpgradeStatuses") or {})
     if live:
         recorded &= set(live)  # a node that has left the cluster is not waited for
@@ -24,20 +27,46 @@ def nodes_of(facts: Facts, plan: Mapping[str, Any]) -> list[dict[str, Any]]:
     machines = _machines(facts)
     plans = _machine_plans(facts)
     return [
-        _node(name, live.get(name, {}), name in paused, machines.get(name), plans)
+        _node(name, live.get(name, _NO_NODE), name in paused, machines.get(name), plans)
         for name in sorted(managed | recorded)
     ]
 
 
-def _node(name: str, node: Body, paused: bool, machine: str | None, plans: Mapping[str, str]) -> dict[str, Any]:
-    machine = machine or text_at(node, "metadata", "annotations", "cluster.x-k8s.io/machine")
+def _node(name: str, node: _NodeTraits, paused: bool, machine: str | None, plans: Mapping[str, str]) -> dict[str, Any]:
+    machine = machine or node.machine
     return {
         "name": name,
-        "witness": label(node, _WITNESS) not in (None, "false"),
+        "witness": node.witness,
         "paused": paused,
         "machine": machine,
         "machinePlan": plans.get(machine or "") or unknown_plan(name),
     }
+
+
+@frozen
+class _NodeTraits:
+    """All that is looked at of a Node; most changes of one are changes of something else."""
+
+    name: str = ""
+    managed: bool = False
+    witness: bool = False
+    machine: str | None = None
+
+
+_NO_NODE = _NodeTraits()
+_SEEN = 4096
+"""Objects of which is remembered what was looked at, so that only those that have changed are looked at again."""
+
+
+@lru_cache(_SEEN)
+def _node_of(body: SameObject) -> _NodeTraits:
+    node: Body = body.it
+    return _NodeTraits(
+        name=meta(node, "name"),
+        managed=label(node, _MANAGED) == "true",
+        witness=label(node, _WITNESS) not in (None, "false"),
+        machine=text_at(node, "metadata", "annotations", "cluster.x-k8s.io/machine"),
+    )
 
 
 def unknown_plan(node: str) -> str:
@@ -46,16 +75,27 @@ def unknown_plan(node: str) -> str:
 
 def _machines(facts: Facts) -> dict[str, str]:
     """Node name to Machine name."""
-    found = (item for item in every(facts, "cluster.x-k8s.io/", "Machine") if meta(item, "namespace") == "fleet-local")
-    pairs = ((node_of_machine(item), meta(item, "name")) for item in found)
-    return {node: machine for node, machine in pairs if node}
+    return dict(filter(None, map(_machine_of, map(SameObject, every(facts, "cluster.x-k8s.io/", "Machine")))))
+
+
+@lru_cache(_SEEN)
+def _machine_of(body: SameObject) -> tuple[str, str] | None:
+    machine: Body = body.it
+    node = node_of_machine(machine) if meta(machine, "namespace") == "fleet-local" else ""
+    return (node, meta(machine, "name")) if node else None
 
 
 def _machine_plans(facts: Facts) -> dict[str, str]:
     """Machine name to the name of its machine-plan Secret."""
-    secrets = (item for item in every(facts, "v1", "Secret") if item.get("type") == "rke.cattle.io/machine-plan")
-    pairs = ((label(item, "rke.cattle.io/machine-name"), meta(item, "name")) for item in secrets)
-    return {machine: name for machine, name in pairs if machine}
+    return dict(filter(None, map(_machine_plan_of, map(SameObject, every(facts, "v1", "Secret")))))
+
+
+@lru_cache(_SEEN)
+def _machine_plan_of(body: SameObject) -> tuple[str, str] | None:
+    secret: Body = body.it
+    machine = label(secret, "rke.cattle.io/machine-name")
+    is_plan = secret.get("type") == "rke.cattle.io/machine-plan"
+    return (machine, meta(secret, "name")) if is_plan and machine else None
 
 
 def single_node_of(facts: Facts, nodes: Sequence[Mapping[str, Any]]) -> str | None:

@@ -5,10 +5,12 @@ What has not changed is taken from here by comparing, without a digest; behind i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from renderer.context.build import Context
+from renderer.digest import digest_of
 from renderer.frozen import frozen
 from renderer.model.path import ABSENT
 from renderer.model.phase import Step
@@ -51,13 +53,21 @@ class SeenOfRun:
 
 @frozen
 class _Kept:
-    """A step, and what it was made of: `common` to all steps, all that was `recorded` at its place, and what of that
-    it has `seen`."""
+    """A step, and what of the record at its place it has `seen`."""
+
+    seen: SeenOfRun
+    step: RenderedStep
+
+
+@dataclass
+class _PlaceSteps:
+    """The steps of one node in a phase, or of none, and what they were made of: `common` to all steps, and all that was
+    `recorded` there. Steps that were made of an earlier record are among those in `kept` alone."""
 
     common: str
     recorded: Any
-    seen: SeenOfRun
-    step: RenderedStep
+    kept: dict[str, _Kept] = field(default_factory=dict)
+    same: dict[str, RenderedStep] = field(default_factory=dict)
 
 
 class LastRendering:
@@ -65,25 +75,40 @@ class LastRendering:
 
     def __init__(self, steps: StepCache) -> None:
         self.steps = steps
-        self._steps: dict[Place, _Kept] = {}
+        self._common: tuple[Context, bool, str] | None = None
+        self._steps: dict[tuple[str, str | None], _PlaceSteps] = {}
         self._phases: dict[str, tuple[str, Any, RenderedPhase]] = {}
         self._shapes: dict[str, tuple[str, tuple[Step, ...]]] = {}
 
-    def find(self, place: Place, common: str, recorded: Any, seen: Callable[[], SeenOfRun]) -> RenderedStep | None:
-        """The step of that place, if it was made of the same. `seen` is asked for only if more was recorded since."""
-        kept = self._steps.get(place)
-        if kept is None or kept.common != common:
+    def common_of(self, context: Context, ending: bool) -> str:
+        """The digest of what all steps see; of the very same context it is known."""
+        if self._common is None or self._common[0] is not context or self._common[1] != ending:
+            self._common = context, ending, digest_of([context.data, sorted(context.given), ending])
+        return self._common[2]
+
+    def find_place(self, phase: str, node: str | None, common: str, recorded: Any) -> Mapping[str, RenderedStep]:
+        """The steps of that node, or of none, that were made of the same."""
+        steps = self._steps.get((phase, node))
+        return steps.same if steps is not None and steps.common == common and steps.recorded == recorded else {}
+
+    def find(self, place: Place, common: str, recorded: Any, seen: SeenOfRun) -> RenderedStep | None:
+        """The step of that place, if what it has seen is the same though more was recorded since."""
+        phase, name, node = place
+        steps = self._steps.get((phase, node))
+        kept = steps.kept.get(name) if steps is not None and steps.common == common else None
+        if kept is None or not kept.seen.gives(kept.step, seen):
             return None
-        if kept.recorded == recorded:
-            return kept.step
-        now = seen()
-        if not kept.seen.gives(kept.step, now):
-            return None
-        self.keep(place, common, recorded, replace(now, read=kept.seen.read), kept.step)
+        self.keep(place, common, recorded, replace(seen, read=kept.seen.read), kept.step)
         return kept.step
 
     def keep(self, place: Place, common: str, recorded: Any, seen: SeenOfRun, step: RenderedStep) -> None:
-        self._steps[place] = _Kept(common=common, recorded=recorded, seen=seen, step=step)
+        phase, name, node = place
+        steps = self._steps.get((phase, node))
+        if steps is None or steps.common != common:
+            steps = self._steps[phase, node] = _PlaceSteps(common=common, recorded=recorded)
+        elif steps.recorded != recorded:
+            steps.recorded, steps.same = recorded, {}
+        steps.kept[name], steps.same[name] = _Kept(seen=seen, step=step), step
 
     def find_phase(self, name: str, common: str, recorded: Any) -> RenderedPhase | None:
         """The phase, if it was made of the same."""

@@ -9,8 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from renderer.catalog.load import Catalog, Declared
-from renderer.context.build import context_of
-from renderer.context.facts import Facts
+from renderer.context.build import Context
 from renderer.digest import digest_of
 from renderer.errors import Problem, Problems
 from renderer.manifest_rules import image_problems, plan_problems
@@ -26,7 +25,7 @@ from renderer.templating import Templates
 def render(
     catalog: Catalog,
     templates: Templates,
-    facts: Facts,
+    context: Context,
     recorded: Recorded = NOTHING_RECORDED,
     kept: LastRendering | None = None,
     *,
@@ -43,8 +42,7 @@ def render(
     """
     problems: list[Problem] = []
     templates.begin()
-    context = context_of(facts)
-    common = "" if kept is None else digest_of([context.data, sorted(context.given), ending])
+    common = "" if kept is None else kept.common_of(context, ending)
     renderer = StepRenderer(
         kinds=catalog.kinds,
         node_states=catalog.node_states,
@@ -62,10 +60,10 @@ def render(
     found = [*problems, *image_problems(manifests)] or plan_problems(manifests, catalog.kinds)
     if found and not lenient:
         raise Problems(found)
-    plan = str(facts.plan["metadata"]["name"])
+    plan = str(context.names["plan"]["metadata"]["name"])
     return RenderedPlan(
         plan=plan,
-        nodes=tuple(node["name"] for node in renderer.context.nodes),
+        nodes=tuple(node["name"] for node in context.nodes),
         node_states=catalog.node_states,
         phases=phases,
         images=tuple(sorted({image for manifest in manifests for image in manifest.images})),
@@ -114,9 +112,11 @@ def _is_under_way(renderer: StepRenderer, declared: Declared) -> bool:
 
 
 def _steps(renderer: StepRenderer, declared: Declared) -> Iterator[RenderedStep]:
+    nodes = [(node, renderer.kept_at(declared.phase.name, node)) for node in renderer.context.nodes]
+    cluster = [(None, renderer.kept_at(declared.phase.name, None))]
     for step, raw in _declared_steps(declared):
-        for node in renderer.context.nodes if step.for_each else (None,):
-            yield renderer.step(declared, step, raw, node)
+        for node, kept in nodes if step.for_each else cluster:
+            yield kept.get(step.name) or renderer.step(declared, step, raw, node)
 
 
 def _shapes(renderer: StepRenderer, declared: Declared) -> tuple[Step, ...]:

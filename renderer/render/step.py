@@ -53,6 +53,13 @@ class StepRenderer:
     fixed: dict[int, bool] = field(default_factory=dict, repr=False, compare=False)
     """Parts of the catalog's declarations, by identity: whether they have nothing to fill in, as most have not."""
 
+    def kept_at(self, phase: str, node: Node) -> Mapping[str, RenderedStep]:
+        """The steps of one node, or of none, as an earlier rendering made them of all that there is now, by name."""
+        if self.kept is None:
+            return {}
+        name = node["name"] if node else None
+        return self.kept.find_place(phase, name, self.common, self.recorded.at(phase, name))
+
     def step(self, declared: Declared, step: Step, raw: Raw, node: Node) -> RenderedStep:
         """A step for one node, or for none. With `kept`, one whose inputs are those of an earlier rendering is taken
         from there: `common` is the digest of what all steps see, the nodes among it."""
@@ -60,13 +67,15 @@ class StepRenderer:
             return self._step(declared, step, raw, node, set())
         phase, name = declared.phase.name, node["name"] if node else None
         place, recorded = (phase, step.name, name), self.recorded.at(phase, name)
-        found = self.kept.find(place, self.common, recorded, lambda: self._seen_of_run(phase, step, name))
-        return found or self._cached(self.kept, declared, step, raw, node)
+        seen = self._seen_of_run(phase, step, name)
+        found = self.kept.find(place, self.common, recorded, seen)
+        return found or self._cached(self.kept, declared, step, raw, node, seen)
 
-    def _cached(self, kept: LastRendering, declared: Declared, step: Step, raw: Raw, node: Node) -> RenderedStep:
+    def _cached(
+        self, kept: LastRendering, declared: Declared, step: Step, raw: Raw, node: Node, seen: SeenOfRun
+    ) -> RenderedStep:
         """A step as an earlier rendering of whichever plan has made it, or rendered now."""
-        phase, name = declared.phase.name, node["name"] if node else None
-        seen, problems = self._seen_of_run(phase, step, name), len(self.problems)
+        phase, name, problems = declared.phase.name, node["name"] if node else None, len(self.problems)
         where, key = f"{phase}/{step.name}/{name}", digest_of([self.common, node, seen.all_of_it])
         rendered = kept.steps.find(where, key)
         if rendered is None:

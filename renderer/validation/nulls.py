@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Mapping
+from itertools import zip_longest
 from types import MappingProxyType
 from typing import Any
 
@@ -13,24 +14,35 @@ _TYPED = ("x-kubernetes-int-or-string", "x-kubernetes-preserve-unknown-fields")
 """The keyword that a structural schema has in place of a type."""
 
 
-def without_nulls(value: Any, schema: Any, defs: Mapping[str, Any] = MappingProxyType({})) -> Any:
+def without_nulls(
+    value: Any, schema: Any, defs: Mapping[str, Any] = MappingProxyType({}), *, before: Any = None
+) -> Any:
     """A value as the API server stores it: a null where none is allowed counts as if the key had been left out.
 
     It does so for the keys of mappings, not for items of lists, and not where a default takes its place. `schema` is a
     structural schema or a JSON Schema, `defs` has what it refers to. A part in which nothing changes is returned as it
-    is, not copied.
+    is, not copied; a part that is the very same as `before`, the stored value at its place, is not gone through.
     """
+    if value is before or not isinstance(value, (dict, list)):
+        return value
     schema = _referred(schema, defs)
     if isinstance(value, list):
-        items = _part(schema, "items")
-        return _unless_same(value, [without_nulls(item, items, defs) for item in value])
-    if not isinstance(value, dict):
-        return value
-    parts = {key: _referred(_below(schema, key), defs) for key in value}
-    kept = {
-        key: without_nulls(item, parts[key], defs) for key, item in value.items() if not _is_left_out(item, parts[key])
-    }
-    return _unless_same(value, kept)
+        items, stored = _part(schema, "items"), before if isinstance(before, list) else []
+        pairs = zip_longest(value, stored[: len(value)])
+        return _unless_same(value, [without_nulls(item, items, defs, before=then) for item, then in pairs])
+    old = before if isinstance(before, dict) else {}
+    kept = {key: _kept(item, schema, key, defs, old.get(key)) for key, item in value.items()}
+    return _unless_same(value, {key: item for key, item in kept.items() if item is not _LEFT_OUT})
+
+
+_LEFT_OUT = object()
+
+
+def _kept(item: Any, schema: Any, key: str, defs: Mapping[str, Any], before: Any) -> Any:
+    if item is not None and item is before:
+        return item
+    below = _referred(_below(schema, key), defs)
+    return _LEFT_OUT if _is_left_out(item, below) else without_nulls(item, below, defs, before=before)
 
 
 def _referred(schema: Any, defs: Mapping[str, Any]) -> Any:

@@ -46,7 +46,7 @@ class CustomStrategy:
     def read(self, body: Body, before: Body | None = None) -> dict[str, Any]:
         """Metadata is read as every object's is; the rest is pruned and defaulted by the schema."""
         kept = body if self._relaxed else pruned(self._schema, body, before)
-        return self.merged(without_nulls(kept, self._schema), before)
+        return self.merged(without_nulls(kept, self._schema, before=before), before)
 
     def merged(self, body: Body, before: Body | None = None) -> dict[str, Any]:
         made: dict[str, Any] = defaulted(self._schema, body, before)
