@@ -22,6 +22,9 @@ PLAN_LABEL = f"{PREFIX}upgrade-plan"
 NODE_LABEL = f"{PREFIX}node"
 """Names the node on an object that was made for one."""
 
+LISTED_IN_PART = frozenset({("v1", "Secret")})
+"""Kinds of which no list has every object, so that each one is read by its name: nobody may read all Secrets."""
+
 _STATUS_OF_ANOTHER = {("management.cattle.io", "ManagedChart")}
 """Kinds whose status is a copy of another object's, so that its observedGeneration is not about their own generation:
 Rancher copies the whole status of a chart's Bundle into the ManagedChart."""

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+from support.rendered_plans import Json, overlaid
 from support.small_cluster import METADATA, POST, PRE_JOB, Small, being_prepared, drained, waiting_for_rancher, world
 
+from reconcile.loop.journal import Journal, JournalEntry, keep_nothing
+from reconcile.loop.reconciler import Reconciler
+from reconcile.loop.rendering import Rendering
+from reconcile.report.replay import replay
 from reconcile.simulator.apiserver.faults import ApiFault, InjectedApiFault
+from reconcile.status.plan import SUCCEEDED
+from renderer.assemble import TemplateSet, open_template_set
 from renderer.model.plan_api import PLAN_API_VERSION
 from renderer.model.ref import ref_of
 
@@ -225,3 +235,65 @@ def job_for(node: str, labels: dict[str, str]) -> Any:
         },
         "spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [container]}}},
     }
+
+
+# ---------------------------------------------------------------------------- objects that are read by their names only
+
+SITE = """
+apiVersion: templates.upgradeplan/v1
+kind: Phase
+name: Site
+description: Prepares the site.
+status: {active: SitePreparing, completed: SitePrepared}
+deletion: free
+steps:
+- {name: Tokens, owned: [token.yaml.j2]}
+"""
+TOKEN = """
+{% for namespace in ["cattle-system", "fleet-local"] %}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: {{ name("token") | quote }}, namespace: {{ namespace | quote }}}
+type: Opaque
+stringData: {token: a-secret-of-the-site}
+{% endfor %}
+"""
+
+
+def with_secrets(keep: Callable[[JournalEntry], None] = keep_nothing) -> tuple[Small, TemplateSet]:
+    """A plan of which a phase of the site has made Secrets."""
+    found = world("n1")
+    templates = open_template_set(overlaid({"05-site/phase.yaml": SITE, "05-site/token.yaml.j2": TOKEN}))
+    rendering = Rendering(templates.catalog, templates.templates, templates.spec_fields)
+    found.scene.deps = replace(found.scene.deps, rendering=rendering)
+    found.scene.reconciler = Reconciler(found.scene.deps, keep)
+    found.until(lambda _: found.phase == "SitePrepared")
+    assert [body["metadata"]["namespace"] for body in tokens(found)] == ["cattle-system", "fleet-local"]
+    return found, templates
+
+
+def tokens(found: Small) -> list[Json]:
+    return [body for body in found.all("Secret") if body["metadata"]["name"] == "up-token"]
+
+
+def test_secrets_that_a_phase_has_made_go_with_the_plan(tmp_path: Path) -> None:
+    """No list has them: each is read by its name. What is in the journal is enough to decide the same again."""
+    path = tmp_path / "journal"
+    found, templates = with_secrets(Journal(path, lambda text: None))
+    found.set_status(currentPhase="CleanedUp")
+    assert found.rounds().over
+    assert (found.phase, tokens(found)) == (SUCCEEDED, [])
+    assert [line.problem or line.differs for line in replay(path, templates) if line.problem or line.differs] == []
+    assert "a-secret-of-the-site" not in path.read_text(encoding="utf-8")
+
+
+def test_a_secret_of_somebody_else_under_the_same_name_stays() -> None:
+    found, _ = with_secrets()
+    for body in tokens(found):
+        found.scene.cluster.client().delete(found.scene.deps.kinds.row("v1", "Secret").kind, ref_of(body))
+        metadata = {key: body["metadata"][key] for key in ("name", "namespace")}
+        found.create({"apiVersion": "v1", "kind": "Secret", "metadata": metadata})
+    found.set_status(currentPhase="CleanedUp")
+    assert found.rounds().over
+    assert len(tokens(found)) == 2

@@ -20,7 +20,7 @@ from reconcile.decide.decision import (
     Wait,
     WaitRequest,
 )
-from reconcile.decide.owned import Leaving, groups_of_plan
+from reconcile.decide.owned import Leaving, found_in, groups_of_plan
 from reconcile.decide.phase import all_steps
 from reconcile.decide.probing import refs_by_template
 from reconcile.decide.step import Progress, advance
@@ -118,7 +118,7 @@ def _remove(builder: DecisionBuilder, steps: list[RenderedStep], occasion: Occas
     leaving = Leaving(builder, steps, occasion)
     going: list[Body] = []
     for group in groups_of_plan(builder, steps):
-        found = builder.observation.look.list(group)
+        found = found_in(builder, group, leaving.known(group))
         if isinstance(found, ReadFailure):
             text = f"{group.kind} objects of the plan cannot be listed: {found.why}"
             yield _left(builder, text, *leaving.known(group))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from reconcile.decide.decision import DecisionBuilder
-from reconcile.objects import NODE_LABEL, PLAN_LABEL, controller, has_labels, is_owned_by, uid
+from reconcile.objects import LISTED_IN_PART, NODE_LABEL, PLAN_LABEL, controller, has_labels, is_owned_by, uid
 from reconcile.probes.look import Group, ReadFailure
 from reconcile.status.plan import key_of
 from reconcile.status.record import OwnedObject, StepRecord
@@ -59,10 +59,22 @@ def made_before(builder: DecisionBuilder, item: RenderedStep) -> tuple[OwnedObje
     since."""
     found: dict[Ref, OwnedObject] = {}
     for manifest in _owned(item):
-        bodies = builder.observation.look.list(_group(manifest.ref, _labels(manifest)))
+        bodies = found_in(builder, _group(manifest.ref, _labels(manifest)), (manifest.ref,))
         for body in () if isinstance(bodies, ReadFailure) else bodies:
             found.setdefault(ref_of(body), replace(OwnedObject.of(manifest), ref=ref_of(body)))
     return tuple(found.values())
+
+
+def found_in(builder: DecisionBuilder, group: Group, known: Iterable[Ref]) -> tuple[Body, ...] | ReadFailure:
+    """The objects of a group; of a kind that no list has all of, those of the `known` names that are the plan's."""
+    look = builder.observation.look
+    if (group.api_version, group.kind) not in LISTED_IN_PART:
+        return look.list(group)
+    found = [look.get(ref) for ref in known]
+    if failures := [body for body in found if isinstance(body, ReadFailure)]:
+        return failures[0]
+    plan = uid(builder.observation.plan)
+    return tuple(body for body in found if body and not isinstance(body, ReadFailure) and is_owned_by(body, plan))
 
 
 def existing(builder: DecisionBuilder, item: RenderedStep) -> Iterator[Body]:

@@ -102,7 +102,8 @@ class CachedSource:
         with self._lock:
             watches = [w for key, w in self._watches.items() if key in _keys_of(ref)]
         for watch in watches:
-            watch.note(ref, trimmed(body))
+            if is_whole(watch.kind) or watch.find(ref) is not None:  # what it does not list, it would never bring
+                watch.note(ref, trimmed(body))
 
     @property
     def synced(self) -> bool:

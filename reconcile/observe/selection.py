@@ -19,6 +19,7 @@ from reconcile.cluster.errors import (
     ServerFailed,
 )
 from reconcile.cluster.protocol import Cluster, Selection
+from reconcile.objects import LISTED_IN_PART
 from reconcile.probes.look import Group, ReadFailure
 from renderer.model.ref import Body, Kind, Ref, ref_of
 from renderer.validation.shapes import misfit
@@ -37,11 +38,12 @@ class _Narrowing:
     what: str
 
 
-_NARROWED = {
-    ("v1", "Secret"): _Narrowing(
+_NARROWED = dict.fromkeys(
+    LISTED_IN_PART,
+    _Narrowing(
         namespace=MACHINE_PLANS.namespace, fields="type=rke.cattle.io/machine-plan", what="machine plans of fleet-local"
-    )
-}
+    ),
+)
 
 
 def selection_of(kind: Kind, namespace: str) -> Selection | None:
