@@ -63,6 +63,25 @@ class Problem:
         return f"{text}\n    remedy: {self.remedy}" if self.remedy else text
 
 
+_NAMED = 3
+"""Problems that stand in one text; the others are counted."""
+_LINE = 600
+"""Characters of one of them."""
+
+
+def one_line(found: Problem) -> str:
+    """The problem with its place, its field and its remedy, for where there is one line for it."""
+    text = " ".join(str(replace(found, remedy=None)).split())
+    return shortened(f"{text} (remedy: {' '.join(found.remedy.split())})" if found.remedy else text, _LINE)
+
+
+def in_a_line(problems: Iterable[Problem]) -> str:
+    """The first of these problems, for a condition or an event: a few sentences, however many there are."""
+    lines = [one_line(found) for found in dict.fromkeys(problems)]
+    more = [f"and {len(lines) - _NAMED} more problems"] if len(lines) > _NAMED else []
+    return "; ".join([*lines[:_NAMED], *more])
+
+
 def _bounded(found: Problem) -> Problem:
     """The problem with no more than the beginning of a value, whoever has put it into the message."""
     if len(found.message) <= MOST_SHOWN and len(found.field or "") <= MOST_SHOWN:

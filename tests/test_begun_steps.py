@@ -29,8 +29,10 @@ from reconcile.loop.rendering import Rendering
 from reconcile.loop.sealing import rendered_for_review, seal
 from reconcile.status.plan import FAILED, SUCCEEDED
 from renderer.assemble import open_template_set
+from renderer.catalog.template_tree import TemplateTree
 from renderer.model.phase import Fetch
 from renderer.model.ref import Ref, ref_of
+from renderer.templating import Templates
 
 RETRY = f"{PREFIX}retry"
 
@@ -295,22 +297,75 @@ def job(name: str, job_type: str) -> Any:
 NO_IMAGE = "no image/at all"
 
 
-def break_templates(found: Small, **files: str) -> None:
+class CountingTemplates(Templates):
+    """Knows which templates were rendered."""
+
+    def __init__(self, tree: TemplateTree) -> None:
+        super().__init__(tree)
+        self.rendered: list[str] = []
+
+    def render_text(self, path: str, context: Mapping[str, Any]) -> str:
+        self.rendered.append(path)
+        return super().render_text(path, context)
+
+
+def break_templates(found: Small, **files: str) -> CountingTemplates:
     """As a loop starts whose overlay has these files."""
-    parts = open_template_set(overlaid(files))
-    rendering = Rendering(parts.catalog, parts.templates, parts.spec_fields)
+    tree = overlaid(files)
+    parts, templates = open_template_set(tree), CountingTemplates(tree)
+    rendering = Rendering(parts.catalog, templates, parts.spec_fields)
     found.scene.deps = replace(found.scene.deps, rendering=rendering)
     found.restart()
+    return templates
+
+
+def break_template(found: Small, name: str) -> None:
+    break_templates(found, **{name: "{{ nothing.of.the.kind }}"})
+
+
+SLOW = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"
+
+
+def test_a_template_that_does_too_much_is_tried_once_before_the_plan_has_begun() -> None:
+    found, slow = world(), "20-iso-download/virtual-machine-image.yaml.j2"
+    templates = break_templates(found, **{slow: SLOW})
+    for _ in range(4):
+        assert "does too much" in found.round().problems[0]
+    assert templates.rendered.count(slow) == 1
+    found.patch(found.plan, {"spec": {"force": True}})
+    found.round()
+    assert templates.rendered.count(slow) == 2
+
+
+def test_a_template_that_does_too_much_is_tried_again_where_it_would_see_something_else() -> None:
+    """Of a plan that has begun: once for each node, and again for the one of which something was captured."""
+    found, slow = being_prepared(), "70-node-upgrade/post-drain-job.yaml.j2"
+    templates = break_templates(found, **{slow: SLOW})
+    found.rounds()
+    assert templates.rendered.count(slow) == 2
+    found.set_status(steps={"NodeUpgrade": {"records": {"PreDrain/n1": {"captured": {"any": "value"}}}}})
+    assert "does too much" in found.rounds().problems[0]
+    assert templates.rendered.count(slow) == 3
+
+
+def test_what_cannot_be_rendered_is_said_with_its_place_and_remedy() -> None:
+    """In the condition, the event, the wait and the round's own problems."""
+    found, name = being_prepared(), "70-node-upgrade/post-drain-job.yaml.j2"
+    break_templates(found, **{name: "kind: Job\n# {{ nothing.of.the.kind }}"})
+    done = found.rounds()
+    assert done.decision
+    told = [found.condition("Degraded")["message"], done.problems[0], done.decision.waits[0].text]
+    told.append(next(text for reason, text in found.events() if reason == "ReconcileError"))
+    for text in told:
+        assert f"overlay/{name}:2: 'nothing'" in text
+        assert "(remedy: " in text
+    assert len(told[0]) < 2000
 
 
 BREAKS: Mapping[str, Callable[[Small], None]] = {
     "an edit": lambda found: annotate(found, f"{PREFIX}upgrade-toolkit-image", NO_IMAGE),
-    "a template of a later step": lambda found: break_templates(
-        found, **{"70-node-upgrade/post-drain-job.yaml.j2": "{{ nothing.of.the.kind }}"}
-    ),
-    "a template of its own": lambda found: break_templates(
-        found, **{"70-node-upgrade/pre-drain-job.yaml.j2": "{{ nothing.of.the.kind }}"}
-    ),
+    "a template of a later step": lambda found: break_template(found, "70-node-upgrade/post-drain-job.yaml.j2"),
+    "a template of its own": lambda found: break_template(found, "70-node-upgrade/pre-drain-job.yaml.j2"),
 }
 
 

@@ -21,6 +21,7 @@ from reconcile.objects import deletion_timestamp
 from reconcile.status.plan import FAILED, SUCCEEDED, TERMINAL, PlanStatus, key_of, status_of
 from reconcile.status.record import StepState
 from renderer.describe import describe_value
+from renderer.errors import in_a_line
 from renderer.model.manifest_spec import Occasion, Owned
 from renderer.model.phase import Deletion, Position
 from renderer.model.plan_api import SUPPORTED_SPEC
@@ -166,7 +167,7 @@ def _mind_problems(builder: DecisionBuilder) -> None:
     if not problems:
         return
     builder.closed |= {phase.phase.name for phase in builder.observation.rendered.phases}
-    message = "; ".join(problem.message for problem in problems)
+    message = builder.observation.redact(in_a_line(problems))
     builder.wait_for_operator(f"the plan cannot be rendered, so no step begins: {message}")
     builder.errors = [message, *(text for text in builder.errors if message not in text)]
     if message not in (builder.status.condition("Degraded") or {}).get("message", ""):

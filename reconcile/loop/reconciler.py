@@ -34,7 +34,7 @@ from reconcile.probes.look import Group, ReadFailure
 from reconcile.status.conditions import PlanCondition
 from reconcile.status.plan import PlanStatus, is_ending, key_of, outline_of, status_of
 from reconcile.status.record import StepState
-from renderer.errors import Problem, Problems
+from renderer.errors import Problem, Problems, in_a_line, one_line
 from renderer.model.phase import Fetch
 from renderer.model.plan_api import PLAN_API_VERSION, plan_ref
 from renderer.model.ref import Body
@@ -108,7 +108,7 @@ class _PlanRound:
         except Problems as error:
             if isinstance(error, ClusterError):
                 raise
-            return self.undecided("; ".join(item.message for item in error.problems))
+            return self.undecided(in_a_line(error.problems))
         before, observation = self.status, seen.observation
         self.memory.passes = decision.passes
         results: list[ExecutedAction] = []
@@ -134,7 +134,7 @@ class _PlanRound:
             decision=replace(decision, status=after),
             results=tuple(results),
             rendered=observation.rendered,
-            problems=(*(item.message for item in unrendered), *self.memory.errors),
+            problems=(*self._shown(unrendered), *self.memory.errors),
             unrendered=unrendered,
             again=(decision.again or bool(observation.errors)) and not self.memory.errors and not behind,
             recheck=_BEHIND if behind else decision.recheck,
@@ -146,8 +146,8 @@ class _PlanRound:
         except Problems as error:
             if isinstance(error, ClusterError):
                 raise
-            messages = tuple(item.message for item in error.problems)
-            return Round(name=self.name, plan=self.plan, problems=messages, unrendered=error.problems)
+            shown = self._shown(error.problems)
+            return Round(name=self.name, plan=self.plan, problems=shown, unrendered=error.problems)
         rendered = seen.observation.rendered
         unrendered = self._unrendered(rendered)
         return Round(
@@ -155,13 +155,16 @@ class _PlanRound:
             plan=self.plan,
             decision=decision,
             rendered=rendered,
-            problems=tuple(item.message for item in unrendered),
+            problems=self._shown(unrendered),
             unrendered=unrendered,
         )
 
     def _unrendered(self, rendered: RenderedPlan) -> tuple[Problem, ...]:
         """Returns what keeps the plan from going on; one that ends is taken back all the same."""
         return () if is_ending(self.plan, self.status) or is_over(self.status) else rendered.problems
+
+    def _shown(self, problems: tuple[Problem, ...]) -> tuple[str, ...]:
+        return tuple(self.deps.rendering.redactor.text(one_line(item)) for item in problems)
 
     # ----------------------------------------------------------------------------------------------------- observing
 

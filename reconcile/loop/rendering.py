@@ -12,7 +12,7 @@ from renderer.catalog.load import Catalog
 from renderer.context.build import Context, context_of
 from renderer.context.facts import Facts
 from renderer.digest import digest_of
-from renderer.errors import problem
+from renderer.errors import Problems, problem
 from renderer.input_rules import unusable_image
 from renderer.model.plan_api import PREFIX
 from renderer.model.ref import Body
@@ -63,6 +63,7 @@ class Rendering:
         self._sealed: dict[str, tuple[str, RenderedPlan]] = {}
         self._seen: dict[str, tuple[list[Any], Context, str]] = {}
         self._kept: dict[str, LastRendering] = {}
+        self._refused: dict[tuple[str, bool], tuple[list[Any], Problems]] = {}
 
     def of(self, plan: Body, status: PlanStatus, objects: Sequence[Body], fetched: Mapping[str, Any]) -> RenderedPlan:
         """A plan that has begun is rendered as far as that goes. Raises `Problems`: a template that cannot be rendered
@@ -72,7 +73,7 @@ class Rendering:
         seen, recorded = [digest, is_ending(plan, status), self._is_last(status)], _recorded(status)
         last = self._last.get(name)
         if last is None or last.seen != seen or (last.recorded != recorded and last.part != _part(status)):
-            rendered = self._render(plan, context, status)
+            rendered = self._unless_refused([seen, recorded], plan, context, status)
         else:
             rendered = last.rendered
         if last is None or last.rendered is not rendered or last.recorded != recorded:
@@ -89,6 +90,8 @@ class Rendering:
         """The plan is gone."""
         for kept in (self._last, self._sealed, self._seen, self._kept):
             kept.pop(name, None)
+        for review in (True, False):
+            self._refused.pop((name, review), None)
 
     def sealed(self, plan: Body, objects: Sequence[Body], fetched: Mapping[str, Any]) -> RenderedPlan:
         """As a reviewer sees it: with marks where values are captured at run time."""
@@ -96,7 +99,7 @@ class Rendering:
         context, key = self._read(facts)
         known, rendered = self._sealed.get(name, ("", None))
         if rendered is None or known != key:
-            rendered = self._render(plan, context, None)
+            rendered = self._unless_refused([key], plan, context, None)
             self._sealed[name] = (key, rendered)
         return rendered
 
@@ -123,6 +126,19 @@ class Rendering:
             spec_fields=self._spec_fields,
             retry=attempt_of(plan),
         )
+
+    def _unless_refused(self, key: list[Any], plan: Body, context: Context, status: PlanStatus | None) -> RenderedPlan:
+        """What could not be rendered is refused again at once, as long as it is made of the same: it may take long."""
+        place = (str(plan["metadata"]["name"]), status is None)
+        known, refusal = self._refused.get(place, (None, None))
+        if refusal is not None and known == key:
+            raise Problems(refusal.problems)
+        self._refused.pop(place, None)
+        try:
+            return self._render(plan, context, status)
+        except Problems as error:
+            self._refused[place] = (key, error)
+            raise
 
     def _render(self, plan: Body, context: Context, status: PlanStatus | None) -> RenderedPlan:
         ends = status is not None and is_ending(plan, status)

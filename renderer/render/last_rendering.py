@@ -1,6 +1,7 @@
 """The last rendering of one plan: its phases and steps, and what of the run each of them was made of.
 
 What has not changed is taken from here by comparing, without a digest; behind it, a `StepCache` has steps by digest.
+What could not be rendered is kept with its problems: the same inputs fail alike, and may take long to.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any
 
 from renderer.context.build import Context
 from renderer.digest import digest_of
+from renderer.errors import Problem
 from renderer.frozen import frozen
 from renderer.model.path import ABSENT
 from renderer.model.phase import Step
@@ -19,6 +21,8 @@ from renderer.render.step_cache import StepCache
 
 Place = tuple[str, str, str | None]
 """(phase, step, node)."""
+
+Found = tuple[Problem, ...]
 
 
 @frozen
@@ -77,8 +81,9 @@ class LastRendering:
         self.steps = steps
         self._common: tuple[Context, bool, str] | None = None
         self._steps: dict[tuple[str, str | None], _PlaceSteps] = {}
-        self._phases: dict[str, tuple[str, Any, RenderedPhase]] = {}
-        self._shapes: dict[str, tuple[str, tuple[Step, ...]]] = {}
+        self._phases: dict[str, tuple[str, Any, RenderedPhase, Found]] = {}
+        self._shapes: dict[str, tuple[str, tuple[Step, ...], Found]] = {}
+        self._refused: dict[Place, tuple[str, RenderedStep, Found]] = {}
 
     def common_of(self, context: Context, ending: bool) -> str:
         """The digest of what all steps see; of the very same context it is known."""
@@ -110,18 +115,28 @@ class LastRendering:
             steps.recorded, steps.same = recorded, {}
         steps.kept[name], steps.same[name] = _Kept(seen=seen, step=step), step
 
-    def find_phase(self, name: str, common: str, recorded: Any) -> RenderedPhase | None:
-        """The phase, if it was made of the same."""
-        known, then, phase = self._phases.get(name, ("", None, None))
-        return phase if phase is not None and known == common and then == recorded else None
+    def find_phase(self, name: str, common: str, recorded: Any) -> tuple[RenderedPhase, Found] | None:
+        """The phase and its problems, if it was made of the same."""
+        known, then, phase, problems = self._phases.get(name, ("", None, None, ()))
+        return (phase, problems) if phase is not None and known == common and then == recorded else None
 
-    def keep_phase(self, common: str, recorded: Any, phase: RenderedPhase) -> None:
-        self._phases[phase.phase.name] = common, recorded, phase
+    def keep_phase(self, common: str, recorded: Any, phase: RenderedPhase, problems: Found) -> None:
+        self._phases[phase.phase.name] = common, recorded, phase, problems
 
-    def find_shapes(self, phase: str, common: str) -> tuple[Step, ...] | None:
-        """The phase's steps for no node in particular, if they were made of the same: nothing is recorded for them."""
-        known, shapes = self._shapes.get(phase, ("", ()))
-        return shapes if known == common else None
+    def find_shapes(self, phase: str, common: str) -> tuple[tuple[Step, ...], Found] | None:
+        """The phase's steps for no node in particular and their problems, if they were made of the same: nothing is
+        recorded for them."""
+        known, shapes, problems = self._shapes.get(phase, ("", (), ()))
+        return (shapes, problems) if known == common else None
 
-    def keep_shapes(self, phase: str, common: str, shapes: tuple[Step, ...]) -> None:
-        self._shapes[phase] = common, shapes
+    def keep_shapes(self, phase: str, common: str, shapes: tuple[Step, ...], problems: Found) -> None:
+        self._shapes[phase] = common, shapes, problems
+
+    def find_refused(self, place: Place, key: str) -> tuple[RenderedStep, Found] | None:
+        """The step that could not be rendered and its problems, if it was made of the inputs that `key` is the digest
+        of."""
+        known, step, problems = self._refused.get(place, ("", None, ()))
+        return (step, problems) if step is not None and known == key else None
+
+    def keep_refused(self, place: Place, key: str, step: RenderedStep, problems: Found) -> None:
+        self._refused[place] = key, step, problems

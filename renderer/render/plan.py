@@ -78,11 +78,12 @@ def _phase(renderer: StepRenderer, declared: Declared) -> RenderedPhase:
         return _rendered_phase(renderer, declared)
     name, recorded = declared.phase.name, renderer.recorded.of(declared.phase.name)
     if found := renderer.kept.find_phase(name, renderer.common, recorded):
-        return found
+        rendered, known = found
+        renderer.problems.extend(known)
+        return rendered
     problems = len(renderer.problems)
     rendered = _rendered_phase(renderer, declared)
-    if len(renderer.problems) == problems:
-        renderer.kept.keep_phase(renderer.common, recorded, rendered)
+    renderer.kept.keep_phase(renderer.common, recorded, rendered, tuple(renderer.problems[problems:]))
     return rendered
 
 
@@ -122,14 +123,16 @@ def _steps(renderer: StepRenderer, declared: Declared) -> Iterator[RenderedStep]
 def _shapes(renderer: StepRenderer, declared: Declared) -> tuple[Step, ...]:
     kept, name, problems = renderer.kept, declared.phase.name, len(renderer.problems)
     if kept is not None and (found := kept.find_shapes(name, renderer.common)) is not None:
-        return found
+        known, refused = found
+        renderer.problems.extend(refused)
+        return known
     shapes = tuple(
         renderer.shape(declared, step, raw)
         for step, raw in _declared_steps(declared)
         if step.for_each and not missing(renderer.context, step.requires)
     )
-    if kept is not None and len(renderer.problems) == problems:
-        kept.keep_shapes(name, renderer.common, shapes)
+    if kept is not None:
+        kept.keep_shapes(name, renderer.common, shapes, tuple(renderer.problems[problems:]))
     return shapes
 
 

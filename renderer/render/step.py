@@ -77,11 +77,15 @@ class StepRenderer:
         """A step as an earlier rendering of whichever plan has made it, or rendered now."""
         phase, name, problems = declared.phase.name, node["name"] if node else None, len(self.problems)
         where, key = f"{phase}/{step.name}/{name}", digest_of([self.common, node, seen.all_of_it])
+        if refused := kept.find_refused((phase, step.name, name), key):
+            self.problems.extend(refused[1])
+            return refused[0]
         rendered = kept.steps.find(where, key)
         if rendered is None:
             read = set[str]()
             rendered = self._step(declared, step, raw, node, read)
             if len(self.problems) != problems:
+                kept.keep_refused((phase, step.name, name), key, rendered, tuple(self.problems[problems:]))
                 return rendered
             seen, rendered = replace(seen, read=frozenset(read)), kept.steps.keep(where, key, rendered)
         kept.keep((phase, step.name, name), self.common, self.recorded.at(phase, name), seen, rendered)
