@@ -1,19 +1,33 @@
-"""What a command loads is what a user waits for: dear libraries stay out of commands that do not need them.
+"""A command takes as long as what it loads, reads and compiles; so these are counted.
 
-Each command runs whole, in a process of its own, and says at its end which modules it has loaded.
+Each command runs whole, in a process of its own, and lists at its end what it has done.
 """
 
 from __future__ import annotations
 
 import functools
+import json
 import subprocess
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from support.rendered_plans import ROOT
 
-NEVER = ("kubernetes", "deepdiff", "requests", "urllib3", "jsonschema", "reconcile", "pycdlib", "http", "rich")
+NEVER = (
+    "kubernetes",
+    "deepdiff",
+    "requests",
+    "urllib3",
+    "jsonschema",
+    "reconcile",
+    "pycdlib",
+    "http",
+    "logging",
+    "concurrent",
+    "rich",
+)
 """Of a command on good input that asks no cluster. jsonschema explains what does not fit, and here all does."""
 
 COMMANDS: dict[str, Sequence[str]] = {
@@ -26,23 +40,41 @@ COMMANDS: dict[str, Sequence[str]] = {
 }
 
 _RUN = """
-import sys
+import gc, json, re._compiler, sys
+patterns, opened = [], []
+compiler = re._compiler.compile
+
+def compiled(pattern, flags=0):
+    frame = sys._getframe(1)
+    while frame.f_globals["__name__"].partition(".")[0] in ("re", "functools"):
+        frame = frame.f_back
+    patterns.append(frame.f_globals["__name__"])
+    return compiler(pattern, flags)
+
+re._compiler.compile = compiled
+sys.addaudithook(lambda event, about: opened.append(str(about[0])) if event == "open" else None)
 from renderer.cli import main
 sys.argv = ["upgradeplan", *sys.argv[1:]]
 status = main()
 sys.stdout.flush()
-sys.stderr.write("\\n".join(sorted(sys.modules)))
+kept = {"modules": [*sys.modules], "patterns": patterns, "opened": opened, "frozen": gc.get_freeze_count()}
+sys.stderr.write(json.dumps(kept))
 sys.exit(status)
 """
 
 
 @functools.cache
-def loaded(command: str) -> frozenset[str]:
-    """The modules that a command has loaded when it ends."""
+def counted(command: str) -> dict[str, Any]:
+    """What a command has loaded, compiled and opened when it ends."""
     arguments = [sys.executable, "-c", _RUN, *COMMANDS[command]]
     done = subprocess.run(arguments, capture_output=True, text=True, cwd=ROOT, check=False)
     assert done.returncode == 0, done.stderr
-    return frozenset(done.stderr.split())
+    found: dict[str, Any] = json.loads(done.stderr)
+    return found
+
+
+def loaded(command: str) -> frozenset[str]:
+    return frozenset(counted(command)["modules"])
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -54,6 +86,28 @@ def test_a_command_loads_no_dear_library(command: str) -> None:
 @pytest.mark.parametrize("command", ["help", "help of render", "version"])
 def test_help_renders_nothing(command: str) -> None:
     assert loaded(command) & {"jinja2", "yaml", "renderer.render", "renderer.templating", "renderer.catalog"} == set()
+
+
+@pytest.mark.parametrize("command", ["render", "validate"])
+def test_no_definition_of_a_kind_is_read(command: str) -> None:
+    """They are read when the package is made: schemas/built holds what is needed of them."""
+    schemas = f"{ROOT / 'schemas'}/"
+    read = {name.removeprefix(schemas) for name in counted(command)["opened"] if name.startswith(schemas)}
+    assert {name.partition("/")[0] for name in read if "/" in name} == {"built"}
+    assert len(read) <= 6
+
+
+def test_few_patterns_are_compiled() -> None:
+    """Of our own. Each takes as long as some ten objects; one that is seldom needed is compiled when it is."""
+    assert 0 < sum(name.partition(".")[0] == "renderer" for name in counted("render")["patterns"]) <= 36
+
+
+def test_few_modules_are_loaded() -> None:
+    assert 50 < sum(name.partition(".")[0] == "renderer" for name in loaded("render")) <= 110
+
+
+def test_python_looks_for_no_garbage_when_a_command_ends() -> None:
+    assert counted("render")["frozen"] > 10_000
 
 
 def test_rendering_is_seen_to_load_what_it_needs() -> None:
