@@ -128,7 +128,7 @@ class Rendering:
         )
 
     def _unless_refused(self, key: list[Any], plan: Body, context: Context, status: PlanStatus | None) -> RenderedPlan:
-        """What could not be rendered is refused again at once, as long as it is made of the same: it may take long."""
+        """Refuses at once, as before, what is made of the same as the last refusal: rendering it may take long."""
         place = (str(plan["metadata"]["name"]), status is None)
         known, refusal = self._refused.get(place, (None, None))
         if refusal is not None and known == key:
