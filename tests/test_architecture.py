@@ -53,7 +53,7 @@ ROOMS: Mapping[str, Sequence[str]] = {
         "status",
         "decide",
         "cluster",
-        "observe act",
+        "observe act toolkit",
         "loop",
         "report",
         "simulator",

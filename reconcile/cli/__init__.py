@@ -50,6 +50,18 @@ COMMANDS: Mapping[str, Row] = {
         target="reconcile.cli.control:pause", help="Hold a node before its upgrade.", group=CommandGroup.CONTROL
     ),
     "resume": Row(target="reconcile.cli.control:resume", help="Release a held node.", group=CommandGroup.CONTROL),
+    "vm-live-migrate-detector": Row(
+        target="reconcile.cli.toolkit:vm_live_migrate_detector",
+        help="Find, and stop, the virtual machines of a node that cannot be moved.",
+    ),
+    "restore-vm": Row(
+        target="reconcile.cli.toolkit:restore_vm",
+        help="Start the virtual machines again that were stopped for a node.",
+    ),
+    "version-guard": Row(
+        target="reconcile.cli.toolkit:version_guard",
+        help="Check if the versions of a plan allow the upgrade.",
+    ),
     "abort": Row(
         target="reconcile.cli.control:abort",
         help="Abort a plan and restore what it changed.",

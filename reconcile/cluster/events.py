@@ -26,7 +26,8 @@ class EventSeverity(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Occurrence:
-    """Something that happened `count` times to one object between `first` and `last` (both with a time zone)."""
+    """Something that happened `count` times to one object between `first` and `last` (both with a time zone). `host` is
+    the node that it happened on, empty where it is none in particular."""
 
     regarding: Ref
     uid: str
@@ -37,6 +38,7 @@ class Occurrence:
     first: datetime
     last: datetime
     count: int = 1
+    host: str = ""
 
 
 def emit(cluster: Cluster, occurrence: Occurrence) -> Answer:
@@ -72,7 +74,7 @@ def event_of(occurrence: Occurrence) -> Body:
         "type": str(occurrence.severity),
         "reason": occurrence.reason,
         "message": occurrence.message,
-        "source": {"component": occurrence.component},
+        "source": {"component": occurrence.component, **({"host": occurrence.host} if occurrence.host else {})},
         "reportingComponent": occurrence.component,
         "reportingInstance": "",
         "firstTimestamp": time_text(occurrence.first),

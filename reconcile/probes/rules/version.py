@@ -8,10 +8,15 @@ from renderer.versions import first_to, refusal
 
 
 def eligible(call: RuleCall) -> Verdict:
+    current, target, minimum = (call.text(name) for name in ("current", "target", "minimum"))
+    strict = parse_bool(call.text("strict")) is not False
+    return judge_versions(current=current, target=target, minimum=minimum, strict=strict)
+
+
+def judge_versions(*, current: str, target: str, minimum: str, strict: bool) -> Verdict:
     """A version that is not known is a refusal in the existing manager's words. What a missing minimum lets pass is a
     warning."""
-    current, target, minimum = (call.text(name) for name in ("current", "target", "minimum"))
-    refused = _refusal(call, current, target, minimum)
+    refused = _refusal(current, target, minimum, strict)
     if refused:
         return failed(refused)
     if not minimum:
@@ -22,12 +27,11 @@ def eligible(call: RuleCall) -> Verdict:
 _NO_MINIMUM = "release {target} has no minUpgradableVersion, so nothing restricts the version to upgrade from"
 
 
-def _refusal(call: RuleCall, current: str, target: str, minimum: str) -> str | None:
+def _refusal(current: str, target: str, minimum: str, strict: bool) -> str | None:
     if not target:
         return "release metadata is not available in UpgradePlan status"
     if not current:
         return "previous version is not available in UpgradePlan status"
-    strict = parse_bool(call.text("strict")) is not False
     refused = refusal(current=current, target=target, minimum=minimum, strict=strict)
     return _with_numbers(refused, current, target, minimum) if refused else None
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from reconcile.probes.rules.live_migration import MigrationTargets, is_restored, obstacles
 from reconcile.simulator.actors.actor_client import (
@@ -33,9 +32,9 @@ from reconcile.simulator.actors.placement import (
     without_taint,
 )
 from reconcile.simulator.actors.simulation_log import SimulationEventType
+from reconcile.toolkit.restore_list import joined, list_refs, names_in, new_list
 from renderer.model.plan_api import PREFIX
 from renderer.model.ref import Body
-from renderer.names import detector_name
 
 _COMPONENT = f"{PREFIX}upgrade-component"
 _JOB_TYPE = f"{PREFIX}job-type"
@@ -171,22 +170,15 @@ class UpgradeJobEffects:
     def _remember(self, task: Task, names: Iterable[str]) -> None:
         """Names are only ever added: a second run sees what is off already and must not forget it."""
         found = self._restore_list(task)
-        old = _listed(found, task.node)
-        value = ",".join(dict.fromkeys((*old, *names)))
         if found is None:
-            self._client.create(self._new_restore_list(task, value))
+            plan = self._client.find(UPGRADE_PLAN, task.plan) or {"metadata": {"name": task.plan}}
+            self._client.create(new_list(plan, task.node, names))
         else:
-            self._client.patch(found, {"data": {task.node: value}})
-
-    def _new_restore_list(self, task: Task, value: str) -> Body:
-        plan = self._client.find(UPGRADE_PLAN, task.plan)
-        owner = {"apiVersion": UPGRADE_PLAN[0], "kind": UPGRADE_PLAN[1], "name": task.plan}
-        owners = [{**owner, "uid": plan["metadata"]["uid"]}] if plan is not None else []
-        metadata = {"name": detector_name(task.plan, "restore-vm"), "namespace": _SYSTEM, "ownerReferences": owners}
-        return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {task.node: value}}
+            self._client.patch(found, {"data": {task.node: joined(names_in(found, task.node), names)}})
 
     def _restore_list(self, task: Task) -> Body | None:
-        return self._client.find(CONFIG_MAP, detector_name(task.plan, "restore-vm"), _SYSTEM)
+        (ref, *_) = list_refs(task.plan)
+        return self._client.find(CONFIG_MAP, ref.name, ref.namespace)
 
     # ------------------------------------------------------------------------------------------------- after a drain
 
@@ -219,18 +211,13 @@ class UpgradeJobEffects:
     # ---------------------------------------------------------------------------------------------------- restore-vm
 
     def _restore(self, task: Task, now: datetime) -> bool:
-        for entry in _listed(self._restore_list(task), task.node):
+        for entry in names_in(self._restore_list(task), task.node):
             namespace, _, name = entry.partition("/")
             machine = self._client.find(VM, name, namespace)
             if machine is not None and (_uid(task.job), _uid(machine)) not in self._asked:
                 self._asked.add((_uid(task.job), _uid(machine)))
                 self._machines.ask(machine, "start")
         return True
-
-
-def _listed(restore_list: Body | None, node: str) -> list[str]:
-    data: Mapping[str, Any] = (restore_list or {}).get("data") or {}
-    return [name.strip() for name in str(data.get(node) or "").split(",") if name.strip()]
 
 
 def _leaves_methods(chart: Body) -> bool:
