@@ -23,6 +23,7 @@ _PLAN_SCHEMA = "built/upgradeplan.json"
 class TemplateSet:
     """A template tree that was loaded: all that rendering needs but a plan and facts."""
 
+    tree: TemplateTree
     catalog: Catalog
     templates: Templates
     spec_fields: Mapping[str, Any]
@@ -47,6 +48,7 @@ def open_template_set(tree: TemplateTree, *, code: MutableMapping[str, bytes] | 
     Raises `Problems` for a template tree that does not hold together.
     """
     return TemplateSet(
+        tree=tree,
         catalog=load_catalog(tree, document_problems),
         templates=Templates(tree, code),
         spec_fields=_fields(load(_PLAN_SCHEMA)["properties"]["spec"]),

@@ -7,6 +7,7 @@ build. Numbers are compared as numbers; build metadata (`+rke2r1`) takes no part
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
 from renderer.frozen import frozen
 
@@ -55,6 +56,13 @@ def is_older(left: Version, right: Version) -> bool:
 def is_too_old(current: str, oldest: str) -> bool:
     """True for a release that is older than the oldest that can be upgraded; a development build cannot be compared."""
     return is_release(current) and is_older(parse_version(current), parse_version(oldest))
+
+
+def is_among(text: str, versions: Collection[str]) -> bool:
+    """True if one of `versions` is this one or its line, such as 1.8.x. A pre-release counts as the version that it
+    leads to; a development build is among none."""
+    stable = parse_version(text).stable if is_release(text) else None
+    return stable is not None and not {"{}.{}.{}".format(*stable), "{}.{}.x".format(*stable)}.isdisjoint(versions)
 
 
 def is_release(text: str) -> bool:

@@ -13,7 +13,7 @@ import pytest
 from support.rendered_plans import overlaid, render_made, templates, three_nodes
 
 from renderer.catalog.load import load_catalog
-from renderer.catalog.places import NAMES_FILE
+from renderer.catalog.places import NAMES_FILE, RELEASES
 from renderer.catalog.template_tree import Template
 from renderer.context.scope import Scope
 from renderer.errors import Problems
@@ -24,6 +24,7 @@ from renderer.model.document_type import (
     NODE_STATES,
     PHASE,
     REDACTION_RULES,
+    RELEASE_NOTES,
     VALUES,
     DocumentType,
 )
@@ -46,6 +47,8 @@ def type_of(path: str) -> DocumentType:
         "preflight": CHECKS,
         "values.yaml": VALUES,
     }
+    if path.startswith(f"{RELEASES}/"):
+        return RELEASE_NOTES
     return shared.get(path.partition("/")[0], PHASE)
 
 

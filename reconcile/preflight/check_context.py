@@ -10,20 +10,25 @@ from datetime import datetime
 from reconcile.probes.look import ProbeContext
 from reconcile.schemas import Schemas
 from renderer.assemble import TemplateSet
+from renderer.catalog.releases import load_releases
 from renderer.context.checks import CheckNames, check_names
 from renderer.context.facts import Facts
 from renderer.model.ref import Body
+from renderer.model.release_line import ReleaseLine
 from renderer.templating import Templates
+from renderer.validation import document_problems
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckContext:
-    """Within what checks are carried out. `plan` is empty where none was given."""
+    """Within what checks are carried out. `plan` is empty where none was given; `releases` are what is known of
+    releases."""
 
     names: CheckNames
     templates: Templates
     probes: ProbeContext
     plan: Body
+    releases: tuple[ReleaseLine, ...]
 
 
 def check_context(
@@ -36,7 +41,7 @@ def check_context(
     objects: Sequence[Body] = (),
 ) -> CheckContext:
     """`objects` are those that rendering looks at: nodes, machines and their plans, the Version, `server-version`."""
-    catalog = template_set.catalog
+    catalog, releases = template_set.catalog, load_releases(template_set.tree, document_problems)
     facts = Facts(
         plan=plan or {},
         release=release,
@@ -45,8 +50,9 @@ def check_context(
         spec_fields=template_set.spec_fields,
     )
     return CheckContext(
-        names=check_names(facts),
+        names=check_names(facts, releases),
         templates=template_set.templates,
         probes=ProbeContext(kinds=catalog.kinds, schemas=schemas, now=now),
         plan=plan or {},
+        releases=releases,
     )

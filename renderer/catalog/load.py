@@ -75,8 +75,10 @@ def load_catalog(tree: TemplateTree, validate: Validate) -> Catalog:
     reader.problems += verify_phases([(item.phase, item.document) for item in phases], tree, node_states)
     if any(path.startswith(f"{PREFLIGHT}/") and not file.packaged for path, file in tree.items()):
         from renderer.catalog.checks import read_checks  # a rendering needs none
+        from renderer.catalog.releases import read_releases
 
-        read_checks(reader, kinds)
+        checks = read_checks(reader, kinds)
+        read_releases(reader, {item.check.id for item in checks})
     if reader.problems:
         raise Problems(reader.problems, warnings=reader.warnings)
     return Catalog(

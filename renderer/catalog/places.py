@@ -12,6 +12,7 @@ from renderer.suggest import closest, did_you_mean
 PHASE_FILE = "phase.yaml"
 VALUES_FILE = "values.yaml"
 PREFLIGHT = "preflight"
+RELEASES = f"{PREFLIGHT}/releases"
 NAMES_FILE = f"{PREFLIGHT}/_names.j2"
 """The macros by which checks name objects for people."""
 

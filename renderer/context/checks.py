@@ -5,15 +5,17 @@ A plan and a release need not be given. What was not given is no undefined name:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
+from renderer.catalog.releases import minimum_of
 from renderer.catalog.verify import INPUTS
 from renderer.context.build import context_of
 from renderer.context.facts import Facts, every
 from renderer.context.scope import Scope
 from renderer.errors import Problems, problem
 from renderer.frozen import frozen
+from renderer.model.release_line import ReleaseLine
 from renderer.versions import is_older, is_release, parse_version
 
 MISSING_INPUT = "MissingInput"
@@ -47,11 +49,13 @@ class PartialScope(Scope):
         return super().__getitem__(key)
 
 
-def check_names(facts: Facts) -> CheckNames:
-    """`facts.plan` is empty where none was given."""
+def check_names(facts: Facts, lines: Sequence[ReleaseLine]) -> CheckNames:
+    """`facts.plan` is empty where none was given; `lines` are what is known of releases."""
     context = context_of(facts)
-    given: dict[str, Any] = {**context.names, "atLeast": at_least, "release": _release(facts, context.names)}
+    given: dict[str, Any] = {**context.names, "atLeast": at_least, "isRelease": is_release}
+    given["release"] = _release(facts, context.names, lines)
     missing: dict[str, Any] = {"cluster": _cluster(facts, given["cluster"])}
+    given["cluster"] = Scope("cluster", {**given["cluster"], "currentVersion": given["cluster"]["previousVersion"]})
     if not facts.plan:
         missing |= {name: PartialScope(name, {}, _not_known("the plan is", _PLAN)) for name in _OF_THE_PLAN}
         missing |= {name: _not_known("the plan is", _PLAN) for name in _FUNCTIONS_OF_THE_PLAN}
@@ -74,11 +78,14 @@ def at_least(version: str, least: str) -> bool:
     return not is_release(version) or not is_older(parse_version(version), parse_version(least))
 
 
-def _release(facts: Facts, names: Mapping[str, Any]) -> Scope:
-    """The release, of which the plan's own version is known before its file is given."""
+def _release(facts: Facts, names: Mapping[str, Any], lines: Sequence[ReleaseLine]) -> Scope:
+    """The release, of which the plan's own version, and what may be upgraded to it, is known before its file is
+    given."""
     found: Scope = names["release"]
     version = (facts.plan.get("spec") or {}).get("version")
-    return found if found or not version or not is_release(version) else Scope("release", {"harvester": version})
+    if found or not version or not is_release(version):
+        return found
+    return Scope("release", {"harvester": version, "minUpgradableVersion": minimum_of(lines, version)})
 
 
 def _cluster(facts: Facts, cluster: Mapping[str, Any]) -> Scope:
