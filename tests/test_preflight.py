@@ -9,9 +9,11 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from support.answer_schemas import validate
 from support.rendered_plans import ROOT
 
 from renderer.cli.program import run
+from renderer.model.document_type import PREFLIGHT_REPORT
 
 NODES = """\
 apiVersion: v1
@@ -173,6 +175,47 @@ def test_markdown_is_a_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert text.splitlines()[4].startswith(
         "| blocked | `node-schedulable`: no node is cordoned | Node node-2 is cordoned<br>"
     )
+
+
+LEDGER = "it has a node selector: kubernetes.io/hostname=charlie-2-tink-system"
+
+
+def test_every_virtual_machine_is_shown_below_the_checks(capsys: pytest.CaptureFixture[str]) -> None:
+    _, text = asked(capsys, str(ROOT / "examples" / "three-node"))
+    assert text.splitlines()[-6:-1] == [
+        "",
+        "NODE                   VM                WHEN IT IS DRAINED            WHY",
+        f"charlie-2-tink-system  default/ledger-1  is stopped and started again  {LEDGER}",
+        "3 virtual machines: 2 move, 1 is stopped and started again",
+        "",
+    ]
+    _, text = asked(capsys, str(ROOT / "examples" / "three-node"), "--all")
+    assert "charlie-1-tink-system  default/web-1     moves" in text
+    _, text = asked(capsys, str(ROOT / "examples" / "three-node"), "-o", "markdown")
+    assert text.splitlines()[-1] == (
+        f"| charlie-2-tink-system | default/ledger-1 | is stopped and started again | {LEDGER} |"
+    )
+    _, text = asked(capsys, str(ROOT / "examples" / "three-node"), "--check", "node-ready")
+    assert "virtual machines" not in text
+
+
+def test_programs_get_the_virtual_machines_too(capsys: pytest.CaptureFixture[str]) -> None:
+    found = answered(capsys, str(ROOT / "examples" / "paused-node"))
+    validate(PREFLIGHT_REPORT, found)
+    machines = {row["name"]: row for row in found["machines"]["rows"]}
+    assert {name: row["outcome"] for name, row in machines.items()} == {
+        "player-1": "moves",
+        "transcoder-1": "startedAgain",
+        "archive-1": "stopped",
+        "ingest-1": "startedAgain",
+        "spare-1": "off",
+    }
+    assert machines["transcoder-1"]["kubevirt"] == "VMI uses a PCI host devices"
+    files(nodes=NODES)
+    assert answered(capsys, "nodes.yaml")["machines"]["unseen"][0] == (
+        "no VirtualMachineInstance objects among the inputs"
+    )
+    assert "machines" not in answered(capsys, "nodes.yaml", "--check", "node-ready")
 
 
 def test_an_overlay_switches_a_check_off_and_adds_one(capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING
@@ -20,6 +21,8 @@ from renderer.model.document_type import PREFLIGHT_REPORT
 if TYPE_CHECKING:
     from reconcile.loop.deps import ReconcilerDeps
     from reconcile.preflight.check_result import CheckReport
+    from reconcile.preflight.machines import MachineTable
+    from reconcile.probes.look import Look
     from renderer.model.ref import Body
 
 BEFORE = tuple(time for time in CheckTime if time is not CheckTime.AFTER)
@@ -108,30 +111,42 @@ def preflight(
     live = bool(kubeconfig or context or not (files or plan or release or cluster))
     if live:
         target = Target(kubeconfig=kubeconfig, context=context, templates=templates)
-        name, report = _report_on_cluster(given, target, ids, when, node, now)
+        looked = _look_at_cluster(given, target, ids, when, node, now)
     else:
-        name, report = _report_on_files(given, ids, when, node, now)
-    return _tell(report, name, now, output, live=live, everything=everything)
+        looked = _look_at_files(given, ids, when, node, now)
+    return _tell(looked, now, output, live=live, everything=everything)
 
 
-def _report_on_files(
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Looked:
+    """The plan's name, empty without one, the answers, and the table of virtual machines, which nobody asks for who
+    asks for single checks."""
+
+    plan: str
+    report: CheckReport
+    machines: MachineTable | None
+
+
+def _look_at_files(
     given: InputOptions, ids: Sequence[str], when: Sequence[CheckTime], node: str | None, now: datetime
-) -> tuple[str, CheckReport]:
-    """The plan's name, empty without one, and the answers."""
-    from reconcile.preflight.on_inputs import check_inputs
+) -> _Looked:
+    from reconcile.preflight.on_inputs import check_inputs, machines_of
     from reconcile.preflight.selecting import checks_named
     from renderer.cli.input_options import read_form
 
     inputs, tree = read_form(given)
     template_set = template_set_in(tree)
     checks = checks_named(checks_of(tree, template_set), ids)
-    report = check_inputs(inputs, template_set, checks, when, now, node)
-    return (str(inputs.plan.body["metadata"]["name"]) if inputs.plan else "", report)
+    return _Looked(
+        plan=str(inputs.plan.body["metadata"]["name"]) if inputs.plan else "",
+        report=check_inputs(inputs, template_set, checks, when, now, node),
+        machines=None if ids else machines_of(inputs, template_set),
+    )
 
 
-def _report_on_cluster(
+def _look_at_cluster(
     given: InputOptions, target: Target, ids: Sequence[str], when: Sequence[CheckTime], node: str | None, now: datetime
-) -> tuple[str, CheckReport]:
+) -> _Looked:
     """The same for a cluster; a plan and a release may be given as files."""
     from reconcile.cli.connect import connect_to, template_set_of
     from reconcile.cli.parts import parts_on
@@ -139,6 +154,7 @@ def _report_on_cluster(
     from reconcile.observe.snapshot import judge
     from reconcile.preflight.check_context import check_context
     from reconcile.preflight.checking import run_checks
+    from reconcile.preflight.machines import machine_table
     from reconcile.preflight.selecting import checks_named, require_node
     from renderer.cli.input_options import read_form, tree_of
 
@@ -156,8 +172,15 @@ def _report_on_cluster(
         objects=gather(parts.source, plan or {}),
     )
     require_node(node, context.names.nodes)
-    judged = judge(lambda look: run_checks(checks, look, context, when, node), parts.source, parts.readings)
-    return (str(plan["metadata"]["name"]) if plan else "", judged.answer)
+
+    def look_at(look: Look) -> _Looked:
+        return _Looked(
+            plan=str(plan["metadata"]["name"]) if plan else "",
+            report=run_checks(checks, look, context, when, node),
+            machines=None if ids else machine_table(look, plan or {}),
+        )
+
+    return judge(look_at, parts.source, parts.readings).answer
 
 
 def _plan_there(parts: ReconcilerDeps, name: str | None) -> Body | None:
@@ -170,7 +193,7 @@ def _plan_there(parts: ReconcilerDeps, name: str | None) -> Body | None:
     return plan_there(parts, plan_named(parts, name))
 
 
-def _tell(report: CheckReport, plan: str, now: datetime, output: str, *, live: bool, everything: bool) -> ExitCode:
+def _tell(looked: _Looked, now: datetime, output: str, *, live: bool, everything: bool) -> ExitCode:
     from reconcile.report.preflight_report import (
         could_not_look,
         junit_lines,
@@ -179,7 +202,7 @@ def _tell(report: CheckReport, plan: str, now: datetime, output: str, *, live: b
         preflight_model,
     )
 
-    model = preflight_model(report, plan=plan, at=now, live=live)
+    model = preflight_model(looked.report, looked.machines, plan=looked.plan, at=now, live=live)
     texts: Mapping[str, Callable[[Model], Iterable[str]]] = {
         "text": partial(preflight_lines, everything=everything),
         "junit": junit_lines,

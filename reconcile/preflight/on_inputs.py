@@ -9,6 +9,7 @@ from reconcile.preflight.check_context import check_context
 from reconcile.preflight.check_result import CheckReport
 from reconcile.preflight.checking import run_checks
 from reconcile.preflight.given_objects import GivenObjects
+from reconcile.preflight.machines import MachineTable, machine_table
 from reconcile.preflight.selecting import require_node
 from reconcile.schemas import packaged_schemas
 from renderer.assemble import TemplateSet
@@ -37,11 +38,19 @@ def check_inputs(
         objects=bodies,
     )
     require_node(node, context.names.nodes)
-    look = GivenObjects(
-        [*bodies, *(source.body for source in inputs.other_plans)],
+    return run_checks(checks, _look_at(inputs, template_set), context, when, node)
+
+
+def machines_of(inputs: Inputs, template_set: TemplateSet) -> MachineTable:
+    """The table of the inputs' virtual machines."""
+    return machine_table(_look_at(inputs, template_set), inputs.plan.body if inputs.plan else {})
+
+
+def _look_at(inputs: Inputs, template_set: TemplateSet) -> GivenObjects:
+    return GivenObjects(
+        [source.body for source in (*inputs.objects, *inputs.other_plans)],
         template_set.catalog.kinds,
         collected=inputs.collected,
         facts=inputs.facts,
-        plan=plan,
+        plan=inputs.plan.body if inputs.plan else None,
     )
-    return run_checks(checks, look, context, when, node)

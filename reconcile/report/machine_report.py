@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from reconcile.preflight.machines import MachineRow, MachineTable
@@ -43,11 +43,26 @@ def _row(row: MachineRow) -> Model:
 
 def machine_lines(model: Model, *, everything: bool = False) -> Iterator[str]:
     """Those that do not just move, or all of them; and how many fare how. Nothing where there are none."""
-    shown = [row for row in model["rows"] if everything or row["outcome"] not in _EXPECTED or row["later"]]
+    shown = _shown(model, everything)
     if shown:
         yield from _table([_HEADING, *(line for row in shown for line in _lines(row))])
     if model["rows"]:
         yield machine_count_line(model)
+
+
+def machine_markdown(model: Model, cell: Callable[[str], str], *, everything: bool = False) -> Iterator[str]:
+    """The same for a pull request or a ticket; `cell` writes a text as it stands in a table."""
+    if not model["rows"]:
+        return
+    yield from ("", f"**{machine_count_line(model)}**")
+    rows = [line for row in _shown(model, everything) for line in _lines(row)]
+    if rows:
+        yield from ("", "| node | VM | when it is drained | why |", "| --- | --- | --- | --- |")
+    yield from (f"| {' | '.join(map(cell, row))} |" for row in rows)
+
+
+def _shown(model: Model, everything: bool) -> list[Model]:
+    return [row for row in model["rows"] if everything or row["outcome"] not in _EXPECTED or row["later"]]
 
 
 def machine_count_line(model: Model) -> str:

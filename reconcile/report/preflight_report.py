@@ -12,6 +12,8 @@ from xml.sax.saxutils import escape, quoteattr
 
 from reconcile.preflight.accepting import how_to_accept
 from reconcile.preflight.check_result import CheckFinding, CheckOutcome, CheckReport, CheckResult
+from reconcile.preflight.machines import MachineTable
+from reconcile.report.machine_report import machine_lines, machine_markdown, machines_model
 
 Model = dict[str, Any]
 
@@ -20,8 +22,10 @@ _QUIET = (CheckOutcome.PASSED, CheckOutcome.NOT_APPLICABLE)
 _WORDS: Mapping[str, str] = {"notApplicable": "not applicable"}
 
 
-def preflight_model(report: CheckReport, *, plan: str, at: datetime, live: bool) -> Model:
-    """`plan` is empty where none was given."""
+def preflight_model(
+    report: CheckReport, machines: MachineTable | None, *, plan: str, at: datetime, live: bool
+) -> Model:
+    """`plan` is empty where none was given, `machines` None where nobody asks for them."""
     return {
         "plan": plan,
         "at": at.replace(microsecond=0).isoformat().replace("+00:00", "Z"),
@@ -29,6 +33,7 @@ def preflight_model(report: CheckReport, *, plan: str, at: datetime, live: bool)
         "blocked": report.counts[CheckOutcome.BLOCKED] > 0,
         "counts": {outcome.value: count for outcome, count in report.counts.items()},
         "checks": [_check(result) for result in report.results],
+        **({"machines": machines_model(machines)} if machines else {}),
     }
 
 
@@ -63,7 +68,8 @@ def _finding(item: CheckFinding) -> Model:
 
 
 def preflight_lines(model: Model, *, everything: bool = False) -> Iterator[str]:
-    """A table of what is not passed, or of everything; what files can never say; how many came to each outcome."""
+    """A table of what is not passed, or of everything; what files can never say; the virtual machines; how many checks
+    came to each outcome."""
     checks = model["checks"]
     shown = [check for check in checks if everything or (_is_loud(check) and not is_out_of_reach(check))]
     rows = [row for check in shown for row in _rows(check)]
@@ -75,6 +81,9 @@ def preflight_lines(model: Model, *, everything: bool = False) -> Iterator[str]:
     if never and not everything:
         whys = dict.fromkeys(item["why"] for check in checks if is_out_of_reach(check) for item in check["unseen"])
         yield f"not looked at, {'; '.join(whys)}: {', '.join(never)}"
+    machines = list(machine_lines(model["machines"], everything=everything)) if "machines" in model else []
+    if machines:
+        yield from ("", *machines, "")
     yield count_line(model)
 
 
@@ -208,10 +217,13 @@ def markdown_lines(model: Model, *, everything: bool = False) -> Iterator[str]:
         yield "| outcome | check | finding |"
         yield "| --- | --- | --- |"
     for check in shown:
-        told = "<br>".join(map(_cell, _told(check))) or _cell(check["reason"])
+        told = "<br>".join(map(cell, _told(check))) or cell(check["reason"])
         outcome = _WORDS.get(check["outcome"], check["outcome"])
-        yield f"| {outcome} | `{check['id']}`: {_cell(check['title'])} | {told} |"
+        yield f"| {outcome} | `{check['id']}`: {cell(check['title'])} | {told} |"
+    if "machines" in model:
+        yield from machine_markdown(model["machines"], cell, everything=everything)
 
 
-def _cell(text: str) -> str:
+def cell(text: str) -> str:
+    """A text as it stands in a Markdown table."""
     return escape(text.strip()).replace("|", "\\|").replace("\n", " ")
