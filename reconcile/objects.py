@@ -80,9 +80,9 @@ def observed_generation(body: Body) -> int | None:
 
 
 def is_behind(body: Body, observed: int | None) -> bool:
-    """True if what was observed is older than what is wanted. What is not said is not behind."""
-    wanted = generation(body)
-    return wanted is not None and observed is not None and observed < wanted
+    """True if what was observed is older than the present generation. What is not said is not behind."""
+    present = generation(body)
+    return present is not None and observed is not None and observed < present
 
 
 def deletion_timestamp(body: Body) -> str | None:
@@ -118,10 +118,10 @@ def label(body: Body, key: str) -> str:
     return str(_mapping(_metadata(body).get("labels")).get(key) or "")
 
 
-def has_labels(body: Body, wanted: Iterable[tuple[str, str]]) -> bool:
+def has_labels(body: Body, expected: Iterable[tuple[str, str]]) -> bool:
     """Equality only, as `matchLabels`; an empty selector takes every object."""
     labels = _mapping(_metadata(body).get("labels"))
-    return all(labels.get(key) == value for key, value in wanted)
+    return all(labels.get(key) == value for key, value in expected)
 
 
 def selects(selector: Mapping[str, Any] | None, labels: Mapping[str, str]) -> bool:

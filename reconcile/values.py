@@ -37,24 +37,24 @@ def same(left: Any, right: Any, is_quantity: IsQuantity | None = None, path: Pat
     return is_quantity is not None and _amount_to_the_same(left, right) and is_quantity(path)
 
 
-def satisfies(live: Any, wanted: Any, is_quantity: IsQuantity | None = None, path: Path = ()) -> bool:
-    """True if `live` has all that `wanted` says; what a server has filled in besides does not count against it.
+def satisfies(live: Any, expected: Any, is_quantity: IsQuantity | None = None, path: Path = ()) -> bool:
+    """True if `live` has all that `expected` says; what a server has filled in besides does not count against it.
 
-    A wanted null is satisfied by absence. Lists must have as many items as expected, each good enough in its place.
+    An expected null is satisfied by absence. Lists must have as many items as expected, each good enough in its place.
     """
-    if wanted is None:
+    if expected is None:
         return live is None or live is ABSENT
-    if isinstance(wanted, Mapping):
+    if isinstance(expected, Mapping):
         return isinstance(live, Mapping) and all(
-            satisfies(live.get(key, ABSENT), item, is_quantity, (*path, key)) for key, item in wanted.items()
+            satisfies(live.get(key, ABSENT), item, is_quantity, (*path, key)) for key, item in expected.items()
         )
-    if isinstance(wanted, list | tuple):
+    if isinstance(expected, list | tuple):
         return (
             isinstance(live, list | tuple)
-            and len(live) == len(wanted)
-            and all(satisfies(live[index], item, is_quantity, (*path, index)) for index, item in enumerate(wanted))
+            and len(live) == len(expected)
+            and all(satisfies(live[index], item, is_quantity, (*path, index)) for index, item in enumerate(expected))
         )
-    return same(live, wanted, is_quantity, path)
+    return same(live, expected, is_quantity, path)
 
 
 def _amount_to_the_same(left: Any, right: Any) -> bool:

@@ -136,14 +136,14 @@ def _tied_by(instance: SourceDocument) -> int | None:
 
 def _other_version(inputs: Inputs) -> Iterator[Problem]:
     """Of a Version that is named and is not there, while another one is."""
-    wanted = look_up(inputs.plan.body, ("spec", "version")) if inputs.plan else None
+    expected = look_up(inputs.plan.body, ("spec", "version")) if inputs.plan else None
     there = _of_kind(inputs, "harvesterhci.io/v1beta1", "Version")
-    if not inputs.plan or not isinstance(wanted, str) or not there or look_up(inputs.plan.body, ("spec", "image")):
+    if not inputs.plan or not isinstance(expected, str) or not there or look_up(inputs.plan.body, ("spec", "image")):
         return
-    spaces = [str(item.body["metadata"]["namespace"]) for item in there if _name(item) == wanted]
+    spaces = [str(item.body["metadata"]["namespace"]) for item in there if _name(item) == expected]
     if "harvester-system" not in spaces:
-        elsewhere = f"; there is one in {spaces[0]}" if spaces else did_you_mean(wanted, map(_name, there))
-        message = f"Version harvester-system/{wanted} is not among the inputs{elsewhere}"
+        elsewhere = f"; there is one in {spaces[0]}" if spaces else did_you_mean(expected, map(_name, there))
+        message = f"Version harvester-system/{expected} is not among the inputs{elsewhere}"
         remedy = f"there are: {', '.join(sorted(map(_full_name, there)))}"
         yield inputs.plan.problem("NoSuchVersion", message, ("spec", "version"), remedy=remedy)
 

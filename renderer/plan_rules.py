@@ -96,9 +96,9 @@ def unsupported_problems(plan: SourceDocument) -> Iterator[Problem]:
 
 def version_warnings(inputs: Inputs) -> Iterator[Problem]:
     """Of the Version that the plan names: the import would fail, hours later. Harvester takes any text there."""
-    wanted = _text(inputs.plan, ("spec", "version")) if inputs.plan else ""
+    expected = _text(inputs.plan, ("spec", "version")) if inputs.plan else ""
     for source in inputs.objects:
-        if source.body["kind"] == "Version" and wanted and look_up(source.body, ("metadata", "name")) == wanted:
+        if source.body["kind"] == "Version" and expected and look_up(source.body, ("metadata", "name")) == expected:
             yield from _iso_problems(source)
 
 

@@ -91,7 +91,7 @@ def pieces_of(document: Document, named: Role | None) -> Iterator[Piece | Proble
     value = document.value
     whole = SourceDocument(body=value, document=document)
     if not isinstance(value, Mapping):
-        yield whole.problem("UnknownDocument", "is not a mapping, so it is not a Kubernetes object", remedy=_WANTED)
+        yield whole.problem("UnknownDocument", "is not a mapping, so it is not a Kubernetes object", remedy=_DOCUMENTS)
     elif _is_for_an_agent(document):
         return
     elif FACTS.is_type_of(value) or set(value) == {"facts"}:
@@ -128,13 +128,13 @@ def _release_body(document: Document) -> Body:
     return {key: "" if document.value.get(key) is None else item for key, item in text.items()}
 
 
-_WANTED = "a release has the key harvester; every other document needs apiVersion and kind"
+_DOCUMENTS = "a release has the key harvester; every other document needs apiVersion and kind"
 
 
 def _objects(source: SourceDocument) -> Iterator[Piece | Problem]:
     body = source.body
     if message := _no_object(body):
-        yield source.problem("UnknownDocument", f"{message}, so it is not a Kubernetes object", remedy=_WANTED)
+        yield source.problem("UnknownDocument", f"{message}, so it is not a Kubernetes object", remedy=_DOCUMENTS)
         return
     if body["apiVersion"] in (TEMPLATES, FILES, ANSWERS):
         message, remedy = f"a {body['kind']} of {body['apiVersion']} is not an input", "leave the document out"
@@ -184,5 +184,5 @@ def _items(source: SourceDocument) -> Iterator[Piece | Problem]:
             yield from _objects(SourceDocument(body=body, document=source.document, path=(*source.path, *path)))
         else:
             yield source.problem(
-                "InvalidList", "an item is not a mapping, so it is not an object", path, remedy=_WANTED
+                "InvalidList", "an item is not a mapping, so it is not an object", path, remedy=_DOCUMENTS
             )

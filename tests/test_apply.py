@@ -285,8 +285,8 @@ def test_the_second_time_without_a_record_nothing_is_written(stage: ApplyStage) 
     assert stage.there(manifest.body)["metadata"]["uid"] == live["metadata"]["uid"]
 
 
-def test_a_field_that_is_no_longer_wanted_is_a_change(stage: ApplyStage) -> None:
-    """It cannot be seen by looking whether the live object has all that is wanted."""
+def test_a_field_that_is_no_longer_expected_is_a_change(stage: ApplyStage) -> None:
+    """It cannot be seen by looking whether the live object has all that is expected."""
     stage.own(owned(config_map(a="1", b="2")))
 
     assert stage.own(owned(config_map(a="1"))).outcome is ApplyResult.CHANGED

@@ -125,15 +125,15 @@ def thing(spec: Any) -> dict[str, Any]:
 
 
 @SAME_EACH_TIME
-@given(wanted=SPECS, there=SPECS)
-def test_what_is_taken_is_given_back_exactly(wanted: Any, there: Any) -> None:
+@given(expected=SPECS, there=SPECS)
+def test_what_is_taken_is_given_back_exactly(expected: Any, there: Any) -> None:
     """Whatever the shapes, the object is in the end what it was, null, empty and absent told apart."""
     spec, live = borrowed({"return": "always"}), with_version(thing(there))
 
-    taken = plan_take(thing(wanted), spec, live, QUANTITIES)
+    taken = plan_take(thing(expected), spec, live, QUANTITIES)
     loans = record((), taken.originals, phase="P", step="S", ref=REF, taken=TAKEN)
     changed = after(live, taken.patch)
-    plan = plan_return(thing(wanted), spec, changed, loans, Occasion.FAILURE, QUANTITIES)
+    plan = plan_return(thing(expected), spec, changed, loans, Occasion.FAILURE, QUANTITIES)
 
     assert plan.left == ()
     assert after(changed, plan.patch) == live
@@ -141,12 +141,12 @@ def test_what_is_taken_is_given_back_exactly(wanted: Any, there: Any) -> None:
 
 
 @SAME_EACH_TIME
-@given(wanted=SPECS, there=SPECS)
-def test_what_is_taken_is_what_the_manifest_says(wanted: Any, there: Any) -> None:
+@given(expected=SPECS, there=SPECS)
+def test_what_is_taken_is_what_the_manifest_says(expected: Any, there: Any) -> None:
     spec, live = borrowed({"return": "never"}), with_version(thing(there))
 
-    taken = plan_take(thing(wanted), spec, live, QUANTITIES)
-    again = plan_take(thing(wanted), spec, after(live, taken.patch), QUANTITIES)
+    taken = plan_take(thing(expected), spec, live, QUANTITIES)
+    again = plan_take(thing(expected), spec, after(live, taken.patch), QUANTITIES)
 
     assert again.taking is Taking.SATISFIED
     if taken.patch is not None:
@@ -155,15 +155,15 @@ def test_what_is_taken_is_what_the_manifest_says(wanted: Any, there: Any) -> Non
 
 
 @SAME_EACH_TIME
-@given(wanted=SPECS, there=SPECS, theirs=st.dictionaries(st.sampled_from("xyz"), TREES, min_size=1, max_size=2))
-def test_what_others_add_meanwhile_stays(wanted: Any, there: Any, theirs: Any) -> None:
+@given(expected=SPECS, there=SPECS, theirs=st.dictionaries(st.sampled_from("xyz"), TREES, min_size=1, max_size=2))
+def test_what_others_add_meanwhile_stays(expected: Any, there: Any, theirs: Any) -> None:
     """Fields that neither we nor the object had, everywhere in it."""
     spec, live = borrowed({"return": "always"}), with_version(thing(there))
-    taken = plan_take(thing(wanted), spec, live, QUANTITIES)
+    taken = plan_take(thing(expected), spec, live, QUANTITIES)
     loans = record((), taken.originals, phase="P", step="S", ref=REF, taken=TAKEN)
     changed = sprinkled(after(live, taken.patch), theirs)
 
-    plan = plan_return(thing(wanted), spec, changed, loans, Occasion.SUCCESS, QUANTITIES)
+    plan = plan_return(thing(expected), spec, changed, loans, Occasion.SUCCESS, QUANTITIES)
     final = after(changed, plan.patch)
 
     for path in places_of(changed):

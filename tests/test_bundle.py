@@ -91,7 +91,7 @@ def test_rendering_from_a_bundle_is_rendering_from_the_objects(tmp_path: Path) -
         "nodes.zip": "",
     }
     path = zipped(tmp_path / "bundle.zip", {**example_files(), **noise})
-    assert rendered(tmp_path / "found", "--cluster", str(path)) == rendered(tmp_path / "wanted")
+    assert rendered(tmp_path / "found", "--cluster", str(path)) == rendered(tmp_path / "expected")
 
 
 @pytest.mark.parametrize("below", ["", "supportbundle_1"])

@@ -55,17 +55,17 @@ def check_guard(path: Path, *, allowed: bool) -> None:
     """What the guard before the preload says, and that the phase is rendered with these very versions."""
     inputs = inputs_of(documents(path))
     status = plan_status(inputs)
-    wanted = status["releaseMetadata"]
+    expected = status["releaseMetadata"]
     refused = refusal(
-        current=status["previousVersion"], target=wanted["harvester"], minimum=wanted["minUpgradableVersion"]
+        current=status["previousVersion"], target=expected["harvester"], minimum=expected["minUpgradableVersion"]
     )
     assert (refused is None) == allowed, refused
     (gate,) = rendered(path, *nodes("n1", "n2")).step("ImagePreload/VersionGuard").step.gates
     (rule,) = gate.probe.all
     assert dict(rule.arguments) == {  # type: ignore[union-attr]
         "current": status["previousVersion"],
-        "target": wanted["harvester"],
-        "minimum": wanted["minUpgradableVersion"],
+        "target": expected["harvester"],
+        "minimum": expected["minUpgradableVersion"],
         "strict": True,
     }
 

@@ -158,16 +158,16 @@ def test_the_installed_programs_are_there() -> None:
 
 
 def test_the_version_is_the_projects(shell: Shell) -> None:
-    wanted = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
-    assert shell("version").out == shell("--version").out == f"upgradeplan {wanted}\n"
-    assert shell("version", "-o", "json").json["version"] == wanted
+    expected = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    assert shell("version").out == shell("--version").out == f"upgradeplan {expected}\n"
+    assert shell("version", "-o", "json").json["version"] == expected
 
 
 # -------------------------------------------------------------------------------------------------------------- JSON
 
 
 @pytest.mark.parametrize(
-    ("words", "wanted"),
+    ("words", "expected"),
     [
         ("render -o json", True),
         ("render --output json", True),
@@ -177,8 +177,8 @@ def test_the_version_is_the_projects(shell: Shell) -> None:
         ("json -o", False),
     ],
 )
-def test_json_is_asked_for_in_four_ways(words: str, wanted: bool) -> None:
-    assert wants_json(words.split()) is wanted
+def test_json_is_asked_for_in_four_ways(words: str, expected: bool) -> None:
+    assert wants_json(words.split()) is expected
 
 
 # ------------------------------------------------------------------------------------------------------------ render
@@ -190,13 +190,13 @@ def test_stdout_has_every_manifest_in_the_order_of_the_steps_each_with_its_place
     options = ["--templates", str(overlay)] if overlay.is_dir() else []
     ended = shell("render", str(ROOT / "examples" / example), *options)
     plan = render_example(example).plan
-    wanted = list(plan.manifests())
+    expected = list(plan.manifests())
     assert ended.status == 0
     assert [line for line in ended.out.splitlines() if line.startswith("# Source: ")] == [
-        f"# Source: {plan.plan}/{manifest.file}" for manifest in wanted
+        f"# Source: {plan.plan}/{manifest.file}" for manifest in expected
     ]
     assert list(yaml.load_all(ended.out, yaml.BaseLoader)) == [
-        yaml.load(yaml.safe_dump(manifest.body), yaml.BaseLoader) for manifest in wanted
+        yaml.load(yaml.safe_dump(manifest.body), yaml.BaseLoader) for manifest in expected
     ]
 
 
@@ -532,7 +532,7 @@ def test_what_is_the_same_for_every_node_is_shown_once(shell: Shell, tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("words", "wanted"),
+    ("words", "expected"),
     [
         (["ren"], [f"render\t{COMMANDS['render'].help}", ":4"]),
         (["render", ""], [":0"]),
@@ -543,9 +543,9 @@ def test_what_is_the_same_for_every_node_is_shown_once(shell: Shell, tmp_path: P
         (["completion", "z"], ["zsh", ":4"]),
     ],
 )
-def test_kubectl_gets_candidates_and_what_to_add_to_them(words: list[str], wanted: list[str]) -> None:
+def test_kubectl_gets_candidates_and_what_to_add_to_them(words: list[str], expected: list[str]) -> None:
     """The last line is a directive of kubectl's: 4 no files, 0 files as well, 16 folders only."""
-    assert kubectl_candidates(words).splitlines() == wanted
+    assert kubectl_candidates(words).splitlines() == expected
 
 
 @pytest.mark.parametrize("name", ["bash", "zsh", "fish"])

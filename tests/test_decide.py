@@ -148,7 +148,7 @@ def test_a_plan_whose_finalizer_could_not_be_removed_is_not_over() -> None:
 @pytest.mark.lane("recordings")
 @pytest.mark.parametrize(("example", "faults"), [("three-node", {}), ("three-node", {"repeat": ("pre-drain",)})])
 def test_what_is_kept_from_earlier_decisions_changes_none(example: str, faults: dict[str, tuple[str, ...]]) -> None:
-    """Each decision of a whole upgrade, made anew without anything that was kept. It asks for no other times either."""
+    """Each decision of a whole upgrade, made again without what was kept. It asks for no other times either."""
     entries = recording(example, **faults).entries
     kept = Kept()
     for entry in entries:
@@ -158,7 +158,7 @@ def test_what_is_kept_from_earlier_decisions_changes_none(example: str, faults: 
     assert kept.nodes
 
 
-def test_a_node_is_decided_anew_when_anything_has_changed_that_it_looks_at(worlds: list[Observation]) -> None:
+def test_a_node_is_decided_again_when_anything_has_changed_that_it_looks_at(worlds: list[Observation]) -> None:
     """The same world twice is taken over; a Secret that Rancher has written to since is not."""
     found = waiting_for_rancher()
     kept, before = Kept(), worlds[-1]

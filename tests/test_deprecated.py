@@ -44,7 +44,7 @@ steps:
   traces: [{apiVersion: v1, kind: Node, path: metadata.labels.x}]
   capture: {inherits: {object: *node, path: a, inherits: {when: "true", value: 1}}}
   record: {because: "1"}
-  owned: [{file: a.yaml.j2, takeOver: [data], when: {expr: "true", because: it is wanted}}]
+  owned: [{file: a.yaml.j2, takeOver: [data], when: {expr: "true", because: it is expected}}]
   borrowed: [{file: b.yaml.j2, return: always, inherits: [{path: a, value: 1}]}]
   undo: {name: Undo, seed: {state: ImagePreloaded}}
 """
@@ -73,7 +73,7 @@ steps:
   removeFields: [{apiVersion: v1, kind: Node, path: metadata.labels.x}]
   capture: {inherits: {object: *node, path: a, valueOnTakeOver: {when: "true", value: 1}}}
   record: {because: "1"}
-  owned: [{file: a.yaml.j2, setOnTakeOver: [data], when: {expr: "true", reason: it is wanted}}]
+  owned: [{file: a.yaml.j2, setOnTakeOver: [data], when: {expr: "true", reason: it is expected}}]
   borrowed: [{file: b.yaml.j2, return: always, originalsOnTakeOver: [{path: a, value: 1}]}]
   undo: {name: Undo, initialNodeState: {state: ImagePreloaded}}
 """

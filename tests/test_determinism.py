@@ -128,7 +128,7 @@ def test_the_order_of_objects_means_nothing(example: str) -> None:
 
 
 def test_kept_code_makes_no_difference() -> None:
-    """Compiled anew, compiled and kept, taken from what was kept."""
+    """Compiled, compiled and kept, taken from what was kept."""
     kept: dict[str, bytes] = {}
     inputs = inputs_of_example("three-node")
 

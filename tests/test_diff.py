@@ -418,14 +418,14 @@ def test_nothing_is_unmet_that_a_server_filled_in() -> None:
     live = containers(
         {"name": "a", "image": "x", "ports": [{"containerPort": 80, "protocol": "TCP"}]}, {"name": "side"}
     )
-    wanted = containers({"name": "a", "image": "x", "ports": [{"containerPort": 80}]})
-    assert list(unmet(live, wanted, SCHEMAS.of(live))) == []
+    expected = containers({"name": "a", "image": "x", "ports": [{"containerPort": 80}]})
+    assert list(unmet(live, expected, SCHEMAS.of(live))) == []
     (change,) = unmet(live, containers({"name": "a", "image": "y"}), SCHEMAS.of(live))
     assert (steps_text(change.path), change.before, change.after) == (f"{CONTAINERS}[name=a].image", "x", "y")
 
 
 @pytest.mark.parametrize(
-    ("live", "wanted", "good"),
+    ("live", "expected", "good"),
     [
         ({"a": 1, "b": 2}, {"a": 1}, True),
         ({"a": 1}, {"a": 1, "b": None}, True),
@@ -439,8 +439,8 @@ def test_nothing_is_unmet_that_a_server_filled_in() -> None:
         ({"a": 1}, {}, True),
     ],
 )
-def test_satisfies(live: Any, wanted: Any, good: bool) -> None:
-    assert satisfies(live, wanted) is good
+def test_satisfies(live: Any, expected: Any, good: bool) -> None:
+    assert satisfies(live, expected) is good
 
 
 @pytest.mark.parametrize(

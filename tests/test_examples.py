@@ -146,7 +146,7 @@ def test_nothing_of_the_server_is_left_in(example: Example) -> None:
 
 
 def test_a_generation_is_the_first_and_observed(example: Example) -> None:
-    """A server counts anew from 1; a higher observed generation would make a later change look observed."""
+    """A server counts from 1 again; a higher observed generation would make a later change look observed."""
     assert {body["metadata"].get("generation", 1) for body in example.objects} == {1}
     assert {body.get("status", {}).get("observedGeneration", 1) for body in example.objects} == {1}
 

@@ -71,9 +71,9 @@ def rendered(capsys: pytest.CaptureFixture[str], out: Path, *cluster: str) -> di
 def assert_same_rendering(collected: Collected, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "facts"
     write_flat(folder, as_files(collected), NAMES)
-    wanted = rendered(capsys, tmp_path / "wanted")
-    assert wanted
-    assert rendered(capsys, tmp_path / "found", "--cluster", str(folder)) == wanted
+    expected = rendered(capsys, tmp_path / "expected")
+    assert expected
+    assert rendered(capsys, tmp_path / "found", "--cluster", str(folder)) == expected
 
 
 def test_rendering_from_what_was_collected_is_rendering_from_the_example(
@@ -306,7 +306,7 @@ def test_a_file_that_is_a_link_is_refused(tmp_path: Path) -> None:
     assert outside.read_text() == "mine"
 
 
-def test_what_is_not_wanted_any_more_goes(tmp_path: Path) -> None:
+def test_what_is_not_expected_any_more_goes(tmp_path: Path) -> None:
     write_flat(tmp_path / "a" / "b", {"nodes.yaml": "1", "vms.yaml": "1"}, NAMES)
     write_flat(tmp_path / "a" / "b", {"nodes.yaml": "2"}, NAMES)
     assert [(path.name, path.read_text()) for path in (tmp_path / "a" / "b").iterdir()] == [("nodes.yaml", "2")]

@@ -216,7 +216,7 @@ def test_a_plan_folder_that_leads_elsewhere_or_is_a_file_is_refused(folder: Path
     assert refused(folder / "deep/below", FIRST).startswith(f"{folder}: is a file; a folder is expected")
 
 
-def test_files_where_folders_are_wanted_and_the_other_way_round_are_refused(folder: Path) -> None:
+def test_files_where_folders_are_expected_and_the_other_way_round_are_refused(folder: Path) -> None:
     write_tree(folder, FIRST)
     (folder / "thirty").write_text("mine")
     assert refused(folder, SECOND) == f"DIR/plan/thirty: is a file; a folder is expected{MOVE}"
@@ -579,7 +579,7 @@ def test_those_who_only_look_do_not_hinder_each_other(folder: Path) -> None:
     os.close(descriptor)
 
 
-def test_a_folder_above_that_a_failed_render_takes_away_is_made_anew(folder: Path) -> None:
+def test_a_folder_above_that_a_failed_render_takes_away_is_recreated(folder: Path) -> None:
     above = folder / "above"
     above.mkdir(parents=True)
     with held(above) as let_go:

@@ -8,7 +8,7 @@ from renderer.image_names import canonical, is_repository, is_tag, not_needed
 
 
 @pytest.mark.parametrize(
-    ("image", "wanted"),
+    ("image", "expected"),
     [
         ("docker.io/rancher/rke2:v1", "docker.io/rancher/rke2:v1"),
         ("rancher/rke2:v1", "docker.io/rancher/rke2:v1"),
@@ -26,9 +26,9 @@ from renderer.image_names import canonical, is_repository, is_tag, not_needed
         ("rancher/a:v1@sha256:0", "docker.io/rancher/a:v1"),
     ],
 )
-def test_an_image_has_one_long_name(image: str, wanted: str) -> None:
-    assert canonical(image) == wanted
-    assert canonical(wanted) == wanted
+def test_an_image_has_one_long_name(image: str, expected: str) -> None:
+    assert canonical(image) == expected
+    assert canonical(expected) == expected
 
 
 def test_an_image_that_is_needed_under_another_name_stays() -> None:

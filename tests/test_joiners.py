@@ -150,7 +150,7 @@ def test_the_job_of_a_lost_machine_does_not_speak_for_the_next_one() -> None:
     assert hook(found, "p2-n1", PRE_HOOK) == "anew"
 
 
-def test_a_node_object_that_is_made_anew_for_the_same_machine_goes_on() -> None:
+def test_a_node_object_that_is_recreated_for_the_same_machine_goes_on() -> None:
     found = drained()
     body = found.get("v1", "Node", "n1")
     served = found.scene.deps.kinds.row("v1", "Node").kind

@@ -1,4 +1,4 @@
-"""The loop is killed at every write of an upgrade and begins anew: the end is the same, and nothing ran twice."""
+"""The loop is killed at every write of an upgrade and starts again: the end is the same, and nothing ran twice."""
 
 from __future__ import annotations
 

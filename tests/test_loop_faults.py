@@ -35,7 +35,7 @@ IMPOSSIBLE: Mapping[tuple[ApiFault, str], str] = {
     **dict.fromkeys(product([ApiFault.LOST], READS), "nothing was carried out, so it is as AWAY"),
     **dict.fromkeys(product([ApiFault.CUT], VERBS[1:]), "only a watch is a stream"),
     **dict.fromkeys(product([ApiFault.GONE], ("read", *WRITES)), "only a watch asks for history"),
-    (ApiFault.GONE, "list"): "the client itself asks anew in one piece, which cannot be too old",
+    (ApiFault.GONE, "list"): "the client itself asks again in one piece, which cannot be too old",
 }
 """What no server answers, and why."""
 
@@ -117,7 +117,7 @@ def test_the_server_is_away_for_a_minute_now_and_then(undisturbed: FinalState) -
 
 
 def test_the_history_is_compacted_now_and_then(undisturbed: FinalState) -> None:
-    """No watch can go on from where it was: each is told so until it has listed anew."""
+    """No watch can go on from where it was: each gets that answer until it has listed again."""
     scene = rehearsal_of(EXAMPLE, on_write=every_so_many_writes(5, lambda: scene.cluster.compact()))
     play_through_kills(scene)
     assert Counter(request.verb for request in scene.client.log.requests)["list"] > 100

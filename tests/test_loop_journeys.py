@@ -2,7 +2,7 @@
 
 A file of `tests/journeys` is one journey. Its head says which example is played, what goes wrong (`fail: ...`, as
 `rehearse` takes it) and what the operator does on the way (`at ImagePreloading: delete`); below the rule stands what
-came of it. A round that changed nothing since the last one is left out. `pytest --snapshot-update` writes them anew.
+came of it. A round that changed nothing since the last one is left out. `pytest --snapshot-update` writes them again.
 """
 
 from __future__ import annotations

@@ -113,8 +113,8 @@ class Upgrade(RuleBasedStateMachine):
         self.others.rancher_goes_on(number)
 
     @rule(number=indexes)
-    def rancher_asks_anew(self, number: int) -> None:
-        self.others.rancher_asks_anew(number)
+    def rancher_asks_again(self, number: int) -> None:
+        self.others.rancher_asks_again(number)
 
     @rule(number=indexes)
     def rancher_begins_with_another(self, number: int) -> None:

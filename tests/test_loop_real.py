@@ -276,8 +276,8 @@ def _ends_as_known(place: RealUpgrade, example: str) -> None:
     assert status["nodeUpgradeStatuses"] == known["nodeUpgradeStatuses"]
     assert [entry["phase"] for entry in status["phaseTransitionTimestamps"]] == known["phases"]
     conditions = {entry["type"]: entry for entry in status["conditions"]}
-    for wanted in known.get("conditions", ()):
-        assert {key: conditions[wanted["type"]][key] for key in wanted} == wanted
+    for expected in known.get("conditions", ()):
+        assert {key: conditions[expected["type"]][key] for key in expected} == expected
     assert status["borrowed"]
     assert all(loan.get("returned") for loan in status["borrowed"])
     assert not plan["metadata"].get("finalizers")

@@ -190,20 +190,20 @@ def test_what_others_stand_in_comes_first_in_files_and_in_what_is_applied() -> N
         for name, kinds in documents.items()
     }
     rendered = render_made(*three_nodes(), tree=overlaid({"90-wait/phase.yaml": f"{PHASE}{declared}", **files}))
-    wanted = [
+    expected = [
         "Namespace more-it",
         "CustomResourceDefinition mores.example.com",
         "ServiceAccount harvester-system/more-it",
     ]
-    wanted += [
+    expected += [
         "ConfigMap harvester-system/map-it",
         "Service harvester-system/map-it",
         "Node node-it",
         "Namespace space-it",
     ]
-    assert [str(manifest.ref) for manifest in rendered.manifests("Wait/Do")] == wanted
+    assert [str(manifest.ref) for manifest in rendered.manifests("Wait/Do")] == expected
     (index,) = parse(rendered.files()["index.yaml"], "index.yaml")
-    assert [item["object"] for item in index.value["phases"][-1]["steps"][0]["manifests"]] == wanted
+    assert [item["object"] for item in index.value["phases"][-1]["steps"][0]["manifests"]] == expected
     kustomization = rendered.files("kustomize")["90-wait/kustomization.yaml"]
     assert parse(kustomization, "")[0].value["resources"] == ["more.yaml", "map.yaml"]
     assert [item.value["kind"] for item in parse(rendered.files()["90-wait/map.yaml"], "")] == ["ConfigMap", "Service"]

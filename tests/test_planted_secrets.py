@@ -192,8 +192,8 @@ class Site:
         phase = self.folder / "expecting" / "15-plant" / "phase.yaml"
         raw = yaml.safe_load(phase.read_text())
         secret = {"apiVersion": "v1", "kind": "Secret", "namespace": "default", "name": "secret-data"}
-        wanted = [{"field": {"path": "data.a", "equals": _encoded(planted("secret-data"))}}]
-        raw["steps"][0]["gates"].append({"probe": {"object": secret, "all": wanted}})
+        expected = [{"field": {"path": "data.a", "equals": _encoded(planted("secret-data"))}}]
+        raw["steps"][0]["gates"].append({"probe": {"object": secret, "all": expected}})
         phase.write_text(yaml.safe_dump(raw))
 
     def _write_overlay(self, folder: str, test: Mapping[str, Any]) -> None:

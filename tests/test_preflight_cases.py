@@ -42,8 +42,8 @@ def test_case(path: Path) -> None:
 
 def shown(result: CheckResult, expected: Any) -> dict[str, Any]:
     """The answer with the keys that a case speaks of; findings and what was not seen in any case."""
-    wanted = expected.get("findings", [])
-    keys = [list(item) for item in wanted] + [["offender", "says"]] * len(result.findings)
+    listed = expected.get("findings", [])
+    keys = [list(item) for item in listed] + [["offender", "says"]] * len(result.findings)
     whole = {
         "outcome": result.outcome.value,
         "reason": result.reason,

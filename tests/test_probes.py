@@ -248,13 +248,13 @@ def test_every_rule_has_its_cases() -> None:
         for head, body in [_first_two(path)]
         if "probe" not in head and body is not None
     )
-    wanted = {
+    expected = {
         (row.versions[0], row.kind.kind)
         for row in KINDS
         if row.ready
         and not all(isinstance(item, FieldPredicate) and item.path[0] == "metadata" for item in row.ready.all)
     }
-    assert {kind: asked[kind] for kind in wanted if asked[kind] < 5} == {}
+    assert {kind: asked[kind] for kind in expected if asked[kind] < 5} == {}
 
 
 def _first_two(path: Path) -> tuple[Mapping[str, Any], Body | None]:

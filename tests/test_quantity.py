@@ -81,9 +81,9 @@ not=not 5m30s=5m30s
 
 @pytest.mark.parametrize("pair", CANONICAL.split())
 def test_canonical_form(pair: str) -> None:
-    text, wanted = pair.split("=")
-    assert canonical(text) == wanted
-    assert canonical(wanted) == wanted
+    text, expected = pair.split("=")
+    assert canonical(text) == expected
+    assert canonical(expected) == expected
 
 
 SCHEMAS = packaged_schemas()
@@ -148,9 +148,9 @@ def test_amounts_count_only_where_the_api_declares_a_quantity(left: Any, right: 
     assert same(limits(left), limits(right), is_quantity) is alike
     assert satisfies({**limits(left), "status": {}}, limits(right), is_quantity) is alike
     for one, other in ((left, right), (right, left)):
-        annotated, wanted = ({"metadata": {"annotations": {"a": value}}} for value in (one, other))
-        assert not same(annotated, wanted, is_quantity)
-        assert not satisfies(annotated, wanted, is_quantity)
+        annotated, expected = ({"metadata": {"annotations": {"a": value}}} for value in (one, other))
+        assert not same(annotated, expected, is_quantity)
+        assert not satisfies(annotated, expected, is_quantity)
         assert not same(limits(one), limits(other))
 
 

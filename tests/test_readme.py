@@ -2,7 +2,7 @@
 
 In a fenced block of kind `console`, lines that begin with `$ ` are commands, run in a folder with the examples, the
 templates and the tests in it; all else is their output. `pytest --snapshot-update tests/test_readme.py` writes the
-output anew.
+output again.
 """
 
 from __future__ import annotations

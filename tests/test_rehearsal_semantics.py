@@ -64,7 +64,7 @@ def test_paths_are_written_as_conflicts_write_them(path: tuple[str, ...], text: 
 
 def test_paths_are_ordered_as_the_server_orders_them() -> None:
     """Fields before keys before values; numbers by size, not by their text."""
-    wanted = [
+    expected = [
         (field("a"),),
         (field("a"), field("b")),
         (field("b"),),
@@ -75,7 +75,7 @@ def test_paths_are_ordered_as_the_server_orders_them() -> None:
         (member(10),),
         (member("1"),),
     ]
-    assert all(order(left) < order(right) for left, right in itertools.pairwise(wanted))
+    assert all(order(left) < order(right) for left, right in itertools.pairwise(expected))
 
 
 names = st.sampled_from("abcd")
@@ -145,8 +145,8 @@ SCOPES = (
 def test_rules_mean_what_a_complete_cel_says(rule: str, scope: dict[str, Any]) -> None:
     environment = reference.NewEnv(variables={"self": reference.Type.DYN, "oldSelf": reference.Type.DYN})
     data = {"self": scope, "oldSelf": {**scope, "a": "before"}}
-    wanted = environment.compile(rule).eval(data=data).value()
-    assert cel.holds(cel.parse(rule), data) is (wanted is True)
+    expected = environment.compile(rule).eval(data=data).value()
+    assert cel.holds(cel.parse(rule), data) is (expected is True)
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,7 @@ def test_a_rule_inside_of_a_list_applies_where_the_list_has_items() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given_text", "wanted"),
+    ("given_text", "expected"),
     [
         ("1000m", "1"),
         ("1500m", "1500m"),
@@ -223,8 +223,8 @@ def test_a_rule_inside_of_a_list_applies_where_the_list_has_items() -> None:
         ("not a quantity", "not a quantity"),
     ],
 )
-def test_quantities_take_their_canonical_form(given_text: str, wanted: str) -> None:
-    assert canonical(given_text) == wanted
+def test_quantities_take_their_canonical_form(given_text: str, expected: str) -> None:
+    assert canonical(given_text) == expected
 
 
 def test_every_built_in_kind_has_its_rules() -> None:

@@ -1,6 +1,6 @@
 """Every example's whole rendering is pinned, one file a scenario, as text that a reviewer can read.
 
-`pytest --snapshot-update tests/test_render_examples.py` writes the files anew; a file of no scenario fails the run.
+`pytest --snapshot-update tests/test_render_examples.py` writes the files again; a file of no scenario fails the run.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ def test_a_description_is_a_sentence(name: str) -> None:
 
 
 def test_every_key_of_the_phase_language_says_what_is_taken_where_it_is_left_out() -> None:
-    """A key that may be left out has a default, or is one of several of which one is wanted."""
+    """A key that may be left out has a default, or is one of several of which one is expected."""
     schema = FILES["phase.json"]
     required = {key for at, part in objects(schema) for key in part.get("required", ())}
     alternatives = {"object", "manifest", "every", "cluster", "value", "absent", "enter", "steps", "leave"}

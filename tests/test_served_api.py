@@ -74,7 +74,7 @@ def test_a_definition_that_keeps_unknown_fields_fits() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "served", "missing"),
+    ("expected", "served", "missing"),
     [
         ({"properties": {"a": {}}}, {"properties": {"a": {}}}, []),
         ({"properties": {"a": {"properties": {"b": {}}}}}, {"properties": {"a": {"type": "object"}}}, ["status.a.b"]),
@@ -91,8 +91,8 @@ def test_a_definition_that_keeps_unknown_fields_fits() -> None:
         ),
     ],
 )
-def test_what_a_schema_lacks(wanted: Mapping[str, Any], served: Mapping[str, Any], missing: list[str]) -> None:
-    assert list(unknown_fields(wanted, served, "status")) == missing
+def test_what_a_schema_lacks(expected: Mapping[str, Any], served: Mapping[str, Any], missing: list[str]) -> None:
+    assert list(unknown_fields(expected, served, "status")) == missing
 
 
 def test_a_refused_field_is_named_by_a_dry_run_where_no_schema_is_published() -> None:

@@ -501,8 +501,8 @@ def test_a_single_node_that_is_paused_late_goes_on(failed: bool) -> None:
     other_job(found, "up-node-upgrade-single-node-upgrade-n1")
     found.end_job("up-node-upgrade-single-node-upgrade-n1", failed=failed)
     found.rounds()
-    wanted = ("Failed", "SingleNodeUpgradeFailed") if failed else ("NodeUpgrading", "WaitingReboot")
-    assert (found.phase, found.state("n1")) == wanted
+    expected = ("Failed", "SingleNodeUpgradeFailed") if failed else ("NodeUpgrading", "WaitingReboot")
+    assert (found.phase, found.state("n1")) == expected
 
 
 def test_a_single_node_goes_on() -> None:

@@ -370,7 +370,7 @@ STEP: dict[str, Any] = {
         ("- a", ["1 : a list is not a mapping -> write it as key: value lines"]),
     ],
 )  # fmt: skip
-def test_messages_say_found_and_wanted_and_the_remedy(text: str, said: list[str]) -> None:
+def test_messages_say_found_and_expected_and_the_remedy(text: str, said: list[str]) -> None:
     assert by_text(text, STEP) == said
 
 

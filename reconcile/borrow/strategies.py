@@ -19,7 +19,7 @@ from renderer.quantity import quantity_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BorrowedField:
-    """The value at a path (ABSENT if there is none) and the one that the manifest wants. `argument` is the option's."""
+    """The value at a path (ABSENT if there is none) and the one that the manifest sets. `argument` is the option's."""
 
     path: Path
     value: Any

@@ -83,10 +83,10 @@ def _plan(parts: ReconcilerDeps, name: str | None) -> Body | None:
     if name is None and parts.source.list(PLANS) == ():
         return None
     try:
-        wanted = plan_named(parts, name)
-        found = plan_there(parts, wanted)
+        chosen = plan_named(parts, name)
+        found = plan_there(parts, chosen)
     except Unreadable as error:
         raise Unreadable((*error.problems, *refusals(parts.source))) from None
     if found is None:
-        raise problem("NoSuchPlan", f"UpgradePlan {wanted} not found", remedy="it has just been deleted; try again")
+        raise problem("NoSuchPlan", f"UpgradePlan {chosen} not found", remedy="it has just been deleted; try again")
     return found

@@ -84,12 +84,12 @@ def _plan(parts: ReconcilerDeps, inputs: Inputs | None, name: str | None) -> Bod
 
     given = inputs.plan.body if inputs and inputs.plan else None
     try:
-        wanted = name or (str(given["metadata"]["name"]) if given else plan_named(parts, None))
-        plan = plan_there(parts, wanted) or given
+        chosen = name or (str(given["metadata"]["name"]) if given else plan_named(parts, None))
+        plan = plan_there(parts, chosen) or given
     except Unreadable as error:
         raise Unreadable((*error.problems, *refusals(parts.source, given or {}))) from None
     if plan is None:
-        raise problem("NoSuchPlan", f"UpgradePlan {wanted} not found", remedy="pass its file, or create it first")
+        raise problem("NoSuchPlan", f"UpgradePlan {chosen} not found", remedy="pass its file, or create it first")
     return plan
 
 

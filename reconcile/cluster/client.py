@@ -166,9 +166,9 @@ class Client:
         ref = Ref(api_version=kind.api_version, kind=kind.kind, namespace="", name="")
         request = Request(method="GET", path=f"/openapi/v3/{root}")
         document = self._answer(ApiCall(verb="get", kind=kind, ref=ref), request).body
-        wanted = {"group": kind.group, "version": kind.version, "kind": kind.kind}
+        served = {"group": kind.group, "version": kind.version, "kind": kind.kind}
         found = ((document.get("components") or {}).get("schemas") or {}).values()
-        return next((schema for schema in found if wanted in (schema.get(_GROUP_VERSION_KIND) or ())), {})
+        return next((schema for schema in found if served in (schema.get(_GROUP_VERSION_KIND) or ())), {})
 
     def review(self, permission: Permission) -> AccessReview:
         resource, _, subresource = permission.resource.partition("/")
@@ -275,8 +275,8 @@ def _call_on(selection: Selection, verb: str) -> ApiCall:
 
 
 def _selectors(selection: Selection) -> Query:
-    wanted = (("labelSelector", selection.labels), ("fieldSelector", selection.fields))
-    return tuple((name, text) for name, text in wanted if text)
+    selectors = (("labelSelector", selection.labels), ("fieldSelector", selection.fields))
+    return tuple((name, text) for name, text in selectors if text)
 
 
 def _writing(dry_run: bool, field_manager: str) -> Query:

@@ -212,7 +212,7 @@ class DecisionBuilder:
         self.ask(WaitRequest(text=text, step=step, node=node, limit=limit, unknown=unknown, refs=refs))
 
     def ask(self, asked: WaitRequest) -> None:
-        """Adds a wait. Without a `limit` it is never slow: the operator wants it, or it is another node's turn."""
+        """Adds a wait. Without a `limit` it is never slow: the operator asked for it, or it is another node's turn."""
         self.waits.append(self.waiting(asked))
         self.asked.append(asked)
 
@@ -274,8 +274,8 @@ class DecisionBuilder:
         self.status = self.status.with_node(node, state, states, reason=reason, message=self._redact(message))
 
     def condition(self, kind: str, status: str, reason: str, message: str = "") -> None:
-        wanted = PlanCondition(type=kind, status=status, reason=reason, message=self._redact(message))
-        self.status = self.status.with_condition(wanted, self.now, self.generation)
+        condition = PlanCondition(type=kind, status=status, reason=reason, message=self._redact(message))
+        self.status = self.status.with_condition(condition, self.now, self.generation)
 
     def event(self, kind: str, reason: str, message: str) -> None:
         self.events.append(Event(type=kind, reason=reason, message=message))
@@ -317,9 +317,9 @@ def recorded(status: PlanStatus, decision: Decision, outcomes: Iterable[ActionRe
 
 
 def _with_applied(status: PlanStatus, decision: Decision, done: list[Action]) -> PlanStatus:
-    wanted = {key for action in decision.actions if (key := _step(action)) is not None}
+    acting = {key for action in decision.actions if (key := _step(action)) is not None}
     failed = {key for action in decision.actions if action not in done and (key := _step(action)) is not None}
-    for key in sorted(wanted - failed, key=str):
+    for key in sorted(acting - failed, key=str):
         record = status.record(key)
         if record and record.state is StepState.STARTED:
             status = status.with_record(key, replace(record, state=StepState.APPLIED))

@@ -72,14 +72,14 @@ def _missing(observation: Observation, item: Pending) -> _MissingInput:
 def _version(observation: Observation) -> _MissingInput:
     """A Version is made with kubectl, which without `-n` puts it into another namespace than it is looked for in."""
     name = str((observation.plan.get("spec") or {}).get("version") or "")
-    wanted, elsewhere = (
+    expected, elsewhere = (
         Ref(api_version=_HARVESTER, kind="Version", namespace=namespace, name=name)
         for namespace in (_NAMESPACE, _USUAL_MISTAKE)
     )
     remedy = f"create it in namespace {_NAMESPACE}"
-    if observation.look.get(wanted) is None and isinstance(observation.look.get(elsewhere), Mapping):
+    if observation.look.get(expected) is None and isinstance(observation.look.get(elsewhere), Mapping):
         remedy = f"there is one in {_USUAL_MISTAKE}: {remedy}"
-    return _object(observation, wanted, "spec.isoURL", remedy)
+    return _object(observation, expected, "spec.isoURL", remedy)
 
 
 def _object(observation: Observation, ref: Ref, field: str, remedy: str) -> _MissingInput:

@@ -117,8 +117,8 @@ class _Builder:
         """The values that we would have changed, where the refusal is about them."""
         if trial.live is None or trial.problem is None or trial.problem.reason not in _ABOUT_FIELDS:
             return
-        live, wanted = self._redactor.pair(trial.live, _as_kept(trial.manifest.body))
-        for change in unmet(live, wanted, self._schemas.of(wanted)):
+        live, expected = self._redactor.pair(trial.live, _as_kept(trial.manifest.body))
+        for change in unmet(live, expected, self._schemas.of(expected)):
             yield Change(field=steps_text(change.path), before=change.before, after=change.after)
 
     def _goes_back(self, trial: Trial) -> Iterator[GoesBack]:

@@ -118,8 +118,8 @@ class ActionExecutor:
 
     def _set_finalizer(self, action: SetFinalizer) -> ExecutedAction:
         finalizers = [item for item in self.plan["metadata"].get("finalizers") or () if item != FINALIZER]
-        wanted = [*finalizers, FINALIZER] if action.present else finalizers
-        return self._patch_plan(action, {"finalizers": wanted or None})
+        expected = [*finalizers, FINALIZER] if action.present else finalizers
+        return self._patch_plan(action, {"finalizers": expected or None})
 
     def _patch_plan(self, action: Action, metadata: dict[str, Any]) -> ExecutedAction:
         """Only onto the plan as it was read."""

@@ -237,11 +237,11 @@ class _PlanRound:
         )
 
     def _fetch(self, rendered: RenderedPlan, status: PlanStatus) -> Mapping[str, FetchFailure] | None:
-        """Reads what steps under way want; None where something was read."""
-        wanted = [f for f in _wanted(rendered, status, self.memory.kept) if f.name not in self.memory.fetched]
-        if not wanted:
+        """Reads what steps under way need; None where something was read."""
+        needed = [f for f in _needed(rendered, status, self.memory.kept) if f.name not in self.memory.fetched]
+        if not needed:
             return {}
-        fetched = fetch_all(wanted, self.deps.read)
+        fetched = fetch_all(needed, self.deps.read)
         self.memory.fetched |= fetched.values
         return fetched.missing if not fetched.values or fetched.missing else None
 
@@ -250,9 +250,9 @@ class _PlanRound:
         says so, and the next round tries again."""
         status, message = self.status, self.deps.rendering.redactor.text(message)
         known = status.condition("Degraded") or {}
-        wanted = PlanCondition(type="Degraded", status="True", reason="ReconcileError", message=message)
+        condition = PlanCondition(type="Degraded", status="True", reason="ReconcileError", message=message)
         generation = int(self.plan["metadata"].get("generation") or 0)
-        self._write_status(status.with_condition(wanted, self.deps.now(), generation))
+        self._write_status(status.with_condition(condition, self.deps.now(), generation))
         if known.get("message") != message:
             emit_events(self.deps, self.plan, [pipeline_error(message)])
         return Round(name=self.name, plan=self.plan, problems=(message,), recheck=10.0)
@@ -260,7 +260,7 @@ class _PlanRound:
     # -------------------------------------------------------------------------------------------------------- writing
 
     def _write_status(self, new: PlanStatus) -> bool:
-        """True if the status is as wanted now; False where the plan has changed since it was read."""
+        """True if the status is the intended one now; False where the plan has changed since it was read."""
         written = write_status(self.deps.cluster, self.kinds, self.plan, self.status, new)
         if written is None:
             return False
@@ -300,7 +300,7 @@ def _reported_errors(plan: Body) -> tuple[str, ...]:
     return (degraded["message"],) if degraded.get("reason") == "ReconcileError" and degraded["status"] == "True" else ()
 
 
-def _wanted(rendered: RenderedPlan, status: PlanStatus, kept: Kept) -> Iterator[Fetch]:
+def _needed(rendered: RenderedPlan, status: PlanStatus, kept: Kept) -> Iterator[Fetch]:
     """Documents of steps that have begun in the current phase, as long as a step of it is still to be rendered."""
     phase = next((p for p in rendered.phases if p.phase.active == status.phase), None)
     fetching = () if phase is None else kept.steps_of(phase).fetching

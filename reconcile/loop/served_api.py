@@ -39,29 +39,29 @@ def check_served_api(cluster: Cluster, kind: Kind, schemas: Schemas, plans: Sequ
         return None
     except COULD_NOT_LOOK:
         published = {}
-    wanted = schemas.of({"apiVersion": kind.api_version, "kind": kind.kind}).schema
-    missing = list(_status_fields(wanted, published)) if published else []
+    expected = schemas.of({"apiVersion": kind.api_version, "kind": kind.kind}).schema
+    missing = list(_status_fields(expected, published)) if published else []
     return _unfit(missing or _refused(cluster, kind, plans))
 
 
-def unknown_fields(wanted: _Schema, served: _Schema, path: str) -> Iterator[str]:
+def unknown_fields(expected: _Schema, served: _Schema, path: str) -> Iterator[str]:
     """The fields of one schema that another neither declares nor preserves; of nested ones the outermost."""
     if served.get(_PRESERVE):
         return
-    for name, below in (wanted.get("properties") or {}).items():
+    for name, below in (expected.get("properties") or {}).items():
         field, found = f"{path}.{name}", _below(served, name)
         if found is None:
             yield field
         else:
             yield from unknown_fields(below, found, field)
     for key, suffix in (("items", "[]"), ("additionalProperties", ".*")):
-        below, found = wanted.get(key), served.get(key)
+        below, found = expected.get(key), served.get(key)
         if isinstance(below, Mapping) and isinstance(found, Mapping):
             yield from unknown_fields(below, found, f"{path}{suffix}")
 
 
-def _status_fields(wanted: _Schema, published: _Schema) -> Iterator[str]:
-    ours, theirs = ((schema.get("properties") or {}).get("status") or {} for schema in (wanted, published))
+def _status_fields(expected: _Schema, published: _Schema) -> Iterator[str]:
+    ours, theirs = ((schema.get("properties") or {}).get("status") or {} for schema in (expected, published))
     if not published.get(_PRESERVE):
         yield from (field for field in unknown_fields(ours, theirs, "status") if field not in _NO_LONGER_WRITTEN)
 

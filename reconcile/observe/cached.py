@@ -51,7 +51,7 @@ class Watch(Protocol):
         ...
 
     def turn(self) -> float:
-        """Lists, or takes what has changed since; the seconds after which it wants to again."""
+        """Lists, or takes what has changed since; the seconds after which it has to again."""
         ...
 
 

@@ -68,8 +68,8 @@ class Collected:
 def collect(source: Source, readings: Readings, plan: Body | None, redactor: Redactor) -> Collected:
     """Raises `Unreadable` with everything that could not be read: half a cluster must not pass for a whole one."""
     refused: list[Problem] = []
-    wanted = {**_FILES, **({PLAN: (ref_of(plan),)} if plan else {})}
-    found = {file: _sorted(_read(source, items, refused)) for file, items in wanted.items()}
+    requested = {**_FILES, **({PLAN: (ref_of(plan),)} if plan else {})}
+    found = {file: _sorted(_read(source, items, refused)) for file, items in requested.items()}
     if refused:
         raise Unreadable(refused)
     snapshot = take((*(reading.of for reading in READERS), *READERS), source, readings)
@@ -100,8 +100,8 @@ def without_managed_fields(body: Body) -> Body:
     return {**body, "metadata": metadata}
 
 
-def _read(source: Source, wanted: Iterable[Group | Ref], refused: list[Problem]) -> Iterator[Body]:
-    for item in wanted:
+def _read(source: Source, requested: Iterable[Group | Ref], refused: list[Problem]) -> Iterator[Body]:
+    for item in requested:
         answer = source.get(item) if isinstance(item, Ref) else source.list(item)
         if isinstance(answer, ReadFailure):
             what = str(item) if isinstance(item, Ref) else f"{item.kind} objects"

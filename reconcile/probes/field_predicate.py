@@ -1,4 +1,4 @@
-"""One field of one object against what is wanted of it.
+"""One field of one object against the expected value.
 
 `atLeast` and `atMost` compare amounts: numbers, and texts that are a number or a Kubernetes quantity (`10Gi`, `500m`);
 nothing else passes. All other tests are typed (text is never a number, and true is never 1), but for fields that the
@@ -27,7 +27,7 @@ _LONGEST = 120  # characters of a value that a reason shows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Wanted:
+class _Expected:
     value: Any
     source: str = ""  # where the value comes from, in words
 
@@ -41,13 +41,13 @@ def check_field(predicate: FieldPredicate, body: Body, scope: ProbeContext) -> V
         return _presence(asks_presence(predicate), found, says)
     if isinstance(predicate.operand, Captured) and predicate.operand.name not in scope.captured:
         return unknown(f"{says}, and {predicate.operand.name} to compare it with was not recorded")
-    wanted = _wanted(predicate.operand, body, scope.captured)
-    if wanted.value is None and not _may_be_null(predicate):
-        return waiting(f"{says}, and {wanted.source} to compare it with is absent")
+    expected = _expected(predicate.operand, body, scope.captured)
+    if expected.value is None and not _may_be_null(predicate):
+        return waiting(f"{says}, and {expected.source} to compare it with is absent")
     compare = _Comparison(is_quantity=scope.schemas.quantities_of(body), path=predicate.path)
-    if _HOLDS[predicate.test](compare, None if found is ABSENT else found, wanted.value):
+    if _HOLDS[predicate.test](compare, None if found is ABSENT else found, expected.value):
         return passed(says)
-    shown = _Wanted(value=_hidden(body, predicate.path, wanted.value), source=wanted.source)
+    shown = _Expected(value=_hidden(body, predicate.path, expected.value), source=expected.source)
     return waiting(f"{says}, expected {_words(predicate.test, shown)}")
 
 
@@ -56,21 +56,21 @@ def is_empty(value: Any) -> bool:
     return value is ABSENT or value is None or (isinstance(value, (str, list, tuple, Mapping)) and not value)
 
 
-def _presence(wanted: bool, found: Any, says: str) -> Verdict:
-    if is_empty(found) is not wanted:
+def _presence(expected: bool, found: Any, says: str) -> Verdict:
+    if is_empty(found) is not expected:
         return passed(says)
-    return waiting(f"{says}, expected {'a value' if wanted else 'none'}")
+    return waiting(f"{says}, expected {'a value' if expected else 'none'}")
 
 
-def _wanted(operand: Operand, body: Body, captured: Mapping[str, Any]) -> _Wanted:
+def _expected(operand: Operand, body: Body, captured: Mapping[str, Any]) -> _Expected:
     match operand:
         case Fixed(value=value):
-            return _Wanted(value=value)
+            return _Expected(value=value)
         case Captured(name=name):
-            return _Wanted(value=captured[name], source=f"the captured {name}")
+            return _Expected(value=captured[name], source=f"the captured {name}")
         case FieldOf(path=path, default=default):
             found = look_up(body, path)
-            return _Wanted(value=default if found is ABSENT else found, source=path_name(path))
+            return _Expected(value=default if found is ABSENT else found, source=path_name(path))
 
 
 def _may_be_null(predicate: FieldPredicate) -> bool:
@@ -85,11 +85,11 @@ class _Comparison:
     is_quantity: IsQuantity
     path: Path
 
-    def equals(self, found: Any, wanted: Any) -> bool:
-        return same(found, wanted, self.is_quantity, self.path)
+    def equals(self, found: Any, expected: Any) -> bool:
+        return same(found, expected, self.is_quantity, self.path)
 
-    def is_in(self, found: Any, wanted: Any) -> bool:
-        return any(self.equals(found, value) for value in wanted)
+    def is_in(self, found: Any, expected: Any) -> bool:
+        return any(self.equals(found, value) for value in expected)
 
     def differs_from(self, found: Any, other: Any) -> bool:
         return not is_empty(found) and not self.equals(found, other)
@@ -125,21 +125,21 @@ _HOLDS: Mapping[Test, Callable[[_Comparison, Any, Any], bool]] = {
 }
 
 
-def _words(test: Test, wanted: _Wanted) -> str:
-    source = f" ({wanted.source})" if wanted.source else ""
+def _words(test: Test, expected: _Expected) -> str:
+    source = f" ({expected.source})" if expected.source else ""
     match test:
         case Test.IN:
-            return " or ".join(_short(value) for value in wanted.value)
+            return " or ".join(_short(value) for value in expected.value)
         case Test.AT_LEAST:
-            return f"at least {_short(wanted.value)}{source}"
+            return f"at least {_short(expected.value)}{source}"
         case Test.AT_MOST:
-            return f"at most {_short(wanted.value)}{source}"
+            return f"at most {_short(expected.value)}{source}"
         case Test.MATCHES:
-            return f"a match of {describe_pattern(wanted.value)}"
+            return f"a match of {describe_pattern(expected.value)}"
         case Test.DIFFERS_FROM:
-            return f"a value other than {_short(wanted.value)}{source}"
+            return f"a value other than {_short(expected.value)}{source}"
         case _:
-            return f"{_short(wanted.value)}{source}"
+            return f"{_short(expected.value)}{source}"
 
 
 def shown_at(body: Body, path: Path) -> str:

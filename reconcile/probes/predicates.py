@@ -41,14 +41,14 @@ class Subject:
     body: Body | None = None
 
 
-def check_all(wanted: Iterable[Predicate], fatal: Iterable[Predicate], subject: Subject) -> Verdict:
-    """Failed when one of `fatal` holds; else all of `wanted` together. What does not pass is unknown if it could not be
+def check_all(expected: Iterable[Predicate], fatal: Iterable[Predicate], subject: Subject) -> Verdict:
+    """Failed when one of `fatal` holds; else all of `expected` together. What does not pass is unknown if it was not
     looked at whether it has failed."""
     grave = [check(item, subject) for item in fatal]
     proven = [verdict for verdict in grave if verdict.passed]
     if proven:
         return replace(together(proven), outcome=ProbeResult.FAILED)
-    found = together([check(item, subject) for item in wanted])
+    found = together([check(item, subject) for item in expected])
     unseen = [verdict for verdict in grave if verdict.outcome is ProbeResult.UNKNOWN]
     return found if found.passed or not unseen else together([found, *unseen])
 
@@ -90,16 +90,16 @@ def own_rule(kinds: Kinds, api_version: str, kind: str) -> Ready:
 
 def _condition(predicate: ConditionPredicate, body: Body, behind: str | None) -> Verdict:
     found = objects.condition(body, predicate.type)
-    wanted = predicate.status + (f" with reason {predicate.reason}" if predicate.reason else "")
+    expected = predicate.status + (f" with reason {predicate.reason}" if predicate.reason else "")
     if found is None:
-        return waiting(f"condition {predicate.type} is absent, expected {wanted}")
+        return waiting(f"condition {predicate.type} is absent, expected {expected}")
     behind = behind or _condition_behind(found, body)
     if behind:
         return waiting(behind)
     says = f"condition {found.type} is {found.status}{_because(found)}"
     if found.status == predicate.status and predicate.reason in (None, found.reason):
         return passed(says)
-    return waiting(f"{says}, expected {wanted}")
+    return waiting(f"{says}, expected {expected}")
 
 
 def _because(found: objects.Condition) -> str:
@@ -110,16 +110,16 @@ def _because(found: objects.Condition) -> str:
 
 
 def _behind(subject: Subject) -> str | None:
-    """Explains why the status proves nothing; None where it is about what is wanted, or the kind never says."""
+    """Explains why the status proves nothing; None where it is about the present generation, or the kind never says."""
     if subject.body is None or subject.ref is None:
         return None
-    wanted, observed = objects.generation(subject.body), objects.observed_generation(subject.body)
+    expected, observed = objects.generation(subject.body), objects.observed_generation(subject.body)
     row = subject.scope.kinds.find(subject.ref.api_version, subject.ref.kind)
-    if observed is None and wanted is not None and row is not None and row.reports_generation:
-        return f"generation {wanted} is not observed yet, the status does not say which generation it is about"
+    if observed is None and expected is not None and row is not None and row.reports_generation:
+        return f"generation {expected} is not observed yet, the status does not say which generation it is about"
     if not objects.is_behind(subject.body, observed):
         return None
-    return f"generation {wanted} is not observed yet, the status is about generation {observed}"
+    return f"generation {expected} is not observed yet, the status is about generation {observed}"
 
 
 def _condition_behind(found: objects.Condition, body: Body) -> str | None:

@@ -26,7 +26,8 @@ _FROM_WORST = (ProbeResult.FAILED, ProbeResult.UNKNOWN, ProbeResult.WAITING, Pro
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """`reason` is a line that says object, found and wanted. `offenders` are the objects that keep it from passing.
+    """`reason` is a line that names the object, what was found and what is expected. `offenders` are the objects that
+    keep it from passing.
 
     `seen` is what the probe's first field predicate saw on a single object, which a trigger may capture; `ABSENT`
     where it saw nothing. `summary` says the same as `reason` in the words of the gate, if it has any. `warnings` are

@@ -50,8 +50,8 @@ def collect_input(done: Round, source: Source, now: datetime) -> tuple[Diagnosis
     """Reads; and says what could not be read. Raises `Away` and its like."""
     plan = done.plan or {}
     status, waits = status_of(plan), done.decision.waits if done.decision else ()
-    wanted = GROUPS if waits or status.phase == FAILED else ()  # nothing is read where nothing is waited for
-    found = {group: source.list(group) for group in wanted}
+    groups = GROUPS if waits or status.phase == FAILED else ()  # nothing is read where nothing is waited for
+    found = {group: source.list(group) for group in groups}
     items, refused = _waited(done.rendered, waits), _refused(done, status)
     diagnosis = DiagnosisInput(
         plan=done.name,
@@ -90,8 +90,8 @@ def _reboot(wait: Wait, item: RenderedStep, status: PlanStatus) -> ExpectedReboo
     """The expected return of the node, where a gate of the step waits for its OS and its boot."""
     captured = status.captured(item.phase, wait.node)
     for gate in (gate for gate in item.step.gates if isinstance(gate.probe.target, ObjectTarget)):
-        wanted = {field.path: field.operand for field in gate.probe.all if isinstance(field, FieldPredicate)}
-        os, boot = wanted.get(_OS), wanted.get(_BOOT)
+        expected = {field.path: field.operand for field in gate.probe.all if isinstance(field, FieldPredicate)}
+        os, boot = expected.get(_OS), expected.get(_BOOT)
         if isinstance(os, Fixed) and isinstance(boot, Captured) and status.has_begun(key_of(item)):
             return ExpectedReboot(os=str(os.value), boot=str(captured.get(boot.name, "")), overdue=wait.slow)
     return None

@@ -42,7 +42,7 @@ SEARCHES: tuple[Callable[[DiagnosisInput], Iterator[Cause]], ...] = (
     turns.asked_together,
     turns.unpicked,
 )
-"""In the order in which people want to read them; of all that is found, what somebody has to act on comes first."""
+"""In the order in which people look for them; of all that is found, what somebody has to act on comes first."""
 
 SEARCHES_WHILE_LEAVING = (leaving.objects, leaving.refused, work.gone_objects, work.stuck_plans)
 """Of a plan that is being deleted nothing else matters any more."""

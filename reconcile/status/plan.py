@@ -131,8 +131,8 @@ class PlanStatus:
         rest = {**self.rest, first: value}
         return replace(self, rest={key: item for key, item in rest.items() if item is not None})
 
-    def with_condition(self, wanted: PlanCondition, now: datetime, generation: int) -> PlanStatus:
-        return replace(self, conditions=with_condition(self.conditions, wanted, now=now, generation=generation))
+    def with_condition(self, condition: PlanCondition, now: datetime, generation: int) -> PlanStatus:
+        return replace(self, conditions=with_condition(self.conditions, condition, now=now, generation=generation))
 
     def with_node(
         self, node: str, state: str, states: NodeStates, *, reason: str = "", message: str = ""

@@ -78,7 +78,11 @@ def _wrong_predicate(predicate: Predicate, kind: str, has_rule: bool) -> tuple[s
     if not kind:
         return "InvalidProbe", "only a rule is about the cluster as a whole", "name an object, or use a rule"
     if isinstance(predicate, BuiltinPredicate) and not has_rule:
-        return "NoRule", f"{kind} has no readiness rule", "add `ready` to its row in _kinds/, or say what is wanted"
+        return (
+            "NoRule",
+            f"{kind} has no readiness rule",
+            "add `ready` to its row in _kinds/, or state the expected condition",
+        )
     if isinstance(predicate, FieldPredicate) and isinstance(predicate.operand, Captured):
         return "UnknownCapture", "compares with a captured value, and a check captures none", "compare with a field"
     return None

@@ -48,7 +48,7 @@ def unused(tree: TemplateTree) -> Iterator[Problem]:
 
 
 def _is_named(path: str, tree: TemplateTree) -> bool:
-    """True if a template names the file from the tree's root, as `include` and `import` want it."""
+    """True if a template names the file from the tree's root, as `include` and `import` expect it."""
     texts = [template.text for other, template in tree.items() if other.endswith(_TEMPLATE)]
     return any(f"{quote}{path}{quote}" in text for text in texts for quote in "\"'")
 

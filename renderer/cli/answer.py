@@ -177,8 +177,8 @@ def plain(text: str) -> str:
 
 def painted(text: str, colour: str) -> str:
     """In colour where a terminal shows it and nobody asked for none (no-color.org)."""
-    wanted = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    return click.style(text, fg=colour) if wanted else text
+    coloured = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return click.style(text, fg=colour) if coloured else text
 
 
 def _plain(problem: Problem) -> Problem:

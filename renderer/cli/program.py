@@ -68,7 +68,7 @@ def _invoke(argv: Sequence[str]) -> int:
 
 def _ready_streams() -> None:
     """YAML is UTF-8 whatever the locale, and the name of a file may be no text at all."""
-    if not (sys.stdout and sys.stderr):  # closed by the caller, which then wants no answer
+    if not (sys.stdout and sys.stderr):  # closed by the caller, which then expects no answer
         nothing = Path(os.devnull).open("w")  # noqa: SIM115 - for as long as the program runs
         sys.stdout, sys.stderr = sys.stdout or nothing, sys.stderr or nothing
     for stream in (sys.stdout, sys.stderr):

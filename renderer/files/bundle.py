@@ -163,7 +163,7 @@ def _in_zip(archive: zipfile.ZipFile, bundle: str) -> Iterator[_Member]:
     if problems:
         raise Problems(problems)
     for entry in entries:
-        if _is_wanted(entry):
+        if _is_read(entry):
             yield _Member(name=entry.filename, open=_unpacker(archive, entry))
 
 
@@ -182,14 +182,14 @@ def _bad_names(entries: Iterable[zipfile.ZipInfo], bundle: str) -> Iterator[Prob
             yield _wrong("InvalidBundle", message, bundle)
         elif name in seen:
             yield _wrong("InvalidBundle", f"contains {quoted(name)} twice", bundle)
-        elif entry.flag_bits & 1 and _is_wanted(entry):
+        elif entry.flag_bits & 1 and _is_read(entry):
             yield _wrong("InvalidBundle", f"{shortened(name)} is encrypted", bundle)
-        elif stat.S_ISLNK(entry.external_attr >> 16) and _is_wanted(entry):
+        elif stat.S_ISLNK(entry.external_attr >> 16) and _is_read(entry):
             yield _wrong("InvalidBundle", f"{shortened(name)} is a symbolic link; a file is expected", bundle)
         seen.add(name)
 
 
-def _is_wanted(entry: zipfile.ZipInfo) -> bool:
+def _is_read(entry: zipfile.ZipInfo) -> bool:
     parts = PurePosixPath(entry.filename).parts
     return bool(parts) and parts[-1] in _FILES and YAMLS in parts[:2]
 

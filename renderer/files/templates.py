@@ -29,7 +29,7 @@ def read_templates(overlays: Sequence[Path] = ()) -> TemplateTree:
     """The tree by path, sorted; it cannot be changed. Raises `Problems` with everything that cannot be read.
 
     Hidden files and what editors leave behind are left out. Symbolic links are followed within an overlay, as a mounted
-    ConfigMap wants.
+    ConfigMap expects.
     """
     problems: list[Problem] = []
     tree = dict(_packaged_files(packaged("templates")))

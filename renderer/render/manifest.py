@@ -57,13 +57,13 @@ class ManifestRenderer:
         made: list[Made] = []
         left_out: list[tuple[str, str]] = []
         for spec in step.manifests:
-            if spec.when and not self._is_wanted(spec, spec.when):
+            if spec.when and not self._when_holds(spec, spec.when):
                 left_out.append((spec.file, spec.when.reason))
             else:
                 made += self._objects(step, self._as_taken_over(spec))
         return tuple(made), tuple(left_out)
 
-    def _is_wanted(self, spec: ManifestSpec, when: Expression) -> bool:
+    def _when_holds(self, spec: ManifestSpec, when: Expression) -> bool:
         """True if the step makes it, or has made it."""
         if self.made_by is not None and isinstance(spec, Owned):
             return spec.file in self.made_by

@@ -15,7 +15,7 @@ from renderer.suggest import closest, did_you_mean
 from renderer.validation.fit import map_key, repeated
 
 TIME = r"^\d{4}-\d\d-\d\d[Tt]([01]\d|2[0-3]):[0-5]\d:([0-5]\d|60)(\.\d+)?([Zz]|[+-]([01]\d|2[0-3]):[0-5]\d)$"
-"""RFC 3339 with a time zone, as `metav1.Time` wants it."""
+"""RFC 3339 with a time zone, as `metav1.Time` requires it."""
 
 
 class SchemaError(Protocol):
@@ -97,27 +97,27 @@ _TYPE_WORDS = {
 
 
 def _type(error: SchemaError, path: Path) -> Iterator[Finding]:
-    wanted = [error.validator_value] if isinstance(error.validator_value, str) else list(error.validator_value)
-    yield _wrong_type(path, error, wanted)
+    expected = [error.validator_value] if isinstance(error.validator_value, str) else list(error.validator_value)
+    yield _wrong_type(path, error, expected)
 
 
-def _wrong_type(path: Path, error: SchemaError, wanted: list[str]) -> Finding:
+def _wrong_type(path: Path, error: SchemaError, expected: list[str]) -> Finding:
     value = error.instance
-    words = " or ".join(_TYPE_WORDS[name] for name in wanted if name != "null" or len(wanted) == 1)
+    words = " or ".join(_TYPE_WORDS[name] for name in expected if name != "null" or len(expected) == 1)
     message = f"has no value; {words} is expected" if value is None else f"{_shown(error)} is not {words}"
-    return Finding(reason="WrongType", path=path, message=message, remedy=_type_remedy(value, wanted, path))
+    return Finding(reason="WrongType", path=path, message=message, remedy=_type_remedy(value, expected, path))
 
 
-def _type_remedy(value: Any, wanted: list[str], path: Path) -> str:
+def _type_remedy(value: Any, expected: list[str], path: Path) -> str:
     if value is None:
         return "set a value, or remove the key"
-    if "string" in wanted and isinstance(value, (bool, int, float)):
+    if "string" in expected and isinstance(value, (bool, int, float)):
         return _text_remedy(path, value)
-    if isinstance(value, str) and {"integer", "number", "boolean"} & set(wanted):
-        return "write it without quotes, as a number" if "boolean" not in wanted else "write true or false, unquoted"
-    if "array" in wanted:
+    if isinstance(value, str) and {"integer", "number", "boolean"} & set(expected):
+        return "write it without quotes, as a number" if "boolean" not in expected else "write true or false, unquoted"
+    if "array" in expected:
         return "write each item on its own line, after a dash"
-    return "write it as key: value lines" if "object" in wanted else "write one plain value"
+    return "write it as key: value lines" if "object" in expected else "write one plain value"
 
 
 def _text_remedy(path: Path, value: Any) -> str:
@@ -167,8 +167,8 @@ def _dependent(error: SchemaError, path: Path) -> Iterator[Finding]:
 
 
 def _enum(error: SchemaError, path: Path) -> Iterator[Finding]:
-    wanted = error.validator_value if error.validator == "enum" else [error.validator_value]
-    texts = [str(value) for value in wanted if value not in (None, "")]
+    expected = error.validator_value if error.validator == "enum" else [error.validator_value]
+    texts = [str(value) for value in expected if value not in (None, "")]
     hint = did_you_mean(error.instance, texts) if isinstance(error.instance, str) else ""
     none_of = f"is not one of: {', '.join(texts)}" if len(texts) > 1 else f"is not {', '.join(texts)}"
     message = f"{_shown(error)} {none_of}{hint}"
@@ -217,7 +217,7 @@ def _unique(error: SchemaError, path: Path) -> Iterator[Finding]:
 
 
 def _choice(error: SchemaError, path: Path) -> Iterator[Finding]:
-    """Alternatives. If they only differ in the key that they want, name the keys; else explain the nearest one."""
+    """Alternatives. If they only differ in the key that they require, name the keys; else explain the nearest one."""
     required = [name for schema in error.validator_value for name in schema.get("required", ())]
     if required and all(set(schema) == {"required"} for schema in error.validator_value):
         if not isinstance(error.instance, Mapping):

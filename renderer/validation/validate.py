@@ -133,8 +133,8 @@ def _is_known(schema_name: str) -> bool:
 def _validator_class() -> Any:
     from jsonschema import Draft202012Validator, ValidationError, validators
 
-    def pattern(_: Any, wanted: str, value: Any, __: Any) -> Iterator[ValidationError]:
-        if isinstance(value, str) and not regex(wanted).search(value):
+    def pattern(_: Any, expected: str, value: Any, __: Any) -> Iterator[ValidationError]:
+        if isinstance(value, str) and not regex(expected).search(value):
             yield ValidationError("pattern")
 
     def list_map_keys(_: Any, names: list[str], value: Any, __: Any) -> Iterator[ValidationError]:

@@ -288,7 +288,7 @@ class _Builder:
         return "of a value" if self._may_be_secret(node) else quoted(text)
 
     def _may_be_secret(self, node: yaml.Node) -> bool:
-        """True if the node stands in a Secret, or below a name of which one does not want to read the value."""
+        """True if the node stands in a Secret, or below a name whose value is not to be shown."""
         above = _above(self._root, node) if self._root else None
         return above is None or any(map(_is_delicate, above))
 
@@ -308,13 +308,13 @@ _TYPES: dict[str, type | tuple[type, ...]] = {
 _SURROGATE = "[\ud800-\udfff]"  # like the others that are seldom met, compiled when it is first needed
 
 
-def _above(root: yaml.Node, wanted: yaml.Node) -> list[tuple[yaml.Node, str]] | None:
+def _above(root: yaml.Node, searched: yaml.Node) -> list[tuple[yaml.Node, str]] | None:
     """The mappings above a node, each with the key below which it stands; None if it is not there."""
     waiting: list[tuple[yaml.Node, list[tuple[yaml.Node, str]]]] = [(root, [])]
     seen: set[int] = set()
     while waiting:
         node, above = waiting.pop()
-        if node is wanted:
+        if node is searched:
             return above
         if isinstance(node, yaml.ScalarNode) or id(node) in seen:
             continue

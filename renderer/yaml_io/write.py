@@ -107,7 +107,7 @@ def _float(value: float) -> yaml.Event:
         return _plain(str(int(value)))
     text = repr(value)
     if "e" in text and "." not in text:
-        text = text.replace("e", ".0e")  # a reader by YAML 1.1 wants the point
+        text = text.replace("e", ".0e")  # a reader by YAML 1.1 requires the point
     return _plain(text)
 
 

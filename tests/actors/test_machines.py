@@ -1,4 +1,4 @@
-"""Virtual machines: evacuated, stopped and written down, started again, and moved by KubeVirt when nobody wanted it."""
+"""Virtual machines: evacuated, stopped and written down, started again, and moved by KubeVirt unasked."""
 
 from __future__ import annotations
 

@@ -152,17 +152,17 @@ CALLS: dict[str, tuple[Callable[[Cluster], object], tuple[str, str, dict[str, st
 
 @pytest.mark.parametrize("name", CALLS)
 def test_one_call_is_one_request(name: str) -> None:
-    call, wanted = CALLS[name]
+    call, expected = CALLS[name]
     with client_of(Reply()) as (client, server):
         call(client)
     [seen] = server.seen
-    assert (seen.method, seen.path, dict(seen.query), seen.header("Content-Type")[0], seen.body) == wanted
+    assert (seen.method, seen.path, dict(seen.query), seen.header("Content-Type")[0], seen.body) == expected
     assert seen.header("User-Agent") == ["upgradeplan"]
     assert seen.header("Authorization") == ["Bearer secret"]
 
 
 @pytest.mark.parametrize(
-    ("permission", "wanted", "allowed"),
+    ("permission", "expected", "allowed"),
     [
         (
             Permission(verb="get", group="", resource="nodes/proxy"),
@@ -176,13 +176,13 @@ def test_one_call_is_one_request(name: str) -> None:
         ),
     ],
 )
-def test_review_asks_about_one_permission(permission: Permission, wanted: dict[str, str], allowed: bool) -> None:
+def test_review_asks_about_one_permission(permission: Permission, expected: dict[str, str], allowed: bool) -> None:
     with client_of(Reply(status=201, body={"status": {"allowed": allowed, "reason": "so"}})) as (client, server):
         verdict = client.review(permission)
     assert (verdict.allowed, verdict.reason) == (allowed, "so")
     [seen] = server.seen
     assert (seen.method, seen.path) == ("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews")
-    assert seen.body["spec"] == {"resourceAttributes": wanted}
+    assert seen.body["spec"] == {"resourceAttributes": expected}
 
 
 def page(names: str, version: str, token: str = "") -> Reply:
@@ -259,18 +259,18 @@ def read_until_error(client: Cluster) -> tuple[list[WatchEvent], errors.ClusterE
 
 
 @pytest.mark.parametrize(
-    ("line", "wanted"),
+    ("line", "expected"),
     [
         ({"type": "ERROR", "object": {"kind": "Status", "code": 410, "message": "too old"}}, errors.Gone),
         ({"type": "ERROR", "object": {"kind": "Status", "code": 503, "message": "boom"}}, errors.Away),
         ({"type": "ERROR", "object": {"kind": "Status", "message": "boom"}}, errors.ServerFailed),
     ],
 )
-def test_error_event_is_raised_after_what_came_before(line: Any, wanted: type[Exception]) -> None:
+def test_error_event_is_raised_after_what_came_before(line: Any, expected: type[Exception]) -> None:
     with client_of(Stream(lines=[event("ADDED", "6"), json.dumps(line)], end="hang")) as (client, _):
         got, error = read_until_error(client)
     assert [one.type for one in got] == [EventType.ADDED]
-    assert type(error) is wanted
+    assert type(error) is expected
 
 
 @pytest.mark.parametrize(

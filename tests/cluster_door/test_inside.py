@@ -36,8 +36,8 @@ def served(answer: bytes) -> Iterator[tuple[inside.Connect, list[bytes]]]:
         thread = Thread(target=serve, daemon=True)
         thread.start()
 
-        def connect(host: str, wanted: int) -> HTTPConnection:
-            asked.append(f"{host}:{wanted}".encode())
+        def connect(host: str, expected: int) -> HTTPConnection:
+            asked.append(f"{host}:{expected}".encode())
             return HTTPConnection("127.0.0.1", port, timeout=5)
 
         yield connect, asked
@@ -77,7 +77,7 @@ def test_nobody_is_there() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     with pytest.raises(BackendFailed, match="Connection refused"):
-        read_service(REPO, 80, "/x", lambda host, wanted: HTTPConnection("127.0.0.1", port, timeout=5))
+        read_service(REPO, 80, "/x", lambda host, expected: HTTPConnection("127.0.0.1", port, timeout=5))
 
 
 def test_what_never_ends_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:

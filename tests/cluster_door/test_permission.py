@@ -17,7 +17,7 @@ def rule(group: str, resource: str, verb: str, name: str = "") -> Mapping[str, l
 
 
 @pytest.mark.parametrize(
-    ("asked", "text", "wanted"),
+    ("asked", "text", "expected"),
     [
         (
             permission("get", CONFIG_MAP, namespace="n", name="a"),
@@ -35,6 +35,6 @@ def rule(group: str, resource: str, verb: str, name: str = "") -> Mapping[str, l
         (permission("watch", CONFIG_MAP, name="a"), "watch configmaps a", rule("", "configmaps", "watch")),
     ],
 )
-def test_permission(asked: Permission, text: str, wanted: Mapping[str, list[str]]) -> None:
-    assert (str(asked), asked.rule()) == (text, wanted)
+def test_permission(asked: Permission, text: str, expected: Mapping[str, list[str]]) -> None:
+    assert (str(asked), asked.rule()) == (text, expected)
     assert Forbidden(asked).message == f"not allowed: {text}"

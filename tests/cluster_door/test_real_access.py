@@ -37,12 +37,12 @@ def test_missing_permission_comes_as_the_rule_that_grants_it(
 ) -> None:
     limited = client_by(access_by(control_plane.service_account_kubeconfig(namespace, "limited")))
     rules: list[Mapping[str, Any]] = []
-    for wanted in (
+    for expected in (
         {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["patch"], "resourceNames": ["a"]},
         {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["create"]},
     ):
         missing = _missing(limited, namespace)
-        assert (missing.namespace, missing.rule()) == (namespace, wanted)
+        assert (missing.namespace, missing.rule()) == (namespace, expected)
         rules.append(missing.rule())
         _grant(client, namespace, rules)
         wait_until(functools.partial(_allowed, limited, missing))

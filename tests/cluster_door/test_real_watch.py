@@ -33,9 +33,9 @@ class Told:
             self.events.append(f"{event.type} {event.body['metadata']['name']}")
             self._changed.notify_all()
 
-    def wait_for(self, *wanted: str) -> None:
+    def wait_for(self, *expected: str) -> None:
         with self._changed:
-            assert self._changed.wait_for(lambda: set(wanted) <= set(self.events), timeout=30), self.events
+            assert self._changed.wait_for(lambda: set(expected) <= set(self.events), timeout=30), self.events
 
 
 @pytest.fixture

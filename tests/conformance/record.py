@@ -21,11 +21,11 @@ CRDS = Path(__file__).resolve().parents[2] / "schemas" / "crds"
 
 
 def main(names: Iterable[str]) -> int:
-    wanted = frozenset(names)
+    expected = frozenset(names)
     with cluster.running(binaries.built() or build.build(print), [CRDS, DEFINITIONS]) as plane:
         stage = RealStage(plane)
         for case in cases():
-            if not wanted or case.name in wanted:
+            if not expected or case.name in expected:
                 write(case, run(case, stage))
     return 0
 

@@ -27,7 +27,7 @@ class ApiError(Exception):
 
 
 class Api:
-    """One connection, kept open and opened anew when it broke; threads take turns."""
+    """One connection, kept open, and opened again after it broke; threads take turns."""
 
     def __init__(self, host: str, port: int, ca_file: Path, token: str) -> None:
         self._token = token

@@ -44,8 +44,8 @@ _RUN = """\
 import importlib.util, pathlib, sys
 name, text, *words = sys.argv[1:]
 class Finder:
-    def find_spec(self, wanted, path=None, target=None):
-        return importlib.util.spec_from_file_location(wanted, text) if wanted == name else None
+    def find_spec(self, module, path=None, target=None):
+        return importlib.util.spec_from_file_location(module, text) if module == name else None
 sys.meta_path.insert(0, Finder())
 import pytest
 sys.exit(pytest.main(["-q", "-x", "--quick", "-p", "no:cacheprovider", "-p", "no:xdist", *words]))

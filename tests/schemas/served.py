@@ -58,10 +58,10 @@ def broken_rules(api: Api, method: str, where: str, body: Json) -> list[str]:
     return []
 
 
-def lost(wanted: Any, live: Any, where: str) -> list[str]:
-    """Paths of what is wanted and not live; the server may have added to mappings."""
-    if isinstance(wanted, Mapping) and isinstance(live, Mapping):
+def lost(expected: Any, live: Any, where: str) -> list[str]:
+    """Paths of what is expected and not live; the server may have added to mappings."""
+    if isinstance(expected, Mapping) and isinstance(live, Mapping):
         return [
-            text for key, value in wanted.items() for text in lost(value, live.get(key, "absent"), f"{where}.{key}")
+            text for key, value in expected.items() for text in lost(value, live.get(key, "absent"), f"{where}.{key}")
         ]
-    return [] if wanted == live else [where]
+    return [] if expected == live else [where]

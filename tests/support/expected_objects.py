@@ -44,8 +44,8 @@ def sorted_tolerations(body: Any) -> Any:
 
 
 def same(body: Any, expected: Any) -> bool:
-    found, wanted = sorted_tolerations(body), sorted_tolerations(expected)
-    assert found == wanted
+    found, other = sorted_tolerations(body), sorted_tolerations(expected)
+    assert found == other
     return True
 
 

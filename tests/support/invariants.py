@@ -40,7 +40,7 @@ def _two_out(facts: Facts) -> Iterator[str]:
 
 
 def _rash_answers(facts: Facts) -> Iterator[str]:
-    """Rancher may be answered only after our own Job, and after the drain only when the node has booted anew."""
+    """Rancher may be answered only after our own Job, and after the drain only when the node has rebooted."""
     ready: set[tuple[SimulationEventType, str]] = set()
     for fact in facts:
         if fact.what is SimulationEventType.WORK_SUCCEEDED and fact.subject == "pre-drain":

@@ -92,7 +92,7 @@ class ManualActors:
             self.turns.append(waiting[number % len(waiting)])
             self._ask(self.turns[-1], PRE)
 
-    def rancher_asks_anew(self, number: int) -> None:
+    def rancher_asks_again(self, number: int) -> None:
         turns = [name for name in self.turns if self.has_secret(name)]
         if turns:
             name = turns[number % len(turns)]

@@ -83,7 +83,7 @@ def _in(word: str, words: Iterable[str] | None) -> bool:
     return "*" in found or word in found
 
 
-def _covers_resource(resources: Iterable[str], wanted: str) -> bool:
+def _covers_resource(resources: Iterable[str], expected: str) -> bool:
     """`*/scale` grants a subresource of every resource; `pods` does not grant `pods/log`."""
-    subresource = wanted.partition("/")[2]
-    return any(found in ("*", wanted) or (subresource and found == f"*/{subresource}") for found in resources)
+    subresource = expected.partition("/")[2]
+    return any(found in ("*", expected) or (subresource and found == f"*/{subresource}") for found in resources)

@@ -105,7 +105,7 @@ def play_through_kills(scene: Rehearsal, on_round: Callable[[Round], None] = lam
     parts = scene.deps
     while True:
         source = WatchedSource(scene.client, scene.cluster.store, parts.kinds, lambda: after_start(scene))
-        drive = scene.drive(Reconciler(_anew(parts, source)), on_round, source)
+        drive = scene.drive(Reconciler(_reopened(parts, source)), on_round, source)
         try:
             ending = drive.run(scene.name, LIMIT)
         except Killed:
@@ -129,7 +129,7 @@ def after_start(scene: Rehearsal) -> float:
     return (scene.clock.now() - START).total_seconds()
 
 
-def _anew(parts: ReconcilerDeps, source: WatchedSource) -> ReconcilerDeps:
+def _reopened(parts: ReconcilerDeps, source: WatchedSource) -> ReconcilerDeps:
     return ReconcilerDeps(
         cluster=parts.cluster,
         source=source,

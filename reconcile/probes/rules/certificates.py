@@ -20,7 +20,7 @@ _DAY = 86_400  # seconds
 
 
 def expiry(call: RuleCall) -> Verdict:
-    """The earliest end over all addresses; the message says the days that are left, not the days that are wanted."""
+    """The earliest end over all addresses; the message says the days that are left, not the days that are required."""
     text, annotation = call.text("days"), call.text("daysAnnotation")
     days = parse_integer(text)
     if days is None:
@@ -65,12 +65,12 @@ def _ends(read: Mapping[str, Answer]) -> Iterator[tuple[str, datetime]]:
             yield address, datetime.fromisoformat(end).astimezone(UTC)
 
 
-def _ends_too_early(address: str, not_after: datetime, seconds: float, wanted: int) -> str:
+def _ends_too_early(address: str, not_after: datetime, seconds: float, least: int) -> str:
     fraction = f".{not_after.microsecond:06}".rstrip("0").rstrip(".")
     written = f"{not_after:%Y-%m-%d %H:%M:%S}{fraction} +0000 UTC"  # as Go writes a time
     days = int(abs(seconds) // _DAY)
     ends = (
-        f"it will expire in {days} days, at least {wanted} are required"
+        f"it will expire in {days} days, at least {least} are required"
         if seconds >= 0
         else f"it expired {days} days ago"
     )

@@ -31,22 +31,22 @@ def witnesses(call: RuleCall) -> Verdict:
 
 
 def has_taint(call: RuleCall) -> Verdict:
-    wanted = (call.text("key"), call.text("value"), call.text("effect"))
+    expected = (call.text("key"), call.text("value"), call.text("effect"))
     taints = [
         tuple(str(look_up(taint, (part,)) or "") for part in ("key", "value", "effect"))
         for taint in objects.items(look_up(call.body, ("spec", "taints")))
     ]
-    says = "taint {}={}:{}".format(*wanted)
-    return passed(f"has {says}") if wanted in taints else waiting(f"has no {says}")
+    says = "taint {}={}:{}".format(*expected)
+    return passed(f"has {says}") if expected in taints else waiting(f"has no {says}")
 
 
 def no_drain_hooks(call: RuleCall) -> Verdict:
     """Hooks of others are none of our business."""
-    wanted = names_in(call.text("annotations"))
-    left = sorted({hook for hook in _drain_hooks(call.body) if hook in wanted})
+    expected = names_in(call.text("annotations"))
+    left = sorted({hook for hook in _drain_hooks(call.body) if hook in expected})
     if left:
         return waiting(f"spec.rkeConfig.upgradeStrategy still has the drain hooks {', '.join(left)}")
-    return passed(f"spec.rkeConfig.upgradeStrategy has no drain hook {' or '.join(wanted)}")
+    return passed(f"spec.rkeConfig.upgradeStrategy has no drain hook {' or '.join(expected)}")
 
 
 def _drain_hooks(cluster: Body) -> Iterator[str]:

@@ -46,5 +46,5 @@ def has_storage_class(call: RuleCall) -> Verdict:
     classes = call.look.list(_CLASSES)
     if isinstance(classes, ReadFailure):
         return unknown(f"StorageClasses could not be read: {classes.text}")
-    wanted = Ref(api_version=_CLASSES.api_version, kind=_CLASSES.kind, name=name)
-    return replace(named(wanted, [ref_of(body) for body in classes]), offenders=())  # it is the image that is wrong
+    expected = Ref(api_version=_CLASSES.api_version, kind=_CLASSES.kind, name=name)
+    return replace(named(expected, [ref_of(body) for body in classes]), offenders=())  # it is the image that is wrong

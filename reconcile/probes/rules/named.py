@@ -23,19 +23,19 @@ def holds(call: RuleCall) -> Verdict:
 def found(call: RuleCall) -> Verdict:
     """One verdict a name, in the order in which they are given. Objects of other namespaces are looked at for what to
     suggest."""
-    wanted = [Ref(name=name, **_place(call)) for name in names_in(call.text("names"))]
+    expected = [Ref(name=name, **_place(call)) for name in names_in(call.text("names"))]
     there = call.look.list(Group(api_version=call.text("apiVersion"), kind=call.text("kind")))
     if isinstance(there, ReadFailure):
         return unknown(f"objects of kind {call.text('kind')} could not be read: {there.text}")
-    if not wanted:
+    if not expected:
         return passed(f"no {call.text('kind')} is named")
-    return together([named(ref, [ref_of(body) for body in there]) for ref in wanted], "; ")
+    return together([named(ref, [ref_of(body) for body in there]) for ref in expected], "; ")
 
 
-def named(wanted: Ref, there: Sequence[Ref]) -> Verdict:
-    if wanted in there:
-        return passed(f"{wanted} exists")
-    return failed(f"{wanted} does not exist{_hint(wanted, there)}", wanted)
+def named(expected: Ref, there: Sequence[Ref]) -> Verdict:
+    if expected in there:
+        return passed(f"{expected} exists")
+    return failed(f"{expected} does not exist{_hint(expected, there)}", expected)
 
 
 def names_in(text: str) -> tuple[str, ...]:
@@ -51,12 +51,12 @@ def _place(call: RuleCall) -> dict[str, str]:
     }
 
 
-def _hint(wanted: Ref, there: Sequence[Ref]) -> str:
-    spaces = sorted(ref.namespace for ref in there if ref.name == wanted.name and ref.namespace != wanted.namespace)
+def _hint(expected: Ref, there: Sequence[Ref]) -> str:
+    spaces = sorted(ref.namespace for ref in there if ref.name == expected.name and ref.namespace != expected.namespace)
     if spaces:
         return f"; there is one in namespace {' and in namespace '.join(spaces)}"
-    names = sorted({ref.name for ref in there if ref.namespace == wanted.namespace})
-    meant = closest(wanted.name, names)
+    names = sorted({ref.name for ref in there if ref.namespace == expected.namespace})
+    meant = closest(expected.name, names)
     if meant:
         return f"; did you mean {meant}?"
     if not names:

@@ -40,7 +40,7 @@ def in_use(call: RuleCall) -> Verdict:
 
 
 def replicas_complete(call: RuleCall) -> Verdict:
-    """Of detached volumes: as many replicas as wanted, or as there are nodes to put them on."""
+    """Of detached volumes: as many replicas as expected, or as there are nodes to put them on."""
     found = listed(call, _VOLUMES, _REPLICAS, _NODES)
     if isinstance(found, Verdict):
         return found
@@ -51,10 +51,10 @@ def replicas_complete(call: RuleCall) -> Verdict:
 
 
 def _complete(volume: Body, replicas: Mapping[str, Sequence[Body]], room: int) -> Verdict:
-    wanted, there = look_up(volume, ("spec", "numberOfReplicas")), len(replicas[ref_of(volume).name])
-    if not isinstance(wanted, int) or there >= min(wanted, room):
+    expected, there = look_up(volume, ("spec", "numberOfReplicas")), len(replicas[ref_of(volume).name])
+    if not isinstance(expected, int) or there >= min(expected, room):
         return passed(f"it has {there} replicas")
-    return failed(f"it is detached and has {there} of {wanted} replicas", ref_of(volume))
+    return failed(f"it is detached and has {there} of {expected} replicas", ref_of(volume))
 
 
 def survive(call: RuleCall) -> Verdict:
@@ -134,10 +134,12 @@ def _virtual_size(image: Body) -> int:
 
 def _fits(claim: Body, image: str, size: int) -> Verdict:
     stated = look_up(claim, ("spec", "resources", "requests", "storage"))
-    requested, wanted = quantity_of(stated), -(-size // _GIB)
-    if requested is None or requested >= wanted * _GIB:
+    requested, expected = quantity_of(stated), -(-size // _GIB)
+    if requested is None or requested >= expected * _GIB:
         return passed(f"it requests {stated}")
-    return failed(f"it requests {stated}, and image {image} holds {size} bytes: it has to be {wanted}Gi", ref_of(claim))
+    return failed(
+        f"it requests {stated}, and image {image} holds {size} bytes: it has to be {expected}Gi", ref_of(claim)
+    )
 
 
 # ------------------------------------------------------------------------------------------------------------ look-ups

@@ -148,9 +148,9 @@ def _node_state(diagnosis: DiagnosisInput, name: str) -> str:
     """Says that the node is cordoned, and which kubelet it runs where that is not the one of the Cluster."""
     node = next((item for item in diagnosis.all(NODES) if ref_of(item).name == name), {})
     clusters = diagnosis.all(PROVISIONING_CLUSTERS)
-    wanted = text(clusters[0], "spec", "kubernetesVersion") if clusters else ""
+    expected = text(clusters[0], "spec", "kubernetesVersion") if clusters else ""
     runs = text(node, "status", "nodeInfo", "kubeletVersion")
-    old = f"; the kubelet of {name} is {runs}, expected {wanted}" if runs and wanted and runs != wanted else ""
+    old = f"; the kubelet of {name} is {runs}, expected {expected}" if runs and expected and runs != expected else ""
     return old + (f"; {name} is cordoned" if look_up(node, ("spec", "unschedulable")) is True else "")
 
 

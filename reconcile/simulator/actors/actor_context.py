@@ -125,7 +125,7 @@ def has_condition(body: Body, type_: str, status: str = "True") -> bool:
 
 
 def conditions(body: Body, now: datetime, *expected: Mapping[str, str], time: str = "lastTransitionTime") -> list[Any]:
-    """The body's conditions with the wanted ones in them; the time is that of the last change of status."""
+    """The body's conditions with the expected ones in them; the time is that of the last change of status."""
     present = list(status_of(body).get("conditions") or ())
     for each in expected:
         old = next((entry for entry in present if entry.get("type") == each["type"]), None)

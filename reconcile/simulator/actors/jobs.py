@@ -121,8 +121,8 @@ _FAILED: tuple[Mapping[str, str], ...] = tuple(
 )
 
 
-def _probed(wanted: Iterable[Mapping[str, str]], now: datetime) -> list[Mapping[str, str]]:
-    return [{**each, "lastProbeTime": time_text(now)} for each in wanted]
+def _probed(expected: Iterable[Mapping[str, str]], now: datetime) -> list[Mapping[str, str]]:
+    return [{**each, "lastProbeTime": time_text(now)} for each in expected]
 
 
 def _nonzero(counts: Mapping[str, int]) -> dict[str, Any]:

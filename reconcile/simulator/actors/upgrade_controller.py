@@ -227,7 +227,7 @@ def _conditions(plan: Body, now: datetime, applying: Sequence[str]) -> list[Any]
 
 
 def _updated(plan: Body, now: datetime, *expected: Mapping[str, str]) -> list[Any]:
-    """The plan's conditions with the wanted ones; the time of the last update is kept where nothing is new."""
+    """The plan's conditions with the expected ones; the time of the last update is kept where nothing is new."""
     old = {each["type"]: each for each in status_of(plan).get("conditions") or ()}
     same = {each["type"] for each in expected if each.items() <= old.get(each["type"], {}).items()}
     news = [each if each["type"] in same else {"lastUpdateTime": time_text(now), **each} for each in expected]

@@ -272,9 +272,9 @@ class EmbeddedClient:
         )
 
     def _permit(self, verb: str, kind: Kind, ref: Ref, subresource: str = "") -> None:
-        wanted = permission(verb, kind, subresource=subresource, namespace=ref.namespace, name=ref.name)
-        if not self._access.verdict(wanted).allowed:
-            raise Forbidden(wanted)
+        needed = permission(verb, kind, subresource=subresource, namespace=ref.namespace, name=ref.name)
+        if not self._access.verdict(needed).allowed:
+            raise Forbidden(needed)
 
     def _test(self, selection: Selection) -> Test:
         """The test for what the selection selects. Raises Invalid for a selector that the server would refuse."""

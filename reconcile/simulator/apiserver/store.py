@@ -1,7 +1,7 @@
 """The objects of the embedded cluster, the history of their changes, and the lock over both.
 
 One counter gives every change its resourceVersion, as etcd's revision does. Nothing is checked here, and a body is
-never changed in place: a change puts another body in its place. Every method wants the lock to be held.
+never changed in place: a change puts another body in its place. Every method requires the lock to be held.
 """
 
 from __future__ import annotations
