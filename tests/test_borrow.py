@@ -39,7 +39,7 @@ from renderer.validation import problems
 STORIES = File(__file__).parent / "diff_cases" / "borrow"
 TAKEN = "2026-11-28T09:00:00Z"
 RETURNED = "2026-11-28T10:00:00Z"
-PLAN_CRD = "crds/upgradeplan.yaml"
+PLAN_SCHEMA = "built/upgradeplan.json"
 SCHEMAS = packaged_schemas()
 QUANTITIES = SCHEMAS.quantities_of({})  # of things that no schema knows
 REF = Ref(api_version="v1", kind="Thing", namespace="ns", name="it")
@@ -256,7 +256,7 @@ def test_a_status_item_is_what_the_api_takes() -> None:
     plan = {"metadata": {"name": "p"}, "spec": {"version": "v1"}, "apiVersion": PLAN_API_VERSION, "kind": "UpgradePlan"}
     loans = settle(recorded((), original("/spec/a~1b", None)), recorded((), original("/spec/a~1b", None)), RETURNED)
     status = {"borrowed": [loan.to_status() for loan in (*loans, *recorded((), original("/v")))]}
-    assert problems(SourceDocument(body={**plan, "status": status}, document=without_lines({}, "p")), PLAN_CRD) == []
+    assert problems(SourceDocument(body={**plan, "status": status}, document=without_lines({}, "p")), PLAN_SCHEMA) == []
 
 
 CLAIM = {"manager": FIELD_MANAGER, "operation": "Update", "fieldsV1": {"f:spec": {"f:a": {}, "f:list": {}}}}
