@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from threading import Event, Lock, Thread
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 from reconcile.cluster.errors import Away
 from reconcile.cluster.listwatch import WINDOW, Health, ListWatch
@@ -82,15 +82,23 @@ class CachedSource:
         self._changed = changed
         self._lock = Lock()
         self._watches: dict[_Key, _Watch] = {}
+        self._objects: dict[Ref, _Known[Body]] = {}
+        self._groups: dict[Group, _Known[tuple[Body, ...]]] = {}
         self._stop = Event()
 
     def get(self, ref: Ref) -> Body | ReadFailure | None:
+        known = self._objects.get(ref)
+        if known is not None and known.holds:
+            return known.answer
         for kind in self._kinds.served_as(ref.api_version, ref.kind):
-            if (found := self._get(kind, under(kind, ref))) is not None:
+            if (found := self._get(kind, under(kind, ref), ref)) is not None:
                 return found
         return None
 
     def list(self, group: Group) -> tuple[Body, ...] | ReadFailure:
+        known = self._groups.get(group)
+        if known is not None and known.holds:
+            return known.answer
         for kind in self._kinds.served_as(group.api_version, group.kind):
             found = self._list(kind, group)
             if isinstance(found, ReadFailure) or found:
@@ -119,10 +127,16 @@ class CachedSource:
         for watch in watches:
             watch.stop()
 
-    def _get(self, kind: Kind, ref: Ref) -> Body | ReadFailure | None:
+    def _get(self, kind: Kind, ref: Ref, asked: Ref) -> Body | ReadFailure | None:
         """From the cache; from the cluster itself if the object may exist although it is not cached."""
         if (watch := self._watch(kind, ref.namespace)) is not None:
-            found = watch.ready() or watch.misshapen(ref) or watch.find(ref)
+            changes = watch.changes_of(ref)
+            failed = watch.ready() or watch.misshapen(ref)
+            if failed is not None:
+                return failed
+            found = watch.find(ref)
+            if found is not None and ref is asked:
+                self._objects[asked] = _Known(watch, ref, changes, found)
             if found is not None or is_whole(kind):
                 return found
         return read_by_name(self._cluster, kind, ref)
@@ -131,10 +145,15 @@ class CachedSource:
         watch = self._watch(kind, group.namespace)
         if watch is None:
             return not_listed(kind)
-        found = watch.ready() or watch.misshapen() or watch.all()
-        if isinstance(found, ReadFailure) or not group.labels:
-            return found
-        return tuple(body for body in found if has_labels(body, group.labels))
+        changes, failed = watch.changes_of(None), watch.ready() or watch.misshapen()
+        if failed:
+            return failed
+        found = watch.all()
+        if group.labels:
+            found = tuple(body for body in found if has_labels(body, group.labels))
+        if found and kind.api_version == group.api_version:
+            self._groups[group] = _Known(watch, None, changes, found)
+        return found
 
     def _watch(self, kind: Kind, namespace: str) -> _Watch | None:
         """The watch that covers these objects, started if necessary; None if they are not watched."""
@@ -149,6 +168,27 @@ class CachedSource:
             self._watches[*named, namespace] = watch
             watch.start()
         return watch
+
+
+_A = TypeVar("_A")
+
+
+class _Known(Generic[_A]):
+    """An answer from a watch's copy, which holds until the object, or any where it is of a group, changes there: that
+    is all that a round has to ask of what has not changed."""
+
+    __slots__ = ("_changes", "_of", "_watch", "answer")
+
+    def __init__(self, watch: _Watch, of: Ref | None, changes: int, answer: _A) -> None:
+        """`changes` were counted before the answer was looked up."""
+        self._watch = watch
+        self._of = of
+        self._changes = changes
+        self.answer = answer
+
+    @property
+    def holds(self) -> bool:
+        return self._watch.changes_of(self._of) == self._changes and self._watch.health.problem is None
 
 
 class _Watch:
@@ -167,6 +207,7 @@ class _Watch:
         self._written: dict[Ref, Body] = {}
         self._misshapen: dict[Ref, ReadFailure] = {}
         self._brought = 0
+        self._changes: dict[Ref | None, int] = {}
         self._last: Body = {}
         self._stopped = stopped
         self._reported = changed
@@ -220,6 +261,15 @@ class _Watch:
             raise problem
         return read_failures(problem) if problem is not None else None
 
+    def changes_of(self, ref: Ref | None) -> int:
+        """The number of changes of the object, or of all, that the watch has brought or that we have made."""
+        return self._changes.get(ref, 0)
+
+    def _count(self, ref: Ref) -> None:
+        """Counts a change of which the copy, or what we have written, is the state already."""
+        for each in (ref, None):
+            self._changes[each] = self._changes.get(each, 0) + 1
+
     def misshapen(self, ref: Ref | None = None) -> ReadFailure | None:
         """The object of another shape than its kind has; without a ref any one of the kind."""
         return self._misshapen.get(ref) if ref else next(iter(list(self._misshapen.values())), None)
@@ -248,6 +298,7 @@ class _Watch:
         with self._lock:
             if _version(body) > self._brought:
                 self._written[ref] = body
+                self._count(ref)
 
     def _slim(self, body: Body) -> Body:
         """Objects of one kind and namespace are alike, and share their equal parts."""
@@ -275,6 +326,7 @@ class _Watch:
             written = _version(self._written.get(ref) or {})
             if written and version >= written:
                 del self._written[ref]
+            self._count(ref)
         if event.type is EventType.DELETED:
             self._misshapen.pop(ref, None)
         if version != written or event.type is EventType.DELETED:

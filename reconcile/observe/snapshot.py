@@ -33,8 +33,9 @@ class Snapshot:
         self._members: dict[Group, dict[Ref, Body]] = {}
 
     def get(self, ref: Ref) -> Body | ReadFailure | None:
-        if ref in self.objects:
-            return self.objects[ref]
+        known = self.objects.get(ref, _NOT_READ)
+        if known is not _NOT_READ:
+            return known
         for group, found in self.groups.items():
             if _covers(group, ref) and not isinstance(found, ReadFailure):
                 return self._by_ref(group, found).get(ref)
@@ -53,6 +54,10 @@ class Snapshot:
         if reading.name not in self.readings:
             raise NotRead(reading)
         return self.readings[reading.name].get(name, _NOT_READ)
+
+    def has_group_of(self, ref: Ref) -> bool:
+        """True if a group was read that holds the object if it exists."""
+        return any(_covers(group, ref) and not isinstance(found, ReadFailure) for group, found in self.groups.items())
 
     def has_same(self, other: Snapshot) -> bool:
         """True if the same was read, and nothing that is another one each time."""
@@ -74,7 +79,12 @@ class _Noting:
         self.missing: dict[Need, None] = {}
 
     def get(self, ref: Ref) -> Body | ReadFailure | None:
-        return self._answer(ref, lambda: self._snapshot.get(ref))
+        self.asked[ref] = None
+        try:
+            return self._snapshot.get(ref)
+        except NotRead:
+            self.missing[ref] = None
+            return _NOT_READ
 
     def list(self, group: Group) -> tuple[Body, ...] | ReadFailure:
         return self._answer(group, lambda: self._snapshot.list(group))
@@ -135,11 +145,11 @@ def _read(snapshot: Snapshot, needs: Iterable[Need], source: Source, readings: R
     expected = list(needs)
     for group in (need for need in expected if isinstance(need, Group)):
         _list(snapshot, group, source)
+    listed = {(group.api_version, group.kind) for group in snapshot.groups}
     for ref in (need for need in expected if isinstance(need, Ref)):
-        try:
-            snapshot.get(ref)
-        except NotRead:
-            snapshot.objects[ref] = source.get(ref)
+        if ref in snapshot.objects or ((ref.api_version, ref.kind) in listed and snapshot.has_group_of(ref)):
+            continue
+        snapshot.objects[ref] = source.get(ref)
     for reading in (need for need in expected if isinstance(need, Reading)):
         if reading.name not in snapshot.readings:
             snapshot.readings[reading.name] = readings.read(reading, _list(snapshot, reading.of, source))

@@ -10,12 +10,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any
 
 from reconcile.status.times import time_of, time_text
 from renderer.digest import short_digest
 from renderer.model.ref import Ref
 from renderer.model.rendered import Manifest
+from renderer.model.sharing import SameObject
 
 
 class StepState(StrEnum):
@@ -56,6 +58,8 @@ class StepRecord:
     objects: tuple[OwnedObject, ...] = ()
     earlier: tuple[OwnedObject, ...] = ()
     captured: Mapping[str, Any] = field(default_factory=dict)
+    read_from: Mapping[str, Any] | None = field(default=None, init=False, repr=False, compare=False)
+    """The body of a record that was read: what has not changed is written as it was, and compared at a glance."""
 
     @property
     def is_over(self) -> bool:
@@ -80,7 +84,13 @@ class StepRecord:
 
 
 def record_from(raw: Mapping[str, Any]) -> StepRecord:
-    return StepRecord(
+    return _record_from(SameObject(raw))
+
+
+@lru_cache(maxsize=8192)  # of a status of a thousand records one or two change in a round
+def _record_from(body: SameObject) -> StepRecord:
+    raw: Mapping[str, Any] = body.it
+    record = StepRecord(
         state=StepState(raw["state"]),
         started=time_of(raw["started"]),
         ended=time_of(raw["ended"]) if raw.get("ended") else None,
@@ -89,9 +99,13 @@ def record_from(raw: Mapping[str, Any]) -> StepRecord:
         earlier=tuple(_object_from(item) for item in raw.get("earlier", ())),
         captured=raw.get("captured", {}),
     )
+    object.__setattr__(record, "read_from", raw)
+    return record
 
 
-def record_body(record: StepRecord) -> dict[str, Any]:
+def record_body(record: StepRecord) -> Mapping[str, Any]:
+    if record.read_from is not None:
+        return record.read_from
     entries = {
         "state": str(record.state),
         "started": time_text(record.started),

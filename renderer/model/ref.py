@@ -52,6 +52,10 @@ class Ref:
     def __lt__(self, other: Ref) -> bool:
         return self._order < other._order
 
+    def __hash__(self) -> int:
+        """Of as little as tells refs apart, since each look-up of an object begins with it."""
+        return hash(self.name) ^ hash(self.kind)
+
     @property
     def _order(self) -> tuple[str, ...]:
         return (self.api_version, self.kind, self.namespace, self.name)
