@@ -22,7 +22,7 @@ class Changes:
 
     @property
     def version(self) -> ClusterVersion:
-        return ClusterVersion(now=lambda: self._revision, has_changed=self._has_changed)
+        return ClusterVersion(now=lambda: self._revision, changes=self._changes)
 
     def look(self) -> None:
         """What is written between these two questions counts as seen: whoever acts reads only afterwards."""
@@ -31,6 +31,8 @@ class Changes:
             self._shapes = {**before, revision: self._plane.shapes()}
             self._revision = revision
 
-    def _has_changed(self, kind: Kind, since: Any) -> bool:
+    def _changes(self, kind: Kind, since: Any) -> tuple[()] | None:
+        """Nobody tells what it is that has changed."""
         before = self._shapes.get(since)
-        return before is None or before.get(kind.plural) != self._shapes[self._revision].get(kind.plural)
+        is_same = before is not None and before.get(kind.plural) == self._shapes[self._revision].get(kind.plural)
+        return () if is_same else None

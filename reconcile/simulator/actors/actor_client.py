@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from reconcile.cluster.errors import AlreadyExists, Away, NoSuchKind, NotFound
@@ -18,6 +19,9 @@ from renderer.model.plan_api import PLAN_API_VERSION
 from renderer.model.ref import Body, Kind, Ref, ref_of
 
 KindName = tuple[str, str]
+ChangesOf = Callable[[Kind], Iterable[tuple[Body | None, Body | None]] | None]
+"""Gives what has become of which object of a kind, in order; None stands for an object that is not there, or where
+nobody can say."""
 
 NODE: KindName = ("v1", "Node")
 POD: KindName = ("v1", "Pod")
@@ -58,31 +62,49 @@ class _KindCache:
     """The objects of one kind, by namespace and name, and by the uids of their owners. Each has a spec, an empty one
     where its writer gave it none."""
 
-    def __init__(self, bodies: Iterable[Body]) -> None:
+    def __init__(self, kind: Kind | None, bodies: Iterable[Body]) -> None:
+        """`kind` is the version of the kind in which they were listed; None where there is no object in any."""
+        self.kind = kind
         self.objects: dict[_Key, Body] = {}
-        self._is_sorted = True
+        self.state = object()
+        self._all: tuple[Body, ...] | None = None
         self.owned: dict[str, dict[_Key, Body]] = {}
         for body in bodies:
             self.put(body)
 
-    def sorted(self) -> Mapping[_Key, Body]:
+    def all(self) -> tuple[Body, ...]:
         """The objects by namespace and name, also those that came one by one."""
-        if not self._is_sorted:
-            self.objects = {key: self.objects[key] for key in sorted(self.objects)}
-            self._is_sorted = True
-        return self.objects
+        if self._all is None:
+            self._all = tuple(self.objects[key] for key in sorted(self.objects))
+        return self._all
 
     def put(self, body: Body) -> None:
+        """Another `state` says that something has changed."""
         body = body if isinstance(body.get("spec"), dict) else {**body, "spec": {}}
-        self._is_sorted = self._is_sorted and _key(body) in self.objects
+        before = self.objects.get(_key(body))
+        if before is not None and _version(before) == _version(body):
+            return
+        if before is not None and _owners(before) != _owners(body):
+            self.drop(before)
         self.objects[_key(body)] = body
+        self.state, self._all = object(), None
         for uid in _owners(body):
             self.owned.setdefault(uid, {})[_key(body)] = body
 
     def drop(self, body: Body) -> None:
         self.objects.pop(_key(body), None)
+        self.state, self._all = object(), None
         for uid in _owners(body):
             self.owned.get(uid, {}).pop(_key(body), None)
+
+
+@dataclass
+class _Desk:
+    """The objects of each kind that all actors have at hand, and the state of those kinds that one of them has looked
+    at in its present step."""
+
+    kinds: dict[KindName, _KindCache] = field(default_factory=dict)
+    looked_at: dict[KindName, object] = field(default_factory=dict)
 
 
 class PodHandler(Protocol):
@@ -114,21 +136,43 @@ class ActorClient:
         self._cluster = cluster
         self._kinds = kinds
         self._manager = "harvester"
-        self._at_hand: dict[KindName, _KindCache] = {}
+        self._desk = _Desk()
         self._writes = 0
 
     def as_manager(self, manager: str) -> ActorClient:
         """Writes under this field manager."""
         other = ActorClient(self._cluster, self._kinds)
         other._manager = manager
-        other._at_hand = self._at_hand
+        other._desk = self._desk
         return other
 
-    def refresh(self, may_differ: Callable[[Kind], bool] = lambda kind: True) -> None:
-        """Forgets what was read of the kinds that others may have written since."""
-        for name in tuple(self._at_hand):
-            if any(map(may_differ, self._kinds.served_as(*name))):
-                del self._at_hand[name]
+    def refresh(self, changes_of: ChangesOf = lambda kind: None) -> None:
+        """Takes over what others have changed; a kind of which nobody can say what that is will be read again."""
+        for name, cached in tuple(self._desk.kinds.items()):
+            for kind in self._kinds.served_as(*name):
+                changes = changes_of(kind)
+                if changes is None or (changes and kind != cached.kind):
+                    del self._desk.kinds[name]
+                    break
+                for before, after in changes:
+                    if after is not None:
+                        cached.put(after)
+                    elif before is not None:
+                        cached.drop(before)
+
+    def looks_from_now(self) -> None:
+        """Begins to note the kinds that this client, or another actor's, looks at."""
+        self._desk.looked_at = {}
+
+    @property
+    def looked_at(self) -> Mapping[KindName, object]:
+        """The kinds that were looked at since, and the state in which they were then."""
+        return self._desk.looked_at
+
+    def is_as_seen(self, seen: Mapping[KindName, object]) -> bool:
+        """True if none of the kinds has changed since it was in that state."""
+        kinds = self._desk.kinds
+        return all(name in kinds and kinds[name].state is state for name, state in seen.items())
 
     def take_changed(self) -> bool:
         """True if this view has written anything since it was last asked."""
@@ -139,8 +183,8 @@ class ActorClient:
 
     def all(self, kind: KindName, namespace: str = "") -> tuple[Body, ...]:
         """Ordered by namespace and name; none where the cluster does not serve the kind."""
-        objects = self._cache_of(kind).sorted()
-        return tuple(body for key, body in objects.items() if namespace in ("", key[0]))
+        found = self._cache_of(kind).all()
+        return tuple(body for body in found if _key(body)[0] == namespace) if namespace else found
 
     def find(self, kind: KindName, name: str, namespace: str = "") -> Body | None:
         return self._cache_of(kind).objects.get((namespace, name))
@@ -203,7 +247,7 @@ class ActorClient:
 
     def wrote(self, kind: KindName) -> None:
         """Counts a write after which the objects of the kind have to be read again."""
-        self._at_hand.pop(kind, None)
+        self._desk.kinds.pop(kind, None)
         self._writes += 1
 
     # -------------------------------------------------------------------------------------------------------- inside
@@ -215,16 +259,18 @@ class ActorClient:
         """One for all versions of a kind."""
         row = self._kinds.find(*kind)
         name = (row.versions[0], kind[1]) if row else kind
-        if name not in self._at_hand:
-            self._at_hand[name] = _KindCache(self._listed(kind) if row else ())
-        return self._at_hand[name]
+        cached = self._desk.kinds.get(name)
+        if cached is None:
+            cached = self._desk.kinds[name] = self._listed(kind) if row else _KindCache(None, ())
+        self._desk.looked_at.setdefault(name, cached.state)
+        return cached
 
-    def _listed(self, kind: KindName) -> tuple[Body, ...]:
+    def _listed(self, kind: KindName) -> _KindCache:
         for served in self._kinds.served_as(*kind):
             with suppress(NoSuchKind):
                 if items := self._cluster.list(Selection(kind=served)).items:
-                    return items
-        return ()
+                    return _KindCache(served, items)
+        return _KindCache(None, ())
 
     def _patch(self, body: Body, patch: Body, subresource: str) -> Body:
         if merge_patched(body, patch) == body:

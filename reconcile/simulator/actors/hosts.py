@@ -55,9 +55,9 @@ class Hosts:
 
     def step(self, now: datetime) -> bool:
         self._timers.begin(now)
-        for node in self._client.all(NODE):
-            reboot = self._reboots.get(str(node["metadata"]["name"]))
-            if reboot is not None:
+        for name, reboot in sorted(self._reboots.items(), key=lambda item: item[0]):
+            node = self._client.find(NODE, name)
+            if node is not None:
                 self._reboot(node, reboot, now)
         return self._client.take_changed()
 

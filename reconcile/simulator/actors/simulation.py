@@ -9,7 +9,7 @@ from typing import Any
 
 from reconcile.cluster.errors import AlreadyExists, Away, Conflict, NotFound, ServerFailed, Throttled
 from reconcile.cluster.protocol import Cluster
-from reconcile.simulator.actors.actor_client import ActorClient, EmbeddedPods, PodHandler
+from reconcile.simulator.actors.actor_client import ActorClient, EmbeddedPods, KindName, PodHandler
 from reconcile.simulator.actors.actor_context import Actor, ActorContext, Outage
 from reconcile.simulator.actors.deployments import DeploymentController
 from reconcile.simulator.actors.faults import FaultInjector, FaultPlan
@@ -27,7 +27,7 @@ from reconcile.simulator.actors.settings import Settings
 from reconcile.simulator.actors.simulation_log import SimulationLog
 from reconcile.simulator.actors.upgrade_controller import UpgradeController
 from renderer.catalog.kinds import Kinds
-from renderer.model.ref import Kind, Ref
+from renderer.model.ref import Body, Kind, Ref
 
 Reader = Callable[[Ref, str, Mapping[str, str]], bytes]
 _SOON = timedelta(seconds=1)
@@ -38,11 +38,11 @@ KUBERNETES_CONTROLLERS: tuple[Callable[[ActorContext], Actor], ...] = (Deploymen
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterVersion:
-    """Tells of changes of the cluster. `now` is another value whenever anything has changed; `has_changed` says whether
-    a kind's objects may have since such a value. By default nobody can say."""
+    """Tells of changes of the cluster. `now` is another value whenever anything has changed; `changes` says what has
+    become of a kind's objects since such a value, as `ChangesOf`. By default nobody can say."""
 
     now: Callable[[], object] = object
-    has_changed: Callable[[Kind, Any], bool] = lambda kind, since: True
+    changes: Callable[[Kind, Any], Sequence[tuple[Body | None, Body | None]] | None] = lambda kind, since: None
 
 
 def nobody(seconds: float) -> None:
@@ -65,6 +65,7 @@ class Simulation:
         self._seen = version.now()
         self._rested: datetime | None = None
         self._again: datetime | None = None
+        self._resting: dict[Actor, Mapping[KindName, object]] = {}
 
     @classmethod
     def of(
@@ -123,7 +124,7 @@ class Simulation:
             self._again = self._context.outage.until
             return False
         if self._version.now() != self._seen:
-            self._context.client.refresh(lambda kind: self._version.has_changed(kind, self._seen))
+            self._context.client.refresh(lambda kind: self._version.changes(kind, self._seen))
         elif self._rested is not None and not self._is_due(now):
             return False
         self._again = None
@@ -149,14 +150,28 @@ class Simulation:
 
     def _step(self, actor: Actor, now: datetime) -> bool:
         """Lets one actor act. It sees at its next step what changed meanwhile; a server that is unavailable comes
-        back."""
-        if self._again is not None:
+        back.
+
+        One that had nothing to do rests until a kind that it has looked at changes, or time that it waits for has
+        passed: it would find nothing to do again. Those that others call do not rest.
+        """
+        client = self._context.client
+        if self._again is not None or self._rests(actor, now):
             return False
+        self._resting.pop(actor, None)
+        client.looks_from_now()
         try:
-            return actor.step(now)
+            worked = actor.step(now)
         except (Conflict, NotFound, AlreadyExists):
-            self._context.client.refresh()
+            client.refresh()
             return True
         except (Away, ServerFailed, Throttled):
             self._again = now + _SOON
             return False
+        if not worked and actor not in (self.hosts, self.repo):
+            self._resting[actor] = client.looked_at
+        return worked
+
+    def _rests(self, actor: Actor, now: datetime) -> bool:
+        seen, due = self._resting.get(actor), actor.next_due()
+        return seen is not None and (due is None or due > now) and self._context.client.is_as_seen(seen)

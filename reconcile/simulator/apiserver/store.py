@@ -146,6 +146,13 @@ class Store:
             found.append(change)
         return tuple(reversed(found))
 
+    def changes_of(self, kind: Kind, version: int) -> tuple[tuple[Body | None, Body | None], ...] | None:
+        """The objects of a kind that have changed since a version, before and after each change; None where that is
+        not known any more."""
+        if version < self.compacted:
+            return None
+        return tuple((change.before, change.after) for change in self.since(kind, version))
+
     def _note(self, kind: KindKey, key: Key, body: Body) -> None:
         self._put[kind, key] = body
         if body["metadata"].get("deletionTimestamp"):

@@ -182,7 +182,7 @@ def prepare(
         away=client.faults.away,
         version=ClusterVersion(
             now=lambda: cluster.store.version,
-            has_changed=lambda kind, since: cluster.store.last_change(kind) > since,
+            changes=cluster.store.changes_of,
         ),
     )
     for (kind, subresource), reader in simulation.readers.items():
