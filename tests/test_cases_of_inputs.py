@@ -1,14 +1,16 @@
-"""Inputs from the field, laid over the three-node example: what each command must answer. A case is a file.
+"""Inputs from the field, laid over an example: what each command must answer. A case is a file.
 
-The comment on top: `run` is a command and `exit` its exit status, in the same order; `says` and `never` are texts that
-all of its output has and has not. An object of the case takes the place of the example's of the same name.
+The comment on top: `over` is the example, three-node unless it is given; `run` is a command and `exit` its exit status,
+in the same order; `says` and `never` are texts that all of its output has and has not. An object of the case takes the
+place of the example's of the same name.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -39,10 +41,15 @@ def identity(body: Any) -> tuple[Any, ...]:
     return body["apiVersion"], body["kind"], metadata.get("namespace"), metadata.get("name")
 
 
+@cache
+def objects_of(example: str) -> Sequence[Any]:
+    return [body for file in sorted((ROOT / "examples" / example).glob("*.yaml")) for body in objects(file)]
+
+
 def lay_over(case: Path, folder: Path) -> None:
     given = {identity(body) for body in objects(case)}
-    example = [body for file in sorted((ROOT / "examples" / "three-node").glob("*.yaml")) for body in objects(file)]
-    for number, body in enumerate(body for body in example if identity(body) not in given):
+    (example,) = told(case, "over") or ["three-node"]
+    for number, body in enumerate(body for body in objects_of(example) if identity(body) not in given):
         (folder / f"{number:03}.json").write_text(json.dumps(body), encoding="utf-8")
     (folder / "case.yaml").write_text(case.read_text(encoding="utf-8"), encoding="utf-8")
 

@@ -18,7 +18,6 @@ from support.unreachable import KUBECONFIG
 pytestmark = pytest.mark.slow
 
 PROGRAM = [sys.executable, "-m", "renderer.cli"]
-THREE_NODE = str(ROOT / "examples" / "three-node")
 SINGLE_NODE = str(ROOT / "examples" / "single-node")
 OVERLAY = str(ROOT / "examples" / "pre-check-overlay" / "templates")
 
@@ -53,13 +52,13 @@ def test_ctrl_c_is_a_plain_line(tmp_path: Path) -> None:
 def test_a_reader_that_goes_away_is_no_reason_for_words(unbuffered: str) -> None:
     read_end, write_end = os.pipe()
     os.close(read_end)
-    done = ended("render", THREE_NODE, stdout=write_end, PYTHONUNBUFFERED=unbuffered)
+    done = ended("render", SINGLE_NODE, stdout=write_end, PYTHONUNBUFFERED=unbuffered)
     os.close(write_end)
     assert (done.returncode, done.stderr) == (141, b"")
 
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
-@pytest.mark.parametrize("words", [("render", THREE_NODE), ("version",), ("--help",)])
+@pytest.mark.parametrize("words", [("render", SINGLE_NODE), ("version",), ("--help",)])
 def test_a_full_disk_behind_stdout_is_told(words: Sequence[str], unbuffered: str) -> None:
     with Path("/dev/full").open("wb") as full:
         done = ended(*words, stdout=full.fileno(), PYTHONUNBUFFERED=unbuffered)
@@ -99,7 +98,7 @@ def test_text_is_utf_8_whatever_the_locale(tmp_path: Path) -> None:
 
 def test_colour_is_for_terminals_that_want_it() -> None:
     for term, unwanted, coloured in (("xterm", "", True), ("xterm", "1", False), ("dumb", "", False)):
-        status, text = _on_a_terminal("compare", THREE_NODE, "--to-templates", OVERLAY, TERM=term, NO_COLOR=unwanted)
+        status, text = _on_a_terminal("compare", SINGLE_NODE, "--to-templates", OVERLAY, TERM=term, NO_COLOR=unwanted)
         assert (status, "\x1b[" in text) == (1, coloured)
 
 
@@ -133,7 +132,7 @@ def test_progress_is_one_view_on_a_terminal_and_lines_elsewhere() -> None:
 def test_who_ends_the_question_has_changed_nothing(tmp_path: Path, key: str, status: int, last: str) -> None:
     config = tmp_path / "config"
     config.write_text(KUBECONFIG, encoding="utf-8")
-    ended, text = _typed('Type "dead" to continue: ', key, "apply", THREE_NODE, "--kubeconfig", str(config))
+    ended, text = _typed('Type "dead" to continue: ', key, "apply", SINGLE_NODE, "--kubeconfig", str(config))
     assert (ended, text.partition(" to continue: ")[2].lstrip("^CD\b\r\n")) == (status, last)
 
 

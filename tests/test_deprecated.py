@@ -20,7 +20,7 @@ from renderer.model.document_type import FACTS, PHASE
 from renderer.validation import document_problems
 from renderer.yaml_io import parse
 
-EXAMPLE = ROOT / "examples" / "three-node"
+EXAMPLE = ROOT / "examples" / "single-node"
 OLD = """\
 name: Wait
 description: Waits.
