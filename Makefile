@@ -39,7 +39,7 @@ test: check $(READY) ## set everything up, then lint, types and the tests: all b
 	@$(prebuilt)
 	@$(pytest) --short
 
-test-full: check $(READY) ## the same with every test
+test-full: check $(READY) ## the same with every test, as CI runs it
 	@$(prebuilt)
 	@$(pytest)
 

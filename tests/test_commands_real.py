@@ -16,7 +16,7 @@ import pytest
 from bench.live import PLANS, without_disk_check
 from controlplane.cluster import ControlPlane
 from controlplane.waiting import until
-from support.real_commands import EXAMPLE, PLAN, CommandSite, seeded
+from support.real_commands import EXAMPLE, PLAN, CommandSite, SeededCluster
 
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/harvester-system/leases/3509939c.harvesterhci.io"
 
@@ -25,15 +25,20 @@ SERVER_VERSION = "/apis/harvesterhci.io/v1beta1/settings/server-version"
 pytestmark = [pytest.mark.controlplane, pytest.mark.lane("upgrades")]
 
 
+@pytest.fixture(scope="module")
+def cluster(control_plane: ControlPlane) -> SeededCluster:
+    return SeededCluster(control_plane)
+
+
 @pytest.fixture
-def site(wiped_control_plane: ControlPlane) -> CommandSite:
-    return seeded(wiped_control_plane)
+def site(cluster: SeededCluster) -> CommandSite:
+    return cluster.site()
 
 
 @pytest.fixture(scope="module")
-def seen_only(clean_control_plane: ControlPlane) -> CommandSite:
+def seen_only(cluster: SeededCluster) -> CommandSite:
     """One for all that change nothing; these stand first, before the first one that is wiped for another test."""
-    return seeded(clean_control_plane)
+    return cluster.site()
 
 
 # -------------------------------------------------------------------------------------------------- without permission

@@ -13,7 +13,7 @@ import yaml
 from bench.live import PLANS
 from controlplane.cluster import ControlPlane
 from controlplane.waiting import until
-from support.real_commands import EXAMPLE, PLAN, CommandSite, seeded
+from support.real_commands import EXAMPLE, PLAN, CommandSite, SeededCluster
 
 IMAGE = f"VirtualMachineImage harvester-system/{PLAN}-iso"
 
@@ -26,9 +26,14 @@ METHODS = ["LiveMigrate", "Evict"]
 pytestmark = pytest.mark.controlplane
 
 
+@pytest.fixture(scope="module")
+def cluster(control_plane: ControlPlane) -> SeededCluster:
+    return SeededCluster(control_plane)
+
+
 @pytest.fixture
-def site(wiped_control_plane: ControlPlane) -> CommandSite:
-    return seeded(wiped_control_plane)
+def site(cluster: SeededCluster) -> CommandSite:
+    return cluster.site()
 
 
 def one_phase(*more: str) -> tuple[str, ...]:

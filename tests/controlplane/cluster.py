@@ -11,6 +11,7 @@ import os
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,16 @@ def running(
         yield plane
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """What was there at a revision: the path of every object by its uid, and, of those that came since the start, the
+    last write by key."""
+
+    revision: int
+    paths: Mapping[str, str]
+    written: Mapping[str, int]
+
+
 class ControlPlane:
     """A running control plane; made by `running`, used through the fixture `control_plane`."""
 
@@ -67,8 +78,7 @@ class ControlPlane:
         self._say = say
         self._children: dict[str, Child] = {}
         self._numbers = itertools.count()
-        self._clean: Mapping[str, str] = {}
-        self._revision = 0
+        self._clean = Snapshot(revision=0, paths={}, written={})
 
     @functools.cached_property
     def api(self) -> Api:
@@ -134,10 +144,26 @@ class ControlPlane:
         events = audit.read(self._servers.audit_log, since)
         return tuple(event for event in events if user in (None, event.user) and not event.uri.startswith(_SETTLED))
 
-    def wipe(self) -> None:
-        """Deletes every object and CRD that came since the start, finalizers or not, and waits until they are gone."""
-        wiping.wipe(self.api, self._clean, lambda: keys.made_since(self._servers.etcd_url, self._revision))
+    def wipe(self, back_to: Snapshot | None = None) -> None:
+        """Deletes every object and CRD that came since the start, or since the snapshot, finalizers or not, and waits
+        until they are gone."""
+        kept = back_to or self._clean
+        wiping.wipe(self.api, kept.paths, lambda: keys.made_since(self._servers.etcd_url, kept.revision))
         self._create_namespaces()
+
+    def snapshot(self) -> Snapshot:
+        """What is there now, once each namespace has what its controllers make in it."""
+        self._wait("service accounts", self._controllers_work)
+        url, start = self._servers.etcd_url, self._clean.revision
+        paths = wiping.inventory(self.api, keys.made_since(url, start))
+        return Snapshot(
+            revision=self.revision, paths={**self._clean.paths, **paths}, written=keys.written_since(url, start)
+        )
+
+    def still_has(self, snapshot: Snapshot) -> bool:
+        """Whether nothing that came before the snapshot, and after the start, has been changed or deleted since."""
+        written = keys.written_since(self._servers.etcd_url, self._clean.revision)
+        return all(written.get(key) == revision for key, revision in snapshot.written.items())
 
     @contextmanager
     def outage(self) -> Iterator[None]:
@@ -168,8 +194,7 @@ class ControlPlane:
             crds.install(self.api, folder)
         self._spawn(self._servers.controller_manager())
         self._wait("service accounts", self._controllers_work)
-        self._clean = wiping.inventory(self.api)
-        self._revision = self.revision
+        self._clean = Snapshot(revision=self.revision, paths=wiping.inventory(self.api), written={})
 
     def stop(self) -> None:
         for child in reversed(self._children.values()):
@@ -210,7 +235,8 @@ class ControlPlane:
         """Each namespace has its default service account and the root certificate."""
         accounts = self._namespaces_with("serviceaccounts", "default")
         certificates = self._namespaces_with("configmaps", "kube-root-ca.crt")
-        return set(NAMESPACES) <= accounts & certificates
+        found = {item["metadata"]["name"] for item in self.api.get("/api/v1/namespaces")["items"]}
+        return {*NAMESPACES, *found} <= accounts & certificates
 
     def _namespaces_with(self, resource: str, name: str) -> set[str]:
         found: dict[str, Any] = self.api.get(f"/api/v1/{resource}?fieldSelector=metadata.name%3D{name}")

@@ -24,6 +24,12 @@ def made_since(url: str, since: int) -> frozenset[str]:
     return frozenset(_plural(base64.b64decode(one["key"])) for one in found if int(one["create_revision"]) > since)
 
 
+def written_since(url: str, since: int) -> Mapping[str, int]:
+    """Of every object that was made after the revision, by its key, the revision of its last write."""
+    found: Collection[Any] = _range(url, keys_only=True).get("kvs", ())
+    return {one["key"]: int(one["mod_revision"]) for one in found if int(one["create_revision"]) > since}
+
+
 def shapes(url: str) -> Mapping[str, tuple[int, int]]:
     """By plural, how many objects there are, and the revision of the last write to one of them: another pair whenever
     one was made, changed or deleted."""

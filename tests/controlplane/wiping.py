@@ -36,9 +36,9 @@ class _Found:
         return f"{self.place}/{self.name}"
 
 
-def inventory(api: Api) -> Mapping[str, str]:
-    """Path of every object, by its uid."""
-    return {found.uid: found.path for found in _objects(api)}
+def inventory(api: Api, plurals: Collection[str] | None = None) -> Mapping[str, str]:
+    """Path of every object, or of those of kinds that are called so, by its uid."""
+    return {found.uid: found.path for found in _objects(api, plurals)}
 
 
 def wipe(api: Api, keep: Mapping[str, str], made: Callable[[], Collection[str]]) -> None:

@@ -13,7 +13,7 @@ from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from typing import Any
 
 from bench.live import BEGUN, IMAGES, PLANS, seed_objects, without_disk_check
-from controlplane.cluster import ControlPlane
+from controlplane.cluster import ControlPlane, Snapshot
 from controlplane.waiting import until
 
 from renderer.cli.program import run
@@ -35,11 +35,24 @@ def _own_signals() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def seeded(plane: ControlPlane) -> CommandSite:
-    """The three-node cluster with its plan in it."""
-    seed_objects(plane, EXAMPLE)
-    plane.api.create(PLANS, without_disk_check(EXAMPLE))
-    return CommandSite(plane)
+class SeededCluster:
+    """The three-node cluster on an API server: seeded once, and again where a test has changed or deleted what was
+    seeded, since that costs more than most commands."""
+
+    def __init__(self, plane: ControlPlane) -> None:
+        self.plane = plane
+        self._seeded: Snapshot | None = None
+
+    def site(self) -> CommandSite:
+        """As it was seeded, with a new plan in it."""
+        if self._seeded is not None and self.plane.still_has(self._seeded):
+            self.plane.wipe(self._seeded)
+        else:
+            self.plane.wipe()
+            seed_objects(self.plane, EXAMPLE)
+            self._seeded = self.plane.snapshot()
+        self.plane.api.create(PLANS, without_disk_check(EXAMPLE))
+        return CommandSite(self.plane)
 
 
 class CommandSite:
