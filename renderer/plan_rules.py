@@ -91,7 +91,7 @@ def unsupported_problems(plan: SourceDocument) -> Iterator[Problem]:
         if value is not ABSENT and value not in (None, done):
             message = f"{found(value)} is not supported; every plan is run with {found(done)}"
             remedy = "remove the field, or upgrade with the manager that supports it"
-            yield plan.problem("InvalidValue", message, ("spec", name), remedy=remedy)
+            yield plan.problem("UnsupportedSpec", message, ("spec", name), remedy=remedy)
 
 
 def version_warnings(inputs: Inputs) -> Iterator[Problem]:

@@ -16,6 +16,7 @@ from renderer.model.path import Path, path_name
 from renderer.model.plan_api import PLAN_API_VERSION
 from renderer.model.ref import Body
 from renderer.namespaces import is_first_generation, placed
+from renderer.validation.messages import found
 from renderer.yaml_io import Document
 
 PLAN_KIND = "UpgradePlan"
@@ -133,8 +134,9 @@ _DOCUMENTS = "a release has the key harvester; every other document needs apiVer
 
 def _objects(source: SourceDocument) -> Iterator[Piece | Problem]:
     body = source.body
-    if message := _no_object(body):
-        yield source.problem("UnknownDocument", f"{message}, so it is not a Kubernetes object", remedy=_DOCUMENTS)
+    if (why := _no_object(body)) is not None:
+        message, path = why
+        yield source.problem("UnknownDocument", f"{message}, so it is not a Kubernetes object", path, remedy=_DOCUMENTS)
         return
     if body["apiVersion"] in (TEMPLATES, FILES, ANSWERS):
         message, remedy = f"a {body['kind']} of {body['apiVersion']} is not an input", "leave the document out"
@@ -159,13 +161,15 @@ def _first_generation(source: SourceDocument) -> Problem:
     return source.problem("FirstGenerationVersion", message, ("apiVersion",), remedy=remedy)
 
 
-def _no_object(body: Body) -> str | None:
-    """Names what an object lacks; None if it has an API version and a kind."""
+def _no_object(body: Body) -> tuple[str, Path] | None:
+    """Names what an object lacks, and where; None if it has an API version and a kind."""
     missing = [key for key in ("apiVersion", "kind") if body.get(key) in (None, "")]
+    if len(missing) == 2:
+        return "has neither apiVersion nor kind", ()
     if missing:
-        return "has neither apiVersion nor kind" if len(missing) == 2 else f"has no {missing[0]}"
+        return f"has no {missing[0]}", ()
     wrong = [key for key in ("apiVersion", "kind") if not isinstance(body[key], str)]
-    return f"{wrong[0]} is not a string" if wrong else None
+    return (f"{found(body[wrong[0]])} is not a string", (wrong[0],)) if wrong else None
 
 
 def _items(source: SourceDocument) -> Iterator[Piece | Problem]:

@@ -90,6 +90,17 @@ def refusal(*, current: str, target: str, minimum: str = "", strict: bool = True
     return _release_refusal(old, new, least)
 
 
+def explained_refusal(*, current: str, target: str, minimum: str = "", strict: bool = True) -> str | None:
+    """The same with the versions, and the release to upgrade to first where there is one."""
+    refused = refusal(current=current, target=target, minimum=minimum, strict=strict)
+    if refused is None:
+        return None
+    numbers = (("current", current), ("target", target), ("minimum", minimum))
+    first = first_to(current=current, target=target, minimum=minimum)
+    way = f"; upgrade to {first} first" if first else ""
+    return f"{refused} ({', '.join(f'{name} {version}' for name, version in numbers if version)}){way}"
+
+
 def first_to(*, current: str, target: str, minimum: str = "") -> str | None:
     """The release that has to come before a target that is refused: one of the minimum's line, or the release that a
     pre-release led to. None where there is none, as for a downgrade."""

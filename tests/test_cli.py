@@ -36,6 +36,7 @@ from renderer.layout.table import LAYOUTS
 from renderer.render.refusals import DECIDED
 
 THREE_NODE = str(ROOT / "examples" / "three-node")
+SINGLE_NODE = str(ROOT / "examples" / "single-node")
 OVERLAY = str(ROOT / "examples" / "pre-check-overlay" / "templates")
 RELEASE_FILE = "harvester-release.yaml"
 PLAN = "hvst-upgrade-864fh"
@@ -304,8 +305,20 @@ def test_force_skips_the_version_guard_and_nothing_else(shell: Shell, tmp_path: 
     plan.write_text(yaml.safe_dump(body), encoding="utf-8")
     refused = shell("validate", THREE_NODE, "--release", str(release), "-o", "json")
     assert (refused.status, refused.json["problems"][0]["reason"]) == (1, "VersionNotEligible")
-    assert refused.json["problems"][0]["message"] == "downgrading is prohibited"
-    assert shell("validate", THREE_NODE, "--release", str(release), "--plan", str(plan)).status == 0
+    assert refused.json["problems"][0]["message"] == "downgrading is prohibited (current v1.7.1, target v1.7.0)"
+    forced = shell("validate", THREE_NODE, "--release", str(release), "--plan", str(plan))
+    assert forced.status == 0
+    assert f"warning: {plan}:5: spec.force skips the version guard: current v1.7.1, target v1.7.0" in forced.err
+
+
+def test_a_version_beside_an_image_is_warned_of_wherever_inputs_are_read(shell: Shell, tmp_path: Path) -> None:
+    plan = tmp_path / "plan.yaml"
+    body = yaml.safe_load((Path(SINGLE_NODE) / "upgradeplan.yaml").read_text(encoding="utf-8"))
+    body["spec"]["version"] = "v1.8.0"
+    plan.write_text(yaml.safe_dump(body), encoding="utf-8")
+    for command in ("validate", "render", "rehearse --quiet"):
+        ended = shell(*command.split(), SINGLE_NODE, "--plan", str(plan))
+        assert "spec.version is ignored: spec.image names the ISO" in ended.err, command
 
 
 def test_every_rule_that_its_arguments_decide_is_decided_here() -> None:

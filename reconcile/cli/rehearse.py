@@ -116,6 +116,7 @@ def rehearse(
     rehearsed = _played(rehearsal, quiet or output == "json")
     code.save()
     _require_injected(rehearsed)
+    warn(_step_warnings(rehearsal))
     answer(REHEARSAL_REPORT, report_of(rehearsed, rehearsal.name), output, report_lines)
     return ExitCode.YES if rehearsed.succeeded else ExitCode.NO
 
@@ -126,6 +127,15 @@ def _require_nodes(inputs: Inputs) -> None:
 
     if inputs.plan and inputs.release and (found := rehearsal_problems(inputs)):
         raise Problems(found, ExitCode.NO)
+
+
+def _step_warnings(rehearsal: Rehearsal) -> list[Problem]:
+    """The loop's own warnings, each once."""
+    from reconcile.decide.decision import STEP_WARNING
+
+    events = (body for body in rehearsal.cluster.store.everything() if body["kind"] == "Event")
+    notes = dict.fromkeys(str(body.get("message", "")) for body in events if body.get("reason") == STEP_WARNING)
+    return [Problem(reason=STEP_WARNING, message=note) for note in notes]
 
 
 def _played(rehearsal: Rehearsal, quiet: bool) -> RehearsalResult:

@@ -129,6 +129,8 @@ LONG = 7200
 """Seconds without progress after which a wait without a limit of its own is reported as slow."""
 LONG_TO_READ = 900
 """The same for what cannot be read or deleted."""
+STEP_WARNING = "StepWarning"
+"""The reason of an event about what a step lets pass, or leaves undone."""
 RECHECK = 10.0
 """Seconds until a wait is checked again without an event: not everything is watched."""
 

@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Any
 
 from reconcile.decide.admission import AdmissionCheck, always_admit
-from reconcile.decide.decision import LONG, LONG_TO_READ, DecisionBuilder, WaitRequest
+from reconcile.decide.decision import LONG, LONG_TO_READ, STEP_WARNING, DecisionBuilder, WaitRequest
 from reconcile.decide.missing_inputs import wait_for_inputs
 from reconcile.decide.owned import created
 from reconcile.decide.probing import (
@@ -267,11 +267,11 @@ class _Step:
         message = "; ".join((*failed, *noted))
         if failed:
             text = next((f"{g.failure.message} ({message})" for g in self.step.gates if g.failure.message), message)
-            self.builder.event("Warning", "StepWarning", text)
+            self.builder.event("Warning", STEP_WARNING, text)
         else:
             jobs_are_done(self.builder, self.item)
             for text in noted:
-                self.builder.event("Warning", "StepWarning", text)
+                self.builder.event("Warning", STEP_WARNING, text)
         self.builder.record(self.key, record.ending(StepState.COMPLETED, self.builder.now, message))
         self._node_state("completed")
         return_fields(self.builder, self.item, Occasion.COMPLETED)
@@ -282,8 +282,8 @@ class _Step:
             return Progress.DONE
         record = StepRecord(state=StepState.SKIPPED, started=self.builder.now, ended=self.builder.now, message=because)
         self.builder.record(self.key, record)
-        for text in (why.warning for why in self.step.skip_when if why.warning and why.reason == because):
-            self.builder.event("Warning", "StepWarning", text)
+        for text in self.step.skip_warnings(because):
+            self.builder.event("Warning", STEP_WARNING, text)
         return Progress.DONE
 
     # ------------------------------------------------------------------------------------------------------- support

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, Iterator, MutableMapping
 from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -155,7 +155,18 @@ def rendering_from(inputs: Inputs, tree: TemplateTree, *, retry: int) -> Rendere
     if assembly is None or plan is None or problems:
         raise Problems(problems)
     code.save()
+    warn(_skip_warnings(inputs, plan))
     return RenderedInputs(inputs=inputs, assembly=assembly, plan=plan)
+
+
+def _skip_warnings(inputs: Inputs, plan: RenderedPlan) -> Iterator[Problem]:
+    """Reports what steps that are skipped let pass, or leave undone."""
+    from renderer.documents import plan_of
+
+    source = plan_of(inputs)
+    for step in (step for phase in plan.phases for step in phase.steps if step.skipped):
+        for text in step.step.skip_warnings(step.skipped or ""):
+            yield Problem(reason="StepWarning", message=text, file=source.file, line=source.line_of(("spec",)))
 
 
 def read(given: InputOptions) -> tuple[Inputs, TemplateTree]:

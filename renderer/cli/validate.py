@@ -9,6 +9,7 @@ import click
 
 from renderer.cli.answer import Model, answer, output_option, pending_lines, pending_models, problem_models
 from renderer.cli.input_options import InputOptions, RenderedInputs, input_options, rendering_of
+from renderer.documents import plan_of
 from renderer.errors import ExitCode, Problem, Problems
 from renderer.model.document_type import VALIDATION_REPORT
 
@@ -70,16 +71,12 @@ def _refuse(rendering: RenderedInputs) -> None:
 
 
 def _problem(refusal: Refusal, rendering: RenderedInputs, *, can_be_forced: bool) -> Problem:
-    looked_at = ", ".join(
-        f"{name} {value}" for name, value in refusal.arguments.items() if value and isinstance(value, str)
-    )
+    """At the field of the plan that names the release."""
     unless = "".join(f"; {item.reason}" for item in refusal.step.step.skip_when) if can_be_forced else ""
-    return Problem(
-        reason=refusal.reason,
-        message=refusal.message,
-        file=rendering.inputs.plan.file if rendering.inputs.plan else None,
-        remedy=f"{refusal.step.id} refuses this ({looked_at}){unless}",
-    )
+    plan = plan_of(rendering.inputs)
+    named = next((name for name in ("image", "version") if plan.body["spec"].get(name)), "version")
+    remedy = f"{refusal.step.id} refuses this{unless}"
+    return plan.problem(refusal.reason, refusal.message, ("spec", named), remedy=remedy)
 
 
 def _text(model: Model) -> Iterator[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from dataclasses import field
 from enum import StrEnum
 from typing import Any
@@ -192,6 +194,10 @@ class Step:
     started: Event | None = None
     remove_fields: tuple[FieldToRemove, ...] = ()
     undo: Step | None = None
+
+    def skip_warnings(self, because: str) -> Iterator[str]:
+        """Warnings of the expressions that skip the step for this reason."""
+        return (item.warning for item in self.skip_when if item.warning and item.reason == because)
 
 
 @frozen

@@ -12,19 +12,18 @@ from renderer.catalog.rules import RULES
 from renderer.frozen import frozen
 from renderer.model.probe import RulePredicate, Severity
 from renderer.model.rendered import RenderedPlan, RenderedStep
-from renderer.versions import refusal
+from renderer.versions import explained_refusal
 
 Arguments = Mapping[str, Any]
 
 
 @frozen
 class Refusal:
-    """A gate that cannot pass. `message` is what the plan would fail with, `arguments` what was looked at."""
+    """A gate that cannot pass. `message` is what the plan would fail with."""
 
     reason: str
     message: str
     step: RenderedStep
-    arguments: Arguments
 
 
 def refusals(plan: RenderedPlan) -> Iterator[Refusal]:
@@ -34,13 +33,12 @@ def refusals(plan: RenderedPlan) -> Iterator[Refusal]:
         predicates = (predicate for gate in gates for predicate in gate.probe.all)
         for rule in (item for item in predicates if isinstance(item, RulePredicate) and RULES[item.name].render_time):
             reason, decide = DECIDED[rule.name]
-            arguments = dict(rule.arguments)
-            if message := decide(arguments):
-                yield Refusal(reason=reason, message=message, step=step, arguments=arguments)
+            if message := decide(dict(rule.arguments)):
+                yield Refusal(reason=reason, message=message, step=step)
 
 
 def _version(arguments: Arguments) -> str | None:
-    return refusal(
+    return explained_refusal(
         current=str(arguments["current"]),
         target=str(arguments["target"]),
         minimum=str(arguments.get("minimum") or ""),

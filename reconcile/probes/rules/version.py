@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from reconcile.probes.rules.call import RuleCall, parse_bool
 from reconcile.probes.verdict import Verdict, failed, passed
-from renderer.versions import first_to, refusal
+from renderer.versions import explained_refusal
 
 
 def eligible(call: RuleCall) -> Verdict:
@@ -32,12 +32,4 @@ def _refusal(current: str, target: str, minimum: str, strict: bool) -> str | Non
         return "release metadata is not available in UpgradePlan status"
     if not current:
         return "previous version is not available in UpgradePlan status"
-    refused = refusal(current=current, target=target, minimum=minimum, strict=strict)
-    return _with_numbers(refused, current, target, minimum) if refused else None
-
-
-def _with_numbers(refused: str, current: str, target: str, minimum: str) -> str:
-    numbers = (("current", current), ("target", target), ("minimum", minimum))
-    first = first_to(current=current, target=target, minimum=minimum)
-    way = f"; upgrade to {first} first" if first else ""
-    return f"{refused} ({', '.join(f'{name} {version}' for name, version in numbers if version)}){way}"
+    return explained_refusal(current=current, target=target, minimum=minimum, strict=strict)
