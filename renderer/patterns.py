@@ -1,5 +1,5 @@
-"""Regular expressions of probes. Python's engine tries every way to match; one that repeats what repeats, or has too
-many repeats, has more ways than anybody waits for. So its form and the length of what it is tried on are bounded."""
+"""Regular expressions of probes. Python's engine tries every way to match; what is repeated must therefore have one way
+(`pattern_paths`), and the number of repeats and the length of what they are tried on are bounded."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any
 
 from renderer.errors import quoted
+from renderer.pattern_paths import OPEN, REPEATS, has_one_way
 
 _LONGEST = (10**6, 10_000, 500, 100)
-"""Characters of a value, by the number of open repeats of the pattern: some ten million ways at most."""
-_OPEN = 10  # `{1,3}` has few ways; from here on a repeat counts as open
-_REPEATS = (ops.MAX_REPEAT, ops.MIN_REPEAT, ops.POSSESSIVE_REPEAT)
+"""Characters of a value, by the number of open repeats of the pattern: some ten million ways at most. Of a pattern that
+has other ways as well, so many fewer that it takes no longer."""
+_MOST_WAYS = 100
+"""Ways through all that is not in an open repeat, by alternatives and repeats with a limit."""
 
 
 class UnusablePattern(ValueError):
@@ -30,16 +32,20 @@ class UnusablePattern(ValueError):
 def compiled(text: str) -> tuple[re.Pattern[str], int]:
     """The pattern, and how long a value may be that it is tried on. Raises `UnusablePattern`."""
     try:
-        pattern, repeats = re.compile(text), tuple(_open_repeats(parser.parse(text)))
+        pattern, tree = re.compile(text), parser.parse(text)
+        repeats = tuple(_open_repeats(tree))
     except (re.error, OverflowError, RecursionError) as error:
         raise UnusablePattern(f"{quoted(text)} is not a regular expression: {error}", text) from error
-    if any(_has_choices(repeat) for repeat in repeats):
-        raise UnusablePattern(f"{quoted(text)} repeats what itself repeats or has alternatives", text)
+    ignore_case = _ignores_case(tree, pattern.flags)
+    if not all(has_one_way(*repeat, ignore_case=ignore_case) for repeat in repeats):
+        raise UnusablePattern(f"{quoted(text)} repeats what can match the same text in several ways", text)
     if len(repeats) >= len(_LONGEST):
         raise UnusablePattern(
             f"{quoted(text)} has {len(repeats)} open repeats; at most {len(_LONGEST) - 1} are allowed", text
         )
-    return pattern, _LONGEST[len(repeats)]
+    if (ways := _ways(tree, ignore_case)) > _MOST_WAYS:
+        raise UnusablePattern(f"{quoted(text)} can match in more than {_MOST_WAYS} ways", text)
+    return pattern, int(_LONGEST[len(repeats)] / ways ** (1 / (len(repeats) + 1)))
 
 
 def matches(text: str, value: str) -> bool:
@@ -51,21 +57,47 @@ def matches(text: str, value: str) -> bool:
 
 
 def _open_repeats(tree: Any) -> Iterator[Any]:
-    """The parts that are repeated without a limit, wherever they stand."""
+    """The operations that repeat without a limit and are in no other such one, each with its arguments, as often as it
+    is repeated with a limit."""
     for operation, argument in tree:
-        if operation in _REPEATS and argument[1] >= _OPEN:
-            yield argument[2]
+        if operation in REPEATS and argument[1] >= OPEN:
+            yield operation, argument
+            continue
+        times = argument[1] if operation in REPEATS else 1
         for below in _below(argument):
-            yield from _open_repeats(below)
+            yield from [*_open_repeats(below)] * times
 
 
-def _has_choices(tree: Any) -> bool:
+def _ways(tree: Any, ignore_case: bool) -> int:
+    ways = 1
     for operation, argument in tree:
-        if operation is ops.BRANCH or (operation in _REPEATS and argument[0] != argument[1]):
-            return True
-        if any(map(_has_choices, _below(argument))):
-            return True
-    return False
+        if operation in REPEATS:
+            ways *= _ways_of_repeat(operation, argument, ignore_case)
+        elif operation is ops.BRANCH:
+            ways *= sum(_ways(below, ignore_case) for below in argument[1])
+        else:
+            for below in _below(argument):
+                ways *= _ways(below, ignore_case)
+        ways = min(ways, _MOST_WAYS + 1)
+    return ways
+
+
+def _ways_of_repeat(operation: Any, argument: Any, ignore_case: bool) -> int:
+    """Counts where it may end, and if there is not one way to get there, all ways."""
+    least, most, below = argument
+    if most >= OPEN:
+        return 1
+    if has_one_way(operation, argument, ignore_case=ignore_case):
+        return int(most - least + 1)
+    ways = _ways(below, ignore_case)
+    return sum(ways**times for times in range(least, most + 1))
+
+
+def _ignores_case(tree: Any, flags: int) -> bool:
+    """True if any part of the pattern does."""
+    local = (argument[1] for operation, argument in tree if operation is ops.SUBPATTERN)
+    below = (below for _, argument in tree for below in _below(argument))
+    return any(bool(each & re.IGNORECASE) for each in (flags, *local)) or any(_ignores_case(each, 0) for each in below)
 
 
 def _below(argument: Any) -> Iterator[Any]:

@@ -26,6 +26,7 @@ ROOMS: Mapping[str, Sequence[str]] = {
     "renderer": (
         "frozen",
         "errors",
+        "pattern_paths",
         "model names image_names versions digest resources quantity suggest patterns",
         "yaml_io",
         "redaction",

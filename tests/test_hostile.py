@@ -210,17 +210,35 @@ def test_a_message_shows_the_beginning_of_a_value(value: str) -> None:
 # ------------------------------------------------------------------------------------------------------------ patterns
 
 
-@pytest.mark.parametrize(
-    "pattern",
-    ["(a+)+$", "(a|aa)+$", "(a*)*b", "(a?){25}", "((a{1,9})b?)*c", "(?:a+?){20}$", "[", "a*a*a*a*b", "(" * 3000],
+EXPONENTIAL = (
+    *("(a+)+$", "(a|aa)+$", "(a*)*b", "(a?){25}", "((a{1,9})b?)*c", "(?:a+?){20}$", "(x+x+)+y", "(a{1,12}){1,12}$"),
+    *(r"(\w+\d)+$", r"(\w+\s?)+$", r"(.*\.)+$", r"(\s*,\s*)+$", "(a|b|ab)+$", "((a|b)+c?)+$", "(?i)([a-c]+K)+$"),
+    *("([^a]+[^b])+$", "(é+[ü])+$", "(|a)+b", "(?:(a?|b?)c)+x", "(?=a+)+b", r"(?:(a)\1?)+b"),
 )
+POLYNOMIAL = ("a*a*a*a*b", "((a*b){2}){2}$", r"(((\s?|é)|.?){2,3}){2,3}$", "a{0,9}b{0,9}c{0,9}")
+
+
+@pytest.mark.parametrize("pattern", [*EXPONENTIAL, *POLYNOMIAL, "[", "(" * 3000])
 def test_a_pattern_that_could_take_for_ever_is_refused(pattern: str) -> None:
     with pytest.raises(UnusablePattern):
         matches(pattern, "a" * 30)
 
 
 @pytest.mark.parametrize(
-    "pattern", [r"\S", r"^v1\.\d+\.\d+$", "^(foo|bar)-?x", "v[0-9]{1,3}", "(ab)+", "a{3}", r"rke2r\d+ .*x"]
+    "pattern",
+    [
+        *(r"\S", r"^v1\.\d+\.\d+$", "^(foo|bar)-?x", "v[0-9]{1,3}", "(ab)+", "a{3}", r"rke2r\d+ .*x"),
+        *(r"^([a-z0-9]+\.)+[a-z]+$", r"^(\d+,)*\d+$", r"([0-9]{1,3}\.){3}[0-9]{1,3}", "(ab|cd)+x", "(?i:(a|b)+)"),
+        *(
+            r"^(?:[a-z]+=[^,]*,)+$",
+            r"^v1\.\d+(-rc\d+)?$",
+            "(a{2,3}b)*",
+            "(a{2}|b)+",
+            r"(^\d\b,)+",
+            "([^,]+,)*",
+            r"(\D\d)+",
+        ),
+    ],
 )
 def test_a_pattern_of_the_usual_form_is_tried(pattern: str) -> None:
     assert matches(pattern, "v1.7.1") == (re.search(pattern, "v1.7.1") is not None)
@@ -229,4 +247,6 @@ def test_a_pattern_of_the_usual_form_is_tried(pattern: str) -> None:
 def test_a_pattern_with_repeats_is_not_tried_on_long_text() -> None:
     with pytest.raises(UnusablePattern, match="is not tried on 101 characters; at most 100 are"):
         matches("a*b*c*d", "a" * 101)
+    with pytest.raises(UnusablePattern, match="is not tried on 60 characters; at most 59 are"):
+        matches("(a*b?){3}c", "a" * 60)
     assert matches("c", "a" * 10000 + "c")

@@ -24,6 +24,7 @@ REFUSED = {
     "metadata: {name: n1, labels: {a: 7}}": "metadata.labels.a: 7 is not a string",
     "metadata: {name: 7}": "metadata.name: 7 is not a string",
     'metadata: {name: n1, generation: ""}': "metadata.generation: '' is not an integer",
+    f"metadata: {{name: n1, generation: {2**63}}}": f"metadata.generation: {2**63} is more than {2**63 - 1}",
     "metadata: {name: n1}\nspec: yes please": "spec: 'yes please' is not a mapping",
     "metadata: {name: n1}\nspec: {taints: {}}": "spec.taints: a mapping is not a list",
     "metadata: {name: n1}\nspec: {taints: [null]}": "spec.taints[0]: has no value; a mapping is expected",

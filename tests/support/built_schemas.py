@@ -41,6 +41,11 @@ _ALTERNATIVES: Mapping[str, Schema] = {
     "IntOrString": {"type": ["string", "integer"]},
 }
 """Definitions that have alternatives in place of a type."""
+_INTEGERS: Mapping[str, Schema] = {
+    name: {"type": "integer", "minimum": -(2 ** (bits - 1)), "maximum": 2 ** (bits - 1) - 1}
+    for name, bits in (("int32", 32), ("int64", 64))
+}
+"""The API server has room for no other ones."""
 
 
 def built() -> dict[str, str]:
@@ -80,7 +85,7 @@ def _shapes() -> Schema:
             schema = version["schema"]["openAPIV3Schema"]
             kinds[f"{group}/{version['name']} {kind}"] = _kind(schema, defs, spec["scope"] == "Namespaced")
     named = {name: _types(defs["$defs"][name], defs) for name in defs["$defs"]}
-    shared = {"metadata": _types(OBJECT_META, defs), **_reached(kinds, named)}
+    shared = {"metadata": _types(OBJECT_META, defs), **_INTEGERS, **_reached(kinds, named)}
     return {"kinds": kinds, "custom": custom, "$defs": dict(sorted(shared.items()))}
 
 
@@ -104,6 +109,8 @@ def _types(schema: Mapping[str, Any], defs: Mapping[str, Any]) -> Schema:
         return _ALTERNATIVES.get(schema["$ref"].rpartition(".")[2]) or {"$ref": schema["$ref"]}
     if schema.get("x-kubernetes-int-or-string"):
         return _ALTERNATIVES["IntOrString"]
+    if _type(schema) == "integer":
+        return {"$ref": f"#/$defs/{'int32' if schema.get('format') == 'int32' else 'int64'}"}
     kept: Schema = {"type": _type(schema)} if "type" in schema else {}
     if schema.get("format") == "date-time" or schema.get("pattern") == TIME:
         kept["pattern"] = TIME
@@ -124,8 +131,8 @@ def _required(item: Mapping[str, Any], defs: Mapping[str, Any]) -> Schema:
 def _type(schema: Mapping[str, Any]) -> Any:
     """Kubernetes' own schema allows null everywhere, and reads it as a field that is left out; only the `nullable` of a
     CustomResourceDefinition means a null that is stored."""
-    named = schema["type"]
-    plain = named if isinstance(named, str) else next(each for each in named if each != "null")
+    named = schema.get("type", ())
+    plain = named if isinstance(named, str) else next((each for each in named if each != "null"), None)
     return [plain, "null"] if schema.get("nullable") else plain
 
 
