@@ -19,7 +19,7 @@ import yaml
 
 from reconcile import objects
 from reconcile.probes.evaluate import evaluate
-from reconcile.probes.look import Answer, Group, ProbeContext, ReadFailure, Reading
+from reconcile.probes.look import Answer, Group, ProbeContext, ReadFailure, Reading, WorkedOut
 from reconcile.probes.rules.table import RULES
 from reconcile.probes.verdict import ProbeResult, Verdict, gate_verdict, passed, together, waiting
 from reconcile.schemas import packaged_schemas
@@ -512,3 +512,16 @@ def test_conditions_of_odd_objects() -> None:
     ]
     assert objects.label({"metadata": {"labels": None}}, "a") == ""
     assert objects.label({"metadata": {"labels": {"a": "b"}}}, "a") == "b"
+
+
+def test_what_a_rule_has_worked_out_is_kept_for_these_very_objects() -> None:
+    asked: list[int] = []
+    kept, first, second = WorkedOut(), ({"a": 1},), ({"a": 1},)
+
+    def work() -> int:
+        asked.append(len(asked))
+        return asked[-1]
+
+    found = [kept.once("x", of, work) for of in ((first, first), (first, first), (second, first), (second, first))]
+    assert found == [0, 0, 1, 1], "equal objects may be others"
+    assert kept.once("y", (second, first), work) == 2

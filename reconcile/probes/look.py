@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from reconcile.schemas import Schemas
 from renderer.catalog.kinds import Kinds
 from renderer.model.ref import Body, Ref
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +94,25 @@ class Look(Protocol):
         ...
 
 
+class WorkedOut:
+    """Results that rules keep: a rule that is asked for each of many nodes goes through all objects once."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, tuple[tuple[object, ...], Any]] = {}
+
+    def once(self, name: str, of: tuple[object, ...], work: Callable[[], _T]) -> _T:
+        """The result of `work`, which depends on nothing but these very objects; the last one of each name is kept."""
+        kept = self._kept.get(name)
+        if kept is None or not _same(kept[0], of):
+            kept = self._kept[name] = (of, work())
+        result: _T = kept[1]
+        return result
+
+
+def _same(some: tuple[object, ...], others: tuple[object, ...]) -> bool:
+    return all(one is other for one, other in zip(some, others, strict=True))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeContext:
     """Within what a probe is evaluated. `manifests` are the refs that each template of the step rendered, by the name
@@ -103,3 +124,4 @@ class ProbeContext:
     now: datetime
     manifests: Mapping[str, tuple[Ref, ...]] = field(default_factory=dict)
     captured: Mapping[str, Any] = field(default_factory=dict)
+    worked_out: WorkedOut = field(default_factory=WorkedOut, compare=False, repr=False)

@@ -50,13 +50,15 @@ class MigrationTargets:
             self._allowed[key] = tuple(name for name in self._free if objects.is_selected(self._nodes[name], affinity))
         return self._allowed[key]
 
-    def allowed_besides(self, instance: Body) -> tuple[str, ...]:
-        """The same without the node that it runs on."""
+    def has_other(self, instance: Body) -> bool:
+        """True if one of them is another node than the one that it runs on."""
         here = node_of(instance)
-        return tuple(name for name in self.allowed(instance) if name != here)
+        return any(name != here for name in self.allowed(instance))
 
-    def has_cpu_manager(self, name: str) -> bool:
-        return objects.label(self._nodes[name], _CPU_MANAGER) == "true"
+    def has_other_with_cpu_manager(self, instance: Body) -> bool:
+        here = node_of(instance)
+        others = (self._nodes[name] for name in self.allowed(instance) if name != here)
+        return any(objects.label(node, _CPU_MANAGER) == "true" for node in others)
 
     def refusals(self, instance: Body) -> list[str]:
         """Says of each of the other nodes why it is none of them."""
@@ -157,7 +159,7 @@ def _gpus(instance: Body, _: MigrationTargets) -> str:
 
 
 def _no_other_node(instance: Body, targets: MigrationTargets) -> str:
-    if targets.allowed_besides(instance):
+    if targets.has_other(instance):
         return ""
     return _listing("no other node can take it: ", targets.refusals(instance)) or "no other node can take it"
 
@@ -165,8 +167,7 @@ def _no_other_node(instance: Body, targets: MigrationTargets) -> str:
 def _pinned_cpus(instance: Body, targets: MigrationTargets) -> str:
     if look_up(instance, ("spec", "domain", "cpu", "dedicatedCpuPlacement")) is not True:
         return ""
-    others = targets.allowed_besides(instance)
-    if not others or any(targets.has_cpu_manager(name) for name in others):
+    if not targets.has_other(instance) or targets.has_other_with_cpu_manager(instance):
         return ""
     return "its CPUs are pinned, and no other node that could take it has the CPU manager"
 

@@ -62,18 +62,17 @@ def survive(call: RuleCall) -> Verdict:
     found = listed(call, _VOLUMES, _REPLICAS)
     if isinstance(found, Verdict):
         return found
-    volumes, replicas = found
-    node, healthy = call.text("node"), _by_volume(filter(_is_healthy, replicas))
+    lost = call.scope.worked_out.once("volumesOutlast", found, lambda: _lost_by_node(*found))
+    node = call.text("node")
+    if node not in lost:
+        return passed(f"no volume in use has its only healthy replica on {node}")
+    return all_of((failed(f"its only healthy replica is on {node}", ref) for ref in lost[node]), "volumes")
+
+
+def _lost_by_node(volumes: Iterable[Body], replicas: Iterable[Body]) -> Mapping[str, Sequence[Ref]]:
     used = [volume for volume in volumes if _state(volume) in ("attached", "attaching")]
-    several = (volume for volume in used if look_up(volume, ("spec", "numberOfReplicas")) != 1)
-    return all_of((_survives(volume, node, healthy) for volume in several), "volumes")
-
-
-def _survives(volume: Body, node: str, healthy: Mapping[str, Sequence[Body]]) -> Verdict:
-    places = [_text(replica, "spec", "nodeID") for replica in healthy[ref_of(volume).name]]
-    if not places or any(place != node for place in places):
-        return passed("it has a healthy replica elsewhere")
-    return failed(f"its only healthy replica is on {node}", ref_of(volume))
+    several = [volume for volume in used if look_up(volume, ("spec", "numberOfReplicas")) != 1]
+    return _by_only_place(several, filter(_is_healthy, replicas))
 
 
 def drain_allowed(call: RuleCall) -> Verdict:
@@ -87,21 +86,31 @@ def drain_allowed(call: RuleCall) -> Verdict:
     policy = _text(setting or {}, "value") or _HOLDING
     if policy != _HOLDING:
         return passed(f"{_DRAIN_POLICY} is {policy}")
-    volumes, replicas = found
-    kept = _by_volume(replica for replica in replicas if _is_intact(replica))
-    node, detached = call.text("node"), (volume for volume in volumes if _state(volume) == "detached")
-    return all_of((_lets_go(volume, node, kept) for volume in detached), "volumes")
-
-
-def _lets_go(volume: Body, node: str, kept: Mapping[str, Sequence[Body]]) -> Verdict:
-    places = {_text(replica, "spec", "nodeID") for replica in kept[ref_of(volume).name]}
-    if places != {node}:
-        return passed("it has a replica elsewhere")
-    return failed(
+    held = call.scope.worked_out.once("drainAllowed", found, lambda: _held_by_node(*found))
+    node = call.text("node")
+    if node not in held:
+        return passed(f"no detached volume has its last replica on {node}")
+    says = (
         f"it is detached and its last replica is on {node}, which Longhorn does not let go: "
-        f"Setting {_LONGHORN}/node-drain-policy is {_HOLDING}",
-        ref_of(volume),
+        f"Setting {_LONGHORN}/node-drain-policy is {_HOLDING}"
     )
+    return all_of((failed(says, ref) for ref in held[node]), "volumes")
+
+
+def _held_by_node(volumes: Iterable[Body], replicas: Iterable[Body]) -> Mapping[str, Sequence[Ref]]:
+    detached = [volume for volume in volumes if _state(volume) == "detached"]
+    return _by_only_place(detached, filter(_is_intact, replicas))
+
+
+def _by_only_place(volumes: Iterable[Body], replicas: Iterable[Body]) -> Mapping[str, Sequence[Ref]]:
+    """The volumes whose replicas among these are all on one node, by that node."""
+    of_volume = _by_volume(replicas)
+    found: dict[str, list[Ref]] = defaultdict(list)
+    for volume in volumes:
+        places = {_text(replica, "spec", "nodeID") for replica in of_volume.get(ref_of(volume).name, ())}
+        if len(places) == 1:
+            found[places.pop()].append(ref_of(volume))
+    return found
 
 
 def stays(call: RuleCall) -> Verdict:
