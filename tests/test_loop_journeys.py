@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from support.invariants import violations
 from support.recordings import recording
-from support.rehearsals import START, rehearsal_of
+from support.rehearsals import START, permissions, rehearsal_of
 
 from reconcile.loop.logs import described
 from reconcile.loop.round import Round
@@ -110,7 +110,7 @@ def end_of(scene: Rehearsal, plan: Mapping[str, Any] | None) -> Iterator[str]:
 def played(plot: Head) -> tuple[Rehearsal, list[str], Mapping[str, Any] | None]:
     """As it goes; a journey on which the operator does nothing is one that other tests look at as well."""
     if plot.edits:
-        scene = rehearsal_of(plot.example, **plot.wishes)
+        scene = rehearsal_of(plot.example, access=permissions(), **plot.wishes)
         scribe = Scribe(plot, scene)
         result = scene.play(lambda done: scribe(scene.clock.now(), done))
         return scene, scribe.lines, result.plan

@@ -37,7 +37,7 @@ pytestmark = [pytest.mark.controlplane, pytest.mark.lane("upgrades")]
 EXAMPLE = "three-node"
 LATE = pytest.mark.full(
     "three nodes on a real API server, and that every permission is used; one node there, killed at each way of "
-    "writing, and three nodes on the embedded cluster under the same permissions (test_loop_*.py) stand for it"
+    "writing, and the journeys on the embedded cluster under the same permissions (test_loop_journeys.py) stand for it"
 )
 STILL = 2.0
 """Seconds in which nobody has written anything."""

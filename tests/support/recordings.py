@@ -15,7 +15,7 @@ from reconcile.loop.journal import JournalEntry
 from reconcile.loop.round import Round
 from reconcile.simulator.rehearsal.rehearsal import Rehearsal, RehearsalResult
 from support.final_state import FinalState, final_state_of
-from support.rehearsals import rehearsal_of, settle
+from support.rehearsals import permissions, rehearsal_of, settle
 
 SEVERAL_DAYS = timedelta(days=7)
 
@@ -36,11 +36,11 @@ class Recording:
 
 @cache
 def recording(example: str, *, limit: timedelta = SEVERAL_DAYS, **faults: tuple[str, ...]) -> Recording:
-    """The example, with what goes wrong: `fail=("pre-drain on charlie-2",)`."""
+    """The example under the loop's own permissions, with what goes wrong: `fail=("pre-drain on charlie-2",)`."""
     entries: list[JournalEntry] = []
     rounds: list[tuple[datetime, Round]] = []
     asked: dict[str, Any] = {name: list(value) for name, value in faults.items()}
-    rehearsal = rehearsal_of(example, journal=entries.append, **asked)
+    rehearsal = rehearsal_of(example, access=permissions(), journal=entries.append, **asked)
     result = rehearsal.play(lambda done: rounds.append((rehearsal.clock.now(), done)), limit)
     settle(rehearsal)
     return Recording(rehearsal=rehearsal, result=result, rounds=tuple(rounds), entries=tuple(entries))

@@ -17,6 +17,7 @@ from reconcile.loop.rendering import Rendering
 from reconcile.loop.round import Round
 from reconcile.simulator.actors.fault_options import FaultOptions, KnownTargets, fault_plan_of
 from reconcile.simulator.apiserver.embedded_client import Hook, no_hook
+from reconcile.simulator.apiserver.requests import Authorizer
 from reconcile.simulator.rehearsal.driver import Ending
 from reconcile.simulator.rehearsal.rehearsal import LIMIT, Rehearsal, prepare
 from reconcile.simulator.rehearsal.watches import WatchedSource
@@ -48,15 +49,16 @@ def inputs_of(example: str) -> Inputs:
 def rehearsal_of(
     example: str,
     *,
+    access: Authorizer | None = None,
     on_write: Hook = no_hook,
     journal: Callable[[JournalEntry], None] = keep_nothing,
     **wishes: list[str],
 ) -> Rehearsal:
-    """The example under the loop's own permissions, with what shall go wrong: `fail=["pre-drain on charlie-2"]`."""
+    """The example, with what shall go wrong: `fail=["pre-drain on charlie-2"]`."""
     inputs = inputs_of(example)
     nodes = tuple(str(s.body["metadata"]["name"]) for s in inputs.objects if s.body["kind"] == "Node")
     faults = fault_plan_of(FaultOptions(**wishes), KnownTargets(nodes=nodes))
-    return prepared(inputs, faults=faults, access=permissions(), on_write=on_write, journal=journal)
+    return prepared(inputs, faults=faults, access=access, on_write=on_write, journal=journal)
 
 
 @cache
