@@ -15,6 +15,7 @@ from renderer.errors import Problem, Problems
 from renderer.manifest_rules import image_problems, plan_problems
 from renderer.model.phase import Step
 from renderer.model.rendered import RenderedPhase, RenderedPlan, RenderedStep
+from renderer.render.declaration import DeclarationFiller
 from renderer.render.last_rendering import LastRendering
 from renderer.render.manifest import DigestOf
 from renderer.render.recorded import NOTHING_RECORDED, Recorded
@@ -47,6 +48,7 @@ def render(
         kinds=catalog.kinds,
         node_states=catalog.node_states,
         templates=templates,
+        declaration=DeclarationFiller(templates=templates),
         context=context,
         recorded=recorded,
         ending=ending,

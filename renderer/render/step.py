@@ -1,12 +1,11 @@
-"""Renders one step: is it skipped or pending, its text filled in, its gates completed, its manifests made."""
+"""Renders one step: is it skipped or pending, its gates completed, its manifests made."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import replace
 from typing import Any
 
-from renderer.catalog.declare import refilled
 from renderer.catalog.kinds import Kinds
 from renderer.catalog.load import Declared
 from renderer.catalog.node_states import unknown_states
@@ -14,17 +13,18 @@ from renderer.catalog.verify import INPUTS, captures_of
 from renderer.context.build import Context, for_step
 from renderer.context.scope import SYMBOLIC_NODE
 from renderer.digest import digest_of
-from renderer.errors import Problem, Problems, problem
+from renderer.errors import Problem, Problems
 from renderer.frozen import frozen
 from renderer.model.manifest_spec import Borrowed, Expression
 from renderer.model.node_state import NodeStates
 from renderer.model.phase import Capture, Step
 from renderer.model.rendered import Manifest, Pending, RenderedStep
+from renderer.render.declaration import DeclarationFiller, without_bookkeeping
 from renderer.render.last_rendering import LastRendering, SeenOfRun
 from renderer.render.manifest import DigestOf, ManifestRenderer, in_order
 from renderer.render.recorded import Recorded
 from renderer.render.step_gates import gates_of, gates_of_begun
-from renderer.templating import Templates, has_marks
+from renderer.templating import Templates
 
 Raw = Mapping[str, Any]
 Node = Mapping[str, Any] | None
@@ -43,6 +43,7 @@ class StepRenderer:
     kinds: Kinds
     node_states: NodeStates
     templates: Templates
+    declaration: DeclarationFiller
     context: Context
     recorded: Recorded
     problems: list[Problem]
@@ -50,8 +51,6 @@ class StepRenderer:
     common: str = ""
     kept: LastRendering | None = None
     digest: DigestOf = digest_of
-    fixed: dict[int, bool] = field(default_factory=dict, repr=False, compare=False)
-    """Parts of the catalog's declarations, by identity: whether they have nothing to fill in, as most have not."""
 
     def kept_at(self, phase: str, node: Node) -> Mapping[str, RenderedStep]:
         """The steps of one node, or of none, as an earlier rendering made them of all that there is now, by name."""
@@ -142,8 +141,8 @@ class StepRenderer:
     ) -> RenderedStep:
         """The step without manifests; `pending` if not even what it waits for is known."""
         try:
-            filled = {key: self._filled(item, context, declared) for key, item in raw.items() if key != "undo"}
-            step = self._declared(filled, bare, raw, declared)
+            filled = self.declaration.fill_step(raw, context, declared)
+            step = self.declaration.step(filled, bare, raw, declared)
         except Problems as error:
             if not pending:
                 self.problems.extend(error.problems)
@@ -163,8 +162,8 @@ class StepRenderer:
     def _best(self, declared: Declared, bare: Step, raw: Raw, context: Context) -> Step:
         """An idle step with its text filled in if what is missing allows it: it may have run, and be taken back."""
         try:
-            filled = {key: self._filled(item, context, declared) for key, item in raw.items() if key != "undo"}
-            return self._declared(filled, bare, raw, declared)
+            filled = self.declaration.fill_step(raw, context, declared)
+            return self.declaration.step(filled, bare, raw, declared)
         except Problems:
             return bare
 
@@ -172,7 +171,7 @@ class StepRenderer:
         """A step that fans out, filled in for no node in particular."""
         context = self._context(declared, SYMBOLIC_NODE)
         try:
-            return self._declared(self._filled(raw, context, declared), step, raw, declared)
+            return self.declaration.step(self.declaration.fill(raw, context, declared), step, raw, declared)
         except Problems as error:
             self.problems.extend(error.problems)
             return step
@@ -218,8 +217,8 @@ class StepRenderer:
         return replace(step, captures=captures)
 
     def _rendered(self, declared: Declared, bare: Step, raw: Raw, context: Context) -> RenderedStep:
-        filled = {key: self._filled(item, context, declared) for key, item in raw.items() if key != "undo"}
-        step = self._as_taken_over(self._declared(filled, bare, raw, declared), context, declared)
+        filled = self.declaration.fill_step(raw, context, declared)
+        step = self._as_taken_over(self.declaration.step(filled, bare, raw, declared), context, declared)
         self._states_are_known(step, declared)
         manifests, left_out = self._manifests(declared, bare, context).render(step)
         self.problems.extend([problem for manifest in manifests for problem in manifest.problems])
@@ -229,7 +228,7 @@ class StepRenderer:
         step = replace(step, gates=gates, undo=undo.step if undo else None)
         held = step.hold and self.templates.evaluate(step.hold.when, context.names, of=declared.document)
         # Whether a node is held is the operator's to change at any time, so it is no part of the digest.
-        declaration = {**filled, **_without_bookkeeping(filled, raw)}
+        declaration = {**filled, **without_bookkeeping(filled, raw)}
         parts = [bare.node, declaration, [[item.file, item.digest] for item in made], undo.digest if undo else None]
         return RenderedStep(
             phase=declared.phase.name,
@@ -252,15 +251,6 @@ class StepRenderer:
             made_by=made_by,
             digest=self.digest,
         )
-
-    def _declared(self, filled: Raw, bare: Step, raw: Raw, declared: Declared) -> Step:
-        """A step of text that is filled in: what could be read as declared may not be, once a value stands in it."""
-        try:
-            return refilled(bare, raw, filled)
-        except ValueError as error:
-            message, remedy = f"step {bare.name}: {error}", "correct the value that the plan or the cluster gives"
-            file, line = declared.document.file, declared.document.line_with(bare.name)
-            raise problem("InvalidDeclaration", message, file=file, line=line, remedy=remedy) from error
 
     def _states_are_known(self, step: Step, declared: Declared) -> None:
         """Raises `Problems` for a state that was filled in and that the table of node states does not have."""
@@ -285,38 +275,9 @@ class StepRenderer:
         undo = replace(bare.undo, node=bare.node) if bare.node else bare.undo
         return self._rendered(declared, undo, raw["undo"], replace(context, undoing=True))
 
-    def _filled(self, value: Any, context: Context, declared: Declared) -> Any:
-        if self._is_fixed(value):
-            return value
-        if isinstance(value, str):
-            return self.templates.render_string(value, context.names, of=declared.document)
-        if isinstance(value, dict):
-            return {key: self._filled(item, context, declared) for key, item in value.items()}
-        return [self._filled(item, context, declared) for item in value]
-
-    def _is_fixed(self, value: Any) -> bool:
-        if isinstance(value, str):
-            return not has_marks(value)
-        if not isinstance(value, (dict, list)):
-            return True
-        found = self.fixed.get(id(value))
-        if found is None:
-            parts = value.values() if isinstance(value, dict) else value
-            found = self.fixed[id(value)] = all(self._is_fixed(part) for part in parts)
-        return found
-
 
 def _is_needed_later(step: Step) -> bool:
     return any(isinstance(spec, Borrowed) or spec.maintained for spec in step.manifests)
-
-
-def _without_bookkeeping(filled: Raw, raw: Raw) -> Raw:
-    """The borrowed manifests of a filled in step, with the originals for a take-over as declared: they are read from
-    annotations that are written while the plan runs, and an approval has to hold then."""
-    key = "originalsOnTakeOver"
-    pairs = zip(filled.get("borrowed", ()), raw.get("borrowed", ()), strict=True)
-    borrowed = [{**item, key: declared[key]} if key in declared else item for item, declared in pairs]
-    return {"borrowed": borrowed} if borrowed else {}
 
 
 def _idle(declared: Declared, step: Step, skipped: str | None, pending: tuple[Pending, ...]) -> RenderedStep:

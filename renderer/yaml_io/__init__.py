@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from renderer.yaml_io.read import Allowance, Document, parse
+from renderer.yaml_io.compose import Allowance
+from renderer.yaml_io.read import Document, parse
 from renderer.yaml_io.write import dump
 
 __all__ = ["Allowance", "Document", "dump", "parse"]

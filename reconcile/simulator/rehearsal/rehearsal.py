@@ -33,6 +33,7 @@ from reconcile.simulator.rehearsal.operator import Operator
 from reconcile.simulator.rehearsal.watches import WatchedSource
 from reconcile.status.plan import SUCCEEDED
 from renderer.assemble import TemplateSet
+from renderer.catalog.kinds import Kinds
 from renderer.documents import Inputs, plan_of
 from renderer.errors import Problems, problem
 from renderer.model.plan_api import PLAN_API_VERSION, plan_ref
@@ -157,36 +158,12 @@ def prepare(
     """
     plan = plan_of(inputs).body
     clock = SimulatedClock(start)
-    cluster = EmbeddedCluster(clock)
-    cluster.seed(namespace(name) for name in HARVESTER_NAMESPACES)
-    cluster.seed(source.body for source in inputs.objects)
-    kinds = template_set.catalog.kinds
+    cluster, kinds = _cluster_of(inputs, clock), template_set.catalog.kinds
     client = cluster.client(access=access, on_write=on_write)
     outage_clock = OutageClock(clock.now)
     source = WatchedSource(client, cluster.store, kinds, lambda: (clock.now() - start).total_seconds())
-    deps = ReconcilerDeps(
-        cluster=client,
-        source=source,
-        rendering=Rendering(template_set.catalog, template_set.templates, template_set.spec_fields),
-        schemas=packaged_schemas(),
-        readings=Readings(client, kinds, clock.now, _nobody_answers, _facts(inputs)),
-        read=through_the_proxy(client, kinds),
-        now=clock.now,
-        attended=outage_clock.attended,
-    )
-    simulation = Simulation.of(
-        cluster.client(),
-        kinds,
-        settings_of(inputs),
-        faults=faults,
-        away=client.faults.away,
-        version=ClusterVersion(
-            now=lambda: cluster.store.version,
-            changes=cluster.store.changes_of,
-        ),
-    )
-    for (kind, subresource), reader in simulation.readers.items():
-        cluster.backends.serve_read(kind, subresource, reader)
+    deps = _deps_of(inputs, template_set, client, source, clock, outage_clock)
+    simulation = _simulation_of(inputs, cluster, kinds, faults, client.faults.away)
     ref = plan_ref(str(plan["metadata"]["name"]))
     cluster.client().create(kinds.row(PLAN_API_VERSION, "UpgradePlan").kind, as_written(plan), field_manager=_CREATOR)
     return Rehearsal(
@@ -201,6 +178,58 @@ def prepare(
         deps=deps,
         source=source,
     )
+
+
+def _cluster_of(inputs: Inputs, clock: SimulatedClock) -> EmbeddedCluster:
+    cluster = EmbeddedCluster(clock)
+    cluster.seed(namespace(name) for name in HARVESTER_NAMESPACES)
+    cluster.seed(source.body for source in inputs.objects)
+    return cluster
+
+
+def _deps_of(
+    inputs: Inputs,
+    template_set: TemplateSet,
+    client: EmbeddedClient,
+    source: WatchedSource,
+    clock: SimulatedClock,
+    outage_clock: OutageClock,
+) -> ReconcilerDeps:
+    kinds = template_set.catalog.kinds
+    return ReconcilerDeps(
+        cluster=client,
+        source=source,
+        rendering=Rendering(template_set.catalog, template_set.templates, template_set.spec_fields),
+        schemas=packaged_schemas(),
+        readings=Readings(client, kinds, clock.now, _nobody_answers, _facts(inputs)),
+        read=through_the_proxy(client, kinds),
+        now=clock.now,
+        attended=outage_clock.attended,
+    )
+
+
+def _simulation_of(
+    inputs: Inputs,
+    cluster: EmbeddedCluster,
+    kinds: Kinds,
+    faults: FaultPlan | None,
+    away: Callable[[float], None],
+) -> Simulation:
+    """Harvester and Rancher, who also answer the reads that the API server passes on to them."""
+    simulation = Simulation.of(
+        cluster.client(),
+        kinds,
+        settings_of(inputs),
+        faults=faults,
+        away=away,
+        version=ClusterVersion(
+            now=lambda: cluster.store.version,
+            changes=cluster.store.changes_of,
+        ),
+    )
+    for (kind, subresource), reader in simulation.readers.items():
+        cluster.backends.serve_read(kind, subresource, reader)
+    return simulation
 
 
 class _Everybody:
