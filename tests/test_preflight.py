@@ -285,3 +285,41 @@ def test_a_check_that_cannot_be_carried_out_is_refused_with_its_line(
         error = capsys.readouterr().err
         assert "own/preflight/own.yaml:" in error
         assert said in error
+
+
+SETTING = """\
+apiVersion: harvesterhci.io/v1beta1
+kind: Setting
+metadata: {name: server-version}
+value: VERSION
+"""
+FROM_1_7, PLAIN = SETTING.replace("VERSION", "v1.7.1"), PLAN.replace("ANNOTATION", "a").replace("VALUE", "b")
+
+
+def test_what_is_known_of_the_two_releases_stands_below(capsys: pytest.CaptureFixture[str]) -> None:
+    """Components, and each note with what looks for it, as long as that is not content."""
+    files(nodes=NODES, setting=FROM_1_7, plan=PLAIN)
+    _, text = asked(capsys, ".")
+    assert "\nupgrade from v1.7.1 to v1.8.0: KubeVirt 1.6 -> 1.7, Longhorn 1.10 -> 1.11," in text
+    assert "\nprobe: legacy-bios, looked for by host-firmware: Nodes that boot by legacy BIOS are" in text
+    assert "\nadvise: plan-controller: The system-upgrade-controller may miss" in text
+    assert "\n  remedy: kubectl -n cattle-system rollout restart deployment system-upgrade-controller\n" in text
+    facts = "{node-1: {firmware: uefi}, node-2: {firmware: uefi}}"
+    files(facts=f"apiVersion: upgradeplan/v1\nkind: Facts\nfacts: {{hosts: {facts}}}\n")
+    assert "legacy-bios" not in asked(capsys, ".")[1]
+    assert "legacy-bios" in asked(capsys, ".", "--all")[1]
+    assert "- probe: The partition COS_STATE must have 15 GB" in asked(capsys, ".", "-o", "markdown")[1]
+
+
+def test_machines_get_every_note(capsys: pytest.CaptureFixture[str]) -> None:
+    files(nodes=NODES, setting=FROM_1_7, plan=PLAIN)
+    upgrade = answered(capsys, ".")["upgrade"]
+    assert {"name": "OS", "from": "SL Micro 6.1", "to": "SL Micro 6.2"} in upgrade["components"]
+    assert [note["checks"] for note in upgrade["notes"] if note["id"] == "cos-state-size"] == [["host-cos-state-size"]]
+    assert "upgrade" not in answered(capsys, ".", "--check", "node-ready")
+
+
+def test_without_two_versions_there_is_nothing_to_know(capsys: pytest.CaptureFixture[str]) -> None:
+    files(nodes=NODES, plan=PLAIN)
+    assert "upgrade from" not in asked(capsys, ".")[1]
+    assert "upgrade" not in answered(capsys, ".")

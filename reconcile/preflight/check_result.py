@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from reconcile.preflight.upgrade_notes import UpgradeNotes
 from renderer.model.check import Check, CheckSeverity
 from renderer.model.ref import Ref
 
@@ -82,9 +83,10 @@ class CheckResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckReport:
-    """All answers, in the order of the catalogue."""
+    """All answers, in the order of the catalogue. `upgrade` is None where the two versions are not known."""
 
     results: tuple[CheckResult, ...]
+    upgrade: UpgradeNotes | None = None
 
     @property
     def counts(self) -> Mapping[CheckOutcome, int]:

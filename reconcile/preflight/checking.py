@@ -13,6 +13,7 @@ from reconcile.preflight.accepting import acceptance_of
 from reconcile.preflight.check_context import CheckContext
 from reconcile.preflight.check_result import FOUND, CheckFinding, CheckOutcome, CheckReport, CheckResult, Unseen
 from reconcile.preflight.noting import NotingFailures
+from reconcile.preflight.upgrade_notes import upgrade_notes
 from reconcile.probes.evaluate import evaluate
 from reconcile.probes.field_predicate import shown_at
 from reconcile.probes.look import Group, Look, ReadFailure
@@ -41,7 +42,8 @@ def run_checks(
     Raises `Problems` for a declaration that cannot be carried out.
     """
     chosen = [declared for declared in checks if set(declared.check.when).intersection(when)]
-    return CheckReport(results=tuple(_Run(item, look, context, node).result(when) for item in chosen))
+    results = tuple(_Run(item, look, context, node).result(when) for item in chosen)
+    return CheckReport(results=results, upgrade=upgrade_notes(context.names.given, context.releases))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

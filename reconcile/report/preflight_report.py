@@ -14,6 +14,7 @@ from reconcile.preflight.accepting import how_to_accept
 from reconcile.preflight.check_result import CheckFinding, CheckOutcome, CheckReport, CheckResult
 from reconcile.preflight.machines import MachineTable
 from reconcile.report.machine_report import machine_lines, machine_markdown, machines_model
+from reconcile.report.release_report import upgrade_lines, upgrade_markdown, upgrade_model
 
 Model = dict[str, Any]
 
@@ -34,6 +35,7 @@ def preflight_model(
         "counts": {outcome.value: count for outcome, count in report.counts.items()},
         "checks": [_check(result) for result in report.results],
         **({"machines": machines_model(machines)} if machines else {}),
+        **({"upgrade": upgrade_model(report.upgrade)} if machines and report.upgrade else {}),
     }
 
 
@@ -84,7 +86,14 @@ def preflight_lines(model: Model, *, everything: bool = False) -> Iterator[str]:
     machines = list(machine_lines(model["machines"], everything=everything)) if "machines" in model else []
     if machines:
         yield from ("", *machines, "")
+    if "upgrade" in model:
+        yield from upgrade_lines(model["upgrade"], _content(model, everything))
     yield count_line(model)
+
+
+def _content(model: Model, everything: bool) -> frozenset[str]:
+    """The checks that found nothing, for whom nobody needs to read a note; none where everything is shown."""
+    return frozenset(check["id"] for check in model["checks"] if not everything and not _is_loud(check))
 
 
 def count_line(model: Model) -> str:
@@ -222,6 +231,8 @@ def markdown_lines(model: Model, *, everything: bool = False) -> Iterator[str]:
         yield f"| {outcome} | `{check['id']}`: {cell(check['title'])} | {told} |"
     if "machines" in model:
         yield from machine_markdown(model["machines"], cell, everything=everything)
+    if "upgrade" in model:
+        yield from upgrade_markdown(model["upgrade"], _content(model, everything), cell)
 
 
 def cell(text: str) -> str:

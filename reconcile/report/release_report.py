@@ -1,0 +1,51 @@
+"""Shows what is known of the two releases of an upgrade: components, and notes with what looks for each. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from typing import Any
+
+from reconcile.preflight.upgrade_notes import UpgradeNotes
+
+Model = dict[str, Any]
+
+
+def upgrade_model(upgrade: UpgradeNotes) -> Model:
+    return {
+        "from": upgrade.current,
+        "to": upgrade.target,
+        "components": [{"name": item.name, "from": item.before, "to": item.after} for item in upgrade.components],
+        "notes": [
+            {"id": note.id, "kind": note.kind.value, "text": note.text, "remedy": note.remedy, "checks": [*note.checks]}
+            for note in upgrade.notes
+        ],
+    }
+
+
+def upgrade_lines(upgrade: Model, content: Collection[str]) -> Iterator[str]:
+    """The components, and the notes of which somebody has to know: `content` are the checks that stand for theirs."""
+    changes = [f"{item['name']} {_change(item)}" for item in upgrade["components"]]
+    yield f"upgrade from {upgrade['from']} to {upgrade['to']}{': ' if changes else ''}{', '.join(changes)}"
+    for note in _notes(upgrade, content):
+        by = f", looked for by {', '.join(note['checks'])}" if note["checks"] else ""
+        yield f"{note['kind']}: {note['id']}{by}: {note['text']}"
+        yield f"  remedy: {note['remedy']}"
+
+
+def upgrade_markdown(upgrade: Model, content: Collection[str], cell: Callable[[str], str]) -> Iterator[str]:
+    yield from ("", f"**Upgrade from {cell(upgrade['from'])} to {cell(upgrade['to'])}**", "")
+    yield from (f"- {cell(item['name'])}: {cell(_change(item))}" for item in upgrade["components"])
+    for note in _notes(upgrade, content):
+        by = f" (`{'`, `'.join(note['checks'])}`)" if note["checks"] else ""
+        yield f"- {note['kind']}: {cell(note['text'])}{by} Remedy: {cell(note['remedy'])}"
+
+
+def _change(component: Model) -> str:
+    before, after = component["from"] or "?", component["to"] or "?"
+    return before if before == after else f"{before} -> {after}"
+
+
+def _notes(upgrade: Model, content: Collection[str]) -> Iterator[Model]:
+    for note in upgrade["notes"]:
+        if not note["checks"] or not set(note["checks"]).issubset(content):
+            yield note
