@@ -83,11 +83,11 @@ def preflight_lines(model: Model, *, everything: bool = False) -> Iterator[str]:
     if never and not everything:
         whys = dict.fromkeys(item["why"] for check in checks if is_out_of_reach(check) for item in check["unseen"])
         yield f"not looked at, {'; '.join(whys)}: {', '.join(never)}"
+    if "upgrade" in model:
+        yield from upgrade_lines(model["upgrade"], _content(model, everything))
     machines = list(machine_lines(model["machines"], everything=everything)) if "machines" in model else []
     if machines:
         yield from ("", *machines, "")
-    if "upgrade" in model:
-        yield from upgrade_lines(model["upgrade"], _content(model, everything))
     yield count_line(model)
 
 
@@ -229,10 +229,10 @@ def markdown_lines(model: Model, *, everything: bool = False) -> Iterator[str]:
         told = "<br>".join(map(cell, _told(check))) or cell(check["reason"])
         outcome = _WORDS.get(check["outcome"], check["outcome"])
         yield f"| {outcome} | `{check['id']}`: {cell(check['title'])} | {told} |"
-    if "machines" in model:
-        yield from machine_markdown(model["machines"], cell, everything=everything)
     if "upgrade" in model:
         yield from upgrade_markdown(model["upgrade"], _content(model, everything), cell)
+    if "machines" in model:
+        yield from machine_markdown(model["machines"], cell, everything=everything)
 
 
 def cell(text: str) -> str:
