@@ -15,6 +15,7 @@ import pytest
 from support.rehearsals import ROOT, prepared, template_set
 
 from renderer.cluster_rules import begin_problems, cluster_problems, cluster_warnings, rehearsal_problems
+from renderer.context.build import context_of
 from renderer.context.facts import Facts
 from renderer.documents import Inputs, plan_of, tell_apart
 from renderer.errors import Problem, Problems
@@ -124,7 +125,7 @@ def asked(change: Change) -> Inputs:
     catalog = template_set().catalog
     texts = [str(problem) for problem in (*input_warnings(inputs), *cluster_warnings(inputs))]
     texts += map(str, begin_problems(inputs, str(catalog.values["oldestServerVersion"])))
-    rendered = render(catalog, template_set().templates, facts(inputs), kept=KEPT)
+    rendered = render(catalog, template_set().templates, context_of(facts(inputs)), kept=KEPT)
     texts += [refusal.message for refusal in refusals(rendered)]
     assert max(map(len, texts), default=0) < LONGEST
     return inputs

@@ -493,6 +493,76 @@ def test_no_output_shows_a_secret(
     assert found == [], f"{name} shows {', '.join(found)}"
 
 
+OWN = "rosebud-of-the-site"
+"""What the list of an overlay alone calls secret."""
+
+
+@pytest.fixture
+def own_list(tmp_path: Path) -> Path:
+    shutil.copytree(ROOT / "examples" / "single-node", tmp_path / "inputs")
+    write: Mapping[str, Any] = {
+        "overlay/_redaction/own.yaml": {"kind": "RedactionRules", "names": ["callsign$"]},
+        "overlay/15-wait/phase.yaml": {
+            "kind": "Phase",
+            "name": "Wait",
+            "description": "Waits for a text.",
+            "status": {"active": "Waiting", "completed": "Waited"},
+            "deletion": "free",
+            "steps": [{"name": "Look", "gates": [{"probe": _callsign("equals", f"{OWN}-expected")}]}],
+        },
+        "inputs/site.yaml": {"kind": "ConfigMap", "data": {"callsign": OWN}, "metadata": _CALLSIGN},
+    }
+    for name, body in write.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        version = "v1" if body["kind"] == "ConfigMap" else "templates.upgradeplan/v1"
+        path.write_text(yaml.safe_dump({"apiVersion": version, **body}), encoding="utf-8")
+    return tmp_path
+
+
+_CALLSIGN = {"name": "site", "namespace": "default"}
+
+
+def _callsign(test: str, value: str) -> Mapping[str, Any]:
+    return {
+        "object": {"apiVersion": "v1", "kind": "ConfigMap", **_CALLSIGN},
+        "all": [{"field": {"path": "data.callsign", test: value}}],
+    }
+
+
+def test_the_list_of_an_overlay_holds_for_the_index_and_for_probes(
+    own_list: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(own_list)
+    given = ("inputs", "--templates", "overlay")
+    shown = shell.all("render", *given, "--output-dir", "tree") + shell.all("render", *given, "-o", "json")
+    shown += next(own_list.glob("tree/*/index.yaml")).read_text(encoding="utf-8")
+    rehearsed = shell.all("rehearse", "--quiet", *given)
+    assert "data.callsign is 'REDACTED', expected 'REDACTED'" in rehearsed
+    assert OWN not in shown + rehearsed
+
+
+@pytest.mark.parametrize("wrong", ["metadata", "inputs", "templates"])
+def test_the_list_of_an_overlay_holds_for_errors(
+    wrong: str, own_list: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that end a command are printed last, and those of inputs come before the templates are loaded."""
+    monkeypatch.chdir(own_list)
+    plan = yaml.safe_load((own_list / "inputs" / "upgradeplan.yaml").read_text(encoding="utf-8"))
+    if wrong == "metadata":
+        plan["metadata"]["labels"] = {"callsign": f"{OWN} !"}
+    if wrong == "inputs":
+        plan["spec"]["force"] = f"callsign: {OWN}"
+    if wrong == "templates":
+        template = own_list / "overlay" / "15-wait" / "more.yaml.j2"
+        template.write_text(f"{{{{ fail_here('callsign={OWN}') }}}}", encoding="utf-8")
+    (own_list / "inputs" / "upgradeplan.yaml").write_text(yaml.safe_dump(plan), encoding="utf-8")
+    for more in ((), ("-o", "json")):
+        status, out, err = shell("validate", "inputs", "--templates", "overlay", *more)
+        assert status == 2
+        assert OWN not in out + err
+
+
 def test_more_than_fifty_secrets_are_planted() -> None:
     assert len(PLANTED) > 50
     assert len(set(PLANTED.values())) == len(PLANTED)

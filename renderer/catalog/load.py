@@ -93,6 +93,12 @@ def load_catalog(tree: TemplateTree, validate: Validate) -> Catalog:
     )
 
 
+def redaction_of(tree: TemplateTree, validate: Validate) -> RedactionRules:
+    """What is secret by the tree's own lists, before anything else of it is looked at; a list that is wrong is left
+    out, and reported when the tree is loaded."""
+    return _CatalogReader(tree, FileReader(tree, validate)).redaction()
+
+
 class _CatalogReader:
     """Reads one file after the other; what is wrong is kept by the `FileReader`."""
 

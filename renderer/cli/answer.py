@@ -93,7 +93,7 @@ def redacted(problem: Problem) -> Problem:
     hide = redactor().text
     return replace(
         problem,
-        message=hide(problem.message),
+        message=hide(redactor().message(problem.message, problem.field or "")),
         file=problem.file and hide(problem.file),
         remedy=problem.remedy and hide(problem.remedy),
     )

@@ -10,12 +10,12 @@ import traceback
 from collections.abc import Sequence
 from importlib.metadata import version
 
-from renderer.redaction import packaged_redactor
+from renderer.cli.answer import redactor
 
 
 def tell(error: Exception, argv: Sequence[str]) -> None:
     """The traceback on stderr, and in a file with the details that a bug report needs."""
-    trace = packaged_redactor().text("".join(traceback.format_exception(error)))
+    trace = redactor().text("".join(traceback.format_exception(error)))
     sys.stderr.write(trace)
     sys.stderr.write(
         f"this is a bug in {_program()}, not in your files: {type(error).__name__}\n"
@@ -34,7 +34,7 @@ def _kept(trace: str, argv: Sequence[str]) -> str:
 
 
 def _without_secrets(argv: Sequence[str]) -> list[str]:
-    return list(map(packaged_redactor().argument, argv))
+    return list(map(redactor().argument, argv))
 
 
 def _program() -> str:

@@ -221,10 +221,17 @@ def catalog_of(given: InputOptions) -> Catalog:
 
 
 def tree_of(given: InputOptions) -> TemplateTree:
-    """The templates, overlays laid over them. Raises `Problems`."""
+    """The templates, overlays laid over them. Raises `Problems`. From now on nothing is shown that they call secret, of
+    the inputs either."""
     from renderer.files.templates import read_templates
 
-    return read_templates([Path(folder) for folder in given.templates])
+    tree = read_templates([Path(folder) for folder in given.templates])
+    if any(path.startswith("_redaction/") and not file.packaged for path, file in tree.items()):
+        from renderer.catalog.load import redaction_of
+        from renderer.validation import document_problems
+
+        redact_by(redaction_of(tree, document_problems))
+    return tree
 
 
 def _inputs_of(given: InputOptions) -> Inputs:

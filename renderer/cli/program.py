@@ -58,10 +58,13 @@ def _invoke(argv: Sequence[str]) -> int:
         with program.make_context(name_of(argv[0]), list(words), obj=tuple(words)) as context:
             try:
                 return int(program.invoke(context) or 0)
-            except Problems as error:
-                warn(error.warnings)
-                error.warnings = tuple(warned())
+            except Exit:
                 raise
+            except Exception as error:  # here, since the command's own list of what is secret ends with its context
+                if isinstance(error, Problems):
+                    warn(error.warnings)
+                    error.warnings = tuple(warned())
+                return _end_on(error, argv)
     except Exit as end:  # `--help`
         return end.exit_code
 

@@ -19,6 +19,7 @@ from renderer.cli.answer import (
     pass_on,
     pending_lines,
     pending_models,
+    redactor,
     say,
     warn,
 )
@@ -193,7 +194,7 @@ def _tree(chosen: _Chosen, folder: Path, *, check: bool, output: str) -> ExitCod
     from renderer.layout.trees import tree_of
 
     plan, layout = chosen.plan, chosen.layout
-    files = tree_of(plan, chosen.kinds, layout, chosen.credentials, allow_secrets=chosen.allowed)
+    files = tree_of(plan, chosen.kinds, layout, chosen.credentials, allow_secrets=chosen.allowed, redactor=redactor())
     done = check_tree(folder, files) if check else write_tree(folder, files)
     model = {
         "plan": plan.plan,

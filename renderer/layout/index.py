@@ -22,14 +22,19 @@ from renderer.model.phase import Lane, Position, Step
 from renderer.model.probe import Predicate, Severity
 from renderer.model.ref import Ref
 from renderer.model.rendered import Manifest, RenderedPhase, RenderedPlan, RenderedStep
-from renderer.redaction import packaged_redactor
+from renderer.redaction import Redactor, packaged_redactor
 
 
 def index_of(
-    plan: RenderedPlan, kinds: Kinds, files: Iterable[str], layout: str, credentials: Iterable[RenderedCredential] = ()
+    plan: RenderedPlan,
+    kinds: Kinds,
+    files: Iterable[str],
+    layout: str,
+    credentials: Iterable[RenderedCredential] = (),
+    redactor: Redactor | None = None,
 ) -> dict[str, Any]:
-    """The index as a document, without what is secret. `files` are all files of the tree but the index itself,
-    `credentials` those in the manifests."""
+    """The index as a document, without what is secret, by the packaged list if no redactor is given. `files` are all
+    files of the tree but the index itself, `credentials` those in the manifests."""
     body = {
         "plan": plan.plan,
         "digest": plan.digest,
@@ -39,7 +44,7 @@ def index_of(
         "files": sorted(files),
         **_set(sensitiveFields=[asdict(item) for item in credentials]),
     }
-    shown: dict[str, Any] = packaged_redactor().value(body)
+    shown: dict[str, Any] = (redactor or packaged_redactor()).value(body)
     return RENDERED_PLAN.document(shown)
 
 

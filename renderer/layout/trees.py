@@ -11,6 +11,7 @@ from renderer.layout.index import index_of
 from renderer.layout.manifests import Tree
 from renderer.layout.table import LAYOUTS
 from renderer.model.rendered import RenderedPlan
+from renderer.redaction import Redactor
 from renderer.yaml_io import dump
 
 INDEX = "index.yaml"
@@ -23,10 +24,11 @@ def tree_of(
     credentials: Sequence[RenderedCredential] = (),
     *,
     allow_secrets: bool = False,
+    redactor: Redactor | None = None,
 ) -> Tree:
     """All files of a layout, index included. `credentials` are those in the plan's manifests."""
     tree = files_of(plan, layout, credentials, allow_secrets=allow_secrets)
-    tree[INDEX] = dump(index_of(plan, kinds, tree, layout, credentials))
+    tree[INDEX] = dump(index_of(plan, kinds, tree, layout, credentials, redactor))
     return tree
 
 

@@ -36,6 +36,9 @@ _FLAG = re.compile(
     r"""(?<![\w-])--?(?P<name>[A-Za-z][\w-]{0,99})(?:[\s=]+"(?P<double>(?:\\.|[^"\\])*)|[\s=]+'(?P<single>[^']*)"""
     r"""|\\*["'][\s,]*\\*["'](?P<item>[^"'\\]+)|[\s=]+(?P<bare>[^\s"'=-][^\s"']*))"""
 )
+_TOLD = r"""(?<![\w-])(?P<name>[A-Za-z][\w./-]{0,99})["'\]]* (?:of [^;\n]{1,200}? )?is (?=['"])[^;\n]*"""
+"""`spec.token is 'x', expected 'y'`: what a probe says of a field, to the end of the clause."""
+_QUOTED = r"""'(?P<single>(?:\\.|[^'\\])*)'|"(?P<double>(?:\\.|[^"\\])*)\""""
 _OBJECT = r"\b[A-Z]\w+ [\w.-]+/$"
 """`Secret default/` before a name: the name of an object, and no field."""
 _LITERAL = r"(?:true|false|null|\{\}|\[\])(?=[\s,;})\]]|$)"
@@ -55,6 +58,8 @@ def redact_text(text: str, rules: RedactionRules, mark: Mark) -> str:
         text = _PARAMETER.sub(lambda found: _parameter(found, rules, mark), text)
     if "-" in text:
         text = _FLAG.sub(lambda found: _marked(found, mark) if rules.is_secret(found["name"]) else found[0], text)
+    if " is '" in text or ' is "' in text:
+        text = re.sub(_TOLD, lambda found: _told(found, rules, mark), text)
     return _assigned(text, rules, mark) if ":" in text or "=" in text else text
 
 
@@ -84,6 +89,23 @@ def _options(option: str, mark: Mark, command: re.Match[str]) -> str:
 def _parameter(found: re.Match[str], rules: RedactionRules, mark: Mark) -> str:
     is_secret = rules.is_secret_parameter(found["name"]) or re.fullmatch(_OPAQUE, found["secret"])
     return f"{found['head']}{mark(found['secret'])}" if is_secret else found[0]
+
+
+def _told(found: re.Match[str], rules: RedactionRules, mark: Mark) -> str:
+    """The clause with a mark for each value, if its field is secret."""
+    name = last_name(found["name"])
+    head = found[0].index(" is ")
+    return found[0][:head] + without_quoted(found[0][head:], name, mark) if rules.is_secret(name) else found[0]
+
+
+def last_name(path: str) -> str:
+    """The field at the end of a path: `callsign` of `metadata.labels["callsign"]`."""
+    return path.rstrip("\"']").rpartition(".")[2].rpartition('"')[2]
+
+
+def without_quoted(text: str, name: str, mark: Mark) -> str:
+    """The text with a mark for everything in quotes but the name itself."""
+    return re.sub(_QUOTED, lambda found: found[0] if found[0][1:-1] == name else _marked(found, mark), text)
 
 
 def _assigned(text: str, rules: RedactionRules, mark: Mark) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 from renderer.model.path import Path
 from renderer.model.path_rule import edited
 from renderer.model.ref import Body
-from renderer.redaction.in_text import bare_address, redact_text
+from renderer.redaction.in_text import bare_address, last_name, redact_text, without_quoted
 from renderer.redaction.listed import RedactionRules
 
 REDACTED = "REDACTED"
@@ -71,6 +71,11 @@ class Redactor:
         if redacted == text and len(self._clean) < _CLEAN:
             self._clean.add(text)
         return redacted
+
+    def message(self, text: str, path: str) -> str:
+        """A message about the field at the path: if that is secret, so is each value that the message quotes."""
+        name = last_name(path)
+        return without_quoted(text, name, self.mark) if self.rules.is_secret(name) else text
 
     def argument(self, word: str) -> str:
         """A word of a command line; of an address neither user nor query, whatever they are."""
