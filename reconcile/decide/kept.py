@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from reconcile.probes.look import Need
 from renderer.model.manifest_spec import Owned
-from renderer.model.phase import Position
+from renderer.model.phase import Position, RequirePeers
 from renderer.model.rendered import RenderedPhase, RenderedStep
 
 if TYPE_CHECKING:
@@ -83,11 +83,13 @@ class NodeDecision:
 @dataclass
 class Kept:
     """Of one plan. All of it can be lost. `timed` are the limits that the last decision has asked about, `unfolded` the
-    nodes of which it is known that they are not through with a phase, with what that was seen from."""
+    nodes of which it is known that they are not through with a phase, with what that was seen from; `peers` says of a
+    Node, by name, by which requirement it is unhealthy and why, or None; `texts` are the redacted texts of waits."""
 
     timed: tuple[tuple[datetime, int, bool], ...] = ()
     nodes: dict[tuple[str, str, str], NodeDecision] = field(default_factory=dict)
     unfolded: dict[tuple[str, str], tuple[Any, ...]] = field(default_factory=dict)
+    peers: dict[str, tuple[Any, RequirePeers, str | None]] = field(default_factory=dict)
     texts: dict[str, str] = field(default_factory=dict)
     _phases: dict[str, PhaseSteps] = field(default_factory=dict)
     _common: dict[str, tuple[Any, ...]] = field(default_factory=dict)

@@ -24,8 +24,8 @@ from reconcile.probes.look import Group, ProbeContext, ReadFailure
 from reconcile.status.plan import key_of
 from reconcile.status.times import time_of
 from renderer.model.path import look_up
-from renderer.model.phase import Lane, LateNodes, Position
-from renderer.model.probe import ObjectTarget, Probe
+from renderer.model.phase import Lane, LateNodes, Position, RequirePeers
+from renderer.model.probe import ObjectTarget, Probe, RulePredicate
 from renderer.model.ref import Body, Ref, ref_of
 from renderer.model.rendered import RenderedPhase, RenderedStep
 from renderer.names import label_value
@@ -172,12 +172,23 @@ def _how_far(builder: DecisionBuilder, steps: _Steps) -> int:
 def _unhealthy(builder: DecisionBuilder, lane: Lane, node: str) -> list[str]:
     """Reports what is wrong with other nodes."""
     builder.observation.look.list(_NODES)  # all at once: each is asked for below
+    peers = lane.require_peers
+    found = [_unhealthy_peer(builder, peers, name) for name in builder.nodes if name != node] if peers else []
+    return [reason for reason in found if reason is not None]
+
+
+def _unhealthy_peer(builder: DecisionBuilder, peers: RequirePeers, name: str) -> str | None:
+    """The reason why one node is unhealthy; known of a Node that is the very same, unless a rule looks at more."""
+    ref = Ref(api_version="v1", kind="Node", name=name)
+    body, known = builder.observation.look.get(ref), builder.kept.peers.get(name)
+    if known is not None and known[0] is body and known[1] is peers:
+        return known[2]
     scope = ProbeContext(kinds=builder.observation.kinds, schemas=builder.observation.schemas, now=builder.now)
-    others = [name for name in builder.nodes if name != node] if lane.require_peers else []
-    targets = [ObjectTarget(ref=Ref(api_version="v1", kind="Node", name=other)) for other in others]
-    probes = [Probe(target=target, all=lane.require_peers.all if lane.require_peers else ()) for target in targets]
-    found = [evaluate(probe, builder.observation.look, scope) for probe in probes]
-    return [verdict.reason for verdict in found if not verdict.passed]
+    verdict = evaluate(Probe(target=ObjectTarget(ref=ref), all=peers.all), builder.observation.look, scope)
+    reason = None if verdict.passed else verdict.reason
+    if not any(isinstance(predicate, RulePredicate) for predicate in peers.all):
+        builder.kept.peers[name] = body, peers, reason
+    return reason
 
 
 def _is_inside(builder: DecisionBuilder, lane: str, steps: _Steps) -> bool:

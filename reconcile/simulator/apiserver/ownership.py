@@ -152,12 +152,13 @@ def _by_shape(shape: Shape, holdings: Holdings) -> Holdings:
 @lru_cache(maxsize=1024)
 def _leaves(shape: SameObject, fields: SameObject) -> FieldSet:
     """The very same set where no claim is below a leaf."""
-    found = frozenset(_to_leaf(shape.it, path) for path in fields.it)
+    found = frozenset(_to_leaf(shape, path) for path in fields.it)
     return fields.it if found == fields.it else found
 
 
-def _to_leaf(shape: Shape, path: Path) -> Path:
-    here: Shape | None = shape
+@lru_cache(maxsize=2**14)  # of the fields that an owner has, a write changes a few
+def _to_leaf(shape: SameObject, path: Path) -> Path:
+    here: Shape | None = shape.it
     for depth, element in enumerate(path):
         if here is None or (here.map and not here.map.fields and here.scalar):
             return path
