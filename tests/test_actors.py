@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import ast
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from actors.by_hand import journey, upgrade
 from actors.playing import Play
 from support.invariants import violations
+from support.rehearsals import template_set
 from support.source_code import modules, nodes
 
-from reconcile.simulator.actors.actor_client import JOB
+from reconcile.simulator.actors.actor_client import CONFIG_MAP, JOB, KindName
+from reconcile.simulator.actors.actor_context import ActorContext
 from reconcile.simulator.actors.faults import ApiOutage, FaultPlan
+from reconcile.simulator.actors.settings import Settings
+from reconcile.simulator.actors.simulation import ClusterVersion, Simulation
+from reconcile.simulator.apiserver.clock import SimulatedClock
+from reconcile.simulator.apiserver.cluster import EmbeddedCluster
 from reconcile.simulator.apiserver.faults import ApiFault, InjectedApiFault
 
 pytestmark = pytest.mark.slow
@@ -106,3 +113,58 @@ def test_actors_know_the_protocol_and_nothing_of_the_loop() -> None:
 
 def _imported(node: ast.Import | ast.ImportFrom) -> list[str]:
     return [node.module or ""] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
+
+
+A_MAP = {"apiVersion": "v1", "kind": "ConfigMap"}
+
+
+class Idle:
+    """Looks at Jobs, has nothing to do, and counts how often it looks."""
+
+    def __init__(self, context: ActorContext) -> None:
+        self.looks = 0
+        self.due: datetime | None = None
+        self._client = context.client.as_manager("idle")
+
+    def step(self, now: datetime) -> bool:
+        self.looks += 1
+        self._client.all(JOB)
+        return False
+
+    def next_due(self) -> datetime | None:
+        return self.due
+
+
+def test_an_actor_rests_until_what_it_looks_at_changes_or_its_time_has_come() -> None:
+    start = datetime(2026, 1, 1, tzinfo=UTC)
+    cluster, kinds, idle = EmbeddedCluster(SimulatedClock(start)), template_set().catalog.kinds, list[Idle]()
+    cluster.seed([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}}])
+    client, store = cluster.client(), cluster.store
+
+    def watching(context: ActorContext) -> Idle:
+        idle.append(Idle(context))
+        return idle[0]
+
+    version = ClusterVersion(now=lambda: store.version, changes=store.changes_of)
+    settings = Settings(release={"harvester": "v1.8.0"})
+    simulation = Simulation.of(cluster.client(), kinds, settings, controllers=[watching], version=version)
+
+    def looks(after: str, kind: KindName = ("", ""), **more: Any) -> int:
+        if kind[1]:
+            metadata = {"name": after, "namespace": "default"}
+            client.create(kinds.row(*kind).kind, {"apiVersion": kind[0], "kind": kind[1], "metadata": metadata, **more})
+        simulation.step(start)
+        return idle[0].looks
+
+    assert looks("nothing") == 1
+    assert looks("nothing") == 1
+    assert looks("a-map", CONFIG_MAP) == 1
+    pod = {"restartPolicy": "Never", "containers": [{"name": "one", "image": "one"}]}
+    assert looks("a-job", JOB, spec={"suspend": True, "template": {"spec": pod}}) == 2
+    assert looks("another-map", CONFIG_MAP) == 2
+    client.create(kinds.row(*CONFIG_MAP).kind, {**A_MAP, "metadata": {"name": "forgotten", "namespace": "default"}})
+    with store.lock:
+        store.compact()
+    assert looks("nothing") == 3, "nobody can say what has changed"
+    idle[0].due = start
+    assert looks("a-third-map", CONFIG_MAP) == 4

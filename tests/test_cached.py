@@ -50,6 +50,23 @@ def test_what_the_watch_has_brought_is_there(client: EmbeddedClient, source: Cac
     until("the watch brings it", lambda: source.get(REF) == written)
 
 
+def test_an_answer_holds_until_its_object_changes(client: EmbeddedClient, source: CachedSource) -> None:
+    """The list is put together once, whoever asks for it."""
+    group = Group(api_version=REF.api_version, kind=REF.kind, labels=(("a", "b"),))
+    labelled = {**BODY, "metadata": {**BODY["metadata"], "labels": {"a": "b"}}}
+    client.create(JOB, labelled)
+    until("the watch brings it", lambda: source.list(group) != ())
+    first = source.list(group)
+    assert isinstance(first, tuple)
+    assert source.list(group) is first
+    other = client.create(JOB, {**labelled, "metadata": {**labelled["metadata"], "name": "two"}}).body
+    until("the watch brings the other", lambda: source.list(group) == (*first, other))
+    client.delete(JOB, REF)
+    until("the watch tells the first one's end", lambda: source.list(group) == (other,))
+    source.note({**other, "metadata": {**other["metadata"], "labels": {}, "resourceVersion": "999999"}})
+    assert source.list(group) == ()
+
+
 def test_an_answer_stands_before_the_copy(source: CachedSource) -> None:
     written = {**BODY, "metadata": {**BODY["metadata"], "resourceVersion": "999999"}}
     source.note(written)

@@ -57,14 +57,18 @@ def test_a_round_of_twice_as_many_nodes_does_at_most_twice_as_much(tmp_path: Pat
     assert (many - few) / 30 < 120, "a node of which nothing has changed is decided again"
 
 
-def two_nodes_of(nodes: int, work: Path) -> tuple[int, int]:
-    """The rounds and the requests of the loop in which the first two of so many nodes are upgraded."""
+def two_nodes_of(nodes: int, work: Path) -> tuple[int, int, int]:
+    """The rounds, the requests of the loop and all calls of functions in which the first two of so many nodes are
+    upgraded."""
     scene, rounds = at_node_upgrade(nodes, work), list[Round]()
+    scene.drive(scene.reconciler, rounds.append).run(scene.name, timedelta(minutes=2))
     scene.client.log.clear()
-    scene.drive(scene.reconciler, rounds.append).run(scene.name, timedelta(minutes=40))
+    rounds.clear()
+    profile = cProfile.Profile()
+    profile.runcall(scene.drive(scene.reconciler, rounds.append).run, scene.name, timedelta(minutes=38))
     states = [entry["state"] for entry in rounds[-1].decision.status.node_states.values()]  # type: ignore[union-attr]
     assert states.count("PostDrained") == 2
-    return len(rounds), len(scene.client.log.requests)
+    return len(rounds), len(scene.client.log.requests), int(pstats.Stats(profile).total_calls)  # type: ignore[attr-defined]
 
 
 def test_the_rounds_and_requests_of_a_node_do_not_depend_on_how_many_there_are(tmp_path: Path) -> None:
@@ -72,6 +76,8 @@ def test_the_rounds_and_requests_of_a_node_do_not_depend_on_how_many_there_are(t
     assert few[0] == pytest.approx(many[0], rel=0.05)
     assert few[1] == pytest.approx(many[1], rel=0.05)
     assert many[1] < 400
+    beside = (many[2] - few[2]) / (15 - 5) / many[0]
+    assert beside < 260, "a node is looked at while others are upgraded"
 
 
 def test_what_all_nodes_wait_for_is_logged_once(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -60,6 +61,18 @@ def test_a_status_is_read_as_it_was_written(status: PlanStatus) -> None:
     body = status_body(status)
     assert status_of({"status": json.loads(json.dumps(body))}) == status
     assert status_body(status_of({"status": body})) == body
+
+
+def test_a_record_that_has_not_changed_is_written_as_it_was_read() -> None:
+    """The very same mapping: nothing of it is compared, or sent."""
+    raw = {"state": "Completed", "started": "2026-01-01T00:00:00Z", "ended": "2026-01-01T00:01:00Z"}
+    plan = {"status": {"currentPhase": "NodeUpgrading", "steps": {"NodeUpgrade": {"records": {"PreDrain/n1": raw}}}}}
+    status, key = status_of(plan), ("NodeUpgrade", "PreDrain", "n1")
+    assert status_body(status)["steps"]["NodeUpgrade"]["records"]["PreDrain/n1"] is raw
+    record = status.record(key)
+    assert record is not None
+    changed = status_body(status.with_record(key, replace(record, message="late")))
+    assert changed["steps"]["NodeUpgrade"]["records"]["PreDrain/n1"] == {**raw, "message": "late"}
 
 
 def test_fields_of_another_version_are_kept() -> None:

@@ -48,7 +48,7 @@ def _line(nodes: int, figures: Figures, before: tuple[int, float] | None, budget
         times = (figures.cpu / nodes) / (before[1] / before[0])
         budgets.append(Budget(text=f"a node takes {SLOPE:g} x that of {before[0]}: {times:.2f},", held=times <= SLOPE))
     return Line(
-        what=f"{nodes:>5,} nodes  rehearse",
+        what=f"{nodes:>5,} nodes  rehearse, {figures.cpu / nodes:.2f} s of CPU a node",
         seconds=figures.seconds,
         quickest=figures.quickest,
         slowest=figures.slowest,
