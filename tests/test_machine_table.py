@@ -145,6 +145,13 @@ def test_the_upgrades_own_and_what_has_ended_are_left_out() -> None:
     assert lines(table(bodies)) == ["- default/done off"]
 
 
+def test_an_instance_that_has_failed_is_waited_for() -> None:
+    failed = {**instance("once"), "status": {"phase": "Failed", "nodeName": "n1"}}
+    assert lines(table([*NODES, KUBEVIRT, failed, machine("once")])) == [
+        "n1 default/once blocks (its instance has failed and is still there, and the drain waits until it is gone)"
+    ]
+
+
 @pytest.mark.parametrize(
     ("bodies", "collected", "rows", "unseen"),
     [

@@ -14,9 +14,9 @@ from reconcile.probes.look import Look, ReadFailure
 from reconcile.probes.rules.live_migration import (
     MigrationTargets,
     is_the_upgrades,
+    is_waited_for,
     kubevirts_words,
     node_of,
-    runs,
 )
 from reconcile.probes.rules.virtual_machines import (
     INSTANCES,
@@ -47,11 +47,6 @@ class MachineRow:
     why: tuple[str, ...] = ()
     kubevirt: str = ""
     later: tuple[LaterNode, ...] = ()
-
-    @property
-    def stays_off_or_blocks(self) -> bool:
-        """True if somebody has to do something."""
-        return self.outcome in (MachineOutcome.STOPPED, MachineOutcome.BLOCKS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +101,7 @@ def _order(row: MachineRow) -> tuple[bool, str, str, str]:
 def _running(instances: Iterable[Body], drain: Drain, known: frozenset[_NameKey] | None) -> Iterator[MachineRow]:
     """`known` is None where nobody could look whether a machine is there: then it is taken to be."""
     for instance in instances:
-        if not runs(instance):
+        if not is_waited_for(instance):
             continue
         ref = ref_of(instance)
         fate = drain.fate(instance, has_machine=known is None or (ref.namespace, ref.name) in known)
@@ -140,7 +135,7 @@ def _later(instance: Body, fate: Fate, drain: Drain) -> Iterator[LaterNode]:
 
 
 def _off(machines: Iterable[Body], instances: Iterable[Body]) -> Iterator[MachineRow]:
-    running = {(ref_of(body).namespace, ref_of(body).name) for body in instances if runs(body)}
+    running = {(ref_of(body).namespace, ref_of(body).name) for body in instances if is_waited_for(body)}
     for machine in machines:
         ref = ref_of(machine)
         if (ref.namespace, ref.name) not in running:

@@ -39,9 +39,6 @@ class MigrationTargets:
     def __len__(self) -> int:
         return len(self._nodes)
 
-    def names(self) -> tuple[str, ...]:
-        return tuple(self._nodes)
-
     def allowed(self, instance: Body) -> tuple[str, ...]:
         """The names of the nodes that are not cordoned and that its required node affinity takes."""
         affinity = {"affinity": look_up(instance, ("spec", "affinity"))}
@@ -91,6 +88,11 @@ def obstacles(instance: Body, targets: MigrationTargets) -> tuple[Obstacle, ...]
 def runs(instance: Body) -> bool:
     """True if it is on a node, or on its way there."""
     return look_up(instance, ("status", "phase")) not in _ENDED
+
+
+def is_waited_for(instance: Body) -> bool:
+    """True if a drain waits until it has left its node: the pre-drain Job counts all but those that have succeeded."""
+    return look_up(instance, ("status", "phase")) != "Succeeded"
 
 
 def is_the_upgrades(instance: Body) -> bool:

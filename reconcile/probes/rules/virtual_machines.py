@@ -19,6 +19,7 @@ from reconcile.probes.rules.live_migration import (
     Obstacle,
     is_restored,
     is_the_upgrades,
+    is_waited_for,
     obstacles,
     runs,
 )
@@ -32,6 +33,7 @@ MACHINES = Group(api_version="kubevirt.io/v1", kind="VirtualMachine")
 KUBEVIRTS = Group(api_version="kubevirt.io/v1", kind="KubeVirt")
 _MOVED = ("LiveMigrate", "LiveMigrateIfPossible")
 _NOT_MOVED = "None"  # KubeVirt's own default
+_FAILED = "its instance has failed and is still there, and the drain waits until it is gone"
 
 
 class MachineOutcome(StrEnum):
@@ -64,8 +66,10 @@ class Drain:
 
     def fate(self, instance: Body, *, has_machine: bool = True) -> Fate:
         """`has_machine`: there is a VirtualMachine of this instance, by which it can be stopped and started."""
-        if not runs(instance):
+        if not is_waited_for(instance):
             return Fate(outcome=MachineOutcome.OFF)
+        if not runs(instance):
+            return Fate(outcome=MachineOutcome.BLOCKS, why=(_FAILED,))
         found = obstacles(instance, self.targets)
         if not found:
             return self._moved(instance)
@@ -130,7 +134,8 @@ def leave(call: RuleCall) -> Verdict:
     instances, nodes, machines, kubevirts = found
     drain = Drain(targets=MigrationTargets(nodes), eviction_strategy=default_strategy(kubevirts))
     known = machine_names(instances, machines)
-    return all_of((_leaves(instance, drain, known) for instance in _of_users(instances)), "virtual machines")
+    waited_for = (each for each in instances if is_waited_for(each) and not is_the_upgrades(each))
+    return all_of((_leaves(instance, drain, known) for instance in waited_for), "virtual machines")
 
 
 def _leaves(instance: Body, drain: Drain, known: frozenset[tuple[str, str]]) -> Verdict:
@@ -177,8 +182,8 @@ def hotplug_settled(call: RuleCall) -> Verdict:
     instance = call.look.get(ref)
     if isinstance(instance, ReadFailure):
         return unknown(f"{ref} could not be read: {instance.text}")
-    kept = {name_in(volume) for volume in _volumes(call.body, "spec", "template", "spec")}
-    plugged = [name_in(volume) for volume in _volumes(instance or {}, "spec") if _is_hotplugged(volume)]
+    kept = {_name_in(volume) for volume in _volumes(call.body, "spec", "template", "spec")}
+    plugged = [_name_in(volume) for volume in _volumes(instance or {}, "spec") if _is_hotplugged(volume)]
     lost = [name for name in plugged if name not in kept]
     if instance is None or not runs(instance) or not lost:
         return passed("no volume is plugged in that its template lacks")
@@ -196,7 +201,7 @@ def _volumes(body: Body, *path: str) -> list[Mapping[str, Any]]:
     return [volume for volume in found if isinstance(volume, Mapping)]
 
 
-def name_in(volume: Mapping[str, Any]) -> str:
+def _name_in(volume: Mapping[str, Any]) -> str:
     return str(volume.get("name") or "")
 
 
