@@ -92,7 +92,7 @@ def runs(instance: Body) -> bool:
 
 def is_waited_for(instance: Body) -> bool:
     """True if a drain waits until it has left its node: the pre-drain Job counts all but those that have succeeded."""
-    return look_up(instance, ("status", "phase")) != "Succeeded"
+    return str(look_up(instance, ("status", "phase"))) != "Succeeded"
 
 
 def is_the_upgrades(instance: Body) -> bool:
