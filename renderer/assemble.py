@@ -33,9 +33,16 @@ class TemplateSet:
 class Assembly:
     """All that one rendering needs."""
 
-    catalog: Catalog
-    templates: Templates
+    template_set: TemplateSet
     facts: Facts
+
+    @property
+    def catalog(self) -> Catalog:
+        return self.template_set.catalog
+
+    @property
+    def templates(self) -> Templates:
+        return self.template_set.templates
 
     def render(self) -> RenderedPlan:
         """Raises `Problems`."""
@@ -70,7 +77,7 @@ def assemble(
         spec_fields=template_set.spec_fields,
         retry=retry,
     )
-    return Assembly(catalog=template_set.catalog, templates=template_set.templates, facts=facts)
+    return Assembly(template_set=template_set, facts=facts)
 
 
 def _fields(schema: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,25 +1,22 @@
-"""Findings about the cluster's objects before an upgrade begins: nodes that it would wait for in vain or pass over,
-virtual machines that it stops. Pure; the loop meets the same things later, when they cost hours.
+"""Inputs that cannot be an upgrade's, whatever the state of the cluster: no node to upgrade, a version that is too old.
+
+Pure. What is found in a cluster is for the checks of `templates/preflight` to say.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from renderer.documents import Inputs
 from renderer.errors import Problem
 from renderer.model.path import ABSENT, Path, look_up
 from renderer.source_document import SourceDocument
-from renderer.suggest import did_you_mean
 from renderer.versions import is_too_old
 
 _LABELS: Path = ("metadata", "labels")
 _MANAGED: Path = (*_LABELS, "harvesterhci.io/managed")
 _HOSTNAME: Path = (*_LABELS, "kubernetes.io/hostname")
 _WITNESS: Path = (*_LABELS, "node-role.harvesterhci.io/witness")
-_UNSCHEDULABLE: Path = ("spec", "unschedulable")
-_LIVE_MIGRATABLE = "LiveMigratable"
 
 
 def begin_problems(inputs: Inputs, oldest: str) -> list[Problem]:
@@ -42,21 +39,6 @@ def rehearsal_problems(inputs: Inputs) -> list[Problem]:
     return [_no_hostname(node) for node in nodes if not _has(node, _HOSTNAME)]
 
 
-def cluster_warnings(inputs: Inputs) -> list[Problem]:
-    """Things that are allowed and surprise: nodes that are passed over or uncordoned, machines that are stopped."""
-    if _begun(inputs):
-        return []
-    nodes = _of_kind(inputs, "v1", "Node")
-    managed = _managed(inputs)
-    return [
-        *(_no_hostname(node) for node in managed if not _has(node, _HOSTNAME)),
-        *(_passed_over(node) for node in nodes if managed and node not in managed),
-        *(_cordoned(node) for node in managed if look_up(node.body, _UNSCHEDULABLE) is True),
-        *_stopped(inputs, managed),
-        *_other_version(inputs),
-    ]
-
-
 # ------------------------------------------------------------------------------------------------------------ nodes
 
 
@@ -64,21 +46,6 @@ def _no_hostname(node: SourceDocument) -> Problem:
     message = f"Node {_name(node)} has no label kubernetes.io/hostname, by which its Jobs find it: they would never run"
     remedy = f"its kubelet sets it: kubectl label node {_name(node)} kubernetes.io/hostname={_name(node)}"
     return node.problem("NodeNotSelectable", message, _HOSTNAME, remedy=remedy)
-
-
-def _passed_over(node: SourceDocument) -> Problem:
-    message = (
-        f'Node {_name(node)} has no label harvesterhci.io/managed: "true", so it is not upgraded; Rancher upgrades its '
-        "Kubernetes with the cluster all the same, and waits for an answer when it asks to drain it"
-    )
-    remedy = f"kubectl label node {_name(node)} harvesterhci.io/managed=true, or remove the node from the cluster first"
-    return node.problem("NodeNotManaged", message, _MANAGED, remedy=remedy)
-
-
-def _cordoned(node: SourceDocument) -> Problem:
-    message = f"Node {_name(node)} is cordoned, and Rancher uncordons it when it is upgraded"
-    remedy = f"uncordon it before the upgrade, or cordon it again afterwards: kubectl cordon {_name(node)}"
-    return node.problem("NodeCordoned", message, _UNSCHEDULABLE, remedy=remedy)
 
 
 def _only_witnesses(inputs: Inputs) -> Iterator[Problem]:
@@ -112,47 +79,7 @@ def _current_versions(inputs: Inputs) -> Iterator[tuple[SourceDocument, Path]]:
                 yield setting, (key,)
 
 
-def _stopped(inputs: Inputs, managed: list[SourceDocument]) -> Iterator[Problem]:
-    """On a single node every virtual machine stops, and nobody expects it to move."""
-    restored = inputs.plan is not None and look_up(inputs.plan.body, ("spec", "restoreVM")) is True
-    if restored or sum(not _is_witness(node) for node in managed) < 2:
-        return
-    for instance in _of_kind(inputs, "kubevirt.io/v1", "VirtualMachineInstance"):
-        if (index := _tied_by(instance)) is not None:
-            path: Path = ("status", "conditions", index)
-            why = look_up(instance.body, (*path, "message")) or "its condition LiveMigratable is False"
-            message = f"{_full_name(instance)} is stopped when its node is drained, and not started again: {why}"
-            remedy = "set spec.restoreVM: true, or stop and start it yourself"
-            yield instance.problem("VirtualMachineStopped", message, path, remedy=remedy)
-
-
-def _tied_by(instance: SourceDocument) -> int | None:
-    """The condition that says that the instance cannot be migrated."""
-    for index, condition in enumerate(instance.body.get("status", {}).get("conditions", ())):
-        if (condition.get("type"), condition.get("status")) == (_LIVE_MIGRATABLE, "False"):
-            return index
-    return None
-
-
-def _other_version(inputs: Inputs) -> Iterator[Problem]:
-    """Of a Version that is named and is not there, while another one is."""
-    expected = look_up(inputs.plan.body, ("spec", "version")) if inputs.plan else None
-    there = _of_kind(inputs, "harvesterhci.io/v1beta1", "Version")
-    if not inputs.plan or not isinstance(expected, str) or not there or look_up(inputs.plan.body, ("spec", "image")):
-        return
-    spaces = [str(item.body["metadata"]["namespace"]) for item in there if _name(item) == expected]
-    if "harvester-system" not in spaces:
-        elsewhere = f"; there is one in {spaces[0]}" if spaces else did_you_mean(expected, map(_name, there))
-        message = f"Version harvester-system/{expected} is not among the inputs{elsewhere}"
-        remedy = f"there are: {', '.join(sorted(map(_full_name, there)))}"
-        yield inputs.plan.problem("NoSuchVersion", message, ("spec", "version"), remedy=remedy)
-
-
 # ------------------------------------------------------------------------------------------------------------ look-ups
-
-
-def _begun(inputs: Inputs) -> bool:
-    return inputs.plan is not None and bool(look_up(inputs.plan.body, ("status", "currentPhase")))
 
 
 def _managed(inputs: Inputs) -> list[SourceDocument]:
@@ -174,8 +101,3 @@ def _of_kind(inputs: Inputs, api_version: str, kind: str) -> list[SourceDocument
 
 def _name(source: SourceDocument) -> str:
     return str(source.body["metadata"]["name"])
-
-
-def _full_name(source: SourceDocument) -> str:
-    metadata: Mapping[str, Any] = source.body["metadata"]
-    return f"{source.body['kind']} {metadata['namespace']}/{metadata['name']}"

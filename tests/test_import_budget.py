@@ -79,8 +79,14 @@ def loaded(command: str) -> frozenset[str]:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_loads_no_dear_library(command: str) -> None:
-    table = {"reconcile", "reconcile.cli"} if command == "help" else set()  # the names of its commands and no more
-    assert {module for module in loaded(command) if module.partition(".")[0] in NEVER} == table
+    """`validate` carries out checks, and no more of the loop than that; `--help` names its commands."""
+    dear = {module for module in loaded(command) if module.partition(".")[0] in NEVER}
+    if command == "validate":
+        ours = ("cli", "objects", "observe", "preflight", "probes", "schemas", "status", "values")
+        dear -= {"reconcile", *(f"reconcile.{room}" for room in ours)}
+        dear = {module for module in dear if not module.startswith(tuple(f"reconcile.{room}." for room in ours))}
+    table = {"reconcile", "reconcile.cli"} if command == "help" else set()
+    assert dear == table
 
 
 @pytest.mark.parametrize("command", ["help", "help of render", "version"])

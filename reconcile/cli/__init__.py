@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from renderer.cli.commands import CommandGroup, Row
 
 COMMANDS: Mapping[str, Row] = {
+    "validate": Row(
+        target="reconcile.cli.validate:validate", help="Check a plan and its inputs.", group=CommandGroup.REVIEW
+    ),
     "preflight": Row(
         target="reconcile.cli.preflight:preflight",
         help="Check whether the cluster can be upgraded.",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from reconcile.cli.catalogue import checks_of, template_set_in
+from reconcile.cli.checked_inputs import BEFORE
 from reconcile.cli.connect import Target, wall_clock
 from renderer.cli.answer import Model, answer
 from renderer.cli.input_options import FILE, FOLDER, InputOptions
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
     from reconcile.preflight.machines import MachineTable
     from reconcile.probes.look import Look
     from renderer.model.ref import Body
-
-BEFORE = tuple(time for time in CheckTime if time is not CheckTime.AFTER)
-"""The times that lie before the end of an upgrade: all that is asked where none is named."""
 
 
 @click.command

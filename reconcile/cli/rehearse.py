@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from reconcile.cli.checked_inputs import checked, unseen_lines, unseen_model
 from reconcile.cli.journal import journal_at
 from reconcile.cli.screen import Screen
-from renderer.cli.answer import answer, output_option, redact_by, warn
+from renderer.cli.answer import Model, answer, output_option, redact_by, warn
 from renderer.cli.input_options import FILE, InputOptions, input_options, read
 from renderer.errors import ExitCode, Problem, Problems, problem
 from renderer.model.document_type import REHEARSAL_REPORT
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from reconcile.simulator.actors.fault_options import FaultOptions
     from reconcile.simulator.actors.faults import FaultPlan, SimulatedOperation
     from reconcile.simulator.rehearsal.rehearsal import Rehearsal, RehearsalResult
+    from renderer.assemble import TemplateSet
     from renderer.catalog.template_tree import TemplateTree
     from renderer.documents import Inputs
     from renderer.files.code import CodeCache
@@ -61,6 +63,7 @@ def _described(operation: SimulatedOperation) -> str:
 @click.option(
     "--resume-after", default="10m", show_default=True, metavar="DURATION", help="Release a held node after this time."
 )
+@click.option("--skip-preflight", is_flag=True, help="Rehearse although pre-flight checks block the upgrade.")
 @click.option("--journal", type=FILE, metavar="FILE", help="Record every decision in FILE, for `explain --replay`.")
 @click.option("--quiet", "-q", is_flag=True, help="Print only the report, no progress.")
 @output_option
@@ -72,6 +75,7 @@ def rehearse(
     repeat: tuple[str, ...],
     away: tuple[str, ...],
     resume_after: str,
+    skip_preflight: bool,
     journal: str | None,
     quiet: bool,
     output: str,
@@ -85,7 +89,8 @@ def rehearse(
       upgradeplan rehearse examples/three-node --slow image-import=3h --away '10m at cluster-upgrade'
 
     Runs the production reconcile loop against an in-memory cluster seeded with your objects; Harvester, Rancher and
-    the nodes are simulated, and time is virtual. Exits 1 if the upgrade would not succeed.
+    the nodes are simulated, and time is virtual. Exits 1 if the upgrade would not succeed, or a pre-flight check
+    blocks it; what the plan accepts does not.
     """
     from reconcile.simulator.actors.fault_options import FaultOptions, duration_of
     from reconcile.simulator.rehearsal.rehearsal import prepare
@@ -94,11 +99,12 @@ def rehearse(
     from renderer.files.code import CodeCache
 
     inputs, tree = read(given)
-    _require_nodes(inputs)
     code = CodeCache()
     template_set = open_template_set(tree, code=code)
     redact_by(template_set.catalog.redaction)
     warn(template_set.catalog.warnings)
+    unseen = None if skip_preflight else _preflight(inputs, tree, template_set, given)
+    _require_nodes(inputs)
     pause = duration_of(resume_after)
     if pause is None:
         raise problem(
@@ -117,8 +123,22 @@ def rehearse(
     code.save()
     _require_injected(rehearsed)
     warn(_step_warnings(rehearsal))
-    answer(REHEARSAL_REPORT, report_of(rehearsed, rehearsal.name), output, report_lines)
+    model = {**report_of(rehearsed, rehearsal.name), **({"preflight": unseen} if unseen else {})}
+    answer(REHEARSAL_REPORT, model, output, lambda shown: [*report_lines(shown), *unseen_lines(shown.get("preflight"))])
     return ExitCode.YES if rehearsed.succeeded else ExitCode.NO
+
+
+def _preflight(inputs: Inputs, tree: TemplateTree, template_set: TemplateSet, given: InputOptions) -> Model | None:
+    """What the checks could not look at. Raises `Problems` for what blocks the upgrade."""
+    from reconcile.preflight.problems import blocking, warning
+
+    report = checked(inputs, tree, template_set)
+    if report is None:
+        return None
+    warn(warning(report, inputs))
+    if found := blocking(report, inputs):
+        raise Problems(found, ExitCode.NO)
+    return unseen_model(report, given)
 
 
 def _require_nodes(inputs: Inputs) -> None:

@@ -47,9 +47,6 @@ COMMANDS: Mapping[str, Row] = {
         help="Render the manifests of a plan for review.",
         group=CommandGroup.REVIEW,
     ),
-    "validate": Row(
-        target="renderer.cli.validate:validate", help="Check a plan and its inputs.", group=CommandGroup.REVIEW
-    ),
     "phases": Row(
         target="renderer.cli.phases:phases", help="List the phases of an upgrade.", group=CommandGroup.REVIEW
     ),

@@ -172,7 +172,6 @@ def _skip_warnings(inputs: Inputs, plan: RenderedPlan) -> Iterator[Problem]:
 def read(given: InputOptions) -> tuple[Inputs, TemplateTree]:
     """Inputs and templates. Raises `Problems` with all that is wrong with either of them."""
     inputs, tree = read_form(given)
-    warn(_findings(inputs))
     if problems := _cluster_problems(inputs):
         raise Problems(problems)
     return inputs, tree
@@ -195,12 +194,6 @@ def _cluster_problems(inputs: Inputs) -> list[Problem]:
     from renderer.cluster_rules import cluster_problems
 
     return cluster_problems(inputs)
-
-
-def _findings(inputs: Inputs) -> list[Problem]:
-    from renderer.cluster_rules import cluster_warnings
-
-    return cluster_warnings(inputs)
 
 
 def _warnings_of(inputs: Inputs) -> list[Problem]:

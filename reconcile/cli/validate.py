@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from renderer.cli.answer import Model, answer, output_option, pending_lines, pending_models, problem_models
-from renderer.cli.input_options import InputOptions, RenderedInputs, input_options, rendering_of
+from reconcile.cli.checked_inputs import checked, unseen_lines, unseen_model
+from reconcile.preflight.problems import blocking, warning
+from renderer.cli.answer import Model, answer, output_option, pending_lines, pending_models, problem_models, warn
+from renderer.cli.input_options import InputOptions, RenderedInputs, input_options, read, rendering_from
 from renderer.documents import plan_of
 from renderer.errors import ExitCode, Problem, Problems
 from renderer.model.document_type import VALIDATION_REPORT
 
 if TYPE_CHECKING:
+    from reconcile.preflight.check_result import CheckReport
     from renderer.render.refusals import Refusal
 
 
@@ -28,9 +31,9 @@ def validate(given: InputOptions, output: str) -> ExitCode:
       upgradeplan validate examples/three-node
       upgradeplan validate upgradeplan.yaml --release harvester-release.yaml --templates overlay/
 
-    Reads all inputs, renders all phases, checks every manifest, and reports all problems at once. Exits 1 if the
-    upgrade would be refused whatever the state of the cluster, for example a downgrade. A missing input is pending,
-    not an error.
+    Reads all inputs, renders all phases, checks every manifest, carries out the pre-flight checks that the inputs can
+    answer, and reports all problems at once. Exits 1 if the upgrade would be refused, for example a downgrade, or a
+    check blocks it. A missing input is pending, not an error; `preflight` says what the checks could not look at.
     """
     try:
         model = _model(given)
@@ -44,9 +47,14 @@ def validate(given: InputOptions, output: str) -> ExitCode:
 
 
 def _model(given: InputOptions) -> Model:
-    rendering = rendering_of(given)
-    _refuse(rendering)
+    inputs, tree = read(given)
+    rendering = rendering_from(inputs, tree, retry=given.retry)
+    report = checked(inputs, tree, rendering.assembly.template_set)
+    _refuse(rendering, report)
+    if report:
+        warn(warning(report, inputs))
     plan = rendering.plan
+    unseen = unseen_model(report, given)
     return {
         "valid": True,
         "problems": [],
@@ -56,16 +64,18 @@ def _model(given: InputOptions) -> Model:
         "phases": len(plan.phases),
         "manifests": sum(1 for _ in plan.manifests()),
         "pending": pending_models(plan),
+        **({"preflight": unseen} if unseen else {}),
     }
 
 
-def _refuse(rendering: RenderedInputs) -> None:
+def _refuse(rendering: RenderedInputs, report: CheckReport | None) -> None:
     """All reasons at once; that `spec.force` skips a guard is said where nothing else stands in the way."""
     from renderer.cluster_rules import begin_problems
     from renderer.render.refusals import refusals
 
     found = begin_problems(rendering.inputs, str(rendering.assembly.catalog.values["oldestServerVersion"]))
     found += [_problem(item, rendering, can_be_forced=not found) for item in refusals(rendering.plan)]
+    found += blocking(report, rendering.inputs) if report else ()
     if found:
         raise Problems(found, ExitCode.NO)
 
@@ -83,3 +93,4 @@ def _text(model: Model) -> Iterator[str]:
     yield f"{model['plan']} is valid: {model['phases']} phases, {model['manifests']} manifests"
     yield f"digest: {model['digest']}"
     yield from pending_lines(model["pending"])
+    yield from unseen_lines(model.get("preflight"))

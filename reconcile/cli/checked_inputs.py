@@ -1,0 +1,61 @@
+"""The pre-flight checks of a run's inputs, for commands that ask for more than that: `validate` and `rehearse`."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING
+
+import click
+
+from reconcile.cli.catalogue import checks_of
+from reconcile.cli.connect import wall_clock
+from renderer.cli.answer import Model, redactor
+from renderer.model.check import CheckTime
+
+if TYPE_CHECKING:
+    from reconcile.preflight.check_result import CheckReport
+    from renderer.assemble import TemplateSet
+    from renderer.catalog.template_tree import TemplateTree
+    from renderer.cli.input_options import InputOptions
+    from renderer.documents import Inputs
+
+BEFORE = tuple(time for time in CheckTime if time is not CheckTime.AFTER)
+"""The times that lie before the end of an upgrade."""
+
+
+def checked(inputs: Inputs, tree: TemplateTree, template_set: TemplateSet) -> CheckReport | None:
+    """The answers of all checks; None for a plan that has begun, whose cluster is as upgrades make it."""
+    from reconcile.preflight.on_inputs import check_inputs
+    from renderer.model.path import look_up
+
+    if inputs.plan and look_up(inputs.plan.body, ("status", "currentPhase")):
+        return None
+    return check_inputs(inputs, template_set, checks_of(tree, template_set), BEFORE, wall_clock())
+
+
+def unseen_model(report: CheckReport | None, given: InputOptions) -> Model | None:
+    """How many checks could not look, of how many, and the command that says more; None where no check was asked."""
+    from reconcile.preflight.check_result import CheckOutcome
+
+    if report is None:
+        return None
+    unknown = report.counts[CheckOutcome.UNKNOWN]
+    return {"checks": len(report.results), "unknown": unknown, "next": _command(given) if unknown else ""}
+
+
+def unseen_lines(model: Model | None) -> list[str]:
+    """The same in a line; none where every check could look."""
+    if not model or not model["unknown"]:
+        return []
+    return [f"pre-flight: {model['unknown']} of {model['checks']} checks could not look; next: {model['next']}"]
+
+
+def _command(given: InputOptions) -> str:
+    options = {"--plan": [given.plan], "--release": [given.release], "--cluster": given.cluster}
+    options["--templates"] = given.templates
+    words = [
+        *given.files,
+        *(word for key, values in options.items() for value in values if value for word in (key, value)),
+    ]
+    root = click.get_current_context().find_root().command_path
+    return shlex.join([*root.split(), "preflight", *map(redactor().argument, words)])
