@@ -165,10 +165,12 @@ def _collected(facts: Iterable[SourceDocument], empty: Iterable[SourceDocument])
             if isinstance(item, Mapping) and {"apiVersion", "kind"} <= set(item):
                 named = {key: str(item.get(key) or "") for key in ("namespace", "name")}
                 yield CollectedKind(api_version=str(item["apiVersion"]), kind=str(item["kind"]), **named)
-    for source in empty:
-        yield CollectedKind(
-            api_version=str(source.body["apiVersion"]), kind=str(source.body["kind"]).removesuffix("List")
-        )
+    yield from map(collected_kind, empty)
+
+
+def collected_kind(empty: SourceDocument) -> CollectedKind:
+    """The kind of which an empty list says that there is no object."""
+    return CollectedKind(api_version=str(empty.body["apiVersion"]), kind=str(empty.body["kind"]).removesuffix("List"))
 
 
 def _entries(facts: Any) -> Iterator[tuple[tuple[str, str], Any]]:

@@ -87,7 +87,7 @@ def rendered(out: Path, *cluster: str) -> dict[str, bytes]:
 def test_rendering_from_a_bundle_is_rendering_from_the_objects(tmp_path: Path) -> None:
     noise = {
         "logs/kube-system/etcd.log": "{{{",
-        "yamls/namespaced/default/kubernetes/pods.yaml": "a: [",
+        "yamls/namespaced/default/kubernetes/events.yaml": "a: [",
         "nodes.zip": "",
     }
     path = zipped(tmp_path / "bundle.zip", {**example_files(), **noise})
@@ -96,10 +96,15 @@ def test_rendering_from_a_bundle_is_rendering_from_the_objects(tmp_path: Path) -
 
 @pytest.mark.parametrize("below", ["", "supportbundle_1"])
 def test_an_unpacked_bundle_is_read_alike(below: str, tmp_path: Path) -> None:
-    unpacked(tmp_path / below, {**example_files(), "metadata.yaml": "projectName: Harvester"})
+    event = {"apiVersion": "v1", "kind": "Event", "metadata": {"name": "e", "namespace": "default"}}
+    noise = {
+        "metadata.yaml": "projectName: Harvester",
+        "yamls/namespaced/default/kubernetes/events.yaml": listed(event),
+    }
+    unpacked(tmp_path / below, {**example_files(), **noise})
     assert names(tmp_path) == names(zipped(tmp_path / "b.zip", example_files()))
     assert "Node charlie-1-tink-system" in names(tmp_path)
-    assert not [name for name in names(tmp_path) if name.startswith("Bundle ")]
+    assert not [name for name in names(tmp_path) if name.startswith("Event ")]
 
 
 def test_a_typed_list_and_the_old_folders_are_read(tmp_path: Path) -> None:
@@ -234,4 +239,18 @@ def test_a_name_in_an_archive_that_is_no_text(tmp_path: Path) -> None:
 def test_a_plan_in_a_bundle_is_not_the_plan(tmp_path: Path) -> None:
     plan = yaml.safe_load((EXAMPLE / "upgradeplan.yaml").read_text(encoding="utf-8"))
     files = {NODES: listed(NODE), "yamls/cluster/management.harvesterhci.io/v1beta1/upgradeplans.yaml": listed(plan)}
-    assert read_inputs(cluster=[str(zipped(tmp_path / "b.zip", files))]).plan is None
+    found = read_inputs(cluster=[str(zipped(tmp_path / "b.zip", files))])
+    assert found.plan is None
+    assert [str(ref_of(source.body)) for source in found.other_plans] == ["UpgradePlan hvst-upgrade-864fh"]
+
+
+def test_an_empty_file_of_a_kind_says_that_there_is_none(tmp_path: Path) -> None:
+    files = {
+        NODES: listed(NODE),
+        "yamls/namespaced/longhorn-system/longhorn.io/v1beta2/volumes.yaml": listed(),
+        "yamls/namespaced/default/kubevirt.io/v1/virtualmachines.yaml": yaml.safe_dump(
+            {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineList", "items": []}
+        ),
+    }
+    found = read_inputs(cluster=[str(zipped(tmp_path / "b.zip", files))])
+    assert sorted(item.kind for item in found.collected) == ["VirtualMachine", "Volume"]

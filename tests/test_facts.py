@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from controlplane.cluster import ControlPlane
+from support.preflight_cases import checks
 from support.rbac import Rbac
 from support.rehearsals import ROOT, START, inputs_of, rehearsal_of, template_set
 from support.seeding import seed
@@ -22,16 +23,21 @@ from reconcile.cluster.protocol import Cluster
 from reconcile.observe.collect import NAMES, Collected, collect, redacted
 from reconcile.observe.facts import Unreadable, gather, refusals
 from reconcile.observe.readings import READERS, Access, Readings, ReadingSource
-from reconcile.observe.snapshot import take
+from reconcile.observe.snapshot import judge, take
 from reconcile.observe.source import DirectSource
+from reconcile.preflight.check_context import check_context
+from reconcile.preflight.checking import run_checks
+from reconcile.preflight.looked_at import looked_at
 from reconcile.probes.look import CERTIFICATES as SERVER_CERTIFICATES
-from reconcile.probes.look import OWN_SERVER, Answer, Group, ReadFailure, Reading
+from reconcile.probes.look import OWN_SERVER, Answer, Group, Need, ReadFailure, Reading
+from reconcile.schemas import packaged_schemas
 from reconcile.simulator.apiserver.clock import SimulatedClock
 from reconcile.simulator.apiserver.cluster import EmbeddedCluster
 from reconcile.status.times import time_text
 from renderer.cli.program import run
 from renderer.errors import ExitCode, Problems
 from renderer.files.flat import write_flat
+from renderer.model.check import CheckTime
 from renderer.model.plan_api import PLAN_API_VERSION
 from renderer.model.ref import Body, Ref, ref_of
 from renderer.redaction import REDACTED, packaged_redactor
@@ -50,7 +56,17 @@ def nobody(address: str, port: int) -> datetime | None:
 def collected_from(cluster: Cluster, plan: Body | None = None) -> Collected:
     source = DirectSource(cluster, KINDS)
     known = {"kubelet": inputs_of("three-node").facts["kubelet"], "certificates": CERTIFICATES}
-    return collect(source, Readings(cluster, KINDS, lambda: START, nobody, known), plan, HIDE)
+    readings = Readings(cluster, KINDS, lambda: START, nobody, known)
+    return collect(source, readings, plan, HIDE, looked_at(checks().values(), _seen(source, readings)))
+
+
+def _seen(source: DirectSource, readings: Readings) -> tuple[Need, ...]:
+    """What the checks look at on the three-node example."""
+    inputs = inputs_of("three-node")
+    context = check_context(
+        template_set(), packaged_schemas(), START, objects=[source.body for source in inputs.objects]
+    )
+    return judge(lambda look: run_checks(checks().values(), look, context, [*CheckTime]), source, readings).looked_at
 
 
 CERTIFICATES = inputs_of("three-node").facts["certificates"]
@@ -58,8 +74,21 @@ CERTIFICATES = inputs_of("three-node").facts["certificates"]
 
 def embedded() -> EmbeddedCluster:
     cluster = EmbeddedCluster(SimulatedClock(START))
-    cluster.seed(source.body for source in inputs_of("three-node").objects)
+    cluster.seed([*(source.body for source in inputs_of("three-node").objects), KUBECONFIG])
     return cluster
+
+
+KUBECONFIG = {
+    "apiVersion": "v1",
+    "kind": "Secret",
+    "type": "cluster.x-k8s.io/secret",
+    "metadata": {
+        "name": "local-kubeconfig",
+        "namespace": "fleet-local",
+        "labels": {"cluster.x-k8s.io/cluster-name": "local"},
+    },
+}
+"""Of every cluster of Rancher; the example has no Secret but the machine plans."""
 
 
 def rendered(capsys: pytest.CaptureFixture[str], out: Path, *cluster: str) -> dict[str, bytes]:
@@ -101,6 +130,22 @@ def test_on_a_real_control_plane(
     admin = connect(access, environ={}, now=lambda: datetime.now(UTC))
     seed(admin, [source.body for source in inputs_of("three-node").objects], KINDS)
     assert_same_rendering(collected_from(admin), tmp_path, capsys)
+
+
+def test_what_was_collected_answers_what_the_cluster_would(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing is unknown for the want of an object: that there is none of a kind is written down."""
+    folder = tmp_path / "facts"
+    write_flat(folder, as_files(collected_from(embedded().client())), NAMES)
+    words = [
+        "preflight",
+        str(EXAMPLE / "upgradeplan.yaml"),
+        str(EXAMPLE / "harvester-release.yaml"),
+        "--cluster",
+        str(folder),
+    ]
+    run(["upgradeplan", *words, "-o", "json"])
+    found = json.loads(capsys.readouterr().out)["checks"]
+    assert [why for check in found for item in check["unseen"] if "among the inputs" in (why := item["why"])] == []
 
 
 def test_the_same_cluster_gives_the_same_bytes() -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from support.rehearsals import ROOT, prepared, template_set
 
-from renderer.cluster_rules import begin_problems, cluster_problems, cluster_warnings, rehearsal_problems
+from renderer.cluster_rules import begin_problems, cluster_problems, rehearsal_problems
 from renderer.context.build import context_of
 from renderer.context.facts import Facts
 from renderer.documents import Inputs, plan_of, tell_apart
@@ -123,7 +123,7 @@ def asked(change: Change) -> Inputs:
     if problems := problems or cluster_problems(inputs):
         raise Problems(problems)
     catalog = template_set().catalog
-    texts = [str(problem) for problem in (*input_warnings(inputs), *cluster_warnings(inputs))]
+    texts = [str(problem) for problem in input_warnings(inputs)]
     texts += map(str, begin_problems(inputs, str(catalog.values["oldestServerVersion"])))
     rendered = render(catalog, template_set().templates, context_of(facts(inputs)), kept=KEPT)
     texts += [refusal.message for refusal in refusals(rendered)]

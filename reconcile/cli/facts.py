@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reconcile.cli.connect import Target, cluster_options
+from reconcile.cli.catalogue import template_set_in
+from reconcile.cli.connect import Target, cluster_options, connect_to
 from renderer.cli.answer import say
 from renderer.cli.input_options import FOLDER
 from renderer.errors import ExitCode, problem
@@ -15,6 +16,7 @@ from renderer.errors import ExitCode, problem
 if TYPE_CHECKING:
     from reconcile.loop.deps import ReconcilerDeps
     from reconcile.observe.collect import Collected
+    from renderer.model.collected import CollectedKind
     from renderer.model.ref import Body
 
 
@@ -42,13 +44,19 @@ def facts(output_dir: str, name: str | None, target: Target) -> ExitCode:
     """
     import sys
 
-    from reconcile.cli.parts import parts_of
+    from reconcile.cli.parts import parts_on
+    from reconcile.cli.preflight import needs_on_cluster
     from reconcile.observe.collect import NAMES, collect
     from renderer.files.flat import write_flat
+    from renderer.files.templates import read_templates
     from renderer.redaction import Redactor
 
-    parts = parts_of(target)
-    collected = collect(parts.source, parts.readings, _plan(parts, name), Redactor(parts.rendering.catalog.redaction))
+    tree = read_templates([Path(folder) for folder in target.templates])
+    template_set = template_set_in(tree)
+    parts = parts_on(connect_to(target), template_set)
+    plan, redactor = _plan(parts, name), Redactor(parts.rendering.catalog.redaction)
+    looked_at = needs_on_cluster(parts, template_set, tree, plan)
+    collected = collect(parts.source, parts.readings, plan, redactor, looked_at)
     files = as_files(collected)
     write_flat(Path(output_dir), files, NAMES)
     say([f"warning: {text}" for text in collected.unread], sys.stderr)
@@ -67,10 +75,14 @@ def as_files(collected: Collected) -> dict[str, str]:
         name: dump({"apiVersion": "v1", "kind": "List", "items": list(bodies)})
         for name, bodies in collected.files.items()
     }
-    return {
-        **files,
-        **({FACTS: dump(document_type.FACTS.document({"facts": collected.facts}))} if collected.facts else {}),
-    }
+    collects = [_without_empty(item) for item in collected.whole]
+    facts = {**({"collected": collects} if collects else {}), "facts": collected.facts}
+    return {**files, FACTS: dump(document_type.FACTS.document(facts))}
+
+
+def _without_empty(item: CollectedKind) -> dict[str, str]:
+    named = {"apiVersion": item.api_version, "kind": item.kind, "namespace": item.namespace, "name": item.name}
+    return {key: value for key, value in named.items() if value}
 
 
 def _plan(parts: ReconcilerDeps, name: str | None) -> Body | None:

@@ -23,8 +23,10 @@ if TYPE_CHECKING:
     from reconcile.loop.deps import ReconcilerDeps
     from reconcile.preflight.check_result import CheckReport
     from reconcile.preflight.machines import MachineTable
-    from reconcile.probes.look import Look
-    from renderer.model.ref import Body
+    from reconcile.probes.look import Group, Look
+    from renderer.assemble import TemplateSet
+    from renderer.catalog.template_tree import TemplateTree
+    from renderer.model.ref import Body, Ref
 
 
 @click.command
@@ -222,3 +224,20 @@ def _time(text: str | None) -> datetime:
         message = f"--at: {text!r} is not a time"
         raise problem("InvalidTime", message, remedy="write it like 2027-01-31 or 2027-01-31T08:00:00Z") from None
     return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+def needs_on_cluster(
+    parts: ReconcilerDeps, template_set: TemplateSet, tree: TemplateTree, plan: Body | None
+) -> tuple[Group | Ref, ...]:
+    """All that the checks look at on this cluster, be the plan there or not."""
+    from reconcile.observe.facts import gather
+    from reconcile.observe.snapshot import judge
+    from reconcile.preflight.check_context import check_context
+    from reconcile.preflight.checking import run_checks
+    from reconcile.preflight.looked_at import looked_at
+
+    checks = checks_of(tree, template_set)
+    objects = gather(parts.source, plan or {})
+    context = check_context(template_set, parts.schemas, wall_clock(), plan=plan, objects=objects)
+    judged = judge(lambda look: run_checks(checks, look, context, BEFORE), parts.source, parts.readings)
+    return looked_at(checks, judged.looked_at)

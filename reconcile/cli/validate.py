@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -75,9 +75,14 @@ def _refuse(rendering: RenderedInputs, report: CheckReport | None) -> None:
 
     found = begin_problems(rendering.inputs, str(rendering.assembly.catalog.values["oldestServerVersion"]))
     found += [_problem(item, rendering, can_be_forced=not found) for item in refusals(rendering.plan)]
-    found += blocking(report, rendering.inputs) if report else ()
+    found += _others(blocking(report, rendering.inputs), found) if report else ()
     if found:
         raise Problems(found, ExitCode.NO)
+
+
+def _others(blocking: Iterable[Problem], found: Sequence[Problem]) -> list[Problem]:
+    """Problems that block and were not said by the gate of a phase, which asks the same later."""
+    return [problem for problem in blocking if not any(problem.message.startswith(said.message) for said in found)]
 
 
 def _problem(refusal: Refusal, rendering: RenderedInputs, *, can_be_forced: bool) -> Problem:

@@ -17,6 +17,7 @@ from reconcile.observe.snapshot import Snapshot, take
 from reconcile.observe.source import Source
 from reconcile.probes.look import CERTIFICATES, KUBELET, Group, ReadFailure
 from renderer.errors import Problem
+from renderer.model.collected import CollectedKind
 from renderer.model.ref import Body, Ref, ref_of
 from renderer.redaction import Redactor
 
@@ -51,33 +52,82 @@ _FILES: Mapping[str, tuple[Group | Ref, ...]] = {
 }
 """File to what stands in it. A Longhorn setting holds names of Secrets, never their content."""
 
-FACTS, PLAN = "facts.yaml", "upgradeplan.yaml"
-NAMES = (*_FILES, PLAN, FACTS)
+FACTS, PLAN, CHECKED = "facts.yaml", "upgradeplan.yaml", "checked.yaml"
+NAMES = (*_FILES, CHECKED, PLAN, FACTS)
 """Every file that a collection may have."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Collected:
-    """`files` has the bodies of each file, `facts` the facts document; `unread` says which readings nobody gave."""
+    """`files` has the bodies of each file, `facts` the facts, `whole` what was read completely; `unread` says which
+    readings nobody gave, and what checks look at and nobody may read."""
 
     files: Mapping[str, tuple[Body, ...]]
     facts: Mapping[str, Any]
+    whole: tuple[CollectedKind, ...] = ()
     unread: tuple[str, ...] = ()
 
 
-def collect(source: Source, readings: Readings, plan: Body | None, redactor: Redactor) -> Collected:
-    """Raises `Unreadable` with everything that could not be read: half a cluster must not pass for a whole one."""
+def collect(
+    source: Source,
+    readings: Readings,
+    plan: Body | None,
+    redactor: Redactor,
+    looked_at: Iterable[Group | Ref] = (),
+) -> Collected:
+    """`looked_at` is what checks look at beside what rendering needs.
+
+    Raises `Unreadable` with everything that rendering needs and could not be read: half a cluster must not pass for a
+    whole one.
+    """
     refused: list[Problem] = []
-    requested = {**_FILES, **({PLAN: (ref_of(plan),)} if plan else {})}
-    found = {file: _sorted(_read(source, items, refused)) for file, items in requested.items()}
+    known = [item for items in _FILES.values() for item in items if item is not MACHINE_PLANS]  # of Secrets not all
+    others = [need for need in looked_at if not any(_covers(item, need) for item in known)]
+    more = [_more(source, need) for need in others]
+    expected = {**_FILES, **({PLAN: (ref_of(plan),)} if plan else {})}
+    found = {file: _sorted(_read(source, items, refused)) for file, items in expected.items()}
     if refused:
         raise Unreadable(refused)
+    there = {ref_of(body) for bodies in found.values() for body in bodies}
+    bodies = {ref_of(body): body for item in more for body in item.bodies}
+    found[CHECKED] = _sorted(body for ref, body in bodies.items() if ref not in there)
     snapshot = take((*(reading.of for reading in READERS), *READERS), source, readings)
     return Collected(
         files={file: tuple(redacted(body, redactor) for body in bodies) for file, bodies in found.items() if bodies},
         facts=_facts(snapshot),
-        unread=tuple(map(redactor.text, _unread(snapshot))),
+        whole=tuple(sorted(map(_whole, [*known, *(item.need for item in more if not item.refused)]), key=_order)),
+        unread=tuple(
+            map(redactor.text, [*_unread(snapshot), *(problem.message for item in more for problem in item.refused)])
+        ),
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Answer:
+    need: Group | Ref
+    bodies: tuple[Body, ...]
+    refused: tuple[Problem, ...]
+
+
+def _more(source: Source, need: Group | Ref) -> _Answer:
+    refused: list[Problem] = []
+    return _Answer(need=need, bodies=tuple(_read(source, (need,), refused)), refused=tuple(refused))
+
+
+def _covers(item: Group | Ref, need: Group | Ref) -> bool:
+    if isinstance(item, Ref):
+        return item == need
+    same = (item.api_version, item.kind) == (need.api_version, need.kind)
+    return same and not item.labels and item.namespace in ("", need.namespace)
+
+
+def _whole(need: Group | Ref) -> CollectedKind:
+    name = need.name if isinstance(need, Ref) else ""
+    return CollectedKind(api_version=need.api_version, kind=need.kind, namespace=need.namespace, name=name)
+
+
+def _order(item: CollectedKind) -> tuple[str, ...]:
+    return (item.api_version, item.kind, item.namespace, item.name)
 
 
 def refusals(source: Source) -> tuple[Problem, ...]:

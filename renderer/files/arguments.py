@@ -92,6 +92,7 @@ def _add_bundle(path: Path, reading: FilesRead) -> None:
 
     bundle = read_bundle(path)
     reading.documents += bundle.documents
+    reading.plans += bundle.plans
     reading.problems += bundle.problems
 
 

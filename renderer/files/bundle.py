@@ -10,15 +10,21 @@ from __future__ import annotations
 import os
 import stat
 import zipfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path, PurePosixPath
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from renderer.errors import Problem, Problems, problem, quoted, shortened
 from renderer.files.decode import documents_of, text_of
 from renderer.files.filesystem import LARGEST, FilesRead, bundle_root, link_outside, unreadable
 from renderer.frozen import frozen
-from renderer.yaml_io import Allowance, Document
+from renderer.resources import packaged
+from renderer.source_document import PLAN_KIND
+from renderer.yaml_io import Allowance, Document, parse
+
+if TYPE_CHECKING:
+    from renderer.catalog.kinds import KindRow
 
 YAMLS = "yamls"
 MOST_FILES = 200_000
@@ -27,27 +33,28 @@ MOST_BYTES = 512 * 2**20
 MOST_NODES = 8_000_000
 """Of all files that are opened."""
 
-_KINDS = {
-    ("", "Node"): "nodes",
-    ("", "Secret"): "secrets",
-    ("harvesterhci.io", "Setting"): "settings",
-    ("harvesterhci.io", "Version"): "versions",
-    ("harvesterhci.io", "Addon"): "addons",
-    ("longhorn.io", "Setting"): "settings",
-    ("longhorn.io", "Volume"): "volumes",
-    ("cluster.x-k8s.io", "Machine"): "machines",
-    ("cluster.x-k8s.io", "Cluster"): "clusters",
-    ("provisioning.cattle.io", "Cluster"): "clusters",
-    ("management.cattle.io", "ManagedChart"): "managedcharts",
-    ("kubevirt.io", "KubeVirt"): "kubevirts",
-    ("kubevirt.io", "VirtualMachine"): "virtualmachines",
-    ("kubevirt.io", "VirtualMachineInstance"): "virtualmachineinstances",
-    ("discovery.k8s.io", "EndpointSlice"): "endpointslices",
-    ("storage.k8s.io", "StorageClass"): "storageclasses",
-}
-"""(group, kind) to plural: what rendering and checks look at. Anything else would only cost time."""
+Kind = tuple[str, str]
+"""Group and kind."""
 
-_FILES = {f"{plural}{ending}" for plural in _KINDS.values() for ending in (".yaml", ".yml", ".json")}
+
+@cache
+def needed_kinds() -> Mapping[Kind, KindRow]:
+    """The kinds table: all that a phase or a check can look at. Anything else would only cost time, as would events, of
+    which there are more than of all others together."""
+    from renderer.catalog.kinds import rows_from  # only who opens a bundle needs the table
+
+    files = (entry for entry in packaged("templates").joinpath("_kinds").iterdir() if entry.name.endswith(".yaml"))
+    rows = (row for file in files for row in rows_from(parse(file.read_text(encoding="utf-8"), file.name)[0].value))
+    return {(row.kind.group, row.kind.kind): row for row in rows if row.kind.kind != "Event"}
+
+
+@cache
+def _file_names() -> frozenset[str]:
+    return frozenset(
+        f"{row.kind.plural}{ending}" for row in needed_kinds().values() for ending in (".yaml", ".yml", ".json")
+    )
+
+
 _AGAIN = "create the bundle again, or unpack it and pass the folder"
 
 
@@ -94,15 +101,21 @@ def _read(bundle: str, members: Iterable[_Member], joint: str) -> FilesRead:
             opened += len(data)
             if opened > MOST_BYTES:
                 raise _too_large(f"the files to read are larger than {MOST_BYTES // 2**20} MiB", bundle)
-            reading.documents += _documents(data, file, allowance)
+            _keep(_documents(data, file, allowance), reading)
         except Problems as error:
             reading.problems += error.problems
         if opened > MOST_BYTES or allowance.is_spent:
             break
-    if not reading.documents and not reading.problems:
+    if not reading.documents and not reading.plans and not reading.problems:
         message = f"is not a support bundle: no objects below {YAMLS}"
         reading.problems.append(_wrong("InvalidBundle", message, bundle))
     return reading
+
+
+def _keep(documents: Iterable[Document], reading: FilesRead) -> None:
+    """The plans of a cluster are kept apart: they are not meant to be rendered."""
+    for document in documents:
+        (reading.plans if _kind_in(document.value) == PLAN_KIND else reading.documents).append(document)
 
 
 def _content(member: _Member, file: str) -> bytes:
@@ -122,18 +135,41 @@ def _content(member: _Member, file: str) -> bytes:
 def _documents(data: bytes, file: str, allowance: Allowance) -> Iterator[Document]:
     text = text_of(data, file)
     if text.strip():
-        yield from (document for document in documents_of(text, file, allowance) if _is_needed(document.value))
+        documents = (_typed(document) for document in documents_of(text, file, allowance))
+        yield from (document for document in documents if _is_needed(document.value))
+
+
+def _typed(document: Document) -> Document:
+    """An empty list says by its file of which kind there is none."""
+    value = document.value
+    if not isinstance(value, dict) or value.get("kind") != "List" or value.get("items"):
+        return document
+    path = PurePosixPath(document.file)
+    named = [row.kind for row in needed_kinds().values() if row.kind.plural == path.stem]
+    kind = next((kind for kind in named if kind.group and kind.group in document.file), None)
+    kind = kind or next((kind for kind in named if not kind.group), None)
+    if kind is None:
+        return document
+    return document.with_value({"apiVersion": kind.api_version, "kind": f"{kind.kind}List", "items": []})
 
 
 def _is_needed(value: Any) -> bool:
     """By the first item of a list: a file of a bundle holds one kind. What is no object is told apart elsewhere."""
     if not isinstance(value, dict):
         return value is not None
+    group = str(_first(value).get("apiVersion") or value.get("apiVersion") or "").rpartition("/")[0]
+    return (group, _kind_in(value)) in needed_kinds()
+
+
+def _kind_in(value: Any) -> str:
+    return (
+        str(_first(value).get("kind") or value.get("kind", "")).removesuffix("List") if isinstance(value, dict) else ""
+    )
+
+
+def _first(value: dict[str, Any]) -> dict[str, Any]:
     items = value.get("items")
-    first = items[0] if isinstance(items, list) and items and isinstance(items[0], dict) else {}
-    kind = first.get("kind") or str(value.get("kind", "")).removesuffix("List")
-    group = str(first.get("apiVersion") or value.get("apiVersion") or "").rpartition("/")[0]
-    return (group, kind) in _KINDS
+    return items[0] if isinstance(items, list) and items and isinstance(items[0], dict) else {}
 
 
 # ------------------------------------------------------------------------------------------------------ where it is
@@ -143,7 +179,7 @@ def _in_folder(root: Path) -> Iterator[_Member]:
     """A linked folder is not looked into: what it shows from inside the bundle stands there as well."""
     places = [root / YAMLS]
     for folder, folders, names in os.walk(root / YAMLS, followlinks=False):
-        places += (Path(folder, name) for name in (*folders, *(name for name in names if name in _FILES)))
+        places += (Path(folder, name) for name in (*folders, *(name for name in names if name in _file_names())))
     if problems := [outside for path in places if (outside := link_outside(path, root))]:
         raise Problems(problems)
     files = {os.path.realpath(path): path for path in sorted(places, reverse=True) if path.is_file()}
@@ -191,7 +227,7 @@ def _bad_names(entries: Iterable[zipfile.ZipInfo], bundle: str) -> Iterator[Prob
 
 def _is_read(entry: zipfile.ZipInfo) -> bool:
     parts = PurePosixPath(entry.filename).parts
-    return bool(parts) and parts[-1] in _FILES and YAMLS in parts[:2]
+    return bool(parts) and parts[-1] in _file_names() and YAMLS in parts[:2]
 
 
 def _too_large(message: str, file: str) -> Problems:

@@ -16,10 +16,12 @@ LARGEST = 64 * 2**20
 
 @dataclass(slots=True)
 class FilesRead:
-    """The documents read so far, and the problems of the rest."""
+    """The documents read so far, and the problems of the rest. `plans` are those that a cluster has, as a support
+    bundle shows; none of them is an input."""
 
     documents: list[Document] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
+    plans: list[Document] = field(default_factory=list)
 
 
 def read_bytes(path: Path) -> bytes:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
-from renderer.documents import Inputs, tell_apart
+from renderer.documents import Inputs, collected_kind, tell_apart
 from renderer.errors import Problems
 from renderer.files.arguments import read_documents
 from renderer.files.decode import documents_of, text_of
@@ -15,7 +16,7 @@ from renderer.files.filesystem import FilesRead
 from renderer.files.iso import is_iso, read_iso
 from renderer.input_rules import as_stored, input_problems, is_plan_name
 from renderer.redaction import bare_address
-from renderer.source_document import SourceDocument
+from renderer.source_document import Piece, Role, SourceDocument, pieces_of
 from renderer.yaml_io import Document
 
 
@@ -49,11 +50,22 @@ def read_inputs(
         cluster=_documents(objects),
         name=name,
     )
-    inputs = as_stored(inputs)
+    inputs = as_stored(_with_plans_there(inputs, found, objects))
     unread = [problem for part in (found, plans, releases, objects) if part for problem in part.problems]
     if problems := [*unread, *unrecognized, *input_problems(inputs)]:
         raise Problems(problems, warnings=inputs.warnings)
     return inputs
+
+
+def _with_plans_there(inputs: Inputs, *readings: FilesRead | None) -> Inputs:
+    """With the plans that support bundles hold, none of which is meant."""
+    documents = [document for reading in readings if reading for document in reading.plans]
+    pieces = [piece for document in documents for piece in pieces_of(document, None) if isinstance(piece, Piece)]
+    plans = tuple(piece.source for piece in pieces if piece.role is Role.PLAN)
+    empty = tuple(collected_kind(piece.source) for piece in pieces if piece.role is Role.EMPTY)
+    if not pieces:
+        return inputs
+    return replace(inputs, other_plans=(*inputs.other_plans, *plans), collected=(*inputs.collected, *empty))
 
 
 def _is_name(text: str) -> bool:
