@@ -250,12 +250,12 @@ def _label(thing: _Thing) -> str:
     return "/".join(part for part in (thing.phase, thing.step, thing.node, thing.template) if part)
 
 
-def _hidden(left: Side, right: Side, after: list[_Thing], told: set[tuple[str, str]]) -> Iterator[_Placed]:
+def _hidden(left: Side, right: Side, after: list[_Thing], shown: set[tuple[str, str]]) -> Iterator[_Placed]:
     """Steps that differ in what neither index nor manifests show, such as after how long a wait counts as slow."""
     old, new = _declared(left.plan), _declared(right.plan)
     for thing in after:
         step = (thing.phase, thing.step)
-        if thing.subject is ComparedItem.STEP and step in old and step in new and step not in told:
+        if thing.subject is ComparedItem.STEP and step in old and step in new and step not in shown:
             paths = [*differing(asdict(old[step]), asdict(new[step]))]
             if paths:
                 names = tuple(path_name(tuple(map(_camel, path))) for path in paths)

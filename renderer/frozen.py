@@ -30,10 +30,10 @@ def frozen(cls: type[T]) -> type[T]:
     with fields of their own are not supported.
     """
     names = tuple(get_annotations(cls))
-    told = {name: cls.__dict__[name] for name in names if name in cls.__dict__}
-    kept = {key: item for key, item in cls.__dict__.items() if key not in told and key not in _OF_THE_FIRST}
-    compared = _getter([name for name in names if not isinstance(told.get(name), Field) or told[name].compare])
-    shown = [name for name in names if not isinstance(told.get(name), Field) or told[name].repr]
+    given = {name: cls.__dict__[name] for name in names if name in cls.__dict__}
+    kept = {key: item for key, item in cls.__dict__.items() if key not in given and key not in _OF_THE_FIRST}
+    compared = _getter([name for name in names if not isinstance(given.get(name), Field) or given[name].compare])
+    shown = [name for name in names if not isinstance(given.get(name), Field) or given[name].repr]
     body: dict[str, Any] = {
         "__repr__": _repr(shown),
         "__eq__": _eq(compared),
@@ -45,25 +45,25 @@ def frozen(cls: type[T]) -> type[T]:
         **kept,
         "__slots__": names,
         "__match_args__": (),
-        _FIELDS: _Fields(told),
+        _FIELDS: _Fields(given),
     }
     make: Callable[..., type[T]] = type(cls)
     made = make(cls.__name__, cls.__bases__, body)
     if "__init__" not in kept:
-        type.__setattr__(made, "__init__", _init(made, names, told))
+        type.__setattr__(made, "__init__", _init(made, names, given))
     return made
 
 
 class _Fields:
     """Stands for the standard fields until somebody asks for them."""
 
-    def __init__(self, told: Mapping[str, Any]) -> None:
-        self._told = told
+    def __init__(self, given: Mapping[str, Any]) -> None:
+        self._given = given
 
     def __get__(self, instance: object, owner: type) -> dict[str, Field[Any]]:
         about = {"__annotations__": owner.__annotations__, "__module__": owner.__module__}
         # With a text of its own, since without any the standard decorator spells out a signature, which is dear.
-        standard: type = type(owner.__name__, (), {**about, "__doc__": owner.__name__, **self._told})
+        standard: type = type(owner.__name__, (), {**about, "__doc__": owner.__name__, **self._given})
         found: dict[str, Field[Any]] = getattr(
             dataclass(init=False, repr=False, eq=False, kw_only=True)(standard), _FIELDS
         )
@@ -71,11 +71,11 @@ class _Fields:
         return found
 
 
-def _init(made: type, names: Sequence[str], told: Mapping[str, Any]) -> Callable[..., None]:
+def _init(made: type, names: Sequence[str], given: Mapping[str, Any]) -> Callable[..., None]:
     slots = [(name, getattr(made, name).__set__) for name in names]
     known = frozenset(names)
-    marked = {name: item for name, item in told.items() if isinstance(item, Field)}
-    defaults = {name: item for name, item in told.items() if name not in marked}
+    marked = {name: item for name, item in given.items() if isinstance(item, Field)}
+    defaults = {name: item for name, item in given.items() if name not in marked}
     defaults |= {name: item.default for name, item in marked.items() if item.default is not MISSING}
     factories = {name: item.default_factory for name, item in marked.items() if item.default_factory is not MISSING}
 

@@ -88,7 +88,7 @@ def test_the_very_first_phase_is_refused_as_well() -> None:
     found, other = world(), world(image="given")
     annotations = seal(rendered_for_review(other.scene.deps, other.plan))
     found.patch(found.plan, {"metadata": {"annotations": annotations}})
-    assert "no object of the first node, but another node's, or what its steps wait for" in refusal(found)
+    assert "in objects of another node than the first, or in what its steps wait for" in refusal(found)
     assert found.phase == ""
     assert found.condition("Progressing")["reason"] == "Pending"
     assert "differs from what was approved" in found.condition("Reconciling")["message"]
@@ -123,7 +123,7 @@ def bomb() -> str:
 def test_a_copy_that_is_none_of_ours_leaves_the_refusal_as_it_is(copy: str | None) -> None:
     found = approved()
     reapprove(found, {"ISODownload": "sha256:0", "Unheard": "sha256:1"}, copy)
-    assert "differs from what was approved in what cannot be named" in refusal(found)
+    assert "differs from what was approved in fields that are not known" in refusal(found)
 
 
 def test_the_copy_is_small(tmp_path: Path) -> None:

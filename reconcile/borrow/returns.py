@@ -68,7 +68,7 @@ def occasions_of(body: Body, spec: Borrowed, original: Original) -> tuple[Occasi
 
 def has_drifted(body: Body, spec: Borrowed, live: Body, original: Original, is_quantity: IsQuantity) -> bool:
     """True if somebody has changed what is on loan to another value than ours, where a strategy does not allow it. What
-    the manifest does not set any more cannot be told."""
+    the manifest does not set any more is not known."""
     expected = look_up(body, original.path)
     if expected is ABSENT or may_drift(spec, original.path):
         return False

@@ -50,14 +50,12 @@ if TYPE_CHECKING:
     "times",
     multiple=True,
     type=click.Choice([time.value for time in CheckTime]),
-    help="Carry out the checks of this time only. Repeatable. Defaults to all but after.",
+    help="Run only the checks of this time. Repeatable. Defaults to all but after.",
 )
-@click.option("--check", "ids", multiple=True, metavar="ID", help="Carry out this check only. Repeatable.")
+@click.option("--check", "ids", multiple=True, metavar="ID", help="Run only this check. Repeatable.")
 @click.option("--node", metavar="NAME", help="The node that is next, for checks before each node. Defaults to each.")
 @click.option("--all", "everything", is_flag=True, help="Show the checks that have passed as well.")
-@click.option(
-    "--at", metavar="TIME", help="Judge certificates by this time, as 2027-01-31 or RFC 3339. Defaults to now."
-)
+@click.option("--at", metavar="TIME", help="Check certificates at this time, 2027-01-31 or RFC 3339. Defaults to now.")
 @click.option(
     "--kubeconfig", type=click.Path(), metavar="FILE", default="", help="The kubeconfig file, as for kubectl."
 )
@@ -101,9 +99,10 @@ def preflight(
       upgradeplan preflight upgradeplan.yaml harvester-release.yaml --cluster facts
       upgradeplan preflight --context site
 
-    Looks at files if there are any that --kubeconfig or --context do not send to a cluster, else at the cluster of the
-    kubectl context. Plan and release are optional: what needs them is unknown without. Exits 1 if anything blocks the
-    upgrade, 3 if nothing does and something could not be looked at that these inputs could have shown.
+    Checks the files that are given, or the cluster of the kubectl context if there are none. With --kubeconfig or
+    --context it checks that cluster, and takes only the plan and the release from files. Both are optional; checks that
+    need them are unknown without them. Exits 1 if a check blocks the upgrade, 3 if none does but one that these inputs
+    should answer could not be evaluated.
     """
     given = InputOptions(files=files, plan=plan, release=release, cluster=cluster, templates=templates)
     when = tuple(CheckTime(time) for time in times) or BEFORE

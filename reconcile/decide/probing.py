@@ -195,7 +195,7 @@ def _true_condition(body: Body, *types: str) -> Condition | None:
     return next((found for found in conditions(body) if found.status == "True" and found.type in types), None)
 
 
-_NODES_TOLD = 5
+_MOST_NODES = 5
 
 
 def explain_failure(builder: DecisionBuilder, verdict: Verdict) -> tuple[str, str]:
@@ -218,4 +218,6 @@ def _failed_nodes(builder: DecisionBuilder, item: RenderedStep) -> list[str]:
     failed = item.step.job_states.states.failed if item.step.job_states else None
     entries = {node: entry for node, entry in builder.status.node_states.items() if entry.get("state") == failed}
     said = [f"{node}: {entry['message']}" for node, entry in entries.items() if entry.get("message")]
-    return said[:_NODES_TOLD] + [f"and {len(said) - _NODES_TOLD} more nodes"] * (len(said) > _NODES_TOLD)
+    return said[:_MOST_NODES] + [f"and {len(said) - _MOST_NODES} more nodes"] * (
+        len(said) > _MOST_NODES
+    )

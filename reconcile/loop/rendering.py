@@ -173,10 +173,10 @@ _NOT_SEEN = ("steps", "conditions", "borrowed", "nodeUpgradeStatuses")
 def _inputs(facts: Facts) -> list[Any]:
     """The inputs of a context, to be compared: the same bodies are not looked into."""
     plan, status = facts.plan, facts.plan.get("status") or {}
-    told = {name: value for name, value in status.items() if name not in _NOT_SEEN}
+    seen_status = {name: value for name, value in status.items() if name not in _NOT_SEEN}
     metadata = {name: value for name, value in plan["metadata"].items() if name not in _BOOKKEEPING}
     nodes = list(status.get("nodeUpgradeStatuses") or ())
-    return [plan.get("spec"), metadata, told, nodes, list(facts.objects), facts.fetched, facts.retry]
+    return [plan.get("spec"), metadata, seen_status, nodes, list(facts.objects), facts.fetched, facts.retry]
 
 
 _BOOKKEEPING = ("managedFields", "resourceVersion", "generation")

@@ -30,7 +30,7 @@ APPROVED_OBJECTS = f"{PREFIX}approved-objects"
 
 _LARGEST = 8 * 2**20
 """Bytes; a copy that unpacks to more was not written by us."""
-_TOLD = 5
+_MOST_NAMED = 5
 """Differences that are named of one phase."""
 
 Objects = Mapping[str, Mapping[str, Any]]
@@ -94,14 +94,14 @@ def unapproved(plan: Body, rendered: RenderedPlan, overrides: Overrides) -> Mapp
     if not changed:
         return {}
     objects = _objects(rendered)
-    return {name: _told(copy.get(name), objects[name], overrides) for name in changed}
+    return {name: _named_differences(copy.get(name), objects[name], overrides) for name in changed}
 
 
-def _told(before: Any, after: Mapping[str, Any], overrides: Overrides) -> tuple[str, ...]:
+def _named_differences(before: Any, after: Mapping[str, Any], overrides: Overrides) -> tuple[str, ...]:
     if not isinstance(before, Mapping):
-        return ("what cannot be named, since the plan keeps no copy of what was approved",)
-    found = tuple(islice(_differences(before, after, overrides), _TOLD))
-    return found or ("no object of the first node, but another node's, or what its steps wait for",)
+        return ("fields that are not known, since the plan has no copy of the approved objects",)
+    found = tuple(islice(_differences(before, after, overrides), _MOST_NAMED))
+    return found or ("objects of another node than the first, or in what its steps wait for",)
 
 
 def _differences(before: Mapping[str, Any], after: Mapping[str, Any], overrides: Overrides) -> Iterator[str]:

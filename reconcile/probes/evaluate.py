@@ -29,7 +29,7 @@ from renderer.model.probe import (
 )
 from renderer.model.ref import Body, Ref, ref_of
 
-_NAMED = 3  # offenders whose reasons are told; the others are counted
+_NAMED = 3  # offenders whose reasons are given; the others are counted
 
 
 def evaluate(probe: Probe, look: Look, scope: ProbeContext) -> Verdict:

@@ -119,12 +119,12 @@ def _is_loud(check: Model) -> bool:
 
 def _rows(check: Model) -> Iterator[tuple[str, str, str]]:
     """The check's lines; only the first one names it."""
-    lines = list(_told(check)) or [check["reason"]]
+    lines = list(_texts(check)) or [check["reason"]]
     yield _WORDS.get(check["outcome"], check["outcome"]), check["id"], lines[0]
     yield from (("", "", line) for line in lines[1:])
 
 
-def _told(check: Model) -> Iterator[str]:
+def _texts(check: Model) -> Iterator[str]:
     for remedy, findings in _by_remedy(check["findings"]):
         yield from map(sentence, findings)
         yield f"  remedy: {remedy}"
@@ -204,7 +204,7 @@ def _test_case(check: Model) -> Iterator[str]:
         return
     message = "" if element == "system-out" else f" message={_quoted(check['reason'])}"
     yield f"{head}>"
-    yield f"      <{element}{message}>{escape(_legible(chr(10).join(_told(check)) or check['reason']))}</{element}>"
+    yield f"      <{element}{message}>{escape(_legible(chr(10).join(_texts(check)) or check['reason']))}</{element}>"
     yield "    </testcase>"
 
 
@@ -226,9 +226,9 @@ def markdown_lines(model: Model, *, everything: bool = False) -> Iterator[str]:
         yield "| outcome | check | finding |"
         yield "| --- | --- | --- |"
     for check in shown:
-        told = "<br>".join(map(cell, _told(check))) or cell(check["reason"])
+        texts = "<br>".join(map(cell, _texts(check))) or cell(check["reason"])
         outcome = _WORDS.get(check["outcome"], check["outcome"])
-        yield f"| {outcome} | `{check['id']}`: {cell(check['title'])} | {told} |"
+        yield f"| {outcome} | `{check['id']}`: {cell(check['title'])} | {texts} |"
     if "upgrade" in model:
         yield from upgrade_markdown(model["upgrade"], _content(model, everything), cell)
     if "machines" in model:

@@ -181,7 +181,7 @@ def world_from(line: Line, bodies: Mapping[str, Any], rendering: Rendering, sche
     now = datetime.fromisoformat(line["time"])
     objects = tuple(bodies[digest] for digest in line["facts"])
     fetched = {name: bodies[digest] for name, digest in line["fetched"].items()}
-    told = {datetime.fromisoformat(since): seconds for since, seconds in memory["attended"].items()}
+    attended = {datetime.fromisoformat(since): seconds for since, seconds in memory["attended"].items()}
     return Observation(
         plan=plan,
         rendered=rendering.of(plan, status_of(plan), objects, fetched),
@@ -189,7 +189,7 @@ def world_from(line: Line, bodies: Mapping[str, Any], rendering: Rendering, sche
         schemas=schemas,
         look=_snapshot(line["read"], bodies),
         now=now,
-        attended=lambda since: told.get(since, (now - since).total_seconds()),
+        attended=lambda since: attended.get(since, (now - since).total_seconds()),
         others=_others(line["others"]),
         fetched=frozenset(memory["fetched"]),
         fetch_failures={

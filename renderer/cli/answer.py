@@ -154,7 +154,7 @@ def problem_models(problems: Iterable[Problem]) -> list[Model]:
 
 
 def wants_json(argv: Sequence[str]) -> bool:
-    """True if JSON was asked for, told from the bare words: the command line itself may be what is wrong."""
+    """True if JSON was asked for, by the bare words: the command line itself may be what is wrong."""
     pairs = pairwise(argv)
     return any(pair in (("-o", "json"), ("--output", "json")) for pair in pairs) or any(
         word in ("-ojson", "--output=json") for word in argv

@@ -13,7 +13,7 @@ from importlib.metadata import version
 from renderer.cli.answer import redactor
 
 
-def tell(error: Exception, argv: Sequence[str]) -> None:
+def report_bug(error: Exception, argv: Sequence[str]) -> None:
     """The traceback on stderr, and in a file with the details that a bug report needs."""
     trace = redactor().text("".join(traceback.format_exception(error)))
     sys.stderr.write(trace)

@@ -42,7 +42,7 @@ def _run(argv: Sequence[str]) -> int:
 
         return answer_shell(name_of(argv[0]), os.environ[COMPLETE_VARIABLE])
     status = _invoke(argv)
-    sys.stdout.flush()  # a full disk or a closed pipe is told here, not by the interpreter's own last words
+    sys.stdout.flush()  # a full disk or a closed pipe is reported here, not by the interpreter's own last words
     return status
 
 
@@ -90,11 +90,11 @@ def _end_on(error: Exception, argv: Sequence[str]) -> int:
         return BROKEN_PIPE
     refusal = _refusal(error, argv)
     if refusal is None:
-        from renderer.cli.bug import tell
+        from renderer.cli.bug import report_bug
 
-        tell(error, argv)
+        report_bug(error, argv)
         return ExitCode.BUG
-    return _tell(refusal, argv)
+    return _report(refusal, argv)
 
 
 def _refusal(error: Exception, argv: Sequence[str]) -> Problems | None:
@@ -115,7 +115,7 @@ def _refusal(error: Exception, argv: Sequence[str]) -> Problems | None:
     return None
 
 
-def _tell(refusal: Problems, argv: Sequence[str]) -> int:
+def _report(refusal: Problems, argv: Sequence[str]) -> int:
     from renderer.cli.answer import show_problems, wants_json
 
     try:

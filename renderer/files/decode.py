@@ -28,7 +28,7 @@ Read = Callable[[str, str, Allowance], tuple[Document, ...]]
 
 @frozen
 class Form:
-    """A kind of content that is not UTF-8 text, told by what stands at `offset`."""
+    """A kind of content that is not UTF-8 text, known by what stands at `offset`."""
 
     name: str
     offset: int = 0
@@ -46,7 +46,7 @@ FORMS = (
     Form(name="UTF-16 text", magic=b"\xff\xfe", remedy="save it as UTF-8"),
     Form(name="UTF-16 text", magic=b"\xfe\xff", remedy="save it as UTF-8"),
 )
-"""A row for each form that is told by its content. One that is read gets its reader where its option is read."""
+"""A row for each form that is known by its content. One that is read gets its reader where its option is read."""
 
 
 def form_of(data: bytes) -> Form | None:

@@ -200,8 +200,8 @@ def _care(spec: ManifestSpec) -> dict[str, Any]:
     """The options by which a manifest is applied, kept or removed in a special way."""
     if isinstance(spec, Borrowed):
         absent = "skip" if spec.when_absent is WhenAbsent.SKIP else None
-        told = [BORROW_OPTIONS[option.name].index(option) for option in spec.options]
-        return {"whenAbsent": absent, **{key: text for entry in told for key, text in entry.items()}}
+        entries = [BORROW_OPTIONS[option.name].index(option) for option in spec.options]
+        return {"whenAbsent": absent, **{key: text for entry in entries for key, text in entry.items()}}
     kept = None if spec.cleanup else "kept until the plan is deleted"
     return {"lifetime": "maintained until the plan has ended" if spec.maintained else kept}
 

@@ -33,7 +33,7 @@ def path_rule(item: Mapping[str, Any]) -> PathRule:
 
 def edited(value: Any, path: Path, edit: Callable[[Path, Any], Any], here: Path = ()) -> Any:
     """A copy in which `edit` has replaced every value at a rule's path; ABSENT removes it, and a mapping that loses
-    its last member goes too. `edit` is told where."""
+    its last member goes too. `edit` is given the place."""
     if not path:
         return edit(here, value)
     step, rest = path[0], path[1:]

@@ -32,13 +32,13 @@ _SEQUENCE_ENDS = yaml.SequenceEndEvent()
 def dump(value: Any) -> str:
     """One document as text. Keys keep their order. Raises `TypeError` for what is not a JSON-like value."""
     events = [yaml.StreamStartEvent(), yaml.DocumentStartEvent(explicit=False)]
-    _tell(value, events)
+    _emit(value, events)
     events += [yaml.DocumentEndEvent(explicit=False), yaml.StreamEndEvent()]
     text = yaml.emit(events, Dumper=CEmitter, allow_unicode=True, width=2**31 - 1, line_break="\n")
     return str(text)
 
 
-def _tell(value: Any, events: list[yaml.Event]) -> None:
+def _emit(value: Any, events: list[yaml.Event]) -> None:
     """Adds the value's events. A value is known by its exact type, and written out wherever it stands."""
     kind = type(value)
     if kind is dict:
@@ -47,18 +47,18 @@ def _tell(value: Any, events: list[yaml.Event]) -> None:
             if type(key) is not str:
                 raise TypeError("a key is not a string")
             events.append(_text(key))
-            _tell(item, events)
+            _emit(item, events)
         events.append(_MAPPING_ENDS)
     elif kind is list or kind is tuple:
         events.append(_SEQUENCE_STARTS)
         for item in value:
-            _tell(item, events)
+            _emit(item, events)
         events.append(_SEQUENCE_ENDS)
     else:
-        tell = _SCALARS.get(kind)
-        if tell is None:
+        emit = _SCALARS.get(kind)
+        if emit is None:
             raise TypeError(f"{kind.__name__} is not a JSON-like value")
-        events.append(tell(value))
+        events.append(emit(value))
 
 
 @lru_cache(maxsize=8192)

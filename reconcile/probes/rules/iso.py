@@ -34,8 +34,8 @@ def fits_nodes(call: RuleCall) -> Verdict:
     }
     if not others:
         return passed(f"spec.isoURL is for {architecture}, as the nodes are")
-    told = ", ".join(f"{ref} is {found}" for ref, found in others.items())
-    return waiting(f"spec.isoURL is for {architecture}, and {told}")
+    shown = ", ".join(f"{ref} is {found}" for ref, found in others.items())
+    return waiting(f"spec.isoURL is for {architecture}, and {shown}")
 
 
 def has_storage_class(call: RuleCall) -> Verdict:

@@ -17,7 +17,7 @@ from renderer.model.ref import Body, ref_of
 
 _PLAN = "upgrade.cattle.io/plan"
 _NODE = "upgrade.cattle.io/node"
-_TOLD = 3  # Jobs that are named; the others are counted
+_MOST_NAMED = 3  # Jobs that are named; the others are counted
 
 
 def job_failed(call: RuleCall) -> Verdict:
@@ -31,8 +31,8 @@ def job_failed(call: RuleCall) -> Verdict:
     failed = [job for job in jobs if _has_failed(job) and not _is_older(job, call.body)]
     if not failed:
         return waiting(f"none of its {len(jobs)} Jobs has failed")
-    more = [f"and {len(failed) - _TOLD} more Jobs"] if len(failed) > _TOLD else []
-    reason = "; ".join([*map(_said, failed[:_TOLD]), *more])
+    more = [f"and {len(failed) - _MOST_NAMED} more Jobs"] if len(failed) > _MOST_NAMED else []
+    reason = "; ".join([*map(_said, failed[:_MOST_NAMED]), *more])
     return replace(passed(reason), offenders=tuple(map(ref_of, failed)))
 
 

@@ -35,8 +35,8 @@ def in_use(call: RuleCall) -> Verdict:
         return failed("it is attached, and no workload uses it")
     if any(status == "Running" for _, status in states):
         return passed("a workload that uses it runs")
-    told = ", ".join(f"pod {pod} is {status or 'in no state'}" for pod, status in states)
-    return failed(f"it is attached, and no workload that uses it runs: {told}")
+    pods = ", ".join(f"pod {pod} is {status or 'in no state'}" for pod, status in states)
+    return failed(f"it is attached, and no workload that uses it runs: {pods}")
 
 
 def replicas_complete(call: RuleCall) -> Verdict:

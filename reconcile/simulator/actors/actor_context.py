@@ -32,7 +32,7 @@ class Outage:
     """The state of the API server; nobody can act while it is unavailable."""
 
     def __init__(self, announce: Callable[[float], None], log: SimulationLog) -> None:
-        """`announce` is told for how many seconds the API server goes away."""
+        """`announce` is given the number of seconds for which the API server goes away."""
         self._announce = announce
         self._log = log
         self.until: datetime | None = None

@@ -118,7 +118,7 @@ class UpgradeJobEffects:
         return self._kubevirt.upgrade(self._context.settings.kubevirt_version)
 
     def _deploy_chart(self) -> None:
-        """Fleet puts back what differs from the chart, unless it was told to leave that alone."""
+        """Fleet puts back what differs from the chart, unless it has been configured to leave that alone."""
         chart = self._client.find(MANAGED_CHART, "harvester", _FLEET)
         kubevirt = self._client.find(KUBEVIRT, "kubevirt", _SYSTEM)
         if chart is None or kubevirt is None or _leaves_methods(chart):
@@ -195,7 +195,7 @@ class UpgradeJobEffects:
         self._hosts.order_reboot(task.node, str(self._context.settings.release.get("os", "")))
 
     def _upgrade_alone(self, task: Task, now: datetime) -> None:
-        """Without Rancher: the Job brings Kubernetes itself, and the Cluster is told afterwards."""
+        """Without Rancher: the Job brings Kubernetes itself, and the Cluster is updated afterwards."""
         version = self._context.settings.release.get("kubernetes")
         node = self._client.find(NODE, task.node)
         cluster = self._client.find(PROVISIONING_CLUSTER, "local", _FLEET)

@@ -1,4 +1,4 @@
-"""KubeVirt itself: its upgrade, and the migrations with which it updates virtual machines where it is told to.
+"""KubeVirt itself: its upgrade, and the migrations with which it updates virtual machines where it is configured to.
 
 Fields are those of KubeVirt's API. That `workloadUpdateMethods: [LiveMigrate]` migrates every machine is documented;
 the pace is not modelled: all are migrated at once.

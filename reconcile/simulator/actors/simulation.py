@@ -46,7 +46,7 @@ class ClusterVersion:
 
 
 def nobody(seconds: float) -> None:
-    """Is told of outages where there is no API server to take away."""
+    """Hears of outages where there is no API server to take away."""
 
 
 class Simulation:

@@ -57,7 +57,7 @@ class EmbeddedCluster:
         """Seeds objects as if they had always existed; a List stands for its items.
 
         uid, resourceVersion, managedFields and status are kept where given. Kinds that nobody defined are served open,
-        and namespaces that are used are made. No watch tells of any of this: seed first.
+        and namespaces that are used are made. No watch reports any of this: seed first.
         """
         with self.store.lock:
             bodies = [self._live(body) for body in seeding.flattened(objects)]

@@ -1,6 +1,6 @@
 """Injects errors: which request of one client meets which error, how often, and from when to when.
 
-A fault is told by verb and kind and takes the place of the answer. The client asks `meet` before each request and
+A fault is known by verb and kind, and takes the place of the answer. The client asks `meet` before each request and
 `cuts` while a watch is open; nothing here touches an object.
 """
 

@@ -38,7 +38,7 @@ class Participants(Protocol):
 
 
 class DriverClock(Protocol):
-    """A clock that goes on only when it is told to."""
+    """A clock that advances only when it is asked to."""
 
     def now(self) -> datetime: ...
 
