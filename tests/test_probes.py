@@ -62,7 +62,7 @@ SCHEMAS = packaged_schemas()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Snapshot:
+class GivenObjects:
     """What was read."""
 
     bodies: tuple[Body, ...] = ()
@@ -96,7 +96,7 @@ def _is_in(group: Group, body: Body) -> bool:
 class ProbeCase:
     probe: Probe
     scope: ProbeContext
-    snapshot: Snapshot
+    snapshot: GivenObjects
     head: Mapping[str, Any]
 
 
@@ -111,7 +111,7 @@ def _case(path: Path) -> ProbeCase:
         captured=head.get("captured", {}),
     )
     probe = probe_from(head["probe"]) if "probe" in head else _ready(ref_of(bodies[0]))
-    snapshot = Snapshot(
+    snapshot = GivenObjects(
         bodies=tuple(bodies),
         read_failures=head.get("unseen", {}),
         readings={
@@ -191,7 +191,7 @@ def test_a_status_that_does_not_say_its_generation_proves_nothing(kind: tuple[st
         body = {**done, "metadata": {**done["metadata"], "generation": 2}, "status": status}
         probe = _ready(ref_of(body))
         scope = _scope_of(probe)
-        verdict = evaluate(probe, Snapshot(bodies=(body,)), scope)
+        verdict = evaluate(probe, GivenObjects(bodies=(body,)), scope)
         assert verdict.outcome is ProbeResult.WAITING
         assert "generation 2 is not observed yet, the status does not say which generation" in verdict.reason
 
@@ -308,7 +308,7 @@ def _resolved(probe: Probe) -> Probe:
 def test_nothing_passes_on_an_empty_cluster(name: str) -> None:
     probe = _resolved(LOOKS_AT_THE_CLUSTER[name])
     scope = _scope_of(probe)
-    verdict = evaluate(probe, Snapshot(), scope)
+    verdict = evaluate(probe, GivenObjects(), scope)
     assert verdict.outcome in (ProbeResult.WAITING, ProbeResult.UNKNOWN)
     assert verdict.reason
 
@@ -318,7 +318,7 @@ def test_nothing_fails_and_nothing_passes_while_the_cluster_is_away(name: str) -
     probe = _resolved(LOOKS_AT_THE_CLUSTER[name])
     scope = _scope_of(probe)
     away = {row.kind.kind: "connection refused" for row in KINDS}
-    verdict = evaluate(probe, Snapshot(read_failures=away), scope)
+    verdict = evaluate(probe, GivenObjects(read_failures=away), scope)
     assert verdict.outcome is ProbeResult.UNKNOWN
     assert verdict.reason.endswith("connection refused")
 
@@ -329,7 +329,7 @@ def test_an_object_without_a_status_is_not_ready(row: KindRow) -> None:
     probe = _ready(ref)
     bare = {"apiVersion": ref.api_version, "kind": ref.kind, "metadata": {"name": ref.name, "namespace": ref.namespace}}
     scope = _scope_of(probe)
-    verdict = evaluate(probe, Snapshot(bodies=(bare,)), scope)
+    verdict = evaluate(probe, GivenObjects(bodies=(bare,)), scope)
     if ref.kind == "Addon":
         assert verdict.passed  # one that was never enabled has no status
     else:
@@ -384,7 +384,7 @@ def test_each_offender_of_many_is_a_verdict_of_its_own() -> None:
     probe = probe_from(
         {"every": {"apiVersion": "v1", "kind": "Node"}, "all": [{"field": {"path": "spec.x", "exists": True}}]}
     )
-    verdict = evaluate(probe, Snapshot(bodies=tuple(nodes)), _scope_of(probe))
+    verdict = evaluate(probe, GivenObjects(bodies=tuple(nodes)), _scope_of(probe))
     assert "and 7 more" in verdict.reason
     assert [str(item.offenders[0]) for item in verdict.singles] == [f"Node n{n}" for n in range(10)]
 
@@ -397,7 +397,7 @@ def test_several_predicates_about_one_object_are_one_verdict() -> None:
         }
     )
     node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a"}}
-    verdict = evaluate(probe, Snapshot(bodies=(node,)), _scope_of(probe))
+    verdict = evaluate(probe, GivenObjects(bodies=(node,)), _scope_of(probe))
     assert [item.reason for item in verdict.singles] == [verdict.reason]
 
 
@@ -406,7 +406,7 @@ def test_the_kubelets_that_are_too_full_are_told_one_by_one() -> None:
     full: Answer = {"imageGCHighThresholdPercent": 85, "fs": {"capacityBytes": 100, "usedBytes": 90}}
     readings: Mapping[str, Mapping[str, Answer]] = {"kubelet": {"a": full, "b": ReadFailure(why="away"), "c": full}}
     probe = probe_from({"cluster": True, "all": [{"rule": {"name": "diskHeadroom", "reserveBytes": 1}}]})
-    verdict = evaluate(probe, Snapshot(bodies=nodes, readings=readings), _scope_of(probe))
+    verdict = evaluate(probe, GivenObjects(bodies=nodes, readings=readings), _scope_of(probe))
     told = [(item.outcome.value, item.offenders[0].name) for item in verdict.singles]
     assert told == [("failed", "a"), ("unknown", "b"), ("failed", "c")]
 
@@ -478,7 +478,7 @@ _TEXT_FOR_A_NUMBER = RulePredicate(name="diskHeadroom", arguments=(("reserveByte
 def test_what_a_verified_catalogue_cannot_contain_is_a_problem(probe: Probe, reason: str) -> None:
     node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "x"}}
     bodies = tuple({**node, "kind": kind} for kind in ("Node", "Event", "Gadget"))
-    snapshot = Snapshot(
+    snapshot = GivenObjects(
         bodies=bodies,
         readings={"kubelet": {"x": {"fs": {"capacityBytes": 2, "usedBytes": 1}}}},
     )

@@ -218,6 +218,4 @@ def _failed_nodes(builder: DecisionBuilder, item: RenderedStep) -> list[str]:
     failed = item.step.job_states.states.failed if item.step.job_states else None
     entries = {node: entry for node, entry in builder.status.node_states.items() if entry.get("state") == failed}
     said = [f"{node}: {entry['message']}" for node, entry in entries.items() if entry.get("message")]
-    return said[:_MOST_NODES] + [f"and {len(said) - _MOST_NODES} more nodes"] * (
-        len(said) > _MOST_NODES
-    )
+    return said[:_MOST_NODES] + [f"and {len(said) - _MOST_NODES} more nodes"] * (len(said) > _MOST_NODES)
