@@ -94,8 +94,8 @@ def load_catalog(tree: TemplateTree, validate: Validate) -> Catalog:
 
 
 def redaction_of(tree: TemplateTree, validate: Validate) -> RedactionRules:
-    """Reads what is secret by the tree's own lists, before anything else of it is looked at; a list that is wrong is left
-    out, and reported when the tree is loaded."""
+    """Reads what is secret by the tree's own lists, before anything else of it is read. A list that is wrong is left out
+    here, and reported when the tree is loaded."""
     return _CatalogReader(tree, FileReader(tree, validate)).redaction()
 
 
