@@ -94,7 +94,7 @@ def load_catalog(tree: TemplateTree, validate: Validate) -> Catalog:
 
 
 def redaction_of(tree: TemplateTree, validate: Validate) -> RedactionRules:
-    """Reads what is secret by the tree's own lists, before anything else of it is read. A list that is wrong is left out
+    """Reads what is secret by the tree's own lists, before anything else of it. A list that is wrong is left out
     here, and reported when the tree is loaded."""
     return _CatalogReader(tree, FileReader(tree, validate)).redaction()
 
