@@ -34,7 +34,8 @@ def checked(inputs: Inputs, tree: TemplateTree, template_set: TemplateSet) -> Ch
 
 
 def unseen_model(report: CheckReport | None, given: InputOptions) -> Model | None:
-    """How many checks could not look, of how many, and the command that says more; None where no check was asked."""
+    """The number of checks and of those that could not look, and the command that says more; None where none was
+    asked."""
     from reconcile.preflight.check_result import CheckOutcome
 
     if report is None:

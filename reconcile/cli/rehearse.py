@@ -129,7 +129,7 @@ def rehearse(
 
 
 def _preflight(inputs: Inputs, tree: TemplateTree, template_set: TemplateSet, given: InputOptions) -> Model | None:
-    """What the checks could not look at. Raises `Problems` for what blocks the upgrade."""
+    """The number of checks that could not look. Raises `Problems` for what blocks the upgrade."""
     from reconcile.preflight.problems import blocking, warning
 
     report = checked(inputs, tree, template_set)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from support.reference.api import annotation_table, conditions, events, node_states, reason_catalogue, upgrade_plan
+from support.reference.checks import check_table
 from support.reference.languages import documents, phase_language, probe_language, template_context
 from support.reference.markdown import page
 from support.reference.program import answers, commands, exit_codes
@@ -19,6 +20,7 @@ _OVERVIEW: Mapping[str, tuple[str, ...]] = {
         "- [UpgradePlan](upgradeplan.md): every field of spec and status",
         "- [Annotations and labels](annotations.md): what you may set, and what is read and written",
         "- [Conditions](conditions.md), [events](events.md), [node states](node-states.md)",
+        "- [Pre-flight checks](checks.md): what is checked, when, and what accepts it",
         "- [Reasons](reasons.md): every reason, its effect on the upgrade, and what to do",
         "- [Commands](commands.md), [exit codes](exit-codes.md), [JSON output](json.md)",
         "- [Input documents](documents.md): release, facts, values",
@@ -33,6 +35,7 @@ _OVERVIEW: Mapping[str, tuple[str, ...]] = {
 PAGES: Mapping[str, Callable[[], str]] = {
     "README.md": overview,
     "annotations.md": annotation_table,
+    "checks.md": check_table,
     "commands.md": commands,
     "conditions.md": conditions,
     "documents.md": documents,
