@@ -23,13 +23,18 @@ def of_node(call: RuleCall) -> Verdict:
     machines = call.look.list(_MACHINES)
     if isinstance(machines, ReadFailure):
         return unknown(f"Machines could not be read: {machines.text}")
-    machine = next((body for body in machines if ref_of(body).name == name), None)
+    by_name = call.scope.worked_out.once("machineOfNode", (machines,), lambda: _by_name(machines))
+    machine = by_name.get(name)
     if machine is None:
         return waiting(f"its Machine fleet-local/{name} does not exist")
     node = _node_of(machine)
     if node and node != call.object.name:
         return waiting(f"its Machine fleet-local/{name} belongs to Node {node}")
     return passed(f"Machine fleet-local/{name} is its own")
+
+
+def _by_name(machines: Sequence[Body]) -> Mapping[str, Body]:
+    return {ref_of(body).name: body for body in machines}
 
 
 def as_many_as_nodes(call: RuleCall) -> Verdict:
