@@ -141,6 +141,7 @@ def documents() -> str:
 _OTHERS = (
     *("release", "facts", "rendered-plan", "journal", "values"),
     *("kinds", "node-states", "diff-rules", "redaction-rules"),
+    *("checks", "release-notes"),
 )
 _DOCUMENTS = (
     "Documents that upgradeplan reads, beside the [UpgradePlan](upgradeplan.md) and objects of the cluster as"
