@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.examples import examples
 
-from renderer.versions import Version, is_older, parse_version, refusal
+from renderer.versions import Version, first_to, is_older, parse_version, refusal
 
 DEVELOPMENT = "upgrading from dev versions to non-dev versions is prohibited"
 DOWNGRADE = "downgrading is prohibited"
@@ -136,3 +136,21 @@ def test_any_text_has_an_answer(current: str, target: str, minimum: str) -> None
     assert forth in (None, DEVELOPMENT, DOWNGRADE, MINIMUM, CROSS, INCOMPARABLE, INVALID)
     if forth is None and back is None and not any(parse_version(text).is_development for text in (current, target)):
         assert refusal(current=current, target=target, minimum="v9999.0.0") is None, "only equal versions go both ways"
+
+
+@pytest.mark.parametrize(
+    ("current", "target", "minimum", "expected"),
+    [
+        ("v1.7.0", "v1.8.0", "v1.7.1", "v1.7.1"),  # of the same line
+        ("v1.6.1", "v1.8.0", "v1.7.1", "v1.7.x"),
+        ("v1.7.0-rc1", "v1.8.0", "", "v1.7.0"),
+        ("v1.7.0-rc1", "v1.7.0", "", None),
+        ("v1.7.1", "v1.8.0", "v1.7.1", None),
+        ("v1.8.0", "v1.7.0", "v1.9.0", None),
+        ("main-head", "v1.8.0", "v1.7.0", None),
+        ("v1.7.0", "main-head", "v1.7.1", None),
+        ("x", "v1.8.0", "", None),
+    ],
+)
+def test_the_release_to_upgrade_to_first(current: str, target: str, minimum: str, expected: str | None) -> None:
+    assert first_to(current=current, target=target, minimum=minimum) == expected
