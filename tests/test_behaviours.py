@@ -10,15 +10,19 @@ import functools
 from pathlib import Path
 
 import pytest
-import yaml
+from support.source_code import modules_of_tests
+
+from renderer.yaml_io import parse
+
+pytestmark = pytest.mark.lane("our own code")
 
 TESTS = Path(__file__).parent
-BEHAVIOURS = yaml.safe_load((TESTS / "behaviours.yaml").read_text(encoding="utf-8"))
+BEHAVIOURS = parse((TESTS / "behaviours.yaml").read_text(encoding="utf-8"), "behaviours.yaml")[0].value
 
 
 @functools.cache
-def names_in(file: Path) -> frozenset[str]:
-    tree = ast.parse(file.read_text(encoding="utf-8"))
+def names_in(file: str) -> frozenset[str]:
+    tree = modules_of_tests()[f"tests/{file}"]
     return frozenset(node.name for node in tree.body if isinstance(node, ast.FunctionDef))
 
 
@@ -26,7 +30,7 @@ def names_in(file: Path) -> frozenset[str]:
 def test_it_is_shown(place: str) -> None:
     file, _, name = place.partition("::")
     assert (TESTS / file).is_file()
-    assert not name or name in names_in(TESTS / file)
+    assert not name or name in names_in(file)
 
 
 def test_each_behaviour_is_a_sentence_of_its_own() -> None:

@@ -115,14 +115,17 @@ def test_an_approval_that_cannot_be_read_approves_nothing(text: str) -> None:
     assert refusal(found) == "phase Initialize was not approved"
 
 
+BOMB = "much that was made small"
+
+
 def bomb() -> str:
     return base64.b64encode(zlib.compress(b" " * 10**8)).decode()
 
 
-@pytest.mark.parametrize("copy", [None, "", "no base64", base64.b64encode(b"no zlib").decode(), bomb()])
+@pytest.mark.parametrize("copy", [None, "", "no base64", base64.b64encode(b"no zlib").decode(), BOMB])
 def test_a_copy_that_is_none_of_ours_leaves_the_refusal_as_it_is(copy: str | None) -> None:
     found = approved()
-    reapprove(found, {"ISODownload": "sha256:0", "Unheard": "sha256:1"}, copy)
+    reapprove(found, {"ISODownload": "sha256:0", "Unheard": "sha256:1"}, bomb() if copy == BOMB else copy)
     assert "differs from what was approved in fields that are not known" in refusal(found)
 
 
