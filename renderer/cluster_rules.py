@@ -5,11 +5,12 @@ Pure. What is found in a cluster is for the checks of `templates/preflight` to s
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from renderer.documents import Inputs
 from renderer.errors import Problem
 from renderer.model.path import ABSENT, Path, look_up
+from renderer.model.ref import Body
 from renderer.source_document import SourceDocument
 from renderer.versions import is_too_old
 
@@ -17,6 +18,7 @@ _LABELS: Path = ("metadata", "labels")
 _MANAGED: Path = (*_LABELS, "harvesterhci.io/managed")
 _HOSTNAME: Path = (*_LABELS, "kubernetes.io/hostname")
 _WITNESS: Path = (*_LABELS, "node-role.harvesterhci.io/witness")
+_ONLY_WITNESSES = "every managed node is a witness; none can run the upgrade's repository or virtual machines"
 
 
 def begin_problems(inputs: Inputs, oldest: str) -> list[Problem]:
@@ -27,6 +29,26 @@ def begin_problems(inputs: Inputs, oldest: str) -> list[Problem]:
 def cluster_problems(inputs: Inputs) -> list[Problem]:
     """Clusters for which nothing can be rendered."""
     return list(_only_witnesses(inputs))
+
+
+def unusable_nodes(objects: Iterable[Body]) -> list[Problem]:
+    """Reasons for the loop not to begin on the live nodes: it would wait for them and never see an end."""
+    nodes = [body for body in objects if body.get("kind") == "Node" and look_up(body, _MANAGED) == "true"]
+    nameless = [str(body["metadata"]["name"]) for body in nodes if not look_up(body, _HOSTNAME)]
+    found = []
+    if nodes and all(_is_marked_as_witness(body) for body in nodes):
+        names = ", ".join(str(body["metadata"]["name"]) for body in nodes)
+        remedy = (
+            "add a node that is no witness, or remove the label node-role.harvesterhci.io/witness from one that is none"
+        )
+        found.append(Problem(reason="OnlyWitnesses", message=f"{_ONLY_WITNESSES}: {names}", remedy=remedy))
+    if nameless:
+        message = f"no label kubernetes.io/hostname, by which its Jobs find a node, on Node {', '.join(nameless)}"
+        remedy = (
+            f"kubectl label node {nameless[0]} kubernetes.io/hostname={nameless[0]}, and so on; its kubelet sets it"
+        )
+        found.append(Problem(reason="NodeNotSelectable", message=message, remedy=remedy))
+    return found
 
 
 def rehearsal_problems(inputs: Inputs) -> list[Problem]:
@@ -51,9 +73,8 @@ def _no_hostname(node: SourceDocument) -> Problem:
 def _only_witnesses(inputs: Inputs) -> Iterator[Problem]:
     managed = _managed(inputs)
     if managed and all(_is_witness(node) for node in managed):
-        message = "every managed node is a witness; none can run the upgrade's repository or virtual machines"
         remedy = "add the cluster's other Node objects to the inputs"
-        yield managed[0].problem("OnlyWitnesses", message, _WITNESS, remedy=remedy)
+        yield managed[0].problem("OnlyWitnesses", _ONLY_WITNESSES, _WITNESS, remedy=remedy)
 
 
 # ----------------------------------------------------------------------------------------------------- other objects
@@ -87,7 +108,11 @@ def _managed(inputs: Inputs) -> list[SourceDocument]:
 
 
 def _is_witness(node: SourceDocument) -> bool:
-    return look_up(node.body, _WITNESS) not in (ABSENT, "false")
+    return _is_marked_as_witness(node.body)
+
+
+def _is_marked_as_witness(node: Body) -> bool:
+    return look_up(node, _WITNESS) not in (ABSENT, "false")
 
 
 def _has(source: SourceDocument, path: Path) -> bool:

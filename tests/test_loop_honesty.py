@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -22,6 +23,7 @@ from support.small_cluster import (
 )
 
 from reconcile.cluster.errors import Away
+from reconcile.loop.logs import RoundLog
 from reconcile.loop.sealing import APPROVED
 from reconcile.simulator.apiserver.faults import ApiFault, InjectedApiFault
 from reconcile.status.plan import FAILED, SUCCEEDED
@@ -428,3 +430,59 @@ def test_a_plan_that_does_not_progress_blocks_nobody() -> None:
     assert found.phase == "ISODownloading"
     other.rounds()
     assert other.condition("Available")["reason"] == "ConcurrentUpgradeBlocked"
+
+
+# ------------------------------------------------------------------------------------- nodes on which nothing would run
+
+
+def test_a_cluster_of_witnesses_alone_is_said_to_be_one_at_once() -> None:
+    found = world("n1", "n2", more=[node("n1", witness=True), node("n2", witness=True)])
+    found.rounds()
+    degraded = found.condition("Degraded")
+    assert (degraded["status"], degraded["reason"]) == ("True", "ReconcileError")
+    assert degraded["message"].startswith("every managed node is a witness")
+    assert "n1, n2 (remedy: add a node that is no witness" in degraded["message"]
+    assert nothing_is_made(found)
+
+
+def test_nodes_that_no_job_would_find_are_named_and_nothing_begins_until_it_would() -> None:
+    found = world("n1", "n2", "n3")
+    for name in ("n1", "n3"):
+        found.patch(found.get("v1", "Node", name), {"metadata": {"labels": {"kubernetes.io/hostname": None}}})
+    found.rounds()
+    assert "by which its Jobs find a node, on Node n1, n3" in found.condition("Degraded")["message"]
+    assert nothing_is_made(found)
+    for name in ("n1", "n3"):
+        found.patch(found.get("v1", "Node", name), {"metadata": {"labels": {"kubernetes.io/hostname": name}}})
+    found.rounds()
+    assert (found.phase, found.condition("Degraded")["status"]) == ("ISODownloading", "False")
+
+
+def test_a_plan_that_has_begun_is_not_held_by_a_label_that_is_lost() -> None:
+    found = being_prepared()
+    found.patch(found.get("v1", "Node", "n2"), {"metadata": {"labels": {"kubernetes.io/hostname": None}}})
+    found.rounds()
+    assert found.condition("Degraded")["status"] == "False"
+
+
+def nothing_is_made(found: Small) -> bool:
+    made = [body for kind in ("VirtualMachineImage", "Deployment", "Job", "Plan") for body in found.all(kind)]
+    return not made and not found.phase and "finalizers" not in found.plan["metadata"]
+
+
+# ------------------------------------------------------------------------------------------------- one set of words
+
+
+def test_a_reboot_is_waited_for_in_words_wherever_the_wait_is_shown() -> None:
+    found = rebooting()
+    said = "waits for n1 to come back: still Harvester v1.7.1, not rebooted yet"
+    assert found.condition("Ready")["message"].startswith(f"{said}; ")
+    lines: list[Mapping[str, Any]] = []
+    log = RoundLog(lambda what, fields: lines.append(fields))
+    later(found, minutes=31)
+    log(found.rounds())
+    assert lines[0]["waits"] == [said, "waiting for Rancher to request the drain of this node"]
+    degraded = found.condition("Degraded")
+    assert degraded["reason"] == "WaitingLong"
+    assert degraded["message"].startswith(f"NodeUpgrade/Reboot/n1: {said} since ")
+    assert "bootID" not in str(found.status["conditions"])

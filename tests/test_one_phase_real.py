@@ -59,6 +59,17 @@ def test_a_phase_is_applied_waited_for_and_not_applied_twice(site: CommandSite) 
     assert (again.returncode, again.stdout) == (0, f"{IMAGE}: unchanged\nISODownload: done\n")
 
 
+def test_the_release_that_ran_before_is_recorded_while_it_can_still_be_read(site: CommandSite) -> None:
+    """Later phases compare with it, and by then the cluster says that it runs the new one."""
+    for version in ("v1.7.1", "v1.8.0"):
+        site.plane.api.patch("/apis/harvesterhci.io/v1beta1/settings/server-version", {"value": version})
+        with site.started(*one_phase("--yes")) as process:
+            assert process.stdout is not None
+            process.stdout.readline()
+            process.send_signal(signal.SIGINT)
+        assert site.plan()["status"]["previousVersion"] == "v1.7.1"
+
+
 def test_what_the_loop_has_done_is_not_done_again(site: CommandSite) -> None:
     moment = "2026-01-01T00:00:00Z"
     record = {"state": "Completed", "started": moment, "ended": moment}

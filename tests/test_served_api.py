@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import os
 import random
+import subprocess
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -15,6 +17,7 @@ from urllib.request import urlopen
 import pytest
 import yaml
 from controlplane import waiting
+from controlplane.binaries import clients_dir
 from controlplane.cluster import ControlPlane
 from support.real_upgrade import PLAN, client, now
 from support.rehearsals import ROOT, template_set
@@ -173,6 +176,46 @@ def _until_published(plane: ControlPlane, *, present: bool) -> None:
     waiting.until("published", is_so)
 
 
+def _install_with_helm(plane: ControlPlane, folder: Path) -> None:
+    """The same definition, as a chart of it: whose each field is, is Helm's from then on."""
+    helm = clients_dir() / "helm"
+    if not helm.exists():
+        pytest.skip("helm is not installed: make controlplane-clients")
+    (folder / "templates").mkdir()
+    (folder / "Chart.yaml").write_text("apiVersion: v2\nname: other\nversion: 1.0.0\n", encoding="utf-8")
+    (folder / "templates" / "crd.yaml").write_text(yaml.safe_dump(other_definition()), encoding="utf-8")
+    name = f"crd/{other_definition()['metadata']['name']}"
+    plane.kubectl("patch", name, "--type=merge", "-p", '{"metadata": {"managedFields": [{}]}}')
+    command = ["install", "other", str(folder), "--take-ownership", "--server-side=true", "--force-conflicts"]
+    subprocess.run(
+        [str(helm), *command, f"--kubeconfig={plane.kubeconfig}"],
+        env={"PATH": os.defpath, "HOME": str(folder)},
+        capture_output=True,
+        check=True,
+    )
+
+
+def _carry_out_the_remedy(plane: ControlPlane) -> None:
+    command = REMEDY.partition("kubectl ")[2].replace("schemas/crds/upgradeplan.yaml", str(OURS))
+    plane.kubectl(*command.split())
+
+
+@pytest.mark.controlplane
+def test_the_remedy_works_on_a_definition_that_helm_has_installed(other_api: ControlPlane, tmp_path: Path) -> None:
+    plane, folder = other_api, tmp_path / "chart"
+    folder.mkdir()
+    _install_with_helm(plane, folder)
+    _until_published(plane, present=False)
+    crd = f"crd/{other_definition()['metadata']['name']}"
+    owners = plane.kubectl("get", crd, "--show-managed-fields", "-o", "jsonpath={.metadata.managedFields[*].manager}")
+    assert "helm" in owners.stdout
+    found = check_served_api(client(plane.kubeconfig), PLAN, packaged_schemas())
+    assert found is not None
+    _carry_out_the_remedy(plane)
+    _until_published(plane, present=True)
+    assert check_served_api(client(plane.kubeconfig), PLAN, packaged_schemas()) is None
+
+
 @pytest.mark.controlplane
 def test_the_loop_is_not_ready_and_writes_nothing_until_the_remedy_is_carried_out(other_api: ControlPlane) -> None:
     plane = other_api
@@ -196,8 +239,7 @@ def test_the_loop_is_not_ready_and_writes_nothing_until_the_remedy_is_carried_ou
         (found,) = admin.list(Selection(kind=PLAN)).items
         assert "status" not in found
         assert "finalizers" not in found["metadata"]
-        command = REMEDY.partition("kubectl ")[2].replace("schemas/crds/upgradeplan.yaml", str(OURS))
-        plane.kubectl(*command.split())
+        _carry_out_the_remedy(plane)
         waiting.until("ready", lambda: _readiness(health.port) == 200)
     finally:
         manager.stop()

@@ -1,6 +1,7 @@
 """Applies one phase once and waits for its gates: for an upgrade that is done by hand.
 
-Of the status only what is borrowed is written, so that the loop or an abort gives it back.
+Of the status only what is borrowed is written, so that the loop or an abort gives it back, and what this and the
+earlier phases record of the cluster: which release ran before cannot be read any more once that has changed.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from reconcile.act.applied import WROTE, Applied
+from reconcile.act.status import write_status
 from reconcile.cli.connect import Target, wall_clock
 from reconcile.cli.live import Live, live_of
 from reconcile.cli.one_step import Stepper
@@ -18,13 +20,15 @@ from reconcile.cli.parts import require_fitting_api
 from reconcile.cli.screen import Screen
 from reconcile.cluster.errors import Away, Throttled
 from reconcile.decide.probing import refs_by_template
+from reconcile.objects import deletion_timestamp
 from reconcile.observe.snapshot import judge
 from reconcile.probes.evaluate import evaluate
-from reconcile.probes.look import ProbeContext
+from reconcile.probes.look import ProbeContext, ReadFailure
 from reconcile.probes.verdict import ProbeResult
 from reconcile.status.plan import key_of, status_of
 from renderer.documents import Inputs
 from renderer.errors import ExitCode, Problems, problem
+from renderer.model.ref import ref_of
 from renderer.model.rendered import RenderedPhase, RenderedStep
 
 _SOON, _SELDOM = 0.2, 2.0
@@ -42,6 +46,7 @@ def apply_phase(target: Target, inputs: Inputs | None, name: str | None, phase_n
     with Screen(sys.stdout) as screen:
         course = _Course(screen)
         try:
+            course.until_free(phase_name, lambda: _note_facts(live, phase))
             opened = all(_take(live, phase, step, course) for step in phase.steps if step.skipped is None)
         except (KeyboardInterrupt, Problems) as error:
             done = ", ".join(course.applied) or "nothing"
@@ -112,6 +117,22 @@ def _must_be_whole(phase: RenderedPhase) -> None:
     if loop_only:
         message = f"{loop_only[0]} reacts to events in the cluster, so it cannot be applied alone"
         raise problem("LoopOnly", message, remedy="run the whole plan: upgradeplan apply without --phase")
+
+
+def _note_facts(live: Live, phase: RenderedPhase) -> _PhaseState:
+    """Writes what the steps up to this phase record into the plan's status, unless it is there."""
+    ref, parts = ref_of(live.plan), live.parts
+    plan = parts.source.get(ref)
+    if plan is None or isinstance(plan, ReadFailure) or deletion_timestamp(plan):
+        return _PhaseState()  # the first step says so
+    before = status = status_of(plan)
+    phases = live.rendered.phases
+    for step in (step for earlier in phases[: phases.index(phase) + 1] for step in earlier.steps):
+        for path, value in step.records:
+            if status.field(path) is None:
+                status = status.with_field(path, value)
+    written = write_status(parts.cluster, parts.kinds, plan, before, status)
+    return _PhaseState(waits=[] if written else [f"{ref} has changed since it was read"])
 
 
 def _take(live: Live, phase: RenderedPhase, step: RenderedStep, course: _Course) -> bool:

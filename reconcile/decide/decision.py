@@ -106,6 +106,11 @@ class Wait:
     refs: tuple[Ref, ...] = ()
     summary: str = ""
 
+    @property
+    def words(self) -> str:
+        """The wait as people are shown it, in conditions and logs as well."""
+        return f"waits for {self.summary}" if self.summary else self.text
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:

@@ -330,7 +330,7 @@ def _abort(builder: DecisionBuilder) -> None:
     if end(builder, Occasion.ABORT):
         set_finalizer(builder, present=False)
         return
-    waits = "; ".join([*dict.fromkeys(wait.text for wait in builder.waits)][:3])
+    waits = "; ".join([*dict.fromkeys(wait.words for wait in builder.waits)][:3])
     message = f"the plan is being deleted: {waits}" if waits else "the plan is being deleted"
     builder.condition("Progressing", "True", "Deleting", message)
     set_kstatus(builder, ready=False, moving=True, stalled=False, reason="Deleting", message=message)

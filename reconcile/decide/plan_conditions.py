@@ -14,7 +14,7 @@ def set_progressing(builder: DecisionBuilder) -> None:
     held = "; ".join(f"{text}: {', '.join(sorted(nodes))}" for text, nodes in builder.held.items())
     message, reason = held or builder.progress, builder.status.phase or "Pending"
     builder.condition("Progressing", "True", reason, message)
-    waits = "; ".join([*dict.fromkeys(wait.text for wait in builder.waits)][:3])
+    waits = "; ".join([*dict.fromkeys(wait.words for wait in builder.waits)][:3])
     set_kstatus(builder, ready=False, moving=True, stalled=False, reason=reason, message=message or waits)
     if not set_degraded(builder):
         builder.condition("Degraded", "False", "ReconcileSuccess")
@@ -33,7 +33,7 @@ def set_degraded(builder: DecisionBuilder) -> bool:
 def _said(wait: Wait) -> str:
     since = f" since {time_text(wait.since)}" if wait.since else ""
     limit = f", longer than {span_text(wait.limit)}" if wait.limit is not None else ""
-    return f"{f'{wait.step}: ' if wait.step else ''}{wait.text}{since}{limit}"
+    return f"{f'{wait.step}: ' if wait.step else ''}{wait.words}{since}{limit}"
 
 
 def set_kstatus(

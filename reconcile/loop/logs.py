@@ -54,7 +54,7 @@ class RoundLog:
             if done.problems:
                 self._tell("not decided", {"plan": done.name, "problems": list(done.problems)})
             return
-        waits = tuple(wait.text for wait in decision.waits)
+        waits = tuple(wait.words for wait in decision.waits)
         if not done.results and waits == self._waits.get(done.name) and not decision.events:
             return
         self._waits[done.name] = waits

@@ -34,6 +34,7 @@ from reconcile.probes.look import Group, ReadFailure
 from reconcile.status.conditions import PlanCondition
 from reconcile.status.plan import PlanStatus, is_ending, key_of, outline_of, status_of
 from reconcile.status.record import StepState
+from renderer.cluster_rules import unusable_nodes
 from renderer.errors import Problem, Problems, in_a_line, one_line
 from renderer.model.phase import Fetch
 from renderer.model.plan_api import PLAN_API_VERSION, plan_ref
@@ -172,6 +173,8 @@ class _PlanRound:
         """Reads, and decides once everything that the decision looks at was read."""
         deps, status = self.deps, self.status
         objects = () if is_over(status) and not self._is_deleted() else gather(deps.source, self.plan)
+        if not status.phase and not self._is_deleted() and (found := unusable_nodes(objects)):
+            raise Problems(found)
         fetched = dict(self.memory.fetched)
         rendered = deps.rendering.of(self.plan, status, objects, fetched)
         missing = self._fetch(rendered, status)

@@ -37,7 +37,9 @@ METADATA = {**release()}
 
 
 def node(name: str, os: str = OLD_OS, boot: str = "boot-1", *, witness: bool = False) -> Json:
-    labels = {"harvesterhci.io/managed": "true"} | ({"node-role.harvesterhci.io/witness": "true"} if witness else {})
+    labels = {"harvesterhci.io/managed": "true", "kubernetes.io/hostname": name} | (
+        {"node-role.harvesterhci.io/witness": "true"} if witness else {}
+    )
     return {
         "apiVersion": "v1",
         "kind": "Node",
