@@ -242,7 +242,8 @@ def test_the_first_objects_of_a_step_that_was_tried_again_go_as_well() -> None:
         found.patch(found.get("v1", "Node", "n1"), {"metadata": {"labels": mark}})
     succeed(found)
     assert names(found, "Plan") == []
-    assert [*found.get("v1", "Node", "n1")["metadata"]["labels"]] == ["harvesterhci.io/managed"]
+    labels = found.get("v1", "Node", "n1")["metadata"]["labels"]
+    assert [key for key in labels if key.startswith("plan.upgrade.cattle.io/")] == []
 
 
 def test_what_has_the_labels_of_the_plan_goes_by_whatever_name() -> None:

@@ -27,6 +27,7 @@ from support.seeding import seed
 from bench.inputs import EXAMPLE, ROOT, write_inputs
 from bench.largest import LIMIT, largest_status
 from bench.measure import Command, Figures, side_by_side
+from bench.outage import bench_outage
 from bench.table import Budget, Line
 from reconcile.cluster.client import connect
 from reconcile.cluster.kubeconfig import find_access
@@ -64,6 +65,7 @@ def bench_live(work: Path) -> Iterator[Line]:
         yield from _largest_plan(plane)
     with _plane() as plane:
         yield from _many_nodes(plane, work)
+        yield from bench_outage(plane)
 
 
 def _plane() -> AbstractContextManager[ControlPlane]:

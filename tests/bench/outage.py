@@ -1,0 +1,79 @@
+"""The loop after an outage of a real API server: how long until its first round."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Iterator
+from threading import Thread
+from typing import Any
+
+from controlplane.api import ApiError
+from controlplane.cluster import ControlPlane
+from controlplane.waiting import until
+from support.real_upgrade import PLAN, client, now
+from support.rehearsals import template_set
+from support.rendered_plans import plan
+
+from bench.table import Budget, Line
+from reconcile.loop.manager import Manager
+from reconcile.loop.setup import ManagerConfig, assemble_manager
+from reconcile.schemas import packaged_schemas
+
+_OUTAGE, _LIMIT = 40.0, 5.0
+"""Seconds: longer than any pause between two attempts may grow, and what may pass until the first round."""
+
+
+def bench_outage(plane: ControlPlane) -> Iterator[Line]:
+    """The server is killed and comes back at the same address; from its first `/readyz` to the end of a round."""
+    client(plane.kubeconfig).create(PLAN, {**plan("outage", version="v1.8.0")})
+    rounds: list[float] = []
+    manager = _manager(plane, rounds)
+    thread = Thread(target=manager.run, daemon=True)
+    thread.start()
+    until("the first rounds", lambda: len(rounds) > 2)
+    ready: list[float] = []
+    with plane.outage():
+        time.sleep(_OUTAGE)
+        began = time.monotonic()
+        watcher = Thread(target=_note_readiness, args=(plane, ready), daemon=True)
+        watcher.start()
+    watcher.join()
+    until("a round after the outage", lambda: any(moment > began for moment in rounds))
+    manager.stop()
+    thread.join()
+    taken = max(0.0, min(moment for moment in rounds if moment > began) - ready[0])
+    budget = Budget(text=f"≤ {_LIMIT:.0f} s", held=taken <= _LIMIT)
+    yield Line(what=f"first round after an outage of {_OUTAGE:.0f} s", seconds=taken, budgets=(budget,))
+
+
+def _note_readiness(plane: ControlPlane, ready: list[float]) -> None:
+    api = plane.api
+    while not ready:
+        try:
+            api.get("/readyz")
+        except (OSError, ApiError):
+            time.sleep(0.05)
+        else:
+            ready.append(time.monotonic())
+
+
+def _manager(plane: ControlPlane, rounds: list[float]) -> Manager:
+    def tell(what: str, fields: Any) -> None:
+        """Nobody listens."""
+
+    return assemble_manager(
+        ManagerConfig(
+            cluster=client(plane.kubeconfig),
+            template_set=template_set(),
+            schemas=packaged_schemas(),
+            now=now,
+            clock=time.monotonic,
+            random=random.random,
+            dial=lambda address, port: None,
+            tell=tell,
+            identity="bench",
+            lease_namespace="default",
+            on_round=lambda done: rounds.append(time.monotonic()),
+        )
+    )
