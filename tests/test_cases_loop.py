@@ -299,7 +299,9 @@ def test_an_image_of_another_namespace_is_not_taken() -> None:
     found.create(plan("other", image="default/given"))
     done = found.scene.reconciler.round("other")
     message = "spec.image: 'default/given' is not a name that a VirtualMachineImage of harvester-system can have"
-    message += " (remedy: spec.image cannot be changed: delete the plan, and create one that has the image's name alone)"
+    message += (
+        " (remedy: spec.image cannot be changed: delete the plan, and create one that has the image's name alone)"
+    )
     assert done.problems == (message,)
     refused = found.get("management.harvesterhci.io/v1beta1", "UpgradePlan", "other")
     [degraded] = refused["status"]["conditions"]
