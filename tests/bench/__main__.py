@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+from bench.checking import bench_checking
 from bench.live import bench_live
 from bench.rehearsing import bench_rehearsing
 from bench.rendering import bench_rendering
@@ -16,6 +17,7 @@ from bench.table import Line, as_text
 BENCHES: Mapping[str, Callable[[Path], Iterator[Line]]] = {
     "rendering": bench_rendering,
     "rehearsing": bench_rehearsing,
+    "checking": bench_checking,
     "live": bench_live,
 }
 
