@@ -142,8 +142,11 @@ def _objects(source: SourceDocument) -> Iterator[Piece | Problem]:
         message, remedy = f"a {body['kind']} of {body['apiVersion']} is not an input", "leave the document out"
         yield source.problem("UnknownDocument", message, remedy=remedy)
         return
-    if body["kind"].endswith("List") and "items" in body:
+    if body["kind"] == "List" or (body["kind"].endswith("List") and "items" in body):
         yield from _items(source)
+    elif body["kind"] != PLAN_KIND and body["kind"].casefold() == PLAN_KIND.casefold():
+        message = f"{found(body['kind'])} is not a kind; did you mean {PLAN_KIND!r}?"
+        yield source.problem("UnknownDocument", message, ("kind",), remedy=f"write kind: {PLAN_KIND}")
     elif body["kind"] != PLAN_KIND:
         warnings = (_first_generation(source),) if is_first_generation(body) else ()
         yield Piece(role=Role.OBJECT, source=replace(source, body=placed(body)), warnings=warnings)
@@ -174,7 +177,7 @@ def _no_object(body: Body) -> tuple[str, Path] | None:
 
 def _items(source: SourceDocument) -> Iterator[Piece | Problem]:
     """The items of a List. Those of a typed list (`NodeList`) inherit its API version and kind, as kubectl's do."""
-    kind, items = source.body["kind"], source.body["items"]
+    kind, items = source.body["kind"], source.body.get("items")
     inherited = {} if kind == "List" else {"apiVersion": source.body["apiVersion"], "kind": kind.removesuffix("List")}
     if items is not None and not isinstance(items, (list, tuple)):
         yield source.problem("InvalidList", f"items of {kind} is not a list", ("items",), remedy="write it as a list")

@@ -109,7 +109,7 @@ REFUSED: list[tuple[str, str, int | None, str]] = [
         "our own mark and a character",
         'a: !<plain> "x\\0y"\n',
         1,
-        "contains a character that cannot be encoded as UTF-8",
+        "contains NUL or half of a surrogate pair",
     ),
     ("too deep", "[" * 101 + "1" + "]" * 101, 1, "nested deeper than 100 levels"),
     ("binary", "a: 1\nb: !!binary aGk=\n", 2, "the tag 'tag:yaml.org,2002:binary' is not supported"),
@@ -120,7 +120,7 @@ REFUSED: list[tuple[str, str, int | None, str]] = [
     ("merge of a scalar", "a: 1\nb: {<<: 5}\n", 2, "'<<' requires a mapping or a list of mappings"),
     ("tab", "a:\n\tb: 1\n", 2, "while scanning for the next token; found character that cannot start any token"),
     ("control character", "ä: ö\nb: \x01\n", 2, "character U+0001 is not allowed in YAML"),
-    ("escaped null", 'a: "\\0"\n', 1, "contains a character that cannot be encoded as UTF-8"),
+    ("escaped null", 'a: "\\0"\n', 1, "contains NUL or half of a surrogate pair"),
     (
         "escaped surrogate",
         'a: "\\ud800"\n',

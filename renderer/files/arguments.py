@@ -56,16 +56,16 @@ def _expanded(argument: str, problems: list[Problem]) -> Iterator[str]:
 def _members(folder: Path, problems: list[Problem]) -> Iterator[str]:
     try:
         with os.scandir(folder) as entries:
-            seen = sorted((entry.name, entry.is_dir()) for entry in entries if not entry.name.startswith("."))
+            names = sorted(entry.name for entry in entries if not entry.name.startswith("."))
     except OSError as error:
         problems.append(unreadable(str(folder), error))
         return
+    folders = {name for name in names if is_folder(folder / name)}
     expected = [
-        name for name, is_folder in seen if name.endswith(EXTENSIONS) and not is_folder and not is_device(folder / name)
+        name for name in names if name.endswith(EXTENSIONS) and name not in folders and not is_device(folder / name)
     ]
     if not expected:
-        has_folders = any(is_folder for _, is_folder in seen)
-        remedy = "name a folder below it; folders are not searched further" if has_folders else "name another folder"
+        remedy = "name a folder below it; folders are not searched further" if folders else "name another folder"
         message = f"contains no {', '.join(EXTENSIONS)} file"
         problems.append(Problem(reason="EmptyFolder", message=message, file=str(folder), remedy=remedy))
     outside = {name: found for name in expected if (found := link_outside(folder / name, folder))}

@@ -60,7 +60,7 @@ class Builder:
     def _build_scalar(self, node: yaml.ScalarNode) -> Any:
         text: str = node.value
         if "\0" in text or (not text.isascii() and re.search(_SURROGATE, text)):
-            raise self._refuse(node, "contains a character that cannot be encoded as UTF-8", "remove the character")
+            raise self._refuse(node, "contains NUL or half of a surrogate pair", "remove the character")
         if node.tag is PLAIN or _TAGS.get(node.tag) == "str":  # a quoted one that is tagged `!`
             return text
         if node.tag not in _TAGS:
