@@ -347,7 +347,7 @@ def test_a_release_without_a_minimum_is_warned_of(shell: Shell, tmp_path: Path) 
 
 
 def test_a_version_that_could_not_be_imported_is_warned_of(shell: Shell, tmp_path: Path) -> None:
-    """Field rule 9, before anything is downloaded. Harvester takes any text there, and so it is no error."""
+    """Before anything is downloaded. Harvester takes any text there, so it can be rendered; the import would fail."""
     given = tmp_path / "given.yaml"
     given.write_text(
         """\
@@ -370,8 +370,10 @@ spec: {isoURL: ftp://another.example.com, isoChecksum: none}
 """,
         encoding="utf-8",
     )
-    ended = shell("validate", str(given))
+    ended = shell("render", str(given))
     assert ended.status == 0
+    refused = shell("validate", str(given))
+    assert (refused.status, "the import would fail after it has loaded the ISO" in refused.err) == (1, True)
     assert [line for line in ended.err.splitlines() if line.startswith("warning: ")] == [
         f"warning: {given}:10: spec.isoURL: 'https://example.com/harvester v1.8.1.iso' is not an http or https URL",
         f"warning: {given}:11: spec.isoChecksum: 'e3b0c442' is not a SHA-512 checksum: "
