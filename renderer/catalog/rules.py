@@ -147,11 +147,11 @@ RULES: Mapping[str, RuleSpec] = {
         required=("key", "value", "effect"),
     ),
     "noDrainHooks": RuleSpec(
-        words="has none of the drain hooks {annotations}",
-        subject=RuleSubject.OBJECT,
-        kinds=("Cluster",),
+        words="Rancher's Cluster has none of the drain hooks {annotations}",
+        subject=RuleSubject.CLUSTER,
         required=("annotations",),
     ),
+    "etcdVoter": RuleSpec(words="votes in etcd", subject=RuleSubject.OBJECT, kinds=("Node",)),
     "isoArchitecture": RuleSpec(
         words="is for the architecture of the nodes", subject=RuleSubject.OBJECT, kinds=("Version",)
     ),

@@ -10,8 +10,10 @@ from reconcile.probes.rules.call import RuleCall
 from reconcile.probes.rules.named import names_in
 from reconcile.probes.verdict import Verdict, passed, unknown, waiting
 from renderer.model.path import look_up
-from renderer.model.ref import Body, ref_of
+from renderer.model.ref import Body, Ref, ref_of
+from renderer.redaction import packaged_redactor
 
+_CLUSTER = Ref(api_version="provisioning.cattle.io/v1", kind="Cluster", namespace="fleet-local", name="local")
 _NODES = Group(api_version="v1", kind="Node")
 _WITNESS = ("metadata", "labels", "node-role.harvesterhci.io/witness")
 _STRATEGY = ("spec", "rkeConfig", "upgradeStrategy")
@@ -41,12 +43,25 @@ def has_taint(call: RuleCall) -> Verdict:
 
 
 def no_drain_hooks(call: RuleCall) -> Verdict:
-    """Hooks of others are none of our business."""
-    expected = names_in(call.text("annotations"))
-    left = sorted({hook for hook in _drain_hooks(call.body) if hook in expected})
+    """Asks what Rancher's Cluster wants, whatever its status is about. Hooks of others are none of our business."""
+    cluster = call.look.get(_CLUSTER)
+    if isinstance(cluster, ReadFailure):
+        return unknown(f"{_CLUSTER} could not be read: {cluster.text}")
+    wanted = names_in(call.text("annotations"))
+    left = sorted({hook for hook in _drain_hooks(cluster or {}) if hook in wanted})
     if left:
-        return waiting(f"spec.rkeConfig.upgradeStrategy still has the drain hooks {', '.join(left)}")
-    return passed(f"spec.rkeConfig.upgradeStrategy has no drain hook {' or '.join(expected)}")
+        return waiting(f"spec.rkeConfig.upgradeStrategy still has the drain hooks {', '.join(left)}", _CLUSTER)
+    return passed(f"{_CLUSTER} has no drain hook {' or '.join(wanted)}")
+
+
+def votes(call: RuleCall) -> Verdict:
+    """RKE2 says of every member of etcd whether it votes; of one of which it says nothing nobody knows."""
+    found = objects.condition(call.body, "EtcdIsVoter")
+    if found is None:
+        return unknown("does not say whether it votes in etcd: condition EtcdIsVoter is absent")
+    why = ": ".join(part for part in (found.reason, packaged_redactor().text(found.message)) if part)
+    says = f"condition EtcdIsVoter is {found.status}{f' ({why})' if why else ''}"
+    return passed(says) if found.status == "True" else waiting(says)
 
 
 def _drain_hooks(cluster: Body) -> Iterator[str]:

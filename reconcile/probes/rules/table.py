@@ -56,6 +56,7 @@ RULES: Mapping[str, Rule] = {
     "witnessCount": cluster_shape.witnesses,
     "hasTaint": cluster_shape.has_taint,
     "noDrainHooks": cluster_shape.no_drain_hooks,
+    "etcdVoter": cluster_shape.votes,
     "isoArchitecture": iso.fits_nodes,
     "imageStorageClass": iso.has_storage_class,
     "pauseMap": pauses.of_map,
