@@ -63,6 +63,9 @@ def test_an_answer_holds_until_its_object_changes(client: EmbeddedClient, source
     until("the watch brings the other", lambda: source.list(group) == (*first, other))
     client.delete(JOB, REF)
     until("the watch tells the first one's end", lambda: source.list(group) == (other,))
+    client.delete(JOB, ref_of(other))
+    other = client.create(JOB, {**labelled, "metadata": {**labelled["metadata"], "name": "two"}}).body
+    until("the watch brings the one that was created again", lambda: source.get(ref_of(other)) == other)
     source.note({**other, "metadata": {**other["metadata"], "labels": {}, "resourceVersion": "999999"}})
     assert source.list(group) == ()
 

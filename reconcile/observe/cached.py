@@ -127,16 +127,21 @@ class CachedSource:
         for watch in watches:
             watch.stop()
 
+    def _note_change(self, ref: Ref) -> None:
+        """Lets go of the answer: nobody may ever ask for an object again that is gone."""
+        self._objects.pop(ref, None)
+        self._changed(ref)
+
     def _get(self, kind: Kind, ref: Ref, asked: Ref) -> Body | ReadFailure | None:
         """From the cache; from the cluster itself if the object may exist although it is not cached."""
         if (watch := self._watch(kind, ref.namespace)) is not None:
-            changes = watch.changes_of(ref)
+            change = watch.last_change(ref)
             failed = watch.ready() or watch.misshapen(ref)
             if failed is not None:
                 return failed
             found = watch.find(ref)
             if found is not None and ref is asked:
-                self._objects[asked] = _Known(watch, ref, changes, found)
+                self._objects[asked] = _Known(watch, ref, change, found)
             if found is not None or is_whole(kind):
                 return found
         return read_by_name(self._cluster, kind, ref)
@@ -145,14 +150,14 @@ class CachedSource:
         watch = self._watch(kind, group.namespace)
         if watch is None:
             return not_listed(kind)
-        changes, failed = watch.changes_of(None), watch.ready() or watch.misshapen()
+        change, failed = watch.last_change(None), watch.ready() or watch.misshapen()
         if failed:
             return failed
         found = watch.all()
         if group.labels:
             found = tuple(body for body in found if has_labels(body, group.labels))
         if found and kind.api_version == group.api_version:
-            self._groups[group] = _Known(watch, None, changes, found)
+            self._groups[group] = _Known(watch, None, change, found)
         return found
 
     def _watch(self, kind: Kind, namespace: str) -> _Watch | None:
@@ -164,7 +169,7 @@ class CachedSource:
             selection = selection_of(kind, namespace)
             if selection is None:
                 return None
-            watch = _Watch(self._cluster, selection, self._changed, self._stop, self._pace)
+            watch = _Watch(self._cluster, selection, self._note_change, self._stop, self._pace)
             self._watches[*named, namespace] = watch
             watch.start()
         return watch
@@ -177,18 +182,18 @@ class _Known(Generic[_A]):
     """An answer from a watch's copy, which holds until the object, or any where it is of a group, changes there: that
     is all that a round has to ask of what has not changed."""
 
-    __slots__ = ("_changes", "_of", "_watch", "answer")
+    __slots__ = ("_change", "_of", "_watch", "answer")
 
-    def __init__(self, watch: _Watch, of: Ref | None, changes: int, answer: _A) -> None:
-        """`changes` were counted before the answer was looked up."""
+    def __init__(self, watch: _Watch, of: Ref | None, change: int, answer: _A) -> None:
+        """`change` was the last one before the answer was looked up."""
         self._watch = watch
         self._of = of
-        self._changes = changes
+        self._change = change
         self.answer = answer
 
     @property
     def holds(self) -> bool:
-        return self._watch.changes_of(self._of) == self._changes and self._watch.health.problem is None
+        return self._watch.last_change(self._of) == self._change and self._watch.health.problem is None
 
 
 class _Watch:
@@ -207,7 +212,8 @@ class _Watch:
         self._written: dict[Ref, Body] = {}
         self._misshapen: dict[Ref, ReadFailure] = {}
         self._brought = 0
-        self._changes: dict[Ref | None, int] = {}
+        self._changes = 0
+        self._changed_at: dict[Ref, int] = {}
         self._last: Body = {}
         self._stopped = stopped
         self._reported = changed
@@ -261,14 +267,18 @@ class _Watch:
             raise problem
         return read_failures(problem) if problem is not None else None
 
-    def changes_of(self, ref: Ref | None) -> int:
-        """The number of changes of the object, or of all, that the watch has brought or that we have made."""
-        return self._changes.get(ref, 0)
+    def last_change(self, ref: Ref | None) -> int:
+        """The number of the last change of the object, or of any, that the watch has brought or that we have made; 0
+        for an object that is not there."""
+        return self._changes if ref is None else self._changed_at.get(ref, 0)
 
-    def _count(self, ref: Ref) -> None:
-        """Counts a change of which the copy, or what we have written, is the state already."""
-        for each in (ref, None):
-            self._changes[each] = self._changes.get(each, 0) + 1
+    def _count(self, ref: Ref, *, is_gone: bool = False) -> None:
+        """Numbers a change that the copy, or what we have written, has already. With the lock held."""
+        self._changes += 1
+        if is_gone:
+            self._changed_at.pop(ref, None)
+        else:
+            self._changed_at[ref] = self._changes
 
     def misshapen(self, ref: Ref | None = None) -> ReadFailure | None:
         """The object of another shape than its kind has; without a ref any one of the kind."""
@@ -326,7 +336,7 @@ class _Watch:
             written = _version(self._written.get(ref) or {})
             if written and version >= written:
                 del self._written[ref]
-            self._count(ref)
+            self._count(ref, is_gone=event.type is EventType.DELETED)
         if event.type is EventType.DELETED:
             self._misshapen.pop(ref, None)
         if version != written or event.type is EventType.DELETED:
