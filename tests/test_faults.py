@@ -152,7 +152,8 @@ def test_a_template_that_cannot_be_rendered_is_why_nothing_happens(
     (folder / "token.yaml.j2").write_text("metadata: {name: {{ plan.nam }}}\n")
     status, text = rehearse(capsys, str(ROOT / "examples" / "single-node"), "--templates", str(tmp_path))
     assert status == 1
-    assert ": no progress before the first phase: plan has no 'nam'" in text
+    place = tmp_path / "12-site-token" / "token.yaml.j2"
+    assert f": no progress before the first phase: {place}:1: plan has no 'nam'" in text
 
 
 def test_a_job_of_a_phase_of_ones_own_can_fail(capsys: pytest.CaptureFixture[str]) -> None:

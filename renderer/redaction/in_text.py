@@ -41,6 +41,8 @@ _TOLD = r"""(?<![\w-])(?P<name>[A-Za-z][\w./-]{0,99})["'\]]* (?:of [^;\n]{1,200}
 _QUOTED = r"""'(?P<single>(?:\\.|[^'\\])*)'|"(?P<double>(?:\\.|[^"\\])*)\""""
 _OBJECT = r"\b[A-Z]\w+ [\w.-]+/$"
 """`Secret default/` before a name: the name of an object, and no field."""
+_LINE = r"[\w.-]+\.(?:j2|json|ya?ml):\d+: "
+"""`token.yaml.j2:1: ` before a message."""
 _LITERAL = r"(?:true|false|null|\{\}|\[\])(?=[\s,;})\]]|$)"
 
 
@@ -112,7 +114,7 @@ def _assigned(text: str, rules: RedactionRules, mark: Mark) -> str:
     """`password: x`, `"token":"x"`, `API_KEY=x`."""
     done, position = [], 0
     while found := _ASSIGNED.search(text, position):
-        if not rules.is_secret(found["name"]) or re.search(_OBJECT, text[max(0, found.start() - 99) : found.start()]):
+        if not rules.is_secret(found["name"]) or _is_place(text, found):
             done.append(text[position : found.end("head")])
             position = found.end("head")
             continue
@@ -127,6 +129,13 @@ def _assigned(text: str, rules: RedactionRules, mark: Mark) -> str:
         done.append(mark(text[start:end]) if end > start else "")
         position = end
     return "".join([*done, text[position:]])
+
+
+def _is_place(text: str, found: re.Match[str]) -> bool:
+    """True if the name is that of an object, or of a file with the line after it, and no field."""
+    if re.search(_OBJECT, text[max(0, found.start() - 99) : found.start()]):
+        return True
+    return re.match(_LINE, text[found.start() :]) is not None
 
 
 def _bare(text: str, found: re.Match[str]) -> int:
