@@ -94,6 +94,15 @@ def test_what_nobody_has_given_is_unknown_and_says_how_to_give_it(capsys: pytest
     assert text.endswith("1 check: 1 unknown\n")
 
 
+def test_checks_that_lack_the_same_are_told_together(capsys: pytest.CaptureFixture[str]) -> None:
+    files(nodes=NODES)
+    words = ("--check", "volume-single-replica-attached", "--check", "volume-single-replica-detached")
+    _, text = asked(capsys, "nodes.yaml", *words, "--check", "node-schedulable")
+    assert text.count("no Volume objects among the inputs") == 1
+    assert "needed as well by: volume-single-replica-detached" in text
+    assert text.index("blocked") < text.index("unknown"), "what is gravest comes first"
+
+
 def test_an_empty_list_says_that_there_is_none(capsys: pytest.CaptureFixture[str]) -> None:
     files(nodes=NODES, volumes="apiVersion: longhorn.io/v1beta2\nkind: VolumeList\nitems: []\n")
     status, text = asked(capsys, "nodes.yaml", "volumes.yaml", "--check", "volume-single-replica-attached")

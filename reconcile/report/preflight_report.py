@@ -19,6 +19,8 @@ from reconcile.report.release_report import upgrade_lines, upgrade_markdown, upg
 Model = dict[str, Any]
 
 _HEADING = ("OUTCOME", "CHECK", "FINDING")
+_ORDER = tuple(outcome.value for outcome in CheckOutcome)
+"""From what is gravest."""
 _QUIET = (CheckOutcome.PASSED, CheckOutcome.NOT_APPLICABLE)
 _WORDS: Mapping[str, str] = {"notApplicable": "not applicable"}
 
@@ -74,7 +76,7 @@ def preflight_lines(model: Model, *, everything: bool = False) -> Iterator[str]:
     came to each outcome."""
     checks = model["checks"]
     shown = [check for check in checks if everything or (_is_loud(check) and not is_out_of_reach(check))]
-    rows = [row for check in shown for row in _rows(check)]
+    rows = [row for group in _groups(shown) for row in _rows(group)]
     if rows:
         yield from _table([_HEADING, *rows])
     for check in checks:
@@ -117,9 +119,20 @@ def _is_loud(check: Model) -> bool:
     return check["outcome"] not in _QUIET
 
 
-def _rows(check: Model) -> Iterator[tuple[str, str, str]]:
-    """The check's lines; only the first one names it."""
+def _groups(checks: Sequence[Model]) -> list[list[Model]]:
+    """What is gravest comes first; checks that lack the same input are told together."""
+    found: dict[str, list[Model]] = {}
+    for check in sorted(checks, key=lambda check: _ORDER.index(check["outcome"])):
+        lacks = check["outcome"] == CheckOutcome.UNKNOWN and repr(check["unseen"])
+        found.setdefault(lacks or check["id"], []).append(check)
+    return list(found.values())
+
+
+def _rows(checks: Sequence[Model]) -> Iterator[tuple[str, str, str]]:
+    """The lines of a check, or of several that say the same; only the first line names it."""
+    check, *others = checks
     lines = list(_texts(check)) or [check["reason"]]
+    lines += [f"  needed as well by: {', '.join(other['id'] for other in others)}"] if others else []
     yield _WORDS.get(check["outcome"], check["outcome"]), check["id"], lines[0]
     yield from (("", "", line) for line in lines[1:])
 
@@ -127,14 +140,15 @@ def _rows(check: Model) -> Iterator[tuple[str, str, str]]:
 def _texts(check: Model) -> Iterator[str]:
     for remedy, findings in _by_remedy(check["findings"]):
         yield from map(sentence, findings)
-        yield f"  remedy: {remedy}"
+        if not check["accepted"]:
+            yield f"  remedy: {remedy}"
     for item in check["unseen"]:
         yield item["why"]
         if item["remedy"]:
             yield f"  give it: {item['remedy']}"
     if check["accepted"]:
         yield f"  accepted by {check['accepted']['by']}: {check['accepted']['value']}"
-    elif check["findings"] and check["accept"]:
+    elif check["outcome"] == CheckOutcome.BLOCKED and check["accept"]:
         yield f"  accept the risk: {check['accept']}"
 
 
