@@ -55,7 +55,7 @@ COMMANDS: Mapping[str, Row] = {
     "resume": Row(target="reconcile.cli.control:resume", help="Release a held node.", group=CommandGroup.CONTROL),
     "vm-live-migrate-detector": Row(
         target="reconcile.cli.toolkit:vm_live_migrate_detector",
-        help="Find, and stop, the virtual machines of a node that cannot be moved.",
+        help="Find the virtual machines of a node that cannot be moved to another one.",
     ),
     "restore-vm": Row(
         target="reconcile.cli.toolkit:restore_vm",
