@@ -120,7 +120,7 @@ def _is_loud(check: Model) -> bool:
 
 
 def _groups(checks: Sequence[Model]) -> list[list[Model]]:
-    """What is gravest comes first; checks that lack the same input are told together."""
+    """The checks, the gravest first; those that lack the same input stand together."""
     found: dict[str, list[Model]] = {}
     for check in sorted(checks, key=lambda check: _ORDER.index(check["outcome"])):
         lacks = check["outcome"] == CheckOutcome.UNKNOWN and repr(check["unseen"])
