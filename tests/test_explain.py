@@ -237,10 +237,12 @@ def test_the_commands_on_a_real_control_plane(
     assert "phases, digest sha256:" in capsys.readouterr().out
     folder = tmp_path / "facts"
     assert run(["upgradeplan", "facts", *target, "--output-dir", str(folder)]) == 0
-    told = capsys.readouterr()
-    assert "warning: kubelet of charlie-1-tink-system: " in told.err
+    said = capsys.readouterr()
+    assert "warning: kubelet of charlie-1-tink-system: " in said.err
     assert sorted(path.name for path in folder.iterdir()) == [
+        "checked.yaml",
         "components.yaml",
+        "facts.yaml",
         "nodes.yaml",
         "rancher.yaml",
         "settings.yaml",

@@ -44,9 +44,12 @@ class AuditEvent:
 
 
 def read(log: Path, offset: int = 0) -> tuple[AuditEvent, ...]:
-    """One event a request, in the order in which they were answered; a watch counts from its start."""
+    """One event a request, in the order in which they were answered; a watch counts from its start. A line that was
+    half written at `offset` is of before."""
     with log.open("rb") as file:
-        file.seek(offset)
+        file.seek(max(offset - 1, 0))
+        if offset:
+            file.readline()
         lines = file.read().splitlines(keepends=True)
     return _one_each(_event(json.loads(line)) for line in lines if line.endswith(b"\n"))
 
