@@ -20,6 +20,7 @@ import yaml
 from reconcile import objects
 from reconcile.probes.evaluate import evaluate
 from reconcile.probes.look import Answer, Group, ProbeContext, ReadFailure, Reading, WorkedOut
+from reconcile.probes.rules.call import parse_json
 from reconcile.probes.rules.table import RULES
 from reconcile.probes.verdict import ProbeResult, Verdict, gate_verdict, passed, together, waiting
 from reconcile.schemas import packaged_schemas
@@ -525,3 +526,9 @@ def test_what_a_rule_has_worked_out_is_kept_for_these_very_objects() -> None:
     found = [kept.once("x", of, work) for of in ((first, first), (first, first), (second, first), (second, first))]
     assert found == [0, 0, 1, 1], "equal objects may be others"
     assert kept.once("y", (second, first), work) == 2
+
+
+def test_a_text_that_is_no_json_is_none_however_deep_it_is() -> None:
+    assert parse_json('{"a": 1}') == {"a": 1}
+    assert parse_json("{") is None
+    assert parse_json("[" * 100_000) is None

@@ -117,8 +117,7 @@ def _more(source: Source, need: Group | Ref) -> _Answer:
 def _covers(item: Group | Ref, need: Group | Ref) -> bool:
     if isinstance(item, Ref):
         return item == need
-    same = (item.api_version, item.kind) == (need.api_version, need.kind)
-    return same and not item.labels and item.namespace in ("", need.namespace)
+    return item.holds(need) if isinstance(need, Ref) else item.includes(need)
 
 
 def _whole(need: Group | Ref) -> CollectedKind:

@@ -37,7 +37,7 @@ class Snapshot:
         if known is not _NOT_READ:
             return known
         for group, found in self.groups.items():
-            if _covers(group, ref) and not isinstance(found, ReadFailure):
+            if group.holds(ref) and not isinstance(found, ReadFailure):
                 return self._by_ref(group, found).get(ref)
         raise NotRead(ref)
 
@@ -45,7 +45,7 @@ class Snapshot:
         if group in self.groups:
             return self.groups[group]
         for wider, found in self.groups.items():
-            if _holds(wider, group):
+            if wider.includes(group):
                 return found if isinstance(found, ReadFailure) else _within(found, group)
         raise NotRead(group)
 
@@ -57,7 +57,7 @@ class Snapshot:
 
     def has_group_of(self, ref: Ref) -> bool:
         """True if a group was read that holds the object if it exists."""
-        return any(_covers(group, ref) and not isinstance(found, ReadFailure) for group, found in self.groups.items())
+        return any(group.holds(ref) and not isinstance(found, ReadFailure) for group, found in self.groups.items())
 
     def has_same(self, other: Snapshot) -> bool:
         """True if the same was read, and nothing that is another one each time."""
@@ -161,17 +161,6 @@ def _list(snapshot: Snapshot, group: Group, source: Source) -> tuple[Body, ...]:
     except NotRead:
         found = snapshot.groups[group] = source.list(group)
     return () if isinstance(found, ReadFailure) else found
-
-
-def _covers(group: Group, ref: Ref) -> bool:
-    """True if the group, unlabelled, would hold the object if it exists."""
-    same = (group.api_version, group.kind) == (ref.api_version, ref.kind)
-    return same and not group.labels and group.namespace in ("", ref.namespace)
-
-
-def _holds(wider: Group, group: Group) -> bool:
-    same = (wider.api_version, wider.kind) == (group.api_version, group.kind)
-    return same and wider.namespace in ("", group.namespace) and set(wider.labels) <= set(group.labels)
 
 
 def _within(found: tuple[Body, ...], group: Group) -> tuple[Body, ...]:

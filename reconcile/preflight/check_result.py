@@ -43,6 +43,11 @@ class CheckFinding:
     remedy: str
     node: str = ""
 
+    @property
+    def text(self) -> str:
+        """`PVC default/disk-1 has 1 replica`."""
+        return " ".join(filter(None, (self.offender, self.says)))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unseen:
@@ -74,11 +79,6 @@ class CheckResult:
     unseen: tuple[Unseen, ...] = ()
     accepted: Acceptance | None = None
     notes: tuple[str, ...] = ()
-
-    @property
-    def out_of_reach(self) -> bool:
-        """True if the outcome is unknown and no input of this sort could have answered."""
-        return self.outcome is CheckOutcome.UNKNOWN and all(item.out_of_reach for item in self.unseen)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,7 +25,7 @@ from renderer.errors import Problems
 from renderer.model.check import CheckTime
 from renderer.model.probe import FieldPredicate, Probe
 from renderer.model.ref import Body, Ref
-from renderer.templating import has_marks
+from renderer.render.declaration import DeclarationFiller
 
 _FOUND = "<found>"
 
@@ -67,6 +67,7 @@ class _Run:
         self._context = context
         self._node = node
         self._field = next((item for item in declared.check.probe.all if isinstance(item, FieldPredicate)), None)
+        self._filler = DeclarationFiller(templates=context.templates)
         context.templates.begin()
 
     def result(self, when: Collection[CheckTime]) -> CheckResult:
@@ -85,10 +86,7 @@ class _Run:
         findings = tuple(finding for part in judged for finding in part.findings)
         unseen = tuple(dict.fromkeys(item for part in judged for item in part.unseen))
         if findings:
-            outcome, reason = (
-                FOUND[self._check.severity],
-                " ".join(filter(None, (findings[0].offender, findings[0].says))),
-            )
+            outcome, reason = FOUND[self._check.severity], findings[0].text
         elif unseen:
             outcome, reason = CheckOutcome.UNKNOWN, "; ".join(dict.fromkeys(item.why for item in unseen))
         elif judged:
@@ -136,21 +134,8 @@ class _Run:
 
     def _probe(self, names: Mapping[str, Any]) -> Probe:
         raw = self._declared.raw["probe"]
-        filled = self._filled(raw, names)
+        filled = self._filler.fill(raw, names, self._declared.document)
         return self._check.probe if filled is raw else probe_from(filled)
-
-    def _filled(self, value: Any, names: Mapping[str, Any]) -> Any:
-        """The value with its texts filled in; itself where there is nothing to fill in."""
-        if isinstance(value, str):
-            render = self._context.templates.render_string
-            return render(value, names, of=self._declared.document) if has_marks(value) else value
-        if isinstance(value, Mapping):
-            made = {key: self._filled(item, names) for key, item in value.items()}
-            return made if any(made[key] is not item for key, item in value.items()) else value
-        if isinstance(value, (list, tuple)):
-            items = [self._filled(item, names) for item in value]
-            return items if any(new is not old for new, old in zip(items, value, strict=True)) else value
-        return value
 
     def _finding(self, verdict: Verdict, look: Look, names: Mapping[str, Any], node: str) -> CheckFinding:
         ref = verdict.offenders[0] if verdict.offenders else None

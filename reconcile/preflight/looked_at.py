@@ -18,11 +18,11 @@ _BY_NAME = ("Secret", "Setting")
 
 def looked_at(checks: Iterable[DeclaredCheck], seen: Iterable[Need]) -> tuple[Group | Ref, ...]:
     """Groups of whole kinds, or of a namespace of one, and objects; none twice."""
-    wanted = dict.fromkeys([*_declared(checks), *(need for need in seen if isinstance(need, (Group, Ref)))])
-    groups = dict.fromkeys(_whole(need) for need in wanted if isinstance(need, Group) and need.kind not in _BY_NAME)
-    refs = [need for need in wanted if isinstance(need, Ref)]
-    widest = [group for group in groups if not any(_covers(other, group) for other in groups if other != group)]
-    return (*widest, *(ref for ref in refs if not any(_holds(group, ref) for group in widest)))
+    needs = dict.fromkeys([*_declared(checks), *(need for need in seen if isinstance(need, (Group, Ref)))])
+    groups = dict.fromkeys(_whole(need) for need in needs if isinstance(need, Group) and need.kind not in _BY_NAME)
+    refs = [need for need in needs if isinstance(need, Ref)]
+    widest = [group for group in groups if not any(other.includes(group) for other in groups if other != group)]
+    return (*widest, *(ref for ref in refs if not any(group.holds(ref) for group in widest)))
 
 
 def _declared(checks: Iterable[DeclaredCheck]) -> Iterator[Group | Ref]:
@@ -40,13 +40,3 @@ def _declared(checks: Iterable[DeclaredCheck]) -> Iterator[Group | Ref]:
 
 def _whole(group: Group) -> Group:
     return Group(api_version=group.api_version, kind=group.kind, namespace=group.namespace)
-
-
-def _covers(wider: Group, group: Group) -> bool:
-    same = (wider.api_version, wider.kind) == (group.api_version, group.kind)
-    return same and wider.namespace == "" and group.namespace != ""
-
-
-def _holds(group: Group, ref: Ref) -> bool:
-    same = (group.api_version, group.kind) == (ref.api_version, ref.kind)
-    return same and group.namespace in ("", ref.namespace)

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from reconcile.probes.look import Look, ReadFailure
+from reconcile.probes.look import NODES, Look, ReadFailure
 from reconcile.probes.rules.live_migration import (
     MigrationTargets,
     is_the_upgrades,
@@ -22,7 +22,6 @@ from reconcile.probes.rules.virtual_machines import (
     INSTANCES,
     KUBEVIRTS,
     MACHINES,
-    NODES,
     Drain,
     Fate,
     MachineOutcome,

@@ -33,7 +33,7 @@ def _problems(report: CheckReport, outcome: CheckOutcome, reason: str, inputs: I
 
 def _problem(result: CheckResult, finding: CheckFinding, reason: str, sources: dict[Ref, SourceDocument]) -> Problem:
     of = f" (before {finding.node} is upgraded)" if finding.node else ""
-    message = " ".join(filter(None, (finding.offender, finding.says))) + of
+    message = finding.text + of
     accept = how_to_accept(result.check) if result.outcome is CheckOutcome.BLOCKED else ""
     remedy = f"{finding.remedy}; or accept the risk ({result.check.id}): {accept}" if accept else finding.remedy
     source = sources.get(finding.ref) if finding.ref else None

@@ -23,6 +23,19 @@ class Group:
     namespace: str = ""
     labels: tuple[tuple[str, str], ...] = ()
 
+    def holds(self, ref: Ref) -> bool:
+        """True if the group, unlabelled, would hold the object if it exists."""
+        same = (self.api_version, self.kind) == (ref.api_version, ref.kind)
+        return same and not self.labels and self.namespace in ("", ref.namespace)
+
+    def includes(self, group: Group) -> bool:
+        """True if every object of the other group is one of this group."""
+        same = (self.api_version, self.kind) == (group.api_version, group.kind)
+        return same and self.namespace in ("", group.namespace) and set(self.labels) <= set(group.labels)
+
+
+NODES = Group(api_version="v1", kind="Node")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
@@ -33,7 +46,7 @@ class Reading:
     of: Group
 
 
-KUBELET = Reading(name="kubelet", of=Group(api_version="v1", kind="Node"))
+KUBELET = Reading(name="kubelet", of=NODES)
 """One a Node: its disk."""
 
 CERTIFICATES = Reading(
@@ -47,7 +60,7 @@ CERTIFICATES = Reading(
 )
 """One an address of the API servers: when the certificate ends that it presents; empty where it presents none."""
 
-HOSTS = Reading(name="hosts", of=Group(api_version="v1", kind="Node"))
+HOSTS = Reading(name="hosts", of=NODES)
 """One a Node: what only its host knows, such as files, partitions and its own certificates."""
 
 OWN_SERVER = "kubernetes.default.svc"

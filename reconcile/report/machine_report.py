@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from reconcile.preflight.machines import MachineRow, MachineTable
 from reconcile.probes.rules.virtual_machines import MachineOutcome
+from reconcile.report.columns import aligned
 
 Model = dict[str, Any]
 
@@ -45,7 +46,7 @@ def machine_lines(model: Model, *, everything: bool = False) -> Iterator[str]:
     """Those that do not just move, or all of them; and how many fare how. Nothing where there are none."""
     shown = _shown(model, everything)
     if shown:
-        yield from _table([_HEADING, *(line for row in shown for line in _lines(row))])
+        yield from aligned([_HEADING, *(line for row in shown for line in _lines(row))])
     if model["rows"]:
         yield machine_count_line(model)
 
@@ -86,9 +87,3 @@ def _lines(row: Model) -> Iterator[tuple[str, str, str, str]]:
     yield row["node"] or "-", name, _WORDS[row["outcome"]], "; ".join(row["why"])
     for item in row["later"]:
         yield item["node"], name, _WORDS[item["outcome"]], "; ".join(item["why"])
-
-
-def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
-    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADING) - 1)]
-    for *cells, last in rows:
-        yield "  ".join([*(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)), last]).rstrip()

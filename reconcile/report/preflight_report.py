@@ -13,6 +13,7 @@ from xml.sax.saxutils import escape, quoteattr
 from reconcile.preflight.accepting import how_to_accept
 from reconcile.preflight.check_result import CheckFinding, CheckOutcome, CheckReport, CheckResult
 from reconcile.preflight.machines import MachineTable
+from reconcile.report.columns import aligned
 from reconcile.report.machine_report import machine_lines, machine_markdown, machines_model
 from reconcile.report.release_report import upgrade_lines, upgrade_markdown, upgrade_model
 
@@ -78,7 +79,7 @@ def preflight_lines(model: Model, *, everything: bool = False) -> Iterator[str]:
     shown = [check for check in checks if everything or (_is_loud(check) and not is_out_of_reach(check))]
     rows = [row for group in _groups(shown) for row in _rows(group)]
     if rows:
-        yield from _table([_HEADING, *rows])
+        yield from aligned([_HEADING, *rows])
     for check in checks:
         yield from (f"note: {check['id']}: {note}" for note in check["notes"])
     never = [check["id"] for check in checks if is_out_of_reach(check)]
@@ -164,12 +165,6 @@ def sentence(finding: Model) -> str:
     """`PVC default/disk-1 has 1 replica`."""
     of = f" (before {finding['node']} is upgraded)" if finding["node"] else ""
     return " ".join(filter(None, (finding["offender"], finding["says"]))) + of
-
-
-def _table(rows: Sequence[tuple[str, str, str]]) -> Iterator[str]:
-    widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
-    for outcome, check, text in rows:
-        yield f"{outcome.ljust(widths[0])}  {check.ljust(widths[1])}  {text}".rstrip()
 
 
 # --------------------------------------------------------------------------------------------- for other programs

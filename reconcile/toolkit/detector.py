@@ -9,21 +9,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from reconcile import objects
 from reconcile.cluster.errors import ClusterError, NotFound
 from reconcile.cluster.events import EventSeverity
 from reconcile.cluster.protocol import Selection
 from reconcile.probes.rules.live_migration import MigrationTargets, is_restored, obstacles, runs
-from reconcile.toolkit.machine_verbs import VIRTUAL_MACHINE, MachineVerb, machine_ref, send
+from reconcile.probes.rules.virtual_machines import has_machine
+from reconcile.toolkit.machine_verbs import INSTANCE, VIRTUAL_MACHINE, MachineVerb, machine_ref, send
 from reconcile.toolkit.restore_list import add_names, list_refs
 from reconcile.toolkit.telling import Telling, get_plan
-from renderer.model.path import look_up
 from renderer.model.ref import Body, Kind, ref_of
 
 COMPONENT = "vm-live-migrate-detector"
-_INSTANCE = Kind(
-    api_version="kubevirt.io/v1", kind="VirtualMachineInstance", plural="virtualmachineinstances", namespaced=True
-)
 _NODE = Kind(api_version="v1", kind="Node", plural="nodes", namespaced=False)
 _NODE_NAME = "kubevirt.io/nodeName"
 
@@ -62,7 +58,7 @@ def full_name(body: Body) -> str:
 
 
 def _instances(telling: Telling) -> Sequence[Body]:
-    selection = Selection(kind=_INSTANCE, labels=f"{_NODE_NAME}={telling.node}")
+    selection = Selection(kind=INSTANCE, labels=f"{_NODE_NAME}={telling.node}")
     return [instance for instance in telling.cluster.list(selection).items if runs(instance)]
 
 
@@ -79,7 +75,7 @@ def _is_tied(telling: Telling, instance: Body, targets: MigrationTargets) -> boo
 
 
 def _write_down(telling: Telling, tied: Sequence[Body]) -> None:
-    names = [full_name(instance) for instance in tied if is_restored(instance) and _has_machine(telling, instance)]
+    names = [full_name(instance) for instance in tied if is_restored(instance) and _can_be_started(telling, instance)]
     telling.log(f"Store vm info to configmap: [{' '.join(names)}]")
     try:
         made = add_names(telling.cluster, get_plan(telling.cluster, telling.plan), telling.node, names)
@@ -92,10 +88,9 @@ def _write_down(telling: Telling, tied: Sequence[Body]) -> None:
         telling.event(EventSeverity.NORMAL, "RestoreVMConfigMapCreated", message)
 
 
-def _has_machine(telling: Telling, instance: Body) -> bool:
+def _can_be_started(telling: Telling, instance: Body) -> bool:
     """False for an instance that nobody could start again."""
-    owners = objects.items(look_up(instance, ("metadata", "ownerReferences")))
-    if any(look_up(owner, ("kind",)) == VIRTUAL_MACHINE.kind for owner in owners):
+    if has_machine(instance):
         return True
     try:
         telling.cluster.get(VIRTUAL_MACHINE, machine_ref(ref_of(instance)))

@@ -11,6 +11,9 @@ from renderer.model.ref import Kind, Ref
 _SUBRESOURCES = "subresources.kubevirt.io/v1"
 _VERBS = Kind(api_version=_SUBRESOURCES, kind="VirtualMachine", plural="virtualmachines", namespaced=True)
 VIRTUAL_MACHINE = Kind(api_version="kubevirt.io/v1", kind="VirtualMachine", plural="virtualmachines", namespaced=True)
+INSTANCE = Kind(
+    api_version="kubevirt.io/v1", kind="VirtualMachineInstance", plural="virtualmachineinstances", namespaced=True
+)
 HEALTH = Kind(api_version=_SUBRESOURCES, kind="Health", plural="healthz", namespaced=False)
 """KubeVirt's health endpoint. It stands where the API server expects a collection, and RBAC sees a list of it."""
 

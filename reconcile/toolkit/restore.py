@@ -10,17 +10,14 @@ from datetime import timedelta
 from reconcile.cluster.errors import ClusterError, Conflict, NotFound
 from reconcile.cluster.events import EventSeverity
 from reconcile.probes.rules.live_migration import runs
-from reconcile.toolkit.machine_verbs import MachineVerb, machine_ref, send, unhealthy
+from reconcile.toolkit.machine_verbs import INSTANCE, MachineVerb, machine_ref, send, unhealthy
 from reconcile.toolkit.restore_list import find_list, names_in, take_out
 from reconcile.toolkit.telling import Telling
 from renderer.errors import ExitCode, problem
-from renderer.model.ref import Kind, Ref
+from renderer.model.ref import Ref
 
 COMPONENT = "restore-vm"
 _EVERY, _AT_MOST = timedelta(seconds=5), timedelta(minutes=30)
-_INSTANCE = Kind(
-    api_version="kubevirt.io/v1", kind="VirtualMachineInstance", plural="virtualmachineinstances", namespaced=True
-)
 
 Pause = Callable[[timedelta], None]
 
@@ -105,8 +102,8 @@ def _start(telling: Telling, namespace: str, name: str) -> bool:
 
 
 def _runs(telling: Telling, machine: Ref) -> bool:
-    ref = Ref(api_version=_INSTANCE.api_version, kind=_INSTANCE.kind, namespace=machine.namespace, name=machine.name)
+    ref = Ref(api_version=INSTANCE.api_version, kind=INSTANCE.kind, namespace=machine.namespace, name=machine.name)
     try:
-        return runs(telling.cluster.get(_INSTANCE, ref).body)
+        return runs(telling.cluster.get(INSTANCE, ref).body)
     except NotFound:
         return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from reconcile.probes.rules.version import judge_versions
 from reconcile.probes.verdict import Verdict
-from renderer.model.path import look_up
+from renderer.context.facts import text_at
 from renderer.model.ref import Body
 
 
@@ -20,5 +20,4 @@ def guard(plan: Body, *, strict: bool, minimum: str = "") -> Verdict:
 
 
 def _text(plan: Body, *path: str) -> str:
-    found = look_up(plan, ("status", *path))
-    return found if isinstance(found, str) else ""
+    return text_at(plan, "status", *path) or ""

@@ -13,6 +13,7 @@ from renderer.errors import problem
 from renderer.frozen import frozen
 from renderer.model.phase import Step
 from renderer.templating import Templates, has_marks
+from renderer.yaml_io import Document
 
 Raw = Mapping[str, Any]
 
@@ -27,16 +28,17 @@ class DeclarationFiller:
 
     def fill_step(self, raw: Raw, context: Context, declared: Declared) -> dict[str, Any]:
         """The step alone: how it is undone is filled in by itself."""
-        return {key: self.fill(item, context, declared) for key, item in raw.items() if key != "undo"}
+        return {key: self.fill(item, context.names, declared.document) for key, item in raw.items() if key != "undo"}
 
-    def fill(self, value: Any, context: Context, declared: Declared) -> Any:
+    def fill(self, value: Any, names: Mapping[str, Any], document: Document) -> Any:
+        """The value with its texts filled in; itself where there is nothing to fill in."""
         if self._is_fixed(value):
             return value
         if isinstance(value, str):
-            return self.templates.render_string(value, context.names, of=declared.document)
+            return self.templates.render_string(value, names, of=document)
         if isinstance(value, dict):
-            return {key: self.fill(item, context, declared) for key, item in value.items()}
-        return [self.fill(item, context, declared) for item in value]
+            return {key: self.fill(item, names, document) for key, item in value.items()}
+        return [self.fill(item, names, document) for item in value]
 
     def step(self, filled: Raw, bare: Step, raw: Raw, declared: Declared) -> Step:
         """A step of text that is filled in: what could be read as declared may not be, once a value stands in it."""

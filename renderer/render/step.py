@@ -171,7 +171,9 @@ class StepRenderer:
         """A step that fans out, filled in for no node in particular."""
         context = self._context(declared, SYMBOLIC_NODE)
         try:
-            return self.declaration.step(self.declaration.fill(raw, context, declared), step, raw, declared)
+            return self.declaration.step(
+                self.declaration.fill(raw, context.names, declared.document), step, raw, declared
+            )
         except Problems as error:
             self.problems.extend(error.problems)
             return step

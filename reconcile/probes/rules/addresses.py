@@ -7,14 +7,13 @@ those of the excluded ranges, each counted once; taken are the entries of the Wh
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Any
 
 from reconcile import objects
 from reconcile.probes.look import Group, ReadFailure
-from reconcile.probes.rules.call import RuleCall, listed
+from reconcile.probes.rules.call import RuleCall, listed, parse_json
 from reconcile.probes.verdict import Verdict, failed, passed, unknown
 from renderer.model.path import look_up
 from renderer.model.ref import Body, Ref
@@ -131,8 +130,7 @@ def _value(ref: Ref, body: Body | ReadFailure | None) -> Settings | Verdict:
     text = (look_up(body, ("value",)) or look_up(body, ("default",))) if body else ""
     if not isinstance(text, str) or not text:
         return {}
-    try:
-        value = json.loads(text)
-    except ValueError:
+    value = parse_json(text)
+    if value is None and text.strip() != "null":
         return failed(f"{ref}: its value is not JSON", ref)
     return value if isinstance(value, Mapping) else {"value": value}

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from reconcile.probes.look import Group
-from reconcile.probes.rules.call import RuleCall, all_of, listed
+from reconcile.probes.rules.call import RuleCall, all_of, listed, parse_json
 from reconcile.probes.rules.live_migration import is_the_upgrades
 from reconcile.probes.verdict import Verdict, failed, passed, unknown
 from renderer.model.path import look_up
@@ -70,17 +68,9 @@ def target_refreshed(call: RuleCall) -> Verdict:
     text = look_up(call.body, ("value",)) or look_up(call.body, ("default",))
     if not isinstance(text, str) or not text:
         return passed("no backup target is set")
-    target = _parsed(text)
-    if target is None:
+    target = parse_json(text)
+    if not isinstance(target, Mapping):
         return unknown("its value is not a JSON object")
     if not target.get("type") or target.get("refreshIntervalInSeconds"):
         return passed("the backup target has a refresh interval, or none is set")
     return failed("refreshIntervalInSeconds is empty or 0")
-
-
-def _parsed(text: str) -> Mapping[str, Any] | None:
-    try:
-        found = json.loads(text)
-    except ValueError:
-        return None
-    return found if isinstance(found, Mapping) else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -84,6 +85,14 @@ def all_of(verdicts: Iterable[Verdict], noun: str) -> Verdict:
     if not bad:
         return passed(f"{len(found)} {noun} pass")
     return together([replace(verdict, reason=f"{verdict.offenders[0]}: {verdict.reason}") for verdict in bad], "; ")
+
+
+def parse_json(text: str) -> Any:
+    """The value that a setting or an annotation holds as JSON; None for a text that is none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
 
 
 def parse_bool(text: str) -> bool | None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reconcile import objects
-from reconcile.probes.look import Group, ReadFailure
+from reconcile.probes.look import NODES, ReadFailure
 from reconcile.probes.rules.call import RuleCall
+from reconcile.probes.rules.live_migration import is_witness
 from reconcile.probes.rules.named import names_in
 from reconcile.probes.verdict import Verdict, passed, unknown, waiting
 from renderer.model.path import look_up
@@ -14,18 +15,16 @@ from renderer.model.ref import Body, Ref, ref_of
 from renderer.redaction import packaged_redactor
 
 _CLUSTER = Ref(api_version="provisioning.cattle.io/v1", kind="Cluster", namespace="fleet-local", name="local")
-_NODES = Group(api_version="v1", kind="Node")
-_WITNESS = ("metadata", "labels", "node-role.harvesterhci.io/witness")
 _STRATEGY = ("spec", "rkeConfig", "upgradeStrategy")
 _OPTIONS = ("controlPlaneDrainOptions", "workerDrainOptions")
 _HOOKS = ("preDrainHooks", "postDrainHooks")
 
 
 def witnesses(call: RuleCall) -> Verdict:
-    nodes = call.look.list(_NODES)
+    nodes = call.look.list(NODES)
     if isinstance(nodes, ReadFailure):
         return unknown(f"Nodes could not be read: {nodes.text}")
-    found = [ref_of(body).name for body in nodes if isinstance(look_up(body, _WITNESS), str)]
+    found = [ref_of(body).name for body in nodes if is_witness(body)]
     says = f"{len(found)} witness node{'' if len(found) == 1 else 's'}"
     if len(found) <= call.number("atMost"):
         return passed(says)
@@ -47,11 +46,11 @@ def no_drain_hooks(call: RuleCall) -> Verdict:
     cluster = call.look.get(_CLUSTER)
     if isinstance(cluster, ReadFailure):
         return unknown(f"{_CLUSTER} could not be read: {cluster.text}")
-    wanted = names_in(call.text("annotations"))
-    left = sorted({hook for hook in _drain_hooks(cluster or {}) if hook in wanted})
+    hooks = names_in(call.text("annotations"))
+    left = sorted({hook for hook in _drain_hooks(cluster or {}) if hook in hooks})
     if left:
         return waiting(f"spec.rkeConfig.upgradeStrategy still has the drain hooks {', '.join(left)}", _CLUSTER)
-    return passed(f"{_CLUSTER} has no drain hook {' or '.join(wanted)}")
+    return passed(f"{_CLUSTER} has no drain hook {' or '.join(hooks)}")
 
 
 def votes(call: RuleCall) -> Verdict:

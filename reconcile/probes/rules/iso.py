@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from reconcile.probes.look import Group, ReadFailure
+from reconcile.probes.look import NODES, Group, ReadFailure
 from reconcile.probes.rules.call import RuleCall
 from reconcile.probes.rules.named import named
 from reconcile.probes.verdict import Verdict, passed, unknown, waiting
 from renderer.model.path import look_up
 from renderer.model.ref import Ref, ref_of
 
-_NODES = Group(api_version="v1", kind="Node")
 _CLASSES = Group(api_version="storage.k8s.io/v1", kind="StorageClass")
 _ARCHITECTURE = re.compile(r"(?<![a-z0-9])(amd64|x86_64|arm64|aarch64)(?![a-z0-9])", re.IGNORECASE)
 _SAME = {"x86_64": "amd64", "aarch64": "arm64"}
@@ -24,7 +23,7 @@ def fits_nodes(call: RuleCall) -> Verdict:
     if not named_there:
         return passed("spec.isoURL names no architecture")
     architecture = _SAME.get(named_there[-1].lower(), named_there[-1].lower())
-    nodes = call.look.list(_NODES)
+    nodes = call.look.list(NODES)
     if isinstance(nodes, ReadFailure):
         return unknown(f"Nodes could not be read: {nodes.text}")
     others = {

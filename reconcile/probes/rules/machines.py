@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from reconcile.probes.look import Group, ReadFailure
+from reconcile.probes.look import NODES, Group, ReadFailure
 from reconcile.probes.rules.call import RuleCall
 from reconcile.probes.verdict import Verdict, passed, unknown, waiting
+from renderer.context.facts import node_of_machine
 from renderer.model.path import look_up
 from renderer.model.ref import Body, ref_of
 
 _MACHINES = Group(api_version="cluster.x-k8s.io/v1beta1", kind="Machine", namespace="fleet-local")
-_NODES = Group(api_version="v1", kind="Node")
 _MACHINE = ("metadata", "annotations", "cluster.x-k8s.io/machine")
 
 
@@ -27,7 +27,7 @@ def of_node(call: RuleCall) -> Verdict:
     machine = by_name.get(name)
     if machine is None:
         return waiting(f"its Machine fleet-local/{name} does not exist")
-    node = _node_of(machine)
+    node = node_of_machine(machine)
     if node and node != call.object.name:
         return waiting(f"its Machine fleet-local/{name} belongs to Node {node}")
     return passed(f"Machine fleet-local/{name} is its own")
@@ -39,7 +39,7 @@ def _by_name(machines: Sequence[Body]) -> Mapping[str, Body]:
 
 def as_many_as_nodes(call: RuleCall) -> Verdict:
     """Says which have no counterpart."""
-    nodes, machines = call.look.list(_NODES), call.look.list(_MACHINES)
+    nodes, machines = call.look.list(NODES), call.look.list(_MACHINES)
     if isinstance(nodes, ReadFailure):
         return unknown(f"Nodes could not be read: {nodes.text}")
     if isinstance(machines, ReadFailure):
@@ -54,7 +54,7 @@ def as_many_as_nodes(call: RuleCall) -> Verdict:
 
 def _alone(nodes: Sequence[Body], machines: Sequence[Body]) -> tuple[str, ...]:
     """The Nodes and Machines without a counterpart, in words; nothing where there is none."""
-    of_machines = {ref_of(body).name: _node_of(body) for body in machines}
+    of_machines = {ref_of(body).name: node_of_machine(body) for body in machines}
     names = {ref_of(body).name: look_up(body, _MACHINE) for body in nodes}
     single = [
         *(f"Node {name} has no Machine" for name, machine in names.items() if not _paired(name, machine, of_machines)),
@@ -65,11 +65,6 @@ def _alone(nodes: Sequence[Body], machines: Sequence[Body]) -> tuple[str, ...]:
 
 def _paired(node: str, machine: object, of_machines: Mapping[str, str]) -> bool:
     return node in of_machines.values() or machine in of_machines
-
-
-def _node_of(machine: Body) -> str:
-    found = look_up(machine, ("status", "nodeRef", "name"))
-    return found if isinstance(found, str) else ""
 
 
 def _counted(number: int, noun: str) -> str:

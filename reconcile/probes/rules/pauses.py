@@ -5,19 +5,16 @@ Both places hold JSON in a text: the annotation of an Upgrade, and Harvester's S
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from reconcile import objects
-from reconcile.probes.look import Group, ReadFailure
-from reconcile.probes.rules.call import RuleCall
+from reconcile.probes.look import NODES, ReadFailure
+from reconcile.probes.rules.call import RuleCall, parse_json
 from reconcile.probes.rules.named import named
 from reconcile.probes.verdict import Verdict, passed, together, unknown, waiting
 from renderer.model.path import look_up
 from renderer.model.ref import Ref, ref_of
 
-_NODES = Group(api_version="v1", kind="Node")
 _MAP = "harvesterhci.io/node-upgrade-pause-map"
 _CONFIGURED = ("nodeUpgradeOption", "strategy", "pauseNodes")
 _STATES = ("pause", "unpause")
@@ -27,7 +24,7 @@ def of_map(call: RuleCall) -> Verdict:
     text = look_up(call.body, ("metadata", "annotations", _MAP))
     if not isinstance(text, str) or not text:
         return passed(f"has no annotation {_MAP}")
-    states = _parsed(text)
+    states = parse_json(text)
     if not isinstance(states, Mapping):
         return waiting(f"annotation {_MAP} is not a JSON object of node names and 'pause' or 'unpause'")
     odd = [
@@ -42,12 +39,12 @@ def of_setting(call: RuleCall) -> Verdict:
     text = look_up(call.body, ("value",))
     if not isinstance(text, str) or not text:
         return passed("has its default value")
-    found = look_up(_parsed(text), _CONFIGURED)
+    found = look_up(parse_json(text), _CONFIGURED)
     return _together(_nodes(call, map(str, objects.items(found))), "pauseNodes names nodes that exist")
 
 
 def _nodes(call: RuleCall, names: Iterable[str]) -> list[Verdict]:
-    nodes = call.look.list(_NODES)
+    nodes = call.look.list(NODES)
     if isinstance(nodes, ReadFailure):
         return [unknown(f"Nodes could not be read: {nodes.text}")]
     there = [ref_of(body) for body in nodes]
@@ -57,10 +54,3 @@ def _nodes(call: RuleCall, names: Iterable[str]) -> list[Verdict]:
 def _together(verdicts: list[Verdict], says: str) -> Verdict:
     verdict = together([passed(says), *verdicts], "; ")
     return passed(says) if verdict.passed else verdict
-
-
-def _parsed(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None

@@ -6,13 +6,13 @@ what has an eviction strategy that says so. What is neither stopped nor moved is
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from reconcile import objects
-from reconcile.probes.look import Group, ReadFailure
+from reconcile.probes.look import NODES, Group, ReadFailure
 from reconcile.probes.rules.call import RuleCall, all_of, listed
 from reconcile.probes.rules.live_migration import (
     MigrationTargets,
@@ -27,7 +27,6 @@ from reconcile.probes.verdict import Verdict, failed, passed, unknown
 from renderer.model.path import look_up
 from renderer.model.ref import Body, Ref, ref_of
 
-NODES = Group(api_version="v1", kind="Node")
 INSTANCES = Group(api_version="kubevirt.io/v1", kind="VirtualMachineInstance")
 MACHINES = Group(api_version="kubevirt.io/v1", kind="VirtualMachine")
 KUBEVIRTS = Group(api_version="kubevirt.io/v1", kind="KubeVirt")
@@ -99,11 +98,12 @@ def default_strategy(kubevirts: Iterable[Body]) -> str:
 
 def machine_names(instances: Iterable[Body], machines: Iterable[Body]) -> frozenset[tuple[str, str]]:
     """Namespace and name of the instances that a VirtualMachine has."""
-    owned = (instance for instance in instances if _is_owned(instance))
+    owned = (instance for instance in instances if has_machine(instance))
     return frozenset((ref_of(body).namespace, ref_of(body).name) for body in (*machines, *owned))
 
 
-def _is_owned(instance: Body) -> bool:
+def has_machine(instance: Body) -> bool:
+    """True if a VirtualMachine says that the instance is its own."""
     owners = objects.items(look_up(instance, ("metadata", "ownerReferences")))
     return any(look_up(owner, ("kind",)) == MACHINES.kind for owner in owners)
 
@@ -113,12 +113,7 @@ def _is_owned(instance: Body) -> bool:
 
 def can_be_moved(call: RuleCall) -> Verdict:
     """Every instance but the upgrade's own."""
-    found = listed(call, INSTANCES, NODES)
-    if isinstance(found, Verdict):
-        return found
-    instances, nodes = found
-    targets = MigrationTargets(nodes)
-    return all_of((_can_be_moved(instance, targets) for instance in _of_users(instances)), "virtual machines")
+    return _each_that_runs(call, _can_be_moved)
 
 
 def _can_be_moved(instance: Body, targets: MigrationTargets) -> Verdict:
@@ -148,12 +143,7 @@ def _leaves(instance: Body, drain: Drain, known: frozenset[tuple[str, str]]) -> 
 
 def overlooked(call: RuleCall) -> Verdict:
     """Every instance that KubeVirt cannot migrate is one that Harvester's detector stops."""
-    found = listed(call, INSTANCES, NODES)
-    if isinstance(found, Verdict):
-        return found
-    instances, nodes = found
-    targets = MigrationTargets(nodes)
-    return all_of((_overlooked(instance, targets) for instance in _of_users(instances)), "virtual machines")
+    return _each_that_runs(call, _overlooked)
 
 
 def _overlooked(instance: Body, targets: MigrationTargets) -> Verdict:
@@ -164,8 +154,15 @@ def _overlooked(instance: Body, targets: MigrationTargets) -> Verdict:
     return failed(words[0], ref_of(instance))
 
 
-def _of_users(instances: Iterable[Body]) -> Iterator[Body]:
-    return (instance for instance in instances if runs(instance) and not is_the_upgrades(instance))
+def _each_that_runs(call: RuleCall, judged: Callable[[Body, MigrationTargets], Verdict]) -> Verdict:
+    """Of all instances but the upgrade's own."""
+    found = listed(call, INSTANCES, NODES)
+    if isinstance(found, Verdict):
+        return found
+    instances, nodes = found
+    targets = MigrationTargets(nodes)
+    users = (instance for instance in instances if runs(instance) and not is_the_upgrades(instance))
+    return all_of((judged(instance, targets) for instance in users), "virtual machines")
 
 
 def hotplug_settled(call: RuleCall) -> Verdict:

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from reconcile import objects
-from reconcile.probes.look import Group, ReadFailure
+from reconcile.probes.look import NODES, Group, ReadFailure
 from reconcile.probes.rules.call import RuleCall, all_of, listed
 from reconcile.probes.rules.live_migration import is_witness
 from reconcile.probes.verdict import Verdict, failed, passed, unknown
+from renderer.context.facts import text_at
 from renderer.model.path import look_up
 from renderer.model.ref import Body, Ref, ref_of
 from renderer.quantity import quantity_of
@@ -18,7 +19,6 @@ from renderer.quantity import quantity_of
 _LONGHORN = "longhorn-system"
 _VOLUMES = Group(api_version="longhorn.io/v1beta2", kind="Volume", namespace=_LONGHORN)
 _REPLICAS = Group(api_version="longhorn.io/v1beta2", kind="Replica", namespace=_LONGHORN)
-_NODES = Group(api_version="v1", kind="Node")
 _CLAIMS = Group(api_version="v1", kind="PersistentVolumeClaim")
 _IMAGES = Group(api_version="harvesterhci.io/v1beta1", kind="VirtualMachineImage")
 _DRAIN_POLICY = Ref(api_version="longhorn.io/v1beta2", kind="Setting", namespace=_LONGHORN, name="node-drain-policy")
@@ -41,7 +41,7 @@ def in_use(call: RuleCall) -> Verdict:
 
 def replicas_complete(call: RuleCall) -> Verdict:
     """Of detached volumes: as many replicas as expected, or as there are nodes to put them on."""
-    found = listed(call, _VOLUMES, _REPLICAS, _NODES)
+    found = listed(call, _VOLUMES, _REPLICAS, NODES)
     if isinstance(found, Verdict):
         return found
     volumes, replicas, nodes = found
@@ -175,5 +175,4 @@ def _is_healthy(replica: Body) -> bool:
 
 
 def _text(body: Any, *path: str) -> str:
-    found = look_up(body, path)
-    return found if isinstance(found, str) else ""
+    return text_at(body, *path) or ""
