@@ -162,14 +162,13 @@ class _Run:
 
 
 def _called(ref: Ref | None) -> str:
-    return str(ref) if ref else ""
+    return " ".join(str(ref).split()) if ref else ""
 
 
 def _bare(reason: str, ref: Ref | None) -> str:
     """The reason without the name of the object, which stands before it."""
-    if ref is None:
-        return reason
-    return reason.removeprefix(f"{ref}: ").removeprefix(f"{ref} ")
+    name = _called(ref)
+    return reason.removeprefix(f"{name}: ").removeprefix(f"{name} ") if name else reason
 
 
 def _body(ref: Ref, look: Look) -> Body:

@@ -52,10 +52,12 @@ class FieldOverride:
 
 @frozen
 class Denial:
-    """The field and the kind of error by which a finding is denied at admission."""
+    """The field and the kind of error by which a finding is denied at admission. `each`: the field is a list of names,
+    and a finding is about one of them."""
 
     field: str = "spec"
     cause: str = "Forbidden"
+    each: bool = False
 
 
 @frozen

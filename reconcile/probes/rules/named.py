@@ -21,9 +21,9 @@ def holds(call: RuleCall) -> Verdict:
 
 
 def found(call: RuleCall) -> Verdict:
-    """One verdict a name, in the order in which they are given. Objects of other namespaces are looked at for what to
-    suggest."""
-    expected = [Ref(name=name, **_place(call)) for name in names_in(call.text("names"))]
+    """One verdict a name, in the order in which they are given, one a line and taken literally: an entry with a comma or
+    a space in it is one name, of no object. Objects of other namespaces are looked at for what to suggest."""
+    expected = [Ref(name=name, **_place(call)) for name in call.text("names").split("\n") if name]
     there = call.look.list(Group(api_version=call.text("apiVersion"), kind=call.text("kind")))
     if isinstance(there, ReadFailure):
         return unknown(f"objects of kind {call.text('kind')} could not be read: {there.text}")
@@ -39,7 +39,7 @@ def named(expected: Ref, there: Sequence[Ref]) -> Verdict:
 
 
 def names_in(text: str) -> tuple[str, ...]:
-    """Names of objects have no commas."""
+    """The names of a text that somebody has written down with commas."""
     return tuple(name for part in text.split(",") if (name := part.strip()))
 
 
