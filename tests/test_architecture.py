@@ -55,7 +55,7 @@ ROOMS: Mapping[str, Sequence[str]] = {
         "decide",
         "cluster",
         "observe act toolkit",
-        "loop",
+        "admission loop",
         "report",
         "simulator",
         "cli",

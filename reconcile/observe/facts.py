@@ -35,6 +35,11 @@ def gather(source: Source, plan: Body) -> tuple[Body, ...]:
     return found
 
 
+def what_is_readable(source: Source, plan: Body) -> tuple[Body, ...]:
+    """Those objects that can be read, for whoever says by other ways what could not be."""
+    return _read(source, plan)[0]
+
+
 def refusals(source: Source, plan: Body) -> tuple[Problem, ...]:
     """All of that which cannot be read."""
     return _read(source, plan)[1]

@@ -128,7 +128,7 @@ RULES: Mapping[str, RuleSpec] = {
         required=("value", "says", "otherwise"),
     ),
     "found": RuleSpec(
-        words="{kind} {names} exists",
+        words="every {kind} that is named exists",
         subject=RuleSubject.CLUSTER,
         required=("apiVersion", "kind", "names"),
         optional=("namespace",),

@@ -21,8 +21,8 @@ def holds(call: RuleCall) -> Verdict:
 
 
 def found(call: RuleCall) -> Verdict:
-    """One verdict a name, in the order in which they are given, one a line and taken literally: an entry with a comma or
-    a space in it is one name, of no object. Objects of other namespaces are looked at for what to suggest."""
+    """One verdict a name. Names are given one a line and taken literally: one with a comma or a space in it is of no
+    object. Objects of other namespaces are looked at for what to suggest."""
     expected = [Ref(name=name, **_place(call)) for name in call.text("names").split("\n") if name]
     there = call.look.list(Group(api_version=call.text("apiVersion"), kind=call.text("kind")))
     if isinstance(there, ReadFailure):
