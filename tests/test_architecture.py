@@ -42,7 +42,7 @@ ROOMS: Mapping[str, Sequence[str]] = {
         "manifest_rules built_in",
         "render",
         "layout",
-        "compare assemble files",
+        "compare assemble files install",
         "cli",
     ),
     "reconcile": (

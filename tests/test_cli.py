@@ -111,7 +111,7 @@ def test_commands_are_listed_in_groups_in_the_order_of_the_work(shell: Shell) ->
     headings = [line.removesuffix(":") for line in lines if line.removesuffix(":") in set(CommandGroup)]
     assert headings == [*CommandGroup]
     under = {heading: lines[lines.index(f"{heading}:") + 1].split()[0] for heading in headings}
-    assert list(under.values()) == ["render", "facts", "status", "completion"]
+    assert list(under.values()) == ["render", "facts", "install", "status", "completion"]
 
 
 @pytest.mark.parametrize(

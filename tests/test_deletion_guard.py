@@ -7,20 +7,20 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import yaml
 from bench.live import PLANS
 from controlplane.api import ApiError
 from controlplane.cluster import ControlPlane
 from controlplane.waiting import until
-from support.rehearsals import ROOT, template_set
+from support.installed import objects_of, text_of
+from support.rehearsals import template_set
 
-GUARD = ROOT / "templates" / "install" / "deletion-guard.yaml"
+GUARD = "deletion-guard"
 ALLOWED = {"management.harvesterhci.io/allow-deletion": "true"}
 PHASES = [declared.phase for declared in template_set().catalog.phases]
 
 
 def test_the_policy_says_what_the_phases_declare() -> None:
-    policy, _ = yaml.safe_load_all(GUARD.read_text())
+    policy, _ = objects_of(GUARD)
     found = {item["name"]: item["expression"] for item in policy["spec"]["variables"]}
     for kind, more in (("forbidden", []), ("free", [""])):
         declared = [value for phase in PHASES if phase.deletion == kind for value in (phase.active, phase.completed)]
@@ -30,13 +30,13 @@ def test_the_policy_says_what_the_phases_declare() -> None:
 @pytest.fixture(scope="module")
 def guarded(clean_control_plane: ControlPlane) -> Iterator[ControlPlane]:
     """It takes a moment until the server follows a new policy."""
-    clean_control_plane.kubectl("apply", "-f", str(GUARD))
+    clean_control_plane.kubectl("apply", "-f", "-", stdin=text_of(GUARD))
     stands(clean_control_plane, "canary", "NodeUpgrading", {})
     try:
         until("the policy is followed", lambda: "half-way" in refusal(clean_control_plane, "canary"))
         yield clean_control_plane
     finally:
-        clean_control_plane.kubectl("delete", "-f", str(GUARD))
+        clean_control_plane.kubectl("delete", "-f", "-", stdin=text_of(GUARD))
         until("the policy is gone", lambda: not refusal(clean_control_plane, "canary"))
 
 

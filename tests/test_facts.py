@@ -335,7 +335,7 @@ def test_only_addresses_are_dialled(wrong: object) -> None:
 def test_a_folder_with_anything_else_in_it_is_refused(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
     (tmp_path / "nodes.yaml").write_text("old")
-    with pytest.raises(Problems, match=r"notes\.txt: is not from an earlier collection"):
+    with pytest.raises(Problems, match=r"notes\.txt: was not written by an earlier run"):
         write_flat(tmp_path, {"nodes.yaml": "new"}, NAMES)
     assert (tmp_path / "nodes.yaml").read_text() == "old"
 

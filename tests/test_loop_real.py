@@ -16,8 +16,9 @@ from controlplane import waiting
 from controlplane.audit import AuditEvent
 from controlplane.cluster import ControlPlane
 from support.final_state import FinalState, assert_same, successful_end
+from support.installed import objects_of
 from support.process_kills import WAYS, KillPlan, Sort, resource_of, run_through_kills, way_of
-from support.real_upgrade import KINDS, PLAN, RBAC, USER, RealUpgrade, carried, now, site
+from support.real_upgrade import KINDS, PLAN, USER, RealUpgrade, carried, now, site
 from support.rehearsals import ROOT
 
 from reconcile.cluster.client import Client
@@ -286,7 +287,7 @@ def _ends_as_known(place: RealUpgrade, example: str) -> None:
 def unused(calls: Iterable[AuditEvent]) -> set[str]:
     """The permissions of the rendered rules that no call has used."""
     granted = set()
-    for document in yaml.safe_load_all(RBAC.read_text()):
+    for document in objects_of("rbac"):
         for rule in document.get("rules", ()):
             place = document["metadata"].get("namespace", "cluster")
             granted |= {

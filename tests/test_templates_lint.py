@@ -13,7 +13,7 @@ import pytest
 from support.rendered_plans import overlaid, render_made, templates, three_nodes
 
 from renderer.catalog.load import load_catalog
-from renderer.catalog.places import NAMES_FILE, RELEASES
+from renderer.catalog.places import INSTALL, INSTALL_VALUES, NAMES_FILE, RELEASES
 from renderer.catalog.template_tree import Template
 from renderer.context.scope import Scope
 from renderer.errors import Problems
@@ -33,8 +33,7 @@ from renderer.validation import document_problems
 from renderer.yaml_io import dump, parse
 
 TREE = templates()
-INSTALL = [path for path in TREE if path.startswith("install/")]  # plain manifests; the API server judges them
-DECLARATIONS = [path for path in TREE if path.endswith(".yaml") and path not in INSTALL]
+DECLARATIONS = [path for path in TREE if path.endswith(".yaml") and path != INSTALL_VALUES]
 TEMPLATES = [path for path in TREE if path.endswith(".j2")]
 
 
@@ -64,7 +63,7 @@ def test_a_packaged_template_can_be_compiled(path: str) -> None:
 
 
 def test_the_tree_holds_declarations_and_templates_and_nothing_else() -> None:
-    assert set(TREE) == {*DECLARATIONS, *TEMPLATES, *INSTALL}
+    assert set(TREE) == {*DECLARATIONS, *TEMPLATES, INSTALL_VALUES}
     assert len([path for path in DECLARATIONS if type_of(path) is PHASE]) == 8
     assert all(TREE[path].packaged for path in TREE)
 
@@ -93,9 +92,8 @@ IN_CODE = {
 
 def test_every_value_is_used() -> None:
     values = parse(TREE["values.yaml"].text, "values.yaml")[0].value
-    used = {
-        name for path in TREE for name in re.findall(r"values\.(?!yaml)(\w+)", TREE[path].text) if path != "values.yaml"
-    }
+    texts = [TREE[path].text for path in TREE if path != "values.yaml" and not path.startswith(f"{INSTALL}/")]
+    used = {name for text in texts for name in re.findall(r"values\.(?!yaml)(\w+)", text)}
     assert used.isdisjoint(IN_CODE)
     assert used | set(IN_CODE) == set(values) - {"apiVersion", "kind"}
 

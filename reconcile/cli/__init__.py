@@ -53,6 +53,11 @@ COMMANDS: Mapping[str, Row] = {
         target="reconcile.cli.control:pause", help="Hold a node before its upgrade.", group=CommandGroup.CONTROL
     ),
     "resume": Row(target="reconcile.cli.control:resume", help="Release a held node.", group=CommandGroup.CONTROL),
+    "install": Row(
+        target="reconcile.cli.install:install",
+        help="Install the manager, or write its manifests.",
+        group=CommandGroup.INSTALL,
+    ),
     "vm-live-migrate-detector": Row(
         target="reconcile.cli.toolkit:vm_live_migrate_detector",
         help="Find the virtual machines of a node that cannot be moved to another one.",

@@ -13,6 +13,9 @@ PHASE_FILE = "phase.yaml"
 VALUES_FILE = "values.yaml"
 PREFLIGHT = "preflight"
 RELEASES = f"{PREFLIGHT}/releases"
+INSTALL = "install"
+"""The manifests of the manager itself."""
+INSTALL_VALUES = f"{INSTALL}/{VALUES_FILE}"
 NAMES_FILE = f"{PREFLIGHT}/_names.j2"
 """The macros by which checks name objects for people."""
 
@@ -22,7 +25,7 @@ SHARED: Mapping[str, str] = {
     "_macros": ".j2",
     "_node-states": ".yaml",
     "_redaction": ".yaml",
-    "install": ".yaml",
+    INSTALL: ".j2",
     PREFLIGHT: ".yaml",
 }
 """The folders beside the phases, and how their files end."""
@@ -54,7 +57,7 @@ def _is_named(path: str, tree: TemplateTree) -> bool:
 
 
 def _wrong(path: Path, phases: set[Path], tree: TemplateTree) -> Wrong | None:
-    if str(path) == NAMES_FILE:
+    if str(path) in (NAMES_FILE, INSTALL_VALUES):
         return None
     if path.parent == Path():
         return _at_the_root(path, phases)

@@ -28,6 +28,7 @@ class CommandGroup(StrEnum):
 
     REVIEW = "Review an upgrade (no cluster needed)"
     RUN = "Run an upgrade"
+    INSTALL = "Install the manager in a cluster"
     CONTROL = "Watch and control a running upgrade"
     OTHER = "Other commands"
 

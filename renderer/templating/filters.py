@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from typing import TYPE_CHECKING, Any
@@ -13,7 +15,7 @@ from jinja2.utils import pass_context, pass_environment
 from renderer.errors import quoted
 from renderer.image_names import not_needed
 from renderer.templating.limits import Raised
-from renderer.templating.printing import Printable, as_text, joined, quote
+from renderer.templating.printing import Printable, as_data, as_text, joined, quote
 from renderer.templating.syntax import JOIN, SPEND, WEIGH
 
 if TYPE_CHECKING:
@@ -25,6 +27,7 @@ _JINJAS = (
 )  # fmt: skip
 _BATCH: Callable[..., Any] = FILTERS["batch"]
 _SUM: Callable[..., Any] = FILTERS["sum"]
+_GO_ESCAPES = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
 _OF_TEXT = ("lower", "trim", "upper")
 
 
@@ -57,6 +60,13 @@ def _of_text(function: Callable[..., Any], environment: Environment) -> Callable
 @pass_environment
 def _quote(environment: Environment, value: Any) -> Printable:
     return quote(value, environment.budget)
+
+
+@pass_environment
+def _digest(environment: Environment, value: Any) -> str:
+    """SHA-256 of the value as Go's encoding/json writes it."""
+    text = json.dumps(as_data(value, environment.budget), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.translate(_GO_ESCAPES).encode()).hexdigest()
 
 
 @pass_environment
@@ -113,6 +123,7 @@ def _concatenate(environment: Environment, values: Iterable[Any]) -> str:
 
 _OURS: Mapping[str, Callable[..., Any]] = {
     "quote": _quote,
+    "digest": _digest,
     "string": _string,
     "join": _join,
     "replace": _replace,

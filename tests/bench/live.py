@@ -22,6 +22,7 @@ from controlplane import binaries, build, cluster
 from controlplane.api import ApiError
 from controlplane.cluster import ControlPlane
 from controlplane.waiting import until
+from support.installed import text_of
 from support.seeding import seed
 
 from bench.inputs import EXAMPLE, ROOT, write_inputs
@@ -225,7 +226,7 @@ def _line(what: str, taken: Figures, *, ratio: float | None = None, budgets: tup
 def seed_cluster(plane: ControlPlane, inputs: Path) -> None:
     """The cluster's objects, and the loop's account with its rights."""
     seed_objects(plane, inputs)
-    plane.kubectl("apply", "-f", str(ROOT / "templates" / "install" / "rbac.yaml"))
+    plane.kubectl("apply", "-f", "-", stdin=text_of("rbac"))
 
 
 def seed_objects(plane: ControlPlane, inputs: Path) -> None:

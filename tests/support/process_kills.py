@@ -15,7 +15,8 @@ from reconcile.loop.lease import LEASE, NAME
 from reconcile.loop.round import Round
 from reconcile.simulator.apiserver.embedded_client import Moment
 from renderer.model.ref import Ref
-from support.real_upgrade import ACCOUNT, PATIENCE, RealUpgrade, process
+from support.installed import ACCOUNT
+from support.real_upgrade import PATIENCE, RealUpgrade, process
 
 WAYS = ("lease", "status", "apply", "merge patch", "JSON patch", "delete")
 """The ways in which the loop writes, and the API server stores."""

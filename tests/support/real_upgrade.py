@@ -35,14 +35,13 @@ from renderer.documents import plan_of
 from renderer.model.plan_api import PLAN_API_VERSION
 from renderer.model.ref import Body, Ref
 from support.changes import Changes
+from support.installed import ACCOUNT, text_of
 from support.real_pods import RealPods
-from support.rehearsals import ROOT, inputs_of, template_set
+from support.rehearsals import inputs_of, template_set
 from support.seeding import seed
 
 SPEED = 1500.0
 PATIENCE = 240.0
-RBAC = ROOT / "templates" / "install" / "rbac.yaml"
-ACCOUNT = ("harvester-system", "upgradeplan")
 USER = ":".join(("system:serviceaccount", *ACCOUNT))
 KINDS = template_set().catalog.kinds
 PLAN = KINDS.row(PLAN_API_VERSION, "UpgradePlan").kind
@@ -92,7 +91,7 @@ def site(plane: ControlPlane, example: str, **wishes: list[str]) -> Iterator[Rea
     inputs = inputs_of(example)
     admin = client(plane.kubeconfig)
     seed(admin, [source.body for source in inputs.objects], KINDS)
-    plane.kubectl("apply", "-f", str(RBAC))
+    plane.kubectl("apply", "-f", "-", stdin=text_of("rbac"))
     nodes = tuple(str(s.body["metadata"]["name"]) for s in inputs.objects if s.body["kind"] == "Node")
     faults = fault_plan_of(FaultOptions(**wishes), KnownTargets(nodes=nodes))
     pods = RealPods(plane, client(plane.kubeconfig))

@@ -8,8 +8,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from reconcile.loop.deps import ReconcilerDeps
 from reconcile.loop.journal import JournalEntry, keep_nothing
 from reconcile.loop.reconciler import Reconciler
@@ -26,11 +24,11 @@ from renderer.documents import Inputs
 from renderer.files.inputs import read_inputs
 from renderer.files.templates import read_templates
 from renderer.render.step_cache import StepCache
+from support.installed import ACCOUNT, objects_of
 from support.rbac import Rbac
 
 ROOT = Path(__file__).resolve().parents[2]
 START = datetime(2026, 1, 1, tzinfo=UTC)
-NAMESPACE, ACCOUNT = "harvester-system", "upgradeplan"
 _STEPS = StepCache(limit=300)
 """All rehearsals of a process render a step once. What finds it again is the digest of all that it was made of, and
 nobody changes what was rendered (test_sharing.py): a loop that has just been started gets what it would render."""
@@ -65,16 +63,16 @@ def rehearsal_of(
 def permissions() -> Rbac:
     """What the rendered rules grant to the loop's account: no rehearsal of an example asks for more. A rehearsal reads
     the repository through the API server, as a laptop does."""
-    rules = yaml.safe_load_all((ROOT / "templates" / "install" / "rbac.yaml").read_text(encoding="utf-8"))
+    namespace, account = ACCOUNT
     proxy = {"apiGroups": [""], "resources": ["services/proxy"], "verbs": ["get"]}
-    laptop = {"kind": "Role", "metadata": {"name": "laptop", "namespace": NAMESPACE}, "rules": [proxy]}
+    laptop = {"kind": "Role", "metadata": {"name": "laptop", "namespace": namespace}, "rules": [proxy]}
     binding = {
         "kind": "RoleBinding",
         "metadata": laptop["metadata"],
         "roleRef": {"kind": "Role", "name": "laptop"},
-        "subjects": [{"kind": "ServiceAccount", "namespace": NAMESPACE, "name": ACCOUNT}],
+        "subjects": [{"kind": "ServiceAccount", "namespace": namespace, "name": account}],
     }
-    return Rbac([*rules, laptop, binding], namespace=NAMESPACE, account=ACCOUNT)
+    return Rbac([*objects_of("rbac"), laptop, binding], namespace=namespace, account=account)
 
 
 def prepared(inputs: Inputs, **more: Any) -> Rehearsal:

@@ -1,0 +1,356 @@
+"""The manager's manifests: one source, and every way to install gives the same objects."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from controlplane import binaries
+from support.installed import VERSION, by_default, installation, objects_of
+from support.rendered_plans import ROOT
+
+from renderer.cli.program import run
+from renderer.errors import Problems
+from renderer.files.templates import read_templates
+from renderer.install.formats import FORMATS, Installation, one_file
+from renderer.install.install_values import read_values
+from renderer.install.overlay_values import MOST, key_of, overlay_values
+from renderer.install.prepare import prepare_installation
+from renderer.model.ref import Body
+from renderer.templating.go_templates import Untranslatable, in_go
+from renderer.yaml_io import parse
+
+CLIENTS = pytest.mark.skipif(
+    bool(binaries.missing(binaries.clients_dir(), binaries.CLIENTS)) and os.environ.get("CI") != "true",
+    reason="helm and kubectl are not here; `make controlplane` fetches them",
+)
+VALUES = {
+    "defaults": "",
+    "one-node": "singleNode: true\n",
+    "everything": """\
+name: upgradeplan
+namespace: upgrades
+networkPolicy: {enable: true}
+rbacHelpers: {enable: true}
+crd: {keep: false}
+manager:
+  replicas: 3
+  image: {repository: registry.local/upgradeplan, tag: v1}
+  imagePullSecrets: [{name: registry}]
+  args: [--leader-elect, "--log-format=text"]
+  env: [{name: UPGRADE_JOB_SERVICE_ACCOUNT, value: other}]
+  tolerations: [{key: a, operator: Exists}]
+  nodeSelector: {kubernetes.io/os: linux}
+  affinity: {nodeAffinity: {}}
+templates:
+  75-Extra/phase.yaml: |
+    a: <b> & "c" {{ d }} é \\u2028
+  75-extra/a.yaml.j2: "{% if x %}"
+rbac:
+  rules:
+    "": [{apiGroups: [""], resources: [pods], verbs: [list]}]
+    harvester-system: [{apiGroups: [""], resources: [pods], verbs: [list]}]
+""",
+    "little": "crd: {enable: false}\ndeletionGuard: {enable: false}\nmanager: {replicas: 1}\n",
+}
+"""Files of values that together take every branch of the templates."""
+
+
+def of(text: str, name: str = "values.yaml") -> Installation:
+    return installation(read_values(parse(text, name)))
+
+
+def by_ref(objects: Any) -> dict[tuple[str, ...], Body]:
+    found = {_ref(body): body for body in objects if body}
+    assert found
+    return found
+
+
+def _ref(body: Body) -> tuple[str, ...]:
+    return body["apiVersion"], body["kind"], body["metadata"].get("namespace", ""), body["metadata"]["name"]
+
+
+def deployment(found: Installation) -> Mapping[str, Any]:
+    (body,) = (body for file in found.files for body in file.objects if body["kind"] == "Deployment")
+    return body
+
+
+# ----------------------------------------------------------------------------------------------- one source, four ways
+
+
+@pytest.fixture(scope="module")
+def chart(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The chart as the command writes it."""
+    folder = tmp_path_factory.mktemp("chart") / "chart"
+    assert run(["upgradeplan", "install", "--format", "helm-chart", "--output-dir", str(folder)]) == 0
+    return folder
+
+
+@CLIENTS
+@pytest.mark.parametrize("values", VALUES)
+def test_helm_makes_of_the_chart_what_plain_is(values: str, chart: Path, tmp_path: Path) -> None:
+    file = tmp_path / "values.yaml"
+    file.write_text(VALUES[values], encoding="utf-8")
+    rendered = client("helm", "template", "any", str(chart), "--values", str(file))
+    assert by_ref(yaml.safe_load_all(rendered)) == by_ref(yaml.safe_load_all(one_file(of(VALUES[values]))))
+
+
+@CLIENTS
+def test_helm_finds_nothing_wrong_with_the_chart(chart: Path) -> None:
+    assert "0 chart(s) failed" in client("helm", "lint", "--strict", str(chart))
+
+
+@CLIENTS
+def test_helm_refuses_values_that_the_schema_refuses(chart: Path) -> None:
+    with pytest.raises(AssertionError, match="replica"):
+        client("helm", "template", "any", str(chart), "--set", "manager.replica=1")
+
+
+@CLIENTS
+def test_a_chart_of_values_of_ones_own_has_them_as_defaults(tmp_path: Path) -> None:
+    found = of(VALUES["everything"])
+    for path, text in FORMATS["helm-chart"](found).items():
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_text(text, encoding="utf-8")
+    rendered = client("helm", "template", "any", str(tmp_path))
+    assert by_ref(yaml.safe_load_all(rendered)) == by_ref(yaml.safe_load_all(one_file(found)))
+
+
+@CLIENTS
+def test_a_kustomization_builds_what_plain_is(tmp_path: Path) -> None:
+    assert run(["upgradeplan", "install", "--format", "kustomize", "--output-dir", str(tmp_path / "base")]) == 0
+    built = client("kubectl", "kustomize", str(tmp_path / "base"))
+    assert by_ref(yaml.safe_load_all(built)) == by_ref(objects_of())
+
+
+def test_the_chart_keeps_comments_and_reads_like_one(chart: Path) -> None:
+    text = (chart / "templates" / "disruption-budget.yaml").read_text(encoding="utf-8")
+    assert text.startswith("# While nodes are drained one manager stays.")
+    assert "{{- if and (not .Values.singleNode) (gt (int .Values.manager.replicas) 1) }}\n" in text
+    assert (chart / "values.yaml").read_text() == (ROOT / "templates" / "install" / "values.yaml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("jinja", "go"),
+    [
+        ("{{ values.a.b | quote }}", "{{ .Values.a.b | toJson }}"),
+        ('{{ (values.a ~ "-x") | quote }}', '{{ print .Values.a "-x" | toJson }}'),
+        ("{% if values.a or not values.b %}", "{{- if or .Values.a (not .Values.b) }}"),
+        ('{% if values.a == "x" %}', '{{- if eq .Values.a "x" }}'),
+        (
+            "{% for a in values.b %}{{ a | quote }}{{ values.c | quote }}{% endfor %}{{ values.c | quote }}",
+            "{{- range $a := .Values.b }}{{ $a | toJson }}{{ $.Values.c | toJson }}{{- end }}{{ .Values.c | toJson }}",
+        ),
+        ("{# a note #}", "{{- /* a note */}}"),
+    ],
+)
+def test_a_template_in_go(jinja: str, go: str) -> None:
+    assert in_go(jinja) == go
+
+
+@pytest.mark.parametrize(
+    "text", ["{{ plan.name | quote }}", "{{ values.a | upper }}", "{% set a = 1 %}", "{{ 1 + 1 }}"]
+)
+def test_a_chart_is_not_guessed(text: str) -> None:
+    with pytest.raises(Untranslatable):
+        in_go(text)
+
+
+def test_an_addon(tmp_path: Path) -> None:
+    text = "addon: {repo: 'https://charts.example.com', version: 0.2.0}\nsingleNode: true\nmanager: {replicas: 2}\n"
+    (addon,) = parse(FORMATS["addon"](of(text))["addon.yaml"], "addon.yaml")
+    assert addon.value["metadata"]["name"] == "harvester-upgrade-manager"
+    assert addon.value["metadata"]["labels"]["addon.harvesterhci.io/experimental"] == "true"
+    assert addon.value["spec"] == {
+        "enabled": False,
+        "repo": "https://charts.example.com",
+        "chart": "harvester-upgrade-manager",
+        "version": "0.2.0",
+        "valuesContent": "singleNode: true\n",
+    }
+
+
+def test_an_addon_needs_a_repository() -> None:
+    with pytest.raises(Problems, match=r"addon\.repo: is empty"):
+        FORMATS["addon"](by_default())
+
+
+# ---------------------------------------------------------------------------------------------------- what is installed
+
+
+def test_what_is_installed_by_default() -> None:
+    """Kinds that every cluster of v1.7.1 serves, in the order of creation. No Namespace: to delete these manifests must
+    not delete harvester-system."""
+    kinds = [document.value["kind"] for document in parse(one_file(by_default()), "install.yaml")]
+    assert list(dict.fromkeys(kinds)) == [
+        *("CustomResourceDefinition", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"),
+        *("PodDisruptionBudget", "Deployment", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"),
+    ]
+
+
+def test_every_object_says_whose_it_is() -> None:
+    found = of(VALUES["everything"])
+    labels = [body["metadata"]["labels"] for file in found.files for body in file.objects]
+    assert {label["app.kubernetes.io/part-of"] for label in labels} == {"upgradeplan"}
+    assert {label["app.kubernetes.io/name"] for label in labels} == {"upgradeplan"}
+    assert all(_has_name(body) for file in found.files for body in file.objects)
+
+
+def _has_name(body: Body) -> bool:
+    """Another name is enough to stand beside an installation: there is one definition only."""
+    return str(body["metadata"]["name"]).startswith("upgradeplan")
+
+
+def test_the_deployment_that_documents_name() -> None:
+    body = deployment(by_default())
+    assert body["metadata"]["name"] == "harvester-upgrade-manager-controller-manager"
+    assert body["metadata"]["namespace"] == "harvester-system"
+    assert body["metadata"]["labels"]["app.kubernetes.io/name"] == "harvester-upgrade-manager"
+    pod = body["spec"]["template"]
+    assert body["spec"]["selector"]["matchLabels"].items() <= pod["metadata"]["labels"].items()
+    (container,) = pod["spec"]["containers"]
+    assert container["image"] == f"upgradeplan:{VERSION}"
+    assert container["securityContext"]["readOnlyRootFilesystem"] is True
+    assert pod["spec"]["securityContext"]["runAsUser"] == 65532
+    assert "cpu" not in container["resources"]["limits"]
+
+
+def tolerated(found: Installation) -> set[str]:
+    return {item["key"] for item in deployment(found)["spec"]["template"]["spec"]["tolerations"]}
+
+
+def test_a_drained_node_is_left_and_the_only_one_is_not() -> None:
+    cordoned = {"node.kubernetes.io/unschedulable", "kubevirt.io/drain"}
+    assert tolerated(by_default()) & cordoned == set()
+    assert tolerated(of("singleNode: true\n")) >= cordoned
+    budgets = {
+        name: [file for file in of(text).files if file.name == "disruption-budget"] for name, text in VALUES.items()
+    }
+    assert {name for name, found in budgets.items() if found} == {"defaults", "everything"}
+    (budget,) = budgets["defaults"][0].objects
+    assert budget["spec"]["maxUnavailable"] == 1
+    assert deployment(of("singleNode: true\n"))["spec"]["replicas"] == 1
+
+
+# -------------------------------------------------------------------------------------------------------------- values
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("singlenode: true\n", "values.yaml:1: singlenode: unknown field 'singlenode'; did you mean 'singleNode'?"),
+        ("\nmanager:\n  replicas: two\n", "values.yaml:3: manager.replicas: 'two' is not an integer"),
+        ("name: Upper\n", "values.yaml:1: name: 'Upper'"),
+        ("a: 1\n---\nb: 1\n", "values.yaml:3: holds 2 documents"),
+        ("[]\n", "values.yaml:1: "),
+    ],
+)
+def test_values_that_are_wrong(text: str, expected: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "values.yaml"
+    file.write_text(text)
+    assert run(["upgradeplan", "install", "--format", "plain", "--values", str(file)]) == 2
+    said = capsys.readouterr().err.replace(f"{tmp_path}/", "")
+    assert said.startswith(expected)
+    assert "remedy: " in said
+
+
+def test_the_packaged_values_fit_the_schema_and_name_every_key_of_it() -> None:
+    found = by_default()
+    read_values(parse(found.defaults_text, "values.yaml"))
+    schema = yaml.safe_load(found.schema)
+    assert set(found.defaults) == set(schema["properties"]) - {"global"}
+    assert set(found.defaults["manager"]) == set(schema["properties"]["manager"]["properties"])
+
+
+def test_a_folder_keeps_what_others_have_put_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    assert run(["upgradeplan", "install", "--format", "plain", "--output-dir", str(tmp_path)]) == 2
+    assert "notes.txt: was not written by an earlier run" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_a_file_that_is_no_longer_rendered_goes(tmp_path: Path) -> None:
+    values = tmp_path / "values.yaml"
+    values.write_text("rbacHelpers: {enable: true}\n")
+    command = ["upgradeplan", "install", "--format", "kustomize", "--output-dir", str(tmp_path / "base")]
+    assert run([*command, "--values", str(values)]) == 0
+    assert (tmp_path / "base" / "rbac-helpers.yaml").exists()
+    assert run(command) == 0
+    assert not (tmp_path / "base" / "rbac-helpers.yaml").exists()
+
+
+# ----------------------------------------------------------------------------------------------- templates of one's own
+
+OVERLAY = {"_kinds/more.yaml": "a: <b> {{ c }}\n", "values.yaml": "x: 1\n", "75-more/phase.yaml": "name: More\n"}
+
+
+@pytest.fixture
+def overlay(tmp_path: Path) -> Path:
+    for path, text in OVERLAY.items():
+        (tmp_path / "overlay" / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "overlay" / path).write_text(text, encoding="utf-8")
+    return tmp_path / "overlay"
+
+
+def test_an_overlay_comes_back_out_of_the_mounted_config_map(overlay: Path, tmp_path: Path) -> None:
+    found = prepare_installation(read_templates(), [overlay_values(read_templates([overlay]))], VERSION)
+    (config_map,) = (body for file in found.files for body in file.objects if body["kind"] == "ConfigMap")
+    (volume,) = (item for item in deployment(found)["spec"]["template"]["spec"]["volumes"] if "configMap" in item)
+    mount(tmp_path / "mounted", config_map["data"], volume["configMap"]["items"])
+    mounted = read_templates([tmp_path / "mounted"])
+    assert {path: item.text for path, item in mounted.items() if not item.packaged} == OVERLAY
+
+
+def mount(folder: Path, data: Mapping[str, str], items: list[Mapping[str, str]]) -> None:
+    """As the kubelet does it: a folder of the moment, `..data` that leads there, and a link for each first part."""
+    moment = folder / "..2026_11_29"
+    for item in items:
+        (moment / item["path"]).parent.mkdir(parents=True, exist_ok=True)
+        (moment / item["path"]).write_text(data[item["key"]], encoding="utf-8")
+    (folder / "..data").symlink_to(moment.name)
+    for top in {item["path"].partition("/")[0] for item in items}:
+        (folder / top).symlink_to(f"..data/{top}")
+
+
+def test_a_manager_restarts_for_other_templates(overlay: Path) -> None:
+    before = overlay_values(read_templates([overlay]))
+    (overlay / "values.yaml").write_text("x: 2\n")
+    after = overlay_values(read_templates([overlay]))
+    marks = [deployment(installation(each))["spec"]["template"]["metadata"]["annotations"] for each in (before, after)]
+    assert marks[0] != marks[1]
+
+
+def test_an_overlay_that_no_config_map_holds(overlay: Path) -> None:
+    (overlay / "75-more" / "large.yaml.j2").write_text("x" * MOST)
+    with pytest.raises(Problems, match=r"large\.yaml\.j2: the templates have 1,048,\d+ bytes"):
+        overlay_values(read_templates([overlay]))
+
+
+def test_file_names_that_no_config_map_holds(overlay: Path) -> None:
+    (overlay / "75-more" / "a b.yaml.j2").write_text("x")
+    (overlay / "75-more__phase.yaml").write_text("x")
+    with pytest.raises(Problems) as caught:
+        overlay_values(read_templates([overlay]))
+    said = [problem.message for problem in caught.value.problems]
+    assert len(said) == 2
+    assert key_of("75-more/phase.yaml") == "75-more__phase.yaml"
+
+
+def test_an_overlay_that_does_not_hold_together_is_not_installed(
+    overlay: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["upgradeplan", "install", "--format", "plain", "--templates", str(overlay)]) == 2
+    assert "75-more/phase.yaml" in capsys.readouterr().err
+
+
+def client(name: str, *arguments: str) -> str:
+    """What helm or kubectl print; an AssertionError with their own words where they fail."""
+    program = binaries.clients_dir() / name
+    done = subprocess.run([program, *arguments], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
