@@ -2,36 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from renderer.catalog.kinds import Kinds
+from renderer.catalog.named_kinds import named_in_probe, wrong_kind
+from renderer.catalog.plan_fields import is_spec_field
 from renderer.catalog.rules import misused
 from renderer.errors import Problem
 from renderer.model.check import AnnotationOverride, CheckTime, FieldOverride
 from renderer.model.path import path_name
 from renderer.model.plan_api import PREFIX
 from renderer.model.probe import (
-    BuiltinPredicate,
     Captured,
-    ClusterTarget,
     EveryTarget,
     FieldPredicate,
     ManifestTarget,
-    ObjectTarget,
     Predicate,
     RulePredicate,
 )
 from renderer.resources import packaged
 from renderer.suggest import did_you_mean
-from renderer.validation import load
 from renderer.yaml_io import parse
 
 if TYPE_CHECKING:
     from renderer.catalog.checks import DeclaredCheck
-
-_ADD_KIND = "add a row for it to a file in _kinds/ of the template tree"
 
 
 def wrong_with(declared: DeclaredCheck, kinds: Kinds) -> Iterator[Problem]:
@@ -48,41 +44,28 @@ def wrong_with(declared: DeclaredCheck, kinds: Kinds) -> Iterator[Problem]:
 
 def _target(declared: DeclaredCheck, kinds: Kinds) -> Iterator[Problem]:
     probe = declared.check.probe
-    match probe.target:
-        case ManifestTarget():
-            message = f"check {declared.check.id} looks at a manifest, and a check has none"
-            yield declared.problem("InvalidProbe", message, "name an object, or every object of a kind", "probe")
-            return
-        case ObjectTarget(ref=ref):
-            api_version, kind = ref.api_version, ref.kind
-        case EveryTarget():
-            api_version, kind = probe.target.api_version, probe.target.kind
-        case ClusterTarget():
-            api_version, kind = "", ""
-    row = kinds.find(api_version, kind) if kind else None
-    if kind and row is None:
-        message = f"{api_version} {kind} is not in the kinds table"
-        yield declared.problem("UnknownKind", message, _ADD_KIND, "probe")
+    if isinstance(probe.target, ManifestTarget):
+        message = f"check {declared.check.id} looks at a manifest, and a check has none"
+        yield declared.problem("InvalidProbe", message, "name an object, or every object of a kind", "probe")
+        return
+    named = named_in_probe(probe)
+    if named and (found := wrong_kind(named, kinds)):
+        message = f"check {declared.check.id}: {found.message}"
+        yield declared.problem(found.reason, message, found.remedy, "probe")
     where = probe.target.where if isinstance(probe.target, EveryTarget) else ()
     for predicate in (*where, *probe.all, *probe.fails):
-        if wrong := _wrong_predicate(predicate, kind, row is not None and row.ready is not None):
+        if wrong := _wrong_predicate(predicate, named.kind if named else ""):
             reason, message, remedy = wrong
             yield declared.problem(reason, f"check {declared.check.id}: {message}", remedy, "probe")
 
 
-def _wrong_predicate(predicate: Predicate, kind: str, has_rule: bool) -> tuple[str, str, str] | None:
+def _wrong_predicate(predicate: Predicate, kind: str) -> tuple[str, str, str] | None:
     """Reason, message and remedy."""
     if isinstance(predicate, RulePredicate):
         wrong = misused(predicate.name, dict(predicate.arguments), kind)
         return ("InvalidRule", wrong, "correct the rule's name or arguments") if wrong else None
     if not kind:
         return "InvalidProbe", "only a rule is about the cluster as a whole", "name an object, or use a rule"
-    if isinstance(predicate, BuiltinPredicate) and not has_rule:
-        return (
-            "NoRule",
-            f"{kind} has no readiness rule",
-            "add `ready` to its row in _kinds/, or state the expected condition",
-        )
     if isinstance(predicate, FieldPredicate) and isinstance(predicate.operand, Captured):
         return "UnknownCapture", "compares with a captured value, and a check captures none", "compare with a field"
     return None
@@ -95,7 +78,7 @@ def _override(declared: DeclaredCheck) -> Iterator[Problem]:
             message = f"override: nothing reads the annotation {PREFIX}{key}{did_you_mean(key, known)}"
             remedy = "name an annotation of the plan, or leave override out: the id in accept-risk accepts then"
             yield declared.problem("UnknownAnnotation", message, remedy, "override", "annotation")
-        case FieldOverride(path=path) if not _is_plan_field(path):
+        case FieldOverride(path=path) if not is_spec_field(path):
             message = f"override: an UpgradePlan has no field {path_name(path)}"
             yield declared.problem("UnknownField", message, "name a field of its spec", "override", "field")
 
@@ -106,14 +89,3 @@ def _annotations() -> frozenset[str]:
     text = packaged("schemas").joinpath("reference", "annotations.yaml").read_text(encoding="utf-8")
     listed = parse(text, "annotations.yaml")[0].value["annotations"]
     return frozenset(item["key"] for item in listed if item["object"].startswith("UpgradePlan"))
-
-
-def _is_plan_field(path: tuple[str | int, ...]) -> bool:
-    if path[0] != "spec" or len(path) < 2:
-        return False
-    schema: Mapping[str, Any] = load("built/upgradeplan.json")
-    for step in path:
-        schema = schema.get("properties", {}).get(step)
-        if schema is None:
-            return False
-    return True

@@ -10,11 +10,12 @@ from dataclasses import replace
 from typing import Any
 
 from renderer.catalog.probes import predicate_from
-from renderer.errors import problem
+from renderer.errors import Problem, problem
 from renderer.frozen import frozen
 from renderer.model.path import Path, parse_path
 from renderer.model.probe import Predicate
 from renderer.model.ref import Kind
+from renderer.yaml_io import Document
 
 
 @frozen
@@ -89,6 +90,25 @@ def rows_from(raw: Mapping[str, Any]) -> Iterator[KindRow]:
         yield main
         for version in versions[1:]:
             yield replace(main, kind=replace(main.kind, api_version=version))
+
+
+def duplicate_kinds(
+    document: Document, rows: Iterable[KindRow], known: Mapping[tuple[str, str], Document]
+) -> Iterator[Problem]:
+    """A problem for each row of a file whose kind has a row already: one of the two would not count. `known` are the
+    files of the rows so far."""
+    seen = dict(known)
+    for row in rows:
+        name = (row.kind.api_version, row.kind.kind)
+        if name in seen:
+            yield Problem(
+                reason="KindConflict",
+                file=document.file,
+                line=document.line_with(row.kind.kind),
+                message=f"{' '.join(name)} already has a row in {seen[name].file}",
+                remedy="remove one of the two rows; an overlay replaces a packaged file by one of the same path",
+            )
+        seen[name] = document
 
 
 def _ready(raw: Mapping[str, Any]) -> Ready:

@@ -12,7 +12,7 @@ from typing import Any
 
 from renderer.catalog.declare import phase_from
 from renderer.catalog.file_reader import FileReader, Validate
-from renderer.catalog.kinds import KindRow, Kinds, rows_from
+from renderer.catalog.kinds import KindRow, Kinds, duplicate_kinds, rows_from
 from renderer.catalog.node_states import duplicate_states, node_states_from
 from renderer.catalog.places import PHASE_FILE, PREFLIGHT, VALUES_FILE, unused
 from renderer.catalog.template_tree import TemplateTree
@@ -73,6 +73,10 @@ def load_catalog(tree: TemplateTree, validate: Validate) -> Catalog:
     phases = sorted((item for item in found if item), key=lambda item: (item.phase.number, item.phase.folder))
     reader.problems += unused(tree)
     reader.problems += verify_phases([(item.phase, item.document) for item in phases], tree, node_states)
+    if not all(file.packaged for file in tree.values()):
+        from renderer.catalog.step_rules import without_effect
+
+        reader.problems += [wrong for item in phases for wrong in without_effect(item.phase, item.document, kinds)]
     if any(path.startswith(f"{PREFLIGHT}/") and not file.packaged for path, file in tree.items()):
         from renderer.catalog.checks import read_checks  # a rendering needs none
         from renderer.catalog.releases import read_releases
@@ -105,12 +109,19 @@ class _CatalogReader:
     def __init__(self, tree: TemplateTree, reader: FileReader) -> None:
         self._tree = tree
         self._reader = reader
+        self._kinds: dict[tuple[str, str], Document] = {}
         self._states: dict[str, Document] = {}
         self._added_redaction: list[Mapping[str, Any]] = []
 
     def kind_rows(self, path: str) -> list[KindRow]:
         document = self._reader.document(path, KINDS)
-        return self._reader.read(document, lambda: list(rows_from(document.value)), []) if document else []
+        if document is None:
+            return []
+        none: list[KindRow] = []
+        rows = self._reader.read(document, lambda: list(rows_from(document.value)), none)
+        self._reader.problems += duplicate_kinds(document, rows, self._kinds)
+        self._kinds |= {(row.kind.api_version, row.kind.kind): document for row in rows}
+        return rows
 
     def node_states(self, path: str) -> list[NodeState]:
         document = self._reader.document(path, NODE_STATES)

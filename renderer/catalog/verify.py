@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from renderer.catalog.node_states import unknown_states
 from renderer.catalog.places import RESERVED
@@ -100,12 +100,12 @@ class _Steps:
         self._tree = tree
         self._states = states
         self._files = {path for path in tree if path.startswith(f"{phase.folder}/") and path.endswith(".j2")}
-        self._captured = {name for step in self._all() for name in _captures(step)}
+        self._captured = {name for step in all_steps(self._phase) for name in _captures(step)}
 
     def problems(self) -> Iterator[Problem]:
         names: set[str] = set()
         used: set[str] = set()
-        for step in self._all():
+        for step in all_steps(self._phase):
             if step.name in names:
                 yield self._problem("StepConflict", f"duplicate step {step.name}", "rename one of them", step.name)
             names.add(step.name)
@@ -115,12 +115,6 @@ class _Steps:
             message = f"no step of {self._document.file} uses it"
             remedy = "name it in a step's owned or borrowed list, or remove it"
             yield Problem(reason="UnusedTemplate", file=self._tree[path].shown, message=message, remedy=remedy)
-
-    def _all(self) -> Iterator[Step]:
-        for step in self._phase.steps:
-            yield step
-            if step.undo:
-                yield step.undo
 
     def _step(self, step: Step) -> Iterator[Problem]:
         for spec in step.manifests:
@@ -138,7 +132,7 @@ class _Steps:
             yield self._problem("UnknownLane", message, "declare it under lanes", step.lane)
         for state, message, remedy in unknown_states(step, self._states):
             yield self._problem("UnknownNodeState", message, remedy, state)
-        for probe in _probes(step):
+        for probe in probes_of(step):
             yield from self._probe(step, probe)
 
     def _probe(self, step: Step, probe: Probe) -> Iterator[Problem]:
@@ -163,13 +157,21 @@ class _Steps:
         return Problem(reason=reason, file=self._document.file, line=line, message=message, remedy=remedy)
 
 
+def all_steps(phase: Phase) -> Iterator[Step]:
+    """The steps of a phase as declared, and those that undo one."""
+    for step in phase.steps:
+        yield step
+        if step.undo:
+            yield step.undo
+
+
 def _captures(step: Step) -> Iterator[str]:
     yield from (capture.name for capture in step.captures)
     if step.trigger and step.trigger.capture:
         yield step.trigger.capture
 
 
-def _probes(step: Step) -> Iterable[Probe]:
+def probes_of(step: Step) -> Iterator[Probe]:
     yield from (gate.probe for gate in step.gates)
     if step.trigger:
         yield step.trigger.probe

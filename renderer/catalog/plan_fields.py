@@ -1,0 +1,43 @@
+"""The fields that an UpgradePlan has, by its definition: declarations name some of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from renderer.model.path import Path
+from renderer.validation import load
+
+_OF_THE_LOOP = frozenset(
+    {
+        "observedGeneration",
+        "conditions",
+        "currentPhase",
+        "phaseTransitionTimestamps",
+        "nodeUpgradeStatuses",
+        "steps",
+        "borrowed",
+        "waitingSince",
+        "digest",
+    }
+)
+"""Fields of the status that the loop itself keeps."""
+
+
+def is_spec_field(path: Path) -> bool:
+    return path[0] == "spec" and len(path) > 1 and _exists(path)
+
+
+def is_recordable(field: str) -> bool:
+    """True for a field of the status that a step may record, by its dotted path."""
+    path = ("status", *field.split("."))
+    return path[1] not in _OF_THE_LOOP and len(path) <= 3 and _exists(path)
+
+
+def _exists(path: Path) -> bool:
+    schema: Mapping[str, Any] = load("built/upgradeplan.json")
+    for step in path:
+        schema = schema.get("properties", {}).get(step)
+        if schema is None:
+            return False
+    return True
