@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -127,7 +126,7 @@ class Client:
 
     def create(self, kind: Kind, body: Body, *, dry_run: bool = False, field_manager: str = FIELD_MANAGER) -> Answer:
         ref = ref_of(body)
-        require_complete(kind, ref if ref.name else replace(ref, name=_prefix(body)))
+        require_complete(kind, ref if ref.name else ref._replace(name=_prefix(body)))
         path = collection_path(kind, ref.namespace)
         request = Request(method="POST", path=path, query=_writing(dry_run, field_manager), body=body)
         return self._answer(ApiCall(verb="create", kind=kind, ref=ref), request)

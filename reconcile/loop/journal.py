@@ -281,6 +281,8 @@ def _plain(value: Any) -> Any:
         return {"absent": True}
     if isinstance(value, datetime):
         return value.isoformat()
+    if isinstance(value, Ref):
+        return {"api_version": value.api_version, "kind": value.kind, "namespace": value.namespace, "name": value.name}
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Mapping):

@@ -41,7 +41,7 @@ class Source(Protocol):
 
 def under(kind: Kind, ref: Ref) -> Ref:
     """The object under one version of its kind."""
-    return ref if kind.api_version == ref.api_version else replace(ref, api_version=kind.api_version)
+    return ref if kind.api_version == ref.api_version else ref._replace(api_version=kind.api_version)
 
 
 class DirectSource:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from itertools import groupby
 from typing import Any
 
@@ -173,7 +173,7 @@ def _lexicon(step: RenderedStep, kinds: Kinds) -> DescriptionContext:
     manifests: dict[str, list[Ref]] = defaultdict(list)
     for manifest in step.manifests:
         file, ref = manifest.spec.file, manifest.ref
-        manifests[file].append(replace(ref, name=f"<{file.partition('.')[0]}>") if step.step.node else ref)
+        manifests[file].append(ref._replace(name=f"<{file.partition('.')[0]}>") if step.step.node else ref)
     return DescriptionContext(manifests={file: tuple(refs) for file, refs in manifests.items()}, ready=_ready(kinds))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from renderer.frozen import frozen
 
@@ -37,24 +37,22 @@ class Kind:
         return (self.api_version, self.kind, self.plural) < (other.api_version, other.kind, other.plural)
 
 
-@frozen
-class Ref:
-    """One object's identity. `namespace` is empty for cluster-scoped kinds."""
+class Ref(NamedTuple):
+    """One object's identity. `namespace` is empty for cluster-scoped kinds.
+
+    A tuple, since each look-up of an object begins with its hash.
+    """
 
     api_version: str
     kind: str
-    namespace: str = ""
     name: str
+    namespace: str = ""
 
     def __str__(self) -> str:
         return f"{self.kind} {self.namespace}/{self.name}" if self.namespace else f"{self.kind} {self.name}"
 
-    def __lt__(self, other: Ref) -> bool:
-        return self._order < other._order
-
-    def __hash__(self) -> int:
-        """Of as little as tells refs apart, since each look-up of an object begins with it."""
-        return hash(self.name) ^ hash(self.kind)
+    def __lt__(self, other: tuple[str, ...]) -> bool:
+        return self._order < Ref(*other)._order
 
     @property
     def _order(self) -> tuple[str, ...]:
