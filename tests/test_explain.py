@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -141,6 +142,9 @@ def test_what_may_not_be_read_is_said_and_the_rest_is_explained() -> None:
     class PodsUnreadable:
         def get(self, ref: Ref) -> Body | ReadFailure | None:
             return scene.deps.source.get(ref)
+
+        def held(self) -> Mapping[Ref, Body]:
+            return {}
 
         def list(self, group: Group) -> tuple[Body, ...] | ReadFailure:
             return ReadFailure(why="forbidden") if group.kind == "Pod" else scene.deps.source.list(group)

@@ -47,7 +47,7 @@ def test_it_is_found_under_either(make: Callable[[EmbeddedClient], Source], vers
     found: Any = source.get(REF)
     assert (found["apiVersion"], found["metadata"]["name"]) == (version, "m-n1")
     assert source.list(MACHINES) == (found,)
-    assert source.get(replace(REF, name="other")) is None
+    assert source.get(REF._replace(name="other")) is None
     if isinstance(source, CachedSource):
         source.stop()
 

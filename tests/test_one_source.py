@@ -107,8 +107,8 @@ def test_a_secret_is_read_by_its_name(source: Source, body: Body) -> None:
 
 
 def test_a_secret_that_does_not_exist_is_absent(source: Source) -> None:
-    assert source.get(replace(ref_to(TOKEN), name="none")) is None
-    assert source.get(replace(ref_to(PLAN), name="none")) is None
+    assert source.get(ref_to(TOKEN)._replace(name="none")) is None
+    assert source.get(ref_to(PLAN)._replace(name="none")) is None
 
 
 @pytest.mark.parametrize("labels", [(), (("of", "site"),)])

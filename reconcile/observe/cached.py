@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from threading import Event, Lock, Thread
-from typing import Generic, Protocol, TypeVar
+from typing import Protocol
 
 from reconcile.cluster.errors import Away
 from reconcile.cluster.listwatch import WINDOW, Health, ListWatch
@@ -82,18 +82,22 @@ class CachedSource:
         self._changed = changed
         self._lock = Lock()
         self._watches: dict[_Key, _Watch] = {}
-        self._objects: dict[Ref, _Known[Body]] = {}
-        self._groups: dict[Group, _Known[tuple[Body, ...]]] = {}
+        self._held: dict[Ref, Body] = {}
+        self._groups: dict[Group, _Known] = {}
         self._stop = Event()
 
     def get(self, ref: Ref) -> Body | ReadFailure | None:
-        known = self._objects.get(ref)
-        if known is not None and known.holds:
-            return known.answer
+        if (held := self.held().get(ref)) is not None:
+            return held
         for kind in self._kinds.served_as(ref.api_version, ref.kind):
-            if (found := self._get(kind, under(kind, ref), ref)) is not None:
+            if (found := self._get(kind, under(kind, ref))) is not None:
                 return found
         return None
+
+    def held(self) -> Mapping[Ref, Body]:
+        """The objects that were asked for and have not changed since; none while a watch has a problem to tell."""
+        with self._lock:
+            return {} if any(watch.health.problem for watch in self._watches.values()) else self._held
 
     def list(self, group: Group) -> tuple[Body, ...] | ReadFailure:
         known = self._groups.get(group)
@@ -127,21 +131,13 @@ class CachedSource:
         for watch in watches:
             watch.stop()
 
-    def _note_change(self, ref: Ref) -> None:
-        """Lets go of the answer: nobody may ever ask for an object again that is gone."""
-        self._objects.pop(ref, None)
-        self._changed(ref)
-
-    def _get(self, kind: Kind, ref: Ref, asked: Ref) -> Body | ReadFailure | None:
+    def _get(self, kind: Kind, ref: Ref) -> Body | ReadFailure | None:
         """From the cache; from the cluster itself if the object may exist although it is not cached."""
         if (watch := self._watch(kind, ref.namespace)) is not None:
-            change = watch.last_change(ref)
             failed = watch.ready() or watch.misshapen(ref)
             if failed is not None:
                 return failed
             found = watch.find(ref)
-            if found is not None and ref is asked:
-                self._objects[asked] = _Known(watch, ref, change, found)
             if found is not None or is_whole(kind):
                 return found
         return read_by_name(self._cluster, kind, ref)
@@ -150,14 +146,14 @@ class CachedSource:
         watch = self._watch(kind, group.namespace)
         if watch is None:
             return not_listed(kind)
-        change, failed = watch.last_change(None), watch.ready() or watch.misshapen()
+        change, failed = watch.changes, watch.ready() or watch.misshapen()
         if failed:
             return failed
         found = watch.all()
         if group.labels:
             found = tuple(body for body in found if has_labels(body, group.labels))
         if found and kind.api_version == group.api_version:
-            self._groups[group] = _Known(watch, None, change, found)
+            self._groups[group] = _Known(watch, change, found)
         return found
 
     def _watch(self, kind: Kind, namespace: str) -> _Watch | None:
@@ -169,31 +165,27 @@ class CachedSource:
             selection = selection_of(kind, namespace)
             if selection is None:
                 return None
-            watch = _Watch(self._cluster, selection, self._note_change, self._stop, self._pace)
+            watch = _Watch(self._cluster, selection, self._changed, self._stop, self._pace, self._held)
             self._watches[*named, namespace] = watch
             watch.start()
         return watch
 
 
-_A = TypeVar("_A")
+class _Known:
+    """A group's objects from a watch's copy, which hold until any object changes there: that is all that a round has to
+    ask of what has not changed."""
 
+    __slots__ = ("_change", "_watch", "answer")
 
-class _Known(Generic[_A]):
-    """An answer from a watch's copy, which holds until the object, or any where it is of a group, changes there: that
-    is all that a round has to ask of what has not changed."""
-
-    __slots__ = ("_change", "_of", "_watch", "answer")
-
-    def __init__(self, watch: _Watch, of: Ref | None, change: int, answer: _A) -> None:
+    def __init__(self, watch: _Watch, change: int, answer: tuple[Body, ...]) -> None:
         """`change` was the last one before the answer was looked up."""
         self._watch = watch
-        self._of = of
         self._change = change
         self.answer = answer
 
     @property
     def holds(self) -> bool:
-        return self._watch.last_change(self._of) == self._change and self._watch.health.problem is None
+        return self._watch.changes == self._change and self._watch.health.problem is None
 
 
 class _Watch:
@@ -206,14 +198,16 @@ class _Watch:
         changed: Callable[[Ref], None],
         stopped: Event,
         pace: Pace,
+        held: dict[Ref, Body],
     ) -> None:
+        """`held` are the answers of all watches: each is there from when it is asked for until its object changes."""
+        self.changes = 0
+        self._held = held
         self._pace = pace
         self._lock = Lock()
         self._written: dict[Ref, Body] = {}
         self._misshapen: dict[Ref, ReadFailure] = {}
         self._brought = 0
-        self._changes = 0
-        self._changed_at: dict[Ref, int] = {}
         self._last: Body = {}
         self._stopped = stopped
         self._reported = changed
@@ -267,18 +261,10 @@ class _Watch:
             raise problem
         return read_failures(problem) if problem is not None else None
 
-    def last_change(self, ref: Ref | None) -> int:
-        """The number of the last change of the object, or of any, that the watch has brought or that we have made; 0
-        for an object that is not there."""
-        return self._changes if ref is None else self._changed_at.get(ref, 0)
-
-    def _count(self, ref: Ref, *, is_gone: bool = False) -> None:
-        """Numbers a change that the copy, or what we have written, has already. With the lock held."""
-        self._changes += 1
-        if is_gone:
-            self._changed_at.pop(ref, None)
-        else:
-            self._changed_at[ref] = self._changes
+    def _count(self, ref: Ref) -> None:
+        """Counts a change that the copy, or what we have written, has already. With the lock held."""
+        self.changes += 1
+        self._held.pop(ref, None)
 
     def misshapen(self, ref: Ref | None = None) -> ReadFailure | None:
         """The object of another shape than its kind has; without a ref any one of the kind."""
@@ -286,10 +272,12 @@ class _Watch:
 
     def find(self, ref: Ref) -> Body | None:
         with self._lock:
-            copied, written = self._copy.find(ref), self._written.get(ref)
-        if copied is None or written is None:
-            return copied or written
-        return copied if _version(copied) >= _version(written) else written
+            found, written = self._copy.find(ref), self._written.get(ref)
+            if found is None or (written is not None and _version(found) < _version(written)):
+                found = written
+            if found is not None:
+                self._held[ref] = found
+        return found
 
     def all(self) -> tuple[Body, ...]:
         with self._lock:
@@ -336,7 +324,7 @@ class _Watch:
             written = _version(self._written.get(ref) or {})
             if written and version >= written:
                 del self._written[ref]
-            self._count(ref, is_gone=event.type is EventType.DELETED)
+            self._count(ref)
         if event.type is EventType.DELETED:
             self._misshapen.pop(ref, None)
         if version != written or event.type is EventType.DELETED:

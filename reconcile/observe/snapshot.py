@@ -143,14 +143,17 @@ def take(needs: Iterable[Need], source: Source, readings: Readings) -> Snapshot:
 def _read(snapshot: Snapshot, needs: Iterable[Need], source: Source, readings: Readings) -> None:
     """Adds what is needed and is not there yet. An object that a group holds is not read once more."""
     expected = list(needs)
-    for group in (need for need in expected if isinstance(need, Group)):
+    refs = [need for need in expected if isinstance(need, Ref)]
+    others = [need for need in expected if not isinstance(need, Ref)]
+    for group in (need for need in others if isinstance(need, Group)):
         _list(snapshot, group, source)
     listed = {(group.api_version, group.kind) for group in snapshot.groups}
-    for ref in (need for need in expected if isinstance(need, Ref)):
-        if ref in snapshot.objects or ((ref.api_version, ref.kind) in listed and snapshot.has_group_of(ref)):
+    objects, held = snapshot.objects, source.held()
+    for ref in refs:
+        if ref in objects or (ref[:2] in listed and snapshot.has_group_of(ref)):
             continue
-        snapshot.objects[ref] = source.get(ref)
-    for reading in (need for need in expected if isinstance(need, Reading)):
+        objects[ref] = held.get(ref) or source.get(ref)
+    for reading in (need for need in others if isinstance(need, Reading)):
         if reading.name not in snapshot.readings:
             snapshot.readings[reading.name] = readings.read(reading, _list(snapshot, reading.of, source))
 

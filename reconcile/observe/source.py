@@ -3,6 +3,7 @@ that is away ends the round. `selection` says what can be read at all."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Protocol
 
@@ -28,6 +29,10 @@ class Source(Protocol):
 
     def get(self, ref: Ref) -> Body | ReadFailure | None:
         """None if the object, or its kind, does not exist."""
+        ...
+
+    def held(self) -> Mapping[Ref, Body]:
+        """The objects that `get` would give now without another look, so that not each of many has to be asked for."""
         ...
 
     def list(self, group: Group) -> tuple[Body, ...] | ReadFailure:
@@ -56,6 +61,9 @@ class DirectSource:
             if (found := read_by_name(self._cluster, kind, under(kind, ref))) is not None:
                 return found
         return None
+
+    def held(self) -> Mapping[Ref, Body]:
+        return {}
 
     def list(self, group: Group) -> tuple[Body, ...] | ReadFailure:
         for kind in self._kinds.served_as(group.api_version, group.kind):

@@ -3,7 +3,7 @@ caller's thread, when it is needed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from reconcile.cluster.listwatch import FLOOR
@@ -42,6 +42,10 @@ class WatchedSource:
     def get(self, ref: Ref) -> Body | ReadFailure | None:
         self._catch_up()
         return self._cached.get(ref)
+
+    def held(self) -> Mapping[Ref, Body]:
+        self._catch_up()
+        return self._cached.held()
 
     def list(self, group: Group) -> tuple[Body, ...] | ReadFailure:
         self._catch_up()
