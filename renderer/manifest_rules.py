@@ -9,17 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import lru_cache
 from typing import Any
 
 from renderer.catalog.kinds import KindRow, Kinds
 from renderer.errors import Problem
-from renderer.frozen import frozen
 from renderer.image_names import is_image
 from renderer.model.path import ABSENT, Path, look_up, path_name
 from renderer.model.ref import Body, Ref
 from renderer.model.rendered import Manifest
-from renderer.model.sharing import SameObject
 from renderer.names import NAME_LIMIT, SUBDOMAIN_LIMIT, is_key, is_label_value, is_subdomain
 
 _DNS_LABEL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
@@ -64,18 +61,16 @@ def _unknown_kind(manifest: Manifest) -> Problem:
 
 def plan_problems(manifests: Iterable[Manifest], kinds: Kinds) -> list[Problem]:
     """Checks manifests against each other: one identity rendered twice, a Service that finds no pod."""
-    owned = [_joint(SameObject(manifest), SameObject(kinds)) for manifest in manifests if not manifest.borrowed]
-    return [*_identities(owned), *_selectors(owned)]
+    owned = [manifest for manifest in manifests if not manifest.borrowed]
+    return [*_identities(owned), *_selectors(owned, kinds)]
 
 
 def image_problems(manifests: Iterable[Manifest]) -> Iterator[Problem]:
     """Each image that is none, once, however many objects run it."""
-    users: dict[str, list[Manifest]] = {}
-    for manifest in manifests:
-        for image in () if manifest.borrowed else manifest.images:
-            users.setdefault(image, []).append(manifest)
-    for image, (first, *others) in users.items():
+    owned = [manifest for manifest in manifests if manifest.images and not manifest.borrowed]
+    for image in dict.fromkeys(image for manifest in owned for image in manifest.images):
         if not is_image(image):
+            first, *others = [manifest for manifest in owned if image in manifest.images]
             also = f"; {len(others)} more objects use it" if others else ""
             yield Problem(
                 reason="InvalidManifest",
@@ -213,46 +208,27 @@ _BORROWED = (*_COMMON, _other_name, _changes_something)
 # ---------------------------------------------------------------------------------------------- between manifests
 
 
-@frozen
-class _Joint:
-    """All of a manifest that is compared with other manifests: the labels of its pods, and what a Service selects."""
-
-    ref: Ref
-    template: str
-    pods: Mapping[str, Any] | None
-    selector: Mapping[str, Any] | None
-
-
-@lru_cache(maxsize=4096)  # of most manifests nothing changes from one rendering to the next
-def _joint(same: SameObject, kinds: SameObject) -> _Joint:
-    manifest: Manifest = same.it
-    ref, selector = manifest.ref, look_up(manifest.body, ("spec", "selector"))
-    return _Joint(
-        ref=ref,
-        template=manifest.template,
-        pods=_pod_labels(manifest.body, kinds.it.find(ref.api_version, ref.kind)),
-        selector=selector if ref.kind == "Service" and isinstance(selector, Mapping) else None,
-    )
-
-
-def _identities(manifests: list[_Joint]) -> Iterator[Problem]:
-    seen: dict[Ref, _Joint] = {}
-    for manifest in manifests:
-        first = seen.setdefault(manifest.ref, manifest)
-        if first is not manifest:
+def _identities(manifests: list[Manifest]) -> Iterator[Problem]:
+    first: dict[Ref, Manifest] = {}
+    for manifest in manifests if len({manifest.ref for manifest in manifests}) < len(manifests) else ():
+        known = first.setdefault(manifest.ref, manifest)
+        if known is not manifest:
             yield Problem(
                 reason="DuplicateManifest",
                 file=manifest.template,
-                message=f"{manifest.ref} is also rendered by {first.template}",
+                message=f"{manifest.ref} is also rendered by {known.template}",
                 remedy="rename one of them",
             )
 
 
-def _selectors(manifests: list[_Joint]) -> Iterator[Problem]:
-    pods = [manifest.pods for manifest in manifests if manifest.pods is not None]
-    for manifest in manifests:
-        selector = manifest.selector
-        if selector is not None and not any(selector.items() <= labels.items() for labels in pods):
+def _selectors(manifests: list[Manifest], kinds: Kinds) -> Iterator[Problem]:
+    """Services are few, and each is next to the pods that it selects."""
+    for manifest in (manifest for manifest in manifests if manifest.ref.kind == "Service"):
+        selector = look_up(manifest.body, ("spec", "selector"))
+        pods = (_pod_labels(other.body, kinds.find(other.ref.api_version, other.ref.kind)) for other in manifests)
+        if isinstance(selector, Mapping) and not any(
+            labels is not None and selector.items() <= labels.items() for labels in pods
+        ):
             yield Problem(
                 reason="DanglingReference",
                 file=manifest.template,

@@ -53,8 +53,8 @@ def calls_of_a_round(nodes: int, work: Path) -> int:
 
 def test_a_round_of_twice_as_many_nodes_does_at_most_twice_as_much(tmp_path: Path) -> None:
     few, many = calls_of_a_round(30, tmp_path), calls_of_a_round(60, tmp_path)
-    assert 1.5 < many / few < 2.1
-    assert (many - few) / 30 < 120, "a node of which nothing has changed is decided again"
+    assert many < 2 * few
+    assert (many - few) / 30 < 12, "a node of which nothing has changed is read or decided again"
 
 
 def two_nodes_of(nodes: int, work: Path) -> tuple[int, int, int]:

@@ -6,19 +6,24 @@ decision without it comes out the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from reconcile.probes.look import Need
-from renderer.model.manifest_spec import Owned
-from renderer.model.phase import Position, RequirePeers
+from renderer.model.manifest_spec import Borrowed, Owned
+from renderer.model.phase import Position, RequirePeers, Step
 from renderer.model.rendered import RenderedPhase, RenderedStep
 
 if TYPE_CHECKING:
     from reconcile.decide.decision import Wait, WaitRequest
+
+
+Steps = tuple[RenderedStep, ...]
+_Pick = Callable[[Steps], Steps]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,38 +31,88 @@ class Stretch:
     """Adjacent steps that fan out, or adjacent steps that do not: then `of_node` is empty. `looks_further`: what a node
     comes to is decided from more than its own records and objects."""
 
-    items: tuple[RenderedStep, ...]
-    of_node: Mapping[str, tuple[RenderedStep, ...]]
+    items: Steps
+    of_node: Mapping[str, Steps]
     looks_further: bool
-
-    @classmethod
-    def of(cls, items: Iterable[RenderedStep]) -> Stretch:
-        steps = tuple(items)
-        looks_further = any(item.step.fetches or item.step.job_states for item in steps)
-        return cls(items=steps, of_node=_by_node(steps), looks_further=looks_further)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PhaseSteps:
     """A phase's steps, by what is asked of them: those of each position in stretches, those of each node in order,
-    those that keep an object alive, that fetch something, and that put nodes at the start."""
+    those that keep an object alive, that borrow something, that fetch something, that put nodes at the start, that are
+    repeated, and that may be skipped for a while only."""
 
     phase: RenderedPhase
     stretches: Mapping[Position, tuple[Stretch, ...]]
-    of_node: Mapping[str, tuple[RenderedStep, ...]]
-    maintained: tuple[RenderedStep, ...]
-    fetching: tuple[RenderedStep, ...]
-    seeding: tuple[RenderedStep, ...]
+    of_node: Mapping[str, Steps]
+    maintained: Steps
+    borrowing: Steps
+    fetching: Steps
+    seeding: Steps
+    repeated: Steps
+    reconsidered: Steps
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _StretchPlaces:
+    items: _Pick
+    of_node: Mapping[str, _Pick]
+    looks_further: bool
 
     @classmethod
-    def of(cls, phase: RenderedPhase) -> PhaseSteps:
+    def of(cls, places: Iterable[int], steps: Steps) -> _StretchPlaces:
+        own = tuple(places)
+        looks_further = any(steps[place].step.fetches or steps[place].step.job_states for place in own)
+        return cls(items=_picking(own), of_node=_by_node(own, steps), looks_further=looks_further)
+
+    def stretch(self, steps: Steps) -> Stretch:
+        return Stretch(items=self.items(steps), of_node=_picked(self.of_node, steps), looks_further=self.looks_further)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Places:
+    """The places of steps among all those of a phase, by what they declare: the same in each rendering that has the
+    same steps for the same nodes."""
+
+    names: list[tuple[str, str | None]]
+    stretches: Mapping[Position, tuple[_StretchPlaces, ...]]
+    of_node: Mapping[str, _Pick]
+    maintained: _Pick
+    borrowing: _Pick
+    fetching: _Pick
+    seeding: _Pick
+    repeated: _Pick
+    reconsidered: _Pick
+
+    @classmethod
+    def of(cls, names: list[tuple[str, str | None]], steps: Steps) -> _Places:
+        def declaring(what: Callable[[Step], object]) -> _Pick:
+            return _picking(tuple(place for place, item in enumerate(steps) if what(item.step)))
+
         return cls(
+            names=names,
+            stretches={position: tuple(_stretches(steps, position)) for position in Position},
+            of_node=_by_node(range(len(steps)), steps),
+            maintained=declaring(lambda step: any(isinstance(m, Owned) and m.maintained for m in step.manifests)),
+            borrowing=declaring(lambda step: any(isinstance(m, Borrowed) for m in step.manifests)),
+            fetching=declaring(lambda step: step.fetches),
+            seeding=declaring(lambda step: step.initial_node_state),
+            repeated=declaring(lambda step: step.repeat),
+            reconsidered=declaring(lambda step: step.reconsider),
+        )
+
+    def steps(self, phase: RenderedPhase) -> PhaseSteps:
+        steps = phase.steps
+        return PhaseSteps(
             phase=phase,
-            stretches={position: tuple(_stretches(phase, position)) for position in Position},
-            of_node=_by_node(phase.steps),
-            maintained=tuple(filter(_is_maintained, phase.steps)),
-            fetching=tuple(item for item in phase.steps if item.step.fetches),
-            seeding=tuple(item for item in phase.steps if item.step.initial_node_state),
+            stretches={where: tuple(each.stretch(steps) for each in all_) for where, all_ in self.stretches.items()},
+            of_node=_picked(self.of_node, steps),
+            maintained=self.maintained(steps),
+            borrowing=self.borrowing(steps),
+            fetching=self.fetching(steps),
+            seeding=self.seeding(steps),
+            repeated=self.repeated(steps),
+            reconsidered=self.reconsidered(steps),
         )
 
 
@@ -91,13 +146,17 @@ class Kept:
     unfolded: dict[tuple[str, str], tuple[Any, ...]] = field(default_factory=dict)
     peers: dict[str, tuple[Any, RequirePeers, str | None]] = field(default_factory=dict)
     texts: dict[str, str] = field(default_factory=dict)
-    _phases: dict[str, PhaseSteps] = field(default_factory=dict)
+    _phases: dict[str, tuple[_Places, PhaseSteps]] = field(default_factory=dict)
     _common: dict[str, tuple[Any, ...]] = field(default_factory=dict)
 
     def steps_of(self, phase: RenderedPhase) -> PhaseSteps:
-        known = self._phases.get(phase.phase.name)
+        places, known = self._phases.get(phase.phase.name, (None, None))
         if known is None or known.phase is not phase:
-            known = self._phases[phase.phase.name] = PhaseSteps.of(phase)
+            names = [(item.step.name, item.step.node) for item in phase.steps]
+            if places is None or places.names != names:
+                places = _Places.of(names, phase.steps)
+            known = places.steps(phase)
+            self._phases[phase.phase.name] = places, known
         return known
 
     def common_to(self, phase: str, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -108,20 +167,27 @@ class Kept:
         return self._common[phase]
 
 
-def _by_node(steps: Iterable[RenderedStep]) -> Mapping[str, tuple[RenderedStep, ...]]:
+def _by_node(places: Iterable[int], steps: Steps) -> Mapping[str, _Pick]:
     """The steps of each node, in the order of the steps."""
-    found: dict[str, list[RenderedStep]] = {}
-    for item in steps:
-        if item.step.node is not None:
-            found.setdefault(item.step.node, []).append(item)
-    return {node: tuple(items) for node, items in found.items()}
+    found: dict[str, list[int]] = {}
+    for place in places:
+        if (node := steps[place].step.node) is not None:
+            found.setdefault(node, []).append(place)
+    return {node: _picking(tuple(own)) for node, own in found.items()}
 
 
-def _stretches(phase: RenderedPhase, position: Position) -> Iterator[Stretch]:
-    steps = (item for item in phase.steps if item.step.position is position)
-    for _, items in groupby(steps, key=lambda item: item.step.node is not None):
-        yield Stretch.of(items)
+def _stretches(steps: Steps, position: Position) -> Iterator[_StretchPlaces]:
+    places = (place for place, item in enumerate(steps) if item.step.position is position)
+    for _, own in groupby(places, key=lambda place: steps[place].step.node is not None):
+        yield _StretchPlaces.of(own, steps)
 
 
-def _is_maintained(item: RenderedStep) -> bool:
-    return any(isinstance(manifest.spec, Owned) and manifest.spec.maintained for manifest in item.manifests)
+def _picking(places: tuple[int, ...]) -> _Pick:
+    """Takes the steps of these places; `itemgetter` makes no tuple of less than two."""
+    if len(places) > 1:
+        return itemgetter(*places)
+    return lambda steps: tuple(steps[place] for place in places)
+
+
+def _picked(of_node: Mapping[str, _Pick], steps: Steps) -> Mapping[str, Steps]:
+    return {node: pick(steps) for node, pick in of_node.items()}

@@ -61,7 +61,8 @@ def _seed_late(builder: DecisionBuilder, phase: RenderedPhase) -> None:
 
 def repeat(builder: DecisionBuilder, phase: RenderedPhase) -> Progress:
     """Runs steps of a completed phase that are requested again: Rancher's last request may come late."""
-    steps = [item for item in phase.steps if item.step.repeat and builder.status.has_begun(key_of(item))]
+    repeated = builder.kept.steps_of(phase).repeated
+    steps = [item for item in repeated if builder.status.has_begun(key_of(item))]
     reached = [advance(builder, item) for item in steps]
     return Progress.BUSY if Progress.BUSY in reached else Progress.DONE
 

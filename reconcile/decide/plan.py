@@ -123,7 +123,7 @@ def _during(builder: DecisionBuilder, phase: RenderedPhase) -> None:
     if not _is_approved(builder, phase):
         builder.closed.add(phase.phase.name)
     _maintain(builder)
-    builder.waits += changed_by_others(builder, phase.steps)
+    builder.waits += changed_by_others(builder, builder.kept.steps_of(phase).borrowing)
     progress = run(builder, phase, Position.DURING)
     if progress is Progress.FAILED:
         _fail(builder, phase)
@@ -154,7 +154,7 @@ def _reconsider(builder: DecisionBuilder, phases: Sequence[RenderedPhase]) -> bo
     it is under way."""
     reached: list[Progress] = []
     for phase in phases:
-        steps = [item for item in phase.steps if item.step.reconsider]
+        steps = builder.kept.steps_of(phase).reconsidered
         due = [item for item in steps if is_reconsidered(builder.status, item) or is_started(builder.status, item)]
         if due and _is_approved(builder, phase):
             reached += [advance(builder, item) for item in due]

@@ -119,7 +119,8 @@ def changed_by_others(builder: DecisionBuilder, steps: Iterable[RenderedStep]) -
     """Borrowed fields that somebody else has changed: what they protect is no longer protected."""
     quantities_of = builder.observation.schemas.quantities_of
     lent = {(loan.phase, loan.step) for loan in builder.status.loans if loan.returned is None}
-    for item in (item for item in steps if lent and (item.phase, loan_step(item)) in lent):
+    names = {step.partition("/")[0] for _, step in lent}
+    for item in (item for item in steps if item.step.name in names and (item.phase, loan_step(item)) in lent):
         for loan in _open(builder.status.loans, item):
             manifest = next((found for found in item.manifests if found.ref == loan.ref), None)
             if manifest is None or not isinstance(manifest.spec, Borrowed):

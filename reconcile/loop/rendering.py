@@ -11,6 +11,7 @@ from reconcile.status.plan import Place, PlanStatus, is_ending
 from renderer.catalog.load import Catalog
 from renderer.context.build import Context, context_of
 from renderer.context.facts import Facts
+from renderer.context.nodes import seen_of
 from renderer.digest import digest_of
 from renderer.errors import Problems, problem
 from renderer.input_rules import unusable_image
@@ -40,6 +41,17 @@ class _Rendered:
     rendered: RenderedPlan
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Seen:
+    """A context, its digest, and what it was made from: of the objects a context sees their `traits` alone."""
+
+    inputs: list[Any]
+    objects: tuple[Body, ...]
+    traits: list[Any]
+    context: Context
+    digest: str
+
+
 class Rendering:
     """The catalog and its templates, and the last rendering. `new_cache` makes the cache of a plan's steps; `digest` is
     given where inputs are redacted: a replay. `overrides` stand in place of values."""
@@ -61,7 +73,7 @@ class Rendering:
         self._spec_fields = spec_fields
         self._last: dict[str, _Rendered] = {}
         self._sealed: dict[str, tuple[str, RenderedPlan]] = {}
-        self._seen: dict[str, tuple[list[Any], Context, str]] = {}
+        self._seen: dict[str, _Seen] = {}
         self._kept: dict[str, LastRendering] = {}
         self._refused: dict[tuple[str, bool], tuple[list[Any], Problems]] = {}
 
@@ -108,14 +120,15 @@ class Rendering:
         Node's heartbeat is not among it. Values never change."""
         name, inputs = str(facts.plan["metadata"]["name"]), _inputs(facts)
         known = self._seen.get(name)
-        if known is None or known[0] != inputs:
-            context = context_of(facts)
-            data = {name: value for name, value in context.data.items() if name != "values"}
-            known = inputs, context, digest_of([data, sorted(context.given), sorted(context.marks)])
-            if (before := self._seen.get(name)) is not None and before[2] == known[2]:
-                known = inputs, before[1], before[2]
+        if known is None or known.inputs != inputs or known.objects != facts.objects:
+            traits = seen_of(facts.objects)
+            is_same = known is not None and known.inputs == inputs and known.traits == traits
+            context, digest = (known.context, known.digest) if known and is_same else _context_and_digest(facts)
+            if known is not None and known.digest == digest:
+                context = known.context
+            known = _Seen(inputs=inputs, objects=facts.objects, traits=traits, context=context, digest=digest)
             self._seen[name] = known
-        return known[1:]
+        return known.context, known.digest
 
     def _facts(self, plan: Body, objects: Sequence[Body], fetched: Mapping[str, Any]) -> Facts:
         return Facts(
@@ -171,12 +184,18 @@ _NOT_SEEN = ("steps", "conditions", "borrowed", "nodeUpgradeStatuses")
 
 
 def _inputs(facts: Facts) -> list[Any]:
-    """The inputs of a context, to be compared: the same bodies are not looked into."""
+    """The inputs of a context but the objects, to be compared."""
     plan, status = facts.plan, facts.plan.get("status") or {}
     seen_status = {name: value for name, value in status.items() if name not in _NOT_SEEN}
     metadata = {name: value for name, value in plan["metadata"].items() if name not in _BOOKKEEPING}
     nodes = list(status.get("nodeUpgradeStatuses") or ())
-    return [plan.get("spec"), metadata, seen_status, nodes, list(facts.objects), facts.fetched, facts.retry]
+    return [plan.get("spec"), metadata, seen_status, nodes, facts.fetched, facts.retry]
+
+
+def _context_and_digest(facts: Facts) -> tuple[Context, str]:
+    context = context_of(facts)
+    data = {name: value for name, value in context.data.items() if name != "values"}
+    return context, digest_of([data, sorted(context.given), sorted(context.marks)])
 
 
 _BOOKKEEPING = ("managedFields", "resourceVersion", "generation")

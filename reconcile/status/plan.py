@@ -180,7 +180,7 @@ class PlanStatus:
         """The time when a step of the phase last began or ended, on any node."""
         records = [record.ended or record.started for _, record in self.records_of(phase)]
         folded = [texts for (name, _), texts in self.done.items() if name == phase]
-        ends = [time_of(text.partition(" ")[0]) for texts in folded for text in texts.values()]
+        ends = [_last_end(SameObject(texts)) for texts in folded if texts]
         return max([*records, *ends], default=None)
 
     def last_end_at(self, phase: str, node: str | None) -> datetime | None:
@@ -216,6 +216,12 @@ class PlanStatus:
         kept = {place: records for place, records in self.records.items() if place != (phase, node)}
         before = self.done.get((phase, node), {})
         return replace(self, records=kept, done={**self.done, (phase, node): {**before, **texts}})
+
+
+@lru_cache(maxsize=8192)  # a folded record does not change any more
+def _last_end(folded: SameObject) -> datetime:
+    texts: Mapping[str, str] = folded.it
+    return max(time_of(text.partition(" ")[0]) for text in texts.values())
 
 
 def is_ending(plan: Mapping[str, Any], status: PlanStatus) -> bool:

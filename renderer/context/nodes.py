@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -96,6 +96,23 @@ def _machine_plan_of(body: SameObject) -> tuple[str, str] | None:
     machine = label(secret, "rke.cattle.io/machine-name")
     is_plan = secret.get("type") == "rke.cattle.io/machine-plan"
     return (machine, meta(secret, "name")) if is_plan and machine else None
+
+
+def seen_of(objects: Sequence[Body]) -> list[Any]:
+    """All that a context is made from of these objects, to be compared: most changes of a Node or of a machine's Secret
+    are changes of something else."""
+    return [_TRAITS.get(item.get("kind"), _itself)(SameObject(item)) for item in objects]
+
+
+def _itself(body: SameObject) -> Any:
+    return body.it
+
+
+_TRAITS: Mapping[Any, Callable[[SameObject], Any]] = {
+    "Node": _node_of,
+    "Machine": _machine_of,
+    "Secret": _machine_plan_of,
+}
 
 
 def single_node_of(facts: Facts, nodes: Sequence[Mapping[str, Any]]) -> str | None:
