@@ -11,6 +11,9 @@ from reconcile.preflight.upgrade_notes import UpgradeNotes
 from renderer.model.check import Check, CheckSeverity
 from renderer.model.ref import Ref
 
+_VERBS = frozenset(("is", "has", "does", "will", "cannot", "runs", "makes", "keeps", "lacks"))
+"""The words by which a predicate begins: what is wrong with an object follows its name directly."""
+
 
 class CheckOutcome(StrEnum):
     """Blocked, warned and advised are findings by the check's severity; unknown is that we could not look."""
@@ -35,18 +38,21 @@ FOUND: Mapping[CheckSeverity, CheckOutcome] = {
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckFinding:
     """One thing that does not pass. `offender` is what people call the object, empty for the cluster as a whole; `says`
-    is what is wrong with it; `node` the node that it was found for, where a check runs for each."""
+    is what is wrong with it; `text` is both as one sentence; `node` the node that it was found for, where a check runs
+    for each."""
 
     ref: Ref | None
     offender: str
     says: str
+    text: str
     remedy: str
     node: str = ""
 
-    @property
-    def text(self) -> str:
-        """`PVC default/disk-1 has 1 replica`."""
-        return " ".join(filter(None, (self.offender, self.says)))
+
+def finding_text(offender: str, says: str, node: str = "") -> str:
+    """`PVC default/disk-1 has 1 replica`, or `Node node-1: condition Ready is False` for what is no predicate."""
+    joint = " " if says.split(" ", 1)[0] in _VERBS else ": "
+    return joint.join(filter(None, (offender, says))) + (f" (before {node} is upgraded)" if node else "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,15 @@ from typing import Any
 
 from reconcile.preflight.accepting import acceptance_of
 from reconcile.preflight.check_context import CheckContext
-from reconcile.preflight.check_result import FOUND, CheckFinding, CheckOutcome, CheckReport, CheckResult, Unseen
+from reconcile.preflight.check_result import (
+    FOUND,
+    CheckFinding,
+    CheckOutcome,
+    CheckReport,
+    CheckResult,
+    Unseen,
+    finding_text,
+)
 from reconcile.preflight.noting import NotingFailures
 from reconcile.preflight.upgrade_notes import upgrade_notes
 from reconcile.probes.evaluate import evaluate
@@ -145,10 +153,12 @@ class _Run:
         if "node" in names:
             words["node"] = names["node"]
         offender = (self._words(self._check.offender, words) if ref and self._check.offender else "") or _called(ref)
+        says = self._says(body, words) if ref and self._check.says and body.get("metadata") else _bare(reason, ref)
         return CheckFinding(
             ref=ref,
             offender=offender,
-            says=self._says(body, words) if ref and self._check.says and body.get("metadata") else _bare(reason, ref),
+            says=says,
+            text=finding_text(offender, says, node),
             remedy=self._words(self._check.remedy, words),
             node=node,
         )

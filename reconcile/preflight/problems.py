@@ -37,8 +37,7 @@ def _problem(
     result: CheckResult, finding: CheckFinding, reason: str, sources: dict[Ref, SourceDocument], inputs: Inputs
 ) -> Problem:
     """At the object, or at the field of the plan that the check is about."""
-    of = f" (before {finding.node} is upgraded)" if finding.node else ""
-    message = finding.text + of
+    message = finding.text
     accept = how_to_accept(result.check) if result.outcome is CheckOutcome.BLOCKED else ""
     remedy = f"{finding.remedy}; or accept the risk ({result.check.id}): {accept}" if accept else finding.remedy
     source = sources.get(finding.ref) if finding.ref else None

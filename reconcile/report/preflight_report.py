@@ -67,6 +67,7 @@ def _finding(item: CheckFinding) -> Model:
         else None,
         "offender": item.offender,
         "says": item.says,
+        "text": item.text,
         "remedy": item.remedy,
         "node": item.node,
     }
@@ -140,7 +141,7 @@ def _rows(checks: Sequence[Model]) -> Iterator[tuple[str, str, str]]:
 
 def _texts(check: Model) -> Iterator[str]:
     for remedy, findings in _by_remedy(check["findings"]):
-        yield from map(sentence, findings)
+        yield from (finding["text"] for finding in findings)
         if not check["accepted"]:
             yield f"  remedy: {remedy}"
     for item in check["unseen"]:
@@ -159,12 +160,6 @@ def _by_remedy(findings: Iterable[Model]) -> Iterator[tuple[str, Sequence[Model]
     for finding in findings:
         found.setdefault(finding["remedy"], []).append(finding)
     yield from found.items()
-
-
-def sentence(finding: Model) -> str:
-    """`PVC default/disk-1 has 1 replica`."""
-    of = f" (before {finding['node']} is upgraded)" if finding["node"] else ""
-    return " ".join(filter(None, (finding["offender"], finding["says"]))) + of
 
 
 # --------------------------------------------------------------------------------------------- for other programs

@@ -83,7 +83,7 @@ def _enough(call: RuleCall, setting: Ref, network: Settings, needed: int) -> Ver
         return unknown(f"IPPool kube-system/{pool_name(text)} not found; it says which addresses are taken")
     allocations = look_up(pool, ("spec", "allocations"))
     free = usable - (len(allocations) if isinstance(allocations, Mapping) else 0)
-    says = f"{setting}: {free} addresses of {text} are free, and the upgrade takes {needed}"
+    says = f"{setting}: {max(0, free)} free addresses in {text}, expected at least {needed}"
     return passed(says) if free >= needed else failed(says, setting)
 
 

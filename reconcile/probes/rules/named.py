@@ -62,4 +62,5 @@ def _hint(expected: Ref, there: Sequence[Ref]) -> str:
     if not names:
         return "; there is none at all"
     more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-    return f"; there are {', '.join(names[:_LISTED])}{more}"
+    are = "is" if len(names) == 1 else "are"
+    return f"; there {are} {', '.join(names[:_LISTED])}{more}"

@@ -116,12 +116,12 @@ def _by_only_place(volumes: Iterable[Body], replicas: Iterable[Body]) -> Mapping
 def stays(call: RuleCall) -> Verdict:
     """Of Longhorn's Node: nobody asks for its replicas to be evicted, nor for those of a disk."""
     if look_up(call.body, ("spec", "evictionRequested")) is True:
-        return failed("the eviction of its replicas is requested")
+        return failed("evictionRequested is true")
     disks = look_up(call.body, ("spec", "disks"))
     found = disks.items() if isinstance(disks, Mapping) else ()
     names = [str(name) for name, disk in found if look_up(disk, ("evictionRequested",)) is True]
     if names:
-        return failed(f"the eviction of replicas is requested of {', '.join(names)}")
+        return failed(f"evictionRequested is true for {', '.join(names)}")
     return passed("no eviction is requested")
 
 
