@@ -91,6 +91,8 @@ def test_what_initialize_looks_at() -> None:
     """3.1: the figures, the annotations, and that they are looked at after the completed value is recorded."""
     annotations = {f"{PREFIX}skip-garbage-collection-threshold-check": "T", f"{PREFIX}min-certs-expiration-in-day": "3"}
     plain, changed = multi(), render_made(*three_nodes(given_plan=plan(annotations=annotations)))
+    older = {"harvesterhci.io/skipGarbageCollectionThresholdCheck": "T", "harvesterhci.io/minCertsExpirationInDay": "3"}
+    as_before = render_made(*three_nodes(given_plan=plan(annotations=older)))
 
     def rule(rendered: Rendered, step: str) -> Mapping[str, Any]:
         assert rendered.step(step).step.position is Position.LEAVE
@@ -99,6 +101,8 @@ def test_what_initialize_looks_at() -> None:
     disk = rule(plain, "Initialize/DiskHeadroom")
     assert (disk["reserveBytes"], disk["defaultThresholdPercent"], disk["skip"]) == (13 * 2**30, 85, "")
     assert rule(changed, "Initialize/DiskHeadroom")["skip"] == "T"
+    assert rule(as_before, "Initialize/DiskHeadroom")["skip"] == "T"
+    assert rule(as_before, "Initialize/CertificateExpiry")["days"] == "3"
     assert rule(plain, "Initialize/CertificateExpiry")["days"] == "7"
     assert rule(changed, "Initialize/CertificateExpiry")["days"] == "3"
     assert dict(plain.step("Initialize/ReadCluster").step.records).keys() == {"previousVersion", "singleNode"}

@@ -10,12 +10,11 @@ from reconcile.preflight.check_result import Acceptance
 from reconcile.probes.rules.call import parse_bool
 from renderer.model.check import AnnotationOverride, Check, CheckTime, FieldOverride
 from renderer.model.path import look_up, path_name
-from renderer.model.plan_api import PREFIX
+from renderer.model.plan_api import PREFIX, older_spelling
 from renderer.model.ref import Body
 
 ACCEPT_RISK = "management.harvesterhci.io/accept-risk"
 SKIP_WEBHOOK = "management.harvesterhci.io/skip-webhook"
-_OLDER_PREFIX = "harvesterhci.io/"
 _SKIPPED = frozenset((CheckTime.CREATE, CheckTime.START))
 """The times at which `skip-webhook` accepts: it never reaches into a running upgrade."""
 
@@ -61,12 +60,6 @@ def _by_key(key: str, annotations: Mapping[str, Any], equals: str | bool) -> Acc
         if isinstance(found, str) and (parse_bool(found) is equals if isinstance(equals, bool) else found == equals):
             return _by_annotation(name, found)
     return None
-
-
-def older_spelling(key: str) -> str:
-    """The key as managers before this API spelled it: `harvesterhci.io/skipWebhook`."""
-    first, *others = key.removeprefix(PREFIX).split("-")
-    return f"{_OLDER_PREFIX}{first}{''.join(map(str.capitalize, others))}"
 
 
 def _by_annotation(key: str, value: str) -> Acceptance:

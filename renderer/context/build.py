@@ -13,7 +13,7 @@ from renderer.context.facts import Facts, find, status, text_at
 from renderer.context.nodes import nodes_of, single_node_of, unknown_plan
 from renderer.context.scope import NotedScope, Scope, run_time_mark
 from renderer.frozen import frozen
-from renderer.model.plan_api import PREFIX
+from renderer.model.plan_api import PREFIX, older_spelling
 from renderer.model.ref import Body
 from renderer.names import detector_name, label_value, safe_concat
 
@@ -134,7 +134,7 @@ def _functions(plan: Mapping[str, Any], retry: int) -> dict[str, Any]:
         return safe_concat(_name(plan), *parts, f"retry-{retry}" if retry else "")
 
     def annotation(key: str, default: str = "") -> str:
-        return str(annotations.get(f"{PREFIX}{key}", default))
+        return annotation_of(annotations, key, default)
 
     def detectors_name(*parts: str) -> str:
         return detector_name(_name(plan), *parts)
@@ -146,6 +146,12 @@ def _functions(plan: Mapping[str, Any], retry: int) -> dict[str, Any]:
         "annotation": annotation,
         "labelValue": label_value,
     }
+
+
+def annotation_of(annotations: Mapping[str, Any], key: str, default: str) -> str:
+    """The value of an annotation of the plan, in whichever of its spellings; the newer one counts."""
+    name = f"{PREFIX}{key}"
+    return str(annotations.get(name, annotations.get(older_spelling(name), default)))
 
 
 def _toolkit_image(facts: Facts, plan: Mapping[str, Any]) -> str:

@@ -59,6 +59,7 @@ def check_names(facts: Facts, lines: Sequence[ReleaseLine]) -> CheckNames:
     if not facts.plan:
         missing |= {name: PartialScope(name, {}, _not_known("the plan is", _PLAN)) for name in _OF_THE_PLAN}
         missing |= {name: _not_known("the plan is", _PLAN) for name in _FUNCTIONS_OF_THE_PLAN}
+        missing["annotation"] = _usual
     if "releaseMetadata" not in context.given:
         missing["release"] = PartialScope(
             "release", given["release"], _not_known("the release is", INPUTS["releaseMetadata"])
@@ -114,6 +115,13 @@ def _not_known(what: str, remedy: str) -> Callable[..., NoReturn]:
         raise missing_input(f"{what} not known", remedy)
 
     return refuse
+
+
+def _usual(key: str, default: str | None = None) -> str:
+    """Returns the value of a plan that does not say it; without one, the plan has to be given."""
+    if default is None:
+        _not_known("the plan is", _PLAN)(key)
+    return default
 
 
 def missing_input(message: str, remedy: str) -> Problems:

@@ -15,6 +15,16 @@ PREFIX = f"{GROUP}/"
 PLAN_API_VERSION = f"{GROUP}/v1beta1"
 
 
+_OLDER_PREFIX = "harvesterhci.io/"
+
+
+def older_spelling(key: str) -> str:
+    """The annotation `management.harvesterhci.io/skip-webhook` as managers before this API spelled it:
+    `harvesterhci.io/skipWebhook`."""
+    first, *others = key.removeprefix(PREFIX).split("-")
+    return f"{_OLDER_PREFIX}{first}{''.join(map(str.capitalize, others))}"
+
+
 SUPPORTED_SPEC: Mapping[str, Any] = {"mode": "automatic", "skipOSUpgrade": False}
 """Fields of early managers' specs, and the only value of each that is carried out. A plan with another one asks for
 what is not done here, and must not be run as if it had not asked."""
