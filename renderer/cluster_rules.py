@@ -9,15 +9,13 @@ from collections.abc import Iterable, Iterator
 
 from renderer.documents import Inputs
 from renderer.errors import Problem
-from renderer.model.path import ABSENT, Path, look_up
+from renderer.model.node_labels import LABELS, WITNESS, is_managed, is_witness
+from renderer.model.path import Path, look_up
 from renderer.model.ref import Body
 from renderer.source_document import SourceDocument
 from renderer.versions import is_too_old
 
-_LABELS: Path = ("metadata", "labels")
-_MANAGED: Path = (*_LABELS, "harvesterhci.io/managed")
-_HOSTNAME: Path = (*_LABELS, "kubernetes.io/hostname")
-_WITNESS: Path = (*_LABELS, "node-role.harvesterhci.io/witness")
+_HOSTNAME: Path = (*LABELS, "kubernetes.io/hostname")
 _ONLY_WITNESSES = "every managed node is a witness; none can run the upgrade's repository or virtual machines"
 
 
@@ -33,14 +31,12 @@ def cluster_problems(inputs: Inputs) -> list[Problem]:
 
 def unusable_nodes(objects: Iterable[Body]) -> list[Problem]:
     """Reasons for the loop not to begin on the live nodes: it would wait for them and never see an end."""
-    nodes = [body for body in objects if body.get("kind") == "Node" and look_up(body, _MANAGED) == "true"]
+    nodes = [body for body in objects if body.get("kind") == "Node" and is_managed(body)]
     nameless = [str(body["metadata"]["name"]) for body in nodes if not look_up(body, _HOSTNAME)]
     found = []
-    if nodes and all(_is_marked_as_witness(body) for body in nodes):
+    if nodes and all(map(is_witness, nodes)):
         names = ", ".join(str(body["metadata"]["name"]) for body in nodes)
-        remedy = (
-            "add a node that is no witness, or remove the label node-role.harvesterhci.io/witness from one that is none"
-        )
+        remedy = f"add a node that is not a witness, or remove the label {WITNESS} from a node that is none"
         found.append(Problem(reason="OnlyWitnesses", message=f"{_ONLY_WITNESSES}: {names}", remedy=remedy))
     if nameless:
         message = f"no label kubernetes.io/hostname, by which its Jobs find a node, on Node {', '.join(nameless)}"
@@ -72,9 +68,9 @@ def _no_hostname(node: SourceDocument) -> Problem:
 
 def _only_witnesses(inputs: Inputs) -> Iterator[Problem]:
     managed = _managed(inputs)
-    if managed and all(_is_witness(node) for node in managed):
+    if managed and all(is_witness(node.body) for node in managed):
         remedy = "add the cluster's other Node objects to the inputs"
-        yield managed[0].problem("OnlyWitnesses", _ONLY_WITNESSES, _WITNESS, remedy=remedy)
+        yield managed[0].problem("OnlyWitnesses", _ONLY_WITNESSES, (*LABELS, WITNESS), remedy=remedy)
 
 
 # ----------------------------------------------------------------------------------------------------- other objects
@@ -104,15 +100,7 @@ def _current_versions(inputs: Inputs) -> Iterator[tuple[SourceDocument, Path]]:
 
 
 def _managed(inputs: Inputs) -> list[SourceDocument]:
-    return [node for node in _of_kind(inputs, "v1", "Node") if look_up(node.body, _MANAGED) == "true"]
-
-
-def _is_witness(node: SourceDocument) -> bool:
-    return _is_marked_as_witness(node.body)
-
-
-def _is_marked_as_witness(node: Body) -> bool:
-    return look_up(node, _WITNESS) not in (ABSENT, "false")
+    return [node for node in _of_kind(inputs, "v1", "Node") if is_managed(node.body)]
 
 
 def _has(source: SourceDocument, path: Path) -> bool:

@@ -27,7 +27,7 @@ ROOMS: Mapping[str, Sequence[str]] = {
         "frozen",
         "errors",
         "pattern_paths",
-        "model names image_names versions digest resources quantity suggest patterns",
+        "model names image_names versions digest resources quantity suggest patterns columns",
         "yaml_io",
         "redaction",
         "validation deprecated",

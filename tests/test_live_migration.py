@@ -8,6 +8,9 @@ from typing import Any
 import pytest
 
 from reconcile.probes.rules.live_migration import MigrationTargets, is_restored, obstacles
+from renderer.cluster_rules import unusable_nodes
+from renderer.context.facts import Facts
+from renderer.context.nodes import nodes_of
 
 Spec = Mapping[str, Any]
 
@@ -128,3 +131,15 @@ def test_all_obstacles_are_said_and_which_of_them_harvesters_detector_knows() ->
 )
 def test_what_is_started_again(instance: Any, restored: bool) -> None:
     assert is_restored(instance) is restored
+
+
+@pytest.mark.parametrize(("value", "witness"), [("true", True), ("", True), ("yes", True), ("false", False)])
+def test_a_witness_is_one_wherever_it_is_asked(value: str, witness: bool) -> None:
+    """As a target of migrations, in templates, and as a node of which there may be too few."""
+    labels = {"node-role.harvesterhci.io/witness": value, "harvesterhci.io/managed": "true"}
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "w", "labels": labels}}
+    plan = {"metadata": {"name": "up"}, "spec": {"nodeUpgradeOption": {"pauseNodes": None}}}
+    [rendered] = nodes_of(Facts(plan=plan, objects=(node,), values={}, spec_fields={}), plan)
+    assert rendered["witness"] is witness
+    assert ("OnlyWitnesses" in {problem.reason for problem in unusable_nodes([node])}) is witness
+    assert bool(obstacles(machine({}), MigrationTargets([A, node]))) is witness

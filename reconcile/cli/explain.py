@@ -32,6 +32,8 @@ def explain(name: str | None, replay: str | None, target: Target, output: str) -
     what Rancher reports, machines that wait for their turn, image imports, pods, deleted objects. Exits 1 if the plan
     has failed or a replayed decision differs, 3 if the cluster does not answer.
     """
+    if replay is not None and (target.kubeconfig or target.context):
+        raise click.UsageError("--replay reads a file, not a cluster; leave out --context and --kubeconfig")
     if replay is not None:
         return _replay(Path(replay), name, target, output)
     from reconcile.cli.parts import nobody_works, parts_of, plan_named

@@ -5,17 +5,17 @@ from __future__ import annotations
 import difflib
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from reconcile.diff.entry import Change, Diff, DiffEntry, Untried
 from reconcile.diff.trial import GoesBack, Operation
+from renderer.columns import aligned
 from renderer.model.path import ABSENT, path_name
 from renderer.model.ref import Body
 from renderer.yaml_io import dump
 
 _HEADINGS = ("OP", "OBJECT", "FIELDS", "WAITS FOR")
-_GAP = "  "
 _SUMMARY: Mapping[Operation, str] = {
     Operation.CREATE: "to create",
     Operation.CHANGE: "to change",
@@ -36,7 +36,7 @@ def table(diff: Diff) -> str:
     """One line a manifest, aligned; then how many of which operation. Ends with a newline."""
     lines = [f"{diff.plan}: {diff.phase}", ""]
     rows = [_HEADINGS, *(_row(entry) for entry in diff.entries)]
-    lines += _aligned(rows) if diff.entries else ["nothing to apply in this phase"]
+    lines += list(aligned(rows)) if diff.entries else ["nothing to apply in this phase"]
     lines += ["", _summary(diff)] if diff.entries else []
     return "\n".join([*lines, *_untried(diff), ""])
 
@@ -56,11 +56,6 @@ def _fields(entry: DiffEntry) -> str:
     if not fields:
         return "all" if entry.before is None and entry.after is not None else "-"
     return fields[0] if len(fields) == 1 else f"{fields[0]} +{len(fields) - 1}"
-
-
-def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
-    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADINGS))]
-    return [_GAP.join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
 def _summary(diff: Diff) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from reconcile.preflight.machines import MachineRow, MachineTable
 from reconcile.probes.rules.virtual_machines import MachineOutcome
-from reconcile.report.columns import aligned
+from renderer.columns import aligned
 
 Model = dict[str, Any]
 

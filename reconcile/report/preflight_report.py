@@ -13,9 +13,9 @@ from xml.sax.saxutils import escape, quoteattr
 from reconcile.preflight.accepting import how_to_accept
 from reconcile.preflight.check_result import CheckFinding, CheckOutcome, CheckReport, CheckResult
 from reconcile.preflight.machines import MachineTable
-from reconcile.report.columns import aligned
 from reconcile.report.machine_report import machine_lines, machine_markdown, machines_model
 from reconcile.report.release_report import upgrade_lines, upgrade_markdown, upgrade_model
+from renderer.columns import aligned
 
 Model = dict[str, Any]
 

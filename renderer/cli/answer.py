@@ -163,9 +163,9 @@ def wants_json(argv: Sequence[str]) -> bool:
 
 def table(rows: Iterable[Sequence[str]]) -> list[str]:
     """Rows as lines with aligned columns; the first row is the heading."""
-    cells = [tuple(plain(cell) for cell in row) for row in rows]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells]
+    from renderer.columns import aligned
+
+    return list(aligned([tuple(map(plain, row)) for row in rows]))
 
 
 def plain(text: str) -> str:

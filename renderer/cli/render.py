@@ -110,6 +110,9 @@ def render(
     from renderer.layout.select import select
 
     _refuse_a_part(output_dir, check, names, node)
+    if output_dir is None and output == "text" and (layout or allow_secrets):
+        option = "--format" if layout else "--allow-secrets"
+        raise click.UsageError(f"{option} needs --output-dir or -o json: it is about files")
     rendering = rendering_of(given)
     if output_dir is not None:
         _require_name(rendering)

@@ -9,11 +9,9 @@ from typing import Any
 from renderer.context.facts import Facts, every, label, meta, node_of_machine, status, text_at
 from renderer.context.scope import run_time_mark
 from renderer.frozen import frozen
+from renderer.model.node_labels import is_managed, is_witness
 from renderer.model.ref import Body
 from renderer.model.sharing import SameObject
-
-_MANAGED = "harvesterhci.io/managed"
-_WITNESS = "node-role.harvesterhci.io/witness"
 
 
 def nodes_of(facts: Facts, plan: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -63,8 +61,8 @@ def _node_of(body: SameObject) -> _NodeTraits:
     node: Body = body.it
     return _NodeTraits(
         name=meta(node, "name"),
-        managed=label(node, _MANAGED) == "true",
-        witness=label(node, _WITNESS) not in (None, "false"),
+        managed=is_managed(node),
+        witness=is_witness(node),
         machine=text_at(node, "metadata", "annotations", "cluster.x-k8s.io/machine"),
     )
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from reconcile import objects
 from reconcile.probes.look import NODES, ReadFailure
-from reconcile.probes.rules.call import RuleCall
-from reconcile.probes.rules.live_migration import is_witness
+from reconcile.probes.rules.call import RuleCall, listed
 from reconcile.probes.rules.named import names_in
 from reconcile.probes.verdict import Verdict, passed, unknown, waiting
+from renderer.model.node_labels import is_witness
 from renderer.model.path import look_up
 from renderer.model.ref import Body, Ref, ref_of
 from renderer.redaction import packaged_redactor
@@ -21,14 +21,14 @@ _HOOKS = ("preDrainHooks", "postDrainHooks")
 
 
 def witnesses(call: RuleCall) -> Verdict:
-    nodes = call.look.list(NODES)
-    if isinstance(nodes, ReadFailure):
-        return unknown(f"Nodes could not be read: {nodes.text}")
-    found = [ref_of(body).name for body in nodes if is_witness(body)]
-    says = f"{len(found)} witness node{'' if len(found) == 1 else 's'}"
-    if len(found) <= call.number("atMost"):
+    found = listed(call, NODES)
+    if isinstance(found, Verdict):
+        return found
+    names = [ref_of(body).name for body in found[0] if is_witness(body)]
+    says = f"{len(names)} witness node{'' if len(names) == 1 else 's'}"
+    if len(names) <= call.number("atMost"):
         return passed(says)
-    return waiting(f"{says} ({', '.join(found)}), expected at most {call.text('atMost')}")
+    return waiting(f"{says} ({', '.join(names)}), expected at most {call.text('atMost')}")
 
 
 def has_taint(call: RuleCall) -> Verdict:

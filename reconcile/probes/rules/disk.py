@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from reconcile.probes.look import KUBELET, ReadFailure
-from reconcile.probes.rules.call import RuleCall, parse_bool
+from reconcile.probes.rules.call import RuleCall, listed, parse_bool
 from reconcile.probes.verdict import Verdict, failed, passed, together, unknown, waiting
 from renderer.model.path import ABSENT, look_up
 from renderer.model.ref import Ref, ref_of
@@ -23,9 +23,10 @@ def headroom(call: RuleCall) -> Verdict:
         return failed(f'invalid value "{skip}" for annotation {call.text("skipAnnotation")}')
     if skipped:
         return passed(f"the check is skipped: annotation {call.text('skipAnnotation')} is {skip}")
-    nodes = call.look.list(KUBELET.of)
-    if isinstance(nodes, ReadFailure):
-        return unknown(f"Nodes could not be read: {nodes.why}")
+    found = listed(call, KUBELET.of)
+    if isinstance(found, Verdict):
+        return found
+    (nodes,) = found
     if not nodes:
         return waiting("no Node was found, expected at least 1")
     verdict = together([_node(ref_of(body), call) for body in nodes], "; ")

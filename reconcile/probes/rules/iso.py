@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from reconcile.probes.look import NODES, Group, ReadFailure
-from reconcile.probes.rules.call import RuleCall
+from reconcile.probes.look import NODES, Group
+from reconcile.probes.rules.call import RuleCall, listed
 from reconcile.probes.rules.named import named
-from reconcile.probes.verdict import Verdict, passed, unknown, waiting
+from reconcile.probes.verdict import Verdict, passed, waiting
 from renderer.model.path import look_up
 from renderer.model.ref import Ref, ref_of
 
@@ -23,17 +23,17 @@ def fits_nodes(call: RuleCall) -> Verdict:
     if not named_there:
         return passed("spec.isoURL names no architecture")
     architecture = _SAME.get(named_there[-1].lower(), named_there[-1].lower())
-    nodes = call.look.list(NODES)
-    if isinstance(nodes, ReadFailure):
-        return unknown(f"Nodes could not be read: {nodes.text}")
+    found = listed(call, NODES)
+    if isinstance(found, Verdict):
+        return found
     others = {
-        ref_of(body): found
-        for body in nodes
-        if isinstance(found := look_up(body, ("status", "nodeInfo", "architecture")), str) and found != architecture
+        ref_of(body): other
+        for body in found[0]
+        if isinstance(other := look_up(body, ("status", "nodeInfo", "architecture")), str) and other != architecture
     }
     if not others:
         return passed(f"spec.isoURL is for {architecture}, as the nodes are")
-    shown = ", ".join(f"{ref} is {found}" for ref, found in others.items())
+    shown = ", ".join(f"{ref} is {other}" for ref, other in others.items())
     return waiting(f"spec.isoURL is for {architecture}, and {shown}")
 
 
@@ -42,8 +42,9 @@ def has_storage_class(call: RuleCall) -> Verdict:
     name = look_up(call.body, ("status", "storageClassName")) or look_up(call.body, ("spec", "targetStorageClassName"))
     if not isinstance(name, str) or not name:
         return passed("names no StorageClass")
-    classes = call.look.list(_CLASSES)
-    if isinstance(classes, ReadFailure):
-        return unknown(f"StorageClasses could not be read: {classes.text}")
+    found = listed(call, _CLASSES)
+    if isinstance(found, Verdict):
+        return found
+    (classes,) = found
     expected = Ref(api_version=_CLASSES.api_version, kind=_CLASSES.kind, name=name)
     return replace(named(expected, [ref_of(body) for body in classes]), offenders=())  # it is the image that is wrong

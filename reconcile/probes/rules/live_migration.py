@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from reconcile import objects
+from renderer.model.node_labels import is_witness
 from renderer.model.path import look_up
 from renderer.model.ref import Body
 
-WITNESS = "node-role.harvesterhci.io/witness"
 UPGRADE = "harvesterhci.io/upgrade"
 """A label of what an upgrade runs for itself, with the upgrade's name."""
 _CPU_MANAGER = "cpumanager"
@@ -112,11 +112,6 @@ def node_of(instance: Body) -> str:
 
 def name_of(body: Body) -> str:
     return str(look_up(body, ("metadata", "name")) or "")
-
-
-def is_witness(node: Body) -> bool:
-    labels = look_up(node, ("metadata", "labels"))
-    return isinstance(labels, Mapping) and WITNESS in labels
 
 
 def is_cordoned(node: Body) -> bool:

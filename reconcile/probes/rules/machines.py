@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from reconcile.probes.look import NODES, Group, ReadFailure
-from reconcile.probes.rules.call import RuleCall
-from reconcile.probes.verdict import Verdict, passed, unknown, waiting
+from reconcile.probes.look import NODES, Group
+from reconcile.probes.rules.call import RuleCall, listed
+from reconcile.probes.verdict import Verdict, passed, waiting
 from renderer.context.facts import node_of_machine
 from renderer.model.path import look_up
 from renderer.model.ref import Body, ref_of
@@ -20,9 +20,10 @@ def of_node(call: RuleCall) -> Verdict:
     name = look_up(call.body, _MACHINE)
     if not isinstance(name, str) or not name:
         return waiting("has no annotation cluster.x-k8s.io/machine, so it belongs to no Machine")
-    machines = call.look.list(_MACHINES)
-    if isinstance(machines, ReadFailure):
-        return unknown(f"Machines could not be read: {machines.text}")
+    found = listed(call, _MACHINES)
+    if isinstance(found, Verdict):
+        return found
+    (machines,) = found
     by_name = call.scope.worked_out.once("machineOfNode", (machines,), lambda: _by_name(machines))
     machine = by_name.get(name)
     if machine is None:
@@ -39,11 +40,10 @@ def _by_name(machines: Sequence[Body]) -> Mapping[str, Body]:
 
 def as_many_as_nodes(call: RuleCall) -> Verdict:
     """Says which have no counterpart."""
-    nodes, machines = call.look.list(NODES), call.look.list(_MACHINES)
-    if isinstance(nodes, ReadFailure):
-        return unknown(f"Nodes could not be read: {nodes.text}")
-    if isinstance(machines, ReadFailure):
-        return unknown(f"Machines could not be read: {machines.text}")
+    found = listed(call, NODES, _MACHINES)
+    if isinstance(found, Verdict):
+        return found
+    nodes, machines = found
     if not nodes:
         return waiting("no Node was found, expected at least 1")
     says = f"{_counted(len(nodes), 'Node')} and {_counted(len(machines), 'Machine')} in fleet-local"

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from reconcile import objects
-from reconcile.probes.look import NODES, ReadFailure
-from reconcile.probes.rules.call import RuleCall, parse_json
+from reconcile.probes.look import NODES
+from reconcile.probes.rules.call import RuleCall, listed, parse_json
 from reconcile.probes.rules.named import named
-from reconcile.probes.verdict import Verdict, passed, together, unknown, waiting
+from reconcile.probes.verdict import Verdict, passed, together, waiting
 from renderer.model.path import look_up
 from renderer.model.ref import Ref, ref_of
 
@@ -44,10 +44,10 @@ def of_setting(call: RuleCall) -> Verdict:
 
 
 def _nodes(call: RuleCall, names: Iterable[str]) -> list[Verdict]:
-    nodes = call.look.list(NODES)
-    if isinstance(nodes, ReadFailure):
-        return [unknown(f"Nodes could not be read: {nodes.text}")]
-    there = [ref_of(body) for body in nodes]
+    found = listed(call, NODES)
+    if isinstance(found, Verdict):
+        return [found]
+    there = [ref_of(body) for body in found[0]]
     return [named(Ref(api_version="v1", kind="Node", name=name), there) for name in names]
 
 

@@ -9,9 +9,9 @@ from typing import Any
 from reconcile import objects
 from reconcile.probes.look import NODES, Group, ReadFailure
 from reconcile.probes.rules.call import RuleCall, all_of, listed
-from reconcile.probes.rules.live_migration import is_witness
 from reconcile.probes.verdict import Verdict, failed, passed, unknown
 from renderer.context.facts import text_at
+from renderer.model.node_labels import is_witness
 from renderer.model.path import look_up
 from renderer.model.ref import Body, Ref, ref_of
 from renderer.quantity import quantity_of

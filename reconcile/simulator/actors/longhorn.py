@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
-from reconcile.probes.rules.live_migration import is_witness
 from reconcile.simulator.actors.actor_client import LONGHORN_SETTING, NODE, REPLICA, VOLUME
 from reconcile.simulator.actors.actor_context import ActorContext, Timers, status_of
 from reconcile.simulator.actors.placement import is_ready
 from reconcile.simulator.actors.simulation_log import SimulationEventType
+from renderer.model.node_labels import is_witness
 from renderer.model.ref import Body
 
 ACT = "volume-rebuild"

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from reconcile.probes.rules.live_migration import is_witness
 from reconcile.simulator.actors.actor_client import CLAIM, JOB, NODE, POD, REPLICA_SET, KindName, PodHandler
 from reconcile.simulator.actors.actor_context import (
     ActorContext,
@@ -26,6 +25,7 @@ from reconcile.simulator.actors.job_effects import JobEffect, JobEffectTable, Ta
 from reconcile.simulator.actors.placement import can_host, is_ready
 from reconcile.simulator.actors.simulation_log import SimulationEventType
 from reconcile.status.times import time_text
+from renderer.model.node_labels import is_witness
 from renderer.model.ref import Body
 
 REPO_ACT = "repo"
