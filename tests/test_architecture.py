@@ -57,6 +57,7 @@ ROOMS: Mapping[str, Sequence[str]] = {
         "observe act toolkit",
         "admission loop",
         "report",
+        "install",
         "simulator",
         "cli",
     ),

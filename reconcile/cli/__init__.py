@@ -58,6 +58,11 @@ COMMANDS: Mapping[str, Row] = {
         help="Install the manager, or write its manifests.",
         group=CommandGroup.INSTALL,
     ),
+    "uninstall": Row(
+        target="reconcile.cli.uninstall:uninstall",
+        help="Remove the manager; plans stay.",
+        group=CommandGroup.INSTALL,
+    ),
     "vm-live-migrate-detector": Row(
         target="reconcile.cli.toolkit:vm_live_migrate_detector",
         help="Find the virtual machines of a node that cannot be moved to another one.",

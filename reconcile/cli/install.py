@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from reconcile.cli.connect import Target, cluster_options
-from renderer.cli.answer import pass_on, say
+from reconcile.cli.connect import Target, cluster_options, connect_to
+from renderer.cli.answer import again, pass_on, say, show_problems
 from renderer.cli.input_options import FILE, FOLDER
-from renderer.errors import ExitCode
+from renderer.errors import ExitCode, Problems, problem, quoted
 
 if TYPE_CHECKING:
+    from reconcile.cluster.protocol import Cluster
+    from reconcile.install.installer import InstallChange
     from renderer.install.formats import Installation
+    from renderer.model.ref import Body
 
 FORMATS = ("plain", "kustomize", "helm-chart", "addon")
 _ON_STDOUT = ("plain", "addon")
 _CHART_FOLDER = "templates"
+_CRDS = "crd"
+_EVERY = 1.0
 
 
 @click.command
+@click.argument("action", required=False, type=click.Choice(["apply"]), metavar="[apply]")
 @click.option(
     "--format",
     "layout",
@@ -34,62 +43,99 @@ _CHART_FOLDER = "templates"
 )
 @click.option("--name", metavar="NAME", help="The value `name`, the first part of every object's name.")
 @click.option("--output-dir", type=FOLDER, metavar="FOLDER", help="Write the manifests to FOLDER instead of stdout.")
+@click.option("--crds", is_flag=True, help="Only the definition of UpgradePlan, for `upgradeplan apply` from a laptop.")
+@click.option(
+    "--dry-run", is_flag=True, help="Have the API server try every object, show what changes, change nothing."
+)
+@click.option("--wait", is_flag=True, help="Wait until the manager is ready.")
+@click.option("--timeout", type=click.IntRange(min=1), default=300, show_default=True, help="Seconds to wait.")
+@click.option("--force-conflicts", is_flag=True, help="Take over fields that other field managers hold.")
 @cluster_options
 def install(
-    layout: str | None, files: tuple[str, ...], name: str | None, output_dir: str | None, target: Target
+    action: str | None,
+    layout: str | None,
+    files: tuple[str, ...],
+    name: str | None,
+    output_dir: str | None,
+    crds: bool,
+    dry_run: bool,
+    wait: bool,
+    timeout: int,
+    force_conflicts: bool,
+    target: Target,
 ) -> ExitCode:
     """Install the manager, or write its manifests.
 
     \b
     Examples:
+      upgradeplan install --dry-run
+      upgradeplan install --wait
       upgradeplan install --format plain | kubectl apply --server-side -f -
       upgradeplan install --format helm-chart --output-dir chart
-      upgradeplan install --format kustomize --values values.yaml --output-dir base
 
-    All formats have the same objects: CustomResourceDefinition, ServiceAccount and the permissions of the manager, its
-    Deployment, and an admission policy that guards plans. The values are those of the chart. --templates gives the
-    manager an overlay of templates, as a ConfigMap.
+    Installs by server-side apply. Every object is tried first: if one is refused, nothing is changed. What an earlier
+    installation of the same name had and this one has not is removed. Where objects of the same names or webhooks for
+    UpgradePlans belong to another manager, nothing is changed, and the ways to go on are shown.
+
+    --format and --output-dir write the manifests instead; all formats have the same objects: CustomResourceDefinition,
+    ServiceAccount and the permissions of the manager, its Deployment, and an admission policy that guards plans. The
+    values are those of the chart. --templates gives the manager an overlay of templates, as a ConfigMap.
     """
-    layout = layout or "plain"
+    writes = layout is not None or output_dir is not None
+    if writes and (action or dry_run or wait):
+        raise click.UsageError("--format and --output-dir write manifests; leave them out to install")
+    given = _Given(files=files, name=name, templates=target.templates, crds=crds)
+    if writes:
+        return _written(given, layout or "plain", output_dir)
+    return _installed(given, target, dry_run=dry_run, timeout=timeout if wait else 0, force=force_conflicts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Given:
+    """The command line's words about what is installed; nothing is read yet."""
+
+    files: tuple[str, ...]
+    name: str | None
+    templates: tuple[str, ...]
+    crds: bool
+
+    def installation(self, known: Mapping[str, Any] | None = None) -> Installation:
+        """`known` are values that a cluster suggests; the user's win. Raises `Problems` with all that is wrong."""
+        from importlib.metadata import version
+
+        from reconcile.cli.catalogue import template_set_in
+        from renderer.cli.version import DISTRIBUTION
+        from renderer.files.templates import read_templates
+        from renderer.files.value_files import read_documents
+        from renderer.install.install_values import read_values
+        from renderer.install.overlay_values import overlay_values
+        from renderer.install.prepare import prepare_installation
+
+        tree = read_templates([Path(folder) for folder in self.templates])
+        if self.templates:
+            template_set_in(tree)
+        read = [read_values(read_documents(file)) for file in self.files]
+        named = {"name": self.name} if self.name else {}
+        found = prepare_installation(tree, [known or {}, overlay_values(tree), *read, named], version(DISTRIBUTION))
+        return found.only(_CRDS) if self.crds else found
+
+
+def _written(given: _Given, layout: str, output_dir: str | None) -> ExitCode:
+    from renderer.install.formats import FORMATS as WRITERS
+
     if output_dir is None and layout not in _ON_STDOUT:
         raise click.UsageError(f"--format {layout} needs --output-dir: it has several files")
-    found = installation_of(files, name, target.templates)
-    tree = _tree(found, layout)
+    found = given.installation()
+    tree = WRITERS[layout](found)
     if output_dir is None:
         pass_on(tree.values(), end="")
         return ExitCode.YES
-    write(Path(output_dir), tree, found)
+    _write(Path(output_dir), tree, found)
     say(_next(layout, output_dir, len(tree)))
     return ExitCode.YES
 
 
-def installation_of(files: tuple[str, ...], name: str | None, templates: tuple[str, ...]) -> Installation:
-    """Raises `Problems` with all that is wrong with values and templates."""
-    from importlib.metadata import version
-
-    from reconcile.cli.catalogue import template_set_in
-    from renderer.cli.version import DISTRIBUTION
-    from renderer.files.templates import read_templates
-    from renderer.files.value_files import read_documents
-    from renderer.install.install_values import read_values
-    from renderer.install.overlay_values import overlay_values
-    from renderer.install.prepare import prepare_installation
-
-    tree = read_templates([Path(folder) for folder in templates])
-    if templates:
-        template_set_in(tree)
-    given = [read_values(read_documents(file)) for file in files]
-    named = {"name": name} if name else {}
-    return prepare_installation(tree, [overlay_values(tree), *given, named], version(DISTRIBUTION))
-
-
-def _tree(found: Installation, layout: str) -> dict[str, str]:
-    from renderer.install.formats import FORMATS as WRITERS
-
-    return WRITERS[layout](found)
-
-
-def write(folder: Path, tree: dict[str, str], found: Installation) -> None:
+def _write(folder: Path, tree: dict[str, str], found: Installation) -> None:
     """Writes the files; a chart has a folder of templates. Raises `Problems`, and replaces nothing of others."""
     from renderer.files.flat import write_flat
     from renderer.install.install_objects import short_name
@@ -113,3 +159,77 @@ _NEXT = {
     "helm-chart": "helm install -n harvester-system harvester-upgrade-manager {folder}",
     "addon": "kubectl apply -f {folder}/addon.yaml",
 }
+
+
+# ---------------------------------------------------------------------------------------------------- to the cluster
+
+
+def _installed(given: _Given, target: Target, *, dry_run: bool, timeout: int, force: bool) -> ExitCode:
+    from reconcile.install.installer import Installer, has_one_node
+    from reconcile.schemas import packaged_schemas
+    from renderer.install.install_objects import in_order
+
+    cluster = connect_to(target).cluster
+    found = given.installation({"singleNode": has_one_node(cluster)})
+    objects = in_order(found.files)
+    if _belongs_to_another(cluster, objects):
+        return ExitCode.NO
+    pruned = "" if given.crds else str(found.values["name"])
+    installer = Installer(cluster=cluster, schemas=packaged_schemas(), force=force, pruned=pruned)
+    tried = installer.tried(objects)
+    if dry_run:
+        say(line for change in tried for line in _would(change))
+        return ExitCode.YES
+    for change in installer.apply(objects):
+        say([f"{change.ref} {change.done}"])
+        sys.stdout.flush()
+    if timeout:
+        _wait(cluster, objects, timeout)
+    say([] if given.crds else ["next: upgradeplan preflight, then kubectl apply -f upgradeplan.yaml"])
+    return ExitCode.YES
+
+
+def _belongs_to_another(cluster: Cluster, objects: Sequence[Body]) -> bool:
+    from reconcile.install.rivals import problems_of, rivals_of, their_deployments, ways_out
+
+    rivals = rivals_of(cluster, objects)
+    if not rivals:
+        return False
+    show_problems(Problems(problems_of(rivals)), as_json=False)
+    pass_on(ways_out(rivals, their_deployments(cluster, rivals), again()), sys.stderr)  # `again` hides what is secret
+    return True
+
+
+def _would(change: InstallChange) -> Iterator[str]:
+    """One line for the object, and one for each field that would change."""
+    from reconcile.diff.field_changes import steps_text
+
+    would = {"unchanged": "is unchanged", "pruned": "would be removed"}
+    yield f"{change.ref} {would.get(change.done, f'would be {change.done}')}"
+    for field in change.fields:
+        secret = change.ref.kind == "Secret"
+        sides = "changes" if secret else f"{_side(field.before)} -> {_side(field.after)}"
+        yield f"  {steps_text(field.path)}: {sides}"
+
+
+def _side(value: Any) -> str:
+    from renderer.model.path import ABSENT
+
+    return "(none)" if value is ABSENT else quoted(value)
+
+
+def _wait(cluster: Cluster, objects: Iterable[Body], timeout: int) -> None:
+    """Raises `Problems` where a Deployment is not rolled out in time."""
+    from reconcile.install.installed_kinds import kind_of
+    from reconcile.install.installer import is_rolled_out
+    from renderer.model.ref import ref_of
+
+    until = time.monotonic() + timeout
+    for ref in (ref_of(body) for body in objects if body["kind"] == "Deployment"):
+        while not is_rolled_out(cluster.get(kind_of(ref), ref).body):
+            if time.monotonic() >= until:
+                remedy = f"see `kubectl -n {ref.namespace} describe deployment {ref.name}` and its pods' logs"
+                message = f"{ref} is not ready after {timeout} seconds"
+                raise problem("NotReady", message, remedy=remedy, exit_code=ExitCode.NO)
+            time.sleep(_EVERY)
+        say([f"{ref} is ready"])

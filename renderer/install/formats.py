@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from renderer.catalog.template_tree import TemplateTree
@@ -29,6 +30,14 @@ class Installation:
     defaults_text: str
     schema: str
     version: str
+
+    def only(self, name: str) -> Installation:
+        """The part of it that one template is."""
+        return replace(
+            self,
+            files=tuple(file for file in self.files if file.name == name),
+            tree={path: item for path, item in self.tree.items() if short_name(path) == name},
+        )
 
     @property
     def given(self) -> Mapping[str, Any]:

@@ -31,7 +31,7 @@ def read_values(documents: Iterable[Document]) -> Values:
         return {}
     if len(found) > 1:
         message, remedy = f"holds {len(found)} documents; values are one", "merge them, or pass one file for each"
-        raise problem("InvalidValues", message, file=found[1].file, line=found[1].line, remedy=remedy)
+        raise problem("InvalidYAML", message, file=found[1].file, line=found[1].line, remedy=remedy)
     if wrong := problems(_Values(document=found[0]), SCHEMA):
         raise Problems(wrong)
     values: Values = found[0].value
@@ -76,4 +76,4 @@ def changed(values: Values, defaults: Values) -> dict[str, Any]:
 
 
 def missing_value(field: str, message: str, remedy: str) -> Problem:
-    return Problem(reason="MissingValue", message=message, field=field, remedy=remedy)
+    return Problem(reason="MissingField", message=message, field=field, remedy=remedy)

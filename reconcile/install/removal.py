@@ -1,0 +1,64 @@
+"""Takes an installation away, unless a plan is under way; the definition and all plans stay."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from reconcile.cluster.errors import NoSuchKind
+from reconcile.cluster.protocol import Cluster, Selection
+from reconcile.decide.plan import is_over
+from reconcile.install.installed_kinds import DEFINITION, installed
+from reconcile.install.installer import delete
+from reconcile.install.rivals import Holder, holder_of
+from reconcile.status.plan import outline_of
+from renderer.errors import Problem
+from renderer.model.plan_api import PLAN_API_VERSION
+from renderer.model.ref import Body, Kind, Ref
+
+_PLANS = Kind(api_version=PLAN_API_VERSION, kind="UpgradePlan", plural="upgradeplans", namespaced=False)
+
+
+def plans_of(cluster: Cluster) -> tuple[Body, ...]:
+    """All UpgradePlans; none where the kind is not served."""
+    try:
+        return cluster.list(Selection(kind=_PLANS)).items
+    except NoSuchKind:
+        return ()
+
+
+def under_way(plans: Iterable[Body]) -> Iterator[Problem]:
+    """A problem for each plan that has begun and has not ended: without a manager its cluster stays half upgraded."""
+    for plan in plans:
+        status = outline_of(plan)
+        if status.phase and not is_over(status):
+            name = plan["metadata"]["name"]
+            remedy = f"let it end (upgradeplan status {name} --watch), or take it back: upgradeplan abort {name}"
+            message = f"UpgradePlan {name} is under way: it is in phase {status.phase}"
+            yield Problem(reason="PlanUnderWay", message=message, remedy=remedy)
+
+
+def to_remove(cluster: Cluster, name: str) -> tuple[Body, ...]:
+    """Every object of the installation but the definition, last created first."""
+    found = [body for body in installed(cluster, name) if body["kind"] != DEFINITION]
+    return tuple(reversed(found))
+
+
+def holders_of(cluster: Cluster, objects: Iterable[Body]) -> tuple[Holder, ...]:
+    """The releases that hold objects of the installation: they take them away, and not this program."""
+    found = (holder_of(cluster, body) for body in objects)
+    return tuple(sorted({holder for holder in found if holder is not None}))
+
+
+def remove(cluster: Cluster, objects: Iterable[Body]) -> Iterator[Ref]:
+    for body in objects:
+        yield delete(cluster, body)
+
+
+def stays(plans: Iterable[Body]) -> Iterator[str]:
+    """The lines for what is left."""
+    names = [str(plan["metadata"]["name"]) for plan in plans]
+    held = [str(plan["metadata"]["name"]) for plan in plans if plan["metadata"].get("finalizers")]
+    yield f"stays: CustomResourceDefinition {_PLANS.plural}.{PLAN_API_VERSION.partition('/')[0]}"
+    yield from (f"stays: UpgradePlan {name}" for name in names)
+    for name in held:
+        yield f"note: UpgradePlan {name} has borrowed fields or objects; only a manager returns them: abort it first"

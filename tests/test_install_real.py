@@ -1,0 +1,285 @@
+"""`install` and `uninstall` against a real API server, and beside another manager that helm has installed."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from bench.live import PLANS
+from controlplane import binaries
+from controlplane.cluster import ControlPlane
+
+from renderer.cli.program import run
+
+NAME = "harvester-upgrade-manager"
+DEPLOYMENT = f"{NAME}-controller-manager"
+HELM = binaries.clients_dir() / "helm"
+LATE = pytest.mark.full(
+    "more of install on a real API server; one round of it, and the two ways beside another manager, stay"
+)
+NEEDS_HELM = pytest.mark.skipif(not HELM.exists() and os.environ.get("CI") != "true", reason="helm is not here")
+
+
+class Place:
+    """A cluster with two nodes, and commands against it."""
+
+    def __init__(self, plane: ControlPlane, capsys: pytest.CaptureFixture[str], folder: Path) -> None:
+        self.plane, self._capsys, self.folder = plane, capsys, folder
+        for name in ("one", "two"):
+            self.make({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}})
+
+    def make(self, *objects: Mapping[str, Any]) -> None:
+        self.plane.kubectl("apply", "-f", "-", stdin=yaml.safe_dump_all(objects))
+
+    def upgradeplan(self, *words: str, code: int = 0) -> str:
+        """The output of a command, stderr included."""
+        found = run(["upgradeplan", *words, "--kubeconfig", str(self.plane.kubeconfig)])
+        said = "".join(self._capsys.readouterr())
+        assert found == code, said
+        return said
+
+    def deployments(self) -> list[str]:
+        listed = self.plane.kubectl("-n", "harvester-system", "get", "deployments", "-o", "json").stdout
+        return sorted(item["metadata"]["name"] for item in json.loads(listed)["items"])
+
+    def deployment(self, name: str = DEPLOYMENT) -> Any:
+        return json.loads(self.plane.kubectl("-n", "harvester-system", "get", "deployment", name, "-o", "json").stdout)
+
+    def plan(self, name: str, phase: str, progressing: str) -> None:
+        body = {
+            "apiVersion": "management.harvesterhci.io/v1beta1",
+            "kind": "UpgradePlan",
+            "metadata": {"name": name},
+            "spec": {"version": "v1.8.0"},
+        }
+        if not self.plane.kubectl("get", "upgradeplan", name, check=False).stdout:
+            self.make(body)
+        condition = {"type": "Progressing", "status": progressing, "reason": "X", "message": ""}
+        condition["lastTransitionTime"] = "2026-01-01T00:00:00Z"
+        status = {"status": {"currentPhase": phase, "conditions": [condition]}}
+        self.plane.api.patch(f"{PLANS}/{name}/status", status)
+
+    def helm(self, *words: str) -> str:
+        done = subprocess.run(
+            [str(HELM), *words, f"--kubeconfig={self.plane.kubeconfig}"],
+            env={"PATH": os.defpath, "HOME": str(self.folder)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def carry_out(self, lines: list[str]) -> None:
+        """The printed commands, one after the other."""
+        for line in lines:
+            program, *words = shlex.split(line)
+            words = [word for word in words if word != "--kubeconfig" and word != str(self.plane.kubeconfig)]
+            if program == "kubectl":
+                self.plane.kubectl(*words)
+            elif program == "helm":
+                self.helm(*words)
+            else:
+                assert program == "upgradeplan"
+                self.upgradeplan(*words)
+
+
+@pytest.fixture
+def place(wiped_control_plane: ControlPlane, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Place:
+    return Place(wiped_control_plane, capsys, tmp_path)
+
+
+def test_installed_changed_and_taken_out_again(place: Place) -> None:
+    said = place.upgradeplan("install", "--dry-run")
+    assert f"Deployment harvester-system/{DEPLOYMENT} would be created" in said
+    assert place.deployments() == []
+
+    said = place.upgradeplan("install")
+    assert f"Deployment harvester-system/{DEPLOYMENT} created" in said
+    found = place.plane.kubectl("get", "deploy", "-A", "-l", f"app.kubernetes.io/name={NAME}", "-o", "name").stdout
+    assert found == f"deployment.apps/{DEPLOYMENT}\n"
+    assert place.deployment()["spec"]["replicas"] == 2
+    assert set(kinds_said(place.upgradeplan("install"))) == {"unchanged"}
+
+    values = place.folder / "values.yaml"
+    values.write_text("networkPolicy: {enable: true}\nmanager: {replicas: 3}\n")
+    said = place.upgradeplan("install", "apply", "--values", str(values))
+    assert f"NetworkPolicy harvester-system/{DEPLOYMENT} created" in said
+    assert f"Deployment harvester-system/{DEPLOYMENT} configured" in said
+    said = place.upgradeplan("install", "--dry-run")
+    assert "  spec.replicas: 3 -> 2" in said
+    assert f"NetworkPolicy harvester-system/{DEPLOYMENT} would be removed" in said
+    assert f"NetworkPolicy harvester-system/{DEPLOYMENT} pruned" in place.upgradeplan("install")
+
+    place.plan("to-v1-8-0", "NodeUpgrading", "True")
+    said = place.upgradeplan("uninstall", code=1)
+    assert "UpgradePlan to-v1-8-0 is under way: it is in phase NodeUpgrading" in said
+    assert place.deployments() == [DEPLOYMENT]
+    assert place.upgradeplan("uninstall", "--check", code=1)
+    place.plan("to-v1-8-0", "Succeeded", "False")
+    said = place.upgradeplan("uninstall")
+    assert (
+        "stays: CustomResourceDefinition upgradeplans.management.harvesterhci.io\nstays: UpgradePlan to-v1-8-0\n"
+        in said
+    )
+    assert place.plane.kubectl("get", "upgradeplans", "-o", "name").stdout == (
+        "upgradeplan.management.harvesterhci.io/to-v1-8-0\n"
+    )
+    selector = ("-A", "-l", "app.kubernetes.io/part-of=upgradeplan", "-o", "name")
+    left = "serviceaccounts,roles,rolebindings,clusterroles,clusterrolebindings,deployments,pdb"
+    assert place.plane.kubectl("get", left, *selector).stdout == ""
+    assert "the cluster has no installation" in place.upgradeplan("uninstall", code=1)
+
+
+def kinds_said(said: str) -> Iterator[str]:
+    """The last words of the lines about objects."""
+    lines = [line.rpartition(" ")[2] for line in said.splitlines() if not line.startswith("next: ")]
+    assert len(lines) > 10
+    yield from lines
+
+
+@LATE
+def test_one_node_gets_one_manager_that_stays(place: Place) -> None:
+    place.plane.kubectl("delete", "node", "two")
+    place.upgradeplan("install")
+    assert place.deployment()["spec"]["replicas"] == 1
+    assert place.plane.kubectl("-n", "harvester-system", "get", "pdb", "-o", "name").stdout == ""
+
+
+@LATE
+def test_a_refusal_changes_nothing(place: Place) -> None:
+    """The namespace is missing; all objects that could have been created are not."""
+    values = place.folder / "values.yaml"
+    values.write_text("namespace: nowhere\n")
+    said = place.upgradeplan("install", "--values", str(values), code=3)
+    assert "Namespace nowhere" in said
+    assert "remedy: install into a Harvester cluster" in said
+    assert place.plane.kubectl("get", "clusterrole", NAME, check=False).returncode == 1
+
+
+@LATE
+def test_fields_that_somebody_else_holds(place: Place) -> None:
+    place.upgradeplan("install")
+    scale = ("apply", "--server-side", "--field-manager=somebody", "--force-conflicts", "-f", "-")
+    body = {"apiVersion": "apps/v1", "kind": "Deployment", "spec": {"replicas": 4}}
+    metadata = {"name": DEPLOYMENT, "namespace": "harvester-system"}
+    place.plane.kubectl(*scale, stdin=yaml.safe_dump({**body, "metadata": metadata}))
+    said = place.upgradeplan("install", code=3)
+    assert "held by 'somebody'" in said
+    assert "--force-conflicts" in said
+    place.upgradeplan("install", "--force-conflicts")
+    assert place.deployment()["spec"]["replicas"] == 2
+
+
+# ------------------------------------------------------------------------------------------- beside another manager
+
+
+@pytest.fixture
+def beside(place: Place) -> Place:
+    """A chart of another manager: its Deployment, and a webhook that judges every plan, which nobody answers."""
+    chart = place.folder / "other"
+    (chart / "templates").mkdir(parents=True)
+    (chart / "Chart.yaml").write_text(f"apiVersion: v2\nname: {NAME}\nversion: 1.0.0\n")
+    labels = {"app.kubernetes.io/name": NAME, "control-plane": "controller-manager"}
+    pod = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "manager", "image": "other:1"}]}}
+    deployment = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": DEPLOYMENT, "namespace": "harvester-system", "labels": labels},
+        "spec": {"replicas": 1, "selector": {"matchLabels": labels}, "template": pod},
+    }
+    rule = {"apiGroups": ["management.harvesterhci.io"], "apiVersions": ["v1beta1"], "resources": ["upgradeplans"]}
+    webhook = {
+        "name": "vupgradeplan-v1beta1.kb.io",
+        "rules": [{**rule, "operations": ["CREATE"]}],
+        "failurePolicy": "Fail",
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+        "clientConfig": {"service": {"name": "nobody", "namespace": "harvester-system", "path": "/"}},
+    }
+    configuration = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingWebhookConfiguration",
+        "metadata": {"name": f"{NAME}-validating-webhook"},
+        "webhooks": [webhook],
+    }
+    (chart / "templates" / "all.yaml").write_text(yaml.safe_dump_all([deployment, configuration]))
+    place.helm("install", "-n", "harvester-system", NAME, str(chart))
+    return place
+
+
+def ways(said: str) -> list[list[str]]:
+    """The commands of each way that is printed."""
+    found: list[list[str]] = []
+    for line in said.splitlines():
+        if line.startswith("To install "):
+            found.append([])
+        elif line.startswith("  ") and found:
+            found[-1].append(line.strip())
+    assert len(found) == 2
+    return found
+
+
+def refused(place: Place) -> list[list[str]]:
+    """`install` says whose the objects are and changes nothing."""
+    mark = place.plane.audit_mark()
+    said = place.upgradeplan("install", code=1)
+    assert f"belong to Helm release harvester-system/{NAME}; nothing was changed" in said
+    assert f"Deployment harvester-system/{DEPLOYMENT}" in said
+    asked = [
+        event for event in place.plane.audit(since=mark) if not event.user.startswith("system:serviceaccount:kube-")
+    ]
+    assert asked
+    assert {event.verb for event in asked} <= {"get", "list"}
+    return ways(said)
+
+
+@NEEDS_HELM
+def test_beside_another_manager(beside: Place) -> None:
+    first, _ = refused(beside)
+    beside.carry_out(first)
+    assert beside.deployments() == [DEPLOYMENT, "upgradeplan-controller-manager"]
+    assert beside.deployment()["spec"]["replicas"] == 0
+    assert beside.deployment("upgradeplan-controller-manager")["spec"]["replicas"] == 2
+    beside.plan("judged-by-nobody", "", "False")
+    beside.upgradeplan("uninstall", "--name", "upgradeplan")
+    assert beside.deployments() == [DEPLOYMENT]
+
+
+@NEEDS_HELM
+def test_in_place_of_another_manager_and_back(beside: Place) -> None:
+    _, second = refused(beside)
+    beside.carry_out(second)
+    assert beside.deployment()["metadata"]["labels"]["app.kubernetes.io/part-of"] == "upgradeplan"
+    beside.plan("stays", "Succeeded", "False")
+    beside.upgradeplan("uninstall")
+    beside.helm("install", "-n", "harvester-system", NAME, str(beside.folder / "other"))
+    assert beside.deployment()["spec"]["template"]["spec"]["containers"][0]["image"] == "other:1"
+    assert "stays" in beside.plane.kubectl("get", "upgradeplans").stdout
+
+
+@LATE
+@NEEDS_HELM
+def test_an_addon_is_named_and_disabled(beside: Place) -> None:
+    addon = {
+        "apiVersion": "harvesterhci.io/v1beta1",
+        "kind": "Addon",
+        "metadata": {"name": NAME, "namespace": "harvester-system"},
+        "spec": {"enabled": True, "repo": "r", "chart": NAME, "version": "1.0.0", "valuesContent": ""},
+    }
+    beside.make(addon)
+    said = beside.upgradeplan("install", code=1)
+    assert f"belong to Addon harvester-system/{NAME}" in said
+    disable, _ = ways(said)[1]
+    beside.carry_out([disable])
+    spec = beside.plane.kubectl(
+        "-n", "harvester-system", "get", "addons", NAME, "-o", "jsonpath={.spec.enabled}"
+    ).stdout
+    assert spec == "false"
