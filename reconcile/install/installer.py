@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -92,10 +93,8 @@ class Installer:
 def delete(cluster: Cluster, live: Body) -> Ref:
     """Deletes this very object; one that is gone meanwhile is as well."""
     ref = ref_of(live)
-    try:
+    with suppress(NotFound):
         cluster.delete(kind_of(ref), ref, uid=str(live["metadata"]["uid"]))
-    except NotFound:
-        pass
     return ref
 
 
