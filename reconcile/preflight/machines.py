@@ -80,7 +80,7 @@ def machine_table(look: Look, plan: Body) -> MachineTable:
     instances = [body for body in _seen(read[INSTANCES]) if not is_the_upgrades(body)]
     machines = [body for body in _seen(read[MACHINES]) if not is_the_upgrades(body)]
     drain = Drain(
-        targets=MigrationTargets(_seen(read[NODES])),
+        targets=MigrationTargets(_seen(read[NODES]), _seen(read[INSTANCES])),
         eviction_strategy=default_strategy(_seen(read[KUBEVIRTS])),
         restores=look_up(plan, ("spec", "restoreVM")) is True,
     )

@@ -3,7 +3,7 @@ machines, the command that stops them, and rehearsals.
 
 The first reasons are those of Harvester's vm-live-migrate-detector, in its order, and the detector stops what they hold
 for. The others are what it does not look at: GPUs, pinned CPUs, CD-ROMs (Harvester's pre-check script, and "Live
-Migration" of its documentation), and what KubeVirt itself says.
+Migration" of its documentation), what the other nodes lack (`migration_fit`), and what KubeVirt itself says.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from reconcile import objects
+from reconcile.probes.rules.migration_fit import Neighbours, unfit
 from renderer.model.node_labels import is_witness
 from renderer.model.path import look_up
 from renderer.model.ref import Body
@@ -21,6 +22,7 @@ UPGRADE = "harvesterhci.io/upgrade"
 """A label of what an upgrade runs for itself, with the upgrade's name."""
 _CPU_MANAGER = "cpumanager"
 _ENDED = ("Succeeded", "Failed")
+_ALONE = "there is no other node that runs virtual machines"
 _NAMED = 3  # nodes and devices that are named; the others are counted
 _DEVICES = ("spec", "domain", "devices")
 
@@ -28,13 +30,15 @@ _DEVICES = ("spec", "domain", "devices")
 class MigrationTargets:
     """The nodes that may run virtual machines, by name. Witnesses run none.
 
-    What an affinity allows is worked out once, however many machines have it.
+    What an affinity allows is worked out once, however many machines have it. `instances` are all machines that run
+    now, None where they are not known: then nobody asks whether there is room.
     """
 
-    def __init__(self, nodes: Iterable[Body]) -> None:
+    def __init__(self, nodes: Iterable[Body], instances: Iterable[Body] | None = None) -> None:
         self._nodes = {name_of(node): node for node in nodes if not is_witness(node)}
         self._free = [name for name, node in self._nodes.items() if not is_cordoned(node)]
         self._allowed: dict[str, tuple[str, ...]] = {}
+        self._neighbours = None if instances is None else Neighbours(instances, self._nodes)
 
     def __len__(self) -> int:
         return len(self._nodes)
@@ -57,6 +61,31 @@ class MigrationTargets:
         others = (self._nodes[name] for name in self.allowed(instance) if name != here)
         return any(objects.label(node, _CPU_MANAGER) == "true" for node in others)
 
+    def unfit(self, instance: Body) -> list[str]:
+        """Says of each of the other nodes that are allowed why it cannot take the instance; none if one of them can."""
+        here = self._nodes.get(node_of(instance), {})
+        return self._said_of_all(instance, lambda node: unfit(instance, here, node))
+
+    def full(self, instance: Body) -> list[str]:
+        """The same of the nodes that could take it, if there were room beside the machines that run there."""
+        known = self._neighbours
+        here = self._nodes.get(node_of(instance), {})
+        if known is None:
+            return []
+        return self._said_of_all(instance, lambda node: unfit(instance, here, node) or known.crowded(instance, node))
+
+    def _said_of_all(self, instance: Body, why: Callable[[Body], str]) -> list[str]:
+        """Asks no further than the first node of which nothing is said."""
+        found: list[str] = []
+        for name in self.allowed(instance):
+            if name == node_of(instance):
+                continue
+            said = why(self._nodes[name])
+            if not said:
+                return []
+            found.append(f"{name} {said}")
+        return found
+
     def refusals(self, instance: Body) -> list[str]:
         """Says of each of the other nodes why it is none of them."""
         here, allowed = node_of(instance), self.allowed(instance)
@@ -69,20 +98,24 @@ class MigrationTargets:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Obstacle:
-    """A reason for which an instance cannot be moved. `detected`: Harvester's detector stops a machine for it."""
+    """A reason for which an instance cannot be moved. `detected`: Harvester's detector stops a machine for it. `waits`:
+    nothing stops it for that, since room may be made."""
 
     reason: str
     text: str
     detected: bool
+    waits: bool
 
 
 def obstacles(instance: Body, targets: MigrationTargets) -> tuple[Obstacle, ...]:
     """All that hold, in the order of the table; none if the instance can be moved. Of the only node, nothing else is
     said."""
     if len(targets) == 1:
-        return (Obstacle(reason="OnlyNode", text="there is no other node that runs virtual machines", detected=True),)
+        return (Obstacle(reason="OnlyNode", text=_ALONE, detected=True, waits=False),)
     found = ((row, row.why(instance, targets)) for row in _TABLE)
-    return tuple(Obstacle(reason=row.reason, text=text, detected=row.detected) for row, text in found if text)
+    return tuple(
+        Obstacle(reason=row.reason, text=text, detected=row.detected, waits=row.waits) for row, text in found if text
+    )
 
 
 def runs(instance: Body) -> bool:
@@ -161,6 +194,16 @@ def _no_other_node(instance: Body, targets: MigrationTargets) -> str:
     return _listing("no other node can take it: ", targets.refusals(instance)) or "no other node can take it"
 
 
+def _no_fitting_node(instance: Body, targets: MigrationTargets) -> str:
+    return _listing("no other node can take it: ", targets.unfit(instance))
+
+
+def _no_room(instance: Body, targets: MigrationTargets) -> str:
+    if targets.unfit(instance):
+        return ""
+    return _listing("no other node has room for it: ", targets.full(instance))
+
+
 def _pinned_cpus(instance: Body, targets: MigrationTargets) -> str:
     if look_up(instance, ("spec", "domain", "cpu", "dedicatedCpuPlacement")) is not True:
         return ""
@@ -191,12 +234,15 @@ class _Row:
     reason: str
     why: Callable[[Body, MigrationTargets], str]
     detected: bool = False
+    waits: bool = False
 
 
 _TABLE = (
     _Row(reason="NodeSelector", why=_selector, detected=True),
     _Row(reason="HostDevices", why=_host_devices, detected=True),
     _Row(reason="NoOtherNode", why=_no_other_node, detected=True),
+    _Row(reason="NoFittingNode", why=_no_fitting_node),
+    _Row(reason="NoRoom", why=_no_room, waits=True),
     _Row(reason="GPUs", why=_gpus),
     _Row(reason="PinnedCPUs", why=_pinned_cpus),
     _Row(reason="CDROM", why=_cd_roms),

@@ -73,6 +73,9 @@ class Drain:
         if not found:
             return self._moved(instance)
         why = tuple(each.text for each in found)
+        if all(each.waits for each in found):
+            why = (*why, "its node's drain waits until it can be moved")
+            return Fate(outcome=MachineOutcome.BLOCKS, why=why, obstacles=found)
         if not has_machine:
             why = (*why, "no VirtualMachine has it, by which it could be stopped")
             return Fate(outcome=MachineOutcome.BLOCKS, why=why, obstacles=found)
@@ -117,7 +120,8 @@ def can_be_moved(call: RuleCall) -> Verdict:
 
 
 def _can_be_moved(instance: Body, targets: MigrationTargets) -> Verdict:
-    found = obstacles(instance, targets)
+    """Room may be made for those that nothing else keeps; whether they leave their node is another check's."""
+    found = [each for each in obstacles(instance, targets) if not each.waits]
     return failed("; ".join(each.text for each in found), ref_of(instance)) if found else passed("it can be moved")
 
 
@@ -127,7 +131,7 @@ def leave(call: RuleCall) -> Verdict:
     if isinstance(found, Verdict):
         return found
     instances, nodes, machines, kubevirts = found
-    drain = Drain(targets=MigrationTargets(nodes), eviction_strategy=default_strategy(kubevirts))
+    drain = Drain(targets=MigrationTargets(nodes, instances), eviction_strategy=default_strategy(kubevirts))
     known = machine_names(instances, machines)
     waited_for = (each for each in instances if is_waited_for(each) and not is_the_upgrades(each))
     return all_of((_leaves(instance, drain, known) for instance in waited_for), "virtual machines")
@@ -142,13 +146,13 @@ def _leaves(instance: Body, drain: Drain, known: frozenset[tuple[str, str]]) -> 
 
 
 def overlooked(call: RuleCall) -> Verdict:
-    """Every instance that KubeVirt cannot migrate is one that Harvester's detector stops."""
+    """Every instance that KubeVirt cannot migrate, or that no node takes, is one that Harvester's detector stops."""
     return _each_that_runs(call, _overlooked)
 
 
 def _overlooked(instance: Body, targets: MigrationTargets) -> Verdict:
     found = obstacles(instance, targets)
-    words = [each.text for each in found if each.reason == "NotLiveMigratable"]
+    words = [each.text for each in found if each.reason in ("NotLiveMigratable", "NoFittingNode")]
     if not words or any(each.detected for each in found):
         return passed("it is stopped or can be moved")
     return failed(words[0], ref_of(instance))
