@@ -6,8 +6,10 @@ import json
 import os
 import shlex
 import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
 import pytest
@@ -15,11 +17,13 @@ import yaml
 from bench.live import PLANS
 from controlplane import binaries
 from controlplane.cluster import ControlPlane
+from support.rehearsals import ROOT
 
 from renderer.cli.program import run
 
 NAME = "harvester-upgrade-manager"
 DEPLOYMENT = f"{NAME}-controller-manager"
+PODS = "/api/v1/namespaces/harvester-system/pods"
 HELM = binaries.clients_dir() / "helm"
 LATE = pytest.mark.full(
     "more of install on a real API server; one round of it, and the two ways beside another manager, stay"
@@ -44,6 +48,9 @@ class Place:
         said = "".join(self._capsys.readouterr())
         assert found == code, said
         return said
+
+    def upgradeplan_offline(self, *words: str) -> None:
+        assert run(["upgradeplan", *words]) == 0, self._capsys.readouterr()
 
     def deployments(self) -> list[str]:
         listed = self.plane.kubectl("-n", "harvester-system", "get", "deployments", "-o", "json").stdout
@@ -283,3 +290,80 @@ def test_an_addon_is_named_and_disabled(beside: Place) -> None:
         "-n", "harvester-system", "get", "addons", NAME, "-o", "jsonpath={.spec.enabled}"
     ).stdout
     assert spec == "false"
+
+
+# -------------------------------------------------------------------------------------------------------- the chart
+
+
+class Kubelet(Thread):
+    """Runs the pods of Jobs as the kubelet would: their container's command, as their ServiceAccount, and the end."""
+
+    def __init__(self, plane: ControlPlane) -> None:
+        super().__init__(daemon=True)
+        self._plane, self.stopped, self.ended = plane, Event(), dict[str, int]()
+
+    def run(self) -> None:
+        while not self.stopped.wait(0.1):
+            for pod in self._plane.api.get(PODS)["items"]:
+                if "job-name" in pod["metadata"]["labels"] and pod["metadata"]["uid"] not in self.ended:
+                    self._run(pod)
+
+    def _run(self, pod: Any) -> None:
+        (container,) = pod["spec"]["containers"]
+        assert container["command"] == ["upgradeplan"]
+        account = self._plane.service_account_kubeconfig("harvester-system", pod["spec"]["serviceAccountName"])
+        command = [sys.executable, "-m", "renderer.cli", *container["args"], f"--kubeconfig={account}"]
+        code = subprocess.run(command, capture_output=True, check=False).returncode
+        self.ended[pod["metadata"]["uid"]] = code
+        phase = "Failed" if code else "Succeeded"
+        self._plane.api.patch(f"{PODS}/{pod['metadata']['name']}/status", {"status": {"phase": phase}})
+
+
+@pytest.fixture
+def kubelet(wiped_control_plane: ControlPlane) -> Iterator[Kubelet]:
+    found = Kubelet(wiped_control_plane)
+    found.start()
+    yield found
+    found.stopped.set()
+    found.join()
+
+
+@NEEDS_HELM
+def test_the_chart_is_installed_upgraded_and_removed_unless_a_plan_is_under_way(place: Place, kubelet: Kubelet) -> None:
+    chart = str(place.folder / "chart")
+    place.upgradeplan_offline("install", "--format", "helm-chart", "--output-dir", chart)
+    at = ("-n", "harvester-system", NAME)
+    place.helm("install", *at, chart, "--take-ownership")
+    assert place.deployment()["spec"]["replicas"] == 2
+    place.helm("upgrade", *at, chart, "--set", "manager.replicas=3")
+    assert place.deployment()["spec"]["replicas"] == 3
+    assert "belong to Helm release" in place.upgradeplan("install", code=1)
+    assert f"helm uninstall -n harvester-system {NAME}" in place.upgradeplan("uninstall", code=1)
+
+    place.plan("to-v1-8-0", "NodeUpgrading", "True")
+    with pytest.raises(AssertionError, match="pre-delete"):
+        place.helm("uninstall", *at)
+    assert place.deployments() == [DEPLOYMENT]
+    place.plan("to-v1-8-0", "Succeeded", "False")
+    place.helm("uninstall", *at)
+    assert place.deployments() == []
+    assert list(kubelet.ended.values()) == [1, 0]
+    assert "to-v1-8-0" in place.plane.kubectl("get", "upgradeplans").stdout
+
+
+def test_an_addon_fits_its_definition_and_is_enabled_as_documented(place: Place) -> None:
+    values = place.folder / "values.yaml"
+    values.write_text("addon: {repo: 'https://charts.example.com'}\nsingleNode: true\n")
+    folder = place.folder / "addon"
+    place.upgradeplan_offline("install", "--format", "addon", "--values", str(values), "--output-dir", str(folder))
+    place.plane.kubectl("apply", "--server-side", "-f", str(folder / "addon.yaml"))
+    (line,) = (line for line in (ROOT / "docs" / "install.md").read_text().splitlines() if "patch addons" in line)
+    place.carry_out([line.split("`")[1]])
+    addon = place.plane.kubectl("-n", "harvester-system", "get", "addons.harvesterhci.io", NAME, "-o", "json").stdout
+    assert json.loads(addon)["spec"] == {
+        "enabled": True,
+        "repo": "https://charts.example.com",
+        "chart": NAME,
+        "version": "0.1.0",
+        "valuesContent": "singleNode: true\n",
+    }

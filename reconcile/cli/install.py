@@ -140,7 +140,7 @@ def _write(folder: Path, tree: dict[str, str], found: Installation) -> None:
     from renderer.files.flat import write_flat
     from renderer.install.install_objects import short_name
 
-    known = {f"{short_name(path)}.yaml" for path in found.tree}
+    known = {f"{short_name(path)}.yaml" for path in (*found.tree, *found.chart_tree)}
     flat = {path: text for path, text in tree.items() if "/" not in path}
     below = {path.partition("/")[2]: text for path, text in tree.items() if "/" in path}
     write_flat(folder, flat, known, folders=[_CHART_FOLDER] if below else ())

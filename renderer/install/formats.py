@@ -21,10 +21,11 @@ _CHART_TEMPLATES = "templates"
 @frozen
 class Installation:
     """All that the formats are made of. `given` is what the user's values change; `schema` is the text of the values'
-    JSON Schema, `defaults_text` the commented file of the defaults."""
+    JSON Schema, `defaults_text` the commented file of the defaults; `chart_tree` has the templates of a chart alone."""
 
     files: tuple[InstallFile, ...]
     tree: TemplateTree
+    chart_tree: TemplateTree
     values: Values
     defaults: Values
     defaults_text: str
@@ -70,7 +71,8 @@ def _kustomize(found: Installation) -> Tree:
 
 def _chart(found: Installation) -> Tree:
     """A chart of the same templates in Go's words. Values that were given are its defaults."""
-    texts = {f"{_CHART_TEMPLATES}/{short_name(path)}.yaml": in_go(item.text) for path, item in found.tree.items()}
+    own = {**found.tree, **found.chart_tree}
+    texts = {f"{_CHART_TEMPLATES}/{short_name(path)}.yaml": in_go(item.text) for path, item in own.items()}
     values = dump(dict(found.values)) if found.given else found.defaults_text
     return {
         "Chart.yaml": dump(_chart_yaml(found.version)),

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _ENDING = ".yaml.j2"
 _DEFINITION = f"{INSTALL}/crd{_ENDING}"
+_OF_CHART = f"{INSTALL}/chart"
 _ORDER = (
     *("CustomResourceDefinition", "ServiceAccount", "Secret", "ConfigMap", "ClusterRole", "ClusterRoleBinding"),
     *("Role", "RoleBinding", "Service", "NetworkPolicy", "PodDisruptionBudget", "Deployment"),
@@ -36,8 +37,16 @@ class InstallFile:
 def install_tree(tree: TemplateTree, definition: str) -> TemplateTree:
     """The templates of an installation. `definition` is the text of the CustomResourceDefinition, which becomes one."""
     made = Template(text=_as_template(definition), shown="schemas/crds/upgradeplan.yaml", packaged=True)
-    own = {path: item for path, item in tree.items() if path.startswith(f"{INSTALL}/") and path.endswith(_ENDING)}
-    return {_DEFINITION: made, **own}
+    return {_DEFINITION: made, **_below(tree, INSTALL)}
+
+
+def chart_tree(tree: TemplateTree) -> TemplateTree:
+    """The templates that a chart has besides: hooks of helm."""
+    return _below(tree, _OF_CHART)
+
+
+def _below(tree: TemplateTree, folder: str) -> TemplateTree:
+    return {path: item for path, item in tree.items() if path.rpartition("/")[0] == folder and path.endswith(_ENDING)}
 
 
 def _as_template(definition: str) -> str:
@@ -57,7 +66,7 @@ def install_files(templates: Templates, tree: TemplateTree, values: Values, vers
 
 def short_name(path: str) -> str:
     """`rbac` of `install/rbac.yaml.j2`."""
-    return path.removeprefix(f"{INSTALL}/").removesuffix(_ENDING)
+    return path.rpartition("/")[2].removesuffix(_ENDING)
 
 
 def _objects(templates: Templates, path: str, context: Mapping[str, Any]) -> Iterator[Body]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from renderer.catalog.places import INSTALL_VALUES
 from renderer.catalog.template_tree import TemplateTree
 from renderer.install.formats import Installation
-from renderer.install.install_objects import install_files, install_tree
+from renderer.install.install_objects import chart_tree, install_files, install_tree
 from renderer.install.install_values import SCHEMA, Values, default_values, merged
 from renderer.resources import packaged
 from renderer.templating import Templates
@@ -26,6 +26,7 @@ def prepare_installation(tree: TemplateTree, given: Iterable[Values], version: s
     return Installation(
         files=install_files(Templates(own), own, values, version),
         tree=own,
+        chart_tree=chart_tree(tree),
         values=values,
         defaults=defaults,
         defaults_text=tree[INSTALL_VALUES].text,
