@@ -7,8 +7,7 @@ from support.final_state import FinalState, assert_same, final_state_of
 from support.recordings import undisturbed_end
 from support.rehearsals import Killed, play_through_kills, rehearsal_of
 
-from reconcile.simulator.apiserver.embedded_client import Moment
-from reconcile.simulator.apiserver.requests import LoggedRequest
+from reconcile.simulator.apiserver.requests import LoggedRequest, Moment
 
 pytestmark = [pytest.mark.slow, pytest.mark.lane("recordings")]
 

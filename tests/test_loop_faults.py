@@ -14,9 +14,8 @@ from support.final_state import FinalState, assert_same, final_state_of
 from support.recordings import undisturbed_end
 from support.rehearsals import play_through_kills, rehearsal_of
 
-from reconcile.simulator.apiserver.embedded_client import Hook, Moment
 from reconcile.simulator.apiserver.faults import ApiFault, InjectedApiFault
-from reconcile.simulator.apiserver.requests import LoggedRequest
+from reconcile.simulator.apiserver.requests import Hook, LoggedRequest, Moment
 from reconcile.simulator.rehearsal.rehearsal import Rehearsal
 
 pytestmark = [pytest.mark.slow, pytest.mark.lane("recordings")]

@@ -16,8 +16,8 @@ from reconcile.cluster.errors import Away
 from reconcile.loop.lease import LEASE, NAME, OUTAGES, Election
 from reconcile.loop.outage_clock import OutageClock
 from reconcile.loop.reconciler import Reconciler
-from reconcile.simulator.apiserver.embedded_client import EmbeddedClient, Moment, no_hook
-from reconcile.simulator.apiserver.requests import LoggedRequest
+from reconcile.simulator.apiserver.embedded_client import EmbeddedClient
+from reconcile.simulator.apiserver.requests import LoggedRequest, Moment, no_hook
 from reconcile.simulator.rehearsal.rehearsal import Rehearsal
 from reconcile.simulator.rehearsal.watches import WatchedSource
 from renderer.model.ref import Ref

@@ -20,9 +20,8 @@ from reconcile.cluster.errors import (
 from reconcile.cluster.protocol import Cluster, Selection
 from reconcile.simulator.apiserver.clock import SimulatedClock
 from reconcile.simulator.apiserver.cluster import EmbeddedCluster
-from reconcile.simulator.apiserver.embedded_client import Moment
 from reconcile.simulator.apiserver.faults import ApiFault, InjectedApiFault
-from reconcile.simulator.apiserver.requests import LoggedRequest
+from reconcile.simulator.apiserver.requests import LoggedRequest, Moment
 from renderer.model.ref import Kind, Ref
 
 START = datetime(2026, 11, 28, 12, 0, 0, tzinfo=UTC)

@@ -14,8 +14,8 @@ from reconcile.cluster.events import EVENT
 from reconcile.cluster.protocol import Selection
 from reconcile.simulator.apiserver.clock import SimulatedClock
 from reconcile.simulator.apiserver.cluster import EmbeddedCluster
-from reconcile.simulator.apiserver.embedded_client import EmbeddedClient, Moment, no_hook
-from reconcile.simulator.apiserver.requests import LoggedRequest
+from reconcile.simulator.apiserver.embedded_client import EmbeddedClient
+from reconcile.simulator.apiserver.requests import LoggedRequest, Moment, no_hook
 from reconcile.toolkit.detector import COMPONENT as DETECTOR
 from reconcile.toolkit.detector import detect
 from reconcile.toolkit.machine_verbs import HEALTH, VIRTUAL_MACHINE, machine_ref

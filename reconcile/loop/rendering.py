@@ -42,7 +42,7 @@ class _Rendered:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Seen:
+class _KnownContext:
     """A context, its digest, and what it was made from: of the objects a context sees their `traits` alone."""
 
     inputs: list[Any]
@@ -73,7 +73,7 @@ class Rendering:
         self._spec_fields = spec_fields
         self._last: dict[str, _Rendered] = {}
         self._sealed: dict[str, tuple[str, RenderedPlan]] = {}
-        self._seen: dict[str, _Seen] = {}
+        self._seen: dict[str, _KnownContext] = {}
         self._kept: dict[str, LastRendering] = {}
         self._refused: dict[tuple[str, bool], tuple[list[Any], Problems]] = {}
 
@@ -126,7 +126,7 @@ class Rendering:
             context, digest = (known.context, known.digest) if known and is_same else _context_and_digest(facts)
             if known is not None and known.digest == digest:
                 context = known.context
-            known = _Seen(inputs=inputs, objects=facts.objects, traits=traits, context=context, digest=digest)
+            known = _KnownContext(inputs=inputs, objects=facts.objects, traits=traits, context=context, digest=digest)
             self._seen[name] = known
         return known.context, known.digest
 

@@ -13,7 +13,7 @@ from reconcile.cluster.errors import Away
 from reconcile.cluster.exchange import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, Exchange, Request, Transport
 from reconcile.loop.lease import LEASE, NAME
 from reconcile.loop.round import Round
-from reconcile.simulator.apiserver.embedded_client import Moment
+from reconcile.simulator.apiserver.requests import Moment
 from renderer.model.ref import Ref
 from support.installed import ACCOUNT
 from support.real_upgrade import PATIENCE, RealUpgrade, process

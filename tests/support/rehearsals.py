@@ -14,8 +14,7 @@ from reconcile.loop.reconciler import Reconciler
 from reconcile.loop.rendering import Rendering
 from reconcile.loop.round import Round
 from reconcile.simulator.actors.fault_options import FaultOptions, KnownTargets, fault_plan_of
-from reconcile.simulator.apiserver.embedded_client import Hook, no_hook
-from reconcile.simulator.apiserver.requests import Authorizer
+from reconcile.simulator.apiserver.requests import Authorizer, Hook, no_hook
 from reconcile.simulator.rehearsal.driver import Ending
 from reconcile.simulator.rehearsal.rehearsal import LIMIT, Rehearsal, prepare
 from reconcile.simulator.rehearsal.watches import WatchedSource

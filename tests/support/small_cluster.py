@@ -9,7 +9,7 @@ from typing import Any
 from reconcile.loop.reconciler import Reconciler
 from reconcile.loop.round import Round
 from reconcile.observe.source import DirectSource
-from reconcile.simulator.apiserver.embedded_client import Hook, no_hook
+from reconcile.simulator.apiserver.requests import Hook, no_hook
 from reconcile.simulator.rehearsal.rehearsal import Rehearsal
 from renderer.model.document_type import FACTS
 from renderer.model.plan_api import PLAN_API_VERSION

@@ -13,6 +13,7 @@ from typing import Protocol
 
 from reconcile.cluster.errors import AlreadyExists, Away, NoSuchKind, NotFound
 from reconcile.cluster.protocol import Cluster, Selection
+from reconcile.simulator.actors.kind_cache import KindCache, key_of, version_of
 from reconcile.simulator.apiserver.patches import merge_patched
 from renderer.catalog.kinds import Kinds
 from renderer.model.plan_api import PLAN_API_VERSION
@@ -55,55 +56,13 @@ _WITHOUT_STATUS_DOOR = (IMAGE, SETTING, VMI)
 
 _OF_THE_SERVER = ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields")
 
-_Key = tuple[str, str]
-
-
-class _KindCache:
-    """The objects of one kind, by namespace and name, and by the uids of their owners. Each has a spec, an empty one
-    where its writer gave it none."""
-
-    def __init__(self, kind: Kind | None, bodies: Iterable[Body]) -> None:
-        """`kind` is the version of the kind in which they were listed; None where there is no object in any."""
-        self.kind = kind
-        self.objects: dict[_Key, Body] = {}
-        self.state = object()
-        self._all: tuple[Body, ...] | None = None
-        self.owned: dict[str, dict[_Key, Body]] = {}
-        for body in bodies:
-            self.put(body)
-
-    def all(self) -> tuple[Body, ...]:
-        """The objects by namespace and name, also those that came one by one."""
-        if self._all is None:
-            self._all = tuple(self.objects[key] for key in sorted(self.objects))
-        return self._all
-
-    def put(self, body: Body) -> None:
-        """Another `state` says that something has changed."""
-        body = body if isinstance(body.get("spec"), dict) else {**body, "spec": {}}
-        before = self.objects.get(_key(body))
-        if before is not None and _version(before) == _version(body):
-            return
-        if before is not None and _owners(before) != _owners(body):
-            self.drop(before)
-        self.objects[_key(body)] = body
-        self.state, self._all = object(), None
-        for uid in _owners(body):
-            self.owned.setdefault(uid, {})[_key(body)] = body
-
-    def drop(self, body: Body) -> None:
-        self.objects.pop(_key(body), None)
-        self.state, self._all = object(), None
-        for uid in _owners(body):
-            self.owned.get(uid, {}).pop(_key(body), None)
-
 
 @dataclass
 class _Desk:
     """The objects of each kind that all actors have at hand, and the state of those kinds that one of them has looked
     at in its present step."""
 
-    kinds: dict[KindName, _KindCache] = field(default_factory=dict)
+    kinds: dict[KindName, KindCache] = field(default_factory=dict)
     looked_at: dict[KindName, object] = field(default_factory=dict)
 
 
@@ -184,7 +143,7 @@ class ActorClient:
     def all(self, kind: KindName, namespace: str = "") -> tuple[Body, ...]:
         """Ordered by namespace and name; none where the cluster does not serve the kind."""
         found = self._cache_of(kind).all()
-        return tuple(body for body in found if _key(body)[0] == namespace) if namespace else found
+        return tuple(body for body in found if key_of(body)[0] == namespace) if namespace else found
 
     def find(self, kind: KindName, name: str, namespace: str = "") -> Body | None:
         return self._cache_of(kind).objects.get((namespace, name))
@@ -255,22 +214,22 @@ class ActorClient:
     def _kind(self, ref: Ref) -> Kind:
         return self._kinds.row(ref.api_version, ref.kind).kind
 
-    def _cache_of(self, kind: KindName) -> _KindCache:
+    def _cache_of(self, kind: KindName) -> KindCache:
         """One for all versions of a kind."""
         row = self._kinds.find(*kind)
         name = (row.versions[0], kind[1]) if row else kind
         cached = self._desk.kinds.get(name)
         if cached is None:
-            cached = self._desk.kinds[name] = self._listed(kind) if row else _KindCache(None, ())
+            cached = self._desk.kinds[name] = self._listed(kind) if row else KindCache(None, ())
         self._desk.looked_at.setdefault(name, cached.state)
         return cached
 
-    def _listed(self, kind: KindName) -> _KindCache:
+    def _listed(self, kind: KindName) -> KindCache:
         for served in self._kinds.served_as(*kind):
             with suppress(NoSuchKind):
                 if items := self._cluster.list(Selection(kind=served)).items:
-                    return _KindCache(served, items)
-        return _KindCache(None, ())
+                    return KindCache(served, items)
+        return KindCache(None, ())
 
     def _patch(self, body: Body, patch: Body, subresource: str) -> Body:
         if merge_patched(body, patch) == body:
@@ -300,18 +259,6 @@ class ActorClient:
     def _written(self, body: Body) -> Body:
         """A write that the server found to change nothing is none."""
         cached = self._cache_of((str(body["apiVersion"]), str(body["kind"])))
-        self._writes += _version(cached.objects.get(_key(body))) != _version(body)
+        self._writes += version_of(cached.objects.get(key_of(body))) != version_of(body)
         cached.put(body)
         return body
-
-
-def _version(body: Body | None) -> str:
-    return str(body["metadata"].get("resourceVersion")) if body else ""
-
-
-def _owners(body: Body) -> list[str]:
-    return [str(owner["uid"]) for owner in body["metadata"].get("ownerReferences") or ()]
-
-
-def _key(body: Body) -> _Key:
-    return str(body["metadata"].get("namespace") or ""), str(body["metadata"]["name"])

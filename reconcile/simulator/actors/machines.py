@@ -21,18 +21,16 @@ from reconcile.simulator.actors.actor_context import (
     conditions,
     is_deleted,
     labels_of,
-    mark,
     name_of,
-    owner_reference,
     status_of,
 )
+from reconcile.simulator.actors.machine_objects import NODE_NAME, instance_of, migration_name, migration_of
 from reconcile.simulator.actors.placement import DRAIN_TAINT, can_host, is_tainted
 from reconcile.simulator.actors.simulation_log import SimulationEventType
 from renderer.model.ref import Body
 
 ACT = "vm-migration"
 OUTDATED = "kubevirt.io/outdatedLauncherImage"
-_NODE_NAME = "kubevirt.io/nodeName"
 _SCHEDULABLE = "kubevirt.io/schedulable"
 _OVER = ("Succeeded", "Failed")
 _KEPT_MIGRATIONS = 5
@@ -70,7 +68,7 @@ class Machines:
         target = self._host(instance["spec"], besides=str(here))
         if target is None:
             return False
-        self._client.patch(instance, {"metadata": {"labels": {_NODE_NAME: target, OUTDATED: None}}})
+        self._client.patch(instance, {"metadata": {"labels": {NODE_NAME: target, OUTDATED: None}}})
         self._client.patch_status(self._again(instance), {"nodeName": target, "evacuationNodeName": None})
         self._attach(instance, target)
         self._context.log.add(now, SimulationEventType.VM_MOVED, name_of(instance), str(here), why, target)
@@ -134,7 +132,7 @@ class Machines:
         if not self._timers.passed((machine["metadata"]["uid"], "start"), self._context.settings.vm_start):
             self._client.patch_status(machine, {"printableStatus": "Starting"})
             return
-        instance = self._client.create(_instance(machine, node))
+        instance = self._client.create(instance_of(machine, node))
         self._attach(instance, node)
         self._forget(machine)
         self._show(machine, now, "Running", ready=True)
@@ -168,7 +166,7 @@ class Machines:
         if obstacles(instance, MigrationTargets(self._client.all(NODE))):
             return
         failed = self._failed_migrations(instance)
-        migration = self._current_migration(instance, failed)
+        migration = self._currentmigration_of(instance, failed)
         lasts = self._context.faults.lasts(ACT, self._context.settings.migration, name_of(instance))
         if not self._timers.passed(migration["metadata"]["uid"], lasts and lasts + _back_off(len(failed))):
             return
@@ -177,7 +175,7 @@ class Machines:
         elif self.move(instance, now, "evacuated"):
             self._client.patch_status(migration, {"phase": "Succeeded"})
 
-    def _current_migration(self, instance: Body, failed: Sequence[Body]) -> Body:
+    def _currentmigration_of(self, instance: Body, failed: Sequence[Body]) -> Body:
         """The one under way, or a new one. KubeVirt keeps five that have ended."""
         made = self._migrations(instance)
         current = next((each for each in made if status_of(each).get("phase") not in _OVER), None)
@@ -186,7 +184,7 @@ class Machines:
         for each in failed[: max(0, len(failed) - _KEPT_MIGRATIONS)]:
             self._client.delete(each)
         self._tried[_uid(instance)] += 1
-        new = self._client.create(_migration(instance, self._tried[_uid(instance)]))
+        new = self._client.create(migration_of(instance, self._tried[_uid(instance)]))
         return self._client.patch_status(new, {"phase": "Running"})
 
     def _failed_migrations(self, instance: Body) -> list[Body]:
@@ -198,7 +196,7 @@ class Machines:
         namespace = instance["metadata"]["namespace"]
         last = self._tried[_uid(instance)]
         numbers = range(max(1, last - _KEPT_MIGRATIONS - 1), last + 1)
-        names = (_migration_name(instance, number) for number in numbers)
+        names = (migration_name(instance, number) for number in numbers)
         found = (self._client.find(MIGRATION, name, namespace) for name in names)
         return [each for each in found if each is not None]
 
@@ -258,44 +256,3 @@ def _uid(body: Body) -> str:
 def _strategy(machine: Body) -> str:
     spec = machine["spec"]
     return str(spec.get("runStrategy") or ("Always" if spec.get("running") else "Halted"))
-
-
-def _instance(machine: Body, node: str) -> Body:
-    template, metadata = machine["spec"]["template"], machine["metadata"]
-    labels = {**((template.get("metadata") or {}).get("labels") or {}), _NODE_NAME: node}
-    return {
-        "apiVersion": "kubevirt.io/v1",
-        "kind": "VirtualMachineInstance",
-        "metadata": {
-            "name": metadata["name"],
-            "namespace": metadata["namespace"],
-            "labels": labels,
-            "ownerReferences": [owner_reference(machine)],
-        },
-        "spec": template["spec"],
-        "status": {
-            "phase": "Running",
-            "nodeName": node,
-            "conditions": [{"type": type_, "status": "True"} for type_ in ("Ready", "LiveMigratable")],
-        },
-    }
-
-
-def _migration_name(instance: Body, number: int) -> str:
-    return f"kubevirt-evacuation-{mark(_uid(instance))}-{number}"
-
-
-def _migration(instance: Body, number: int) -> Body:
-    metadata = instance["metadata"]
-    name = _migration_name(instance, number)
-    return {
-        "apiVersion": "kubevirt.io/v1",
-        "kind": "VirtualMachineInstanceMigration",
-        "metadata": {
-            "name": name,
-            "namespace": metadata["namespace"],
-            "labels": {"kubevirt.io/vmi-name": metadata["name"]},
-            "ownerReferences": [owner_reference(instance)],
-        },
-        "spec": {"vmiName": metadata["name"]},
-    }

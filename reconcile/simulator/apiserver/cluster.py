@@ -15,10 +15,11 @@ from reconcile.simulator.apiserver.cel_rules import UncheckedRule
 from reconcile.simulator.apiserver.clock import Clock
 from reconcile.simulator.apiserver.collector import Collector
 from reconcile.simulator.apiserver.deletion import Deletions
-from reconcile.simulator.apiserver.embedded_client import EmbeddedClient, Hook, Server, no_hook
+from reconcile.simulator.apiserver.embedded_client import EmbeddedClient
 from reconcile.simulator.apiserver.registry import DEFINITION, Registry
-from reconcile.simulator.apiserver.requests import Authorizer, Everything
+from reconcile.simulator.apiserver.requests import Authorizer, Everything, Hook, no_hook
 from reconcile.simulator.apiserver.schema_files import packaged_definitions
+from reconcile.simulator.apiserver.server import Server
 from reconcile.simulator.apiserver.store import Store, StoreChange, key_of
 from reconcile.simulator.apiserver.write_handlers import Writes
 from reconcile.status.times import time_text

@@ -4,24 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
-from enum import Enum
 
 from reconcile.cluster.errors import Away, Forbidden, Invalid, NoSuchKind, NotFound
 from reconcile.cluster.exchange import require_complete
 from reconcile.cluster.protocol import AccessReview, Answer, Listing, Permission, Propagation, Selection, permission
 from reconcile.objects import FIELD_MANAGER
-from reconcile.simulator.apiserver.backends import Backends
-from reconcile.simulator.apiserver.clock import Clock
-from reconcile.simulator.apiserver.deletion import DeleteOptions, Deletions
+from reconcile.simulator.apiserver.deletion import DeleteOptions
 from reconcile.simulator.apiserver.faults import ApiFault, ApiFaults
-from reconcile.simulator.apiserver.registry import Registry
-from reconcile.simulator.apiserver.requests import Authorizer, LoggedRequest, RequestLog
+from reconcile.simulator.apiserver.requests import Authorizer, Hook, LoggedRequest, Moment, RequestLog
 from reconcile.simulator.apiserver.selectors import BadSelector, Test, field_test, label_test
 from reconcile.simulator.apiserver.served_kinds import STATUS, Origin, ServedKind
-from reconcile.simulator.apiserver.store import Store
+from reconcile.simulator.apiserver.server import Server
 from reconcile.simulator.apiserver.watching import EmbeddedWindow, Watched, require_history
-from reconcile.simulator.apiserver.write_handlers import Write, Writes
+from reconcile.simulator.apiserver.write_handlers import Write
 from renderer.model.ref import Body, Kind, Ref, ref_of
 
 _PAGE = 500
@@ -31,39 +26,6 @@ _REVIEW = Kind(
     plural="selfsubjectaccessreviews",
     namespaced=False,
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Server:
-    """One server; all of its clients share it."""
-
-    clock: Clock
-    store: Store
-    registry: Registry
-    writes: Writes
-    deletions: Deletions
-    backends: Backends
-
-    def wake(self) -> None:
-        """Lets open watches look at the clock and at their faults again."""
-        with self.store.changed:
-            self.store.changed.notify_all()
-
-
-class Moment(Enum):
-    """The moment when a hook is called: before a write is sent, or after it was carried out and before its answer is
-    read."""
-
-    BEFORE = "before"
-    AFTER = "after"
-
-
-Hook = Callable[[LoggedRequest, Moment], None]
-"""May raise, so that a test can end the caller at any write."""
-
-
-def no_hook(request: LoggedRequest, moment: Moment) -> None:
-    """Does nothing."""
 
 
 class EmbeddedClient:

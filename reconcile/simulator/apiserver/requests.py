@@ -1,10 +1,12 @@
-"""The requests made of the embedded cluster: who may make which, and a log of them for tests and reports."""
+"""The requests made of the embedded cluster: who may make which, a log of them, and hooks around the writes."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from enum import Enum
 from threading import Lock
 from typing import Protocol
 
@@ -89,3 +91,19 @@ class Everything:
 
     def verdict(self, permission: Permission) -> AccessReview:
         return _YES
+
+
+class Moment(Enum):
+    """The moment when a hook is called: before a write is sent, or after it was carried out and before its answer is
+    read."""
+
+    BEFORE = "before"
+    AFTER = "after"
+
+
+Hook = Callable[[LoggedRequest, Moment], None]
+"""May raise, so that a test can end the caller at any write."""
+
+
+def no_hook(request: LoggedRequest, moment: Moment) -> None:
+    """Does nothing."""

@@ -25,8 +25,8 @@ from reconcile.simulator.actors.simulation_log import SimulationLog
 from reconcile.simulator.apiserver.cel_rules import UncheckedRule
 from reconcile.simulator.apiserver.clock import SimulatedClock
 from reconcile.simulator.apiserver.cluster import EmbeddedCluster
-from reconcile.simulator.apiserver.embedded_client import EmbeddedClient, Hook, no_hook
-from reconcile.simulator.apiserver.requests import Authorizer
+from reconcile.simulator.apiserver.embedded_client import EmbeddedClient
+from reconcile.simulator.apiserver.requests import Authorizer, Hook, no_hook
 from reconcile.simulator.apiserver.seeding import namespace
 from reconcile.simulator.rehearsal.driver import Ending, Participants, SimulationDriver
 from reconcile.simulator.rehearsal.operator import Operator

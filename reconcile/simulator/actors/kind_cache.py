@@ -1,0 +1,62 @@
+"""The objects of one kind as actors have them at hand: by namespace and name, and by the uids of their owners."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from renderer.model.ref import Body, Kind
+
+Key = tuple[str, str]
+"""Namespace and name."""
+
+
+class KindCache:
+    """The objects of one kind, by namespace and name, and by the uids of their owners. Each has a spec, an empty one
+    where its writer gave it none."""
+
+    def __init__(self, kind: Kind | None, bodies: Iterable[Body]) -> None:
+        """`kind` is the version of the kind in which they were listed; None where there is no object in any."""
+        self.kind = kind
+        self.objects: dict[Key, Body] = {}
+        self.state = object()
+        self._all: tuple[Body, ...] | None = None
+        self.owned: dict[str, dict[Key, Body]] = {}
+        for body in bodies:
+            self.put(body)
+
+    def all(self) -> tuple[Body, ...]:
+        """The objects by namespace and name, also those that came one by one."""
+        if self._all is None:
+            self._all = tuple(self.objects[key] for key in sorted(self.objects))
+        return self._all
+
+    def put(self, body: Body) -> None:
+        """Another `state` says that something has changed."""
+        body = body if isinstance(body.get("spec"), dict) else {**body, "spec": {}}
+        before = self.objects.get(key_of(body))
+        if before is not None and version_of(before) == version_of(body):
+            return
+        if before is not None and _owners(before) != _owners(body):
+            self.drop(before)
+        self.objects[key_of(body)] = body
+        self.state, self._all = object(), None
+        for uid in _owners(body):
+            self.owned.setdefault(uid, {})[key_of(body)] = body
+
+    def drop(self, body: Body) -> None:
+        self.objects.pop(key_of(body), None)
+        self.state, self._all = object(), None
+        for uid in _owners(body):
+            self.owned.get(uid, {}).pop(key_of(body), None)
+
+
+def version_of(body: Body | None) -> str:
+    return str(body["metadata"].get("resourceVersion")) if body else ""
+
+
+def key_of(body: Body) -> Key:
+    return str(body["metadata"].get("namespace") or ""), str(body["metadata"]["name"])
+
+
+def _owners(body: Body) -> list[str]:
+    return [str(owner["uid"]) for owner in body["metadata"].get("ownerReferences") or ()]
