@@ -66,7 +66,9 @@ ROOMS: Mapping[str, Sequence[str]] = {
 its left."""
 
 DOORS: Mapping[str, Sequence[str]] = {
+    "aiohttp": ("reconcile/admission/server.py",),
     "click": ("renderer/cli/*", "reconcile/cli/*"),
+    "cryptography": ("reconcile/admission/certificates.py",),
     "deepdiff": ("reconcile/diff/list_changes.py",),
     "jinja2": ("renderer/templating/*",),
     "jsonschema": ("renderer/validation/validate.py",),
@@ -88,6 +90,9 @@ OUTSIDE: Mapping[str, Sequence[str]] = {
 
 OUTSIDE_TOO: Mapping[tuple[str, str], str] = {
     ("reconcile/loop/health.py", "http"): "the loop's own health endpoint",
+    ("reconcile/admission/tls.py", "ssl"): "the webhook's own certificate",
+    ("reconcile/admission/tls.py", "os"): "files in memory, from which OpenSSL reads it",
+    ("reconcile/admission/tls.py", "tempfile"): "the same where a system has no files in memory",
     ("reconcile/observe/cached.py", "time"): "hands the clock to the list-watch, which takes it as an argument",
     ("reconcile/observe/cached.py", "random"): "hands chance to the list-watch, which takes it as an argument",
 }
