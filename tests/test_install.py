@@ -92,12 +92,13 @@ def chart(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @CLIENTS
-@pytest.mark.parametrize("values", VALUES)
+@pytest.mark.parametrize("values", [*VALUES, "no-webhook"])
 def test_helm_makes_of_the_chart_what_plain_is(values: str, chart: Path, tmp_path: Path) -> None:
     file = tmp_path / "values.yaml"
-    file.write_text(VALUES[values], encoding="utf-8")
+    text = VALUES.get(values, "webhook: {enable: false}\nnetworkPolicy: {enable: true}\n")
+    file.write_text(text, encoding="utf-8")
     rendered = client("helm", "template", "any", str(chart), "--no-hooks", "--values", str(file))
-    assert by_ref(yaml.safe_load_all(rendered)) == by_ref(yaml.safe_load_all(one_file(of(VALUES[values]))))
+    assert by_ref(yaml.safe_load_all(rendered)) == by_ref(yaml.safe_load_all(one_file(of(text))))
 
 
 @CLIENTS
@@ -189,7 +190,8 @@ def test_what_is_installed_by_default() -> None:
     kinds = [document.value["kind"] for document in parse(one_file(by_default()), "install.yaml")]
     assert list(dict.fromkeys(kinds)) == [
         *("CustomResourceDefinition", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"),
-        *("PodDisruptionBudget", "Deployment", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"),
+        *("Service", "PodDisruptionBudget", "Deployment"),
+        *("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "ValidatingWebhookConfiguration"),
     ]
 
 

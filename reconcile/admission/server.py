@@ -130,12 +130,12 @@ class WebhookServer:
         try:
             answer = await self._loop.run_in_executor(self._pool, self._judged, content, deadline)
         except MalformedReview as error:
-            return web.Response(status=400, text=f"{error}\n")
+            return _last(web.Response(status=400, text=f"{error}\n"))
         except Exception as error:
             message = f"internal error, please report it: {type(error).__name__}: {error}"
             self._tell("bug", {"why": message, "traceback": "".join(format_exception(error))})
-            return web.Response(status=500, text="internal error; the log of this program says more\n")
-        return web.json_response(answer)
+            return _last(web.Response(status=500, text="internal error; the log of this program says more\n"))
+        return _last(web.json_response(answer))
 
     def _judged(self, content: bytes, deadline: float) -> Any:
         request = read_review(content)
@@ -144,6 +144,13 @@ class WebhookServer:
         said = {"plan": request.name, "operation": request.operation, "allowed": not causes}
         self._tell("admission", {**said, **({"why": causes} if causes else {})})
         return write_review(request, judgement)
+
+
+def _last(response: web.Response) -> web.Response:
+    """The answer, after which the connection is closed. Requests are rare, and the next one meets the certificate of
+    its own time."""
+    response.force_close()
+    return response
 
 
 def seconds_for(timeout: str) -> float:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -23,16 +24,30 @@ CONFIGURATION = Kind(
     plural="validatingwebhookconfigurations",
     namespaced=False,
 )
-SECRET_NAME = "upgradeplan-webhook-certificate"  # noqa: S105 - the name of the object, not what it holds
-CONFIGURATION_REF = Ref(api_version=CONFIGURATION.api_version, kind=CONFIGURATION.kind, name="upgradeplan-webhook")
-SERVICE = "upgrade-toolkit-webhook-service"
-"""The existing manager's Service."""
-
+NAME = "harvester-upgrade-manager"
 _MANAGED_BY, _US = "app.kubernetes.io/managed-by", "upgradeplan"
 
 
-def secret_ref(namespace: str) -> Ref:
-    return Ref(api_version=SECRET.api_version, kind=SECRET.kind, namespace=namespace, name=SECRET_NAME)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookObjects:
+    """The objects of an installation's webhook, whose names begin with the installation's."""
+
+    namespace: str
+    name: str = NAME
+
+    @property
+    def secret(self) -> Ref:
+        name = f"{self.name}-webhook-certificate"
+        return Ref(api_version=SECRET.api_version, kind=SECRET.kind, namespace=self.namespace, name=name)
+
+    @property
+    def configuration(self) -> Ref:
+        name = f"{self.name}-validating-webhook-configuration"
+        return Ref(api_version=CONFIGURATION.api_version, kind=CONFIGURATION.kind, name=name)
+
+    @property
+    def service(self) -> str:
+        return f"{self.name}-webhook-service"
 
 
 def is_ours(secret: Body) -> bool:
@@ -60,17 +75,17 @@ def data_of(material: Material) -> Mapping[str, str]:
     return {key: _encoded(value) for key, value in found.items()}
 
 
-def new_secret(material: Material, namespace: str) -> Body:
-    metadata = {"name": SECRET_NAME, "namespace": namespace, "labels": {_MANAGED_BY: _US}}
+def new_secret(material: Material, ref: Ref) -> Body:
+    metadata = {"name": ref.name, "namespace": ref.namespace, "labels": {_MANAGED_BY: _US}}
     kind = {"apiVersion": SECRET.api_version, "kind": SECRET.kind, "type": "kubernetes.io/tls"}
     return {**kind, "metadata": metadata, "data": data_of(material)}
 
 
-def names_for(configuration: Body | None, namespace: str) -> tuple[str, ...]:
-    """The names by which the API server calls the webhook, each once."""
+def names_for(configuration: Body | None, of: WebhookObjects) -> tuple[str, ...]:
+    """The names by which the API server calls the webhook, each once; those of its Service where nothing says how."""
     clients = [_client(webhook) for webhook in _webhooks(configuration)]
     found = [name for client in clients for name in _names(client)]
-    return tuple(dict.fromkeys(found)) or tuple(_service_names(namespace, SERVICE))
+    return tuple(dict.fromkeys(found)) or tuple(_service_names(of.namespace, of.service))
 
 
 def trusted_by(configuration: Body | None) -> Collection[bytes] | None:

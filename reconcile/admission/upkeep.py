@@ -17,14 +17,13 @@ from reconcile.admission.rotation import Lifetimes, Material, next_material, why
 from reconcile.admission.server import ServingCertificate
 from reconcile.admission.stored import (
     CONFIGURATION,
-    CONFIGURATION_REF,
     SECRET,
+    WebhookObjects,
     data_of,
     is_ours,
     material_in,
     names_for,
     new_secret,
-    secret_ref,
     trusted_by,
     trusting,
 )
@@ -46,7 +45,7 @@ class UpkeepConfig:
     from now on; it raises OSError for what is no pair. `clock` is monotonic, `now` has a time zone."""
 
     cluster: Cluster
-    namespace: str
+    objects: WebhookObjects
     leads: Callable[[], bool]
     serve: Callable[[ServingCertificate], None]
     tell: Callable[[str, Mapping[str, Any]], None]
@@ -61,9 +60,9 @@ class CertificateUpkeep:
 
     def __init__(self, config: UpkeepConfig) -> None:
         self._config = config
-        self._secret_ref = secret_ref(config.namespace)
+        self._secret_ref, self._configuration_ref = config.objects.secret, config.objects.configuration
         self._secret = self._watch(SECRET, self._secret_ref)
-        self._configuration = self._watch(CONFIGURATION, CONFIGURATION_REF)
+        self._configuration = self._watch(CONFIGURATION, self._configuration_ref)
         self._stopped = Event()
         self._news = Event()
         self._served: Material | None = None
@@ -94,9 +93,9 @@ class CertificateUpkeep:
         config = self._config
         if not all(watch.health.synced for watch in self._watches):
             return self._report(self._trouble(), _AGAIN)
-        secret, configuration = self._secret.find(self._secret_ref), self._configuration.find(CONFIGURATION_REF)
+        secret, configuration = self._secret.find(self._secret_ref), self._configuration.find(self._configuration_ref)
         found = material_in(secret) if secret else Material()
-        names = names_for(configuration, config.namespace)
+        names = names_for(configuration, config.objects)
         why = "; ".join(why_unusable(found, names, config.now())) if secret else ""
         self._serve(found)
         try:
@@ -113,19 +112,19 @@ class CertificateUpkeep:
         config = self._config
         kept = found
         if secret is None or is_ours(secret):
-            names, trusted = names_for(configuration, config.namespace), trusted_by(configuration)
+            names, trusted = names_for(configuration, config.objects), trusted_by(configuration)
             kept = next_material(found, names, config.now(), config.lifetimes, trusted)
             if kept != found or secret is None:
                 self._write(secret, kept)
         if configuration is not None and kept.bundle and (operations := trusting(configuration, kept.bundle)):
-            config.cluster.json_patch(CONFIGURATION, CONFIGURATION_REF, operations)
-            config.tell("webhook authorities", {"object": str(CONFIGURATION_REF)})
+            config.cluster.json_patch(CONFIGURATION, self._configuration_ref, operations)
+            config.tell("webhook authorities", {"object": str(self._configuration_ref)})
         return "" if kept.bundle else "ca.crt holds no certificate, so the webhook's caBundle is left as it is"
 
     def _write(self, secret: Body | None, material: Material) -> None:
         config = self._config
         if secret is None:
-            config.cluster.create(SECRET, new_secret(material, config.namespace))
+            config.cluster.create(SECRET, new_secret(material, self._secret_ref))
         else:
             metadata = {"resourceVersion": secret["metadata"]["resourceVersion"]}
             config.cluster.patch(SECRET, self._secret_ref, {"metadata": metadata, "data": data_of(material)})

@@ -71,6 +71,15 @@ class Manager:
             return False
         return self._running.source.synced or (election is not None and not election.leads())
 
+    def leads(self) -> bool:
+        """True if this one may write now."""
+        return self._running.election is None or self._running.election.leads()
+
+    def must_lead(self) -> None:
+        """Raises `LostLease` if it may not: a guard for others that write in its name."""
+        if self._running.election is not None:
+            self._running.election.require()
+
     def run(self) -> None:
         """Works in the caller's thread until `stop`. Raises `Problems` on a cluster that it is not made for."""
         try:
@@ -136,7 +145,7 @@ class Manager:
     def _stand_by(self) -> None:
         """Waits until this one leads, or is stopped."""
         waited = 0
-        while not self._stopped.is_set() and not self._leads():
+        while not self._stopped.is_set() and not self.leads():
             if waited % 4 == 1:  # not before the first attempt to lead has had its time
                 self._running.on_standby()
             waited += 1
@@ -209,9 +218,6 @@ class Manager:
             queue.add(name, done.recheck)
         if done.over:
             self._wake_all()
-
-    def _leads(self) -> bool:
-        return self._running.election is None or self._running.election.leads()
 
     def _hold_the_lease(self) -> None:
         election = self._running.election

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from reconcile.cluster.errors import ClusterError
+from reconcile.objects import LISTED_IN_PART
 from reconcile.observe.selection import read_failures
 from reconcile.observe.source import Source
 from reconcile.probes.look import Group, ReadFailure
@@ -55,8 +56,14 @@ class TimedSource:
             self._begun(group, self._seconds * _FIRST)
 
     def get(self, ref: Ref) -> Body | ReadFailure | None:
-        found: Body | ReadFailure | None = self._answer(ref)
-        return found
+        """Found in the list of its kind, which others need as well, where there is one."""
+        if (ref.api_version, ref.kind) in LISTED_IN_PART:
+            found: Body | ReadFailure | None = self._answer(ref)
+            return found
+        listed = self.list(Group(api_version=ref.api_version, kind=ref.kind, namespace=ref.namespace))
+        if isinstance(listed, ReadFailure):
+            return listed
+        return next((body for body in listed if body["metadata"]["name"] == ref.name), None)
 
     def list(self, group: Group) -> tuple[Body, ...] | ReadFailure:
         found: tuple[Body, ...] | ReadFailure = self._answer(group)
