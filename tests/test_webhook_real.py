@@ -45,19 +45,19 @@ def account(clean_control_plane: ControlPlane) -> Path:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Site:
+class AskedSite:
     plane: ControlPlane
     replica: Replica
     mark: int
 
 
 @pytest.fixture(scope="module")
-def site(clean_control_plane: ControlPlane, account: Path) -> Iterator[Site]:
+def site(clean_control_plane: ControlPlane, account: Path) -> Iterator[AskedSite]:
     seeded = clean_control_plane
     mark = seeded.audit_mark()
     with replica(seeded, account) as found, asked(seeded, found.webhook.port):
         until("the webhook is asked", lambda: is_asked(seeded))
-        yield Site(plane=seeded, replica=found, mark=mark)
+        yield AskedSite(plane=seeded, replica=found, mark=mark)
 
 
 def causes(error: ApiError | None) -> list[tuple[str, str]]:
@@ -70,14 +70,14 @@ WRONGS = [("spec.version", "FieldValueNotFound"), ("spec.nodeUpgradeOption.pause
 
 
 @pytest.mark.parametrize("query", ["", "?dryRun=All"])
-def test_everything_that_is_wrong_is_refused_at_once(site: Site, query: str) -> None:
+def test_everything_that_is_wrong_is_refused_at_once(site: AskedSite, query: str) -> None:
     error = refused(lambda: site.plane.api.create(f"{PLANS}{query}", WRONG))
     assert causes(error) == WRONGS
     assert error is not None
     assert 'admission webhook "vupgradeplan-v1beta1.kb.io" denied the request: UpgradePlan' in error.status["message"]
 
 
-def test_kubectl_shows_each_cause_on_a_line(site: Site) -> None:
+def test_kubectl_shows_each_cause_on_a_line(site: AskedSite) -> None:
     done = site.plane.kubectl("create", "-f", "-", stdin=json.dumps(WRONG), check=False)
     assert done.returncode == 1
     assert 'The UpgradePlan "wrong" is invalid:' in done.stderr
@@ -85,7 +85,7 @@ def test_kubectl_shows_each_cause_on_a_line(site: Site) -> None:
     assert '\n* spec.nodeUpgradeOption.pauseNodes[1]: Not found: "charlie-2": Node charlie-2 does not' in done.stderr
 
 
-def test_a_good_plan_is_created_and_only_its_pause_list_is_looked_at_later(site: Site) -> None:
+def test_a_good_plan_is_created_and_only_its_pause_list_is_looked_at_later(site: AskedSite) -> None:
     api, path = site.plane.api, f"{PLANS}/good"
     api.create(PLANS, plan("good"))
     asked_before = len(site.replica.reviewed())
@@ -100,7 +100,7 @@ def test_a_good_plan_is_created_and_only_its_pause_list_is_looked_at_later(site:
     api.delete(path)
 
 
-def test_a_configuration_that_lost_its_authority_gets_it_back(site: Site) -> None:
+def test_a_configuration_that_lost_its_authority_gets_it_back(site: AskedSite) -> None:
     path = f"{CONFIGURATIONS}/{OBJECTS.configuration.name}"
     gone = [{"op": "remove", "path": f"/webhooks/{index}/clientConfig/caBundle"} for index in (0, 1)]
     site.plane.api.send("PATCH", path, gone, {"Content-Type": "application/json-patch+json"})  # type: ignore[arg-type]
@@ -111,13 +111,13 @@ def test_a_configuration_that_lost_its_authority_gets_it_back(site: Site) -> Non
     until("the webhook is asked", lambda: is_asked(site.plane))
 
 
-def test_two_replicas_serve_and_one_writes(site: Site, account: Path) -> None:
+def test_two_replicas_serve_and_one_writes(site: AskedSite, account: Path) -> None:
     with replica(site.plane, account, leads=False) as other:
         until("the other one has the certificate", lambda: other.webhook.ready)
         assert [what for what, _ in other.lines] == []
 
 
-def test_every_permission_is_used_and_no_call_is_refused(site: Site) -> None:
+def test_every_permission_is_used_and_no_call_is_refused(site: AskedSite) -> None:
     """After the other tests of this module."""
     calls = site.plane.audit(since=site.mark, user=USER)
     assert [str(call) for call in calls if call.code == 403] == []

@@ -5,7 +5,7 @@ For whoever has to answer in seconds, such as an admission webhook. A cluster th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -64,6 +64,9 @@ class TimedSource:
         if isinstance(listed, ReadFailure):
             return listed
         return next((body for body in listed if body["metadata"]["name"] == ref.name), None)
+
+    def held(self) -> Mapping[Ref, Body]:
+        return {}
 
     def list(self, group: Group) -> tuple[Body, ...] | ReadFailure:
         found: tuple[Body, ...] | ReadFailure = self._answer(group)

@@ -97,6 +97,9 @@ class GivenCluster:
         self._reach(ref.kind)
         return self._given.get(ref)
 
+    def held(self) -> Mapping[Ref, Body]:
+        return {}
+
     def list(self, group: Group) -> tuple[Body, ...] | ReadFailure:
         self._reach(group.kind)
         return self._given.list(group)
