@@ -163,12 +163,15 @@ def test_post_drain_comes_after_the_answer() -> None:
     assert found.state("n1") == "PostDraining"
 
 
+MACHINE = {"cluster.x-k8s.io/machine": "m-n1"}
+
+
 def test_a_node_that_waits_for_its_reboot_is_not_acknowledged() -> None:
     """Whether the OS is another one or the same."""
     found = rebooting()
     assert found.state("n1") == "WaitingReboot"
     assert found.annotation("n1", POST_HOOK) is None
-    assert found.get("v1", "Node", "n1")["metadata"]["annotations"] == {f"{PREFIX}pendingOSImage": NEW_OS}
+    assert found.get("v1", "Node", "n1")["metadata"]["annotations"] == {**MACHINE, f"{PREFIX}pendingOSImage": NEW_OS}
     found.reboot("n1")
     found.rounds()
     assert found.state("n1") == "PostDrained"
@@ -319,7 +322,7 @@ def test_only_our_annotation_leaves_the_node() -> None:
     found.patch(body, {"metadata": {"annotations": {"else": "kept"}}})
     found.reboot("n1")
     found.rounds()
-    assert found.get("v1", "Node", "n1")["metadata"]["annotations"] == {"else": "kept"}
+    assert found.get("v1", "Node", "n1")["metadata"]["annotations"] == {**MACHINE, "else": "kept"}
 
 
 @pytest.mark.parametrize("enabled", [True, False])

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from support.answer_schemas import validate
 from support.rehearsals import ROOT
-from support.rendered_plans import Json
+from support.rendered_plans import Json, plan
 from support.small_cluster import PRE, Small, being_prepared, drained, rebooting, upgrading, waiting_for_rancher, world
 
 from reconcile.report.explain import explanation_lines, explanation_of
@@ -35,15 +35,16 @@ def loading(more: list[Json]) -> Small:
     found.set_status(currentPhase="MetadataPopulated")
     found.rounds()
     assert found.phase == "ImagePreloading"
-    for plan in (body for body in more if body["kind"] == "Plan"):
-        found.patch(plan, {"status": plan["status"]}, "status")
+    for item in (body for body in more if body["kind"] == "Plan"):
+        found.patch(item, {"status": item["status"]}, "status")
     found.rounds()
     return found
 
 
 def taken_off(more: list[Json]) -> Small:
-    """Rancher has drained n1, and has taken its request back."""
-    found = drained(waiting_for_rancher(more=more))
+    """Rancher has drained n1, whatever its volumes, and has taken its request back."""
+    accepted = plan(annotations={"management.harvesterhci.io/accept-risk": "volume-blocks-drain"})
+    found = drained(waiting_for_rancher(more=more, given=accepted))
     found.ask("n1", PRE, None)
     cordon(found, "n1")
     found.rounds()

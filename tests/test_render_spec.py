@@ -46,7 +46,7 @@ def test_the_image() -> None:
             "displayName": "up-v1.8.0",
             "sourceType": "download",
             "url": "https://releases.example.com/harvester-v1.8.0-amd64.iso",
-            "checksum": "5f0c",
+            "checksum": "5f0c" * 32,
             "retry": 3,
             "targetStorageClassName": "longhorn-static",
         },

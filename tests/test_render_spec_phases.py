@@ -6,12 +6,12 @@ Where it differs from the existing manager, DESIGN.md says why.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import Any
 
 from support.expected_objects import RUN_TIME, everything, multi, single
-from support.rendered_plans import PREFIX, Rendered, plan, render_made, three_nodes
+from support.rendered_plans import PREFIX, Rendered
 
+from renderer.model.check import CheckTime
 from renderer.model.manifest_spec import Occasion, Owned, WhenAbsent
 from renderer.model.path import walk
 from renderer.model.phase import Deletion, Position
@@ -88,23 +88,12 @@ def test_node_states() -> None:
 
 
 def test_what_initialize_looks_at() -> None:
-    """3.1: the figures, the annotations, and that they are looked at after the completed value is recorded."""
-    annotations = {f"{PREFIX}skip-garbage-collection-threshold-check": "T", f"{PREFIX}min-certs-expiration-in-day": "3"}
-    plain, changed = multi(), render_made(*three_nodes(given_plan=plan(annotations=annotations)))
-    older = {"harvesterhci.io/skipGarbageCollectionThresholdCheck": "T", "harvesterhci.io/minCertsExpirationInDay": "3"}
-    as_before = render_made(*three_nodes(given_plan=plan(annotations=older)))
-
-    def rule(rendered: Rendered, step: str) -> Mapping[str, Any]:
-        assert rendered.step(step).step.position is Position.LEAVE
-        return dict(rendered.step(step).step.gates[0].probe.all[0].arguments)  # type: ignore[union-attr]
-
-    disk = rule(plain, "Initialize/DiskHeadroom")
-    assert (disk["reserveBytes"], disk["defaultThresholdPercent"], disk["skip"]) == (13 * 2**30, 85, "")
-    assert rule(changed, "Initialize/DiskHeadroom")["skip"] == "T"
-    assert rule(as_before, "Initialize/DiskHeadroom")["skip"] == "T"
-    assert rule(as_before, "Initialize/CertificateExpiry")["days"] == "3"
-    assert rule(plain, "Initialize/CertificateExpiry")["days"] == "7"
-    assert rule(changed, "Initialize/CertificateExpiry")["days"] == "3"
+    """3.1: that checks are carried out after the completed value is recorded; what they are, test_preflight_cases."""
+    plain = multi()
+    preflight = plain.step("Initialize/Preflight").step
+    assert preflight.position is Position.LEAVE
+    assert preflight.checks
+    assert preflight.checks.when is CheckTime.START
     assert dict(plain.step("Initialize/ReadCluster").step.records).keys() == {"previousVersion", "singleNode"}
     assert dict(plain.step("Initialize/ReadVersion").step.records).keys() == {"version.isoURL", "version.isoChecksum"}
 
@@ -149,7 +138,7 @@ def test_fleet_is_told_to_look_away_before_the_field_changes() -> None:
         for s in p.steps
         if p.phase.name == "ClusterUpgrade" and s.step.position is Position.ENTER
     ]
-    assert enter == ["KeepWorkloadUpdates", "StopWorkloadUpdates"]
+    assert enter == ["Preflight", "KeepWorkloadUpdates", "StopWorkloadUpdates"]
 
 
 def test_what_we_make_is_removed_when_the_plan_has_ended_well_or_was_called_off() -> None:

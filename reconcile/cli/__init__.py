@@ -60,7 +60,7 @@ COMMANDS: Mapping[str, Row] = {
     ),
     "uninstall": Row(
         target="reconcile.cli.uninstall:uninstall",
-        help="Remove the manager from the cluster.",
+        help="Remove the manager; plans stay.",
         group=CommandGroup.INSTALL,
     ),
     "vm-live-migrate-detector": Row(

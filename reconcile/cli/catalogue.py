@@ -8,7 +8,6 @@ from renderer.cli.answer import redact_by, warn
 
 if TYPE_CHECKING:
     from renderer.assemble import TemplateSet
-    from renderer.catalog.checks import DeclaredCheck
     from renderer.catalog.template_tree import TemplateTree
 
 
@@ -23,11 +22,3 @@ def template_set_in(tree: TemplateTree) -> TemplateSet:
     warn(template_set.catalog.warnings)
     code.save()
     return template_set
-
-
-def checks_of(tree: TemplateTree, template_set: TemplateSet) -> tuple[DeclaredCheck, ...]:
-    """Raises `Problems`."""
-    from renderer.catalog.checks import load_checks
-    from renderer.validation import document_problems
-
-    return load_checks(tree, document_problems, template_set.catalog.kinds)

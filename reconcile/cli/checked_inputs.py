@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reconcile.cli.catalogue import checks_of
 from reconcile.cli.connect import wall_clock
 from renderer.cli.answer import Model, redactor
 from renderer.model.check import CheckTime
@@ -15,7 +14,6 @@ from renderer.model.check import CheckTime
 if TYPE_CHECKING:
     from reconcile.preflight.check_result import CheckReport
     from renderer.assemble import TemplateSet
-    from renderer.catalog.template_tree import TemplateTree
     from renderer.cli.input_options import InputOptions
     from renderer.documents import Inputs
 
@@ -23,14 +21,15 @@ BEFORE = tuple(time for time in CheckTime if time is not CheckTime.AFTER)
 """The times that lie before the end of an upgrade."""
 
 
-def checked(inputs: Inputs, tree: TemplateTree, template_set: TemplateSet) -> CheckReport | None:
+def checked(inputs: Inputs, template_set: TemplateSet) -> CheckReport | None:
     """The answers of all checks; None for a plan that has begun, whose cluster is as upgrades make it."""
+    from reconcile.preflight.check_context import checks_of
     from reconcile.preflight.on_inputs import check_inputs
     from renderer.model.path import look_up
 
     if inputs.plan and look_up(inputs.plan.body, ("status", "currentPhase")):
         return None
-    return check_inputs(inputs, template_set, checks_of(tree, template_set), BEFORE, wall_clock())
+    return check_inputs(inputs, template_set, checks_of(template_set.catalog), BEFORE, wall_clock())
 
 
 def unseen_model(report: CheckReport | None, given: InputOptions) -> Model | None:

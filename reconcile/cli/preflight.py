@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reconcile.cli.catalogue import checks_of, template_set_in
+from reconcile.cli.catalogue import template_set_in
 from reconcile.cli.checked_inputs import BEFORE
 from reconcile.cli.connect import Target, wall_clock
 from renderer.cli.answer import Model, answer
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from reconcile.preflight.machines import MachineTable
     from reconcile.probes.look import Group, Look
     from renderer.assemble import TemplateSet
-    from renderer.catalog.template_tree import TemplateTree
     from renderer.model.ref import Body, Ref
 
 
@@ -129,13 +128,14 @@ class _Looked:
 def _look_at_files(
     given: InputOptions, ids: Sequence[str], when: Sequence[CheckTime], node: str | None, now: datetime
 ) -> _Looked:
+    from reconcile.preflight.check_context import checks_of
     from reconcile.preflight.on_inputs import check_inputs, machines_of
     from reconcile.preflight.selecting import checks_named
     from renderer.cli.input_options import read_form
 
     inputs, tree = read_form(given)
     template_set = template_set_in(tree)
-    checks = checks_named(checks_of(tree, template_set), ids)
+    checks = checks_named(checks_of(template_set.catalog), ids)
     return _Looked(
         plan=str(inputs.plan.body["metadata"]["name"]) if inputs.plan else "",
         report=check_inputs(inputs, template_set, checks, when, now, node),
@@ -151,14 +151,14 @@ def _look_at_cluster(
     from reconcile.cli.parts import parts_on
     from reconcile.observe.facts import gather
     from reconcile.observe.snapshot import judge
-    from reconcile.preflight.check_context import check_context
+    from reconcile.preflight.check_context import check_context, checks_of
     from reconcile.preflight.checking import run_checks
     from reconcile.preflight.machines import machine_table
     from reconcile.preflight.selecting import checks_named, require_node
-    from renderer.cli.input_options import read_form, tree_of
+    from renderer.cli.input_options import read_form
 
     template_set = template_set_of(target.templates)
-    checks = checks_named(checks_of(tree_of(given), template_set), ids)
+    checks = checks_named(checks_of(template_set.catalog), ids)
     inputs = read_form(given)[0] if given.names_inputs else None
     parts = parts_on(connect_to(target), template_set)
     plan = inputs.plan.body if inputs and inputs.plan else _plan_there(parts, given.plan)
@@ -225,17 +225,15 @@ def _time(text: str | None) -> datetime:
     return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
-def needs_on_cluster(
-    parts: ReconcilerDeps, template_set: TemplateSet, tree: TemplateTree, plan: Body | None
-) -> tuple[Group | Ref, ...]:
+def needs_on_cluster(parts: ReconcilerDeps, template_set: TemplateSet, plan: Body | None) -> tuple[Group | Ref, ...]:
     """All that the checks look at on this cluster, be the plan there or not."""
     from reconcile.observe.facts import gather
     from reconcile.observe.snapshot import judge
-    from reconcile.preflight.check_context import check_context
+    from reconcile.preflight.check_context import check_context, checks_of
     from reconcile.preflight.checking import run_checks
     from reconcile.preflight.looked_at import looked_at
 
-    checks = checks_of(tree, template_set)
+    checks = checks_of(template_set.catalog)
     objects = gather(parts.source, plan or {})
     context = check_context(template_set, parts.schemas, wall_clock(), plan=plan, objects=objects)
     judged = judge(lambda look: run_checks(checks, look, context, BEFORE), parts.source, parts.readings)

@@ -63,7 +63,9 @@ def _described(operation: SimulatedOperation) -> str:
 @click.option(
     "--resume-after", default="10m", show_default=True, metavar="DURATION", help="Release a held node after this time."
 )
-@click.option("--skip-preflight", is_flag=True, help="Rehearse although pre-flight checks block the upgrade.")
+@click.option(
+    "--skip-preflight", is_flag=True, help="Carry out no pre-flight checks, neither before nor during the upgrade."
+)
 @click.option("--journal", type=FILE, metavar="FILE", help="Record every decision in FILE, for `explain --replay`.")
 @click.option("--quiet", "-q", is_flag=True, help="Print only the report, no progress.")
 @output_option
@@ -119,6 +121,8 @@ def rehearse(
         resume_after=pause,
         journal=journal_at(journal, template_set.catalog.redaction),
     )
+    if skip_preflight:
+        rehearsal = rehearsal.unchecked()
     rehearsed = _played(rehearsal, quiet or output == "json")
     code.save()
     _require_injected(rehearsed)
@@ -132,7 +136,7 @@ def _preflight(inputs: Inputs, tree: TemplateTree, template_set: TemplateSet, gi
     """The number of checks that could not look. Raises `Problems` for what blocks the upgrade."""
     from reconcile.preflight.problems import blocking, warning
 
-    report = checked(inputs, tree, template_set)
+    report = checked(inputs, template_set)
     if report is None:
         return None
     warn(warning(report, inputs))

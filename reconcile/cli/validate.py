@@ -49,7 +49,7 @@ def validate(given: InputOptions, output: str) -> ExitCode:
 def _model(given: InputOptions) -> Model:
     inputs, tree = read(given)
     rendering = rendering_from(inputs, tree, retry=given.retry)
-    report = checked(inputs, tree, rendering.assembly.template_set)
+    report = checked(inputs, rendering.assembly.template_set)
     _refuse(rendering, report)
     if report:
         warn(warning(report, inputs))

@@ -87,12 +87,24 @@ Action = Apply | Borrow | Return | Remove | RemoveTrace | SetFinalizer | Annotat
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BlockingCheck:
+    """A pre-flight check because of which a step does not begin: everything that it found, or could not see, what to
+    do about it, each thing once, and what accepts the risk, empty where nothing does."""
+
+    id: str
+    title: str
+    found: tuple[str, ...]
+    remedies: tuple[str, ...]
+    accept: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Wait:
     """Something that the plan waits for: which step, on which node, what, and since when.
 
     `text` names objects and fields as they were compared; `summary` says it in the phase's own words, if it has any.
     `slow`: somebody has to act, for example because it takes longer than `limit` seconds, which are `counted` from a
-    later time where others move meanwhile. `unknown`: it could not be read.
+    later time where others move meanwhile. `unknown`: it could not be read. `check`: it is a check that blocks.
     """
 
     text: str
@@ -105,6 +117,7 @@ class Wait:
     unknown: bool = False
     refs: tuple[Ref, ...] = ()
     summary: str = ""
+    check: BlockingCheck | None = None
 
     @property
     def words(self) -> str:
@@ -155,6 +168,7 @@ class WaitRequest:
     unknown: bool = False
     refs: tuple[Ref, ...] = ()
     summary: str = ""
+    check: BlockingCheck | None = None
 
 
 class DecisionBuilder:
@@ -237,6 +251,7 @@ class DecisionBuilder:
             unknown=asked.unknown,
             refs=asked.refs,
             summary=asked.summary,
+            check=asked.check,
         )
 
     def counted(self, asked: WaitRequest) -> tuple[datetime, bool]:
@@ -248,7 +263,11 @@ class DecisionBuilder:
         self, text: str, *, step: str = "", since: datetime | None = None, refs: tuple[Ref, ...] = ()
     ) -> None:
         """Adds a wait that does not end before somebody acts."""
-        self.waits.append(Wait(text=text, step=step, since=since or self.since, slow=True, refs=refs))
+        self.ask_operator(WaitRequest(text=text, step=step, since=since, refs=refs))
+
+    def ask_operator(self, asked: WaitRequest) -> None:
+        """The same for a wait as a step asks for it: it is slow whatever its limit."""
+        self.waits.append(replace(self.waiting(asked), counted=None, limit=None, slow=True))
 
     def is_past(self, since: datetime, limit: int) -> bool:
         """True if more than so many seconds count since then."""

@@ -13,6 +13,8 @@ from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
+from reconcile.preflight.check_result import CheckResult
+from reconcile.preflight.running_plan import SeldomLook
 from reconcile.probes.look import Need
 from renderer.model.manifest_spec import Borrowed, Owned
 from renderer.model.phase import Position, RequirePeers, Step
@@ -135,17 +137,28 @@ class NodeDecision:
     reached: Any
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CarriedOut:
+    """A check as it came out; that holds while `inputs` are the same and `look` is answered the same."""
+
+    inputs: tuple[object, ...]
+    look: SeldomLook
+    result: CheckResult
+
+
 @dataclass
 class Kept:
     """Of one plan. All of it can be lost. `timed` are the limits that the last decision has asked about, `unfolded` the
     nodes of which it is known that they are not through with a phase, with what that was seen from; `peers` says of a
-    Node, by name, by which requirement it is unhealthy and why, or None; `texts` are the redacted texts of waits."""
+    Node, by name, by which requirement it is unhealthy and why, or None; `texts` are the redacted texts of waits,
+    `checks` what the checks of a step came to, by step and check."""
 
     timed: tuple[tuple[datetime, int, bool], ...] = ()
     nodes: dict[tuple[str, str, str], NodeDecision] = field(default_factory=dict)
     unfolded: dict[tuple[str, str], tuple[Any, ...]] = field(default_factory=dict)
     peers: dict[str, tuple[Any, RequirePeers, str | None]] = field(default_factory=dict)
     texts: dict[str, str] = field(default_factory=dict)
+    checks: dict[tuple[str, str], CarriedOut] = field(default_factory=dict)
     _phases: dict[str, tuple[_Places, PhaseSteps]] = field(default_factory=dict)
     _common: dict[str, tuple[Any, ...]] = field(default_factory=dict)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from reconcile.borrow.loan import Loan
+from reconcile.preflight.running_plan import LivePreflight
 from reconcile.probes.look import Look
 from reconcile.schemas import Schemas
 from renderer.catalog.kinds import Kinds
@@ -56,8 +57,9 @@ class Observation:
     `fetch_failures` has those of steps under way that could not be; `errors` what the last round's writes met.
     `attended(since)` is how many seconds since then count: not those in which the API server was away. `passes` is how
     often in a row each gate had passed before, by step id and place. `approved` has the digests that were approved, by
-    phase, and `sealed` those that a reviewer would see now; `unapproved` names what differs where the two do. `redact`
-    hides what is secret in a text that is written down.
+    phase, and `sealed` those that a reviewer would see now; `unapproved` names what differs where the two do.
+    `preflight` has the checks; None where nobody carries them out. `redact` hides what is secret in a text that is
+    written down.
     """
 
     plan: Body
@@ -75,4 +77,5 @@ class Observation:
     sealed: Mapping[str, str] = field(default_factory=dict)
     unapproved: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     errors: tuple[str, ...] = ()
+    preflight: Callable[[], LivePreflight] | None = None
     redact: Callable[[str], str] = field(default_factory=lambda: packaged_redactor().text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from reconcile.decide.check_gate import BLOCKED
 from reconcile.decide.decision import DecisionBuilder, Wait
 from reconcile.status.plan import TERMINAL
 from reconcile.status.times import span_text, time_text
@@ -21,10 +22,14 @@ def set_progressing(builder: DecisionBuilder) -> None:
 
 
 def set_degraded(builder: DecisionBuilder) -> bool:
-    """True if something is wrong or takes too long; if so, sets Degraded."""
+    """True if something is wrong or takes too long; if so, sets Degraded. Of checks that block all are said."""
     slow = [wait for wait in builder.waits if wait.slow]
     if builder.errors:
         builder.condition("Degraded", "True", "ReconcileError", "; ".join(builder.errors[:5]))
+    elif blocking := [wait for wait in slow if wait.check]:
+        others = [wait for wait in slow if not wait.check]
+        told = dict.fromkeys([*map(_said, others[:5]), *(wait.text for wait in blocking)])
+        builder.condition("Degraded", "True", BLOCKED, "; ".join(told))
     elif slow:
         builder.condition("Degraded", "True", "WaitingLong", "; ".join(dict.fromkeys(map(_said, slow[:5]))))
     return bool(builder.errors or slow)

@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Any
 
 from reconcile.decide.admission import AdmissionCheck, always_admit
+from reconcile.decide.check_gate import carry_out
 from reconcile.decide.decision import LONG, LONG_TO_READ, STEP_WARNING, DecisionBuilder, WaitRequest
 from reconcile.decide.missing_inputs import wait_for_inputs
 from reconcile.decide.owned import created
@@ -111,6 +112,11 @@ class _Step:
                 self._warn(self.step.node, kept.text)
             since = self._since("turn" if kept.patient else "peers")
             return self._wait(kept.text, since=since, limit=None if kept.patient else LONG)
+        checked = carry_out(self.builder, self.item)
+        if checked.ends:
+            return self._end(checked.ends)
+        if checked.waits:
+            return Progress.BUSY
         read = read_captures(self.builder, self.item)
         if isinstance(read, str):
             return self._wait(read, since=self._since("unread"))
@@ -122,6 +128,13 @@ class _Step:
             if capture.record:
                 self.builder.status = self.builder.status.with_field(capture.record, captured[capture.name])
         return Progress.BUSY if captured else self._carry_out(record)
+
+    def _end(self, why: tuple[str, ...]) -> Progress:
+        """Ends the plan before the step has begun: checks have measured what cannot go on."""
+        message, now = "; ".join(why), self.builder.now
+        self.builder.record(self.key, StepRecord(state=StepState.FAILED, started=now, ended=now, message=message))
+        self.builder.failures.append(message)
+        return Progress.FAILED
 
     def _began(self) -> datetime:
         """Now, or when the manager started it that this plan was taken over from in this round."""

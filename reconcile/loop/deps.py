@@ -17,7 +17,8 @@ from renderer.catalog.kinds import Kinds
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReconcilerDeps:
-    """The dependencies of a reconciler. `attended(since)` is how many seconds since then count."""
+    """The dependencies of a reconciler. `attended(since)` is how many seconds since then count. Pre-flight checks are
+    carried out unless `checked` is False, as somebody may ask of a rehearsal."""
 
     cluster: Cluster
     source: Source
@@ -27,6 +28,7 @@ class ReconcilerDeps:
     read: Read
     now: Callable[[], datetime]
     attended: Callable[[datetime], float]
+    checked: bool = True
 
     @property
     def kinds(self) -> Kinds:

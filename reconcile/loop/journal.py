@@ -34,7 +34,7 @@ from renderer.model.rendered import RenderedPlan
 from renderer.redaction import RedactionRules, Redactor, numbered, packaged_rules, without_numbers
 
 LIMIT = 64 * 2**20
-FORMAT = 5
+FORMAT = 6
 
 Line = dict[str, Any]
 
@@ -144,7 +144,7 @@ def line_of(entry: JournalEntry, redactor: Redactor) -> tuple[Line, dict[str, An
 
     def kept(body: Body | ReadFailure | None) -> Any:
         if isinstance(body, ReadFailure):
-            return {"unseen": redactor.text(body.why)}
+            return _unseen(body, redactor)
         return None if body is None else keep(_with_our_claims(redactor.body(without_managed_fields(body)), body))
 
     seen, observation = entry.seen, entry.seen.observation
@@ -185,6 +185,7 @@ def _memory(seen: Seen) -> Line:
         "overrides": dict(seen.overrides),
         "sealed": dict(observation.sealed),
         "unapproved": {name: list(texts) for name, texts in observation.unapproved.items()},
+        "checked": observation.preflight is not None,
     }
 
 
@@ -225,20 +226,27 @@ def decision_body(decision: Decision, redactor: Redactor) -> Line:
 def _snapshot(snapshot: Snapshot, kept: Callable[[Body | ReadFailure | None], Any], redactor: Redactor) -> Line:
     return {
         "objects": [[_ref(ref), kept(body)] for ref, body in snapshot.objects.items()],
-        "groups": [[_plain(group), _items(found, kept)] for group, found in snapshot.groups.items()],
+        "groups": [[_plain(group), _items(found, kept, redactor)] for group, found in snapshot.groups.items()],
         "readings": {
-            reading: {name: redactor.value(_answer(answer)) for name, answer in answers.items()}
+            reading: {name: _answer(answer, redactor) for name, answer in answers.items()}
             for reading, answers in snapshot.readings.items()
         },
     }
 
 
-def _items(found: Iterable[Body] | ReadFailure, kept: Callable[[Body | ReadFailure | None], Any]) -> Any:
-    return {"unseen": found.why} if isinstance(found, ReadFailure) else [kept(body) for body in found]
+def _items(
+    found: Iterable[Body] | ReadFailure, kept: Callable[[Body | ReadFailure | None], Any], redactor: Redactor
+) -> Any:
+    return _unseen(found, redactor) if isinstance(found, ReadFailure) else [kept(body) for body in found]
 
 
-def _answer(answer: Answer) -> Any:
-    return {"unseen": answer.why} if isinstance(answer, ReadFailure) else answer
+def _answer(answer: Answer, redactor: Redactor) -> Any:
+    return _unseen(answer, redactor) if isinstance(answer, ReadFailure) else redactor.value(answer)
+
+
+def _unseen(failure: ReadFailure, redactor: Redactor) -> Line:
+    remedy = {"remedy": redactor.text(failure.remedy)} if failure.remedy else {}
+    return {"unseen": redactor.text(failure.why), **remedy, **({"outOfReach": True} if failure.out_of_reach else {})}
 
 
 def _action(action: Action, redactor: Redactor) -> Line:

@@ -56,6 +56,10 @@ class Reconciler:
         self._journal = journal
         self._memory: dict[str, Memory] = {}
 
+    def on(self, deps: ReconcilerDeps) -> Reconciler:
+        """One that has had no round, on these."""
+        return Reconciler(deps, self._journal)
+
     @property
     def active(self) -> tuple[str, ...]:
         """The plans that have had a round and are not over."""
@@ -201,6 +205,9 @@ class _PlanRound:
             approved=approved,
             sealed=digests(review).phases if review else {},
             unapproved=unapproved(self.plan, review, deps.rendering.overrides) if review else {},
+            preflight=partial(deps.rendering.preflight, self.plan, objects, fetched, deps.schemas)
+            if deps.checked
+            else None,
             redact=deps.rendering.redactor.text,
         )
         judged = judge(

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from reconcile.loop.overrides import Overrides
+from reconcile.preflight.check_context import checks_of, context_of_facts
+from reconcile.preflight.running_plan import LivePreflight
+from reconcile.schemas import Schemas
 from reconcile.status.plan import Place, PlanStatus, is_ending
 from renderer.catalog.load import Catalog
 from renderer.context.build import Context, context_of
@@ -114,6 +118,18 @@ class Rendering:
             rendered = self._unless_refused([key], plan, context, None)
             self._sealed[name] = (key, rendered)
         return rendered
+
+    def preflight(
+        self, plan: Body, objects: Sequence[Body], fetched: Mapping[str, Any], schemas: Schemas
+    ) -> LivePreflight:
+        """The checks of this plan, as it is now."""
+        facts = self._facts(plan, objects, fetched)
+        _, digest = self._read(facts)
+        return LivePreflight(
+            checks=partial(checks_of, self.catalog),
+            context=lambda now: context_of_facts(self.catalog, self._templates, facts, schemas, now, running=True),
+            inputs=(digest, plan.get("spec"), plan["metadata"].get("annotations")),
+        )
 
     def _read(self, facts: Facts) -> tuple[Context, str]:
         """The context, the very same one while it is equal, and the digest of all that a template can see of it: a

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from reconcile.cluster.errors import Invalid, NoSuchKind, NotFound
-from reconcile.cluster.protocol import Cluster, Selection
+from reconcile.cluster.protocol import Cluster
 from reconcile.observe.selection import COULD_NOT_LOOK
 from reconcile.schemas import Schemas
 from renderer.errors import Problem
@@ -18,17 +18,24 @@ from renderer.model.ref import Body, Kind, ref_of
 
 _PRESERVE = "x-kubernetes-preserve-unknown-fields"
 _NO_LONGER_WRITTEN = ("status.version.releaseDate", "status.version.tags")
-_TRIED: Mapping[str, Any] = {"steps": {}, "borrowed": [], "waitingSince": {}, "digest": {}, "observedGeneration": 0}
+_TRIED: Mapping[str, Any] = {
+    "steps": {},
+    "borrowed": [],
+    "waitingSince": {},
+    "acceptedRisks": [],
+    "digest": {},
+    "observedGeneration": 0,
+}
 """A value for each field of the status that we have added to the API. Only dry runs carry it."""
 
-REMEDY = "install this program's: upgradeplan install --crds"
-NO_DEFINITION = "NoDefinition"
+REMEDY = "install this program's: kubectl apply --server-side --force-conflicts -f schemas/crds/upgradeplan.yaml"
 
 _Schema = Mapping[str, Any]
 
 
 def check_served_api(cluster: Cluster, kind: Kind, schemas: Schemas, plans: Sequence[Body] = ()) -> Problem | None:
-    """Explains what is wrong with the definition that the server has of UpgradePlan; None if nothing is.
+    """Explains what is wrong with the definition that the server has of UpgradePlan; None if nothing is, or it has
+    none.
 
     Reads the schema that the server publishes; if there is a plan, also tries its status by a dry run. Raises `Away`
     and its like.
@@ -36,31 +43,12 @@ def check_served_api(cluster: Cluster, kind: Kind, schemas: Schemas, plans: Sequ
     try:
         published = cluster.published_schema(kind)
     except NoSuchKind:
-        return _no_definition()
+        return None
     except COULD_NOT_LOOK:
         published = {}
-    if not published and not _is_served(cluster, kind):
-        return _no_definition()
     expected = schemas.of({"apiVersion": kind.api_version, "kind": kind.kind}).schema
     missing = list(_status_fields(expected, published)) if published else []
     return _unfit(missing or _refused(cluster, kind, plans))
-
-
-def _is_served(cluster: Cluster, kind: Kind) -> bool:
-    """False if the server does not serve the kind, though it may serve others of the group."""
-    try:
-        cluster.list(Selection(kind=kind))
-    except NoSuchKind:
-        return False
-    except COULD_NOT_LOOK:
-        return True
-    return True
-
-
-def _no_definition() -> Problem:
-    message = f"the cluster has no CustomResourceDefinition upgradeplans.{GROUP}"
-    remedy = "install the manager with it: upgradeplan install; or it alone: upgradeplan install --crds"
-    return Problem(reason=NO_DEFINITION, message=message, remedy=remedy)
 
 
 def unknown_fields(expected: _Schema, served: _Schema, path: str) -> Iterator[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Event, Lock, Thread
 from typing import Protocol
 
@@ -18,6 +18,7 @@ from reconcile.cluster.errors import Away
 from reconcile.cluster.listwatch import WINDOW, Health, ListWatch
 from reconcile.cluster.protocol import Cluster, EventType, Selection, WatchEvent
 from reconcile.objects import has_labels
+from reconcile.observe.seldom import SeldomLists
 from reconcile.observe.selection import (
     is_whole,
     misshapen,
@@ -84,6 +85,7 @@ class CachedSource:
         self._watches: dict[_Key, _Watch] = {}
         self._held: dict[Ref, Body] = {}
         self._groups: dict[Group, _Known] = {}
+        self._seldom = SeldomLists(cluster, kinds, pace.clock, self._watched)
         self._stop = Event()
 
     def get(self, ref: Ref) -> Body | ReadFailure | None:
@@ -100,6 +102,9 @@ class CachedSource:
             return {} if any(watch.health.problem for watch in self._watches.values()) else self._held
 
     def list(self, group: Group) -> tuple[Body, ...] | ReadFailure:
+        if group.seldom:
+            return self._seldom.list(group)
+        self._seldom.let_go()
         known = self._groups.get(group)
         if known is not None and known.holds:
             return known.answer
@@ -141,6 +146,24 @@ class CachedSource:
             if found is not None or is_whole(kind):
                 return found
         return read_by_name(self._cluster, kind, ref)
+
+    def _watched(self, group: Group) -> tuple[Body, ...] | ReadFailure | None:
+        """None where no watch brings all objects of the group."""
+        whole = replace(group, name="", seldom=False)
+        for kind in self._kinds.served_as(group.api_version, group.kind):
+            if not is_whole(kind) or not self._has_watch(kind, group.namespace):
+                return None
+            found = self._list(kind, whole)
+            if isinstance(found, ReadFailure):
+                return found
+            if found:
+                return tuple(body for body in found if ref_of(body).name == group.name) if group.name else found
+        return ()
+
+    def _has_watch(self, kind: Kind, namespace: str) -> bool:
+        named = (kind.api_version, kind.kind)
+        with self._lock:
+            return (*named, "") in self._watches or (*named, namespace) in self._watches
 
     def _list(self, kind: Kind, group: Group) -> tuple[Body, ...] | ReadFailure:
         watch = self._watch(kind, group.namespace)

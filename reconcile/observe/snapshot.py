@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from reconcile.objects import LISTED_IN_PART
 from reconcile.observe.readings import Readings
 from reconcile.observe.source import Source
 from reconcile.probes.look import Answer, Group, Look, Need, ReadFailure, Reading
@@ -38,14 +39,16 @@ class Snapshot:
             return known
         for group, found in self.groups.items():
             if group.holds(ref) and not isinstance(found, ReadFailure):
-                return self._by_ref(group, found).get(ref)
+                body = self._by_ref(group, found).get(ref)
+                if body is not None or _is_whole(group):
+                    return body
         raise NotRead(ref)
 
     def list(self, group: Group) -> tuple[Body, ...] | ReadFailure:
         if group in self.groups:
             return self.groups[group]
         for wider, found in self.groups.items():
-            if wider.includes(group):
+            if wider.includes(group) and (_is_whole(wider) or not group.name):
                 return found if isinstance(found, ReadFailure) else _within(found, group)
         raise NotRead(group)
 
@@ -57,7 +60,12 @@ class Snapshot:
 
     def has_group_of(self, ref: Ref) -> bool:
         """True if a group was read that holds the object if it exists."""
-        return any(group.holds(ref) and not isinstance(found, ReadFailure) for group, found in self.groups.items())
+        return any(
+            group.holds(ref)
+            and not isinstance(found, ReadFailure)
+            and (_is_whole(group) or ref in self._by_ref(group, found))
+            for group, found in self.groups.items()
+        )
 
     def has_same(self, other: Snapshot) -> bool:
         """True if the same was read, and nothing that is another one each time."""
@@ -166,10 +174,16 @@ def _list(snapshot: Snapshot, group: Group, source: Source) -> tuple[Body, ...]:
     return () if isinstance(found, ReadFailure) else found
 
 
+def _is_whole(group: Group) -> bool:
+    """True if an object of the group that was not read does not exist."""
+    return bool(group.name) or (group.api_version, group.kind) not in LISTED_IN_PART
+
+
 def _within(found: tuple[Body, ...], group: Group) -> tuple[Body, ...]:
     return tuple(
         body
         for body in found
         if group.namespace in ("", ref_of(body).namespace)
+        and group.name in ("", ref_of(body).name)
         and set(group.labels) <= set((body["metadata"].get("labels") or {}).items())
     )

@@ -11,6 +11,7 @@ from reconcile.cluster.errors import NoSuchKind
 from reconcile.cluster.protocol import Cluster
 from reconcile.observe.selection import (
     COULD_NOT_LOOK,
+    is_whole,
     misshapen,
     not_listed,
     read_by_name,
@@ -67,7 +68,7 @@ class DirectSource:
 
     def list(self, group: Group) -> tuple[Body, ...] | ReadFailure:
         for kind in self._kinds.served_as(group.api_version, group.kind):
-            found = self._listed(kind, group)
+            found = self._named(kind, group) if group.name and not is_whole(kind) else self._listed(kind, group)
             if isinstance(found, ReadFailure) or found:
                 return found
         return ()
@@ -75,13 +76,19 @@ class DirectSource:
     def note(self, body: Body) -> None:
         return None
 
+    def _named(self, kind: Kind, group: Group) -> tuple[Body, ...] | ReadFailure:
+        ref = Ref(api_version=kind.api_version, kind=kind.kind, namespace=group.namespace, name=group.name)
+        found = read_by_name(self._cluster, kind, ref)
+        return found if isinstance(found, ReadFailure) else () if found is None else (found,)
+
     def _listed(self, kind: Kind, group: Group) -> tuple[Body, ...] | ReadFailure:
         selection = selection_of(kind, group.namespace)
         if selection is None:
             return not_listed(kind)
         labels = ",".join(f"{key}={value}" for key, value in group.labels)
         try:
-            items = self._cluster.list(replace(selection, labels=labels)).items
+            fields = f"metadata.name={group.name}" if group.name else selection.fields
+            items = self._cluster.list(replace(selection, labels=labels, fields=fields)).items
             return next(filter(None, map(misshapen, items)), None) or tuple(map(trimmed, items))
         except NoSuchKind:
             return ()

@@ -6,15 +6,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 
 from reconcile.probes.look import ProbeContext
 from reconcile.schemas import Schemas
 from renderer.assemble import TemplateSet
+from renderer.catalog.checks import DeclaredCheck, load_checks
+from renderer.catalog.load import Catalog
 from renderer.catalog.releases import load_releases
 from renderer.context.checks import CheckNames, check_names
 from renderer.context.facts import Facts
 from renderer.model.ref import Body
 from renderer.model.release_line import ReleaseLine
+from renderer.model.sharing import SameObject
 from renderer.templating import Templates
 from renderer.validation import document_problems
 
@@ -41,18 +45,45 @@ def check_context(
     objects: Sequence[Body] = (),
 ) -> CheckContext:
     """`objects` are those that rendering looks at: nodes, machines and their plans, the Version, `server-version`."""
-    catalog, releases = template_set.catalog, load_releases(template_set.tree, document_problems)
     facts = Facts(
         plan=plan or {},
         release=release,
         objects=tuple(objects),
-        values=catalog.values,
+        values=template_set.catalog.values,
         spec_fields=template_set.spec_fields,
     )
+    return context_of_facts(template_set.catalog, template_set.templates, facts, schemas, now)
+
+
+def context_of_facts(
+    catalog: Catalog, templates: Templates, facts: Facts, schemas: Schemas, now: datetime, *, running: bool = False
+) -> CheckContext:
+    """`running`: the plan runs, and reads the release's metadata by itself."""
+    releases = releases_of(catalog)
     return CheckContext(
-        names=check_names(facts, releases),
-        templates=template_set.templates,
+        names=check_names(facts, releases, release_comes=running),
+        templates=templates,
         probes=ProbeContext(kinds=catalog.kinds, schemas=schemas, now=now),
-        plan=plan or {},
+        plan=facts.plan,
         releases=releases,
     )
+
+
+def checks_of(catalog: Catalog) -> tuple[DeclaredCheck, ...]:
+    """The checks of a template tree, read once. Raises `Problems`."""
+    return _checks(SameObject(catalog))
+
+
+def releases_of(catalog: Catalog) -> tuple[ReleaseLine, ...]:
+    """All that its tree knows of releases, read once. Raises `Problems`."""
+    return _releases(SameObject(catalog))
+
+
+@lru_cache(maxsize=4)
+def _checks(catalog: SameObject) -> tuple[DeclaredCheck, ...]:
+    return load_checks(catalog.it.tree, document_problems, catalog.it.kinds)
+
+
+@lru_cache(maxsize=4)
+def _releases(catalog: SameObject) -> tuple[ReleaseLine, ...]:
+    return load_releases(catalog.it.tree, document_problems)

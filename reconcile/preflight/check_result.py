@@ -39,7 +39,7 @@ FOUND: Mapping[CheckSeverity, CheckOutcome] = {
 class CheckFinding:
     """One thing that does not pass. `offender` is what people call the object, empty for the cluster as a whole; `says`
     is what is wrong with it; `text` is both as one sentence; `node` the node that it was found for, where a check runs
-    for each."""
+    for each. `proof` are the probe's own words where it was measured and is bad, and not just not so yet."""
 
     ref: Ref | None
     offender: str
@@ -47,6 +47,7 @@ class CheckFinding:
     text: str
     remedy: str
     node: str = ""
+    proof: str = ""
 
 
 def finding_text(offender: str, says: str, node: str = "") -> str:

@@ -28,7 +28,7 @@ from reconcile.probes.look import Group, Look, ReadFailure
 from reconcile.probes.verdict import ProbeResult, Verdict
 from renderer.catalog.checks import DeclaredCheck
 from renderer.catalog.probes import probe_from
-from renderer.context.checks import MISSING_INPUT, missing_input
+from renderer.context.checks import LATE_INPUT, MISSING_INPUT, missing_input
 from renderer.errors import Problems
 from renderer.model.check import CheckTime
 from renderer.model.probe import FieldPredicate, Probe
@@ -161,6 +161,7 @@ class _Run:
             text=finding_text(offender, says, node),
             remedy=self._words(self._check.remedy, words),
             node=node,
+            proof=reason if verdict.outcome is ProbeResult.FAILED else "",
         )
 
     def _says(self, body: Body, words: Mapping[str, Any]) -> str:
@@ -212,7 +213,11 @@ def _unseen(unknown: Iterable[Verdict], look: NotingFailures) -> Iterator[Unseen
 
 
 def _unseen_input(error: Problems) -> _Part:
-    """An input that was not given. Raises what is anything else."""
-    if any(problem.reason != MISSING_INPUT for problem in error.problems):
+    """An input that was not given, or is not there yet. Raises what is anything else."""
+    if any(problem.reason not in (MISSING_INPUT, LATE_INPUT) for problem in error.problems):
         raise error
-    return _Part(unseen=tuple(Unseen(why=item.message, remedy=item.remedy or "") for item in error.problems))
+    unseen = (
+        Unseen(why=item.message, remedy=item.remedy or "", out_of_reach=item.reason == LATE_INPUT)
+        for item in error.problems
+    )
+    return _Part(unseen=tuple(unseen))

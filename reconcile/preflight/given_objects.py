@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from reconcile import objects
@@ -66,6 +67,11 @@ class GivenObjects:
         if group not in self._lists:
             self._lists[group] = tuple(self._members(group))
         return self._lists[group]
+
+    def never_known(self, group: Group) -> ReadFailure | None:
+        """The failure for a group of which these files cannot say what is in it, to somebody who gets no others."""
+        failure = self._absence(group.api_version, group.kind, group.namespace, group.name)
+        return replace(failure, out_of_reach=True) if failure else None
 
     def reading(self, reading: Reading, name: str) -> Answer:
         answer = look_up(self._facts, (reading.name, name))

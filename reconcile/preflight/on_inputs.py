@@ -14,6 +14,7 @@ from reconcile.preflight.selecting import require_node
 from reconcile.schemas import packaged_schemas
 from renderer.assemble import TemplateSet
 from renderer.catalog.checks import DeclaredCheck
+from renderer.catalog.kinds import Kinds
 from renderer.documents import Inputs
 from renderer.model.check import CheckTime
 
@@ -38,18 +39,19 @@ def check_inputs(
         objects=bodies,
     )
     require_node(node, context.names.nodes)
-    return run_checks(checks, _look_at(inputs, template_set), context, when, node)
+    return run_checks(checks, given_in(inputs, template_set.catalog.kinds), context, when, node)
 
 
 def machines_of(inputs: Inputs, template_set: TemplateSet) -> MachineTable:
     """The table of the inputs' virtual machines."""
-    return machine_table(_look_at(inputs, template_set), inputs.plan.body if inputs.plan else {})
+    return machine_table(given_in(inputs, template_set.catalog.kinds), inputs.plan.body if inputs.plan else {})
 
 
-def _look_at(inputs: Inputs, template_set: TemplateSet) -> GivenObjects:
+def given_in(inputs: Inputs, kinds: Kinds) -> GivenObjects:
+    """All that the inputs say about a cluster."""
     return GivenObjects(
         [source.body for source in (*inputs.objects, *inputs.other_plans)],
-        template_set.catalog.kinds,
+        kinds,
         collected=inputs.collected,
         facts=inputs.facts,
         plan=inputs.plan.body if inputs.plan else None,

@@ -16,22 +16,28 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """Every object of a kind with these labels; an empty namespace means all of them."""
+    """Every object of a kind with these labels; an empty namespace means all of them, as an empty name does.
+
+    `seldom`: it is looked at now and then, so nobody watches it for that; what is some seconds old will do."""
 
     api_version: str
     kind: str
     namespace: str = ""
     labels: tuple[tuple[str, str], ...] = ()
+    name: str = ""
+    seldom: bool = False
 
     def holds(self, ref: Ref) -> bool:
         """True if the group, unlabelled, would hold the object if it exists."""
         same = (self.api_version, self.kind) == (ref.api_version, ref.kind)
-        return same and not self.labels and self.namespace in ("", ref.namespace)
+        return same and not self.labels and self.namespace in ("", ref.namespace) and self.name in ("", ref.name)
 
     def includes(self, group: Group) -> bool:
-        """True if every object of the other group is one of this group."""
+        """True if every object of the other group is one of this group, and is looked at as often."""
         same = (self.api_version, self.kind) == (group.api_version, group.kind)
-        return same and self.namespace in ("", group.namespace) and set(self.labels) <= set(group.labels)
+        as_often = group.seldom or not self.seldom
+        within = self.namespace in ("", group.namespace) and self.name in ("", group.name)
+        return same and as_often and within and set(self.labels) <= set(group.labels)
 
 
 NODES = Group(api_version="v1", kind="Node")

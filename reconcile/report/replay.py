@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -200,6 +201,7 @@ def world_from(line: Line, bodies: Mapping[str, Any], rendering: Rendering, sche
         approved=approved_of(plan),
         sealed=memory["sealed"],
         unapproved={name: tuple(texts) for name, texts in memory["unapproved"].items()},
+        preflight=partial(rendering.preflight, plan, objects, fetched, schemas) if memory["checked"] else None,
         redact=rendering.redactor.text,
     )
 
@@ -214,22 +216,25 @@ def _others(kept: Line) -> OtherUpgrades:
 def _snapshot(read: Line, bodies: Mapping[str, Any]) -> Snapshot:
     def body(kept: Any) -> Any:
         if isinstance(kept, dict):
-            return ReadFailure(why=kept["unseen"])
+            return _failure(kept)
         return None if kept is None else bodies[kept]
 
     snapshot = Snapshot()
     for (api_version, kind, namespace, name), kept in read["objects"]:
         snapshot.objects[Ref(api_version=api_version, kind=kind, namespace=namespace, name=name)] = body(kept)
     for group, found in read["groups"]:
-        items = ReadFailure(why=found["unseen"]) if isinstance(found, dict) else tuple(body(kept) for kept in found)
+        items = _failure(found) if isinstance(found, dict) else tuple(body(kept) for kept in found)
         snapshot.groups[_group(group)] = items
     for reading, answers in read["readings"].items():
         snapshot.readings[reading] = {
-            name: ReadFailure(why=kept["unseen"]) if "unseen" in kept else kept for name, kept in answers.items()
+            name: _failure(kept) if "unseen" in kept else kept for name, kept in answers.items()
         }
     return snapshot
 
 
+def _failure(kept: Line) -> ReadFailure:
+    return ReadFailure(why=kept["unseen"], remedy=kept.get("remedy"), out_of_reach=kept.get("outOfReach", False))
+
+
 def _group(raw: Line) -> Group:
-    labels = tuple((key, value) for key, value in raw["labels"])
-    return Group(api_version=raw["api_version"], kind=raw["kind"], namespace=raw["namespace"], labels=labels)
+    return Group(**{**raw, "labels": tuple((key, value) for key, value in raw["labels"])})

@@ -123,6 +123,7 @@ def check_from(raw: Raw) -> Check:
         remedy=raw["remedy"],
         override=_override(override) if isinstance(override, Mapping) else None,
         acceptable=override != _NO_OVERRIDE,
+        terminal=raw.get("terminal", False),
         denial=Denial(**raw.get("denial", {})),
         source=raw["source"],
         per_node=_speaks_of_node(raw),

@@ -17,10 +17,12 @@ from renderer.catalog.probes import (
     predicate_from,
     probe_from,
     ref_from,
+    seconds,
     target_from,
     trigger_from,
 )
 from renderer.frozen import frozen
+from renderer.model.check import CheckTime
 from renderer.model.manifest_spec import (
     Borrowed,
     Expression,
@@ -50,6 +52,7 @@ from renderer.model.phase import (
     SkipUnless,
     StatesOfWork,
     Step,
+    StepChecks,
     ValueOnTakeOver,
 )
 from renderer.model.probe import Gate, Probe
@@ -148,6 +151,14 @@ def _late_nodes(raw: Raw | None) -> LateNodes | None:
 
 def _hold(raw: Raw | None) -> Hold | None:
     return Hold(**{key: raw[key] for key in ("when", "state", "reason", "message", "waiting")}) if raw else None
+
+
+def _checks(raw: Raw | None) -> StepChecks | None:
+    if raw is None:
+        return None
+    return StepChecks(
+        when=CheckTime(raw["when"]), slow_after=seconds(raw["slowAfter"]) or 0, patient=raw.get("patient", False)
+    )
 
 
 def _captures(raws: Mapping[str, Raw]) -> tuple[Capture, ...]:
@@ -284,6 +295,7 @@ _PARTS: Mapping[str, _Part] = {
     "repeat": _part("repeat", _as_it_is, False),
     "reconsider": _part("reconsider", _as_it_is, False),
     "hold": _part("hold", _hold),
+    "checks": _part("checks", _checks),
     "captures": _part("capture", _captures, {}),
     "fetches": _part("fetch", _fetches, {}),
     "records": _part("record", _records, {}),

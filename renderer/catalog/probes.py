@@ -151,8 +151,8 @@ def gate_from(raw: Raw) -> Gate:
         waiting=raw.get("waiting"),
         summary=_summary(raw.get("summary"), len(raw["probe"]["all"])),
         failure=_failure(raw.get("failure", {})),
-        slow_after=_seconds(raw.get("slowAfter")),
-        timeout=_seconds(raw.get("timeout")),
+        slow_after=seconds(raw.get("slowAfter")),
+        timeout=seconds(raw.get("timeout")),
         consecutive=raw.get("consecutive", 1),
     )
 
@@ -179,5 +179,6 @@ def event_from(raw: Raw | None) -> Event | None:
     return Event(type=raw["type"], reason=raw["reason"], message=raw["message"]) if raw else None
 
 
-def _seconds(text: str | None) -> int | None:
+def seconds(text: str | None) -> int | None:
+    """The seconds of `30m`."""
     return None if text is None else int(text[:-1]) * _SECONDS[text[-1]]

@@ -10,6 +10,7 @@ from renderer.catalog.places import RESERVED
 from renderer.catalog.rules import misused
 from renderer.catalog.template_tree import TemplateTree
 from renderer.errors import Problem
+from renderer.model.check import CheckTime
 from renderer.model.node_state import NodeStates
 from renderer.model.phase import Phase, Step
 from renderer.model.probe import Captured, FieldPredicate, ManifestTarget, Predicate, Probe, RulePredicate
@@ -127,6 +128,11 @@ class _Steps:
         if step.no_gate and step.gates:
             message = f"step {step.name} has both gates and noGate"
             yield self._problem("GateConflict", message, "remove one of the two", step.name)
+        if step.checks and (step.checks.when is CheckTime.BEFORE_NODE) is not (step.for_each == "node"):
+            message = f"step {step.name} carries out the checks of {step.checks.when}, and "
+            message += "runs once for each node" if step.for_each else "does not run for each node"
+            remedy = "use beforeNode in a step with forEach: node, the other times in one without"
+            yield self._problem("ChecksConflict", message, remedy, step.name)
         if step.lane and step.lane not in {lane.name for lane in self._phase.lanes}:
             message = f"step {step.name} is in lane {step.lane!r}, which the phase does not declare"
             yield self._problem("UnknownLane", message, "declare it under lanes", step.lane)

@@ -18,7 +18,8 @@ from renderer.frozen import frozen
 from renderer.model.release_line import ReleaseLine
 from renderer.versions import is_older, is_release, parse_version
 
-MISSING_INPUT = "MissingInput"
+MISSING_INPUT, LATE_INPUT = "MissingInput", "LateInput"
+"""The input was not given; or nobody can give it yet, since the upgrade reads it by itself."""
 _PLAN = "give the UpgradePlan, a file among the inputs or the name of one in the cluster"
 _OF_THE_PLAN = ("plan", "isoImage")
 _FUNCTIONS_OF_THE_PLAN = ("annotation", "name", "oneShotName")
@@ -49,8 +50,9 @@ class PartialScope(Scope):
         return super().__getitem__(key)
 
 
-def check_names(facts: Facts, lines: Sequence[ReleaseLine]) -> CheckNames:
-    """`facts.plan` is empty where none was given; `lines` are what is known of releases."""
+def check_names(facts: Facts, lines: Sequence[ReleaseLine], *, release_comes: bool = False) -> CheckNames:
+    """`facts.plan` is empty where none was given; `lines` are what is known of releases. `release_comes`: the upgrade
+    reads the release's metadata from the ISO when it has it."""
     context = context_of(facts)
     given: dict[str, Any] = {**context.names, "atLeast": at_least, "isRelease": is_release}
     given["release"] = _release(facts, context.names, lines)
@@ -61,9 +63,8 @@ def check_names(facts: Facts, lines: Sequence[ReleaseLine]) -> CheckNames:
         missing |= {name: _not_known("the plan is", _PLAN) for name in _FUNCTIONS_OF_THE_PLAN}
         missing["annotation"] = _usual
     if "releaseMetadata" not in context.given:
-        missing["release"] = PartialScope(
-            "release", given["release"], _not_known("the release is", INPUTS["releaseMetadata"])
-        )
+        comes = _comes_later if release_comes else _not_known("the release is", INPUTS["releaseMetadata"])
+        missing["release"] = PartialScope("release", given["release"], comes)
     if "version" not in context.given:
         missing["version"] = PartialScope("version", {}, _not_known("the Version is", INPUTS["version"]))
     absent = () if facts.plan else (*_OF_THE_PLAN, *_FUNCTIONS_OF_THE_PLAN)
@@ -122,6 +123,12 @@ def _usual(key: str, default: str | None = None) -> str:
     if default is None:
         _not_known("the plan is", _PLAN)(key)
     return default
+
+
+def _comes_later(*_: Any) -> NoReturn:
+    raise problem(
+        LATE_INPUT, "the release's metadata is not read yet", remedy="the upgrade reads it from the ISO by itself"
+    )
 
 
 def missing_input(message: str, remedy: str) -> Problems:

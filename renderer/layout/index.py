@@ -128,6 +128,7 @@ def _work(step: RenderedStep, declared: Step, kinds: Kinds) -> dict[str, Any]:
         skipUnless=_skip_unless(declared, names),
         hold=declared.hold.message if declared.hold else None,
         trigger=describe_trigger(declared.trigger, names) if declared.trigger else None,
+        checks=f"waits while a pre-flight check of the time {declared.checks.when} blocks" if declared.checks else None,
         repeat="whenever the trigger fires with another value" if declared.repeat else None,
         lateNodes=_late_nodes(declared, names),
         holdSlotWhile=describe_probe(declared.hold_slot_while, names) if declared.hold_slot_while else None,

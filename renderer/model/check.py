@@ -63,7 +63,8 @@ class Denial:
 @frozen
 class Check:
     """`offender`, `says` and `remedy` are Jinja text with `object`. `override` is what accepts the risk beside its `id`
-    in the annotation `accept-risk`; what is not `acceptable` nothing accepts.
+    in the annotation `accept-risk`; what is not `acceptable` nothing accepts. `terminal`: what it has measured at the
+    start ends the plan.
 
     `per_node`: it speaks of `node`, and runs once for each. `off` says why an overlay has switched it off.
     """
@@ -79,6 +80,7 @@ class Check:
     remedy: str
     override: AnnotationOverride | FieldOverride | None = None
     acceptable: bool = True
+    terminal: bool = False
     denial: Denial = Denial()
     source: str
     per_node: bool = False

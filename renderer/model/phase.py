@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from renderer.frozen import frozen
+from renderer.model.check import CheckTime
 from renderer.model.manifest_spec import Expression, ManifestSpec
 from renderer.model.path import Path
 from renderer.model.probe import Event, Gate, Predicate, Probe, Target, Trigger
@@ -36,6 +37,16 @@ class SkipUnless:
 
     probe: Probe
     reason: str
+
+
+@frozen
+class StepChecks:
+    """The time whose pre-flight checks must not block when the step begins. After `slow_after` seconds a check that
+    cannot look is reported; `patient`: so is a finding, which at other times is reported at once."""
+
+    when: CheckTime
+    slow_after: int
+    patient: bool = False
 
 
 @frozen
@@ -181,6 +192,7 @@ class Step:
     repeat: bool = False
     reconsider: bool = False
     hold: Hold | None = None
+    checks: StepChecks | None = None
     captures: tuple[Capture, ...] = ()
     fetches: tuple[Fetch, ...] = ()
     records: tuple[tuple[str, str], ...] = ()

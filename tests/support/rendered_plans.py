@@ -150,7 +150,7 @@ def release(harvester: str = "v1.8.0", **other: Any) -> Json:
 
 
 def version(name: str = "v1.8.0", **spec: Any) -> Json:
-    given = {"isoURL": f"https://releases.example.com/harvester-{name}-amd64.iso", "isoChecksum": "5f0c", **spec}
+    given = {"isoURL": f"https://releases.example.com/harvester-{name}-amd64.iso", "isoChecksum": "5f0c" * 32, **spec}
     return _object("harvesterhci.io/v1beta1", "Version", name, "harvester-system", spec=given)
 
 
@@ -174,7 +174,13 @@ def nodes(*names: str) -> tuple[Json, ...]:
 
 
 def machine(name: str, node_name: str) -> Json:
-    return _object("cluster.x-k8s.io/v1beta1", "Machine", name, "fleet-local", status={"nodeRef": {"name": node_name}})
+    return _object(
+        "cluster.x-k8s.io/v1beta1",
+        "Machine",
+        name,
+        "fleet-local",
+        status={"nodeRef": {"name": node_name}, "phase": "Running"},
+    )
 
 
 def machine_plan(name: str, machine_name: str) -> Json:

@@ -43,7 +43,7 @@ def node(name: str, os: str = OLD_OS, boot: str = "boot-1", *, witness: bool = F
     return {
         "apiVersion": "v1",
         "kind": "Node",
-        "metadata": {"name": name, "labels": labels},
+        "metadata": {"name": name, "labels": labels, "annotations": {"cluster.x-k8s.io/machine": f"m-{name}"}},
         "status": {
             "nodeInfo": {"osImage": os, "bootID": boot, "kubeletVersion": "v1.34.3+rke2r3", "architecture": "amd64"},
             "conditions": [{"type": "Ready", "status": "True"}],
@@ -61,6 +61,7 @@ def cluster(generation: int | None = 5, kubernetes: str = "v1.34.3+rke2r3") -> J
             "kubernetesVersion": kubernetes,
             "rkeConfig": config | ({"provisionGeneration": generation} if generation is not None else {}),
         },
+        "status": {"ready": True, "observedGeneration": 1},
     }
 
 

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from reconcile import objects
 from reconcile.probes.look import CERTIFICATES, OWN_SERVER, Answer, ReadFailure
 from reconcile.probes.rules.call import RuleCall, parse_integer
-from reconcile.probes.verdict import Verdict, failed, passed, unknown
+from reconcile.probes.verdict import Verdict, failed, passed, unknown, waiting
 from renderer.model.path import look_up
 from renderer.model.ref import Body
 
@@ -24,9 +24,9 @@ def expiry(call: RuleCall) -> Verdict:
     text, annotation = call.text("days"), call.text("daysAnnotation")
     days = parse_integer(text)
     if days is None:
-        return failed(f'invalid value "{text}" for annotation {annotation}')
+        return waiting(f'invalid value "{text}" for annotation {annotation}')
     if days <= 0:
-        return failed(f'invalid value "{text}" for annotation {annotation}, must be greater than 0')
+        return waiting(f'invalid value "{text}" for annotation {annotation}, must be greater than 0')
     slices = call.look.list(CERTIFICATES.of)
     if isinstance(slices, ReadFailure):
         return unknown(f"the API servers' EndpointSlices could not be read: {slices.why}")

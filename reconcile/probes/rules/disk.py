@@ -20,7 +20,7 @@ def headroom(call: RuleCall) -> Verdict:
     skip = call.text("skip")
     skipped = parse_bool(skip) if skip else False
     if skipped is None:
-        return failed(f'invalid value "{skip}" for annotation {call.text("skipAnnotation")}')
+        return waiting(f'invalid value "{skip}" for annotation {call.text("skipAnnotation")}')
     if skipped:
         return passed(f"the check is skipped: annotation {call.text('skipAnnotation')} is {skip}")
     found = listed(call, KUBELET.of)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -17,6 +17,7 @@ from reconcile.loop.round import Round
 from reconcile.objects import FIELD_MANAGER, as_written
 from reconcile.observe.fetching import through_the_proxy
 from reconcile.observe.readings import Readings
+from reconcile.preflight.on_inputs import given_in
 from reconcile.schemas import packaged_schemas
 from reconcile.simulator.actors.faults import ApiOutage, FaultPlan, InjectedFault
 from reconcile.simulator.actors.settings import Settings
@@ -90,6 +91,11 @@ class Rehearsal:
     source: WatchedSource
     rounds: list[Round] = field(default_factory=list)
 
+    def unchecked(self) -> Rehearsal:
+        """The same, in which the loop carries out no pre-flight checks."""
+        deps = replace(self.deps, checked=False)
+        return replace(self, deps=deps, reconciler=self.reconciler.on(deps))
+
     def play(self, on_round: Callable[[Round], None], limit: timedelta = LIMIT) -> RehearsalResult:
         started = self.clock.now()
         refused = self._refused()
@@ -161,7 +167,8 @@ def prepare(
     cluster, kinds = _cluster_of(inputs, clock), template_set.catalog.kinds
     client = cluster.client(access=access, on_write=on_write)
     outage_clock = OutageClock(clock.now)
-    source = WatchedSource(client, cluster.store, kinds, lambda: (clock.now() - start).total_seconds())
+    seconds = lambda: (clock.now() - start).total_seconds()  # noqa: E731
+    source = WatchedSource(client, cluster.store, kinds, seconds, given_in(inputs, kinds).never_known)
     deps = _deps_of(inputs, template_set, client, source, clock, outage_clock)
     simulation = _simulation_of(inputs, cluster, kinds, faults, client.faults.away)
     ref = plan_ref(str(plan["metadata"]["name"]))

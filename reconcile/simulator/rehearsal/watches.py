@@ -26,12 +26,21 @@ class _Turns:
 
 class WatchedSource:
     """A `Source`: `CachedSource`, brought up to date before each read, as far as its watches get. `clock` gives the
-    seconds of the simulation."""
+    seconds of the simulation. `never_known` says of what checks alone look at whether the inputs, of which the cluster
+    is made, tell anything about it: a kind that nobody gave may have objects all the same."""
 
-    def __init__(self, client: EmbeddedClient, store: Store, kinds: Kinds, clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        client: EmbeddedClient,
+        store: Store,
+        kinds: Kinds,
+        clock: Callable[[], float],
+        never_known: Callable[[Group], ReadFailure | None] = lambda group: None,
+    ) -> None:
         self._client = client
         self._store = store
         self._clock = clock
+        self._never_known = never_known
         self._turns: list[_Turns] = []
         self._seen: object = None
         self._is_new = False
@@ -48,6 +57,8 @@ class WatchedSource:
         return self._cached.held()
 
     def list(self, group: Group) -> tuple[Body, ...] | ReadFailure:
+        if group.seldom and (failure := self._never_known(group)) is not None:
+            return failure
         self._catch_up()
         return self._cached.list(group)
 

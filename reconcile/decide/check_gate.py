@@ -1,0 +1,234 @@
+"""Decides whether pre-flight checks let a step begin, and says of each that does not whom it found and what to do.
+
+A check is carried out when its step's turn comes, and again once something that it looked at has changed. Whatever the
+plan accepts is recorded in its status, and in an event, once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from reconcile.decide.decision import BlockingCheck, DecisionBuilder, WaitRequest
+from reconcile.decide.kept import CarriedOut
+from reconcile.preflight.accepting import how_to_accept
+from reconcile.preflight.check_context import CheckContext
+from reconcile.preflight.check_result import CheckOutcome, CheckResult
+from reconcile.preflight.checking import run_checks
+from reconcile.preflight.running_plan import LivePreflight, SeldomLook, judged_at
+from reconcile.status.times import time_text
+from renderer.catalog.checks import DeclaredCheck
+from renderer.model.check import CheckSeverity, CheckTime
+from renderer.model.phase import StepChecks
+from renderer.model.rendered import RenderedStep
+
+ACCEPTED_RISKS = "acceptedRisks"
+"""The field of the status that has every risk that was accepted."""
+BLOCKED, WARNED, PASSED, ACCEPTED = "PreflightBlocked", "PreflightWarned", "PreflightPassed", "RiskAccepted"
+_LONGEST = 24_000
+"""Characters of all offenders together: a condition has room for 32,768."""
+_TOLD = 900
+"""The same in an event, which has room for 1,024."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckedStep:
+    """`ends` is why the plan ends, `waits` whether the step does not begin yet."""
+
+    ends: tuple[str, ...] = ()
+    waits: bool = False
+
+
+_CLEAR = CheckedStep()
+
+
+def carry_out(builder: DecisionBuilder, item: RenderedStep) -> CheckedStep:
+    """Carries out the checks of a step that is about to begin."""
+    checks, given = item.step.checks, builder.observation.preflight
+    if checks is None or given is None:
+        return _CLEAR
+    builder.saw_others = True
+    results = tuple(_results(builder, item, checks, given()))
+    _record_accepted(builder, results, checks.when)
+    if ends := tuple(_ends(results, checks.when)):
+        return CheckedStep(ends=ends)
+    kept = [result for result in results if _keeps(result)]
+    if not kept:
+        _tell_passed(builder, item, checks, results)
+        return _CLEAR
+    _wait_for(builder, item, checks, kept)
+    return CheckedStep(waits=True)
+
+
+# ------------------------------------------------------------------------------------------------------ carrying out
+
+
+def _results(
+    builder: DecisionBuilder, item: RenderedStep, checks: StepChecks, given: LivePreflight
+) -> Iterator[CheckResult]:
+    made: list[CheckContext] = []
+    for declared in given.checks():
+        if checks.when in declared.check.when:
+            yield _result(builder, item, checks.when, declared, given, made)
+
+
+def _result(
+    builder: DecisionBuilder,
+    item: RenderedStep,
+    when: CheckTime,
+    declared: DeclaredCheck,
+    given: LivePreflight,
+    made: list[CheckContext],
+) -> CheckResult:
+    """As it came out before, if all that it was made from is the same. `made` gets the context once one is needed."""
+    place, now = (item.id, declared.check.id), judged_at(builder.now)
+    inputs, look = (given.inputs, now, declared), builder.observation.look
+    known = builder.kept.checks.get(place)
+    if known is not None and known.inputs == inputs and known.look.on(look).answers_as_before():
+        return known.result
+    if not made:
+        made.append(given.context(now))
+    seldom = SeldomLook(look=look)
+    (result,) = run_checks((declared,), seldom, made[0], (when,), item.step.node).results
+    builder.kept.checks[place] = CarriedOut(inputs=inputs, look=seldom, result=result)
+    return result
+
+
+def _keeps(result: CheckResult) -> bool:
+    """True if the step does not begin: something blocks, or a check that would block could not look and might yet."""
+    if result.outcome is CheckOutcome.UNKNOWN:
+        in_reach = not result.unseen or any(not unseen.out_of_reach for unseen in result.unseen)
+        return result.check.severity is CheckSeverity.BLOCK and in_reach
+    return result.outcome is CheckOutcome.BLOCKED
+
+
+def _ends(results: Iterable[CheckResult], when: CheckTime) -> Iterator[str]:
+    """The findings of checks that end the plan when it starts, as far as they were measured."""
+    for result in results if when is CheckTime.START else ():
+        if result.check.terminal and result.outcome is CheckOutcome.BLOCKED:
+            yield from (finding.proof for finding in result.findings if finding.proof)
+
+
+# ----------------------------------------------------------------------------------------------------------- telling
+
+
+def _wait_for(builder: DecisionBuilder, item: RenderedStep, checks: StepChecks, kept: Sequence[CheckResult]) -> None:
+    room, news = _LONGEST // len(kept), []
+    for result in kept:
+        what = f"{_prefix(item)}{result.check.id} {result.outcome}"
+        if result.outcome is CheckOutcome.BLOCKED and what not in builder.status.waiting and not checks.patient:
+            news.append(result)
+        wait = WaitRequest(
+            text=_text(result, room),
+            step=item.id,
+            node=item.step.node,
+            since=builder.waiting_since(what),
+            limit=checks.slow_after,
+            unknown=result.outcome is CheckOutcome.UNKNOWN,
+            refs=tuple(finding.ref for finding in result.findings if finding.ref),
+            check=_blocking(result),
+        )
+        if checks.patient or wait.unknown:
+            builder.ask(wait)
+        else:
+            builder.ask_operator(wait)
+    builder.progress = f"pre-flight checks block the upgrade{_of(item)}: {', '.join(r.check.id for r in kept)}"
+    if news:
+        room = _TOLD // len(news)
+        said = "; ".join(f"{result.check.id}: {_offenders(result, room)}" for result in news)
+        builder.event("Warning", BLOCKED, f"pre-flight checks block the upgrade{_of(item)}: {said}")
+
+
+def _tell_passed(
+    builder: DecisionBuilder, item: RenderedStep, checks: StepChecks, results: Iterable[CheckResult]
+) -> None:
+    if not checks.patient and any(what.startswith(_prefix(item)) for what in builder.status.waiting):
+        builder.event("Normal", PASSED, f"no pre-flight check blocks the upgrade{_of(item)} any more")
+    if warned := [result for result in results if result.outcome is CheckOutcome.WARNED]:
+        room = _TOLD // len(warned)
+        said = "; ".join(f"{result.check.id}: {_offenders(result, room)}" for result in warned)
+        builder.event("Warning", WARNED, f"pre-flight checks{_of(item)}: {said}")
+
+
+def _prefix(item: RenderedStep) -> str:
+    return f"{item.id}: check "
+
+
+def _of(item: RenderedStep) -> str:
+    return f" of {item.step.node}" if item.step.node else ""
+
+
+def _text(result: CheckResult, room: int) -> str:
+    """The check, what it found or could not see, what to do, and what accepts the risk."""
+    verb = "could not look" if result.outcome is CheckOutcome.UNKNOWN else "blocks"
+    accept = how_to_accept(result.check)
+    parts = (
+        f"check {result.check.id} {verb}: {_offenders(result, room)}",
+        _joined(_remedies(result), 0),
+        f"or accept the risk: {accept}" if accept else "",
+    )
+    return "; ".join(filter(None, parts))
+
+
+def _offenders(result: CheckResult, room: int) -> str:
+    return _joined(_says(result), room) or result.reason
+
+
+def _says(result: CheckResult) -> tuple[str, ...]:
+    if result.outcome is CheckOutcome.UNKNOWN:
+        return tuple(dict.fromkeys(unseen.why for unseen in result.unseen))
+    return tuple(dict.fromkeys(finding.text for finding in result.findings))
+
+
+def _remedies(result: CheckResult) -> tuple[str, ...]:
+    if result.outcome is CheckOutcome.UNKNOWN:
+        return tuple(dict.fromkeys(unseen.remedy for unseen in result.unseen if unseen.remedy))
+    return tuple(dict.fromkeys(finding.remedy for finding in result.findings))
+
+
+def _blocking(result: CheckResult) -> BlockingCheck:
+    return BlockingCheck(
+        id=result.check.id,
+        title=result.check.title,
+        found=_says(result) or (result.reason,),
+        remedies=_remedies(result),
+        accept=how_to_accept(result.check),
+    )
+
+
+def _joined(texts: Sequence[str], room: int) -> str:
+    """As many as there is room for, the first in any case, and the number of the others."""
+    shown, length = 0, 0
+    for text in texts:
+        length += len(text) + 2
+        if shown and length > room:
+            break
+        shown += 1
+    more = [f"and {len(texts) - shown} more"] if shown < len(texts) else []
+    return "; ".join([*texts[:shown], *more])
+
+
+# --------------------------------------------------------------------------------------------------------- accepting
+
+
+def _record_accepted(builder: DecisionBuilder, results: Iterable[CheckResult], when: CheckTime) -> None:
+    """Adds each acceptance to the status and tells it, unless that was done before."""
+    recorded: tuple[Mapping[str, Any], ...] = tuple(builder.status.field(ACCEPTED_RISKS) or ())
+    known = {(entry.get("check"), entry.get("by"), entry.get("value")) for entry in recorded}
+    for result in results:
+        if (accepted := result.accepted) is None or (result.check.id, accepted.by, accepted.value) in known:
+            continue
+        entry = {
+            "check": result.check.id,
+            "by": accepted.by,
+            "value": accepted.value,
+            "when": str(when),
+            "time": time_text(builder.now),
+        }
+        recorded = (*recorded, entry)
+        builder.status = builder.status.with_field(ACCEPTED_RISKS, list(recorded))
+        message = (
+            f'risk {result.check.id} is accepted by {accepted.by}: "{accepted.value}": {_offenders(result, _TOLD)}'
+        )
+        builder.event("Warning", ACCEPTED, message[:_TOLD])
