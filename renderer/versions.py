@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
+from renderer.errors import shortened
 from renderer.frozen import frozen
 
 _LONGEST = 256  # characters of a version, as the library has it that the existing manager uses
@@ -98,7 +99,7 @@ def explained_refusal(*, current: str, target: str, minimum: str = "", strict: b
     numbers = (("current", current), ("target", target), ("minimum", minimum))
     first = first_to(current=current, target=target, minimum=minimum)
     way = f"; upgrade to {first} first" if first else ""
-    return f"{refused} ({', '.join(f'{name} {version}' for name, version in numbers if version)}){way}"
+    return f"{refused} ({', '.join(f'{name} {shortened(version)}' for name, version in numbers if version)}){way}"
 
 
 def first_to(*, current: str, target: str, minimum: str = "") -> str | None:

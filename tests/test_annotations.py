@@ -28,6 +28,7 @@ NO_KEYS: Mapping[str, str] = {
     "kubevirt.io/drain": "a taint that pods tolerate",
     "node-role.kubernetes.io/control-plane": "a taint that pods tolerate",
     "node-role.kubernetes.io/etcd": "a taint that pods tolerate",
+    "node.kubernetes.io/not-ready": "a taint that pods tolerate",
     "node.kubernetes.io/unreachable": "a taint that pods tolerate",
     "node.kubernetes.io/unschedulable": "a taint that pods tolerate",
 }

@@ -16,6 +16,7 @@ from jsonschema import Draft202012Validator
 from schemas.strict import refused
 from support.answer_schemas import validator
 
+from renderer.cli.program import run
 from renderer.documents import plan_of, tell_apart
 from renderer.model.document_type import FACTS
 from renderer.model.ref import Body, ref_of
@@ -131,7 +132,7 @@ def test_what_is_no_object_is_valid_too(example: Example, name: str) -> None:
 
 def test_namespaces_stand_where_the_kind_has_them(example: Example) -> None:
     scopes = {key: crd["spec"]["scope"] == "Namespaced" for key, crd in CRDS.items()}
-    scopes |= {("v1", "Node"): False, ("storage.k8s.io/v1", "StorageClass"): False}
+    scopes |= {("v1", "Node"): False, ("v1", "Namespace"): False, ("storage.k8s.io/v1", "StorageClass"): False}
     wrong = [
         _name(body)
         for body in example.objects
@@ -344,3 +345,10 @@ def test_the_known_final_status_is_of_this_example(name: str) -> None:
     cluster = example.of("provisioning.cattle.io", "Cluster")["local"]
     before = cluster["spec"]["rkeConfig"].get("provisionGeneration", 0)
     assert status.get("provisionGeneration", before + 1) == before + 1
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
+def test_preflight_of_an_example_can_answer(example: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """An example has what `facts` collects: only what is on the hosts is not known."""
+    assert run(["upgradeplan", "preflight", str(example)]) == 0
+    assert "give it:" not in capsys.readouterr().out

@@ -17,19 +17,21 @@ from urllib.request import urlopen
 import pytest
 import yaml
 from controlplane import waiting
-from controlplane.binaries import clients_dir
-from controlplane.cluster import ControlPlane
+from controlplane.binaries import built, clients_dir
+from controlplane.cluster import ControlPlane, running
 from support.real_upgrade import PLAN, client, now
 from support.rehearsals import ROOT, template_set
 from support.rendered_plans import Json, plan
 from support.small_cluster import Small, world
 
+from reconcile.cluster.errors import NoSuchKind
 from reconcile.cluster.protocol import Selection
 from reconcile.loop.health import HealthServer
 from reconcile.loop.manager import Manager
 from reconcile.loop.served_api import REMEDY, check_served_api, unknown_fields
 from reconcile.loop.setup import ManagerConfig, assemble_manager
 from reconcile.schemas import packaged_schemas
+from renderer.cli.program import run
 
 ADDED = ("steps", "borrowed", "waitingSince", "acceptedRisks", "digest", "observedGeneration")
 OURS = ROOT / "schemas" / "crds" / "upgradeplan.yaml"
@@ -99,6 +101,26 @@ def test_what_a_schema_lacks(expected: Mapping[str, Any], served: Mapping[str, A
     assert list(unknown_fields(expected, served, "status")) == missing
 
 
+@pytest.mark.parametrize("others", [True, False])
+def test_a_cluster_without_the_definition(others: bool) -> None:
+    """Whether it serves other kinds of the group, or none."""
+
+    class Without:
+        def published_schema(self, kind: Any) -> Json:
+            if others:
+                return {}
+            raise NoSuchKind(kind)
+
+        def list(self, selection: Selection) -> Any:
+            raise NoSuchKind(selection.kind)
+
+    without: Any = Without()
+    found = check_served_api(without, PLAN, packaged_schemas())
+    assert found is not None
+    assert found.message == "the cluster has no CustomResourceDefinition upgradeplans.management.harvesterhci.io"
+    assert "upgradeplan install --crds" in str(found.remedy)
+
+
 def test_a_refused_field_is_named_by_a_dry_run_where_no_schema_is_published() -> None:
     found = under(other_definition())
 
@@ -107,6 +129,7 @@ def test_a_refused_field_is_named_by_a_dry_run_where_no_schema_is_published() ->
 
         def __init__(self) -> None:
             self.patch = found.scene.cluster.client().patch
+            self.list = found.scene.cluster.client().list
 
         def published_schema(self, kind: Any) -> Json:
             return {}
@@ -197,8 +220,8 @@ def _install_with_helm(plane: ControlPlane, folder: Path) -> None:
 
 
 def _carry_out_the_remedy(plane: ControlPlane) -> None:
-    command = REMEDY.partition("kubectl ")[2].replace("schemas/crds/upgradeplan.yaml", str(OURS))
-    plane.kubectl(*command.split())
+    program, *words = REMEDY.partition(": ")[2].split()
+    assert run([program, *words, "--kubeconfig", str(plane.kubeconfig)]) == 0
 
 
 @pytest.mark.controlplane
@@ -241,6 +264,45 @@ def test_the_loop_is_not_ready_and_writes_nothing_until_the_remedy_is_carried_ou
         assert "status" not in found
         assert "finalizers" not in found["metadata"]
         _carry_out_the_remedy(plane)
+        waiting.until("ready", lambda: _readiness(health.port) == 200)
+    finally:
+        manager.stop()
+        thread.join(timeout=30)
+        health.stop()
+
+
+@pytest.mark.controlplane
+@pytest.mark.full("a control plane of its own that never had the definition; a client that is told so stands for it")
+def test_without_the_definition_commands_say_what_installs_it_and_a_manager_is_not_ready(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    binaries = built()
+    assert binaries is not None
+    with running(binaries, []) as plane:
+        _says_what_installs_the_definition(plane, capsys, tmp_path)
+
+
+def _says_what_installs_the_definition(plane: ControlPlane, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    lines: list[tuple[str, dict[str, Any]]] = []
+    to_plane = ("--kubeconfig", str(plane.kubeconfig))
+    install = ["upgradeplan", "install", "--crds", *to_plane]
+    manager = _manager(plane, lambda what, fields: lines.append((what, dict(fields))))
+    health = HealthServer("127.0.0.1:0", lambda: manager.ready)
+    health.start()
+    thread = threading.Thread(target=manager.run, daemon=True)
+    thread.start()
+    try:
+        for code, words in (
+            (3, ("status",)),
+            (3, ("apply", "--yes", "examples/single-node/upgradeplan.yaml")),
+            (0, ("facts", "--output-dir", str(tmp_path / "facts"))),
+        ):
+            assert run(["upgradeplan", *words, *to_plane]) == code
+            assert "upgradeplan install --crds" in capsys.readouterr().err
+        waiting.until("not ready is said", lambda: [line for line in lines if line[0] == "not ready"])
+        assert "upgradeplan install" in lines[0][1]["remedy"]
+        assert _readiness(health.port) == 503
+        assert run(install) == 0
         waiting.until("ready", lambda: _readiness(health.port) == 200)
     finally:
         manager.stop()

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.examples import examples
 
-from renderer.versions import Version, first_to, is_older, parse_version, refusal
+from renderer.versions import Version, explained_refusal, first_to, is_older, parse_version, refusal
 
 DEVELOPMENT = "upgrading from dev versions to non-dev versions is prohibited"
 DOWNGRADE = "downgrading is prohibited"
@@ -154,3 +154,9 @@ def test_any_text_has_an_answer(current: str, target: str, minimum: str) -> None
 )
 def test_the_release_to_upgrade_to_first(current: str, target: str, minimum: str, expected: str | None) -> None:
     assert first_to(current=current, target=target, minimum=minimum) == expected
+
+
+def test_a_refusal_quotes_the_beginning_of_a_long_version() -> None:
+    refused = explained_refusal(current="A" * 70_000, target="v1.8.0", minimum="v1.7.1")
+    assert refused is not None
+    assert len(refused) < 500

@@ -60,7 +60,7 @@ COMMANDS: Mapping[str, Row] = {
     ),
     "uninstall": Row(
         target="reconcile.cli.uninstall:uninstall",
-        help="Remove the manager; plans stay.",
+        help="Remove the manager from the cluster.",
         group=CommandGroup.INSTALL,
     ),
     "vm-live-migrate-detector": Row(

@@ -11,7 +11,7 @@ from reconcile.cli.catalogue import template_set_in
 from reconcile.cli.connect import Target, cluster_options, connect_to
 from renderer.cli.answer import say
 from renderer.cli.input_options import FOLDER
-from renderer.errors import ExitCode, problem
+from renderer.errors import ExitCode, Problems, problem
 
 if TYPE_CHECKING:
     from reconcile.loop.deps import ReconcilerDeps
@@ -62,7 +62,21 @@ def facts(output_dir: str, name: str | None, target: Target) -> ExitCode:
     say([f"warning: {text}" for text in collected.unread], sys.stderr)
     count = sum(len(bodies) for bodies in collected.files.values())
     say([f"{count} objects in {output_dir}", f"next: upgradeplan render {output_dir} --release FILE"])
+    if plan is None:
+        _say_if_undefined(parts)
     return ExitCode.YES
+
+
+def _say_if_undefined(parts: ReconcilerDeps) -> None:
+    """A cluster without the definition of UpgradePlan can be looked at all the same."""
+    import sys
+
+    from reconcile.cli.parts import require_definition
+
+    try:
+        require_definition(parts)
+    except Problems as error:
+        say([f"warning: {error}"], sys.stderr)
 
 
 def as_files(collected: Collected) -> dict[str, str]:

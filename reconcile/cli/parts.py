@@ -49,6 +49,15 @@ def require_fitting_api(parts: ReconcilerDeps) -> None:
         raise Problems([found], ExitCode.CLUSTER)
 
 
+def require_definition(parts: ReconcilerDeps) -> None:
+    """Raises `Problems` where the cluster has no definition of UpgradePlan."""
+    from reconcile.loop.served_api import NO_DEFINITION
+
+    found = _unfit_api(parts)
+    if found is not None and found.reason == NO_DEFINITION:
+        raise Problems([found], ExitCode.CLUSTER)
+
+
 def _unfit_api(parts: ReconcilerDeps) -> Problem | None:
     from reconcile.loop.served_api import check_served_api
 
@@ -84,6 +93,8 @@ def plan_named(parts: ReconcilerDeps, name: str | None) -> str:
     plans = parts.source.list(PLANS)
     if isinstance(plans, ReadFailure):
         raise Unreadable([unreadable("UpgradePlan objects", plans)])
+    if not plans:
+        require_definition(parts)
     names = {str(plan["metadata"]["name"]): plan for plan in plans}
     if name is not None:
         if name not in names:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from reconcile.cluster.errors import Invalid, NoSuchKind, NotFound
-from reconcile.cluster.protocol import Cluster
+from reconcile.cluster.protocol import Cluster, Selection
 from reconcile.observe.selection import COULD_NOT_LOOK
 from reconcile.schemas import Schemas
 from renderer.errors import Problem
@@ -28,14 +28,14 @@ _TRIED: Mapping[str, Any] = {
 }
 """A value for each field of the status that we have added to the API. Only dry runs carry it."""
 
-REMEDY = "install this program's: kubectl apply --server-side --force-conflicts -f schemas/crds/upgradeplan.yaml"
+REMEDY = "install this program's: upgradeplan install --crds"
+NO_DEFINITION = "NoDefinition"
 
 _Schema = Mapping[str, Any]
 
 
 def check_served_api(cluster: Cluster, kind: Kind, schemas: Schemas, plans: Sequence[Body] = ()) -> Problem | None:
-    """Explains what is wrong with the definition that the server has of UpgradePlan; None if nothing is, or it has
-    none.
+    """Explains what is wrong with the definition that the server has of UpgradePlan; None if nothing is.
 
     Reads the schema that the server publishes; if there is a plan, also tries its status by a dry run. Raises `Away`
     and its like.
@@ -43,12 +43,31 @@ def check_served_api(cluster: Cluster, kind: Kind, schemas: Schemas, plans: Sequ
     try:
         published = cluster.published_schema(kind)
     except NoSuchKind:
-        return None
+        return _no_definition()
     except COULD_NOT_LOOK:
         published = {}
+    if not published and not _is_served(cluster, kind):
+        return _no_definition()
     expected = schemas.of({"apiVersion": kind.api_version, "kind": kind.kind}).schema
     missing = list(_status_fields(expected, published)) if published else []
     return _unfit(missing or _refused(cluster, kind, plans))
+
+
+def _is_served(cluster: Cluster, kind: Kind) -> bool:
+    """False if the server does not serve the kind, though it may serve others of the group."""
+    try:
+        cluster.list(Selection(kind=kind))
+    except NoSuchKind:
+        return False
+    except COULD_NOT_LOOK:
+        return True
+    return True
+
+
+def _no_definition() -> Problem:
+    message = f"the cluster has no CustomResourceDefinition upgradeplans.{GROUP}"
+    remedy = "install the manager with it: upgradeplan install; or it alone: upgradeplan install --crds"
+    return Problem(reason=NO_DEFINITION, message=message, remedy=remedy)
 
 
 def unknown_fields(expected: _Schema, served: _Schema, path: str) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from reconcile.cluster.errors import AlreadyExists
+from reconcile.cluster.errors import AlreadyExists, NotFound
 from reconcile.cluster.protocol import Cluster
 from reconcile.simulator.actors.actor_client import NODE, ActorClient
 from reconcile.simulator.rehearsal.rehearsal import HARVESTER_NAMESPACES
@@ -59,9 +59,12 @@ def _create(cluster: Cluster, kinds: Kinds, body: Body) -> Body | None:
 
 
 def _finish(client: ActorClient, made: Body, body: Body) -> None:
-    """Status comes by its own door, and a server adds a taint to each new Node."""
+    """Status comes by its own door where a kind has one, and a server adds a taint to each new Node."""
     if body.get("status"):
-        made = client.patch_status(made, body["status"])
+        try:
+            made = client.patch_status(made, body["status"])
+        except NotFound:
+            client.patch(made, {"status": body["status"]})
     if (body["apiVersion"], body["kind"]) == NODE:
         client.patch(made, {"spec": {"taints": (body.get("spec") or {}).get("taints")}})
 
