@@ -66,7 +66,7 @@ ROOMS: Mapping[str, Sequence[str]] = {
 its left."""
 
 DOORS: Mapping[str, Sequence[str]] = {
-    "aiohttp": ("reconcile/admission/server.py",),
+    "aiohttp": ("reconcile/admission/webhook_server.py",),
     "click": ("renderer/cli/*", "reconcile/cli/*"),
     "cryptography": ("reconcile/admission/certificates.py",),
     "deepdiff": ("reconcile/diff/list_changes.py",),

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import yaml
 from bench.live import PLANS
 from controlplane.api import ApiError
 from controlplane.cluster import ControlPlane
 from controlplane.waiting import until
 from support.installed import objects_of
+from support.real_commands import CommandSite
 from support.real_webhook import (
     CONFIGURATIONS,
     OBJECTS,
@@ -26,6 +28,8 @@ from support.real_webhook import (
     replica,
     seed_site,
 )
+
+from reconcile.admission.webhook_server import PATH
 
 pytestmark = [pytest.mark.controlplane, pytest.mark.lane("upgrades")]
 
@@ -115,6 +119,53 @@ def test_two_replicas_serve_and_one_writes(site: AskedSite, account: Path) -> No
     with replica(site.plane, account, leads=False) as other:
         until("the other one has the certificate", lambda: other.webhook.ready)
         assert [what for what, _ in other.lines] == []
+
+
+def test_apply_says_each_cause_at_its_line(site: AskedSite, tmp_path: Path) -> None:
+    file = tmp_path / "plan.yaml"
+    file.write_text(yaml.safe_dump(WRONG, sort_keys=False), encoding="utf-8")
+    done = CommandSite(site.plane).run("apply", str(file), "--yes")
+    assert done.returncode == 3
+    assert f'{file}:6: spec.version: Not found: "v1.8": Version harvester-system/v1.8 does not exist' in done.stderr
+    assert f'{file}:11: spec.nodeUpgradeOption.pauseNodes[1]: Not found: "charlie-2": Node charlie-2' in done.stderr
+    assert done.stderr.count(str(file)) == 2
+
+
+@pytest.fixture
+def manager_down(site: AskedSite) -> Iterator[ControlPlane]:
+    """Nobody listens where the API server asks; afterwards it is as before."""
+    api, path = site.plane.api, f"{CONFIGURATIONS}/{OBJECTS.configuration.name}"
+
+    def at(port: int) -> None:
+        url = f"https://127.0.0.1:{port}{PATH}"
+        found = [{"op": "replace", "path": f"/webhooks/{index}/clientConfig/url", "value": url} for index in (0, 1)]
+        api.send("PATCH", path, found, {"Content-Type": "application/json-patch+json"})  # type: ignore[arg-type]
+
+    def code() -> int:
+        error = refused(lambda: api.create(f"{PLANS}?dryRun=All", plan("canary")))
+        return error.code if error else 201
+
+    api.create(PLANS, plan("there"))
+    at(1)
+    until("the webhook is away", lambda: code() == 500)
+    try:
+        yield site.plane
+    finally:
+        at(site.replica.webhook.port)
+        until("the webhook is back", lambda: code() == 201)
+        api.delete(f"{PLANS}/there")
+
+
+def test_with_the_manager_down_nothing_is_created_and_nodes_can_be_paused(
+    manager_down: ControlPlane, tmp_path: Path
+) -> None:
+    manager_down.api.patch(f"{PLANS}/there", {"spec": {"nodeUpgradeOption": {"pauseNodes": ["charlie-1-tink-system"]}}})
+    file = tmp_path / "plan.yaml"
+    file.write_text(yaml.safe_dump(plan("new"), sort_keys=False), encoding="utf-8")
+    done = CommandSite(manager_down).run("apply", str(file), "--yes")
+    assert done.returncode == 3
+    assert "admission webhook vupgradeplan-v1beta1.kb.io is unavailable: it could not be asked" in done.stderr
+    assert "remedy: start the manager" in done.stderr
 
 
 def test_every_permission_is_used_and_no_call_is_refused(site: AskedSite) -> None:

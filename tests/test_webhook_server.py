@@ -18,7 +18,7 @@ from support.admission_cases import review_of
 
 from reconcile.admission.certificates import Pair, Validity, new_authority, new_serving_pair
 from reconcile.admission.review import ADMITTED, AdmissionRequest, Judgement
-from reconcile.admission.server import LARGEST, PATH, ServingCertificate, WebhookServer, seconds_for
+from reconcile.admission.webhook_server import LARGEST, PATH, ServingCertificate, WebhookServer, seconds_for
 from reconcile.cluster.errors import StatusCause
 
 NOW = datetime.now(UTC).replace(microsecond=0)

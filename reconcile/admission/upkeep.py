@@ -14,7 +14,6 @@ from typing import Any
 
 from reconcile.admission.certificates import validity_of
 from reconcile.admission.rotation import Lifetimes, Material, next_material, why_unusable
-from reconcile.admission.server import ServingCertificate
 from reconcile.admission.stored import (
     CONFIGURATION,
     SECRET,
@@ -27,6 +26,7 @@ from reconcile.admission.stored import (
     trusted_by,
     trusting,
 )
+from reconcile.admission.webhook_server import ServingCertificate
 from reconcile.cluster.errors import AlreadyExists, ClusterError, Conflict, NotFound
 from reconcile.cluster.listwatch import ListWatch
 from reconcile.cluster.protocol import Cluster, Selection

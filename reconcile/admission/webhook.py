@@ -9,9 +9,9 @@ from typing import Any
 
 from reconcile.admission.judging import AdmissionJudge, JudgeConfig
 from reconcile.admission.rotation import Lifetimes
-from reconcile.admission.server import WebhookServer
 from reconcile.admission.stored import WebhookObjects
 from reconcile.admission.upkeep import CertificateUpkeep, UpkeepConfig
+from reconcile.admission.webhook_server import WebhookServer
 from reconcile.cluster.protocol import Cluster
 from reconcile.observe.readings import Readings
 from reconcile.observe.server_certificates import Dial

@@ -23,6 +23,7 @@ from renderer.errors import ExitCode, Problems, problem
 
 if TYPE_CHECKING:
     from reconcile.cli.connect import Connection
+    from reconcile.cluster.errors import Denied
     from reconcile.loop.deps import ReconcilerDeps
     from reconcile.loop.manager import Manager
     from reconcile.loop.reconciler import Reconciler
@@ -30,7 +31,9 @@ if TYPE_CHECKING:
     from reconcile.observe.source import Source
     from renderer.assemble import TemplateSet
     from renderer.documents import Inputs
+    from renderer.model.path import Path
     from renderer.model.ref import Body, Ref
+    from renderer.source_document import SourceDocument
 
 _ENDED_BY_SIGNAL = 128
 """Shells add the signal's number, as for a program that a signal ended."""
@@ -122,7 +125,7 @@ def _extent(parts_now: Callable[[], ReconcilerDeps], inputs: Inputs | None, name
 def _created(parts: ReconcilerDeps, inputs: Inputs | None) -> str:
     """The plan of the files, created if it is not there, or the one that runs."""
     from reconcile.cli.parts import plan_named, require_fitting_api
-    from reconcile.cluster.errors import AlreadyExists
+    from reconcile.cluster.errors import AlreadyExists, Denied
     from reconcile.loop.preconditions import check_preconditions, oldest_of
     from renderer.model.ref import ref_of
 
@@ -140,7 +143,23 @@ def _created(parts: ReconcilerDeps, inputs: Inputs | None) -> str:
         say([f"created {ref}"])
     except AlreadyExists:
         say([f"{ref} already exists; continuing from its status"])
+    except Denied as error:
+        raise _each_cause(error, inputs.plan) from error
     return ref.name
+
+
+def _each_cause(error: Denied, plan: SourceDocument) -> Problems:
+    """The webhook's reasons as problems of the plan's file."""
+    from renderer.model.path import UnreadablePath, parse_path
+
+    def place(field: str) -> Path:
+        try:
+            return parse_path(field)
+        except UnreadablePath:
+            return ()
+
+    found = [plan.problem("Denied", cause.message, place(cause.field)) for cause in error.causes]
+    return Problems(found, ExitCode.CLUSTER) if found else error
 
 
 def _to_create(inputs: Inputs) -> Body:

@@ -96,11 +96,15 @@ class Immutable(Invalid):
 
 
 class Denied(ClusterError):
-    """Admission (a webhook, a policy, a quota) refused a request that RBAC allows. `by` names it, if known."""
+    """Admission (a webhook, a policy, a quota) refused a request that RBAC allows. `by` names it, if known; `causes`
+    are its reasons where it gives them one by one."""
 
-    def __init__(self, ref: Ref, message: str, by: str = "") -> None:
+    causes: tuple[StatusCause, ...] = ()
+
+    def __init__(self, ref: Ref, message: str, by: str = "", causes: tuple[StatusCause, ...] = ()) -> None:
         self.ref = ref
         self.by = by
+        self.causes = causes
         super().__init__(
             f"{_what(ref)} was refused by {by or 'admission'}: {message}",
             remedy=f"correct what {by or 'the admission rule'} rejects, or change the rule",
@@ -187,14 +191,14 @@ class Away(ClusterError):
     `who` is what is away: mostly the API server, else an admission webhook or an extension API behind it.
     """
 
-    def __init__(self, message: str, who: str = API_SERVER) -> None:
+    def __init__(self, message: str, who: str = API_SERVER, *, remedy: str | None = None) -> None:
         self.who = who
-        super().__init__(
-            f"{who} is unavailable: {message}",
-            remedy="wait and retry; `kubectl get --raw /readyz` shows when the API server is back"
+        usual = (
+            "wait and retry; `kubectl get --raw /readyz` shows when the API server is back"
             if who == API_SERVER
-            else "wait and retry; if it persists, check the pods that serve it",
+            else "wait and retry; if it persists, check the pods that serve it"
         )
+        super().__init__(f"{who} is unavailable: {message}", remedy=remedy or usual)
 
 
 class Untrusted(ClusterError):
@@ -218,11 +222,11 @@ class Throttled(ClusterError):
 class ServerFailed(ClusterError):
     """An answer that is neither a refusal nor known to pass, such as most 500. `status` is the HTTP status."""
 
-    def __init__(self, message: str, status: int = 500) -> None:
+    def __init__(self, message: str, status: int = 500, *, remedy: str | None = None) -> None:
         self.status = status
         super().__init__(
             f"the API server failed with HTTP {status}: {message}",
-            remedy="see the log of the API server; `kubectl get --raw '/readyz?verbose'` shows its checks",
+            remedy=remedy or "see the log of the API server; `kubectl get --raw '/readyz?verbose'` shows its checks",
         )
 
 

@@ -33,6 +33,7 @@ from reconcile.cluster.errors import (
     Untrusted,
 )
 from reconcile.cluster.protocol import Permission, permission
+from reconcile.cluster.webhook_failures import call_failure, remedy_for
 from renderer.model.ref import Body, Kind, Ref
 
 _RBAC = re.compile(r'cannot (\S+) resource "([^"]+)" in API group "([^"]*)"(?: in the namespace "([^"]+)")?')
@@ -84,7 +85,7 @@ def refusal(call: ApiCall, status: int, content: bytes, retry_after: str = "") -
         return BackendFailed(call.ref, call.subresource, status, message)
     if found := _CONVERTING.search(message):
         return Away(found[2], found[1])
-    if 400 <= status < 500 and (denied := _admission(call, message)):
+    if 400 <= status < 500 and (denied := _admission(call, body, message)):
         return denied
     return _BY_STATUS.get(status, _failed)(call, status, body, message)
 
@@ -135,12 +136,14 @@ def _missing(call: ApiCall, message: str) -> Permission | None:
     return Permission(verb=verb, group=group, resource=resource, namespace=namespace or "", name=name)
 
 
-def _admission(call: ApiCall, message: str) -> Denied | None:
+def _admission(call: ApiCall, body: Body, message: str) -> Denied | None:
     if found := _NO_DRY_RUN.search(message):
         return DryRunUnsupported(call.ref, f"admission webhook {found[1]}")
     for pattern, who in ((_WEBHOOK, "admission webhook"), (_POLICY, "ValidatingAdmissionPolicy")):
         if found := pattern.search(message):
-            return Denied(call.ref, message[found.end() :] or "no reason given", by=f"{who} {found[1]}")
+            said = message[found.end() :] or "no reason given"
+            causes = tuple(cause for cause in _field_causes(body, message) if cause.reason)  # a policy repeats its text
+            return Denied(call.ref, said, by=f"{who} {found[1]}", causes=causes)
     return None
 
 
@@ -214,11 +217,19 @@ def _internal(call: ApiCall, status: int, body: Body, message: str) -> ClusterEr
     if message.startswith(_TYPED):
         return _invalid(call, status, body, message)
     if found := _CALLING.search(message):
-        who, why = f"admission webhook {found[1]}", found[2]
-        return ServerFailed(f"{who}: {why}", status) if "x509:" in why else Away(why, who)
+        return _webhook_failed(found[1], found[2], status)
     if body.get("reason") == "ServerTimeout" or _PASSING.search(message):
         return _away(call, status, body, message)
     return ServerFailed(message, status)
+
+
+def _webhook_failed(webhook: str, why: str, status: int) -> ClusterError:
+    """The error of an admission webhook that could not be asked; a certificate does not get better by waiting."""
+    failure, who = call_failure(why), f"admission webhook {webhook}"
+    remedy = remedy_for(failure, webhook)
+    if failure.passes:
+        return Away(f"{failure.says}: {why}", who, remedy=remedy)
+    return ServerFailed(f"{who}: {failure.says}: {why}", status, remedy=remedy)
 
 
 def _failed(call: ApiCall, status: int, body: Body, message: str) -> ClusterError:

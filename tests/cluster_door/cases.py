@@ -12,6 +12,7 @@ from cluster_door import kinds
 from reconcile.cluster.errors import ClusterError
 from reconcile.cluster.protocol import Permission
 from reconcile.cluster.refusal import ApiCall
+from renderer.model.ref import Ref
 
 _FOLDER = Path(__file__).resolve().parent
 
@@ -41,6 +42,6 @@ def fields_of(error: ClusterError) -> dict[str, Any]:
 def _plain(value: Any) -> Any:
     if isinstance(value, Permission):
         return {"namespace": value.namespace, "rule": value.rule()}
-    if isinstance(value, tuple):
+    if isinstance(value, tuple) and not isinstance(value, Ref):
         return [dataclasses.asdict(item) for item in value]
     return value if isinstance(value, str | int | float) else str(value)

@@ -21,9 +21,9 @@ from controlplane.cluster import ControlPlane
 from controlplane.waiting import until
 
 from reconcile.admission.rotation import Lifetimes
-from reconcile.admission.server import PATH
 from reconcile.admission.stored import WebhookObjects
 from reconcile.admission.webhook import Webhook, WebhookConfig
+from reconcile.admission.webhook_server import PATH
 from reconcile.schemas import packaged_schemas
 from support.installed import ACCOUNT, objects_of, text_of
 from support.real_upgrade import KINDS, client, now
