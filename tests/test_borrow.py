@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconcile.borrow import claim
-from reconcile.borrow.fields import Patch, fields_of, patch_of, standing
+from reconcile.borrow.fields import Patch, fields_of, patch_of, present_at
 from reconcile.borrow.loan import Loan, Original, on_loan, path_of, pointer, record, settle
 from reconcile.borrow.returns import ReturnPlan, has_drifted, plan_return
 from reconcile.borrow.strategies import STRATEGIES, BorrowedField, BorrowStrategy
@@ -362,7 +362,7 @@ def test_fields_are_lists_scalars_and_empty_mappings_without_the_identity() -> N
     ],
 )
 def test_standing(path: str, stands: Any) -> None:
-    assert standing({"a": {"b": 1}}, path_of(path)) == stands
+    assert present_at({"a": {"b": 1}}, path_of(path)) == stands
 
 
 def test_a_patch_with_a_null_deep_in_a_list_is_a_json_patch() -> None:

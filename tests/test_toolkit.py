@@ -18,11 +18,11 @@ from reconcile.simulator.apiserver.embedded_client import EmbeddedClient
 from reconcile.simulator.apiserver.requests import LoggedRequest, Moment, no_hook
 from reconcile.toolkit.detector import COMPONENT as DETECTOR
 from reconcile.toolkit.detector import detect
+from reconcile.toolkit.helper_output import HelperOutput
 from reconcile.toolkit.machine_verbs import HEALTH, VIRTUAL_MACHINE, machine_ref
 from reconcile.toolkit.restore import COMPONENT as RESTORE
 from reconcile.toolkit.restore import restore
 from reconcile.toolkit.restore_list import find_list, list_refs, names_in, new_list
-from reconcile.toolkit.telling import Telling
 from reconcile.toolkit.version_guard import guard
 from renderer.cli.program import run
 from renderer.errors import ExitCode, Problems
@@ -84,8 +84,8 @@ class HelperSite:
     clock: SimulatedClock
     lines: list[str] = field(default_factory=list)
 
-    def telling(self, component: str = DETECTOR, on: str = "n1", plan: str = PLAN) -> Telling:
-        return Telling(
+    def output(self, component: str = DETECTOR, on: str = "n1", plan: str = PLAN) -> HelperOutput:
+        return HelperOutput(
             cluster=self.client,
             component=component,
             node=on,
@@ -138,7 +138,7 @@ def test_what_cannot_be_moved_is_written_down_and_stopped() -> None:
         instance("disk", None, words),
         *(machine("away"), instance("away", DEVICE, on="n2")),
     )
-    found = detect(here.telling(), shutdown=True)
+    found = detect(here.output(), shutdown=True)
     assert (found.names, found.stopped, found.failed) == (("default/disk", "default/nic"), 2, 0)
     assert here.listed() == ("default/disk", "default/nic")
     assert [here.asked(name) for name in ("nic", "disk", "web", "away")] == [
@@ -165,11 +165,11 @@ def test_what_cannot_be_moved_is_written_down_and_stopped() -> None:
 
 def test_without_shutdown_and_without_a_plan_nothing_changes() -> None:
     here = site(machine("nic"), instance("nic", DEVICE))
-    found = detect(here.telling(plan=""), shutdown=False)
+    found = detect(here.output(plan=""), shutdown=False)
     assert found.names == ("default/nic",)
     assert here.asked("nic") == "RerunOnFailure"
     assert (find_list(here.client, PLAN), here.events()) == (None, [])
-    detect(here.telling(), shutdown=False)
+    detect(here.output(), shutdown=False)
     assert here.asked("nic") == "RerunOnFailure"
     assert here.events()[-1] == (
         "Normal VMShutdownCompleted: Shutdown completed for 1 VM(s) on node n1, success: 0, failed: 0"
@@ -179,22 +179,22 @@ def test_without_shutdown_and_without_a_plan_nothing_changes() -> None:
 def test_a_second_run_keeps_the_names_of_the_first() -> None:
     """It finds the machines off already."""
     here = site(machine("nic"), instance("nic", DEVICE), machine("later"))
-    detect(here.telling(), shutdown=True)
+    detect(here.output(), shutdown=True)
     here.client.delete(
         INSTANCE, Ref(api_version=INSTANCE.api_version, kind=INSTANCE.kind, namespace="default", name="nic")
     )
-    detect(here.telling(), shutdown=True)
+    detect(here.output(), shutdown=True)
     assert here.listed() == ("default/nic",)
     here.cluster.seed([instance("later", DEVICE)])
-    detect(here.telling(), shutdown=True)
+    detect(here.output(), shutdown=True)
     assert here.listed() == ("default/nic", "default/later")
     assert [text.partition(":")[0] for text in here.events()].count("Normal RestoreVMConfigMapCreated") == 1
 
 
 def test_two_nodes_have_an_entry_each() -> None:
     here = site(machine("a"), machine("b"), instance("a", DEVICE), instance("b", DEVICE, on="n2"))
-    detect(here.telling(), shutdown=True)
-    detect(here.telling(on="n2"), shutdown=True)
+    detect(here.output(), shutdown=True)
+    detect(here.output(on="n2"), shutdown=True)
     assert (here.listed("n1"), here.listed("n2")) == (("default/a",), ("default/b",))
 
 
@@ -206,7 +206,7 @@ def test_what_is_paused_or_the_upgrades_own_or_nobodys_is_stopped_and_not_starte
         instance("repo", DEVICE, labels={"harvesterhci.io/upgrade": PLAN}),
         instance("alone", DEVICE),
     )
-    found = detect(here.telling(), shutdown=True)
+    found = detect(here.output(), shutdown=True)
     assert (found.stopped, found.failed) == (2, 1)
     assert here.listed() == ()
     assert [here.asked(name) for name in ("asleep", "repo")] == ["Stop", "Stop"]
@@ -230,13 +230,13 @@ def test_on_the_only_node_every_machine_is_stopped(nodes: Sequence[str], labels:
     cluster = EmbeddedCluster(clock)
     cluster.seed([node("n1"), *(node(name, **labels) for name in nodes), machine("plain"), instance("plain")])
     here = HelperSite(cluster=cluster, client=cluster.client(), clock=clock)
-    assert list(detect(here.telling(plan=""), shutdown=False).names) == expected
+    assert list(detect(here.output(plan=""), shutdown=False).names) == expected
 
 
 def test_where_the_list_cannot_be_written_nothing_is_stopped() -> None:
     here = site(machine("nic"), instance("nic", DEVICE), plan="another")
     with pytest.raises(ClusterError, match="not found"):
-        detect(here.telling(), shutdown=True)
+        detect(here.output(), shutdown=True)
     assert here.asked("nic") == "RerunOnFailure"
 
 
@@ -250,7 +250,7 @@ def test_somebody_who_is_quicker_is_no_obstacle() -> None:
             here.cluster.seed([new_list({"metadata": {"name": PLAN}}, "n2", ["default/other"])])
 
     here = site(machine("nic"), instance("nic", DEVICE), on_write=other)
-    detect(here.telling(), shutdown=True)
+    detect(here.output(), shutdown=True)
     assert made
     assert (here.listed("n1"), here.listed("n2")) == (("default/nic",), ("default/other",))
 
@@ -264,7 +264,7 @@ def test_a_long_plan_finds_the_list_under_both_names() -> None:
     here = site(machine("nic"), instance("nic", DEVICE), plan=LONG)
     other = new_list({"metadata": {"name": LONG}}, "n2", ["default/other"])
     here.cluster.seed([{**other, "metadata": {**other["metadata"], "name": safe_concat(LONG, "restore-vm")}}])
-    detect(here.telling(plan=LONG), shutdown=True)
+    detect(here.output(plan=LONG), shutdown=True)
     assert (here.listed("n1", LONG), here.listed("n2", LONG)) == (("default/nic",), ("default/other",))
 
 
@@ -276,7 +276,7 @@ def restored(here: HelperSite, pauses: list[timedelta] | None = None) -> Any:
         (pauses if pauses is not None else []).append(length)
         here.clock.advance(length.total_seconds())
 
-    return restore(here.telling(RESTORE), pause)
+    return restore(here.output(RESTORE), pause)
 
 
 def with_list(*names: str, bodies: Sequence[Object] = ()) -> HelperSite:

@@ -29,7 +29,7 @@ def fields_of(body: Body) -> Iterator[tuple[Path, Any]]:
     return ((path, value) for path, value in _leaves(body, ()) if path not in _IDENTITY)
 
 
-def standing(live: Body, path: Path) -> tuple[Path, Any]:
+def present_at(live: Body, path: Path) -> tuple[Path, Any]:
     """The place and value of `path`, or of its first parent that is not a mapping (ABSENT if missing)."""
     value: Any = live
     for depth, step in enumerate(path, start=1):

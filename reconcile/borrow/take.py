@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from reconcile.borrow.fields import Patch, fields_of, patch_of, standing, without_nulls
+from reconcile.borrow.fields import Patch, fields_of, patch_of, present_at, without_nulls
 from reconcile.borrow.loan import Original
 from reconcile.borrow.strategies import BorrowedField, reads_live, strategy_for
 from reconcile.values import IsQuantity
@@ -59,10 +59,10 @@ def plan_take(body: Body, spec: Borrowed, live: Body | None, is_quantity: IsQuan
         if (reason := strategy.kept(field)) is not None:
             reasons.append(reason)
             continue
-        place, stood = standing(live, path)
+        place, present = present_at(live, path)
         assignments[place] = _new_value(strategy.new_value(field) if place == path else look_up(body, place))
         if goes_back(spec, path):
-            originals[place] = Original(path=place, value=stood)
+            originals[place] = Original(path=place, value=present)
     because = "; ".join(reasons)
     if not assignments:
         return TakePlan(taking=Taking.SATISFIED, because=because)

@@ -65,15 +65,15 @@ COMMANDS: Mapping[str, Row] = {
     ),
     "vm-live-migrate-detector": Row(
         target="reconcile.cli.toolkit:vm_live_migrate_detector",
-        help="Find the virtual machines of a node that cannot be moved to another one.",
+        help="List the virtual machines of a node that cannot be migrated.",
     ),
     "restore-vm": Row(
         target="reconcile.cli.toolkit:restore_vm",
-        help="Start the virtual machines again that were stopped for a node.",
+        help="Restart the virtual machines that were stopped for a node.",
     ),
     "version-guard": Row(
         target="reconcile.cli.toolkit:version_guard",
-        help="Check if the versions of a plan allow the upgrade.",
+        help="Check whether the versions in a plan's status allow the upgrade.",
     ),
     "abort": Row(
         target="reconcile.cli.control:abort",

@@ -91,8 +91,8 @@ def rehearse(
       upgradeplan rehearse examples/three-node --slow image-import=3h --away '10m at cluster-upgrade'
 
     Runs the production reconcile loop against an in-memory cluster seeded with your objects; Harvester, Rancher and
-    the nodes are simulated, and time is virtual. Exits 1 if the upgrade would not succeed, or a pre-flight check
-    blocks it; what the plan accepts does not.
+    the nodes are simulated, and time is virtual. Exits 1 if the upgrade would not succeed, or if a pre-flight check
+    blocks it whose risk the plan does not accept.
     """
     from reconcile.simulator.actors.fault_options import FaultOptions, duration_of
     from reconcile.simulator.rehearsal.rehearsal import prepare

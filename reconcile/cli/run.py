@@ -42,13 +42,13 @@ if TYPE_CHECKING:
     default=":8081",
     show_default=True,
     metavar="HOST:PORT",
-    help="Where /healthz and /readyz are served; '' for nowhere.",
+    help="Where /healthz and /readyz are served; '' disables them.",
 )
 @click.option(
     "--webhook-address",
     default=lambda: _webhook_address(),
     metavar="HOST:PORT",
-    help="Where the validating webhook is served; '' for nowhere. Defaults to :9443 in a pod, else to nowhere.",
+    help="Where the validating webhook is served; '' disables it. Defaults to :9443 in a pod, otherwise disabled.",
 )
 @click.option(
     "--webhook-name",

@@ -19,7 +19,7 @@ from renderer.model.plan_api import plan_ref
 
 if TYPE_CHECKING:
     from reconcile.cluster.protocol import Cluster
-    from reconcile.toolkit.telling import Log, Telling
+    from reconcile.toolkit.helper_output import HelperOutput, Log
 
 _COMMON = (
     click.option(
@@ -67,51 +67,51 @@ def _log_of(form: str) -> Log:
 
 @click.command
 @click.argument("node", required=False, metavar="NODENAME")
-@click.option("--shutdown", is_flag=True, help="Stop the virtual machines that cannot be moved.")
-@click.option("--upgrade", default="", metavar="NAME", help="Write them down for this UpgradePlan, and record events.")
+@click.option("--shutdown", is_flag=True, help="Stop the virtual machines that cannot be migrated.")
+@click.option("--upgrade", default="", metavar="NAME", help="The UpgradePlan, for the list and events.")
 @_common_options
 def vm_live_migrate_detector(
     node: str | None, shutdown: bool, upgrade: str, cluster: Callable[[], Cluster], log: Log
 ) -> ExitCode:
-    """Find the virtual machines of a node that cannot be moved to another one.
+    """List the virtual machines of a node that cannot be migrated.
 
     \b
     Examples:
       upgradeplan vm-live-migrate-detector charlie-2-tink-system
       upgradeplan vm-live-migrate-detector charlie-2-tink-system --shutdown --upgrade hvst-upgrade-864fh
 
-    With --upgrade, those that restore-vm shall start again are added to ConfigMap
-    harvester-system/NAME-restore-vm; where that fails, nothing is stopped. Exits 0 also if some could not be stopped:
-    the events say which.
+    With --upgrade, the machines that restore-vm will start again are added to ConfigMap
+    harvester-system/NAME-restore-vm before any is stopped; if that fails, none is. Exits 0 even if a machine could not
+    be stopped; the events name it.
     """
     from reconcile.toolkit.detector import COMPONENT, detect
 
     if not node:
         raise _usage("vm-live-migrate-detector NODENAME [--shutdown] [--upgrade NAME]")
-    detect(_telling(cluster(), COMPONENT, node, upgrade, log), shutdown=shutdown)
+    detect(_output_of(cluster(), COMPONENT, node, upgrade, log), shutdown=shutdown)
     return ExitCode.YES
 
 
 @click.command
-@click.option("--node", default="", metavar="NODENAME", help="The node whose virtual machines are started.")
+@click.option("--node", default="", metavar="NODENAME", help="The node whose virtual machines to start.")
 @click.option("--upgrade", default="", metavar="NAME", help="The UpgradePlan.")
 @_common_options
 def restore_vm(node: str, upgrade: str, cluster: Callable[[], Cluster], log: Log) -> ExitCode:
-    """Start the virtual machines again that were stopped for a node.
+    """Restart the virtual machines that were stopped for a node.
 
     \b
     Examples:
       upgradeplan restore-vm --node charlie-2-tink-system --upgrade hvst-upgrade-864fh
 
-    Waits for KubeVirt for at most 30 minutes. What has been started is taken out of the list. Exits 0 also if some
-    could not be started: the events say which.
+    Waits up to 30 minutes for KubeVirt. Machines that were started are removed from the list. Exits 0 even if a
+    machine could not be started; the events name it.
     """
     from reconcile.toolkit.restore import COMPONENT, restore
 
     for value, option in ((node, "--node"), (upgrade, "--upgrade")):
         if not value:
             raise problem("Usage", f"{option} is required", exit_code=ExitCode.NO)
-    restore(_telling(cluster(), COMPONENT, node, upgrade, log), _pause)
+    restore(_output_of(cluster(), COMPONENT, node, upgrade, log), _pause)
     return ExitCode.YES
 
 
@@ -126,20 +126,26 @@ def restore_vm(node: str, upgrade: str, cluster: Callable[[], Cluster], log: Log
     show_default=True,
     help="Refuse to upgrade from a development build to a release.",
 )
-@click.option("--min-upgradable-version", "minimum", default="", metavar="VERSION", help="Replaces the release's own.")
+@click.option(
+    "--min-upgradable-version",
+    "minimum",
+    default="",
+    metavar="VERSION",
+    help="Use this minimum, not the release's.",
+)
 @_common_options
 def version_guard(plan: str | None, strict: str, minimum: str, cluster: Callable[[], Cluster], log: Log) -> ExitCode:
-    """Check if the versions of a plan allow the upgrade.
+    """Check whether the versions in a plan's status allow the upgrade.
 
     \b
     Examples:
       upgradeplan version-guard hvst-upgrade-864fh
       upgradeplan version-guard hvst-upgrade-864fh --strict=false --min-upgradable-version v1.7.0
 
-    Reads them from the plan's status. Exits 0 if they do, 1 if not.
+    Exits 0 if they do, 1 if they do not.
     """
     from reconcile.probes.rules.call import parse_bool
-    from reconcile.toolkit.telling import get_plan
+    from reconcile.toolkit.helper_output import get_plan
     from reconcile.toolkit.version_guard import guard
 
     if not plan:
@@ -160,10 +166,10 @@ def _usage(text: str) -> Problems:
     return problem("Usage", f"usage: upgradeplan {text}", exit_code=ExitCode.NO)
 
 
-def _telling(cluster: Cluster, component: str, node: str, plan: str, log: Log) -> Telling:
-    from reconcile.toolkit.telling import Telling
+def _output_of(cluster: Cluster, component: str, node: str, plan: str, log: Log) -> HelperOutput:
+    from reconcile.toolkit.helper_output import HelperOutput
 
-    return Telling(cluster=cluster, component=component, node=node, plan=plan, now=wall_clock, log=log)
+    return HelperOutput(cluster=cluster, component=component, node=node, plan=plan, now=wall_clock, log=log)
 
 
 def _pause(length: timedelta) -> None:

@@ -10,9 +10,9 @@ from datetime import timedelta
 from reconcile.cluster.errors import ClusterError, Conflict, NotFound
 from reconcile.cluster.events import EventSeverity
 from reconcile.probes.rules.live_migration import runs
+from reconcile.toolkit.helper_output import HelperOutput
 from reconcile.toolkit.machine_verbs import INSTANCE, MachineVerb, machine_ref, send, unhealthy
 from reconcile.toolkit.restore_list import find_list, names_in, take_out
-from reconcile.toolkit.telling import Telling
 from renderer.errors import ExitCode, problem
 from renderer.model.ref import Ref
 
@@ -30,80 +30,80 @@ class StartedMachines:
     failed: tuple[str, ...] = ()
 
 
-def restore(telling: Telling, pause: Pause) -> StartedMachines:
+def restore(output: HelperOutput, pause: Pause) -> StartedMachines:
     """A list or an entry that is not there is nothing to do. Raises `Problems` if KubeVirt does not answer in half an
     hour, and `ClusterError`."""
-    found = find_list(telling.cluster, telling.plan)
+    found = find_list(output.cluster, output.plan)
     if found is None:
-        telling.log("ConfigMap not found")
-        telling.event(EventSeverity.WARNING, "RestoreVMFailed", "ConfigMap not found")
+        output.log("ConfigMap not found")
+        output.event(EventSeverity.WARNING, "RestoreVMFailed", "ConfigMap not found")
         return StartedMachines()
-    names = names_in(found, telling.node)
+    names = names_in(found, output.node)
     if not names:
-        telling.log("No VMs to restore")
-        message = f"Restored 0 VM for node {telling.node} during upgrade {telling.plan}"
-        telling.event(EventSeverity.NORMAL, "RestoreVMCompleted", message)
+        output.log("No VMs to restore")
+        message = f"Restored 0 VM for node {output.node} during upgrade {output.plan}"
+        output.event(EventSeverity.NORMAL, "RestoreVMCompleted", message)
         return StartedMachines()
-    _await_kubevirt(telling, pause)
-    return _start_all(telling, names)
+    _await_kubevirt(output, pause)
+    return _start_all(output, names)
 
 
-def _await_kubevirt(telling: Telling, pause: Pause) -> None:
-    telling.log("Waiting for KubeVirt to be ready...")
-    end = telling.now() + _AT_MOST
-    while (error := unhealthy(telling.cluster)) is not None:
-        telling.log(f"KubeVirt health check failed: {error.message}, retry...")
-        if telling.now() + _EVERY > end:
+def _await_kubevirt(output: HelperOutput, pause: Pause) -> None:
+    output.log("Waiting for KubeVirt to be ready...")
+    end = output.now() + _AT_MOST
+    while (error := unhealthy(output.cluster)) is not None:
+        output.log(f"KubeVirt health check failed: {error.message}, retry...")
+        if output.now() + _EVERY > end:
             message = f"KubeVirt not ready: {error.message}"
             raise problem("KubeVirtNotReady", message, remedy="see the pods of virt-api", exit_code=ExitCode.NO)
         pause(_EVERY)
 
 
-def _start_all(telling: Telling, names: tuple[str, ...]) -> StartedMachines:
+def _start_all(output: HelperOutput, names: tuple[str, ...]) -> StartedMachines:
     started, failed, wrong = [], [], []
     for name in names:
         namespace, slash, short = name.partition("/")
         if not (namespace and slash and short):
-            telling.log(f"Invalid VM name: {name}, should be namespace/name")
+            output.log(f"Invalid VM name: {name}, should be namespace/name")
             wrong.append(name)
-        elif _start(telling, namespace, short):
+        elif _start(output, namespace, short):
             started.append(name)
         else:
             failed.append(name)
-    take_out(telling.cluster, telling.plan, telling.node, (*started, *wrong))
-    telling.event(
+    take_out(output.cluster, output.plan, output.node, (*started, *wrong))
+    output.event(
         EventSeverity.NORMAL,
         "RestoreVMCompleted",
-        f"Restored {len(names)} VMs for node {telling.node} during upgrade {telling.plan}, "
+        f"Restored {len(names)} VMs for node {output.node} during upgrade {output.plan}, "
         f"success: {len(started)}, failed: {len(failed)}",
     )
     return StartedMachines(started=tuple(started), failed=tuple(failed))
 
 
-def _start(telling: Telling, namespace: str, name: str) -> bool:
+def _start(output: HelperOutput, namespace: str, name: str) -> bool:
     """A machine that runs already, since its run strategy starts it, is as good as started."""
     ref = machine_ref(Ref(api_version="", kind="", namespace=namespace, name=name))
-    telling.log(f"Starting VM {namespace}/{name}...")
+    output.log(f"Starting VM {namespace}/{name}...")
     try:
-        send(telling.cluster, ref, MachineVerb.START)
+        send(output.cluster, ref, MachineVerb.START)
     except ClusterError as error:
-        if isinstance(error, Conflict) and _runs(telling, ref):
-            telling.log(f"VM {namespace}/{name} runs already")
+        if isinstance(error, Conflict) and _runs(output, ref):
+            output.log(f"VM {namespace}/{name} runs already")
             return True
-        telling.log(f"Failed to start VM {namespace}/{name}: {error.message}")
-        telling.event(
+        output.log(f"Failed to start VM {namespace}/{name}: {error.message}")
+        output.event(
             EventSeverity.WARNING,
             "RestoreVMFailed",
-            f"Failed to restore VM {namespace}/{name} for node {telling.node} during upgrade {telling.plan}: "
+            f"Failed to restore VM {namespace}/{name} for node {output.node} during upgrade {output.plan}: "
             f"{error.message}",
         )
         return False
     return True
 
 
-def _runs(telling: Telling, machine: Ref) -> bool:
+def _runs(output: HelperOutput, machine: Ref) -> bool:
     ref = Ref(api_version=INSTANCE.api_version, kind=INSTANCE.kind, namespace=machine.namespace, name=machine.name)
     try:
-        return runs(telling.cluster.get(INSTANCE, ref).body)
+        return runs(output.cluster.get(INSTANCE, ref).body)
     except NotFound:
         return False

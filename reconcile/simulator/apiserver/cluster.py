@@ -19,7 +19,7 @@ from reconcile.simulator.apiserver.embedded_client import EmbeddedClient
 from reconcile.simulator.apiserver.registry import DEFINITION, Registry
 from reconcile.simulator.apiserver.requests import Authorizer, Everything, Hook, no_hook
 from reconcile.simulator.apiserver.schema_files import packaged_definitions
-from reconcile.simulator.apiserver.server import Server
+from reconcile.simulator.apiserver.server_parts import Server
 from reconcile.simulator.apiserver.store import Store, StoreChange, key_of
 from reconcile.simulator.apiserver.write_handlers import Writes
 from reconcile.status.times import time_text

@@ -14,7 +14,7 @@ from reconcile.simulator.apiserver.faults import ApiFault, ApiFaults
 from reconcile.simulator.apiserver.requests import Authorizer, Hook, LoggedRequest, Moment, RequestLog
 from reconcile.simulator.apiserver.selectors import BadSelector, Test, field_test, label_test
 from reconcile.simulator.apiserver.served_kinds import STATUS, Origin, ServedKind
-from reconcile.simulator.apiserver.server import Server
+from reconcile.simulator.apiserver.server_parts import Server
 from reconcile.simulator.apiserver.watching import EmbeddedWindow, Watched, require_history
 from reconcile.simulator.apiserver.write_handlers import Write
 from renderer.model.ref import Body, Kind, Ref, ref_of

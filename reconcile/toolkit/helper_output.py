@@ -18,7 +18,7 @@ Log = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Telling:
+class HelperOutput:
     """`component` is what emits the events, on behalf of `node`; `plan` is empty where nothing is to be recorded."""
 
     cluster: Cluster
