@@ -12,7 +12,8 @@ from reconcile.act.status import write_status
 from reconcile.borrow.fields import Patch
 from reconcile.borrow.take import plan_take
 from reconcile.cli.live import Live
-from reconcile.decide.decision import Action, Annotate, Borrow, DecisionBuilder
+from reconcile.decide.builder import DecisionBuilder
+from reconcile.decide.decision import Action, Annotate, Borrow
 from reconcile.decide.ending import set_finalizer
 from reconcile.decide.observation import Observation, OtherUpgrades
 from reconcile.decide.writes import writes

@@ -155,7 +155,7 @@ def _require_nodes(inputs: Inputs) -> None:
 
 def _step_warnings(rehearsal: Rehearsal) -> list[Problem]:
     """The loop's own warnings, each once."""
-    from reconcile.decide.decision import STEP_WARNING
+    from reconcile.decide.builder import STEP_WARNING
 
     events = (body for body in rehearsal.cluster.store.everything() if body["kind"] == "Event")
     notes = dict.fromkeys(str(body.get("message", "")) for body in events if body.get("reason") == STEP_WARNING)

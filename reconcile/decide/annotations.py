@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from reconcile.borrow.loan import Loan, loan_step
-from reconcile.decide.decision import Annotate, DecisionBuilder
+from reconcile.decide.builder import DecisionBuilder
+from reconcile.decide.decision import Annotate
 from renderer.model.manifest_spec import Borrowed
 from renderer.model.path import ABSENT
 from renderer.model.rendered import RenderedStep

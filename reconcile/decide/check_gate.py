@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from reconcile.decide.decision import BlockingCheck, DecisionBuilder, WaitRequest
+from reconcile.decide.builder import DecisionBuilder, WaitRequest
+from reconcile.decide.decision import BlockingCheck
 from reconcile.decide.kept import CarriedOut
 from reconcile.preflight.accepting import how_to_accept
 from reconcile.preflight.check_context import CheckContext

@@ -11,15 +11,8 @@ from dataclasses import replace
 from datetime import datetime
 
 from reconcile.decide.annotations import forget_originals
-from reconcile.decide.decision import (
-    LONG_TO_READ,
-    DecisionBuilder,
-    Remove,
-    RemoveTrace,
-    SetFinalizer,
-    Wait,
-    WaitRequest,
-)
+from reconcile.decide.builder import LONG_TO_READ, DecisionBuilder, WaitRequest
+from reconcile.decide.decision import Remove, RemoveTrace, SetFinalizer, Wait
 from reconcile.decide.owned import Leaving, found_in, groups_of_plan
 from reconcile.decide.phase import all_steps
 from reconcile.decide.probing import refs_by_template

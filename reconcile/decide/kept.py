@@ -21,7 +21,8 @@ from renderer.model.phase import Position, RequirePeers, Step
 from renderer.model.rendered import RenderedPhase, RenderedStep
 
 if TYPE_CHECKING:
-    from reconcile.decide.decision import Wait, WaitRequest
+    from reconcile.decide.builder import WaitRequest
+    from reconcile.decide.decision import Wait
 
 
 Steps = tuple[RenderedStep, ...]

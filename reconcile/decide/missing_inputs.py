@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from reconcile.decide.decision import DecisionBuilder, WaitRequest
+from reconcile.decide.builder import DecisionBuilder, WaitRequest
 from reconcile.decide.observation import Observation
 from reconcile.probes.look import ReadFailure
 from renderer.model.path import ABSENT, look_up

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from reconcile.decide.decision import DecisionBuilder
+from reconcile.decide.builder import DecisionBuilder
 from reconcile.objects import LISTED_IN_PART, NODE_LABEL, PLAN_LABEL, controller, has_labels, is_owned_by, uid
 from reconcile.probes.look import Group, ReadFailure
 from reconcile.status.plan import key_of

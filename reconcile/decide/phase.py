@@ -11,7 +11,8 @@ from datetime import UTC, datetime
 from functools import partial
 
 from reconcile.decide.admission import AdmissionCheck, NotAdmitted, admit, always_admit
-from reconcile.decide.decision import LONG, DecisionBuilder, Remove, WaitRequest
+from reconcile.decide.builder import LONG, DecisionBuilder, WaitRequest
+from reconcile.decide.decision import Remove
 from reconcile.decide.kept import Stretch
 from reconcile.decide.missing_inputs import wait_for_inputs
 from reconcile.decide.owned import groups_of_nodes, node_of

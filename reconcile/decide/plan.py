@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reconcile.decide.decision import LONG_TO_READ, Apply, Decision, DecisionBuilder, WaitRequest
+from reconcile.decide.builder import LONG_TO_READ, DecisionBuilder, WaitRequest
+from reconcile.decide.decision import Apply, Decision
 from reconcile.decide.ending import end, set_finalizer
+from reconcile.decide.held import blocked, held_as_latched, held_as_unsupported, is_latched, unsupported
 from reconcile.decide.kept import Kept
 from reconcile.decide.observation import PENDING, Observation
 from reconcile.decide.phase import fold_finished, repeat, run
@@ -20,11 +22,9 @@ from reconcile.decide.writes import changed_by_others
 from reconcile.objects import deletion_timestamp
 from reconcile.status.plan import FAILED, SUCCEEDED, TERMINAL, PlanStatus, key_of, status_of
 from reconcile.status.record import StepState
-from renderer.describe import describe_value
 from renderer.errors import in_a_line
 from renderer.model.manifest_spec import Occasion, Owned
 from renderer.model.phase import Deletion, Position
-from renderer.model.plan_api import SUPPORTED_SPEC
 from renderer.model.rendered import RenderedPhase
 
 UPGRADE_FAILED = "UpgradeFailed"
@@ -45,11 +45,11 @@ def decide(observation: Observation, kept: Kept | None = None) -> Decision:
         builder.ask(WaitRequest(text=text, since=since, limit=LONG_TO_READ, unknown=True))
         set_degraded(builder)
     elif observation.others.blocker is not None:
-        _blocked(builder, observation.others.blocker)
-    elif _is_latched(observation, before):
-        _held_as_latched(builder)
-    elif (reason := _unsupported(observation)) is not None and before.phase != FAILED:
-        _held_as_unsupported(builder, reason)
+        blocked(builder, observation.others.blocker)
+    elif is_latched(observation, before):
+        held_as_latched(builder)
+    elif (reason := unsupported(observation)) is not None and before.phase != FAILED:
+        held_as_unsupported(builder, reason)
     elif before.phase == FAILED:
         _finish_failed(builder)
     else:
@@ -57,25 +57,6 @@ def decide(observation: Observation, kept: Kept | None = None) -> Decision:
     fold_finished(builder)
     builder.kept.timed = tuple(builder.timed)
     return builder.decision(before)
-
-
-def _unsupported(observation: Observation) -> str | None:
-    """The fields of the spec that are not supported here."""
-    spec = observation.plan.get("spec") or {}
-    asked = [
-        f"spec.{name} is {describe_value(spec[name])}, and only {describe_value(done)} is supported"
-        for name, done in SUPPORTED_SPEC.items()
-        if spec.get(name) not in (None, done)
-    ]
-    return "; ".join(asked) or None
-
-
-def _held_as_unsupported(builder: DecisionBuilder, reason: str) -> None:
-    since = builder.waiting_since(reason)
-    builder.wait_for_operator(f"{reason}: the plan is held; remove the field, or delete the plan", since=since)
-    if reason not in (builder.status.condition("Degraded") or {}).get("message", ""):
-        builder.event("Warning", "UnsupportedSpec", f"the plan is held: {reason}")
-    set_progressing(builder)
 
 
 def is_over(status: PlanStatus) -> bool:
@@ -239,37 +220,6 @@ def _maintain(builder: DecisionBuilder) -> None:
         if maintained and builder.status.has_completed(key_of(item)):
             gone = [manifest for manifest in maintained if builder.observation.look.get(manifest.ref) is None]
             builder.actions += [Apply(manifest=manifest, step=None) for manifest in gone]
-
-
-def _is_latched(observation: Observation, status: PlanStatus) -> bool:
-    """True if another manager has blocked the plan for good, and nobody has asked for it since: that manager ignores it
-    from then on, and whoever created it may have forgotten it. A plan that waits its turn here is Reconciling."""
-    available = status.condition("Available") or {}
-    if available.get("reason") != "ConcurrentUpgradeBlocked" or status.condition("Reconciling") or status.records:
-        return False
-    generation = observation.plan["metadata"].get("generation") or 0
-    return not observation.approved and generation <= (available.get("observedGeneration") or generation)
-
-
-def _held_as_latched(builder: DecisionBuilder) -> None:
-    name = builder.observation.plan["metadata"]["name"]
-    text = "another manager has blocked the plan as ConcurrentUpgradeBlocked, so it does not begin by itself"
-    remedy = f"run `upgradeplan approve {name}`, or edit its spec"
-    builder.wait_for_operator(f"{text}: {remedy}", since=builder.waiting_since("latched"))
-    set_degraded(builder)
-
-
-def _blocked(builder: DecisionBuilder, blocker: str) -> None:
-    message = f'another upgrade "{blocker}" is in progress'
-    if _is_latched(builder.observation, builder.status):
-        builder.ask(WaitRequest(text=message, since=builder.waiting_since(f"blocked by {blocker}"), limit=None))
-        return
-    before = builder.status.condition("Available")
-    builder.condition("Available", "False", "ConcurrentUpgradeBlocked", message)
-    if not before or before["reason"] != "ConcurrentUpgradeBlocked":
-        builder.event("Warning", "ConcurrentUpgradeBlocked", f'Blocked by in-progress upgrade "{blocker}"')
-    set_kstatus(builder, ready=False, moving=True, stalled=False, reason="ConcurrentUpgradeBlocked", message=message)
-    builder.ask(WaitRequest(text=message, since=builder.waiting_since(f"blocked by {blocker}"), limit=None))
 
 
 # ------------------------------------------------------------------------------------------------------- the ends

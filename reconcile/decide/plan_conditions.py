@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from reconcile.decide.builder import DecisionBuilder
 from reconcile.decide.check_gate import BLOCKED
-from reconcile.decide.decision import DecisionBuilder, Wait
+from reconcile.decide.decision import Wait
 from reconcile.status.plan import TERMINAL
 from reconcile.status.times import span_text, time_text
 

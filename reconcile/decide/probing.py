@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from reconcile.decide.decision import DecisionBuilder
+from reconcile.decide.builder import DecisionBuilder
 from reconcile.objects import Condition, conditions, label, selects
 from reconcile.probes.evaluate import evaluate, group_of, present_ref, summarize
 from reconcile.probes.look import Group, ProbeContext, ReadFailure

@@ -12,8 +12,8 @@ from enum import StrEnum
 from typing import Any
 
 from reconcile.decide.admission import AdmissionCheck, always_admit
+from reconcile.decide.builder import LONG, LONG_TO_READ, STEP_WARNING, DecisionBuilder, WaitRequest
 from reconcile.decide.check_gate import carry_out
-from reconcile.decide.decision import LONG, LONG_TO_READ, STEP_WARNING, DecisionBuilder, WaitRequest
 from reconcile.decide.missing_inputs import wait_for_inputs
 from reconcile.decide.owned import created
 from reconcile.decide.probing import (

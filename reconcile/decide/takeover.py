@@ -13,7 +13,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from reconcile.borrow.loan import Loan, Original, loan_step
-from reconcile.decide.decision import DecisionBuilder
+from reconcile.decide.builder import DecisionBuilder
 from reconcile.decide.owned import created, existing, made_before
 from reconcile.decide.probing import is_asked_again, read_captures
 from reconcile.decide.writes import evident, remember

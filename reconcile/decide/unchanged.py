@@ -11,7 +11,8 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from reconcile.borrow.loan import Loan
-from reconcile.decide.decision import Decision, DecisionBuilder
+from reconcile.decide.builder import DecisionBuilder
+from reconcile.decide.decision import Decision
 from reconcile.decide.kept import Kept, NodeDecision, Stretch
 from reconcile.decide.observation import Observation
 from reconcile.objects import uid

@@ -10,7 +10,8 @@ from reconcile.borrow.loan import record as record_loans
 from reconcile.borrow.returns import has_drifted, plan_return
 from reconcile.borrow.take import TakePlan, Taking, goes_back, plan_take
 from reconcile.decide.annotations import note_originals
-from reconcile.decide.decision import LONG_TO_READ, Action, Apply, Borrow, DecisionBuilder, Return, Wait
+from reconcile.decide.builder import LONG_TO_READ, DecisionBuilder
+from reconcile.decide.decision import Action, Apply, Borrow, Return, Wait
 from reconcile.objects import FIELD_MANAGER
 from reconcile.probes.look import ReadFailure
 from reconcile.status.plan import key_of
