@@ -14,15 +14,19 @@ from controlplane import binaries
 from support.installed import VERSION, by_default, installation, objects_of
 from support.rendered_plans import ROOT
 
+from renderer.assemble import open_template_set
+from renderer.catalog.checks import load_checks
 from renderer.cli.program import run
 from renderer.errors import Problems
 from renderer.files.templates import read_templates
 from renderer.install.formats import FORMATS, Installation, one_file
 from renderer.install.install_values import read_values
+from renderer.install.overlay_rules import overlay_rules
 from renderer.install.overlay_values import MOST, key_of, overlay_values
 from renderer.install.prepare import prepare_installation
 from renderer.model.ref import Body
 from renderer.templating.go_templates import Untranslatable, in_go
+from renderer.validation import document_problems
 from renderer.yaml_io import parse
 
 CLIENTS = pytest.mark.skipif(
@@ -356,3 +360,78 @@ def client(name: str, *arguments: str) -> str:
     done = subprocess.run([program, *arguments], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
+
+
+# ------------------------------------------------------------------------------------ permissions of an overlay's own
+
+
+def rules_for(tree: Any, granted: Any = None) -> Any:
+    template_set = open_template_set(tree)
+    checks = load_checks(tree, document_problems, template_set.catalog.kinds)
+    return overlay_rules(template_set.catalog, checks, tree, objects_of() if granted is None else granted)
+
+
+def test_what_is_packaged_needs_no_more_than_the_roles_of_an_installation() -> None:
+    """The other way round it is proven by upgrades: the audit log has no permission unused."""
+    assert rules_for(read_templates()) == {}
+    assert set(rules_for(read_templates(), granted=())) >= {"", "harvester-system", "fleet-local", "longhorn-system"}
+
+
+PHASE = """\
+apiVersion: templates.upgradeplan/v1
+kind: Phase
+name: More
+description: One more.
+status: {active: MoreBegun, completed: MoreDone}
+deletion: careful
+steps:
+- name: Own
+  owned: [{file: policy.yaml.j2}]
+  borrowed: [{file: storage.yaml.j2, return: never}]
+  gates:
+  - {probe: {every: {apiVersion: v1, kind: Pod, namespace: my-apps}, all: [{builtin: true}]}}
+  - probe:
+      object: {apiVersion: v1, kind: Secret, namespace: my-apps, name: key}
+      all: [{field: {path: metadata.uid, exists: true}}]
+"""
+POLICY = """\
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata:
+  name: {{ name('x') | quote }}
+  namespace: my-apps
+"""
+STORAGE = "apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata:\n  name: longhorn\n  annotations: {a: b}\n"
+
+
+def write_more(folder: Path) -> None:
+    (folder / "75-more").mkdir()
+    for name, text in {"phase.yaml": PHASE, "policy.yaml.j2": POLICY, "storage.yaml.j2": STORAGE}.items():
+        (folder / "75-more" / name).write_text(text)
+
+
+def test_an_overlay_gets_the_rules_that_its_manifests_and_probes_need(tmp_path: Path) -> None:
+    write_more(tmp_path)
+    found = rules_for(read_templates([tmp_path]))
+    assert found == {
+        "": [{"apiGroups": ["storage.k8s.io"], "resources": ["storageclasses"], "verbs": ["watch", "patch"]}],
+        "my-apps": [
+            {"apiGroups": [""], "resources": ["pods"], "verbs": ["watch"]},
+            {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"]},
+            {
+                "apiGroups": ["policy"],
+                "resources": ["poddisruptionbudgets"],
+                "verbs": ["list", "watch", "create", "patch", "delete"],
+            },
+        ],
+    }
+
+
+def test_the_command_ships_an_overlay_with_its_rules(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_more(tmp_path)
+    assert run(["upgradeplan", "install", "--format", "plain", "--templates", str(tmp_path)]) == 0
+    found = by_ref(document.value for document in parse(capsys.readouterr().out, "stdout"))
+    data = found["v1", "ConfigMap", "harvester-system", "harvester-upgrade-manager-templates"]["data"]
+    assert set(data) == {"75-more__phase.yaml", "75-more__policy.yaml.j2", "75-more__storage.yaml.j2"}
+    role = found["rbac.authorization.k8s.io/v1", "Role", "my-apps", "harvester-upgrade-manager-templates"]
+    assert ["secrets"] in [rule["resources"] for rule in role["rules"]]

@@ -19,6 +19,7 @@ from renderer.errors import ExitCode, Problems, problem, quoted
 if TYPE_CHECKING:
     from reconcile.cluster.protocol import Cluster
     from reconcile.install.installer import InstallChange
+    from renderer.catalog.template_tree import TemplateTree
     from renderer.install.formats import Installation
     from renderer.model.ref import Body
 
@@ -103,21 +104,32 @@ class _Given:
         """`known` are values that a cluster suggests; the user's win. Raises `Problems` with all that is wrong."""
         from importlib.metadata import version
 
-        from reconcile.cli.catalogue import template_set_in
         from renderer.cli.version import DISTRIBUTION
         from renderer.files.templates import read_templates
         from renderer.files.value_files import read_documents
         from renderer.install.install_values import read_values
-        from renderer.install.overlay_values import overlay_values
         from renderer.install.prepare import prepare_installation
 
         tree = read_templates([Path(folder) for folder in self.templates])
-        if self.templates:
-            template_set_in(tree)
+        overlay = _overlay_values(tree) if self.templates else {}
         read = [read_values(read_documents(file)) for file in self.files]
         named = {"name": self.name} if self.name else {}
-        found = prepare_installation(tree, [known or {}, overlay_values(tree), *read, named], version(DISTRIBUTION))
+        found = prepare_installation(tree, [known or {}, overlay, *read, named], version(DISTRIBUTION))
         return found.only(_CRDS) if self.crds else found
+
+
+def _overlay_values(tree: TemplateTree) -> Mapping[str, Any]:
+    """The overlay's files, and the rules that they need. Raises `Problems` where the templates do not hold together."""
+    from reconcile.cli.catalogue import checks_of, template_set_in
+    from renderer.install.install_objects import in_order
+    from renderer.install.overlay_rules import overlay_rules
+    from renderer.install.overlay_values import overlay_values
+    from renderer.install.prepare import prepare_installation
+
+    template_set = template_set_in(tree)
+    granted = in_order(prepare_installation(tree, (), "").files)
+    rules = overlay_rules(template_set.catalog, checks_of(tree, template_set), tree, granted)
+    return {**overlay_values(tree), "rbac": {"rules": rules}}
 
 
 def _written(given: _Given, layout: str, output_dir: str | None) -> ExitCode:
