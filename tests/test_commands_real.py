@@ -70,15 +70,16 @@ def test_whoever_may_read_nothing_is_told_every_rule_at_once(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("option", ["--health-address", "--webhook-address"])
 @pytest.mark.parametrize("address", ["x", "127.0.0.1:99999", "taken"])
-def test_an_address_that_cannot_be_served_is_told(seen_only: CommandSite, address: str) -> None:
+def test_an_address_that_cannot_be_served_is_told(seen_only: CommandSite, address: str, option: str) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         given = f"127.0.0.1:{taken.getsockname()[1]}" if address == "taken" else address
-        done = seen_only.run("run", "--health-address", given)
+        done = seen_only.run("run", "--health-address", "", option, given)
     assert done.returncode == 2
-    assert done.stderr.startswith(f"--health-address {given}: ")
+    assert done.stderr.startswith(f"{option} {given}: ")
 
 
 # --------------------------------------------------------------------------------------------------------- a whole plan

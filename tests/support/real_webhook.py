@@ -134,5 +134,5 @@ WRONG = plan("wrong", version="v1.8", nodeUpgradeOption={"pauseNodes": ["charlie
 def seed_site(plane: ControlPlane) -> Path:
     """Puts a healthy cluster there; returns the manager's kubeconfig."""
     seed(client(plane.kubeconfig), [source.body for source in inputs_of("three-node").objects], KINDS)
-    plane.kubectl("apply", "-f", "-", stdin=text_of("rbac", "checks-rbac", "webhook-rbac"))
+    plane.kubectl("apply", "-f", "-", stdin=text_of("rbac", "webhook-rbac"))
     return plane.service_account_kubeconfig(*ACCOUNT)
