@@ -12,6 +12,7 @@ from support.rendered_plans import Json, machine, machine_plan, plan, server_ver
 from support.small_cluster import (
     METADATA,
     PRE,
+    PRE_JOB,
     PREFIX,
     Small,
     being_prepared,
@@ -486,3 +487,17 @@ def test_a_reboot_is_waited_for_in_words_wherever_the_wait_is_shown() -> None:
     assert degraded["reason"] == "WaitingLong"
     assert degraded["message"].startswith(f"NodeUpgrade/Reboot/n1: {said} since ")
     assert "bootID" not in str(found.status["conditions"])
+
+
+def test_a_misspelt_entry_of_the_pause_list_never_holds_nobody() -> None:
+    """Written in the middle of an upgrade, with the webhook down: no node begins until it is corrected."""
+    found = waiting_for_rancher()
+    found.patch(found.plan, {"spec": {"nodeUpgradeOption": {"pauseNodes": ["n22"]}}})
+    found.ask("n1", PRE, "x1")
+    done = found.rounds()
+    assert PRE_JOB not in found.jobs()
+    assert done.decision is not None
+    assert any("Node n22 does not exist; did you mean n2?" in wait.text for wait in done.decision.waits)
+    found.patch(found.plan, {"spec": {"nodeUpgradeOption": {"pauseNodes": ["n2"]}}})
+    found.rounds()
+    assert PRE_JOB in found.jobs()
