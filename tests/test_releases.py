@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
+import shutil
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 from support.preflight_cases import checks
-from support.rendered_plans import templates
+from support.rendered_plans import ROOT, templates
 
 from renderer.catalog.load import load_catalog
 from renderer.catalog.releases import components_of, load_releases, minimum_of, notes_between
 from renderer.catalog.template_tree import Template
+from renderer.cli.program import run
 from renderer.errors import Problems
 from renderer.model.release_line import NoteKind
 from renderer.validation import document_problems
@@ -122,3 +126,28 @@ def test_a_gate_without_a_check_is_refused() -> None:
     with pytest.raises(Problems) as caught:
         load_catalog(tree_with(ours=text), document_problems)
     assert [(item.file, item.line) for item in caught.value.problems] == [("preflight/releases/ours.yaml", 7)]
+
+
+def test_a_review_tree_has_what_is_known_of_the_releases(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A page of its own beside the index; no digest depends on it, and without the version that runs there is none."""
+    example, out = ROOT / "examples" / "three-node", tmp_path / "out"
+    assert run(["upgradeplan", "render", str(example), "--output-dir", str(out)]) == 0
+    (page,) = out.glob("*/UPGRADE.md")
+    text = page.read_text(encoding="utf-8")
+    assert text.startswith("# Upgrade from v1.7.1 to v1.8.0-rc1\n\n| component | v1.7.1 | v1.8.0-rc1 |\n")
+    assert "- probe: cos-state-size: The partition COS_STATE must have 15 GB" in text
+    assert "- UPGRADE.md" in (page.parent / "index.yaml").read_text(encoding="utf-8")
+    digest = re.search("sha256:[0-9a-f]{64}", capsys.readouterr().out)
+    overlay = tmp_path / "overlay"
+    shutil.copytree(ROOT / "templates" / "preflight" / "releases", overlay / "preflight" / "releases")
+    own = overlay / "preflight" / "releases" / "1.8.yaml"
+    own.write_text(own.read_text(encoding="utf-8").replace("must have 15 GB", "must have room"), encoding="utf-8")
+    words = ["upgradeplan", "render", str(example), "--output-dir", str(out), "--templates", str(overlay)]
+    assert run([*words, "--check"]) == 1
+    assert run(words) == 0
+    assert "must have room" in page.read_text(encoding="utf-8")
+    assert digest is not None
+    assert digest[0] in capsys.readouterr().out
+    files = [str(example / name) for name in ("upgradeplan.yaml", "nodes.yaml")]
+    assert run(["upgradeplan", "render", *files, "--output-dir", str(out)]) == 0
+    assert not page.exists()

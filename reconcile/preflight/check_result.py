@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from reconcile.preflight.upgrade_notes import UpgradeNotes
+from renderer.catalog.upgrade_notes import UpgradeNotes
 from renderer.model.check import Check, CheckSeverity
 from renderer.model.ref import Ref
 

@@ -21,13 +21,13 @@ from reconcile.preflight.check_result import (
     finding_text,
 )
 from reconcile.preflight.noting import NotingFailures
-from reconcile.preflight.upgrade_notes import upgrade_notes
 from reconcile.probes.evaluate import evaluate
 from reconcile.probes.field_predicate import shown_at
 from reconcile.probes.look import Group, Look, ReadFailure
 from reconcile.probes.verdict import ProbeResult, Verdict
 from renderer.catalog.checks import DeclaredCheck
 from renderer.catalog.probes import probe_from
+from renderer.catalog.upgrade_notes import upgrade_notes
 from renderer.context.checks import LATE_INPUT, MISSING_INPUT, missing_input
 from renderer.errors import Problems
 from renderer.model.check import CheckTime

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
-from reconcile.preflight.upgrade_notes import UpgradeNotes
+from renderer.catalog.upgrade_notes import UpgradeNotes
 
 Model = dict[str, Any]
 

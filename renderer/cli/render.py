@@ -123,6 +123,8 @@ def render(
     chosen = _Chosen(
         plan=plan, kinds=catalog.kinds, layout=layout or DEFAULT, credentials=credentials, allowed=allow_secrets
     )
+    if output_dir is not None or output == "json":
+        chosen = replace(chosen, page=_page(rendering))
     if output_dir is not None:
         folder = Path(output_dir) / plan.plan
         chosen = replace(chosen, layout=layout or _layout_of(folder))
@@ -144,6 +146,13 @@ class _Chosen:
     layout: str
     credentials: tuple[RenderedCredential, ...]
     allowed: bool
+    page: str = ""
+
+
+def _page(rendering: RenderedInputs) -> str:
+    from renderer.layout.upgrade_page import page_of
+
+    return page_of(rendering.assembly.facts, rendering.assembly.template_set.tree)
 
 
 def _refuse_a_part(output_dir: str | None, check: bool, names: tuple[str, ...], node: str | None) -> None:
@@ -166,7 +175,7 @@ def _whole(chosen: _Chosen) -> None:
     from renderer.layout.index import index_of
     from renderer.layout.trees import files_of
 
-    files = files_of(chosen.plan, chosen.layout, chosen.credentials, allow_secrets=chosen.allowed)
+    files = files_of(chosen.plan, chosen.layout, chosen.credentials, allow_secrets=chosen.allowed, page=chosen.page)
     index = index_of(chosen.plan, chosen.kinds, files, chosen.layout, chosen.credentials)
     answer_with_files(RENDERING, {"index": index}, files)
 
@@ -197,7 +206,15 @@ def _tree(chosen: _Chosen, folder: Path, *, check: bool, output: str) -> ExitCod
     from renderer.layout.trees import tree_of
 
     plan, layout = chosen.plan, chosen.layout
-    files = tree_of(plan, chosen.kinds, layout, chosen.credentials, allow_secrets=chosen.allowed, redactor=redactor())
+    files = tree_of(
+        plan,
+        chosen.kinds,
+        layout,
+        chosen.credentials,
+        allow_secrets=chosen.allowed,
+        redactor=redactor(),
+        page=chosen.page,
+    )
     done = check_tree(folder, files) if check else write_tree(folder, files)
     model = {
         "plan": plan.plan,

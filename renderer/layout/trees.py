@@ -14,7 +14,7 @@ from renderer.model.rendered import RenderedPlan
 from renderer.redaction import Redactor
 from renderer.yaml_io import dump
 
-INDEX = "index.yaml"
+INDEX, PAGE = "index.yaml", "UPGRADE.md"
 
 
 def tree_of(
@@ -25,15 +25,22 @@ def tree_of(
     *,
     allow_secrets: bool = False,
     redactor: Redactor | None = None,
+    page: str = "",
 ) -> Tree:
-    """All files of a layout, index included. `credentials` are those in the plan's manifests."""
-    tree = files_of(plan, layout, credentials, allow_secrets=allow_secrets)
+    """All files of a layout, index included. `credentials` are those in the plan's manifests, `page` is what is known
+    of the two releases, empty where nothing is."""
+    tree = files_of(plan, layout, credentials, allow_secrets=allow_secrets, page=page)
     tree[INDEX] = dump(index_of(plan, kinds, tree, layout, credentials, redactor))
     return tree
 
 
 def files_of(
-    plan: RenderedPlan, layout: str, credentials: Sequence[RenderedCredential] = (), *, allow_secrets: bool = False
+    plan: RenderedPlan,
+    layout: str,
+    credentials: Sequence[RenderedCredential] = (),
+    *,
+    allow_secrets: bool = False,
+    page: str = "",
 ) -> Tree:
     """All files of a layout but the index. Raises `KeyError` for a layout that the table does not have, and `Problems`
     if it is pulled from Git and there are credentials that are not allowed."""
@@ -41,4 +48,4 @@ def files_of(
     if row.pulled and not allow_secrets:
         refuse_credentials(credentials, layout)
     tree: Tree = import_module(f"renderer.layout.{layout}").files(plan)
-    return tree
+    return {**tree, PAGE: page} if page else tree

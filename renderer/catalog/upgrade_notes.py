@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from renderer.catalog.releases import components_of, notes_between
+from renderer.frozen import frozen
 from renderer.model.release_line import ReleaseLine, ReleaseNote
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ComponentChange:
     """A component and its versions; empty where they are not known."""
 
@@ -19,7 +19,7 @@ class ComponentChange:
     after: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class UpgradeNotes:
     """`components` are all that either release is known to have."""
 
@@ -30,7 +30,7 @@ class UpgradeNotes:
 
 
 def upgrade_notes(names: Mapping[str, Any], lines: Sequence[ReleaseLine]) -> UpgradeNotes | None:
-    """`names` are those that were given to checks. None where one of the versions is not known."""
+    """`names` are those that are given to checks. None where one of the versions is not known."""
     current, target = names["cluster"]["previousVersion"], names["release"].get("harvester")
     if not current or not target:
         return None
