@@ -218,7 +218,7 @@ def test_the_digest_of_a_part_is_that_of_the_whole(shell: Shell) -> None:
 
 def test_a_folder_is_written_found_up_to_date_found_stale_and_mended(shell: Shell, tmp_path: Path) -> None:
     command = ("render", THREE_NODE, "--output-dir", str(tmp_path))
-    assert "32 files (32 new, 0 changed, 0 removed)" in shell(*command).out
+    assert "33 files (33 new, 0 changed, 0 removed)" in shell(*command).out
     assert shell(*command, "--check").status == 0
     folder = tmp_path / PLAN
     (folder / "30-repo-create" / "service.yaml").write_text("kind: Service\n", encoding="utf-8")
@@ -373,7 +373,7 @@ spec: {isoURL: ftp://another.example.com, isoChecksum: none}
     ended = shell("render", str(given))
     assert ended.status == 0
     refused = shell("validate", str(given))
-    assert (refused.status, "the import would fail after it has loaded the ISO" in refused.err) == (1, True)
+    assert (refused.status, "the import would fail after it has downloaded the ISO" in refused.err) == (1, True)
     assert [line for line in ended.err.splitlines() if line.startswith("warning: ")] == [
         f"warning: {given}:10: spec.isoURL: 'https://example.com/harvester v1.8.1.iso' is not an http or https URL",
         f"warning: {given}:11: spec.isoChecksum: 'e3b0c442' is not a SHA-512 checksum: "

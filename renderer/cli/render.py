@@ -123,11 +123,9 @@ def render(
     chosen = _Chosen(
         plan=plan, kinds=catalog.kinds, layout=layout or DEFAULT, credentials=credentials, allowed=allow_secrets
     )
-    if output_dir is not None or output == "json":
-        chosen = replace(chosen, page=_page(rendering))
     if output_dir is not None:
         folder = Path(output_dir) / plan.plan
-        chosen = replace(chosen, layout=layout or _layout_of(folder))
+        chosen = replace(chosen, layout=layout or _layout_of(folder), page=_page(rendering))
         return _tree(chosen, folder, check=check, output=output)
     if output == "json":
         _whole(chosen)
@@ -175,7 +173,7 @@ def _whole(chosen: _Chosen) -> None:
     from renderer.layout.index import index_of
     from renderer.layout.trees import files_of
 
-    files = files_of(chosen.plan, chosen.layout, chosen.credentials, allow_secrets=chosen.allowed, page=chosen.page)
+    files = files_of(chosen.plan, chosen.layout, chosen.credentials, allow_secrets=chosen.allowed)
     index = index_of(chosen.plan, chosen.kinds, files, chosen.layout, chosen.credentials)
     answer_with_files(RENDERING, {"index": index}, files)
 

@@ -29,7 +29,7 @@ def tree_of(
 ) -> Tree:
     """All files of a layout, index included. `credentials` are those in the plan's manifests, `page` is what is known
     of the two releases, empty where nothing is."""
-    tree = files_of(plan, layout, credentials, allow_secrets=allow_secrets, page=page)
+    tree = files_of(plan, layout, credentials, allow_secrets=allow_secrets) | ({PAGE: page} if page else {})
     tree[INDEX] = dump(index_of(plan, kinds, tree, layout, credentials, redactor))
     return tree
 
@@ -40,7 +40,6 @@ def files_of(
     credentials: Sequence[RenderedCredential] = (),
     *,
     allow_secrets: bool = False,
-    page: str = "",
 ) -> Tree:
     """All files of a layout but the index. Raises `KeyError` for a layout that the table does not have, and `Problems`
     if it is pulled from Git and there are credentials that are not allowed."""
@@ -48,4 +47,4 @@ def files_of(
     if row.pulled and not allow_secrets:
         refuse_credentials(credentials, layout)
     tree: Tree = import_module(f"renderer.layout.{layout}").files(plan)
-    return {**tree, PAGE: page} if page else tree
+    return tree
