@@ -228,7 +228,7 @@ def test_a_folder_is_written_found_up_to_date_found_stale_and_mended(shell: Shel
     assert checked.status == 1
     assert "  missing  80-image-cleanup/plan.yaml\n  changed  30-repo-create/service.yaml\n" in checked.out
     mended = shell(*command)
-    assert "32 files (1 new, 1 changed, 0 removed)\nleft alone: 1 files" in mended.out
+    assert "33 files (1 new, 1 changed, 0 removed)\nleft alone: 1 files" in mended.out
     assert shell(*command, "--check").status == 0
 
 
