@@ -113,7 +113,7 @@ def accepted(change: Change) -> Inputs | None:
         for problem in error.problems:
             assert problem.remedy, problem
             assert len(str(problem)) < LONGEST, problem
-            assert (problem.file and problem.line) or problem.reason == "MissingInput", problem
+            assert (problem.file and problem.line) or problem.reason in ("MissingInput", "NoUpgradePlan"), problem
         return None
     return inputs
 

@@ -501,3 +501,21 @@ def test_a_misspelt_entry_of_the_pause_list_never_holds_nobody() -> None:
     found.patch(found.plan, {"spec": {"nodeUpgradeOption": {"pauseNodes": ["n2"]}}})
     found.rounds()
     assert PRE_JOB in found.jobs()
+
+
+def test_a_condition_holds_no_longer_message_than_the_api_server_takes() -> None:
+    found = being_prepared()
+    found.end_job(PRE_JOB, failed=True, message="no room " * 5_000)
+    found.until(lambda _: found.phase == "Failed")
+    message = found.condition("Degraded")["message"]
+    assert len(message) <= 32_768
+    assert "no room no room" in message
+
+
+def test_a_failed_plan_says_what_its_end_waits_for() -> None:
+    found = being_prepared()
+    found.end_job(PRE_JOB, failed=True)
+    found.rounds()
+    assert found.phase == "Failed"
+    assert found.condition("Stalled")["status"] == "False"
+    assert found.condition("Reconciling")["message"].startswith("Plan cattle-system/up-skip-manifest-remove: ")

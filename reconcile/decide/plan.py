@@ -14,7 +14,7 @@ from reconcile.decide.held import blocked, held_as_latched, held_as_unsupported,
 from reconcile.decide.kept import Kept
 from reconcile.decide.observation import PENDING, Observation
 from reconcile.decide.phase import fold_finished, repeat, run
-from reconcile.decide.plan_conditions import set_degraded, set_kstatus, set_progressing
+from reconcile.decide.plan_conditions import first_waits, set_degraded, set_kstatus, set_progressing
 from reconcile.decide.probing import is_reconsidered, is_started
 from reconcile.decide.step import Progress, advance
 from reconcile.decide.takeover import adopt
@@ -249,6 +249,8 @@ def _finish(builder: DecisionBuilder, last: RenderedPhase) -> None:
 def _finish_failed(builder: DecisionBuilder) -> None:
     adopt(builder)
     if not end(builder, Occasion.FAILURE):
+        waits = first_waits(builder)
+        set_kstatus(builder, ready=False, moving=True, stalled=False, reason=FAILED, message=waits)
         set_degraded(builder)
         return
     message = (builder.status.condition("Progressing") or {}).get("message", "")
@@ -280,7 +282,7 @@ def _abort(builder: DecisionBuilder) -> None:
     if end(builder, Occasion.ABORT):
         set_finalizer(builder, present=False)
         return
-    waits = "; ".join([*dict.fromkeys(wait.words for wait in builder.waits)][:3])
+    waits = first_waits(builder)
     message = f"the plan is being deleted: {waits}" if waits else "the plan is being deleted"
     builder.condition("Progressing", "True", "Deleting", message)
     set_kstatus(builder, ready=False, moving=True, stalled=False, reason="Deleting", message=message)

@@ -16,10 +16,15 @@ def set_progressing(builder: DecisionBuilder) -> None:
     held = "; ".join(f"{text}: {', '.join(sorted(nodes))}" for text, nodes in builder.held.items())
     message, reason = held or builder.progress, builder.status.phase or "Pending"
     builder.condition("Progressing", "True", reason, message)
-    waits = "; ".join([*dict.fromkeys(wait.words for wait in builder.waits)][:3])
-    set_kstatus(builder, ready=False, moving=True, stalled=False, reason=reason, message=message or waits)
+    words = message or first_waits(builder)
+    set_kstatus(builder, ready=False, moving=True, stalled=False, reason=reason, message=words)
     if not set_degraded(builder):
         builder.condition("Degraded", "False", "ReconcileSuccess")
+
+
+def first_waits(builder: DecisionBuilder) -> str:
+    """The first of what the plan waits for."""
+    return "; ".join([*dict.fromkeys(wait.words for wait in builder.waits)][:3])
 
 
 def set_degraded(builder: DecisionBuilder) -> bool:

@@ -8,6 +8,10 @@ from datetime import datetime
 from typing import Any
 
 from reconcile.status.times import time_text
+from renderer.errors import shortened
+
+_LONGEST = 32_000
+"""Characters of a message; the API server takes 32,768."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +34,7 @@ def with_condition(
         "type": expected.type,
         "status": expected.status,
         "reason": expected.reason,
-        "message": expected.message,
+        "message": shortened(expected.message, _LONGEST),
         "observedGeneration": generation,
         "lastTransitionTime": old["lastTransitionTime"] if old and old["status"] == expected.status else time_text(now),
     }

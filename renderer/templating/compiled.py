@@ -147,7 +147,10 @@ class _Explained:
         if self._text is not None and self._of is not None:
             return self._of.file, self._of.line_with(self._text)
         if isinstance(error, TemplateSyntaxError):
-            return self._templates.shown(error.name or self._path), error.lineno
+            name = (error.name or self._path).removeprefix(
+                FILE_MARK
+            )  # of some errors Jinja gives the file for the name
+            return self._templates.shown(name), error.lineno
         from traceback import extract_tb  # only where something is wrong, as with difflib below
 
         frames = [f for f in extract_tb(error.__traceback__) if f.filename.startswith(FILE_MARK)]

@@ -17,7 +17,8 @@ from renderer.templating.limits import Budget, Raised
 
 _JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 # What a YAML double-quoted scalar may hold as it is; everything else becomes a \u escape.
-_ESCAPED = "[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]"
+_ESCAPED = "[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]"
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _CONVERSION = r"%(?:\([^)]*\))?[-+ #0]*(\*|[0-9]+)?(?:\.(\*|[0-9]+))?"
 _KINDS: Sequence[tuple[Any, str]] = (
     (Mapping, "a mapping"),
@@ -53,7 +54,7 @@ def as_data(value: Any, budget: Budget) -> Any:
     """The value in JSON's types. Raises `Raised` for what has no such form."""
     if isinstance(value, str):
         budget.spend_text(len(value))
-        return str(value)
+        return _whole(str(value))
     if isinstance(value, (bool, int, float)) or value is None:
         return value
     if isinstance(value, Mapping):
@@ -75,10 +76,17 @@ def as_text(value: Any, budget: Budget) -> str:
     """The text of a value, as Python has it."""
     if isinstance(value, str):
         budget.spend_text(len(value))
-        return value
+        return _whole(value)
     if not (isinstance(value, (bool, int, float)) or value is None):
         budget.spend_text(_length(value, budget))
     return str(value)
+
+
+def _whole(text: str) -> str:
+    """The text itself. Half of a surrogate pair is no character, and nothing can be written with it."""
+    if not text.isascii() and _SURROGATE.search(text):
+        raise Raised("prints half of a surrogate pair; write the character itself, or \\U and its eight digits")
+    return text
 
 
 def _length(value: Any, budget: Budget) -> int:
