@@ -143,7 +143,8 @@ def _bare(text: str, found: re.Match[str]) -> int:
     literal, or nothing at all, stands there."""
     start = found.end("head")
     if found["head"].endswith("="):
-        match = re.compile(r"[^\s\"'&\\]*").match(text, start)
+        gap = r"[ \t]*" if found["head"][0] in " \t" else ""  # `name = value`, as configuration files have it
+        match = re.compile(gap + r"[^\s\"'&\\]*").match(text, start)
     elif literal := re.compile(r"[ \t]*" + _LITERAL).match(text, start):
         return literal.start()
     elif re.compile(r"[ \t]*(?:[|>][+-]?\d*|[&!]\S+)?[ \t]*\n").match(text, start):
