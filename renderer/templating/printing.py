@@ -18,7 +18,7 @@ from renderer.templating.limits import Budget, Raised
 _JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 # What a YAML double-quoted scalar may hold as it is; everything else becomes a \u escape.
 _ESCAPED = "[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]"
-_SURROGATE = re.compile("[\ud800-\udfff]")
+_SURROGATE = "[\ud800-\udfff]"
 _CONVERSION = r"%(?:\([^)]*\))?[-+ #0]*(\*|[0-9]+)?(?:\.(\*|[0-9]+))?"
 _KINDS: Sequence[tuple[Any, str]] = (
     (Mapping, "a mapping"),
@@ -84,7 +84,7 @@ def as_text(value: Any, budget: Budget) -> str:
 
 def _whole(text: str) -> str:
     """The text itself. Half of a surrogate pair is no character, and nothing can be written with it."""
-    if not text.isascii() and _SURROGATE.search(text):
+    if not text.isascii() and re.search(_SURROGATE, text):
         raise Raised("prints half of a surrogate pair; write the character itself, or \\U and its eight digits")
     return text
 
