@@ -26,6 +26,7 @@ from renderer.files.decode import documents_of
 from renderer.files.filesystem import FilesRead
 from renderer.files.inputs import read_inputs
 from renderer.files.templates import read_templates
+from renderer.files.tree import write_tree
 from renderer.model.path import walk
 
 ROOT = Path(__file__).parents[1]
@@ -133,6 +134,14 @@ def test_a_broken_link_in_a_folder_is_said_and_a_pipe_is_passed_over(folder: Pat
             "d.yaml: cannot be read: Too many levels of symbolic links\n    remedy: look at it with: ls -ld d.yaml",
         ],
     )
+
+
+def test_a_folder_that_may_not_be_entered_takes_no_rendering(as_nobody: Path) -> None:
+    closed = as_nobody / "closed"
+    as_root(closed.mkdir, 0)
+    with pytest.raises(Problems, match="cannot be written: Permission denied"):
+        write_tree(closed / "plan", {"index.yaml": "a: 1\n"})
+    as_root(closed.chmod, 0o755)
 
 
 def test_what_may_not_be_read_is_said(as_nobody: Path) -> None:

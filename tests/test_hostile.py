@@ -26,6 +26,7 @@ from renderer.errors import Problem, Problems
 from renderer.files.code import CodeCache
 from renderer.files.decode import documents_of
 from renderer.patterns import UnusablePattern, matches
+from renderer.redaction.packaged_list import packaged_redactor
 from renderer.templating import Templates
 from renderer.templating.limits import ALL_STEPS, STEPS
 from renderer.versions import parse_version
@@ -170,8 +171,9 @@ def test_compiled_templates_are_not_kept_where_nobody_knows_a_home(monkeypatch: 
     code = CodeCache()
     code["key"] = b""
     code.save()
-    with pytest.raises(Problems, match=r"no kubeconfig found at ~/\.kube/config"):
+    with pytest.raises(Problems, match=r"no kubeconfig found at ~/\.kube/config") as caught:
         find_access({})
+    assert packaged_redactor().text(str(caught.value)) == str(caught.value)
 
 
 @pytest.mark.parametrize("text", ["999999999999h", "9" * 5000 + "s", "8761h", "0s", "", "1e9h"])

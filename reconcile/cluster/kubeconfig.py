@@ -112,7 +112,7 @@ def find_access(
         raise problem(
             "NoKubeconfig",
             f"no kubeconfig found at {', '.join(map(str, places))}",
-            remedy="pass one with --kubeconfig or $KUBECONFIG",
+            remedy="set $KUBECONFIG, or name the file with --kubeconfig",
         )
     return _chosen(files, context)
 

@@ -61,10 +61,10 @@ def write_tree(
     expected = as_bytes(files)
     if INDEX not in expected:
         raise ValueError(f"a rendering without {INDEX}")
-    if obstacle := no_folder(folder):
-        raise Problems([obstacle])
     disk = operations or Disk()
     try:
+        if obstacle := no_folder(folder):
+            raise Problems([obstacle])
         with writing(folder.parent, disk, sleep):
             return _written(folder, expected, _Staging(folder, disk))
     except OSError as error:
