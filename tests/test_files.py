@@ -22,7 +22,7 @@ from support.examples import examples
 from renderer.catalog.template_tree import Template
 from renderer.errors import Problems
 from renderer.files.arguments import read_documents
-from renderer.files.decode import documents_of
+from renderer.files.decode import documents_of, text_of
 from renderer.files.filesystem import FilesRead
 from renderer.files.inputs import read_inputs
 from renderer.files.templates import read_templates
@@ -134,6 +134,13 @@ def test_a_broken_link_in_a_folder_is_said_and_a_pipe_is_passed_over(folder: Pat
             "d.yaml: cannot be read: Too many levels of symbolic links\n    remedy: look at it with: ls -ld d.yaml",
         ],
     )
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be", "utf-32", "utf-32-be"])
+def test_text_in_another_encoding_is_named(encoding: str) -> None:
+    mark = "" if encoding in ("utf-16", "utf-32") else "\ufeff"
+    with pytest.raises(Problems, match=f"is {encoding[:6].upper()} text, not UTF-8 text"):
+        text_of((mark + "a: 1").encode(encoding), "a.yaml")
 
 
 def test_a_folder_that_may_not_be_entered_takes_no_rendering(as_nobody: Path) -> None:

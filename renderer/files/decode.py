@@ -43,6 +43,8 @@ FORMS = (
     ZIP,
     Form(name="compressed with gzip", magic=b"\x1f\x8b", remedy="unpack it first"),
     Form(name="compressed with zstd", magic=b"\x28\xb5\x2f\xfd", remedy="unpack it first"),
+    Form(name="UTF-32 text", magic=b"\xff\xfe\0\0", remedy="save it as UTF-8"),
+    Form(name="UTF-32 text", magic=b"\0\0\xfe\xff", remedy="save it as UTF-8"),
     Form(name="UTF-16 text", magic=b"\xff\xfe", remedy="save it as UTF-8"),
     Form(name="UTF-16 text", magic=b"\xfe\xff", remedy="save it as UTF-8"),
 )
