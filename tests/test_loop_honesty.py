@@ -442,7 +442,7 @@ def test_a_cluster_of_witnesses_alone_is_said_to_be_one_at_once() -> None:
     degraded = found.condition("Degraded")
     assert (degraded["status"], degraded["reason"]) == ("True", "ReconcileError")
     assert degraded["message"].startswith("every managed node is a witness")
-    assert "n1, n2 (remedy: add a node that is no witness" in degraded["message"]
+    assert "n1, n2 (remedy: add a node that is not a witness" in degraded["message"]
     assert nothing_is_made(found)
 
 
