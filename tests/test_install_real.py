@@ -135,7 +135,11 @@ def test_installed_changed_and_taken_out_again(place: Place) -> None:
     assert place.deployments() == [DEPLOYMENT]
     assert place.upgradeplan("uninstall", "--check", code=1)
     place.plan("Succeeded", "False")
+    secret = {"name": f"{NAME}-webhook-certificate", "namespace": "harvester-system"}
+    labels = {"app.kubernetes.io/managed-by": "upgradeplan"}
+    place.make({"apiVersion": "v1", "kind": "Secret", "metadata": {**secret, "labels": labels}})
     said = place.upgradeplan("uninstall")
+    assert f"Secret harvester-system/{NAME}-webhook-certificate removed" in said
     assert (
         "stays: CustomResourceDefinition upgradeplans.management.harvesterhci.io\nstays: UpgradePlan to-v1-8-0\n"
         in said

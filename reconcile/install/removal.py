@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from reconcile.admission.stored import SECRET, WebhookObjects, is_ours
 from reconcile.cluster.errors import NoSuchKind
 from reconcile.cluster.protocol import Cluster, Selection
 from reconcile.decide.plan import is_over
-from reconcile.install.installed_kinds import DEFINITION, installed
+from reconcile.install.installed_kinds import DEFINITION, installed, read
 from reconcile.install.installer import delete
 from reconcile.install.rivals import Holder, holder_of
 from reconcile.status.plan import outline_of
@@ -38,14 +39,23 @@ def under_way(plans: Iterable[Body]) -> Iterator[Problem]:
 
 
 def to_remove(cluster: Cluster, name: str) -> tuple[Body, ...]:
-    """Every object of the installation but the definition, last created first."""
+    """Every object of the installation but the definition, last created first, and the certificates that a manager has
+    made for its webhook."""
     found = [body for body in installed(cluster, name) if body["kind"] != DEFINITION]
-    return tuple(reversed(found))
+    return tuple(reversed([*_certificates(cluster, name, found), *found]))
+
+
+def _certificates(cluster: Cluster, name: str, found: Iterable[Body]) -> Iterator[Body]:
+    for namespace in {str(body["metadata"]["namespace"]) for body in found if body["kind"] == "Deployment"}:
+        ref = WebhookObjects(namespace=namespace, name=name).secret
+        secret = read(cluster, ref, SECRET)
+        if secret is not None and is_ours(secret):
+            yield secret
 
 
 def holders_of(cluster: Cluster, objects: Iterable[Body]) -> tuple[Holder, ...]:
     """The releases that hold objects of the installation: they take them away, and not this program."""
-    found = (holder_of(cluster, body) for body in objects)
+    found = (holder_of(cluster, body) for body in objects if body["kind"] != SECRET.kind)
     return tuple(sorted({holder for holder in found if holder is not None}))
 
 
