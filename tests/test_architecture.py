@@ -93,8 +93,8 @@ OUTSIDE_TOO: Mapping[tuple[str, str], str] = {
     ("reconcile/admission/tls.py", "ssl"): "the webhook's own certificate",
     ("reconcile/admission/tls.py", "os"): "files in memory, from which OpenSSL reads it",
     ("reconcile/admission/tls.py", "tempfile"): "the same where a system has no files in memory",
-    ("reconcile/observe/cached.py", "time"): "hands the clock to the list-watch, which takes it as an argument",
-    ("reconcile/observe/cached.py", "random"): "hands chance to the list-watch, which takes it as an argument",
+    ("reconcile/observe/kind_watch.py", "time"): "hands the clock to the list-watch, which takes it as an argument",
+    ("reconcile/observe/kind_watch.py", "random"): "hands chance to the list-watch, which takes it as an argument",
 }
 
 PHASE_WORDS: Mapping[tuple[str, str], str] = {

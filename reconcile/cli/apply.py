@@ -174,7 +174,7 @@ def _to_create(inputs: Inputs) -> Body:
 def _begun(source: Source, plan: Body) -> Ref | None:
     """A plan that was created from the same file and has not ended: the command is run again to go on."""
     from reconcile.decide.plan import is_over
-    from reconcile.loop.reconciler import PLANS
+    from reconcile.loop.plan_round import PLANS
     from reconcile.probes.look import ReadFailure
     from reconcile.status.plan import status_of
     from renderer.model.ref import ref_of

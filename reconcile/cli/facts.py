@@ -102,7 +102,7 @@ def _without_empty(item: CollectedKind) -> dict[str, str]:
 def _plan(parts: ReconcilerDeps, name: str | None) -> Body | None:
     """None where the cluster has none yet, and none was named. Raises `Unreadable` with all that may not be read."""
     from reconcile.cli.parts import plan_named, plan_there
-    from reconcile.loop.reconciler import PLANS
+    from reconcile.loop.plan_round import PLANS
     from reconcile.observe.collect import refusals
     from reconcile.observe.facts import Unreadable
 

@@ -19,7 +19,7 @@ from reconcile.decide.observation import Observation, OtherUpgrades
 from reconcile.decide.writes import writes
 from reconcile.loop.active_plan import lent_by_others
 from reconcile.loop.executor import ActionExecutor
-from reconcile.loop.reconciler import PLANS
+from reconcile.loop.plan_round import PLANS
 from reconcile.objects import deletion_timestamp
 from reconcile.observe.facts import Unreadable, unreadable
 from reconcile.observe.snapshot import Snapshot, take

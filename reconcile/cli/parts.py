@@ -85,7 +85,7 @@ def plan_named(parts: ReconcilerDeps, name: str | None) -> str:
     Raises `Problems` where there is none, or more than one to choose from, and `Unreadable`.
     """
     from reconcile.decide.plan import is_over
-    from reconcile.loop.reconciler import PLANS
+    from reconcile.loop.plan_round import PLANS
     from reconcile.observe.facts import Unreadable, unreadable
     from reconcile.probes.look import ReadFailure
     from reconcile.status.plan import status_of

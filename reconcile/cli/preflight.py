@@ -185,7 +185,7 @@ def _look_at_cluster(
 def _plan_there(parts: ReconcilerDeps, name: str | None) -> Body | None:
     """The plan of that name, or the one that has not ended; None where there is none. Raises `Problems`."""
     from reconcile.cli.parts import plan_named, plan_there
-    from reconcile.loop.reconciler import PLANS
+    from reconcile.loop.plan_round import PLANS
 
     if name is None and not parts.source.list(PLANS):
         return None

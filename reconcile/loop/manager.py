@@ -16,9 +16,10 @@ from typing import Any, TypeVar
 from reconcile.cluster.errors import Away, ClusterError, Throttled, text_of
 from reconcile.loop.lease import RETRY, Election
 from reconcile.loop.outage_clock import OutageClock
+from reconcile.loop.plan_round import PLANS
 from reconcile.loop.preconditions import check_preconditions
 from reconcile.loop.queue import WorkQueue
-from reconcile.loop.reconciler import PLANS, Reconciler
+from reconcile.loop.reconciler import Reconciler
 from reconcile.loop.round import Round
 from reconcile.observe.cached import CachedSource
 from reconcile.probes.look import ReadFailure

@@ -15,9 +15,10 @@ from reconcile.loop.logs import RoundLog, Tell
 from reconcile.loop.manager import Manager, Running
 from reconcile.loop.outage_clock import OutageClock
 from reconcile.loop.overrides import Overrides
+from reconcile.loop.plan_round import PLANS
 from reconcile.loop.preconditions import oldest_of
 from reconcile.loop.queue import WorkQueue
-from reconcile.loop.reconciler import PLANS, Reconciler
+from reconcile.loop.reconciler import Reconciler
 from reconcile.loop.rendering import Rendering
 from reconcile.loop.round import Round
 from reconcile.loop.served_api import check_served_api

@@ -7,24 +7,18 @@ own.
 
 from __future__ import annotations
 
-import random
-import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from threading import Event, Lock, Thread
-from typing import Protocol
+from dataclasses import replace
+from threading import Event, Lock
 
-from reconcile.cluster.errors import Away
-from reconcile.cluster.listwatch import WINDOW, Health, ListWatch
-from reconcile.cluster.protocol import Cluster, EventType, Selection, WatchEvent
+from reconcile.cluster.protocol import Cluster
 from reconcile.objects import has_labels
+from reconcile.observe.kind_watch import KindWatch, Pace
 from reconcile.observe.seldom import SeldomLists
 from reconcile.observe.selection import (
     is_whole,
-    misshapen,
     not_listed,
     read_by_name,
-    read_failures,
     selection_of,
     trimmed,
 )
@@ -32,42 +26,8 @@ from reconcile.observe.source import under
 from reconcile.probes.look import Group, ReadFailure
 from renderer.catalog.kinds import Kinds
 from renderer.model.ref import Body, Kind, Ref, ref_of
-from renderer.model.sharing import shared
-
-_FIRST_SYNC = 20.0
-"""Seconds that the first read waits for its watch to sync; after that it is a read failure."""
 
 _Key = tuple[str, str, str]
-
-
-class Watch(Protocol):
-    """A watch whose turns somebody else gives it."""
-
-    @property
-    def kind(self) -> Kind: ...
-
-    @property
-    def follows(self) -> bool:
-        """True if its last turn went well."""
-        ...
-
-    def turn(self) -> float:
-        """Lists, or takes what has changed since; the seconds after which it has to again."""
-        ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pace:
-    """The schedule of the watches' turns. `clock` is monotonic, `random` gives [0, 1), `window` are a watch's seconds
-    at the server. `begin` is given each new watch; without it each has a thread of its own, and the time it needs.
-    `shares`: what comes over the network shares its equal parts; what is in memory already need not be copied for
-    that."""
-
-    clock: Callable[[], float] = time.monotonic
-    random: Callable[[], float] = random.random
-    window: int = WINDOW
-    begin: Callable[[Watch], None] | None = None
-    shares: bool = True
 
 
 _THREADS = Pace()
@@ -82,7 +42,7 @@ class CachedSource:
         self._kinds = kinds
         self._changed = changed
         self._lock = Lock()
-        self._watches: dict[_Key, _Watch] = {}
+        self._watches: dict[_Key, KindWatch] = {}
         self._held: dict[Ref, Body] = {}
         self._groups: dict[Group, _Known] = {}
         self._seldom = SeldomLists(cluster, kinds, pace.clock, self._watched)
@@ -179,7 +139,7 @@ class CachedSource:
             self._groups[group] = _Known(watch, change, found)
         return found
 
-    def _watch(self, kind: Kind, namespace: str) -> _Watch | None:
+    def _watch(self, kind: Kind, namespace: str) -> KindWatch | None:
         """The watch that covers these objects, started if necessary; None if they are not watched."""
         named = (kind.api_version, kind.kind)
         with self._lock:
@@ -188,7 +148,7 @@ class CachedSource:
             selection = selection_of(kind, namespace)
             if selection is None:
                 return None
-            watch = _Watch(self._cluster, selection, self._changed, self._stop, self._pace, self._held)
+            watch = KindWatch(self._cluster, selection, self._changed, self._stop, self._pace, self._held)
             self._watches[*named, namespace] = watch
             watch.start()
         return watch
@@ -200,7 +160,7 @@ class _Known:
 
     __slots__ = ("_change", "_watch", "answer")
 
-    def __init__(self, watch: _Watch, change: int, answer: tuple[Body, ...]) -> None:
+    def __init__(self, watch: KindWatch, change: int, answer: tuple[Body, ...]) -> None:
         """`change` was the last one before the answer was looked up."""
         self._watch = watch
         self._change = change
@@ -211,154 +171,5 @@ class _Known:
         return self._watch.changes == self._change and self._watch.health.problem is None
 
 
-class _Watch:
-    """One list-watch in a thread of its own, and our own writes that it has not delivered yet."""
-
-    def __init__(
-        self,
-        cluster: Cluster,
-        selection: Selection,
-        changed: Callable[[Ref], None],
-        stopped: Event,
-        pace: Pace,
-        held: dict[Ref, Body],
-    ) -> None:
-        """`held` are the answers of all watches: each is there from when it is asked for until its object changes."""
-        self.changes = 0
-        self._held = held
-        self._pace = pace
-        self._lock = Lock()
-        self._written: dict[Ref, Body] = {}
-        self._misshapen: dict[Ref, ReadFailure] = {}
-        self._brought = 0
-        self._last: Body = {}
-        self._stopped = stopped
-        self._reported = changed
-        self._in_step = Event()
-        self._copy = ListWatch(
-            cluster,
-            selection,
-            self._deliver,
-            clock=pace.clock,
-            random=pace.random,
-            window=pace.window,
-            trim=self._slim if pace.shares else trimmed,
-        )
-        self._thread = Thread(target=self._run, name=f"watch {selection}", daemon=True)
-
-    @property
-    def health(self) -> Health:
-        return self._copy.health
-
-    @property
-    def kind(self) -> Kind:
-        return self._copy.selection.kind
-
-    @property
-    def follows(self) -> bool:
-        return self._copy.follows
-
-    def turn(self) -> float:
-        pause = self._copy.cycle()
-        if self.health.synced or not self.health.served or self.health.problem:
-            self._in_step.set()
-        return pause
-
-    def start(self) -> None:
-        if self._pace.begin is not None:
-            self._pace.begin(self)
-        else:
-            self._thread.start()
-
-    def stop(self) -> None:
-        self._copy.stop()
-        if self._thread.is_alive():
-            self._thread.join(timeout=5)
-
-    def ready(self) -> ReadFailure | None:
-        """Waits for the first list. Raises `Away` while the API server is away; any other problem is a read failure."""
-        if not self._in_step.wait(_FIRST_SYNC) and not self.health.problem:
-            return ReadFailure(why=f"{self._copy.selection} has not been listed yet")
-        problem = self.health.problem
-        if isinstance(problem, Away):
-            raise problem
-        return read_failures(problem) if problem is not None else None
-
-    def _count(self, ref: Ref) -> None:
-        """Counts a change that the copy, or what we have written, has already. With the lock held."""
-        self.changes += 1
-        self._held.pop(ref, None)
-
-    def misshapen(self, ref: Ref | None = None) -> ReadFailure | None:
-        """The object of another shape than its kind has; without a ref any one of the kind."""
-        return self._misshapen.get(ref) if ref else next(iter(list(self._misshapen.values())), None)
-
-    def find(self, ref: Ref) -> Body | None:
-        with self._lock:
-            found, written = self._copy.find(ref), self._written.get(ref)
-            if found is None or (written is not None and _version(found) < _version(written)):
-                found = written
-            if found is not None:
-                self._held[ref] = found
-        return found
-
-    def all(self) -> tuple[Body, ...]:
-        with self._lock:
-            if not self._written:
-                return self._copy.objects()
-            merged = {ref_of(body): body for body in self._copy.objects()}
-            for ref, body in list(self._written.items()):
-                if ref in merged and _version(merged[ref]) >= _version(body):
-                    del self._written[ref]
-                else:
-                    merged[ref] = body
-            return tuple(merged.values())
-
-    def note(self, ref: Ref, body: Body) -> None:
-        """The response to a write may come after the watch has delivered that change and later ones, even deletion."""
-        with self._lock:
-            if _version(body) > self._brought:
-                self._written[ref] = body
-                self._count(ref)
-
-    def _slim(self, body: Body) -> Body:
-        """Objects of one kind and namespace are alike, and share their equal parts."""
-        self._judge(body)
-        self._last = shared(trimmed(body), self._last)
-        return self._last
-
-    def _judge(self, body: Body) -> None:
-        """Once for each state of an object, when it arrives."""
-        found = misshapen(body)
-        if found is not None:
-            self._misshapen[ref_of(body)] = found
-        elif self._misshapen:
-            self._misshapen.pop(ref_of(body), None)
-
-    def _run(self) -> None:
-        while not self._stopped.is_set():
-            self._stopped.wait(self.turn())
-
-    def _deliver(self, event: WatchEvent) -> None:
-        """Our own last write of the object is not reported as a change."""
-        ref, version = ref_of(event.body), _version(event.body)
-        with self._lock:
-            self._brought = max(self._brought, version)
-            written = _version(self._written.get(ref) or {})
-            if written and version >= written:
-                del self._written[ref]
-            self._count(ref)
-        if event.type is EventType.DELETED:
-            self._misshapen.pop(ref, None)
-        if version != written or event.type is EventType.DELETED:
-            self._reported(ref)
-
-
 def _keys_of(ref: Ref) -> tuple[_Key, _Key]:
     return (ref.api_version, ref.kind, ref.namespace), (ref.api_version, ref.kind, "")
-
-
-def _version(body: Body) -> int:
-    """Kubernetes 1.35 makes resourceVersions of one kind comparable (KEP-5504)."""
-    text = str((body.get("metadata") or {}).get("resourceVersion") or "0")
-    return int(text) if text.isdigit() else 0

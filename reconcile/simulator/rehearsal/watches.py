@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from reconcile.cluster.listwatch import FLOOR
-from reconcile.observe.cached import CachedSource, Pace, Watch
+from reconcile.observe.cached import CachedSource
+from reconcile.observe.kind_watch import Pace, Watch
 from reconcile.probes.look import Group, ReadFailure
 from reconcile.simulator.apiserver.embedded_client import EmbeddedClient
 from reconcile.simulator.apiserver.store import Store
