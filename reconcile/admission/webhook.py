@@ -16,11 +16,10 @@ from reconcile.cluster.protocol import Cluster
 from reconcile.observe.readings import Readings
 from reconcile.observe.server_certificates import Dial
 from reconcile.observe.source import DirectSource
+from reconcile.preflight.check_context import checks_of
 from reconcile.schemas import Schemas
 from renderer.assemble import TemplateSet
-from renderer.catalog.checks import load_checks
 from renderer.templating import Templates
-from renderer.validation import document_problems
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +92,7 @@ def _judge_config(config: WebhookConfig) -> JudgeConfig:
         source=DirectSource(config.cluster, kinds),
         readings=Readings(config.cluster, kinds, config.now, config.dial),
         template_set=replace(template_set, templates=Templates(template_set.tree)),
-        checks=load_checks(template_set.tree, document_problems, kinds),
+        checks=checks_of(template_set.catalog),
         schemas=config.schemas,
         clock=config.clock,
         now=config.now,

@@ -120,7 +120,8 @@ class _Given:
 
 def _overlay_values(tree: TemplateTree) -> Mapping[str, Any]:
     """The overlay's files, and the rules that they need. Raises `Problems` where the templates do not hold together."""
-    from reconcile.cli.catalogue import checks_of, template_set_in
+    from reconcile.cli.catalogue import template_set_in
+    from reconcile.preflight.check_context import checks_of
     from renderer.install.install_objects import in_order
     from renderer.install.overlay_rules import overlay_rules
     from renderer.install.overlay_values import overlay_values
@@ -128,7 +129,7 @@ def _overlay_values(tree: TemplateTree) -> Mapping[str, Any]:
 
     template_set = template_set_in(tree)
     granted = in_order(prepare_installation(tree, (), "").files)
-    rules = overlay_rules(template_set.catalog, checks_of(tree, template_set), tree, granted)
+    rules = overlay_rules(template_set.catalog, checks_of(template_set.catalog), tree, granted)
     return {**overlay_values(tree), "rbac": {"rules": rules}}
 
 
