@@ -28,7 +28,7 @@ from reconcile.loop.round import Round
 from reconcile.observe.fetching import through_the_proxy
 from reconcile.observe.readings import Readings
 from reconcile.observe.source import DirectSource
-from reconcile.probes.look import KUBELET, ReadFailure
+from reconcile.probes.look import KUBELET, Group, ReadFailure
 from renderer.model.phase import Fetch, FetchAs
 from renderer.model.plan_api import PLAN_API_VERSION
 from renderer.model.ref import Body, Ref, ref_of
@@ -60,6 +60,7 @@ def undisturbed(control_plane: ControlPlane) -> Run:
     with site(control_plane, EXAMPLE) as place:
         _ask_through_the_proxies(place)
         _look_for_what_is_missing(place)
+        _check_what_others_have(place)
         before = _enabled_descheduler(control_plane, place)
         carried(place, EXAMPLE)
         _ends_as_known(place, EXAMPLE)
@@ -134,6 +135,22 @@ def _look_for_what_is_missing(place: RealUpgrade) -> None:
     found = client.list(versions)
     assert found.items == ()
     list(client.watch(versions, resource_version=found.resource_version, window=0))
+
+
+SELDOM_CHECKED = (
+    ("whereabouts.cni.cncf.io/v1alpha1", "IPPool"),
+    ("longhorn.io/v1beta2", "InstanceManager"),
+    ("longhorn.io/v1beta2", "BackingImageManager"),
+    ("longhorn.io/v1beta2", "Node"),
+    ("v1", "PersistentVolumeClaim"),
+)
+"""What checks look at where a storage network is set, and in upgrades between other releases."""
+
+
+def _check_what_others_have(place: RealUpgrade) -> None:
+    source = DirectSource(Client(place.transport()), KINDS)
+    for api_version, kind in SELDOM_CHECKED:
+        assert source.list(Group(api_version=api_version, kind=kind)) == ()
 
 
 def _ask_through_the_proxies(place: RealUpgrade) -> None:
