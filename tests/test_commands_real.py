@@ -282,6 +282,23 @@ def test_a_plan_is_taken_back_unless_its_phase_forbids_it(site: CommandSite) -> 
     assert site.plane.api.get(PLANS)["items"] == []  # nobody holds it
 
 
+def test_a_risk_is_accepted_by_its_id(site: CommandSite) -> None:
+    """Beside what is accepted there, once, and only what can be."""
+    annotations = {"management.harvesterhci.io/accept-risk": "pod-ready"}
+    site.plane.api.patch(f"{PLANS}/{PLAN}", {"metadata": {"annotations": annotations}})
+    said = site.run("accept", "volume-degraded", "pod-ready", PLAN)
+    assert said.stdout.splitlines() == [
+        f"{PLAN}: volume-degraded is accepted, though it may not hold that no volume is degraded",
+        f"{PLAN}: pod-ready is already accepted, though it may not hold that every pod is ready",
+    ]
+    found = site.plan()["metadata"]["annotations"]
+    assert found["management.harvesterhci.io/accept-risk"] == "pod-ready,volume-degraded"
+    wrong = site.run("accept", "volume-degradd")
+    assert (wrong.returncode, "did you mean 'volume-degraded'?" in wrong.stderr) == (2, True)
+    never = site.run("accept", "version-exists")
+    assert (never.returncode, "check version-exists cannot be accepted" in never.stderr) == (2, True)
+
+
 @pytest.mark.parametrize("words", [("abort", "--yes"), ("approve",), ("pause", "charlie-2-tink-system")])
 def test_a_plan_that_has_ended_keeps_its_record(site: CommandSite, words: tuple[str, ...]) -> None:
     ended = {"type": "Progressing", "status": "False", "reason": "Succeeded", "message": ""}

@@ -138,19 +138,19 @@ def _look_for_what_is_missing(place: RealUpgrade) -> None:
 
 
 SELDOM_CHECKED = (
-    ("whereabouts.cni.cncf.io/v1alpha1", "IPPool"),
-    ("longhorn.io/v1beta2", "InstanceManager"),
-    ("longhorn.io/v1beta2", "BackingImageManager"),
-    ("longhorn.io/v1beta2", "Node"),
-    ("v1", "PersistentVolumeClaim"),
+    ("whereabouts.cni.cncf.io/v1alpha1", "IPPool", "kube-system"),
+    ("longhorn.io/v1beta2", "InstanceManager", "longhorn-system"),
+    ("longhorn.io/v1beta2", "BackingImageManager", "longhorn-system"),
+    ("longhorn.io/v1beta2", "Node", "longhorn-system"),
+    ("v1", "PersistentVolumeClaim", ""),
 )
 """What checks look at where a storage network is set, and in upgrades between other releases."""
 
 
 def _check_what_others_have(place: RealUpgrade) -> None:
     source = DirectSource(Client(place.transport()), KINDS)
-    for api_version, kind in SELDOM_CHECKED:
-        assert source.list(Group(api_version=api_version, kind=kind)) == ()
+    for api_version, kind, namespace in SELDOM_CHECKED:
+        assert source.list(Group(api_version=api_version, kind=kind, namespace=namespace)) == ()
 
 
 def _ask_through_the_proxies(place: RealUpgrade) -> None:

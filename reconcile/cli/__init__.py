@@ -53,6 +53,11 @@ COMMANDS: Mapping[str, Row] = {
         target="reconcile.cli.control:pause", help="Hold a node before its upgrade.", group=CommandGroup.CONTROL
     ),
     "resume": Row(target="reconcile.cli.control:resume", help="Release a held node.", group=CommandGroup.CONTROL),
+    "accept": Row(
+        target="reconcile.cli.control:accept",
+        help="Accept the risk of pre-flight checks.",
+        group=CommandGroup.CONTROL,
+    ),
     "install": Row(
         target="reconcile.cli.install:install",
         help="Install the manager, or write its manifests.",

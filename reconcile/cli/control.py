@@ -1,4 +1,5 @@
-"""`pause`, `resume`, `approve`, `abort`: what an operator says to a plan that runs. Each is one patch of the plan."""
+"""`pause`, `resume`, `accept`, `approve`, `abort`: what an operator says to a plan that runs. Each is one patch of
+it."""
 
 from __future__ import annotations
 
@@ -46,6 +47,44 @@ def pause(node: str, name: str | None, target: Target) -> ExitCode:
 def resume(node: str, name: str | None, target: Target) -> ExitCode:
     """Release a held node."""
     return _set_paused(target, name, node, expected=False)
+
+
+@click.command
+@click.argument("words", nargs=-1, required=True, metavar="ID... [PLAN]")
+@cluster_options
+def accept(words: tuple[str, ...], target: Target) -> ExitCode:
+    """Accept the risk of pre-flight checks.
+
+    \b
+    Examples:
+      upgradeplan accept volume-degraded node-schedulable
+
+    Adds the checks to the plan's annotation accept-risk: what they find, or cannot look at, no longer blocks the plan.
+    Without PLAN it is the one that has not ended.
+    """
+    from reconcile.cli.parts import parts_of, plan_there
+    from reconcile.preflight.accepting import ACCEPT_RISK, accepted_ids
+    from reconcile.preflight.check_context import checks_of
+    from reconcile.preflight.selecting import acceptable
+
+    parts = parts_of(target)
+    checks = checks_of(parts.rendering.catalog)
+    known = {declared.check.id for declared in checks}
+    names_plan = words[-1] not in known and bool(words[:-1]) and plan_there(parts, words[-1]) is not None
+    ids, name = (words[:-1], words[-1]) if names_plan else (words, None)
+    chosen = acceptable(checks, ids)
+    plan, body = _plan_of(parts, name)
+    _must_go_on(plan, body)
+    before = accepted_ids(body["metadata"].get("annotations") or {})
+    after = tuple(dict.fromkeys((*before, *(check.id for check in chosen))))
+    if after != before:
+        _patch(parts, body, {"metadata": {"annotations": {ACCEPT_RISK: ",".join(after)}}})
+    say(
+        f"{plan}: {check.id} is {'already ' if check.id in before else ''}accepted, though it may not hold that "
+        f"{check.title}"
+        for check in chosen
+    )
+    return ExitCode.YES
 
 
 @click.command
@@ -183,14 +222,20 @@ def _given_back(parts: ReconcilerDeps, body: Mapping[str, Any]) -> Iterator[str]
 
 
 def _plan(target: Target, name: str | None) -> tuple[ReconcilerDeps, str, Mapping[str, Any]]:
-    from reconcile.cli.parts import parts_of, plan_named, plan_there
+    from reconcile.cli.parts import parts_of
 
     parts = parts_of(target)
+    return (parts, *_plan_of(parts, name))
+
+
+def _plan_of(parts: ReconcilerDeps, name: str | None) -> tuple[str, Mapping[str, Any]]:
+    from reconcile.cli.parts import plan_named, plan_there
+
     plan = plan_named(parts, name)
     body = plan_there(parts, plan)
     if body is None:
         raise problem("NoSuchPlan", f"UpgradePlan {plan} not found", remedy="it has just been deleted; try again")
-    return parts, plan, body
+    return plan, body
 
 
 def _phase_now(parts: ReconcilerDeps, body: Mapping[str, Any]) -> Any:

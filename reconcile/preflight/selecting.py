@@ -7,6 +7,7 @@ from typing import Any
 
 from renderer.catalog.checks import DeclaredCheck
 from renderer.errors import Problem, Problems, problem
+from renderer.model.check import Check
 from renderer.suggest import did_you_mean
 
 
@@ -25,6 +26,23 @@ def checks_named(checks: Sequence[DeclaredCheck], ids: Collection[str]) -> tuple
     if wrong:
         raise Problems(wrong)
     return tuple(known[name] for name in dict.fromkeys(ids)) if ids else tuple(checks)
+
+
+def acceptable(checks: Sequence[DeclaredCheck], ids: Collection[str]) -> tuple[Check, ...]:
+    """The same, of which each can be accepted. Raises `Problems`."""
+    chosen = tuple(declared.check for declared in checks_named(checks, ids))
+    wrong = [
+        Problem(
+            reason="RiskNotAcceptable",
+            message=f"check {check.id} cannot be accepted: without it ({check.title}) the upgrade cannot run",
+            remedy=f"`upgradeplan preflight --check {check.id}` says what it finds and what to do",
+        )
+        for check in chosen
+        if not check.acceptable
+    ]
+    if wrong:
+        raise Problems(wrong)
+    return chosen
 
 
 def require_node(node: str | None, nodes: Sequence[Mapping[str, Any]]) -> None:

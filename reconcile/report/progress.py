@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
@@ -90,6 +91,7 @@ def _wait(wait: Wait) -> Model:
         "slow": wait.slow,
         "unknown": wait.unknown,
         "objects": [str(ref) for ref in wait.refs],
+        **({"check": asdict(wait.check)} if wait.check else {}),
     }
 
 
@@ -132,8 +134,22 @@ def progress_lines(model: Model) -> Iterator[str]:
 
 def wait_lines(model: Model) -> Iterator[str]:
     for wait in model["waits"]:
+        if "check" in wait:
+            yield from _check_lines(wait, model)
+            continue
         text = wait["summary"] or (f"{wait['step']}: " if wait["step"] else "") + wait["text"]
         yield f"  waits for {text}{age_of(wait['since'], model['at'])}{_mark(wait)}"
+
+
+def _check_lines(wait: Model, model: Model) -> Iterator[str]:
+    """The check, everything that it found, what to do and what accepts the risk, each thing in a line of its own."""
+    check, node = wait["check"], f" of {wait['node']}" if wait["node"] else ""
+    verb = "could not look for" if wait["unknown"] else "blocked by"
+    yield f"  {verb} {check['id']}{node}: {check['title']}{age_of(wait['since'], model['at'])}{_mark(wait)}"
+    yield from (f"    {text}" for text in check["found"])
+    yield from (f"    remedy: {text}" for text in check["remedies"])
+    if check["accept"]:
+        yield f"    to accept the risk: upgradeplan accept {check['id']} {model['plan']}, or {check['accept']}"
 
 
 def age_of(since: str, at: str) -> str:
