@@ -123,13 +123,18 @@ def _of_a_version(problem: Problem, inputs: Inputs) -> Problem:
     written = str(look_up((inputs.plan.document.text if inputs.plan else None), ("spec", "version")))
     if not names or written in names:
         return problem
-    meant = next((name for name in names if name.removeprefix("v").startswith(written)), names[0])
+    meant = next((name for name in names if name.removeprefix("v").startswith(written)), None)
+    if meant is None:
+        return replace(problem, remedy=f"write the name of a Version; among the inputs: {', '.join(names[:5])}")
     return replace(problem, remedy=f"write version: {meant}, the Version among the inputs")
 
 
 def _version_name(source: SourceDocument) -> str | None:
-    name = look_up(source.body, ("metadata", "name")) if source.body["kind"] == "Version" else None
-    return name if isinstance(name, str) else None
+    """The name as it is written: one that is not text yet will be, and is the one that is meant."""
+    if source.body["kind"] != "Version":
+        return None
+    name = look_up(source.document.text, (*source.path, "metadata", "name"))
+    return str(name) if isinstance(name, (str, int, float)) else None
 
 
 def unusable_image(plan: Mapping[str, Any]) -> str | None:
