@@ -12,10 +12,12 @@ import pytest
 from support.preflight_cases import CASES, answer, case, checks, paths
 from support.rendered_plans import ROOT, templates
 
+from reconcile.cli.checked_inputs import BEFORE
 from reconcile.preflight.check_result import FOUND, CheckOutcome, CheckResult
 from renderer.catalog.check_rules import wrong_with
 from renderer.catalog.load import load_catalog
 from renderer.catalog.template_tree import Template
+from renderer.model.check import CheckTime
 from renderer.validation import document_problems
 from renderer.yaml_io import parse
 
@@ -98,6 +100,15 @@ def test_the_sources_are_covered() -> None:
     assert [row["what"] for rows in SOURCES.values() for row in rows if not row["checks"]] == []
     ids = {id_ for rows in SOURCES.values() for row in rows for id_ in row["checks"]}
     assert ids - set(checks()) == set()
+
+
+@pytest.mark.parametrize("source", [row for rows in SOURCES.values() for row in rows], ids=lambda row: row["what"])
+def test_each_source_is_asked_offline_live_and_in_the_loop(source: Any) -> None:
+    """Files and a cluster are asked everything that is asked before an upgrade, and the loop what is asked at its
+    start; a check with other times alone would be missing on one of these paths."""
+    asked = {id_: set(checks()[id_].check.when) for id_ in source["checks"]}
+    assert [id_ for id_, times in asked.items() if not times.intersection(BEFORE)] == []
+    assert [id_ for id_, times in asked.items() if CheckTime.START not in times] == []
 
 
 def test_texts_that_nobody_fills_in_are_written_plainly() -> None:

@@ -35,8 +35,24 @@ def bench_checking(work: Path) -> Iterator[Line]:
 
 def _measure(nodes: int, work: Path) -> Figures:
     print(f"pre-flight of {nodes:,} nodes", file=sys.stderr, flush=True)
-    command = Command(argv=(UPGRADEPLAN, "preflight", "-o", "json", str(write_bundle(nodes, work))), codes=(0, 1, 3))
+    command = Command(argv=command_for(nodes, work), codes=(0, 1))
     return side_by_side({"preflight": command}, 1, {"XDG_CACHE_HOME": str(work / "cache")}, before=0)["preflight"]
+
+
+def command_for(nodes: int, work: Path) -> tuple[str, ...]:
+    """With a plan, a release and what the kubelets report, so that every check but those of the hosts has to judge."""
+    given = ("upgradeplan.yaml", "harvester-release.yaml", "settings.yaml", "version.yaml")
+    files = [*(str(EXAMPLE / name) for name in given), str(write_bundle(nodes, work)), str(_facts(nodes, work))]
+    return (UPGRADEPLAN, "preflight", "-o", "json", *files)
+
+
+def _facts(nodes: int, work: Path) -> Path:
+    facts = yaml.safe_load((EXAMPLE / "facts.yaml").read_text())
+    kubelet = next(iter(facts["facts"]["kubelet"].values()))
+    facts["facts"]["kubelet"] = {node_name(number): kubelet for number in range(nodes)}
+    path = work / f"facts-{nodes}.yaml"
+    path.write_text(json.dumps(facts))
+    return path
 
 
 def _line(nodes: int, figures: Figures, before: tuple[int, float] | None, budget: tuple[float, float] | None) -> Line:
@@ -62,9 +78,42 @@ def write_bundle(nodes: int, work: Path) -> Path:
     objects = yaml.load((write_inputs(nodes, work / f"nodes-{nodes}") / "objects.yaml").read_text(), yaml.CSafeLoader)
     path = work / f"bundle-{nodes}.zip"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, bodies in _files([*objects["items"], *_machines(nodes)]).items():
+        files = _files([*objects["items"], *_machines(nodes), *_others(nodes)])
+        for name, bodies in {**_empty(), **files}.items():
             archive.writestr(f"supportbundle_1/yamls/{name}", _listed(bodies))
     return path
+
+
+def _others(nodes: int) -> Iterator[dict[str, Any]]:
+    """A pod on each node, a replica and a backup for each machine, and the namespaces."""
+    items = [
+        item
+        for name in ("checked.yaml", "components.yaml")
+        for item in yaml.safe_load_all((EXAMPLE / name).read_text())
+    ]
+    kinds = ("Namespace", "CDIConfig", "KubeVirt", "Addon", "EndpointSlice", "StorageClass")
+    yield from (item for item in items if item["kind"] in kinds)
+    pod, backup, replica = (
+        next(item for item in items if item["kind"] == kind) for kind in ("Pod", "VirtualMachineBackup", "Replica")
+    )
+    for number in range(nodes * MACHINES):
+        made = [
+            copy.deepcopy(body) for body in ((pod, backup, replica) if number % MACHINES == 0 else (backup, replica))
+        ]
+        for body in made:
+            body["metadata"]["name"] = f"{body['metadata']['name']}-{number}"
+            if "nodeName" in body["spec"]:
+                body["spec"]["nodeName"] = node_name(number // MACHINES)
+            if "nodeID" in body["spec"]:
+                body["spec"]["nodeID"] = node_name(number // MACHINES)
+        yield from made
+
+
+def _empty() -> dict[str, list[dict[str, Any]]]:
+    """A file for each kind that a cluster has none of, as a bundle has it."""
+    facts = yaml.safe_load((EXAMPLE / "facts.yaml").read_text())
+    files = _files([{**item, "metadata": {}} for item in facts["collected"]])
+    return {name: [] for name in files}
 
 
 def _files(bodies: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
@@ -73,8 +122,12 @@ def _files(bodies: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
         namespace = body["metadata"].get("namespace")
         place = f"namespaced/{namespace}" if namespace else "cluster"
         group = body["apiVersion"] if "/" in body["apiVersion"] else "kubernetes"
-        found.setdefault(f"{place}/{group}/{body['kind'].lower()}s.yaml", []).append(body)
+        found.setdefault(f"{place}/{group}/{_plural(body['kind'])}.yaml", []).append(body)
     return found
+
+
+def _plural(kind: str) -> str:
+    return kind.lower() + ("es" if kind.endswith("s") else "s")
 
 
 def _listed(bodies: list[dict[str, Any]]) -> str:
