@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Protocol
 
 from reconcile.cluster.errors import AlreadyExists, Away, NoSuchKind, NotFound
 from reconcile.cluster.protocol import Cluster, Selection
-from reconcile.simulator.actors.kind_cache import KindCache, key_of, version_of
+from reconcile.simulator.actors.kind_cache import KindCache, Test, key_of, version_of
 from reconcile.simulator.apiserver.patches import merge_patched
 from renderer.catalog.kinds import Kinds
 from renderer.model.plan_api import PLAN_API_VERSION
@@ -142,8 +143,12 @@ class ActorClient:
 
     def all(self, kind: KindName, namespace: str = "") -> tuple[Body, ...]:
         """Ordered by namespace and name; none where the cluster does not serve the kind."""
-        found = self._cache_of(kind).all()
-        return tuple(body for body in found if key_of(body)[0] == namespace) if namespace else found
+        return self.those(kind, _within(namespace))
+
+    def those(self, kind: KindName, test: Test) -> tuple[Body, ...]:
+        """The objects that pass, in the same order. An actor that works on few of many is not shown the others each
+        time; so the answer has to follow from the object alone."""
+        return self._cache_of(kind).those(test)
 
     def find(self, kind: KindName, name: str, namespace: str = "") -> Body | None:
         return self._cache_of(kind).objects.get((namespace, name))
@@ -262,3 +267,8 @@ class ActorClient:
         self._writes += version_of(cached.objects.get(key_of(body))) != version_of(body)
         cached.put(body)
         return body
+
+
+@cache
+def _within(namespace: str) -> Test:
+    return (lambda body: key_of(body)[0] == namespace) if namespace else (lambda body: True)

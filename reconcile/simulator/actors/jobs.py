@@ -36,7 +36,7 @@ class JobController:
 
     def step(self, now: datetime) -> bool:
         self._timers.begin(now)
-        for job in self._client.all(JOB):
+        for job in self._client.those(JOB, _is_open):
             if self._is_ours(job):
                 self._control(job, now)
         return self._client.take_changed()
@@ -45,11 +45,10 @@ class JobController:
         return self._timers.next_due()
 
     def _is_ours(self, job: Body) -> bool:
-        over = has_condition(job, "Complete") or has_condition(job, "Failed")
         uid = str(job["metadata"]["uid"])
         if uid not in self._begun and not status_of(job).get("startTime"):
             self._begun.add(uid)
-        return uid in self._begun and not over and not is_deleted(job)
+        return uid in self._begun
 
     def _control(self, job: Body, now: datetime) -> None:
         phases = [status_of(pod).get("phase") for pod in self._client.owned(POD, job)]
@@ -83,6 +82,10 @@ class JobController:
             return 0
         self._client.create(pod_of(job, mark(str(job["metadata"]["uid"]), str(failed))))
         return 1
+
+
+def _is_open(job: Body) -> bool:
+    return not (has_condition(job, "Complete") or has_condition(job, "Failed") or is_deleted(job))
 
 
 def pod_of(owner: Body, suffix: str) -> Body:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from renderer.model.ref import Body, Kind
 
 Key = tuple[str, str]
 """Namespace and name."""
+Test = Callable[[Body], bool]
 
 
 class KindCache:
@@ -19,16 +20,18 @@ class KindCache:
         self.kind = kind
         self.objects: dict[Key, Body] = {}
         self.state = object()
-        self._all: tuple[Body, ...] | None = None
+        self._views: dict[Test, dict[Key, Body]] = {}
         self.owned: dict[str, dict[Key, Body]] = {}
         for body in bodies:
             self.put(body)
 
-    def all(self) -> tuple[Body, ...]:
-        """The objects by namespace and name, also those that came one by one."""
-        if self._all is None:
-            self._all = tuple(self.objects[key] for key in sorted(self.objects))
-        return self._all
+    def those(self, test: Test) -> tuple[Body, ...]:
+        """The objects that pass, by namespace and name, also those that came one by one: each was asked once, when it
+        came."""
+        view = self._views.get(test)
+        if view is None:
+            view = self._views[test] = {key: body for key, body in self.objects.items() if test(body)}
+        return tuple(view[key] for key in sorted(view))
 
     def put(self, body: Body) -> None:
         """Another `state` says that something has changed."""
@@ -38,14 +41,22 @@ class KindCache:
             return
         if before is not None and _owners(before) != _owners(body):
             self.drop(before)
-        self.objects[key_of(body)] = body
-        self.state, self._all = object(), None
+        key = key_of(body)
+        self.objects[key] = body
+        self.state = object()
+        for test, view in self._views.items():
+            if test(body):
+                view[key] = body
+            else:
+                view.pop(key, None)
         for uid in _owners(body):
-            self.owned.setdefault(uid, {})[key_of(body)] = body
+            self.owned.setdefault(uid, {})[key] = body
 
     def drop(self, body: Body) -> None:
         self.objects.pop(key_of(body), None)
-        self.state, self._all = object(), None
+        self.state = object()
+        for view in self._views.values():
+            view.pop(key_of(body), None)
         for uid in _owners(body):
             self.owned.get(uid, {}).pop(key_of(body), None)
 

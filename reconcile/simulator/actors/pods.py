@@ -43,12 +43,13 @@ class Kubelets:
         self._timers = Timers()
         self._tries: Counter[tuple[str, str, str]] = Counter()
         self._tried: dict[str, int] = {}
+        self._working: dict[str, tuple[str, str]] = {}
         self._addresses = 0
         self._owed: list[tuple[JobEffect, Task]] = []
 
     def step(self, now: datetime) -> bool:
         self._timers.begin(now)
-        for pod in self._client.all(POD):
+        for pod in sorted((*self._client.those(POD, _is_open), *self._to_conclude()), key=_place):
             self._play(pod, now)
         while self._owed:
             effect, task = self._owed[0]
@@ -68,8 +69,13 @@ class Kubelets:
             self._start(pod, now)
         elif status_of(pod).get("phase") == "Running":
             self._run(pod, now)
-        elif str(pod["metadata"]["uid"]) in self._tried:
+        else:
             self._conclude(pod, now)
+
+    def _to_conclude(self) -> list[Body]:
+        """Those that have ended their work since it was last concluded."""
+        found = [(uid, self._client.find(POD, name, namespace)) for uid, (namespace, name) in self._working.items()]
+        return [pod for uid, pod in found if pod and pod["metadata"]["uid"] == uid and not _is_open(pod)]
 
     # ------------------------------------------------------------------------------------------------------ placing
 
@@ -109,7 +115,8 @@ class Kubelets:
 
     def _begin(self, pod: Body, task: Task, now: datetime) -> None:
         whose = (task.operation, task.node, task.plan)
-        self._tried[str(pod["metadata"]["uid"])] = self._tries[whose]
+        uid = str(pod["metadata"]["uid"])
+        self._tried[uid], self._working[uid] = self._tries[whose], _place(pod)
         self._tries[whose] += 1
         self._context.log.add(now, SimulationEventType.WORK_STARTED, task.operation, task.node, _job_name(task))
         lasts = self._context.faults.outage(task.operation, task.node)
@@ -146,7 +153,8 @@ class Kubelets:
         if job is None:
             return
         task, succeeded = task_of(job, pod), status_of(pod).get("phase") == "Succeeded"
-        del self._tried[str(pod["metadata"]["uid"])]
+        uid = str(pod["metadata"]["uid"])
+        del self._tried[uid], self._working[uid]
         what = SimulationEventType.WORK_SUCCEEDED if succeeded else SimulationEventType.WORK_FAILED
         self._context.log.add(now, what, task.operation, task.node, _job_name(task))
         effect = self._effects.get(task.operation)
@@ -190,6 +198,14 @@ class Kubelets:
     def _address(self) -> str:
         self._addresses += 1
         return f"10.52.{self._addresses // 250}.{self._addresses % 250 + 2}"
+
+
+def _place(pod: Body) -> tuple[str, str]:
+    return str(pod["metadata"]["namespace"]), str(pod["metadata"]["name"])
+
+
+def _is_open(pod: Body) -> bool:
+    return is_deleted(pod) or not pod["spec"].get("nodeName") or status_of(pod).get("phase") not in _ENDED
 
 
 def _job_name(task: Task) -> str:

@@ -11,8 +11,11 @@ name, not by a hash of uids.
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import cache
+from itertools import islice
 from typing import Any
 
 from reconcile.objects import selects
@@ -26,6 +29,7 @@ from reconcile.simulator.actors.actor_context import (
     labels_of,
     status_of,
 )
+from reconcile.simulator.actors.kind_cache import Test
 from reconcile.status.times import time_text
 from renderer.model.ref import Body
 from renderer.names import safe_concat
@@ -46,9 +50,8 @@ class UpgradeController:
 
     def step(self, now: datetime) -> bool:
         self._timers.begin(now)
-        for job in self._client.all(JOB):
-            if labels_of(job).get(_CONTROLLER) == ACT and not is_deleted(job):
-                self._sync_job(job, now)
+        for job in self._client.those(JOB, _is_ours):
+            self._sync_job(job, now)
         for plan in self._client.all(NODE_PLAN):
             if not is_deleted(plan):
                 self._sync_plan(plan, now)
@@ -94,7 +97,8 @@ class UpgradeController:
     def _sync_plan(self, plan: Body, now: datetime) -> None:
         hash_ = _hash(plan)
         jobs = {labels_of(job)[_NODE]: job for job in self._jobs(plan)}
-        nodes = _selected(plan, hash_, self._client.all(NODE))
+        selector = json.dumps(plan["spec"].get("nodeSelector"), sort_keys=True)
+        nodes = _next_nodes(plan, self._client.those(NODE, _is_left(_label(plan), hash_, selector)))
         for node in nodes:
             self._let_go(jobs.get(node["metadata"]["name"]) or self._client.create(_job(plan, node, hash_)))
         applying = [_hostname(node) for node in nodes]
@@ -110,8 +114,8 @@ class UpgradeController:
 
     def _jobs(self, plan: Body) -> list[Body]:
         metadata = plan["metadata"]
-        jobs = self._client.all(JOB, metadata["namespace"])
-        return [job for job in jobs if labels_of(job).get(_PLAN) == metadata["name"] and not is_deleted(job)]
+        jobs = self._client.those(JOB, _of_plan(metadata["namespace"], metadata["name"]))
+        return [job for job in jobs if not is_deleted(job)]
 
     def _let_go(self, job: Body) -> None:
         """A Job is created with parallelism 0, so that it cannot run before its node is in `status.applying`."""
@@ -119,18 +123,40 @@ class UpgradeController:
             self._client.patch(job, {"spec": {"parallelism": 1}})
 
 
-def _selected(plan: Body, hash_: str, nodes: Iterable[Body]) -> list[Body]:
+def _next_nodes(plan: Body, left: Iterable[Body]) -> list[Body]:
     """The nodes whose Jobs may run now, by name. Those in `status.applying` go on before others begin."""
-    done, under_way = (hash_, "disabled"), _applying(plan)
-    left = [node for node in nodes if _selects(plan, node) and labels_of(node).get(_label(plan)) not in done]
-    left.sort(key=lambda node: (_hostname(node) not in under_way, str(node["metadata"]["name"])))
-    at_once = max(int(plan["spec"].get("concurrency") or 1), sum(_hostname(node) in under_way for node in left))
-    return sorted(left[:at_once], key=lambda node: str(node["metadata"]["name"]))
+    under_way = set(_applying(plan))
+    going = [node for node in left if _hostname(node) in under_way]
+    others = (node for node in left if _hostname(node) not in under_way)
+    at_once = max(int(plan["spec"].get("concurrency") or 1), len(going))
+    return sorted((*going, *islice(others, at_once - len(going))), key=lambda node: str(node["metadata"]["name"]))
 
 
-def _selects(plan: Body, node: Body) -> bool:
-    """A node without a hostname label is never selected."""
-    return "kubernetes.io/hostname" in labels_of(node) and selects(plan["spec"].get("nodeSelector"), labels_of(node))
+@cache
+def _is_left(label: str, hash_: str, selector: str) -> Test:
+    """Asks of a node whether a Plan selects it and is not done with it. One without a hostname label is never
+    selected."""
+    wanted = json.loads(selector)
+
+    def test(node: Body) -> bool:
+        labels = labels_of(node)
+        return (
+            labels.get(label) not in (hash_, "disabled")
+            and "kubernetes.io/hostname" in labels
+            and selects(wanted, labels)
+        )
+
+    return test
+
+
+@cache
+def _of_plan(namespace: str, name: str) -> Test:
+    """Asks of a Job whether it is that Plan's."""
+    return lambda job: job["metadata"]["namespace"] == namespace and labels_of(job).get(_PLAN) == name
+
+
+def _is_ours(job: Body) -> bool:
+    return labels_of(job).get(_CONTROLLER) == ACT and not is_deleted(job)
 
 
 def _is_finished(job: Body) -> bool:

@@ -54,8 +54,7 @@ class Operator:
 
 def _held_nodes(plan: Body) -> list[str]:
     states: dict[str, Any] = (plan.get("status") or {}).get("nodeUpgradeStatuses") or {}
-    paused = _paused(plan)
-    return sorted(node for node, entry in states.items() if entry.get("state") == _HELD and node in paused)
+    return sorted(node for node in set(_paused(plan)) if (states.get(node) or {}).get("state") == _HELD)
 
 
 def _paused(plan: Body) -> list[str]:
