@@ -31,6 +31,7 @@ class Snapshot:
         self.objects: dict[Ref, Body | ReadFailure | None] = {}
         self.groups: dict[Group, tuple[Body, ...] | ReadFailure] = {}
         self.readings: dict[str, dict[str, Answer]] = {}
+        self.read: set[Reading] = set()
         self._members: dict[Group, dict[Ref, Body]] = {}
 
     def get(self, ref: Ref) -> Body | ReadFailure | None:
@@ -54,9 +55,10 @@ class Snapshot:
 
     def reading(self, reading: Reading, name: str) -> Answer:
         """An answer that nobody has given, such as of a node that is not there, is a failure."""
-        if reading.name not in self.readings:
+        answers = self.readings.get(reading.name, {})
+        if name not in answers and not any(read.includes(reading) for read in self.read):
             raise NotRead(reading)
-        return self.readings[reading.name].get(name, _NOT_READ)
+        return answers.get(name, _NOT_READ)
 
     def has_group_of(self, ref: Ref) -> bool:
         """True if a group was read that holds the object if it exists."""
@@ -162,8 +164,10 @@ def _read(snapshot: Snapshot, needs: Iterable[Need], source: Source, readings: R
             continue
         objects[ref] = held.get(ref) or source.get(ref)
     for reading in (need for need in others if isinstance(need, Reading)):
-        if reading.name not in snapshot.readings:
-            snapshot.readings[reading.name] = readings.read(reading, _list(snapshot, reading.of, source))
+        if not any(read.includes(reading) for read in snapshot.read):
+            answers = readings.read(reading, _list(snapshot, reading.of, source))
+            snapshot.readings.setdefault(reading.name, {}).update(answers)
+            snapshot.read.add(reading)
 
 
 def _list(snapshot: Snapshot, group: Group, source: Source) -> tuple[Body, ...]:

@@ -84,8 +84,12 @@ class GivenObjects:
 
     def _members(self, group: Group) -> Iterable[Body]:
         of = self._of[_group(group.api_version), group.kind]
-        for (namespace, _), body in sorted(of.items()):
-            if group.namespace in ("", namespace) and objects.has_labels(body, group.labels):
+        for (namespace, name), body in sorted(of.items()):
+            if (
+                group.namespace in ("", namespace)
+                and group.name in ("", name)
+                and objects.has_labels(body, group.labels)
+            ):
                 yield body
 
     def _absence(self, api_version: str, kind: str, namespace: str, name: str = "") -> ReadFailure | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Protocol, TypeVar
 
@@ -50,6 +50,14 @@ class Reading:
 
     name: str
     of: Group
+
+    def at(self, name: str) -> Reading:
+        """The answer of the one object of this name."""
+        return Reading(name=self.name, of=replace(self.of, name=name))
+
+    def includes(self, other: Reading) -> bool:
+        """True if every answer of the other is one of these."""
+        return self.name == other.name and self.of.includes(other.of)
 
 
 KUBELET = Reading(name="kubelet", of=NODES)

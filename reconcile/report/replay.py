@@ -16,6 +16,7 @@ from reconcile.decide.plan import decide
 from reconcile.loop.journal import FORMAT, Line, decision_body, redacted_digest
 from reconcile.loop.rendering import Rendering
 from reconcile.loop.sealing import approved_of
+from reconcile.observe.readings import READERS
 from reconcile.observe.snapshot import NotRead, Snapshot
 from reconcile.probes.look import Group, ReadFailure
 from reconcile.report.progress import Model
@@ -229,6 +230,7 @@ def _snapshot(read: Line, bodies: Mapping[str, Any]) -> Snapshot:
         snapshot.readings[reading] = {
             name: _failure(kept) if "unseen" in kept else kept for name, kept in answers.items()
         }
+    snapshot.read.update(reading for reading in READERS if reading.name in snapshot.readings)
     return snapshot
 
 

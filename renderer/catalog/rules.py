@@ -114,7 +114,7 @@ RULES: Mapping[str, RuleSpec] = {
         words="{reserveBytes} bytes of new images keep every node's disk below its image garbage collection threshold",
         subject=RuleSubject.CLUSTER,
         required=("reserveBytes",),
-        optional=("defaultThresholdPercent", "skip", "skipAnnotation"),
+        optional=("defaultThresholdPercent", "node", "skip", "skipAnnotation"),
     ),
     "certificateExpiry": RuleSpec(
         words="no certificate of the API servers ends within {days} days",
