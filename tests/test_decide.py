@@ -11,7 +11,7 @@ import pytest
 from support.recordings import recording
 from support.small_cluster import PRE, Small, waiting_for_rancher, world
 
-import reconcile.loop.reconciler as loop
+import reconcile.loop.plan_round as loop
 from reconcile.decide.decision import Decision, SetFinalizer
 from reconcile.decide.kept import Kept
 from reconcile.decide.observation import Observation

@@ -90,6 +90,7 @@ def test_what_an_operator_has_put_there_in_between_is_what_goes_back() -> None:
 
 def test_that_nobody_could_look_for_other_upgrades_is_no_other_upgrade() -> None:
     found = world()
+    from_files = found.scene.deps
     found.read_directly()
     found.scene.client.faults.add(InjectedApiFault(trouble=ApiFault.FAILED, verb="list", kind="Upgrade"))
     done = found.round()
@@ -97,6 +98,8 @@ def test_that_nobody_could_look_for_other_upgrades_is_no_other_upgrade() -> None
     assert [wait.unknown for wait in done.decision.waits] == [True]
     assert found.events() == []
     assert found.condition("Available") is None
+    found.scene.deps = from_files
+    found.restart()
     found.rounds()
     assert found.phase == "ISODownloading"
 

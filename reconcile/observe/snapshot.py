@@ -74,9 +74,10 @@ class Snapshot:
         return not (self.readings or other.readings) and self.objects == other.objects and self.groups == other.groups
 
     def _by_ref(self, group: Group, found: tuple[Body, ...]) -> dict[Ref, Body]:
-        """The group's objects; every node of many asks for its own."""
+        """The group's objects, under the version that was asked for, also where the server has a later one; every node
+        of many asks for its own."""
         if group not in self._members:
-            self._members[group] = {ref_of(body): body for body in found}
+            self._members[group] = {ref_of(body)._replace(api_version=group.api_version): body for body in found}
         return self._members[group]
 
 

@@ -42,6 +42,7 @@ class Hand:
         assert self.inputs.plan
         assert self.inputs.release
         self.release = self.inputs.release.body
+        self._given = {ref_of(source.body) for source in self.inputs.objects}
         self.unseeded = seed(cluster, [source.body for source in self.inputs.objects], self.kinds)
         self.plan = self.create(self.inputs.plan.body)
 
@@ -61,6 +62,10 @@ class Hand:
 
     def all(self, kind: KindName, namespace: str = "", labels: str = "") -> tuple[Any, ...]:
         return self.cluster.list(Selection(kind=self.kinds.row(*kind).kind, namespace=namespace, labels=labels)).items
+
+    def made(self, kind: KindName, namespace: str = "") -> tuple[Any, ...]:
+        """Those that were not there at the beginning."""
+        return tuple(body for body in self.all(kind, namespace) if ref_of(body) not in self._given)
 
     def patch(self, body: Body, patch: Body, subresource: str = "") -> Any:
         ref = ref_of(body)

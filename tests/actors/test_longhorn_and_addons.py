@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from actors.playing import Play, fault
-from reconcile.simulator.actors.actor_client import ADDON, LONGHORN_SETTING, VOLUME
+from reconcile.simulator.actors.actor_client import ADDON, LONGHORN_SETTING, REPLICA, VOLUME
 from reconcile.simulator.actors.simulation_log import SimulationEventType
 
 NODE_1 = "charlie-1-tink-system"
@@ -32,6 +32,8 @@ def test_volumes_are_degraded_while_a_node_is_away_and_for_as_long_as_a_rebuild_
 
 def test_only_volumes_with_a_replica_there_are_touched_where_replicas_are_known() -> None:
     play = Play()
+    for given in play.all(REPLICA):
+        play.delete(given)
     volumes = [volume["metadata"]["name"] for volume in play.all(VOLUME)]
     for name, node in zip(volumes, (NODE_1, "charlie-2-tink-system", "charlie-3-tink-system"), strict=True):
         play.create(replica(name, node))

@@ -43,6 +43,8 @@ def without_nothing(value: Any) -> Any:
 def within(less: Any, more: Any) -> bool:
     if isinstance(less, dict):
         return all(key in more and within(part, more[key]) for key, part in less.items())
+    if isinstance(less, list):
+        return len(less) == len(more) and all(map(within, less, more))
     return bool(less == more)
 
 

@@ -32,7 +32,7 @@ def ready_endpoints(play: Play) -> list[bool]:
 def test_a_deployment_has_pods_on_different_nodes_and_says_so() -> None:
     play = Play()
     deployment = with_repo(play)
-    pods = play.all(POD, SYSTEM)
+    pods = play.made(POD, SYSTEM)
     assert deployment["status"] | {"conditions": []} == {
         "observedGeneration": 1,
         "replicas": 2,
@@ -49,7 +49,7 @@ def test_its_pods_wait_for_the_claim_that_they_mount() -> None:
     play = Play()
     (deployment,) = play.apply("RepoCreate/Deployment")
     play.run()
-    assert [pod["status"]["phase"] for pod in play.all(POD, SYSTEM)] == ["Pending", "Pending"]
+    assert [pod["status"]["phase"] for pod in play.made(POD, SYSTEM)] == ["Pending", "Pending"]
     assert condition(play.again(deployment), "Available") == "False MinimumReplicasUnavailable"
 
 
@@ -62,28 +62,28 @@ def test_a_pod_with_a_claim_waits_on_a_witness_where_longhorn_attaches_nothing()
     pod = {**spec["template"]["spec"], "affinity": {}, "tolerations": [{"operator": "Exists"}]}
     play.create({**manifest.body, "spec": {**spec, "replicas": 3, "template": {**spec["template"], "spec": pod}}})
     play.run()
-    phases = {each["spec"]["nodeName"]: each["status"]["phase"] for each in play.all(POD, SYSTEM)}
+    phases = {each["spec"]["nodeName"]: each["status"]["phase"] for each in play.made(POD, SYSTEM)}
     assert phases == {"bravo-1": "Running", "bravo-2": "Running", "bravo-witness": "Pending"}
 
 
 def test_the_repository_is_not_placed_on_a_witness() -> None:
     play = Play("two-node-witness")
     with_repo(play)
-    for pod in play.all(POD, SYSTEM):
+    for pod in play.made(POD, SYSTEM):
         play.patch(play.get(NODE, pod["spec"]["nodeName"]), {"spec": {"unschedulable": True}})
         play.delete(pod)
     play.run()
-    assert [pod["spec"].get("nodeName") for pod in play.all(POD, SYSTEM)] == [None, None]
+    assert [pod["spec"].get("nodeName") for pod in play.made(POD, SYSTEM)] == [None, None]
 
 
 def test_a_changed_template_brings_new_pods_and_takes_the_old_ones() -> None:
     play = Play()
     deployment = with_repo(play)
-    before = {pod["metadata"]["name"] for pod in play.all(POD, SYSTEM)}
+    before = {pod["metadata"]["name"] for pod in play.made(POD, SYSTEM)}
     template = {"metadata": {"annotations": {"changed": "yes"}}}
     play.patch(deployment, {"spec": {"template": template}})
     play.run()
-    after = {pod["metadata"]["name"] for pod in play.all(POD, SYSTEM)}
+    after = {pod["metadata"]["name"] for pod in play.made(POD, SYSTEM)}
     assert len(after) == 2
     assert not after & before
     assert sorted(each["spec"]["replicas"] for each in play.all(REPLICA_SET, SYSTEM)) == [0, 2]
@@ -94,7 +94,7 @@ def test_all_goes_with_the_deployment() -> None:
     play = Play()
     play.delete(with_repo(play))
     play.settle()
-    assert play.all(POD, SYSTEM) == ()
+    assert play.made(POD, SYSTEM) == ()
     assert ready_endpoints(play) == []
 
 
@@ -123,7 +123,7 @@ def test_a_deployment_of_the_users_cluster_is_left_alone() -> None:
     theirs = play.create(body)
     play.patch(theirs, {"status": {"observedGeneration": 1, "replicas": 1, "availableReplicas": 1}}, "status")
     play.run()
-    assert play.all(POD, SYSTEM) == ()
+    assert play.made(POD, SYSTEM) == ()
 
 
 def test_a_job_succeeds_as_the_real_controller_says_it() -> None:
@@ -135,7 +135,7 @@ def test_a_job_succeeds_as_the_real_controller_says_it() -> None:
     ]
     assert (job["status"]["succeeded"], job["status"].get("active")) == (1, None)
     assert job["status"]["completionTime"] == "2026-11-28T12:25:05Z"
-    (pod,) = play.all(POD, SYSTEM)
+    (pod,) = play.made(POD, SYSTEM)
     assert pod["status"]["phase"] == "Succeeded"
     assert pod["status"]["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 0
 
@@ -148,7 +148,7 @@ def test_a_job_fails_after_as_many_pods_as_it_allows(step: str, pods: int) -> No
     job = play.again(job)
     assert condition(job, "Failed") == "True BackoffLimitExceeded"
     assert condition(job, "FailureTarget") == "True BackoffLimitExceeded"
-    assert job["status"]["failed"] == pods == len(play.all(POD, SYSTEM))
+    assert job["status"]["failed"] == pods == len(play.made(POD, SYSTEM))
     assert len(play.told(SimulationEventType.WORK_FAILED)) == pods
 
 
@@ -185,7 +185,7 @@ def test_a_suspended_job_has_no_pod_until_it_goes_on() -> None:
     (manifest,) = play.rendered.manifests(CLUSTER)
     job = play.create({**manifest.body, "spec": {**manifest.body["spec"], "suspend": True}})
     play.run()
-    assert play.all(POD, SYSTEM) == ()
+    assert play.made(POD, SYSTEM) == ()
     play.patch(job, {"spec": {"suspend": False}})
     assert play.run(until=lambda: condition(play.again(job), "Complete"))
 
@@ -206,7 +206,7 @@ def test_a_node_that_is_cordoned_takes_no_new_pod() -> None:
     for node in play.all(NODE)[:2]:
         play.patch(node, {"spec": {"unschedulable": True}})
     with_repo(play)
-    assert {pod["spec"]["nodeName"] for pod in play.all(POD, SYSTEM)} == {"charlie-3-tink-system"}
+    assert {pod["spec"]["nodeName"] for pod in play.made(POD, SYSTEM)} == {"charlie-3-tink-system"}
 
 
 def test_jobs_that_ran_before_the_world_began_are_left_alone() -> None:
@@ -215,6 +215,6 @@ def test_jobs_that_ran_before_the_world_began_are_left_alone() -> None:
     job = play.create(manifest.body)
     play.patch(job, {"status": {"startTime": "2026-11-28T11:00:00Z", "active": 1}}, "status")
     play.run()
-    assert play.all(POD, SYSTEM) == ()
+    assert play.made(POD, SYSTEM) == ()
     assert len(play.all(JOB, SYSTEM)) == 1
-    assert play.all(DEPLOYMENT) == ()
+    assert play.made(DEPLOYMENT) == ()
