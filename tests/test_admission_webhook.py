@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
-from support.admission_cases import case, judge_of, paths, review_of, source_of
+from support.admission_cases import SECONDS, GivenCluster, case, judge_of, paths, review_of, source_of
 
 from reconcile.admission.review import (
     ADMITTED,
@@ -17,8 +20,9 @@ from reconcile.admission.review import (
     write_review,
 )
 from reconcile.cluster.errors import StatusCause
-
-SECONDS = 0.5  # only what is silent takes them
+from reconcile.observe.timed import TimedSource
+from reconcile.probes.look import Group, ReadFailure
+from renderer.model.ref import Body
 
 
 @pytest.mark.parametrize("path", paths(), ids=lambda path: path.stem)
@@ -34,6 +38,23 @@ def test_case(path: Path) -> None:
         assert cause.message.startswith(said["message"])
     for warning in expected.get("warnings", ()):
         assert any(said.startswith(warning) for said in judgement.warnings), judgement.warnings
+
+
+def test_a_read_that_never_ends_is_given_up_in_time() -> None:
+    pods, ended = Group(api_version="v1", kind="Pod"), Event()
+
+    class SilentSource(GivenCluster):
+        def list(self, group: Group) -> tuple[Body, ...] | ReadFailure:
+            ended.wait()
+            return ()
+
+    with ThreadPoolExecutor(1) as pool:
+        try:
+            found = TimedSource(SilentSource(iter(())), pool, 0.1, time.monotonic).list(pods)
+        finally:
+            ended.set()
+    assert isinstance(found, ReadFailure)
+    assert found.why == "Pod objects: no answer within 0.1 s"
 
 
 def test_a_refusal_is_worded_as_the_api_servers_own() -> None:

@@ -7,7 +7,7 @@ in it, so that what has been let in before never stands in the way of a correcti
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from datetime import datetime
 from threading import Lock
@@ -33,17 +33,16 @@ from renderer.model.check import CheckTime
 from renderer.model.path import look_up, parse_path
 from renderer.model.ref import Body
 
-_AT_ONCE = 8
-"""Reads at a time, of all requests together."""
 _WHEN = (CheckTime.CREATE,)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeConfig:
-    """The parts that judging needs. `template_set` is for this alone: templates are used by one thread at a time.
-    `clock` is monotonic, `now` has a time zone."""
+    """The parts that judging needs. `pool` does the reads of all requests together, until `stop`. `template_set` is for
+    this alone: templates are used by one thread at a time. `clock` is monotonic, `now` has a time zone."""
 
     source: Source
+    pool: Executor
     readings: Readings
     template_set: TemplateSet
     checks: Sequence[DeclaredCheck]
@@ -59,7 +58,6 @@ class AdmissionJudge:
         self._config = config
         self._checks = tuple(item for item in config.checks if CheckTime.CREATE in item.check.when)
         self._likely = _groups(looked_at(self._checks, ()))
-        self._pool = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="admission-read")
         self._one_at_a_time = Lock()
 
     def judge(self, request: AdmissionRequest, seconds: float) -> Judgement:
@@ -71,7 +69,7 @@ class AdmissionJudge:
         return self._changed(request, seconds) if request.operation == "UPDATE" else ADMITTED
 
     def stop(self) -> None:
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        self._config.pool.shutdown(wait=False, cancel_futures=True)
 
     def _created(self, plan: Body, seconds: float) -> Judgement:
         report, failed = self._report(self._checks, plan, seconds, self._likely)
@@ -91,7 +89,7 @@ class AdmissionJudge:
     ) -> tuple[CheckReport, FailedReads]:
         """The answers, and what could not be read for them. Reads go on side by side, checks one after the other."""
         config = self._config
-        source = TimedSource(config.source, self._pool, seconds, config.clock)
+        source = TimedSource(config.source, config.pool, seconds, config.clock)
         source.begin(likely)
         try:
             there = what_is_readable(source, plan)

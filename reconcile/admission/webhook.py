@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -20,6 +21,9 @@ from reconcile.preflight.check_context import checks_of
 from reconcile.schemas import Schemas
 from renderer.assemble import TemplateSet
 from renderer.templating import Templates
+
+_AT_ONCE = 8
+"""Reads at a time, of all requests together."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +94,7 @@ def _judge_config(config: WebhookConfig) -> JudgeConfig:
     template_set, kinds = config.template_set, config.template_set.catalog.kinds
     return JudgeConfig(
         source=DirectSource(config.cluster, kinds),
+        pool=ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="admission-read"),
         readings=Readings(config.cluster, kinds, config.now, config.dial),
         template_set=replace(template_set, templates=Templates(template_set.tree)),
         checks=checks_of(template_set.catalog),

@@ -6,7 +6,7 @@ For whoever has to answer in seconds, such as an admission webhook. A cluster th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,7 +36,7 @@ class TimedSource:
     """A `Source` for one question, to be answered within `seconds` on the monotonic `clock`. Reads that are under way
     then end when their connection does."""
 
-    def __init__(self, source: Source, pool: ThreadPoolExecutor, seconds: float, clock: Callable[[], float]) -> None:
+    def __init__(self, source: Source, pool: Executor, seconds: float, clock: Callable[[], float]) -> None:
         self._source = source
         self._pool = pool
         self._seconds = seconds
