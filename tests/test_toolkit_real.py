@@ -30,6 +30,7 @@ def plane(wiped_control_plane: ControlPlane) -> ControlPlane:
     api = wiped_control_plane.api
     for name in ("n1", "n2"):
         api.create("/api/v1/nodes", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}})
+        api.patch(f"/api/v1/nodes/{name}", {"spec": {"taints": None}})  # as once it is ready: a new one takes no pods
     plan = {
         "apiVersion": "management.harvesterhci.io/v1beta1",
         "kind": "UpgradePlan",

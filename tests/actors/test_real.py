@@ -78,11 +78,17 @@ def test_from_the_image_to_the_repository(play: RealPlay) -> None:
     name = service["metadata"]["name"]
     content = play.until("release file", lambda: _read(play, name))
     assert b"v1.8.0-rc1" in content
+    assert len(_repository_pods(play)) == 2
     play.hand.delete(deployment)
     play.hand.delete(image)
-    play.until("pods gone", lambda: not play.hand.all(POD, SYSTEM))
+    play.until("pods gone", lambda: not _repository_pods(play))
     play.until("claim gone", lambda: not play.hand.all(CLAIM, SYSTEM))
     assert play.hand.all(IMAGE, SYSTEM) == ()
+
+
+def _repository_pods(play: RealPlay) -> list[Any]:
+    """Not those that the example has of its own."""
+    return [pod for pod in play.hand.all(POD, SYSTEM) if "-repo-" in pod["metadata"]["name"]]
 
 
 def _read(play: RealPlay, name: str) -> bytes | None:
@@ -131,7 +137,7 @@ def test_one_node_from_the_first_question_to_the_last_answer(play: RealPlay) -> 
 
 def _on_others(play: RealPlay) -> bool:
     """The drained node's pod of the repository runs elsewhere."""
-    pods = [pod for pod in play.hand.all(POD, SYSTEM) if "-repo-" in pod["metadata"]["name"]]
+    pods = _repository_pods(play)
     return len(pods) == 2 and all(pod["spec"].get("nodeName") != FIRST for pod in pods)
 
 
