@@ -69,6 +69,12 @@ APART, TOGETHER = beside("podAntiAffinity", app="db"), beside("podAffinity", app
         (machine(), [SOURCE, node("b", taints=[{"key": "kubevirt.io/drain", "effect": "NoSchedule"}])], [], ""),
         (
             machine(),
+            [SOURCE, node("b", taints=[{"key": "node.kubernetes.io/not-ready", "effect": "NoExecute"}])],
+            [],
+            "",
+        ),
+        (
+            machine(),
             [SOURCE, node("b", {"kubevirt.io/schedulable": "false"})],
             [],
             f"{NONE}is not schedulable for KubeVirt",

@@ -24,8 +24,14 @@ _MODEL, _FEATURE = "cpu-model.node.kubevirt.io/", "cpu-feature.node.kubevirt.io/
 _HOST_MODEL, _HOST_FEATURE = "host-model-cpu.node.kubevirt.io/", "host-model-required-features.node.kubevirt.io/"
 _MIGRATION_MODEL = "cpu-model-migration.node.kubevirt.io/"
 _SCHEDULABLE = "kubevirt.io/schedulable"
-_PASSING_TAINTS = ("node.kubernetes.io/unschedulable", "kubevirt.io/drain")
-"""Taints of a node that is cordoned or drained, which is said in other words, or is over before another one's turn."""
+_CONDITIONS = ("disk-pressure", "memory-pressure", "network-unavailable", "not-ready", "pid-pressure", "unreachable")
+_PASSING_TAINTS = (
+    "node.kubernetes.io/unschedulable",
+    "kubevirt.io/drain",
+    *(f"node.kubernetes.io/{condition}" for condition in _CONDITIONS),
+)
+"""Taints of a node that is cordoned, drained or in trouble, which is said in other words, or is over before another
+one's turn. No instance is stopped for them."""
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _RESOURCES = ("memory", "cpu")
 _GIB, _MOST = Decimal(2**30), Decimal(2**63)
