@@ -161,7 +161,8 @@ def _merged(sources: list[SourceDocument], strong: set[int], problems: list[Prob
 def _collected(facts: Iterable[SourceDocument], empty: Iterable[SourceDocument]) -> Iterator[CollectedKind]:
     """The kinds that facts documents hold completely, and those of empty lists."""
     for source in facts:
-        for item in source.body.get("collected") or ():
+        named_kinds = source.body.get("collected")
+        for item in named_kinds if isinstance(named_kinds, list) else ():  # what is no list has been reported
             if isinstance(item, Mapping) and {"apiVersion", "kind"} <= set(item):
                 named = {key: str(item.get(key) or "") for key in ("namespace", "name")}
                 yield CollectedKind(api_version=str(item["apiVersion"]), kind=str(item["kind"]), **named)

@@ -56,8 +56,6 @@ READERS: Mapping[Reading, ReadingSource] = {
     ),
 }
 
-_BY_NAME = {reading.name: reader for reading, reader in READERS.items()}
-
 
 def _no_report() -> Answer:
     return ReadFailure(why="nothing asks the hosts yet", out_of_reach=True)
@@ -82,7 +80,8 @@ class Readings:
 
     def read(self, reading: Reading, bodies: Iterable[Body]) -> dict[str, Answer]:
         """One answer for each that the objects of the reading's group name."""
-        asks = _BY_NAME[reading.name].asks(self._access, bodies)
+        reader = next(reader for row, reader in READERS.items() if row.includes(reading))
+        asks = reader.asks(self._access, bodies)
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             answers = pool.map(lambda name: self._answer(reading.name, name, asks[name]), asks)
             return dict(zip(asks, answers, strict=True))
