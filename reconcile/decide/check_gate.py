@@ -136,9 +136,7 @@ def _wait_for(builder: DecisionBuilder, item: RenderedStep, checks: StepChecks, 
             builder.ask_operator(wait)
     builder.progress = f"pre-flight checks block the upgrade{_of(item)}: {', '.join(r.check.id for r in kept)}"
     if news:
-        room = _TOLD // len(news)
-        said = "; ".join(f"{result.check.id}: {_offenders(result, room)}" for result in news)
-        builder.event("Warning", BLOCKED, f"pre-flight checks block the upgrade{_of(item)}: {said}")
+        builder.event("Warning", BLOCKED, f"pre-flight checks block the upgrade{_of(item)}: {_of_each(news)}")
 
 
 def _tell_passed(
@@ -147,9 +145,7 @@ def _tell_passed(
     if not checks.patient and any(what.startswith(_prefix(item)) for what in builder.status.waiting):
         builder.event("Normal", PASSED, f"no pre-flight check blocks the upgrade{_of(item)} any more")
     if warned := [result for result in results if result.outcome is CheckOutcome.WARNED]:
-        room = _TOLD // len(warned)
-        said = "; ".join(f"{result.check.id}: {_offenders(result, room)}" for result in warned)
-        builder.event("Warning", WARNED, f"pre-flight checks{_of(item)}: {said}")
+        builder.event("Warning", WARNED, f"pre-flight checks{_of(item)}: {_of_each(warned)}")
 
 
 def _prefix(item: RenderedStep) -> str:
@@ -170,6 +166,12 @@ def _text(result: CheckResult, room: int) -> str:
         f"or accept the risk: {accept}" if accept else "",
     )
     return "; ".join(filter(None, parts))
+
+
+def _of_each(results: Sequence[CheckResult]) -> str:
+    """The checks with their offenders, as far as an event has room for them."""
+    room = _TOLD // len(results)
+    return "; ".join(f"{result.check.id}: {_offenders(result, room)}" for result in results)
 
 
 def _offenders(result: CheckResult, room: int) -> str:

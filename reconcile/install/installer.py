@@ -16,11 +16,11 @@ from reconcile.install.rivals import holder_of
 from reconcile.objects import is_behind, observed_generation
 from reconcile.schemas import Schemas
 from renderer.errors import ExitCode, Problem, Problems
+from renderer.model.node_labels import is_witness
 from renderer.model.path import look_up
 from renderer.model.ref import Body, Kind, Ref, ref_of
 
 NODE = Kind(api_version="v1", kind="Node", plural="nodes", namespaced=False)
-_WITNESS = "node-role.harvesterhci.io/witness"
 _SERVERS_OWN = ("creationTimestamp", "generation", "managedFields", "resourceVersion", "uid")
 
 
@@ -119,7 +119,7 @@ def _can_run(node: Body) -> bool:
     taints = (look_up(node, ("spec", "taints")) or ()) if look_up(node, ("spec",)) else ()
     lasting = [taint for taint in taints if not str(taint.get("key")).startswith("node.kubernetes.io/")]
     refusing = [taint for taint in lasting if taint.get("effect") in ("NoSchedule", "NoExecute")]
-    return not refusing and _WITNESS not in (node["metadata"].get("labels") or {})
+    return not refusing and not is_witness(node)
 
 
 def is_rolled_out(deployment: Body) -> bool:

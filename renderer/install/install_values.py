@@ -8,9 +8,7 @@ from typing import Any
 from renderer.catalog.places import INSTALL_VALUES
 from renderer.catalog.template_tree import TemplateTree
 from renderer.errors import Problem, Problems, problem
-from renderer.frozen import frozen
-from renderer.model.path import Path
-from renderer.validation import problems
+from renderer.validation import whole_problems
 from renderer.yaml_io import Document, parse
 
 SCHEMA = "install-values.json"
@@ -32,7 +30,7 @@ def read_values(documents: Iterable[Document]) -> Values:
     if len(found) > 1:
         message, remedy = f"holds {len(found)} documents; values are one", "merge them, or pass one file for each"
         raise problem("InvalidYAML", message, file=found[1].file, line=found[1].line, remedy=remedy)
-    if wrong := problems(_Values(document=found[0]), SCHEMA):
+    if wrong := whole_problems(found[0], SCHEMA):
         raise Problems(wrong)
     values: Values = found[0].value
     return values
@@ -46,24 +44,6 @@ def merged(values: Values, over: Values) -> dict[str, Any]:
 
 def _are_mappings(one: Any, other: Any) -> bool:
     return isinstance(one, Mapping) and isinstance(other, Mapping)
-
-
-@frozen
-class _Values:
-    """A file of values, as the validation wants it."""
-
-    document: Document
-
-    @property
-    def body(self) -> Any:
-        return self.document.value
-
-    @property
-    def file(self) -> str:
-        return self.document.file
-
-    def line_of(self, path: Path = ()) -> int | None:
-        return self.document.line_of(path) or None
 
 
 def changed(values: Values, defaults: Values) -> dict[str, Any]:

@@ -11,6 +11,16 @@ from renderer.validation.validate import (
     part_problems,
     problems,
     schema_problems,
+    whole_problems,
 )
 
-__all__ = ["Located", "document_problems", "explained", "load", "part_problems", "problems", "schema_problems"]
+__all__ = [
+    "Located",
+    "document_problems",
+    "explained",
+    "load",
+    "part_problems",
+    "problems",
+    "schema_problems",
+    "whole_problems",
+]

@@ -87,7 +87,12 @@ def _message(finding: Finding, body: Any) -> str:
 
 def document_problems(document: Document, of: DocumentType) -> list[Problem]:
     """The same for a whole document of our own."""
-    return problems(_Whole(document=document), f"{of.schema}.json")
+    return whole_problems(document, f"{of.schema}.json")
+
+
+def whole_problems(document: Document, schema_name: str) -> list[Problem]:
+    """The same for a whole document, which need not say what it is."""
+    return problems(_Whole(document=document), schema_name)
 
 
 @frozen
