@@ -26,7 +26,8 @@ from support.small_cluster import (
 from test_cases import documents
 
 from reconcile.loop.active_plan import blocker_of
-from reconcile.status.plan import FAILED, status_of
+from reconcile.status.plan import FAILED
+from reconcile.status.plan_body import status_of
 from renderer.model.document_type import FACTS
 
 PROGRESSING = {

@@ -13,7 +13,7 @@ from support.small_cluster import PRE, Small, waiting_for_rancher, world
 
 import reconcile.loop.plan_round as loop
 from reconcile.decide.decision import Decision, SetFinalizer
-from reconcile.decide.kept import Kept
+from reconcile.decide.decision_cache import DecisionCache
 from reconcile.decide.observation import Observation
 from reconcile.decide.plan import decide
 from reconcile.probes.look import Group, ReadFailure
@@ -26,9 +26,9 @@ def worlds(monkeypatch: pytest.MonkeyPatch) -> list[Observation]:
     """Every world that a decision is made of from now on."""
     seen: list[Observation] = []
 
-    def watched(given: Observation, kept: Kept | None = None) -> Decision:
+    def watched(given: Observation, cache: DecisionCache | None = None) -> Decision:
         seen.append(given)
-        return decide(given, kept)
+        return decide(given, cache)
 
     monkeypatch.setattr(loop, "decide", watched)
     return seen
@@ -150,27 +150,27 @@ def test_a_plan_whose_finalizer_could_not_be_removed_is_not_over() -> None:
 def test_what_is_kept_from_earlier_decisions_changes_none(example: str, faults: dict[str, tuple[str, ...]]) -> None:
     """Each decision of a whole upgrade, made again without what was kept. It asks for no other times either."""
     entries = recording(example, **faults).entries
-    kept = Kept()
+    cache = DecisionCache()
     for entry in entries:
         observation = replace(entry.seen.observation, attended=dict(entry.seen.attended.asked).__getitem__)
         assert decide(observation) == entry.decision
-        assert decide(observation, kept) == entry.decision
-    assert kept.nodes
+        assert decide(observation, cache) == entry.decision
+    assert cache.nodes
 
 
 def test_a_node_is_decided_again_when_anything_has_changed_that_it_looks_at(worlds: list[Observation]) -> None:
     """The same world twice is taken over; a Secret that Rancher has written to since is not."""
     found = waiting_for_rancher()
-    kept, before = Kept(), worlds[-1]
-    first = decide(before, kept)
+    cache, before = DecisionCache(), worlds[-1]
+    first = decide(before, cache)
     assert [wait.node for wait in first.waits] == ["n1", "n2"]
-    taken = dict(kept.nodes)
-    assert decide(before, kept) == first
-    assert all(kept.nodes[place] is decision for place, decision in taken.items())
+    taken = dict(cache.nodes)
+    assert decide(before, cache) == first
+    assert all(cache.nodes[place] is decision for place, decision in taken.items())
     found.ask("n1", PRE, "x")
     rounds = len(worlds)
     found.rounds()
-    asked = decide(worlds[rounds], kept)
+    asked = decide(worlds[rounds], cache)
     assert asked == decide(worlds[rounds])
     assert [wait.node for wait in asked.waits] == ["n2"]
-    assert [place[1] for place, decision in taken.items() if kept.nodes.get(place) is decision] == ["n2"]
+    assert [place[1] for place, decision in taken.items() if cache.nodes.get(place) is decision] == ["n2"]

@@ -31,7 +31,8 @@ from reconcile.cluster.errors import ClusterError
 from reconcile.decide.plan import is_over
 from reconcile.objects import FIELD_MANAGER, NODE_LABEL, PLAN_LABEL
 from reconcile.simulator.apiserver.faults import ApiFault, InjectedApiFault
-from reconcile.status.plan import FAILED, SUCCEEDED, status_of
+from reconcile.status.plan import FAILED, SUCCEEDED
+from reconcile.status.plan_body import status_of
 from renderer.model.plan_api import PLAN_API_VERSION
 
 pytestmark = pytest.mark.slow

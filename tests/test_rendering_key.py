@@ -9,7 +9,7 @@ from typing import Any
 from support.rehearsals import inputs_of, template_set
 
 from reconcile.loop.rendering import Rendering
-from reconcile.status.plan import status_of
+from reconcile.status.plan_body import status_of
 from renderer.documents import Inputs, plan_of
 
 SEEN_KINDS = ("Node", "Machine", "Secret", "Version", "Setting")

@@ -18,7 +18,8 @@ from support.small_cluster import world
 
 from reconcile.act.status import merge_patch
 from reconcile.status.conditions import PlanCondition, with_condition
-from reconcile.status.plan import PlanStatus, status_body, status_of
+from reconcile.status.plan import PlanStatus
+from reconcile.status.plan_body import status_body, status_of
 from reconcile.status.record import OwnedObject, StepRecord, StepState
 from renderer.model.ref import Ref
 

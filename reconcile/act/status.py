@@ -7,7 +7,8 @@ from typing import Any
 
 from reconcile.cluster.errors import Conflict, NotFound
 from reconcile.cluster.protocol import Cluster
-from reconcile.status.plan import PlanStatus, status_body
+from reconcile.status.plan import PlanStatus
+from reconcile.status.plan_body import status_body
 from renderer.catalog.kinds import Kinds
 from renderer.model.ref import Body, ref_of
 

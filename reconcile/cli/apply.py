@@ -176,7 +176,7 @@ def _begun(source: Source, plan: Body) -> Ref | None:
     from reconcile.decide.plan import is_over
     from reconcile.loop.plan_round import PLANS
     from reconcile.probes.look import ReadFailure
-    from reconcile.status.plan import status_of
+    from reconcile.status.plan_body import status_of
     from renderer.model.ref import ref_of
 
     found = source.list(PLANS)
@@ -233,7 +233,7 @@ class _PlanRun:
     def on_standby(self) -> None:
         """Follows a plan that another loop runs, until it has ended or is gone."""
         from reconcile.cluster.errors import ClusterError
-        from reconcile.status.plan import status_of
+        from reconcile.status.plan_body import status_of
 
         try:
             done = self._onlooker.look(self._plan)

@@ -181,7 +181,7 @@ def _must_be_node(parts: ReconcilerDeps, node: str) -> None:
 def _must_go_on(plan: str, body: Mapping[str, Any]) -> None:
     """Raises `Problems` for a plan that has ended."""
     from reconcile.decide.plan import is_over
-    from reconcile.status.plan import status_of
+    from reconcile.status.plan_body import status_of
 
     status = status_of(body)
     if is_over(status):
@@ -191,7 +191,7 @@ def _must_go_on(plan: str, body: Mapping[str, Any]) -> None:
 
 def _must_be_in_time(catalog: Catalog, plan: str, body: Mapping[str, Any], node: str) -> None:
     """Raises `Problems` for a node whose upgrade has begun: it is not stopped."""
-    from reconcile.status.plan import status_of
+    from reconcile.status.plan_body import status_of
 
     status = status_of(body)
     state = (status.node_states.get(node) or {}).get("state")
@@ -211,7 +211,7 @@ def _is_past_hold(catalog: Catalog, state: str) -> bool:
 def _given_back(parts: ReconcilerDeps, body: Mapping[str, Any]) -> Iterator[str]:
     """Lists what the plan has on loan, and what that protects."""
     from reconcile.report.progress import borrowed_line, loan_model
-    from reconcile.status.plan import loans_of
+    from reconcile.status.plan_body import loans_of
 
     classes = {declared.phase.name: declared.phase.deletion for declared in parts.rendering.catalog.phases}
     loans = [loan for loan in loans_of(body) if loan.returned is None]

@@ -80,7 +80,7 @@ def _diffs(live: Live, names: Sequence[str]) -> tuple[Diff, ...]:
 def _tried(live: Live, name: str) -> Tried:
     from reconcile.act.dry_run import try_phase
     from reconcile.diff.build import Tried, waits_of
-    from reconcile.status.plan import status_of
+    from reconcile.status.plan_body import status_of
 
     phase = live.phase(name)
     status = status_of(live.plan)

@@ -95,7 +95,7 @@ def _plan(parts: ReconcilerDeps, inputs: Inputs | None, name: str | None) -> Bod
 
 def _rendered(parts: ReconcilerDeps, plan: Body, inputs: Inputs | None) -> RenderedPlan:
     from reconcile.observe.facts import gather
-    from reconcile.status.plan import status_of
+    from reconcile.status.plan_body import status_of
 
     objects = [*gather(parts.source, plan), *_only_given(parts, inputs)]
     status = plan.get("status") or {}

@@ -25,7 +25,8 @@ from reconcile.observe.snapshot import judge
 from reconcile.probes.evaluate import evaluate
 from reconcile.probes.look import ProbeContext, ReadFailure
 from reconcile.probes.verdict import ProbeResult
-from reconcile.status.plan import key_of, status_of
+from reconcile.status.plan import key_of
+from reconcile.status.plan_body import status_of
 from renderer.documents import Inputs
 from renderer.errors import ExitCode, Problems, problem
 from renderer.model.ref import ref_of

@@ -24,7 +24,7 @@ from reconcile.objects import deletion_timestamp
 from reconcile.observe.facts import Unreadable, unreadable
 from reconcile.observe.snapshot import Snapshot, take
 from reconcile.probes.look import ReadFailure
-from reconcile.status.plan import status_of
+from reconcile.status.plan_body import status_of
 from renderer.errors import ExitCode, Problems, problem
 from renderer.model.manifest_spec import Borrowed
 from renderer.model.ref import Body, Ref, ref_of

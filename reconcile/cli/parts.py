@@ -88,7 +88,7 @@ def plan_named(parts: ReconcilerDeps, name: str | None) -> str:
     from reconcile.loop.plan_round import PLANS
     from reconcile.observe.facts import Unreadable, unreadable
     from reconcile.probes.look import ReadFailure
-    from reconcile.status.plan import status_of
+    from reconcile.status.plan_body import status_of
 
     plans = parts.source.list(PLANS)
     if isinstance(plans, ReadFailure):

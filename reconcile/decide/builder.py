@@ -9,7 +9,7 @@ from typing import Any
 
 from reconcile.borrow.loan import Loan
 from reconcile.decide.decision import Action, BlockingCheck, Decision, Wait
-from reconcile.decide.kept import Kept
+from reconcile.decide.decision_cache import DecisionCache
 from reconcile.decide.observation import Observation
 from reconcile.objects import deletion_timestamp
 from reconcile.status.conditions import PlanCondition
@@ -52,11 +52,11 @@ class DecisionBuilder:
     """Collects status changes, actions, events and waits, then becomes a `Decision`. Its texts hold nothing secret:
     they quote objects."""
 
-    def __init__(self, observation: Observation, status: PlanStatus, kept: Kept | None = None) -> None:
-        """`kept` has what earlier decisions came to, where nothing has changed since: it saves time and no more."""
+    def __init__(self, observation: Observation, status: PlanStatus, cache: DecisionCache | None = None) -> None:
+        """`cache` has what earlier decisions came to, where nothing has changed since: it saves time and no more."""
         self.observation = observation
         self.status = status
-        self.kept = kept if kept is not None else Kept()
+        self.cache = cache if cache is not None else DecisionCache()
         self.actions: list[Action] = []
         self.events: list[Event] = []
         self.waits: list[Wait] = []
@@ -189,8 +189,8 @@ class DecisionBuilder:
     def decision(self, before: PlanStatus) -> Decision:
         self.status = replace(self.status, waiting=self.recorded_waits)
         again = self.status != before or bool(self.actions)
-        texts = {wait.text: self.kept.texts.get(wait.text) or self._redact(wait.text) for wait in self.waits}
-        self.kept.texts = texts
+        texts = {wait.text: self.cache.texts.get(wait.text) or self._redact(wait.text) for wait in self.waits}
+        self.cache.texts = texts
         return Decision(
             status=self.status,
             actions=tuple(self.actions),

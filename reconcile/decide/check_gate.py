@@ -12,7 +12,7 @@ from typing import Any
 
 from reconcile.decide.builder import DecisionBuilder, WaitRequest
 from reconcile.decide.decision import BlockingCheck
-from reconcile.decide.kept import CarriedOut
+from reconcile.decide.decision_cache import CarriedOut
 from reconcile.preflight.accepting import how_to_accept
 from reconcile.preflight.check_context import CheckContext
 from reconcile.preflight.check_result import CheckOutcome, CheckResult
@@ -85,14 +85,14 @@ def _result(
     """As it came out before, if all that it was made from is the same. `made` gets the context once one is needed."""
     place, now = (item.id, declared.check.id), judged_at(builder.now)
     inputs, look = (given.inputs, now, declared), builder.observation.look
-    known = builder.kept.checks.get(place)
+    known = builder.cache.checks.get(place)
     if known is not None and known.inputs == inputs and known.look.on(look).answers_as_before():
         return known.result
     if not made:
         made.append(given.context(now))
     seldom = SeldomLook(look=look)
     (result,) = run_checks((declared,), seldom, made[0], (when,), item.step.node).results
-    builder.kept.checks[place] = CarriedOut(inputs=inputs, look=seldom, result=result)
+    builder.cache.checks[place] = CarriedOut(inputs=inputs, look=seldom, result=result)
     return result
 
 

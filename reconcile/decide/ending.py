@@ -16,7 +16,8 @@ from reconcile.decide.decision import Remove, RemoveTrace, SetFinalizer, Wait
 from reconcile.decide.owned import Leaving, found_in, groups_of_plan
 from reconcile.decide.phase import all_steps
 from reconcile.decide.probing import refs_by_template
-from reconcile.decide.step import Progress, advance
+from reconcile.decide.step import advance
+from reconcile.decide.step_run import Progress
 from reconcile.decide.writes import orphaned, release, return_fields, return_orphans
 from reconcile.objects import deletion_timestamp, uid
 from reconcile.probes.look import Group, ReadFailure

@@ -13,11 +13,12 @@ from functools import partial
 from reconcile.decide.admission import AdmissionCheck, NotAdmitted, admit, always_admit
 from reconcile.decide.builder import LONG, DecisionBuilder, WaitRequest
 from reconcile.decide.decision import Remove
-from reconcile.decide.kept import Stretch
+from reconcile.decide.decision_cache import Stretch
 from reconcile.decide.missing_inputs import wait_for_inputs
 from reconcile.decide.owned import groups_of_nodes, node_of
 from reconcile.decide.probing import scope_of
-from reconcile.decide.step import Progress, advance
+from reconcile.decide.step import advance
+from reconcile.decide.step_run import Progress
 from reconcile.decide.unchanged import unless_unchanged
 from reconcile.objects import deletion_timestamp
 from reconcile.probes.evaluate import evaluate
@@ -45,7 +46,7 @@ def run(builder: DecisionBuilder, phase: RenderedPhase, position: Position) -> P
         wait_for_inputs(builder, phase.pending, step=phase.phase.name, node=None, since=builder.since)
         return Progress.BUSY
     _seed_late(builder, phase)
-    for stretch in builder.kept.steps_of(phase).stretches[position]:
+    for stretch in builder.cache.steps_of(phase).stretches[position]:
         progress = _nodes(builder, phase, stretch) if stretch.of_node else _in_order(builder, stretch.items)
         if progress is not Progress.DONE or phase.phase.name in builder.status.skipped:
             return progress
@@ -54,7 +55,7 @@ def run(builder: DecisionBuilder, phase: RenderedPhase, position: Position) -> P
 
 def _seed_late(builder: DecisionBuilder, phase: RenderedPhase) -> None:
     """Gives a node that has joined since the state that the others started from."""
-    for item in builder.kept.steps_of(phase).seeding:
+    for item in builder.cache.steps_of(phase).seeding:
         if item.step.initial_node_state and builder.status.has_completed(key_of(item)):
             for node in (name for name in builder.nodes if not builder.status.node_states.get(name)):
                 builder.status = builder.status.reset_node(node, item.step.initial_node_state.state)
@@ -62,7 +63,7 @@ def _seed_late(builder: DecisionBuilder, phase: RenderedPhase) -> None:
 
 def repeat(builder: DecisionBuilder, phase: RenderedPhase) -> Progress:
     """Runs steps of a completed phase that are requested again: Rancher's last request may come late."""
-    repeated = builder.kept.steps_of(phase).repeated
+    repeated = builder.cache.steps_of(phase).repeated
     steps = [item for item in repeated if builder.status.has_begun(key_of(item))]
     reached = [advance(builder, item) for item in steps]
     return Progress.BUSY if Progress.BUSY in reached else Progress.DONE
@@ -76,7 +77,7 @@ def fold_finished(builder: DecisionBuilder) -> None:
         if node is not None:
             begun.setdefault(name, []).append(node)
     for phase in (phase for phase in builder.observation.rendered.phases if phase.phase.name in begun):
-        of_node = builder.kept.steps_of(phase).of_node
+        of_node = builder.cache.steps_of(phase).of_node
         for node in sorted(begun[phase.phase.name]):
             if _is_through(builder, phase, node, of_node.get(node, ())):
                 builder.status = builder.status.fold(phase.phase.name, node)
@@ -86,11 +87,11 @@ def _is_through(builder: DecisionBuilder, phase: RenderedPhase, node: str, steps
     """True if the node has ended its steps of the phase; a no is kept while steps, records and loans stay."""
     place, status = (phase.phase.name, node), builder.status
     seen = (steps, status.at(*place), status.loans)
-    if builder.kept.unfolded.get(place) == seen:
+    if builder.cache.unfolded.get(place) == seen:
         return False
     if steps and all(status.is_over(key_of(item)) for item in steps) and not _has_loans(builder, phase, node):
         return True
-    builder.kept.unfolded[place] = seen
+    builder.cache.unfolded[place] = seen
     return False
 
 
@@ -182,14 +183,14 @@ def _unhealthy(builder: DecisionBuilder, lane: Lane, node: str) -> list[str]:
 def _unhealthy_peer(builder: DecisionBuilder, peers: RequirePeers, name: str) -> str | None:
     """The reason why one node is unhealthy; known of a Node that is the very same, unless a rule looks at more."""
     ref = Ref(api_version="v1", kind="Node", name=name)
-    body, known = builder.observation.look.get(ref), builder.kept.peers.get(name)
+    body, known = builder.observation.look.get(ref), builder.cache.peers.get(name)
     if known is not None and known[0] is body and known[1] is peers:
         return known[2]
     scope = ProbeContext(kinds=builder.observation.kinds, schemas=builder.observation.schemas, now=builder.now)
     verdict = evaluate(Probe(target=ObjectTarget(ref=ref), all=peers.all), builder.observation.look, scope)
     reason = None if verdict.passed else verdict.reason
     if not any(isinstance(predicate, RulePredicate) for predicate in peers.all):
-        builder.kept.peers[name] = body, peers, reason
+        builder.cache.peers[name] = body, peers, reason
     return reason
 
 

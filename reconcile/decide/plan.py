@@ -9,18 +9,20 @@ from collections.abc import Sequence
 
 from reconcile.decide.builder import LONG_TO_READ, DecisionBuilder, WaitRequest
 from reconcile.decide.decision import Apply, Decision
+from reconcile.decide.decision_cache import DecisionCache
 from reconcile.decide.ending import end, set_finalizer
 from reconcile.decide.held import blocked, held_as_latched, held_as_unsupported, is_latched, unsupported
-from reconcile.decide.kept import Kept
 from reconcile.decide.observation import PENDING, Observation
 from reconcile.decide.phase import fold_finished, repeat, run
 from reconcile.decide.plan_conditions import first_waits, set_degraded, set_kstatus, set_progressing
 from reconcile.decide.probing import is_reconsidered, is_started
-from reconcile.decide.step import Progress, advance
+from reconcile.decide.step import advance
+from reconcile.decide.step_run import Progress
 from reconcile.decide.takeover import adopt
 from reconcile.decide.writes import changed_by_others
 from reconcile.objects import deletion_timestamp
-from reconcile.status.plan import FAILED, SUCCEEDED, TERMINAL, PlanStatus, key_of, status_of
+from reconcile.status.plan import FAILED, SUCCEEDED, TERMINAL, PlanStatus, key_of
+from reconcile.status.plan_body import status_of
 from reconcile.status.record import StepState
 from renderer.errors import in_a_line
 from renderer.model.manifest_spec import Occasion, Owned
@@ -30,11 +32,11 @@ from renderer.model.rendered import RenderedPhase
 UPGRADE_FAILED = "UpgradeFailed"
 
 
-def decide(observation: Observation, kept: Kept | None = None) -> Decision:
-    """Makes the decision, the same with `kept` and without. Raises `KeyError` or `ValueError` for a status that we
+def decide(observation: Observation, cache: DecisionCache | None = None) -> Decision:
+    """Makes the decision, the same with `cache` and without. Raises `KeyError` or `ValueError` for a status that we
     cannot have written."""
     before = status_of(observation.plan)
-    builder = DecisionBuilder(observation, before, kept)
+    builder = DecisionBuilder(observation, before, cache)
     if deletion_timestamp(observation.plan):
         _abort(builder)
     elif is_over(before):
@@ -55,7 +57,7 @@ def decide(observation: Observation, kept: Kept | None = None) -> Decision:
     else:
         _go_on(builder)
     fold_finished(builder)
-    builder.kept.timed = tuple(builder.timed)
+    builder.cache.timed = tuple(builder.timed)
     return builder.decision(before)
 
 
@@ -104,7 +106,7 @@ def _during(builder: DecisionBuilder, phase: RenderedPhase) -> None:
     if not _is_approved(builder, phase):
         builder.closed.add(phase.phase.name)
     _maintain(builder)
-    builder.waits += changed_by_others(builder, builder.kept.steps_of(phase).borrowing)
+    builder.waits += changed_by_others(builder, builder.cache.steps_of(phase).borrowing)
     progress = run(builder, phase, Position.DURING)
     if progress is Progress.FAILED:
         _fail(builder, phase)
@@ -135,7 +137,7 @@ def _reconsider(builder: DecisionBuilder, phases: Sequence[RenderedPhase]) -> bo
     it is under way."""
     reached: list[Progress] = []
     for phase in phases:
-        steps = builder.kept.steps_of(phase).reconsidered
+        steps = builder.cache.steps_of(phase).reconsidered
         due = [item for item in steps if is_reconsidered(builder.status, item) or is_started(builder.status, item)]
         if due and _is_approved(builder, phase):
             reached += [advance(builder, item) for item in due]
@@ -215,7 +217,7 @@ def _is_approved(builder: DecisionBuilder, phase: RenderedPhase) -> bool:
 def _maintain(builder: DecisionBuilder) -> None:
     """Restores maintained objects of completed steps that are gone."""
     phases = builder.observation.rendered.phases
-    for item in (item for phase in phases for item in builder.kept.steps_of(phase).maintained):
+    for item in (item for phase in phases for item in builder.cache.steps_of(phase).maintained):
         maintained = [m for m in item.manifests if isinstance(m.spec, Owned) and m.spec.maintained]
         if maintained and builder.status.has_completed(key_of(item)):
             gone = [manifest for manifest in maintained if builder.observation.look.get(manifest.ref) is None]

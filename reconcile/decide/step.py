@@ -7,15 +7,9 @@ its writes are decided in the same round, after the status that records the inte
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime
-from enum import StrEnum
-from typing import Any
 
 from reconcile.decide.admission import AdmissionCheck, always_admit
-from reconcile.decide.builder import LONG, LONG_TO_READ, STEP_WARNING, DecisionBuilder, WaitRequest
-from reconcile.decide.check_gate import carry_out
-from reconcile.decide.missing_inputs import wait_for_inputs
-from reconcile.decide.owned import created
+from reconcile.decide.builder import LONG, LONG_TO_READ, STEP_WARNING, DecisionBuilder
 from reconcile.decide.probing import (
     describe_failure,
     explain_failure,
@@ -23,33 +17,20 @@ from reconcile.decide.probing import (
     is_asked_again,
     is_reconsidered,
     jobs_are_done,
-    missing_object,
     note_jobs,
-    read_captures,
     renamed,
-    scope_of,
 )
+from reconcile.decide.step_run import Progress, StepRun
+from reconcile.decide.step_start import begin
 from reconcile.decide.writes import return_fields, writes
 from reconcile.objects import is_applied_by_us, is_owned_by, uid
-from reconcile.probes.evaluate import evaluate
 from reconcile.probes.look import ReadFailure
 from reconcile.probes.verdict import ProbeResult, Verdict
-from reconcile.status.plan import key_of
 from reconcile.status.record import OwnedObject, StepRecord, StepState
 from renderer.model.manifest_spec import Borrowed, Occasion
 from renderer.model.probe import Gate, Severity
 from renderer.model.ref import Body
 from renderer.model.rendered import RenderedStep
-
-_OUT_OF_TURN = "OutOfTurn"
-
-
-class Progress(StrEnum):
-    """The progress of a step in this round."""
-
-    DONE = "done"
-    BUSY = "busy"
-    FAILED = "failed"
 
 
 def advance(builder: DecisionBuilder, item: RenderedStep, admit: AdmissionCheck = always_admit) -> Progress:
@@ -59,10 +40,11 @@ def advance(builder: DecisionBuilder, item: RenderedStep, admit: AdmissionCheck 
 
 class _Step:
     def __init__(self, builder: DecisionBuilder, item: RenderedStep) -> None:
+        self.run = StepRun(builder, item)
         self.builder = builder
         self.item = item
         self.step = item.step
-        self.key = key_of(item)
+        self.key = self.run.key
 
     def advance(self, admit: AdmissionCheck) -> Progress:
         record = self.builder.status.record(self.key)
@@ -76,105 +58,29 @@ class _Step:
             return Progress.FAILED
         return self._carry_out(record) if record.state is StepState.STARTED else self._watch(record)
 
-    # ---------------------------------------------------------------------------------------------------- beginning
-
     def _begin(self, admit: AdmissionCheck) -> Progress:
-        if self._is_closed:
-            return Progress.BUSY
-        if self.item.skipped is not None:
-            return self._skip(self.item.skipped)
-        if self.item.pending:
-            return self._wait_for_inputs()
-        if (nobody := missing_object(self.item)) is not None:
-            return self._wait(nobody)
-        captured: dict[str, Any] = {}
-        if (trigger := self.step.trigger) is not None:
-            verdict = evaluate(trigger.probe, self.builder.observation.look, scope_of(self.builder, self.item))
-            if not verdict.passed:
-                return self._wait(trigger.waiting or verdict.reason, verdict)
-            captured |= {trigger.capture: verdict.seen} if trigger.capture else {}
-        if (only := self.step.skip_unless) is not None:
-            verdict = evaluate(only.probe, self.builder.observation.look, scope_of(self.builder, self.item))
-            if verdict.outcome is ProbeResult.UNKNOWN:
-                return self._wait(verdict.reason, verdict, since=self._since("unknown"))
-            if not verdict.passed:
-                return self._skip(only.reason)
-        return self._start(admit, captured)
-
-    def _start(self, admit: AdmissionCheck, captured: dict[str, Any]) -> Progress:
-        if self.item.held and self.step.hold and self.step.node:
-            hold = self.step.hold
-            self.builder.move_node(self.step.node, hold.state, hold.reason, hold.message)
-            self.builder.held.setdefault(hold.waiting, set()).add(self.step.node)
-            return self._wait(f"{hold.waiting}: {self.step.node}", since=self._since("held"), limit=None)
-        if (kept := admit()) is not None:
-            if kept.out_of_turn and self.step.node:
-                self._warn(self.step.node, kept.text)
-            since = self._since("turn" if kept.patient else "peers")
-            return self._wait(kept.text, since=since, limit=None if kept.patient else LONG)
-        checked = carry_out(self.builder, self.item)
-        if checked.ends:
-            return self._end(checked.ends)
-        if checked.waits:
-            return Progress.BUSY
-        read = read_captures(self.builder, self.item)
-        if isinstance(read, str):
-            return self._wait(read, since=self._since("unread"))
-        captured |= read
-        record = StepRecord(state=StepState.STARTED, started=self._began(), captured=captured)
-        self.builder.record(self.key, record)
-        self._node_state("active")
-        for capture in self.step.captures:
-            if capture.record:
-                self.builder.status = self.builder.status.with_field(capture.record, captured[capture.name])
-        return Progress.BUSY if captured else self._carry_out(record)
-
-    def _end(self, why: tuple[str, ...]) -> Progress:
-        """Ends the plan before the step has begun: checks have measured what cannot go on."""
-        message, now = "; ".join(why), self.builder.now
-        self.builder.record(self.key, StepRecord(state=StepState.FAILED, started=now, ended=now, message=message))
-        self.builder.failures.append(message)
-        return Progress.FAILED
-
-    def _began(self) -> datetime:
-        """Now, or when the manager started it that this plan was taken over from in this round."""
-        if not self.builder.taken_over:
-            return self.builder.now
-        return created(self.builder, self.item) or self.builder.since
-
-    def _warn(self, node: str, text: str) -> None:
-        """The node stays where it is, and its entry says why."""
-        entry = self.builder.status.node_states.get(node)
-        if entry is None:
-            return
-        if entry.get("reason") != _OUT_OF_TURN:
-            self.builder.event("Warning", _OUT_OF_TURN, f"Node {node} was requested out of turn: {text}")
-        self.builder.move_node(node, entry["state"], _OUT_OF_TURN, text)
-
-    @property
-    def _is_closed(self) -> bool:
-        """The phase would make something else than was approved: only what has begun goes on."""
-        return self.item.phase in self.builder.closed
+        begun = begin(self.run, admit)
+        return self._carry_out(begun) if isinstance(begun, StepRecord) else begun
 
     # -------------------------------------------------------------------------------------------------- carrying out
 
     def _carry_out(self, record: StepRecord) -> Progress:
         if self._has_made(record):  # and was stopped before it could record that
             return self._watch(self._made(record))
-        if self._is_closed:
+        if self.run.is_closed:
             return Progress.BUSY
         if not self._fetched(record):
             return Progress.DONE if self.item.phase in self.builder.status.skipped else Progress.BUSY
         if self.item.pending:
-            return self._wait_for_inputs(record.started)
+            return self.run.wait_for_inputs(record.started)
         actions = writes(self.builder, self.item)
         if isinstance(actions, str):
-            return self._wait(actions, since=record.started)
+            return self.run.wait(actions, since=record.started)
         self._seed()
         for path, value in self.item.records:
             if self.builder.status.field(path) is None:  # what is recorded once stays
                 self.builder.status = self.builder.status.with_field(path, value)
-        record = replace(record, objects=owned(self.item))
+        record = replace(record, objects=_owned(self.item))
         if actions:
             self.builder.record(self.key, record)
             self.builder.actions += actions
@@ -213,7 +119,7 @@ class _Step:
                     self.builder.events.append(fetch.absent.event)
             else:
                 self.builder.progress = missing.why
-                self._wait(missing.why, since=record.started, limit=LONG_TO_READ)
+                self.run.wait(missing.why, since=record.started, limit=LONG_TO_READ)
             return False
         return True
 
@@ -229,7 +135,7 @@ class _Step:
     # ------------------------------------------------------------------------------------------------------ watching
 
     def _watch(self, record: StepRecord) -> Progress:
-        if not self._is_closed and self._is_to_be_made_again(record):
+        if not self.run.is_closed and self._is_to_be_made_again(record):
             earlier = (*record.earlier, *record.objects)
             record = StepRecord(
                 state=StepState.STARTED, started=self.builder.now, earlier=earlier, captured=record.captured
@@ -237,7 +143,7 @@ class _Step:
             self.builder.record(self.key, record)
             return self._carry_out(record)
         if self.item.pending:
-            return self._wait_for_inputs(record.started)
+            return self.run.wait_for_inputs(record.started)
         note_jobs(self.builder, self.item)
         verdicts = [self._gate(index, gate, record) for index, gate in enumerate(self.step.gates)]
         for gate, verdict in zip(self.step.gates, verdicts, strict=True):
@@ -260,7 +166,7 @@ class _Step:
     def _gate(self, index: int, gate: Gate, record: StepRecord) -> Verdict:
         verdict = gate_state(self.builder, self.item, index, gate, record)
         if verdict.outcome in (ProbeResult.WAITING, ProbeResult.UNKNOWN):
-            self._wait(verdict.reason, verdict, since=record.started, limit=gate.slow_after or LONG)
+            self.run.wait(verdict.reason, verdict, since=record.started, limit=gate.slow_after or LONG)
             self.builder.progress = self.builder.progress or gate.waiting or ""
         return verdict
 
@@ -269,7 +175,7 @@ class _Step:
         message = (gate.failure.message or verdict.reason).replace("<why>", why)
         self.builder.record(self.key, record.ending(StepState.FAILED, self.builder.now, message))
         self.builder.failures.append(describe_failure(self.builder, self.item, message, why))
-        self._node_state("failed", reason, why)
+        self.run.node_state("failed", reason, why)
         if gate.failure.event:
             self.builder.events.append(gate.failure.event)
         return Progress.FAILED
@@ -286,60 +192,11 @@ class _Step:
             for text in noted:
                 self.builder.event("Warning", STEP_WARNING, text)
         self.builder.record(self.key, record.ending(StepState.COMPLETED, self.builder.now, message))
-        self._node_state("completed")
+        self.run.node_state("completed")
         return_fields(self.builder, self.item, Occasion.COMPLETED)
         return Progress.DONE
 
-    def _skip(self, because: str) -> Progress:
-        if self.builder.status.is_over(self.key):  # it was skipped before
-            return Progress.DONE
-        record = StepRecord(state=StepState.SKIPPED, started=self.builder.now, ended=self.builder.now, message=because)
-        self.builder.record(self.key, record)
-        for text in self.step.skip_warnings(because):
-            self.builder.event("Warning", STEP_WARNING, text)
-        return Progress.DONE
 
-    # ------------------------------------------------------------------------------------------------------- support
-
-    def _node_state(self, word: str, reason: str = "", message: str = "") -> None:
-        state = getattr(self.step.node_states, word, None)
-        if state and self.step.node:
-            self.builder.move_node(self.step.node, state, reason, message)
-
-    def _since(self, why: str) -> datetime:
-        """Since when the step is kept from starting for this reason."""
-        return self.builder.waiting_since(f"{self.item.id}: {why}")
-
-    def _wait_for_inputs(self, since: datetime | None = None) -> Progress:
-        since = since or self.builder.reached(self.item.phase, self.step.node)
-        wait_for_inputs(self.builder, self.item.pending, step=self.item.id, node=self.step.node, since=since)
-        return Progress.BUSY
-
-    def _wait(
-        self,
-        text: str,
-        verdict: Verdict | None = None,
-        *,
-        since: datetime | None = None,
-        limit: int | None = LONG,
-    ) -> Progress:
-        """Adds a wait. Without a start of its own it began when the step before it ended, and is slow once nothing has
-        moved in the phase for that long."""
-        asked = WaitRequest(
-            text=text,
-            step=self.item.id,
-            node=self.step.node,
-            since=since or self.builder.reached(self.item.phase, self.step.node),
-            idle=None if since else self.item.phase,
-            limit=limit,
-            unknown=verdict is not None and verdict.outcome is ProbeResult.UNKNOWN,
-            refs=verdict.offenders if verdict else (),
-            summary=verdict.summary if verdict else "",
-        )
-        self.builder.ask(asked)
-        return Progress.BUSY
-
-
-def owned(item: RenderedStep) -> tuple[OwnedObject, ...]:
+def _owned(item: RenderedStep) -> tuple[OwnedObject, ...]:
     """The objects that the step makes, as they are rendered now."""
     return tuple(OwnedObject.of(manifest) for manifest in item.manifests if not manifest.borrowed)

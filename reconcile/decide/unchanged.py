@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from reconcile.borrow.loan import Loan
 from reconcile.decide.builder import DecisionBuilder
 from reconcile.decide.decision import Decision
-from reconcile.decide.kept import Kept, NodeDecision, Stretch
+from reconcile.decide.decision_cache import DecisionCache, NodeDecision, Stretch
 from reconcile.decide.observation import Observation
 from reconcile.objects import uid
 from reconcile.probes.look import Answer, Group, Look, Need, ReadFailure, Reading
@@ -48,7 +48,7 @@ class _Remembering:
         return self._look.reading(reading, name)
 
 
-def decides_the_same(then: Observation, now: Observation, decision: Decision, kept: Kept) -> bool:
+def decides_the_same(then: Observation, now: Observation, decision: Decision, cache: DecisionCache) -> bool:
     """True if a decision that did nothing comes out the same of another observation, if that looks at the same."""
     waits = (
         (wait.counted, wait.limit, wait.slow) for wait in decision.waits if wait.counted and wait.limit is not None
@@ -58,7 +58,7 @@ def decides_the_same(then: Observation, now: Observation, decision: Decision, ke
         and now.plan is then.plan
         and now.rendered is then.rendered
         and _reported(now) == _reported(then)
-        and all([now.attended(since) > limit] == [past] for since, limit, past in (*kept.timed, *waits))
+        and all([now.attended(since) > limit] == [past] for since, limit, past in (*cache.timed, *waits))
     )
 
 
@@ -84,12 +84,12 @@ def unless_unchanged(
         return decided()
     phase, node = steps[0].phase, str(steps[0].step.node)
     place, inputs = (phase, node, steps[0].step.name), _inputs(builder, phase, node, steps)
-    kept = builder.kept.nodes.get(place)
+    kept = builder.cache.nodes.get(place)
     if kept is not None and kept.inputs == inputs and _holds(builder, kept):
         _take_over(builder, kept)
         reached: _T = kept.reached
         return reached
-    builder.kept.nodes.pop(place, None)
+    builder.cache.nodes.pop(place, None)
     return _noted(builder, place, inputs, decided)
 
 
@@ -119,7 +119,7 @@ def _common(builder: DecisionBuilder, phase: str) -> _Common:
             observation.fetch_failures,
             observation.others,
         )
-        builder.common = SameObject(status), phase, builder.kept.common_to(phase, inputs), loans
+        builder.common = SameObject(status), phase, builder.cache.common_to(phase, inputs), loans
     return builder.common[2:]
 
 
@@ -162,7 +162,7 @@ def _noted(
         reached = decided()
         is_quiet = _written(builder) == before and look.timeless and not builder.saw_others
         if is_quiet and len(builder.waits) - waits == len(builder.asked) - asked:
-            builder.kept.nodes[place] = NodeDecision(
+            builder.cache.nodes[place] = NodeDecision(
                 inputs=inputs,
                 seen=tuple(look.seen.items()),
                 passes_before={gate: observation.passes.get(gate, 0) for gate in builder.passes},

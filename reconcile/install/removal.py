@@ -11,7 +11,7 @@ from reconcile.decide.plan import is_over
 from reconcile.install.installed_kinds import DEFINITION, installed, read
 from reconcile.install.installer import delete
 from reconcile.install.rivals import Holder, holder_of
-from reconcile.status.plan import outline_of
+from reconcile.status.plan_body import outline_of
 from renderer.errors import Problem
 from renderer.model.plan_api import PLAN_API_VERSION
 from renderer.model.ref import Body, Kind, Ref

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from reconcile.decide.observation import BorrowedElsewhere
 from reconcile.decide.plan import is_over
-from reconcile.status.plan import loans_of, outline_of
+from reconcile.status.plan_body import loans_of, outline_of
 from renderer.model.path import ABSENT, look_up
 from renderer.model.ref import Body
 

@@ -25,7 +25,7 @@ from reconcile.objects import FIELD_MANAGER
 from reconcile.observe.collect import without_managed_fields
 from reconcile.observe.snapshot import Snapshot
 from reconcile.probes.look import Answer, ReadFailure
-from reconcile.status.plan import status_body
+from reconcile.status.plan_body import status_body
 from renderer.digest import digest_of
 from renderer.model.document_type import JOURNAL_ENTRY
 from renderer.model.path import ABSENT

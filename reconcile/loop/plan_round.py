@@ -15,7 +15,7 @@ from reconcile.act.belonging import Plan
 from reconcile.act.status import write_status
 from reconcile.cluster.errors import ClusterError
 from reconcile.decide.decision import Decision, recorded
-from reconcile.decide.kept import Kept
+from reconcile.decide.decision_cache import DecisionCache
 from reconcile.decide.observation import FetchFailure, Observation, OtherUpgrades
 from reconcile.decide.plan import decide, is_over
 from reconcile.decide.unchanged import decides_the_same
@@ -32,7 +32,8 @@ from reconcile.observe.fetching import fetch_all
 from reconcile.observe.snapshot import Judged, Snapshot, judge
 from reconcile.probes.look import Group, ReadFailure
 from reconcile.status.conditions import PlanCondition
-from reconcile.status.plan import PlanStatus, is_ending, key_of, status_of
+from reconcile.status.plan import PlanStatus, is_ending, key_of
+from reconcile.status.plan_body import status_of
 from reconcile.status.record import StepState
 from renderer.cluster_rules import unusable_nodes
 from renderer.errors import Problem, Problems, in_a_line, one_line
@@ -163,7 +164,7 @@ class PlanRound:
             redact=deps.rendering.redactor.text,
         )
         judged = judge(
-            lambda look: decide(replace(observation, look=look), self.memory.kept),
+            lambda look: decide(replace(observation, look=look), self.memory.cache),
             deps.source,
             deps.readings,
             self.memory.looked_at,
@@ -200,7 +201,7 @@ class PlanRound:
 
     def _fetch(self, rendered: RenderedPlan, status: PlanStatus) -> Mapping[str, FetchFailure] | None:
         """Reads what steps under way need; None where something was read."""
-        needed = [f for f in _needed(rendered, status, self.memory.kept) if f.name not in self.memory.fetched]
+        needed = [f for f in _needed(rendered, status, self.memory.cache) if f.name not in self.memory.fetched]
         if not needed:
             return {}
         fetched = fetch_all(needed, self.deps.read)
@@ -252,14 +253,14 @@ def _as_before(memory: Memory, now: Observation, snapshot: Snapshot) -> Judged[D
     if memory.last is None:
         return None
     then, judged = memory.last
-    is_same = snapshot.has_same(judged.snapshot) and decides_the_same(then, now, judged.answer, memory.kept)
+    is_same = snapshot.has_same(judged.snapshot) and decides_the_same(then, now, judged.answer, memory.cache)
     return judged if is_same else None
 
 
-def _needed(rendered: RenderedPlan, status: PlanStatus, kept: Kept) -> Iterator[Fetch]:
+def _needed(rendered: RenderedPlan, status: PlanStatus, cache: DecisionCache) -> Iterator[Fetch]:
     """Documents of steps that have begun in the current phase, as long as a step of it is still to be rendered."""
     phase = next((p for p in rendered.phases if p.phase.active == status.phase), None)
-    fetching = () if phase is None else kept.steps_of(phase).fetching
+    fetching = () if phase is None else cache.steps_of(phase).fetching
     if phase is None or not fetching or all(_is_made(status, item) for item in phase.steps):
         return
     for item in fetching:

@@ -9,7 +9,7 @@ from reconcile.loop.journal import JournalEntry, keep_nothing
 from reconcile.loop.plan_round import PlanRound
 from reconcile.loop.round import Memory, Round
 from reconcile.probes.look import ReadFailure
-from reconcile.status.plan import outline_of
+from reconcile.status.plan_body import outline_of
 from renderer.model.plan_api import plan_ref
 from renderer.model.ref import Body
 

@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from reconcile.decide.decision import Decision
-from reconcile.decide.kept import Kept
+from reconcile.decide.decision_cache import DecisionCache
 from reconcile.decide.observation import Observation
 from reconcile.decide.plan import is_over
 from reconcile.loop.executor import ExecutedAction
 from reconcile.observe.snapshot import Judged
 from reconcile.probes.look import Need
-from reconcile.status.plan import status_of
+from reconcile.status.plan_body import status_of
 from renderer.errors import Problem
 from renderer.model.probe import Event
 from renderer.model.ref import Body
@@ -29,7 +29,7 @@ class Memory:
     errors: tuple[str, ...] = ()
     pending_events: tuple[Event, ...] = ()
     over: bool = False
-    kept: Kept = field(default_factory=Kept)
+    cache: DecisionCache = field(default_factory=DecisionCache)
     last: tuple[Observation, Judged[Decision]] | None = None
 
 

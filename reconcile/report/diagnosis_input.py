@@ -15,7 +15,8 @@ from reconcile.observe.source import Source
 from reconcile.probes.look import Group, ReadFailure
 from reconcile.report.causes import cause as c
 from reconcile.report.causes.cause import ConflictingObject, Departure, DiagnosisInput, ExpectedReboot
-from reconcile.status.plan import FAILED, PlanStatus, key_of, status_of
+from reconcile.status.plan import FAILED, PlanStatus, key_of
+from reconcile.status.plan_body import status_of
 from renderer.model.node_state import NodeStates
 from renderer.model.path import Path
 from renderer.model.probe import Captured, FieldPredicate, Fixed, ObjectTarget

@@ -11,7 +11,8 @@ from typing import Any
 from reconcile.borrow.loan import Loan, path_of
 from reconcile.decide.decision import Wait
 from reconcile.loop.round import Round
-from reconcile.status.plan import FAILED, SUCCEEDED, PlanStatus, status_of
+from reconcile.status.plan import FAILED, SUCCEEDED, PlanStatus
+from reconcile.status.plan_body import status_of
 from reconcile.status.times import age_text, span_text, time_of, time_text
 from renderer.model.path import path_name
 from renderer.model.rendered import RenderedPhase

@@ -21,7 +21,7 @@ from reconcile.observe.snapshot import NotRead, Snapshot
 from reconcile.probes.look import Group, ReadFailure
 from reconcile.report.progress import Model
 from reconcile.schemas import Schemas, packaged_schemas
-from reconcile.status.plan import status_of
+from reconcile.status.plan_body import status_of
 from renderer.assemble import TemplateSet
 from renderer.digest import digest_of
 from renderer.errors import Problems, problem

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from renderer.catalog.borrow_options import borrow_options_from
+from renderer.catalog.manifest_specs import expression_from, manifests_from
 from renderer.catalog.probes import (
     Raw,
     event_from,
@@ -23,17 +23,8 @@ from renderer.catalog.probes import (
 )
 from renderer.frozen import frozen
 from renderer.model.check import CheckTime
-from renderer.model.manifest_spec import (
-    Borrowed,
-    Expression,
-    ManifestSpec,
-    Occasion,
-    OriginalInAnnotation,
-    OriginalOnTakeOver,
-    Owned,
-    WhenAbsent,
-)
-from renderer.model.path import ABSENT, parse_path
+from renderer.model.manifest_spec import Expression
+from renderer.model.path import parse_path
 from renderer.model.phase import (
     Absence,
     Capture,
@@ -56,8 +47,6 @@ from renderer.model.phase import (
     ValueOnTakeOver,
 )
 from renderer.model.probe import Gate, Probe
-
-_RETURNS: dict[str, Raw] = {"always": {"success": "all", "abort": "all", "failure": "all"}, "never": {}}
 
 
 def phase_from(raw: Raw, *, number: int, folder: str) -> Phase:
@@ -128,11 +117,7 @@ def _as_it_is(value: Any) -> Any:
 
 
 def _expressions(raws: Sequence[Raw]) -> tuple[Expression, ...]:
-    return tuple(_expression(item) for item in raws)
-
-
-def _expression(raw: Raw) -> Expression:
-    return Expression(expr=raw["expr"], reason=raw["reason"], warning=raw.get("warning", ""))
+    return tuple(map(expression_from, raws))
 
 
 def _skip_unless(raw: Raw | None) -> SkipUnless | None:
@@ -208,47 +193,6 @@ def _initial_node_state(raw: Raw | None) -> InitialNodeState | None:
     return InitialNodeState(state=raw["state"], replaces=tuple(raw.get("replaces", ()))) if raw else None
 
 
-def _manifests(raw: Raw) -> tuple[ManifestSpec, ...]:
-    owned = [_owned({"file": item} if isinstance(item, str) else item) for item in raw.get("owned", ())]
-    return (*owned, *(_borrowed(item) for item in raw.get("borrowed", ())))
-
-
-def _owned(raw: Raw) -> Owned:
-    cleanup = raw.get("cleanup", (Occasion.SUCCESS, Occasion.ABORT))
-    return Owned(
-        file=raw["file"],
-        when=_expression(raw["when"]) if "when" in raw else None,
-        maintained=raw.get("maintained", False),
-        cleanup=tuple(Occasion(item) for item in cleanup),
-        set_on_take_over=tuple(parse_path(path) for path in raw.get("setOnTakeOver", ())),
-    )
-
-
-def _borrowed(raw: Raw) -> Borrowed:
-    returns = raw["return"]
-    declared = _RETURNS[returns] if isinstance(returns, str) else returns
-    return Borrowed(
-        file=raw["file"],
-        when=_expression(raw["when"]) if "when" in raw else None,
-        returns=tuple(
-            (Occasion(occasion), () if paths == "all" else tuple(parse_path(path) for path in paths))
-            for occasion, paths in declared.items()
-            if paths != "none"
-        ),
-        when_absent=WhenAbsent(raw.get("whenAbsent", WhenAbsent.WAIT)),
-        options=borrow_options_from(raw),
-        originals_on_take_over=tuple(_original_on_take_over(item) for item in raw.get("originalsOnTakeOver", ())),
-        originals_in_annotations=tuple(
-            OriginalInAnnotation(path=parse_path(item["path"]), annotation=item["annotation"])
-            for item in raw.get("originalsInAnnotations", ())
-        ),
-    )
-
-
-def _original_on_take_over(raw: Raw) -> OriginalOnTakeOver:
-    return OriginalOnTakeOver(path=parse_path(raw["path"]), value=raw.get("value", ABSENT), when=raw.get("when"))
-
-
 def _gates(raws: Sequence[Raw]) -> tuple[Gate, ...]:
     return tuple(map(gate_from, raws))
 
@@ -300,7 +244,7 @@ _PARTS: Mapping[str, _Part] = {
     "fetches": _part("fetch", _fetches, {}),
     "records": _part("record", _records, {}),
     "initial_node_state": _part("initialNodeState", _initial_node_state),
-    "manifests": _Part(keys=("owned", "borrowed"), read=_manifests),
+    "manifests": _Part(keys=("owned", "borrowed"), read=manifests_from),
     "gates": _part("gates", _gates, ()),
     "no_gate": _part("noGate", _as_it_is),
     "node_states": _part("nodeStates", _node_states),

@@ -33,7 +33,7 @@ from bench.table import Budget, Line
 from reconcile.cluster.client import connect
 from reconcile.cluster.kubeconfig import find_access
 from reconcile.cluster.protocol import Cluster, Selection
-from reconcile.status.plan import status_body
+from reconcile.status.plan_body import status_body
 from renderer.assemble import open_template_set
 from renderer.catalog.kinds import Kinds
 from renderer.documents import Inputs, plan_of

@@ -35,6 +35,7 @@ CORE: Mapping[str, Sequence[str]] = {
         "test_cases_loop.py",
         "test_cases_loop_nodes.py",
     ),
+    "reconcile.decide.step_start": ("test_decide.py", "test_cases_loop.py", "test_lane.py", "test_check_gate.py"),
     "reconcile.decide.step": ("test_decide.py", "test_cases_loop.py", "test_cases_loop_nodes.py", "test_way_out.py"),
     "reconcile.decide.ending": ("test_decide.py", "test_cases_loop_nodes.py", "test_way_out.py", "test_takeover.py"),
 }

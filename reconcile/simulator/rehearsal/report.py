@@ -15,7 +15,8 @@ from reconcile.simulator.actors.simulation_log import SimulationEventType, Simul
 from reconcile.simulator.apiserver.cel_rules import UncheckedRule
 from reconcile.simulator.rehearsal.driver import Ending
 from reconcile.simulator.rehearsal.rehearsal import RehearsalResult
-from reconcile.status.plan import PlanStatus, status_of
+from reconcile.status.plan import PlanStatus
+from reconcile.status.plan_body import status_of
 from reconcile.status.times import time_of
 from renderer.model.path import path_name
 

@@ -148,11 +148,11 @@ class CarriedOut:
 
 
 @dataclass
-class Kept:
-    """Of one plan. All of it can be lost. `timed` are the limits that the last decision has asked about, `unfolded` the
-    nodes of which it is known that they are not through with a phase, with what that was seen from; `peers` says of a
-    Node, by name, by which requirement it is unhealthy and why, or None; `texts` are the redacted texts of waits,
-    `checks` what the checks of a step came to, by step and check."""
+class DecisionCache:
+    """The results of earlier decisions about one plan. All of it can be lost. `timed` are the limits that the last
+    decision has asked about, `unfolded` the nodes of which it is known that they are not through with a phase, with
+    what that was seen from; `peers` says of a Node, by name, by which requirement it is unhealthy and why, or None;
+    `texts` are the redacted texts of waits, `checks` what the checks of a step came to, by step and check."""
 
     timed: tuple[tuple[datetime, int, bool], ...] = ()
     nodes: dict[tuple[str, str, str], NodeDecision] = field(default_factory=dict)
