@@ -1,4 +1,5 @@
-"""Finds the packaged `templates/` and `schemas/`: beside this package in a wheel, above it in a source tree.
+"""Finds the packaged `templates/` and `schemas/`, beside this package in a wheel, above it in a source tree, and the
+commit that the package was built from.
 
 Only whoever reads packaged files asks here; nothing is read, and no other folder is looked at.
 """
@@ -21,9 +22,19 @@ def packaged(name: str) -> Traversable:
     for folder in (package / name, package.parent / name):
         if folder.is_dir():
             return folder
-    from importlib.resources import files  # the import is dear, and only a zip file needs it
-
-    inside = files("renderer") / name
+    inside = _in_package(name)
     if not inside.is_dir():
         raise FileNotFoundError(f"{name} is not installed with the package renderer")
     return inside
+
+
+def commit() -> str | None:
+    """The commit that a wheel was built from (hatch_build.py writes it); None in a source tree."""
+    record = _in_package("commit.txt")
+    return record.read_text(encoding="utf-8").strip() if record.is_file() else None
+
+
+def _in_package(name: str) -> Traversable:
+    from importlib.resources import files  # the import is dear, and only a zip file and `version` need it
+
+    return files("renderer") / name

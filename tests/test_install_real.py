@@ -17,6 +17,7 @@ import yaml
 from bench.live import PLANS
 from controlplane import binaries
 from controlplane.cluster import ControlPlane
+from support.installed import VERSION
 from support.rehearsals import ROOT
 
 from renderer.cli.program import run
@@ -372,6 +373,6 @@ def test_an_addon_fits_its_definition_and_is_enabled_as_documented(place: Place)
         "enabled": True,
         "repo": "https://charts.example.com",
         "chart": NAME,
-        "version": "0.1.0",
+        "version": VERSION,
         "valuesContent": "singleNode: true\n",
     }

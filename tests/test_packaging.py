@@ -19,12 +19,14 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from support.installed import VERSION
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("renderer", "reconcile")
 KNOWLEDGE = ("templates", "schemas")
-BESIDE = ("pyproject.toml", ".gitignore", "README.md", "CHANGELOG.md", "LICENSE")
+BESIDE = ("pyproject.toml", "hatch_build.py", ".gitignore", "README.md", "CHANGELOG.md", "LICENSE")
 MADE_BY_PYTHON = shutil.ignore_patterns("__pycache__", ".*")
+DIST_INFO = f"upgradeplan-{VERSION}.dist-info"
 SCRIPTS = ("upgradeplan", "kubectl-upgradeplan")
 
 
@@ -39,7 +41,7 @@ def source(folder: Path) -> Path:
         shutil.copytree(ROOT / name, folder / "source" / name, ignore=MADE_BY_PYTHON)
     for name in BESIDE:
         shutil.copy(ROOT / name, folder / "source")
-    return folder / "source"
+    return committed(folder / "source")
 
 
 @pytest.fixture(scope="module")
@@ -65,8 +67,9 @@ def install(folder: Path) -> Callable[..., Path]:
         venv.create(environment)
         site = Path(sysconfig.get_path("purelib", "venv", {"base": str(environment)}))
         (site / "dependencies.pth").write_text(sysconfig.get_path("purelib"))
-        arguments = ("install", "-q", "--no-compile", "--no-index", "--no-deps", "--no-build-isolation", *what)
-        _run(python, "-m", "pip", "--python", environment / "bin" / "python", *arguments, at=folder)
+        arguments = ("--ignore-installed", "--no-compile", "--no-index", "--no-deps", "--no-build-isolation")
+        pip = (python, "-m", "pip", "--python", environment / "bin" / "python", "install", "-q")
+        _run(*pip, *arguments, *what, at=folder)
         return environment
 
     return install
@@ -90,26 +93,43 @@ def test_a_wheel_holds_two_packages_and_what_they_know(wheel: Path, source: Path
     with zipfile.ZipFile(wheel) as archive:
         inside = {info.filename: archive.read(info) for info in archive.infolist()}
     tops = {name.partition("/")[0] for name in inside}
-    assert tops == {*PACKAGES, "upgradeplan-0.1.0.dist-info"}
+    assert tops == {*PACKAGES, DIST_INFO}
     for name in KNOWLEDGE:
         prefix = f"renderer/{name}/"
         found = {path.removeprefix(prefix): text for path, text in inside.items() if path.startswith(prefix)}
         assert found == _files(source / name)
+    assert inside["renderer/commit.txt"].decode().strip() == _commit(source)
     assert {"renderer/py.typed", "reconcile/py.typed"} <= set(inside)
-    assert inside["upgradeplan-0.1.0.dist-info/licenses/LICENSE"] == (source / "LICENSE").read_bytes()
+    assert inside[f"{DIST_INFO}/licenses/LICENSE"] == (source / "LICENSE").read_bytes()
 
 
 def test_an_sdist_gives_the_same_wheel(wheel: Path, wheel_from_sdist: Path) -> None:
     assert wheel_from_sdist.read_bytes() == wheel.read_bytes()
 
 
-def test_a_wheel_renders_the_same(
-    install: Callable[..., Path], wheel: Path, example: Path, from_source: Path, folder: Path
+def test_a_wheel_tells_its_commit_and_renders_the_same(
+    install: Callable[..., Path], source: Path, wheel: Path, example: Path, from_source: Path, folder: Path
 ) -> None:
     environment = install(wheel)
     assert _home_of("renderer", environment, folder).is_relative_to(environment)
+    said = _run(environment / "bin" / "upgradeplan", "--version", at=folder)
+    assert said == f"upgradeplan {VERSION} (commit {_commit(source)})\n"
     for script in SCRIPTS:
         _assert_renders(environment / "bin" / script, example=example, like=from_source, at=folder)
+
+
+def test_a_wheel_of_a_changed_tree_says_so(source: Path, folder: Path) -> None:
+    changed = committed(shutil.copytree(source, folder / "changed", ignore=shutil.ignore_patterns(".git")))
+    (changed / "README.md").write_text("changed", encoding="utf-8")
+    with zipfile.ZipFile(_build("wheel", changed, folder / "dist-changed")) as archive:
+        assert archive.read("renderer/commit.txt").decode() == f"{_commit(changed)}-dirty\n"
+
+
+def test_a_wheel_of_no_clone_tells_no_commit_not_even_that_of_a_clone_around_it(source: Path, folder: Path) -> None:
+    around = committed(shutil.copytree(source, folder / "around", ignore=shutil.ignore_patterns(".git")))
+    inner = shutil.copytree(source, around / "inner", ignore=shutil.ignore_patterns(".git"))
+    with zipfile.ZipFile(_build("wheel", inner, folder / "dist-inner")) as archive:
+        assert "renderer/commit.txt" not in archive.namelist()
 
 
 @pytest.mark.full("an editable install; make has made one before any test runs")
@@ -127,6 +147,18 @@ def test_a_wheel_that_stays_zipped_renders_the_same(
 ) -> None:
     program = f"import sys; sys.path.insert(0, {str(wheel)!r}); from renderer.cli import main; sys.exit(main())"
     _assert_renders(sys.executable, "-c", program, example=example, like=from_source, at=folder)
+
+
+def committed(folder: Path) -> Path:
+    """The folder, made a clone with one commit."""
+    name = ("-c", "user.name=Test", "-c", "user.email=test@example.com", "-c", "commit.gpgsign=false")
+    for words in (("init", "-q"), ("add", "--all"), (*name, "commit", "-q", "-m", "All")):
+        _run("git", *words, at=folder)
+    return folder
+
+
+def _commit(clone: Path) -> str:
+    return _run("git", "rev-parse", "HEAD", at=clone).strip()
 
 
 def _build(target: str, source: Path, folder: Path) -> Path:

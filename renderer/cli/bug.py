@@ -8,9 +8,9 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Sequence
-from importlib.metadata import version
 
 from renderer.cli.answer import redactor
+from renderer.cli.version import text_of_version
 
 
 def report_bug(error: Exception, argv: Sequence[str]) -> None:
@@ -18,7 +18,7 @@ def report_bug(error: Exception, argv: Sequence[str]) -> None:
     trace = redactor().text("".join(traceback.format_exception(error)))
     sys.stderr.write(trace)
     sys.stderr.write(
-        f"this is a bug in {_program()}, not in your files: {type(error).__name__}\n"
+        f"this is a bug in {text_of_version()}, not in your files: {type(error).__name__}\n"
         f"    remedy: report it with {_kept(trace, argv)}; leave out of it what must stay secret\n"
     )
 
@@ -26,7 +26,7 @@ def report_bug(error: Exception, argv: Sequence[str]) -> None:
 def _kept(trace: str, argv: Sequence[str]) -> str:
     try:
         with tempfile.NamedTemporaryFile("w", prefix="upgradeplan-bug-", suffix=".log", delete=False) as file:
-            file.write(f"{_program()} on Python {platform.python_version()}, {platform.platform()}\n")
+            file.write(f"{text_of_version()} on Python {platform.python_version()}, {platform.platform()}\n")
             file.write(f"$ {shlex.join(_without_secrets(argv))}\n{trace}")
     except OSError:
         return "the lines above (no file could be written)"
@@ -35,7 +35,3 @@ def _kept(trace: str, argv: Sequence[str]) -> str:
 
 def _without_secrets(argv: Sequence[str]) -> list[str]:
     return list(map(redactor().argument, argv))
-
-
-def _program() -> str:
-    return f"upgradeplan {version('upgradeplan')}"

@@ -9,6 +9,7 @@ import click
 from renderer.cli.answer import answer, output_option, pass_on
 from renderer.errors import ExitCode
 from renderer.model.document_type import VERSION_INFO
+from renderer.resources import commit
 
 DISTRIBUTION = "upgradeplan"
 
@@ -16,14 +17,19 @@ DISTRIBUTION = "upgradeplan"
 @click.command
 @output_option
 def version(output: str) -> ExitCode:
-    """Print the version."""
+    """Print the version.
+
+    A program that was built says its commit too, with `-dirty` if the source had changes that were not committed.
+    """
     if output == "json":
-        answer(VERSION_INFO, {"version": installed(DISTRIBUTION)}, output, lambda _: ())
+        built = {"commit": found} if (found := commit()) else {}
+        answer(VERSION_INFO, {"version": installed(DISTRIBUTION), **built}, output, lambda _: ())
     else:  # nothing of it can be a secret, and the list of them takes time to read
         pass_on([text_of_version()])
     return ExitCode.YES
 
 
 def text_of_version() -> str:
-    """`upgradeplan 0.1.0`."""
-    return f"{DISTRIBUTION} {installed(DISTRIBUTION)}"
+    """`upgradeplan 0.1.0 (commit 94677f4...)`; of a source tree, the version alone."""
+    found = commit()
+    return f"{DISTRIBUTION} {installed(DISTRIBUTION)}" + (f" (commit {found})" if found else "")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 
 from renderer.files.templates import read_templates
 from renderer.install.formats import Installation
@@ -12,10 +14,11 @@ from renderer.install.prepare import prepare_installation
 from renderer.model.ref import Body
 from renderer.yaml_io import dump
 
+ROOT = Path(__file__).resolve().parents[2]
 ACCOUNT = ("harvester-system", "harvester-upgrade-manager")
 """Namespace and name of the manager's ServiceAccount."""
 
-VERSION = "0.1.0"
+VERSION: str = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
 
 
 @cache
