@@ -14,17 +14,17 @@ from renderer.compare import ChangeType, ComparedItem, Difference, Side, compare
 from renderer.model.path import ABSENT, look_up, path_name
 from renderer.redaction import packaged_rules
 
-PHASE = """\
+EVENT = "  started: {type: Normal, reason: Begun, message: it is a test}\n"
+PHASE = f"""\
 name: Probe
 description: Looks.
-status: {active: Probing, completed: Probed}
+status: {{active: Probing, completed: Probed}}
 deletion: free
 steps:
 - name: First
   owned: [config.yaml.j2]
 - name: Second
-  noGate: it is a test
-"""
+{EVENT}"""
 CONFIG = """\
 apiVersion: v1
 kind: ConfigMap
@@ -90,9 +90,9 @@ def test_a_step_that_comes_is_told_in_the_order_of_the_upgrade() -> None:
 
 
 def test_an_object_that_moves_may_change_as_well() -> None:
-    later = PHASE.replace("  owned: [config.yaml.j2]\n", "  noGate: it is empty\n").replace(
-        "  noGate: it is a test\n", "  owned: [config.yaml.j2]\n"
-    )
+    owned = "  owned: [config.yaml.j2]\n"
+    first, second = PHASE.split(owned)
+    later = f"{first}{EVENT}{second.replace(EVENT, owned)}"
     found = compare(probe(), probe(later, CONFIG.replace("value", "other")))
     (moved,) = [item for item in found if item.subject is ComparedItem.MANIFEST]
     assert (moved.operation, moved.step, moved.fields) == (ChangeType.MOVED, "Second", ("data.key",))

@@ -77,6 +77,11 @@ steps:
   borrowed: [{file: b.yaml.j2, return: always, originalsOnTakeOver: [{path: a, value: 1}]}]
   undo: {name: Undo, initialNodeState: {state: ImagePreloaded}}
 """
+STEPS = """\
+steps:
+- {name: First, forEach: node, lane: drain}
+- {name: Second, forEach: node, lane: others}
+"""
 ABSENT = "fetch: {x: {namespace: a, service: b, port: 80, path: /, as: lines, absent: {because: gone, provenBy: /}}}"
 
 
@@ -125,11 +130,6 @@ def test_an_old_phase_has_the_digest_of_the_new_one() -> None:
         for text in (old, new)
     }
     assert len(digests) == 1
-
-
-STEPS = (
-    "steps: [{name: Do, gates: [{probe: {object: {apiVersion: v1, kind: Node, name: n1}, all: [{builtin: true}]}}]}]\n"
-)
 
 
 def test_the_other_documents_of_a_tree() -> None:
@@ -192,7 +192,7 @@ def old_site(tmp_path: Path) -> list[str]:
     (tmp_path / "facts.yaml").write_text("facts: {}\n")
     phase = tmp_path / "templates" / "90-wait" / "phase.yaml"
     phase.parent.mkdir(parents=True)
-    phase.write_text("\n".join(OLD.splitlines()[:9]))
+    phase.write_text("\n".join(OLD.splitlines()[:9]) + f"\n{STEPS}")
     return [str(EXAMPLE), str(tmp_path / "facts.yaml"), "--templates", str(tmp_path / "templates")]
 
 

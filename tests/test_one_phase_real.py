@@ -241,7 +241,7 @@ def test_a_step_is_written_in_the_order_that_diff_shows(site: CommandSite, tmp_p
 
 
 def test_what_is_borrowed_of_is_waited_for(site: CommandSite, tmp_path: Path) -> None:
-    declared = "  noGate: it is there\n  borrowed: [{file: map.yaml.j2, whenAbsent: wait, return: never}]\n"
+    declared = "  borrowed: [{file: map.yaml.j2, whenAbsent: wait, return: never}]\n"
     with site.started(*overlay(tmp_path, {"map": config_map("late", data="{a: b}")}, declared)) as process:
         assert process.stdout is not None
         line = process.stdout.readline()

@@ -276,7 +276,7 @@ def test_what_goes_wrong_in_a_template_is_told_by_its_line() -> None:
     ],
 )
 def test_what_goes_wrong_in_a_declaration_is_told_by_its_line(line: str, told: str) -> None:
-    step = f"steps:\n- name: Do\n  noGate: no need\n{line}\n"
+    step = f"steps:\n- name: Do\n  record: {{previousVersion: \"'v1.7.0'\"}}\n{line}\n"
     with pytest.raises(Problems) as caught:
         render_made(*three_nodes(), tree=overlaid({"90-wait/phase.yaml": f"{PHASE}{step}"}))
     assert str(caught.value).startswith(f"overlay/90-wait/phase.yaml:10: {told}"), caught.value
@@ -433,8 +433,12 @@ OBJECTS = st.fixed_dictionaries(
 @given(body=OBJECTS, borrowed=st.booleans())
 def test_a_manifest_of_any_form_is_rendered_or_refused(body: dict[str, Any], borrowed: bool) -> None:
     """Never another exception: whoever wrote the template is told what is wrong with it."""
-    step = {"borrowed": [{"file": "a.yaml.j2", "return": "never"}]} if borrowed else {"owned": ["a.yaml.j2"]}
-    phase = f"{PHASE}{dump({'steps': [{'name': 'Do', 'noGate': 'none', **step}]})}"
+    step = (
+        {"borrowed": [{"file": "a.yaml.j2", "return": "never"}]}
+        if borrowed
+        else {"owned": ["a.yaml.j2"], "noGate": "none"}
+    )
+    phase = f"{PHASE}{dump({'steps': [{'name': 'Do', **step}]})}"
     text = "{% raw %}" + json.dumps(body) + "{% endraw %}"
     files = {"90-wait/phase.yaml": phase, "90-wait/a.yaml.j2": text}
     try:

@@ -34,7 +34,7 @@ from renderer.model.rendered import RenderedPlan
 from renderer.redaction import RedactionRules, Redactor, numbered, packaged_rules, without_numbers
 
 LIMIT = 64 * 2**20
-FORMAT = 6
+FORMAT = 7
 
 Line = dict[str, Any]
 
@@ -179,7 +179,7 @@ def _memory(seen: Seen) -> Line:
     return {
         "passes": [[step, place, count] for (step, place), count in observation.passes.items()],
         "fetched": sorted(observation.fetched),
-        "unfetched": {name: [item.why, item.absent] for name, item in observation.fetch_failures.items()},
+        "fetchFailures": {name: [item.why, item.absent] for name, item in observation.fetch_failures.items()},
         "errors": list(observation.errors),
         "attended": {since.isoformat(): seconds for since, seconds in seen.attended.asked.items()},
         "overrides": dict(seen.overrides),
@@ -205,7 +205,7 @@ def redacted_digest(body: Body, redactor: Redactor) -> str:
 
 def _others(others: OtherUpgrades) -> Line:
     lent = [[item.plan, item.active, item.loan.to_status()] for item in others.lent]
-    return {"blocker": others.blocker, "beside": others.beside, "unlooked": others.lookup_error, "lent": lent}
+    return {"blocker": others.blocker, "beside": others.beside, "lookupError": others.lookup_error, "lent": lent}
 
 
 def decision_body(decision: Decision, redactor: Redactor) -> Line:

@@ -195,7 +195,7 @@ def world_from(line: Line, bodies: Mapping[str, Any], rendering: Rendering, sche
         others=_others(line["others"]),
         fetched=frozenset(memory["fetched"]),
         fetch_failures={
-            name: FetchFailure(why=why, absent=absent) for name, (why, absent) in memory["unfetched"].items()
+            name: FetchFailure(why=why, absent=absent) for name, (why, absent) in memory["fetchFailures"].items()
         },
         passes={(step, place): count for step, place, count in memory["passes"]},
         errors=tuple(memory["errors"]),
@@ -211,7 +211,7 @@ def _others(kept: Line) -> OtherUpgrades:
     lent = tuple(
         BorrowedElsewhere(plan=name, active=active, loan=Loan.from_status(item)) for name, active, item in kept["lent"]
     )
-    return OtherUpgrades(blocker=kept["blocker"], beside=kept["beside"], lookup_error=kept["unlooked"], lent=lent)
+    return OtherUpgrades(blocker=kept["blocker"], beside=kept["beside"], lookup_error=kept["lookupError"], lent=lent)
 
 
 def _snapshot(read: Line, bodies: Mapping[str, Any]) -> Snapshot:

@@ -10,16 +10,26 @@ from renderer.catalog.named_kinds import named_in_step, wrong_kind
 from renderer.catalog.plan_fields import is_recordable
 from renderer.catalog.verify import all_steps, probes_of
 from renderer.errors import Problem
+from renderer.model.manifest_spec import Owned
 from renderer.model.phase import Phase, Step
 from renderer.yaml_io import Document
 
 
 def without_effect(phase: Phase, document: Document, kinds: Kinds) -> Iterator[Problem]:
-    """A problem for each declaration of a step that could never have an effect."""
+    """A problem for each declaration of a phase that could never have an effect."""
+    yield from _unused_lanes(phase, document)
     for step in all_steps(phase):
         yield from _kinds(step, document, kinds)
         yield from _records(step, document)
         yield from _hidden(step, document)
+
+
+def _unused_lanes(phase: Phase, document: Document) -> Iterator[Problem]:
+    used = {step.lane for step in all_steps(phase)}
+    for lane in phase.lanes:
+        if lane.name not in used:
+            message = f"no step of phase {phase.name} is in lane {lane.name}"
+            yield _problem(document, "NoEffect", message, "put a step into the lane, or remove it", lane.name)
 
 
 def _kinds(step: Step, document: Document, kinds: Kinds) -> Iterator[Problem]:
@@ -37,6 +47,12 @@ def _records(step: Step, document: Document) -> Iterator[Problem]:
 
 
 def _hidden(step: Step, document: Document) -> Iterator[Problem]:
+    if _is_idle(step):
+        remedy = "give it manifests, gates, captures or records, or remove it"
+        yield _problem(document, "NoEffect", f"step {step.name} does nothing", remedy, step.name)
+    elif step.no_gate and not any(isinstance(spec, Owned) for spec in step.manifests):
+        message = f"step {step.name} owns no object, so there is no gate that noGate would replace"
+        yield _problem(document, "NoEffect", message, "remove noGate", "noGate")
     if step.reconsider and not (step.skip_when or step.skip_unless):
         message = f"step {step.name} is never skipped, so there is nothing to reconsider"
         remedy = "remove reconsider, or add skipWhen or skipUnless"
@@ -45,6 +61,14 @@ def _hidden(step: Step, document: Document) -> Iterator[Problem]:
         if gate.timeout and gate.slow_after and gate.slow_after >= gate.timeout:
             message = f"a gate of step {step.name} fails by its timeout before slowAfter has passed"
             yield _problem(document, "NoEffect", message, "make slowAfter shorter than timeout", "slowAfter")
+
+
+def _is_idle(step: Step) -> bool:
+    """True if the step writes nothing, waits for nothing, and records and reports nothing."""
+    waits_for = (step.gates, step.trigger, step.requires, step.checks, step.hold, step.lane)
+    does = (step.manifests, step.captures, step.fetches, step.records, step.initial_node_state, step.remove_fields)
+    reports = (step.node_states, step.job_states, step.started, [item for item in step.skip_when if item.warning])
+    return not any((*waits_for, *does, *reports, step.undo))
 
 
 def _problem(document: Document, reason: str, message: str, remedy: str, at: str) -> Problem:
