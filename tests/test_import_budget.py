@@ -23,6 +23,7 @@ NEVER = (
     "jsonschema",
     "reconcile",
     "pycdlib",
+    "prometheus_client",
     "http",
     "logging",
     "concurrent",

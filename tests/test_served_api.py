@@ -26,7 +26,7 @@ from support.small_cluster import Small, world
 
 from reconcile.cluster.errors import NoSuchKind
 from reconcile.cluster.protocol import Selection
-from reconcile.loop.health import HealthServer
+from reconcile.loop.health import health_server
 from reconcile.loop.manager import Manager
 from reconcile.loop.served_api import REMEDY, check_served_api, unknown_fields
 from reconcile.loop.setup import ManagerConfig, assemble_manager
@@ -251,7 +251,7 @@ def test_the_loop_is_not_ready_and_writes_nothing_until_the_remedy_is_carried_ou
         lines.append((what, dict(fields)))
 
     manager = _manager(plane, tell)
-    health = HealthServer("127.0.0.1:0", lambda: manager.ready)
+    health = health_server("127.0.0.1:0", lambda: manager.ready)
     health.start()
     thread = threading.Thread(target=manager.run, daemon=True)
     thread.start()
@@ -287,7 +287,7 @@ def _says_what_installs_the_definition(plane: ControlPlane, capsys: pytest.Captu
     to_plane = ("--kubeconfig", str(plane.kubeconfig))
     install = ["upgradeplan", "install", "--crds", *to_plane]
     manager = _manager(plane, lambda what, fields: lines.append((what, dict(fields))))
-    health = HealthServer("127.0.0.1:0", lambda: manager.ready)
+    health = health_server("127.0.0.1:0", lambda: manager.ready)
     health.start()
     thread = threading.Thread(target=manager.run, daemon=True)
     thread.start()

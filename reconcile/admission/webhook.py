@@ -12,7 +12,7 @@ from reconcile.admission.judging import AdmissionJudge, JudgeConfig
 from reconcile.admission.rotation import Lifetimes
 from reconcile.admission.stored import WebhookObjects
 from reconcile.admission.upkeep import CertificateUpkeep, UpkeepConfig
-from reconcile.admission.webhook_server import WebhookServer
+from reconcile.admission.webhook_server import OnReview, WebhookServer, tell_nobody
 from reconcile.cluster.protocol import Cluster
 from reconcile.observe.readings import Readings
 from reconcile.observe.server_certificates import Dial
@@ -44,6 +44,7 @@ class WebhookConfig:
     clock: Callable[[], float]
     random: Callable[[], float]
     lifetimes: Lifetimes = field(default_factory=Lifetimes)
+    on_review: OnReview = tell_nobody
 
 
 class Webhook:
@@ -52,7 +53,12 @@ class Webhook:
     def __init__(self, config: WebhookConfig) -> None:
         self._judge = AdmissionJudge(_judge_config(config))
         self._server = WebhookServer(
-            config.address, self._judge.judge, tell=config.tell, now=config.now, clock=config.clock
+            config.address,
+            self._judge.judge,
+            tell=config.tell,
+            now=config.now,
+            clock=config.clock,
+            on_review=config.on_review,
         )
         self._upkeep = CertificateUpkeep(
             UpkeepConfig(
@@ -72,6 +78,11 @@ class Webhook:
     def ready(self) -> bool:
         """True if a request would be answered now."""
         return self._server.serving
+
+    @property
+    def not_after(self) -> datetime | None:
+        """The time when the certificate ends; None before there is one."""
+        return self._server.not_after
 
     @property
     def port(self) -> int:

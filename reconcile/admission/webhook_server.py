@@ -40,6 +40,13 @@ _UNITS: Mapping[str, float] = {"h": 3600, "m": 60, "s": 1, "ms": 1e-3, "us": 1e-
 Answer = Callable[[AdmissionRequest, float], Judgement]
 """Judges a request within so many seconds."""
 
+OnReview = Callable[[str, str, float], None]
+"""Is told of each review: its operation, `allowed`, `denied`, `malformed` or `error`, and the seconds it took."""
+
+
+def tell_nobody(operation: str, result: str, seconds: float) -> None:
+    """For whoever does not count reviews."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServingCertificate:
@@ -63,6 +70,7 @@ class WebhookServer:
         tell: Callable[[str, Mapping[str, Any]], None],
         now: Callable[[], datetime],
         clock: Callable[[], float],
+        on_review: OnReview = tell_nobody,
     ) -> None:
         host, _, port = address.rpartition(":")
         self._host, self._port = host.strip("[]") or None, int(port)
@@ -70,6 +78,7 @@ class WebhookServer:
         self._tell = tell
         self._now = now
         self._clock = clock
+        self._on_review = on_review
         self._context = server_context()
         self._used: ServingCertificate | None = None
         self._loop = asyncio.new_event_loop()
@@ -86,6 +95,11 @@ class WebhookServer:
     @property
     def port(self) -> int:
         return int(self._runner.addresses[0][1])
+
+    @property
+    def not_after(self) -> datetime | None:
+        """The time when the certificate ends; None before there is one."""
+        return self._used.not_after if self._used else None
 
     def start(self) -> None:
         """Raises OSError and OverflowError for an address that cannot be listened at."""
@@ -125,25 +139,31 @@ class WebhookServer:
         use_certificate(self._context, certificate.certificate, certificate.key)
 
     async def _review(self, request: web.Request) -> web.Response:
-        deadline = self._clock() + seconds_for(request.query.get("timeout", ""))
+        began = self._clock()
+        deadline = began + seconds_for(request.query.get("timeout", ""))
         content = await request.read()
+        operation, result = "", "error"
         try:
-            answer = await self._loop.run_in_executor(self._pool, self._judged, content, deadline)
+            review, judgement = await self._loop.run_in_executor(self._pool, self._judged, content, deadline)
+            operation, result = review.operation, "denied" if judgement.causes else "allowed"
+            return _last(web.json_response(write_review(review, judgement)))
         except MalformedReview as error:
+            result = "malformed"
             return _last(web.Response(status=400, text=f"{error}\n"))
         except Exception as error:
             message = f"internal error, please report it: {type(error).__name__}: {error}"
             self._tell("bug", {"why": message, "traceback": "".join(format_exception(error))})
             return _last(web.Response(status=500, text="internal error; the log of this program says more\n"))
-        return _last(web.json_response(answer))
+        finally:
+            self._on_review(operation, result, self._clock() - began)
 
-    def _judged(self, content: bytes, deadline: float) -> Any:
+    def _judged(self, content: bytes, deadline: float) -> tuple[AdmissionRequest, Judgement]:
         request = read_review(content)
         judgement = self._answer(request, max(0.0, deadline - self._clock()))
         causes = [f"{cause.field}: {cause.message}".removeprefix(": ") for cause in judgement.causes]
         said = {"plan": request.name, "operation": request.operation, "allowed": not causes}
         self._tell("admission", {**said, **({"why": causes} if causes else {})})
-        return write_review(request, judgement)
+        return request, judgement
 
 
 def _last(response: web.Response) -> web.Response:

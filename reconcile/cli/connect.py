@@ -22,7 +22,8 @@ from renderer.cli.input_options import FOLDER
 from renderer.errors import Problem
 
 if TYPE_CHECKING:
-    from reconcile.cluster.protocol import Cluster
+    from reconcile.cluster.client import Client
+    from reconcile.cluster.meter import CallMeter
     from reconcile.observe.fetching import Read
     from renderer.assemble import TemplateSet
 
@@ -62,7 +63,7 @@ class Target:
 class Connection:
     """A cluster, and by which names people know it. `inside`: we are one of its pods."""
 
-    cluster: Cluster
+    cluster: Client
     context: str
     server: str
     inside: bool = False
@@ -87,14 +88,14 @@ def cluster_options(command: Command) -> Command:
     return with_target
 
 
-def connect_to(target: Target) -> Connection:
-    """Raises `Problems` where no cluster is named. Sends nothing yet."""
+def connect_to(target: Target, meter: CallMeter | None = None) -> Connection:
+    """Raises `Problems` where no cluster is named. Sends nothing yet. `meter` is told of each request."""
     from reconcile.cluster.client import connect
     from reconcile.cluster.kubeconfig import find_access
 
     access = find_access(os.environ, kubeconfig=target.kubeconfig, context=target.context)
     return Connection(
-        cluster=connect(access, environ=os.environ, now=wall_clock),
+        cluster=connect(access, environ=os.environ, now=wall_clock, meter=meter),
         context=access.context,
         server=access.server,
         inside=access.inside,

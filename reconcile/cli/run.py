@@ -8,25 +8,37 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable
+from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
+from importlib.metadata import version as installed
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import click
 
-from reconcile.cli.connect import Target, cluster_options, connect_to, dial_of, template_set_of, wall_clock
+from reconcile.cli.connect import (
+    Connection,
+    Target,
+    cluster_options,
+    connect_to,
+    dial_of,
+    template_set_of,
+    wall_clock,
+)
+from reconcile.cli.endpoints import MetricsOptions, serve_health, serve_metrics, serve_webhook
 from reconcile.cli.journal import journal_at
-from renderer.cli.input_options import FILE
-from renderer.errors import ExitCode, Problem, problem
+from renderer.cli.input_options import FILE, FOLDER
+from renderer.cli.version import DISTRIBUTION
+from renderer.errors import ExitCode, Problem
 
 if TYPE_CHECKING:
-    from reconcile.admission.webhook import Webhook
-    from reconcile.loop.health import HealthServer
+    from reconcile.cluster.meter import CallMeter
     from reconcile.loop.logs import Tell
     from reconcile.loop.manager import Manager
     from reconcile.loop.setup import ManagerConfig
+    from reconcile.metrics.manager_metrics import ManagerMetrics
 
 
 @click.command
@@ -58,6 +70,24 @@ if TYPE_CHECKING:
     help="First part of the names of the webhook's Service, Secret and configuration.",
 )
 @click.option(
+    "--metrics-address",
+    default="",
+    metavar="HOST:PORT",
+    help="Where /metrics is served for Prometheus; '' disables it.",
+)
+@click.option(
+    "--metrics-secure/--no-metrics-secure",
+    default=True,
+    show_default=True,
+    help="Serve /metrics by HTTPS, and only to clients whose token the API server knows and lets get /metrics.",
+)
+@click.option(
+    "--metrics-certificate",
+    type=FOLDER,
+    metavar="FOLDER",
+    help="Folder with tls.crt and tls.key for /metrics, read again when they change. Defaults to one of its own.",
+)
+@click.option(
     "--leader-elect/--no-leader-elect",
     default=True,
     show_default=True,
@@ -76,6 +106,9 @@ def run(
     health_address: str,
     webhook_address: str,
     webhook_name: str,
+    metrics_address: str,
+    metrics_secure: bool,
+    metrics_certificate: str | None,
     leader_elect: bool,
     log_format: str,
     journal: str | None,
@@ -89,64 +122,40 @@ def run(
     values jobServiceAccount and planServiceAccount. What they change is part of the digests that are approved.
     ENABLE_WEBHOOKS=false serves no webhook.
     """
-    config = _config(target, namespace if leader_elect else "", log_format, journal)
+    metrics = _metrics() if metrics_address else None
+    connection = connect_to(target, _meter(metrics) if metrics else None)
+    config = _config(target, connection, namespace if leader_elect else "", log_format, journal)
+    if metrics is not None:
+        config = replace(config, on_round=metrics.on_round, on_result=metrics.on_result)
     manager = _manager(config)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: manager.stop())
     with ExitStack() as served:
         webhook = None
         if webhook_address:
-            webhook = _webhook(webhook_address, webhook_name, namespace, config, manager)
+            webhook = serve_webhook(webhook_address, webhook_name, namespace, config, manager, metrics)
             served.callback(webhook.stop)
         if health_address:
-            health = _health(health_address, lambda: manager.ready and (webhook is None or webhook.ready))
+            health = serve_health(health_address, lambda: manager.ready and (webhook is None or webhook.ready))
             served.callback(health.stop)
+        if metrics is not None:
+            options = MetricsOptions(address=metrics_address, secure=metrics_secure, certificate=metrics_certificate)
+            server = serve_metrics(options, metrics, connection.cluster.ask, manager, webhook)
+            served.callback(server.stop)
         manager.run()
     return ExitCode.YES
 
 
-def _health(address: str, ready: Callable[[], bool]) -> HealthServer:
-    from reconcile.loop.health import HealthServer
+def _metrics() -> ManagerMetrics:
+    from reconcile.metrics.manager_metrics import ManagerMetrics
 
-    with _listening("--health-address", address):
-        health = HealthServer(address, ready)
-    health.start()
-    return health
+    return ManagerMetrics(version=installed(DISTRIBUTION), now=wall_clock)
 
 
-def _webhook(address: str, name: str, namespace: str, config: ManagerConfig, manager: Manager) -> Webhook:
-    from reconcile.admission.stored import WebhookObjects
-    from reconcile.admission.webhook import Webhook, WebhookConfig
+def _meter(metrics: ManagerMetrics) -> CallMeter:
+    from reconcile.cluster.meter import CallMeter
 
-    with _listening("--webhook-address", address):
-        webhook = Webhook(
-            WebhookConfig(
-                address=address,
-                objects=WebhookObjects(namespace=namespace, name=name),
-                cluster=config.cluster,
-                template_set=config.template_set,
-                schemas=config.schemas,
-                leads=manager.leads,
-                must_lead=manager.must_lead,
-                dial=config.dial,
-                tell=config.tell,
-                now=config.now,
-                clock=config.clock,
-                random=config.random,
-            )
-        )
-        webhook.start()
-    return webhook
-
-
-@contextmanager
-def _listening(option: str, address: str) -> Iterator[None]:
-    try:
-        yield
-    except (OSError, ValueError, OverflowError) as error:
-        message = f"{option} {address}: {getattr(error, 'strerror', None) or error}"
-        remedy = "give HOST:PORT or :PORT with a port that is free, or '' for none"
-        raise problem("InvalidAddress", message, remedy=remedy) from error
+    return CallMeter(clock=time.monotonic, record=metrics.on_call)
 
 
 def _manager(config: ManagerConfig) -> Manager:
@@ -155,7 +164,9 @@ def _manager(config: ManagerConfig) -> Manager:
     return assemble_manager(config)
 
 
-def _config(target: Target, lease_namespace: str, log_format: str, journal: str | None) -> ManagerConfig:
+def _config(
+    target: Target, connection: Connection, lease_namespace: str, log_format: str, journal: str | None
+) -> ManagerConfig:
     from reconcile.loop.logs import json_lines, redacted, text_lines
     from reconcile.loop.overrides import overrides_of
     from reconcile.loop.setup import ManagerConfig
@@ -163,7 +174,6 @@ def _config(target: Target, lease_namespace: str, log_format: str, journal: str 
     from renderer.redaction import Redactor, packaged_redactor
 
     overrides = overrides_of(os.environ)
-    connection = connect_to(target)
     lines = (text_lines if log_format == "text" else json_lines)(sys.stderr, wall_clock)
     template_set = template_set_of(target.templates, partial(_log_warnings, redacted(lines, packaged_redactor())))
     if overrides:

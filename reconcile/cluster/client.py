@@ -24,10 +24,10 @@ from reconcile.cluster.exchange import (
     require_complete,
 )
 from reconcile.cluster.kubeconfig import ClusterAccess
+from reconcile.cluster.meter import CallMeter
 from reconcile.cluster.protocol import (
     AccessReview,
     Answer,
-    Cluster,
     EventType,
     Listing,
     Permission,
@@ -52,25 +52,30 @@ _STRICT: Query = (("fieldValidation", "Strict"),)
 _DRY_RUN: Query = (("dryRun", "All"),)
 
 
-def connect(access: ClusterAccess, *, environ: Mapping[str, str], now: Callable[[], datetime]) -> Cluster:
+def connect(
+    access: ClusterAccess, *, environ: Mapping[str, str], now: Callable[[], datetime], meter: CallMeter | None = None
+) -> Client:
     """A client for what `kubeconfig.find_access` found. Loads the `kubernetes` package; sends nothing yet.
 
-    `now` gives the wall clock with a time zone; credentials expire by it.
+    `now` gives the wall clock with a time zone; credentials expire by it. `meter` is told of each request.
     """
     from reconcile.cluster.transport import KubernetesTransport
 
-    return Client(KubernetesTransport(access, environ=environ, now=now))
+    return Client(KubernetesTransport(access, environ=environ, now=now), meter=meter)
 
 
 class Client:
     """`protocol.Cluster` over HTTP; see there for what each call means."""
 
-    def __init__(self, transport: Transport, check: Callable[[], None] | None = None) -> None:
+    def __init__(
+        self, transport: Transport, check: Callable[[], None] | None = None, meter: CallMeter | None = None
+    ) -> None:
         self._transport = transport
         self._check = check
+        self._meter = meter
 
     def guarded(self, check: Callable[[], None]) -> Client:
-        return Client(self._transport, check)
+        return Client(self._transport, check, self._meter)
 
     def get(self, kind: Kind, ref: Ref) -> Answer:
         return self._answer(ApiCall(verb="get", kind=kind, ref=ref), Request(method="GET", path=object_path(kind, ref)))
@@ -179,11 +184,15 @@ class Client:
             "namespace": permission.namespace,
             "name": permission.name,
         }
-        spec = {"resourceAttributes": {key: value for key, value in attributes.items() if value}}
-        body = {"apiVersion": _REVIEW.api_version, "kind": _REVIEW.kind, "spec": spec}
-        call = ApiCall(verb="create", kind=_REVIEW, ref=ref_of(body))
-        status = self._answer(call, Request(method="POST", path=collection_path(_REVIEW), body=body)).body["status"]
+        status = self.ask(_REVIEW, {"resourceAttributes": {key: value for key, value in attributes.items() if value}})
         return AccessReview(allowed=bool(status.get("allowed")), reason=str(status.get("reason") or ""))
+
+    def ask(self, kind: Kind, spec: Body) -> Body:
+        """The status of a review, such as a TokenReview: an object that is answered and not kept."""
+        body = {"apiVersion": kind.api_version, "kind": kind.kind, "spec": spec}
+        call = ApiCall(verb="create", kind=kind, ref=ref_of(body))
+        status: Body = self._answer(call, Request(method="POST", path=collection_path(kind), body=body)).body["status"]
+        return status
 
     def _pages(self, selection: Selection, limit: Query) -> Listing:
         call = _call_on(selection, "list")
@@ -222,10 +231,13 @@ class Client:
     def _accepted(self, call: ApiCall, request: Request) -> Exchange:
         if self._check is not None and request.method != "GET" and call.kind != _REVIEW:
             self._check()
-        exchange = self._transport.open(request)
+        exchange = self._sent(call, request)
         if 200 <= exchange.status < 300:
             return exchange
         raise refusal(call, exchange.status, exchange.read(), exchange.retry_after)
+
+    def _sent(self, call: ApiCall, request: Request) -> Exchange:
+        return self._meter.open(self._transport, call, request) if self._meter else self._transport.open(request)
 
 
 class ClientWindow:

@@ -71,6 +71,8 @@ class ListWatch:
     ) -> None:
         self.selection = selection
         self.health = Health()
+        self.interruptions = 0
+        """The number of cycles that ended in an error, or with history lost."""
         self._cluster = cluster
         self._deliver = deliver
         self._clock = clock
@@ -115,6 +117,7 @@ class ListWatch:
             return self._unserved()
         except Gone:
             self._resource_version = ""
+            self.interruptions += 1
             return self._pause()
         except Throttled as error:
             return max(error.retry_after, self._failed(error))
@@ -193,6 +196,7 @@ class ListWatch:
         self.health = Health(synced=self.health.synced, served=served)
 
     def _failed(self, error: ClusterError) -> float:
+        self.interruptions += 1
         same = type(error) is type(self.health.problem)
         since = self.health.since if same else self._clock()
         self.health = replace(self.health, problem=error, since=since)

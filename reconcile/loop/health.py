@@ -3,42 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+
+from reconcile.loop.endpoint_server import NO_SUCH_PATH, EndpointServer, Reply
+
+_OK = Reply(status=200, content=b"ok\n")
+_NOT_READY = Reply(status=503, content=b"not ready\n")
 
 
-class HealthServer:
-    """Serves `/healthz` and `/readyz` at `address` (`host:port`, an empty host for all)."""
+def health_server(address: str, ready: Callable[[], bool]) -> EndpointServer:
+    """A server of `/healthz` and `/readyz` at `address`, which is still to be started."""
 
-    def __init__(self, address: str, ready: Callable[[], bool]) -> None:
-        host, _, port = address.rpartition(":")
-        self._server = ThreadingHTTPServer((host, int(port)), _handler(ready))
-        self._server.daemon_threads = True
-        self._thread = Thread(target=self._server.serve_forever, name="health", daemon=True)
+    def respond(path: str, header: Callable[[str], str]) -> Reply:
+        if path == "/healthz":
+            return _OK
+        if path == "/readyz":
+            return _OK if ready() else _NOT_READY
+        return NO_SUCH_PATH
 
-    @property
-    def port(self) -> int:
-        return int(self._server.server_address[1])
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def stop(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join(timeout=5)
-
-
-def _handler(ready: Callable[[], bool]) -> type[BaseHTTPRequestHandler]:
-    class HealthHandler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            answers = {"/healthz": True, "/readyz": ready()}
-            found = answers.get(self.path.partition("?")[0])
-            self.send_response(404 if found is None else 200 if found else 503)
-            self.end_headers()
-            self.wfile.write(b"ok\n" if found else b"not ready\n")
-
-        def log_message(self, format: str, *args: object) -> None:
-            return
-
-    return HealthHandler
+    return EndpointServer(address, respond, name="health")

@@ -64,6 +64,8 @@ class Election:
         self._away = False
         self.why = ""
         """Explains why the last attempt did not have the lease; empty if it did."""
+        self.transitions: int | None = None
+        """The number of times that the lease has changed hands, as last seen; None before."""
 
     def leads(self) -> bool:
         """True if nobody else can hold the lease now."""
@@ -109,6 +111,7 @@ class Election:
             lease = self._cluster.get(LEASE, self._ref).body
         except NotFound:
             return self._create()
+        self.transitions = _transitions(lease)
         if _holder(lease) not in ("", self._identity) and not self._has_run_out(lease):
             return f"{_holder(lease)} holds {self._ref}"
         self._learn(lease)
@@ -147,7 +150,7 @@ class Election:
 
     def _write(self, lease: Body, holder: str, duration: int) -> None:
         spec = lease.get("spec") or {}
-        transitions = int(spec.get("leaseTransitions") or 0) + (_holder(lease) != self._identity)
+        transitions = _transitions(lease) + (_holder(lease) != self._identity)
         reported = {"annotations": {OUTAGES: self._outages.reported() or None}}
         metadata = {"resourceVersion": lease["metadata"]["resourceVersion"], **reported}
         expected = self._spec(holder, duration, transitions)
@@ -182,6 +185,10 @@ def nobody_leads(cluster: Cluster, namespace: str, now: datetime) -> str:
     if renewed and (now - datetime.fromisoformat(renewed)).total_seconds() > _SILENT:
         return f"{holder} holds {ref} and has not renewed it since {renewed}, {start}"
     return ""
+
+
+def _transitions(lease: Body) -> int:
+    return int((lease.get("spec") or {}).get("leaseTransitions") or 0)
 
 
 def _holder(lease: Body) -> str:

@@ -20,7 +20,7 @@ from reconcile.loop.plan_round import PLANS
 from reconcile.loop.preconditions import check_preconditions
 from reconcile.loop.queue import WorkQueue
 from reconcile.loop.reconciler import Reconciler
-from reconcile.loop.round import Round
+from reconcile.loop.round import Round, RoundResult
 from reconcile.observe.cached import CachedSource
 from reconcile.probes.look import ReadFailure
 from renderer.errors import Problem
@@ -41,6 +41,7 @@ Tell = Callable[[str, Mapping[str, Any]], None]
 class Running:
     """The parts of a manager. `election` is None where nobody else can run. `oldest` is the oldest release that a
     cluster may run for this program to begin. `check_api` reports what the cluster's definition of UpgradePlan lacks.
+    `on_result` is told how each attempt at a round ended and how many seconds it took, on the monotonic `clock`.
     `on_standby` is called every two seconds while another one leads."""
 
     reconciler: Reconciler
@@ -51,8 +52,22 @@ class Running:
     oldest: str
     check_api: Callable[[], Problem | None]
     tell: Tell
+    clock: Callable[[], float]
     on_round: Callable[[Round], None]
+    on_result: Callable[[RoundResult, float], None]
     on_standby: Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ManagerFigures:
+    """Figures of a manager at one moment. `transitions` is None where there is no Lease, or none was seen yet;
+    `interruptions` counts those of watches, by kind."""
+
+    leads: bool
+    transitions: int | None
+    queued: int
+    interruptions: Mapping[str, int]
+    away_seconds: float
 
 
 class Manager:
@@ -80,6 +95,16 @@ class Manager:
         """Raises `LostLease` if it may not: a guard for others that write in its name."""
         if self._running.election is not None:
             self._running.election.require()
+
+    def figures(self) -> ManagerFigures:
+        running = self._running
+        return ManagerFigures(
+            leads=self.leads(),
+            transitions=running.election.transitions if running.election else None,
+            queued=running.queue.depth,
+            interruptions=running.source.interruptions(),
+            away_seconds=running.outage_clock.away_seconds,
+        )
 
     def run(self) -> None:
         """Works in the caller's thread until `stop`. Raises `Problems` on a cluster that it is not made for."""
@@ -173,31 +198,39 @@ class Manager:
         return None
 
     def _round(self, name: str) -> None:
-        running = self._running
         self._wait_for_fitting_api()
         if self._stopped.is_set():
             return
+        clock = self._running.clock
+        started = clock()
+        result = self._attempt(name)
+        self._running.on_result(result, clock() - started)
+
+    def _attempt(self, name: str) -> RoundResult:
+        """Carries out a round as far as the cluster lets it, and queues the plan for the next."""
+        running = self._running
         try:
             done = running.reconciler.round(name)
         except Throttled as error:
             running.queue.add(name, error.retry_after)
-            return
+            return RoundResult.THROTTLED
         except Away as error:
             running.outage_clock.lost()
             running.tell("away", {"plan": name, "why": error.problem.message})
             running.queue.add(name, _AWAY_PAUSE)
-            return
+            return RoundResult.AWAY
         except ClusterError as error:
             running.tell("refused", {"plan": name, "why": text_of(error.problem), "field": error.problem.field})
             self._has_fitting_api = False  # the definition may have been replaced
             running.queue.failed(name)
-            return
+            return RoundResult.REFUSED
         except Exception as error:  # a bug of ours ends the round, and not the process: other plans continue
             self._report_bug(name, error)
-            return
+            return RoundResult.BUG
         running.outage_clock.found()
         running.on_round(done)
         self._schedule(name, done)
+        return RoundResult.FAILED if done.problems else RoundResult.DONE
 
     def _report_bug(self, name: str, error: Exception) -> None:
         """Logs it with its traceback, puts it on the plan, and tries again later."""

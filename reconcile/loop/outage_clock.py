@@ -22,6 +22,7 @@ class OutageClock:
         self._lock = Lock()
         self._outages: tuple[Outage, ...] = ()
         self._away_since: datetime | None = None
+        self._away = 0.0
 
     def lost(self) -> None:
         """The API server does not answer."""
@@ -32,6 +33,7 @@ class OutageClock:
         """The API server answers (again)."""
         with self._lock:
             since, self._away_since = self._away_since, None
+            self._away += _seconds(since, self._now())
         if since is not None:
             self._add((since, self._now()))
 
@@ -53,6 +55,12 @@ class OutageClock:
         with self._lock:
             return self._away_since
 
+    @property
+    def away_seconds(self) -> float:
+        """Seconds of all outages that this one has seen, up to now."""
+        with self._lock:
+            return self._away + _seconds(self._away_since, self._now())
+
     def attended(self, since: datetime) -> float:
         """Seconds from `since` to now in which the API server was available, and a loop ran."""
         with self._lock:
@@ -69,6 +77,10 @@ class OutageClock:
             recent = now - _KEPT
             known = (outage for outage in _past((*self._outages, *outages), now) if outage[0] < outage[1])
             self._outages = _merged(outage for outage in known if outage[1] > recent)[-_REMEMBERED:]
+
+
+def _seconds(since: datetime | None, now: datetime) -> float:
+    return max(0.0, (now - since).total_seconds()) if since else 0.0
 
 
 def _merged(outages: Iterable[Outage]) -> tuple[Outage, ...]:

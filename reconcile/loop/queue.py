@@ -56,6 +56,13 @@ class WorkQueue:
         with self._changed:
             return self._next_wait()
 
+    @property
+    def depth(self) -> int:
+        """The number of names that are due now."""
+        with self._changed:
+            now = self._clock()
+            return sum(at <= now for at in self._due.values())
+
     def stop(self) -> None:
         with self._changed:
             self._stopped = True

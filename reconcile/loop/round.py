@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any
 
 from reconcile.decide.decision import Decision
@@ -17,6 +18,17 @@ from renderer.errors import Problem
 from renderer.model.probe import Event
 from renderer.model.ref import Body
 from renderer.model.rendered import RenderedPlan
+
+
+class RoundResult(StrEnum):
+    """The end of an attempt at a round."""
+
+    DONE = "done"
+    FAILED = "failed"
+    REFUSED = "refused"
+    THROTTLED = "throttled"
+    AWAY = "away"
+    BUG = "bug"
 
 
 @dataclass

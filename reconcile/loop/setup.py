@@ -20,7 +20,7 @@ from reconcile.loop.preconditions import oldest_of
 from reconcile.loop.queue import WorkQueue
 from reconcile.loop.reconciler import Reconciler
 from reconcile.loop.rendering import Rendering
-from reconcile.loop.round import Round
+from reconcile.loop.round import Round, RoundResult
 from reconcile.loop.served_api import check_served_api
 from reconcile.observe.cached import CachedSource
 from reconcile.observe.fetching import Read, through_the_proxy
@@ -51,6 +51,7 @@ class ManagerConfig:
     lease_namespace: str = ""
     read: Read | None = None
     on_round: Callable[[Round], None] | None = None
+    on_result: Callable[[RoundResult, float], None] = lambda result, seconds: None
     on_standby: Callable[[], None] = lambda: None
     known: Mapping[str, Any] = field(default_factory=dict)
     overrides: Overrides = field(default_factory=dict)
@@ -99,7 +100,9 @@ def assemble_manager(given: ManagerConfig) -> Manager:
         check_api=lambda: check_served_api(given.cluster, plans, given.schemas, _listed(source)),
         oldest=oldest_of(given.template_set.catalog.values),
         tell=given.tell,
+        clock=given.clock,
         on_round=_both(log, given.on_round),
+        on_result=given.on_result,
         on_standby=given.on_standby,
     )
     made.append(Manager(running))

@@ -88,6 +88,14 @@ class CachedSource:
         with self._lock:
             return all(watch.health.synced or not watch.health.served for watch in self._watches.values())
 
+    def interruptions(self) -> Mapping[str, int]:
+        """The number of times that watches were interrupted, by kind."""
+        with self._lock:
+            counted: dict[str, int] = {}
+            for watch in self._watches.values():
+                counted[watch.kind.kind] = counted.get(watch.kind.kind, 0) + watch.interruptions
+            return counted
+
     def stop(self) -> None:
         """Stops the watches and waits for their threads."""
         self._stop.set()

@@ -95,6 +95,11 @@ class KindWatch:
         return self._copy.health
 
     @property
+    def interruptions(self) -> int:
+        """See `ListWatch.interruptions`."""
+        return self._copy.interruptions
+
+    @property
     def kind(self) -> Kind:
         return self._copy.selection.kind
 

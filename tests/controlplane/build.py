@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from controlplane import binaries
+from controlplane import binaries, promtool
 
 Say = Callable[[str], None]
 
@@ -187,6 +187,7 @@ def main(args: list[str]) -> int:
     def say(text: str) -> None:
         print(text, flush=True)
 
+    promtool.fetch(say)
     if args == ["--if-possible"] and (binaries.built() or binaries.why_absent()):
         return 0
     try:

@@ -8,6 +8,7 @@ from support.reference.api import annotation_table, conditions, events, node_sta
 from support.reference.checks import check_table
 from support.reference.languages import documents, phase_language, probe_language, template_context
 from support.reference.markdown import page
+from support.reference.metrics import metrics
 from support.reference.program import answers, commands, exit_codes
 
 
@@ -22,6 +23,7 @@ _OVERVIEW: Mapping[str, tuple[str, ...]] = {
         "- [Conditions](conditions.md), [events](events.md), [node states](node-states.md)",
         "- [Pre-flight checks](checks.md): what is checked, when, and what accepts it",
         "- [Reasons](reasons.md): every reason, its effect on the upgrade, and what to do",
+        "- [Metrics](metrics.md) for Prometheus",
         "- [Commands](commands.md), [exit codes](exit-codes.md), [JSON output](json.md)",
         "- [Input documents](documents.md): release, facts, values",
     ),
@@ -42,6 +44,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "events.md": events,
     "exit-codes.md": exit_codes,
     "json.md": answers,
+    "metrics.md": metrics,
     "node-states.md": node_states,
     "phase-language.md": phase_language,
     "probe-language.md": probe_language,
