@@ -26,7 +26,8 @@ from reconcile.metrics.metric_table import (
     WAITS,
     Sample,
 )
-from reconcile.status.plan import PlanStatus, key_of, status_of
+from reconcile.status.plan import PlanStatus, key_of
+from reconcile.status.plan_body import status_of
 from reconcile.status.record import StepState
 from reconcile.status.times import time_of
 from renderer.model.ref import Body
