@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 import pytest
+from support.built_schemas import definitions
 from support.rehearsals import ROOT, template_set
 
 from reconcile.simulator.rehearsal.rehearsal import prepare
@@ -45,6 +46,13 @@ OTHERS = {
     ("v1", "Secret", "data: {password: 12345}"): "data.password: the value is not a string",
     ("example.com/v1", "Thing", "metadata: {name: n1, annotations: 7}"): "metadata.annotations: 7 is not a mapping",
 }
+REQUIRED = {
+    (f"{spec['group']}/{version['name']}", spec["names"]["kind"], field)
+    for spec in definitions()
+    for version in spec["versions"]
+    for field in version["schema"]["openAPIV3Schema"].get("required", ())
+}
+"""By the definitions of the custom kinds."""
 TAKEN = {
     "spec: null": None,
     "spec: {taints: null, unschedulable: null}": {},
@@ -76,6 +84,16 @@ def test_a_field_of_another_shape_is_refused_with_its_line(says: str, said: str)
 def test_so_is_one_of_any_kind_that_is_described(what: tuple[str, str, str], said: str) -> None:
     api_version, kind, says = what
     refused_as(input_problems(given(node(says, api_version, kind))), said)
+
+
+@pytest.mark.parametrize(("api_version", "kind", "field"), sorted(REQUIRED))
+def test_a_custom_object_without_a_field_that_all_have_is_refused(api_version: str, kind: str, field: str) -> None:
+    """The API server would take no write of it, so a rehearsal would end where somebody writes to it."""
+    for says in (f"{field}: null", "status: {}"):
+        (found,) = input_problems(given(node(says, api_version, kind)))
+        assert (found.reason, f"{found.field}: {found.message}") == ("MissingField", f"{field}: is missing")
+        assert (found.file, found.line) == ("objects.yaml", 4 if says.startswith(field) else 1)
+        assert found.remedy
 
 
 def refused_as(problems: list[Problem], said: str) -> None:

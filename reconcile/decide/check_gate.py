@@ -16,7 +16,7 @@ from reconcile.decide.decision_cache import CarriedOut
 from reconcile.preflight.accepting import how_to_accept
 from reconcile.preflight.check_context import CheckContext
 from reconcile.preflight.check_result import CheckOutcome, CheckResult
-from reconcile.preflight.checking import run_checks
+from reconcile.preflight.checking import run_check
 from reconcile.preflight.running_plan import LivePreflight, SeldomLook, judged_at
 from reconcile.status.times import time_text
 from renderer.catalog.checks import DeclaredCheck
@@ -91,7 +91,7 @@ def _result(
     if not made:
         made.append(given.context(now))
     seldom = SeldomLook(look=look)
-    (result,) = run_checks((declared,), seldom, made[0], (when,), item.step.node).results
+    result = run_check(declared, seldom, made[0], (when,), item.step.node)
     builder.cache.checks[place] = CarriedOut(inputs=inputs, look=seldom, result=result)
     return result
 

@@ -50,8 +50,15 @@ def run_checks(
     Raises `Problems` for a declaration that cannot be carried out.
     """
     chosen = [declared for declared in checks if set(declared.check.when).intersection(when)]
-    results = tuple(_Run(item, look, context, node).result(when) for item in chosen)
+    results = tuple(run_check(item, look, context, when, node) for item in chosen)
     return CheckReport(results=results, upgrade=upgrade_notes(context.names.given, context.releases))
+
+
+def run_check(
+    declared: DeclaredCheck, look: Look, context: CheckContext, when: Collection[CheckTime], node: str | None = None
+) -> CheckResult:
+    """The answer of one check."""
+    return _Run(declared, look, context, node).result(when)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,5 @@
-"""The shape of an object by the definition of its kind: which values are texts, numbers, lists and mappings.
+"""The shape of an object by the definition of its kind: which values are texts, numbers, lists and mappings, and which
+top-level fields each custom object has.
 
 The shapes are data (`schemas/built/shapes.json`), made from the definitions of the kinds before anything runs: to make
 them takes as long as to render half a plan.
@@ -22,9 +23,11 @@ _FILE = "built/shapes.json"
 
 
 def shape_of(api_version: str, kind: str) -> Schema:
-    """A JSON Schema of types alone; of a kind that nobody has described, only metadata is known."""
-    properties = _described(api_version, kind).get("properties", _METADATA)
-    return {"type": "object", "properties": properties, "$defs": _shapes()["$defs"]}
+    """A JSON Schema of types, and of the top-level fields that no custom object is without; of a kind that nobody has
+    described, only metadata is known."""
+    found = _described(api_version, kind)
+    properties, required = found.get("properties", _METADATA), found.get("required", [])
+    return {"type": "object", "required": required, "properties": properties, "$defs": _shapes()["$defs"]}
 
 
 def misfit(body: Body) -> str | None:

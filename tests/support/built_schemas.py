@@ -78,12 +78,12 @@ def _shapes() -> Schema:
     for name, definition in defs["kinds"].items():
         kinds[name] = _kind(defs["$defs"][definition.rpartition("/")[2]], defs, _is_namespaced(name))
     kinds["v1 Secret"]["properties"] |= {"data": _SECRET, "stringData": _SECRET}
-    for spec in _definitions():
+    for spec in definitions():
         group, kind = spec["group"], spec["names"]["kind"]
         custom[f"{group} {kind}"] = f"{group}/{spec['versions'][0]['name']} {kind}"
         for version in spec["versions"]:
             schema = version["schema"]["openAPIV3Schema"]
-            kinds[f"{group}/{version['name']} {kind}"] = _kind(schema, defs, spec["scope"] == "Namespaced")
+            kinds[f"{group}/{version['name']} {kind}"] = _custom_kind(schema, defs, spec["scope"] == "Namespaced")
     named = {name: _types(defs["$defs"][name], defs) for name in defs["$defs"]}
     shared = {"metadata": _types(OBJECT_META, defs), **_INTEGERS, **_reached(kinds, named)}
     return {"kinds": kinds, "custom": custom, "$defs": dict(sorted(shared.items()))}
@@ -93,7 +93,7 @@ def _is_namespaced(name: str) -> bool:
     return name.rpartition(" ")[2] not in _CLUSTER_SCOPED
 
 
-def _definitions() -> Iterator[Mapping[str, Any]]:
+def definitions() -> Iterator[Mapping[str, Any]]:
     for file in sorted(_THIRD_PARTY.iterdir()):
         yield parse(file.read_text(encoding="utf-8"), file.name)[0].value["spec"]
 
@@ -101,6 +101,10 @@ def _definitions() -> Iterator[Mapping[str, Any]]:
 def _kind(schema: Mapping[str, Any], defs: Mapping[str, Any], namespaced: bool) -> Schema:
     properties = {**_types(schema, defs).get("properties", {}), "metadata": _METADATA}
     return {"namespaced": namespaced, "properties": properties}
+
+
+def _custom_kind(schema: Mapping[str, Any], defs: Mapping[str, Any], namespaced: bool) -> Schema:
+    return {**_kind(schema, defs, namespaced), **_required(schema, defs)}
 
 
 def _types(schema: Mapping[str, Any], defs: Mapping[str, Any]) -> Schema:

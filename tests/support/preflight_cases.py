@@ -29,7 +29,7 @@ from typing import Any
 
 from reconcile.preflight.check_context import check_context
 from reconcile.preflight.check_result import CheckResult
-from reconcile.preflight.checking import run_checks
+from reconcile.preflight.checking import run_check
 from reconcile.preflight.given_objects import GivenObjects
 from reconcile.schemas import packaged_schemas
 from renderer.assemble import TemplateSet, open_template_set
@@ -114,8 +114,7 @@ def answer(case: PreflightCase) -> CheckResult:
         objects=case.bodies,
     )
     when = [CheckTime(item) for item in head.get("when", declared.check.when)]
-    (result,) = run_checks([declared], look, context, when, head.get("node")).results
-    return result
+    return run_check(declared, look, context, when, head.get("node"))
 
 
 def _plan(parts: Mapping[str, Any]) -> Body:
