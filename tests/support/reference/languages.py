@@ -132,7 +132,7 @@ def _functions() -> Iterator[tuple[str, ...]]:
 def documents() -> str:
     """What is read beside the plan, and what the templates' other files hold."""
     return page(
-        "Input documents",
+        "Documents",
         _DOCUMENTS,
         *map(_document, _OTHERS),
     )
@@ -144,8 +144,22 @@ _OTHERS = (
     *("checks", "release-notes"),
 )
 _DOCUMENTS = (
-    "Documents that upgradeplan reads, beside the [UpgradePlan](upgradeplan.md) and objects of the cluster as"
-    " `kubectl get -o yaml` prints them."
+    "Documents that upgradeplan reads and writes, beside the [UpgradePlan](upgradeplan.md) and objects of the cluster"
+    " as `kubectl get -o yaml` prints them."
+)
+
+
+def install_values() -> str:
+    """The values that `install` and the chart take."""
+    return page(
+        "Values of an installation", _VALUES, sections(schema("install-values"), root="values", prefix="values.")
+    )
+
+
+_VALUES = (
+    "Keys of a file for `upgradeplan install --values` or for helm, each of which may be left out. "
+    "[templates/install/values.yaml](../../templates/install/values.yaml) has the defaults; how to use them is in "
+    "[install](../install.md#values)."
 )
 
 

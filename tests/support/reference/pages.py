@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from support.reference.api import annotation_table, conditions, events, node_states, reason_catalogue, upgrade_plan
 from support.reference.checks import check_table
-from support.reference.languages import documents, phase_language, probe_language, template_context
+from support.reference.languages import documents, install_values, phase_language, probe_language, template_context
 from support.reference.markdown import page
 from support.reference.metrics import metrics
 from support.reference.program import answers, commands, exit_codes
@@ -25,7 +25,8 @@ _OVERVIEW: Mapping[str, tuple[str, ...]] = {
         "- [Reasons](reasons.md): every reason, its effect on the upgrade, and what to do",
         "- [Metrics](metrics.md) for Prometheus",
         "- [Commands](commands.md), [exit codes](exit-codes.md), [JSON output](json.md)",
-        "- [Input documents](documents.md): release, facts, values",
+        "- [Documents](documents.md): release, facts, rendered plan, journal, files of a template tree",
+        "- [Values of an installation](install-values.md)",
     ),
     "Writing templates": (
         "- [Phase language](phase-language.md): `phase.yaml`",
@@ -43,6 +44,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "documents.md": documents,
     "events.md": events,
     "exit-codes.md": exit_codes,
+    "install-values.md": install_values,
     "json.md": answers,
     "metrics.md": metrics,
     "node-states.md": node_states,
