@@ -26,7 +26,6 @@ from support.small_cluster import (
 from reconcile.cluster.errors import BackendFailed
 from reconcile.loop.reconciler import Reconciler
 from reconcile.loop.rendering import Rendering
-from reconcile.loop.sealing import rendered_for_review, seal
 from reconcile.status.plan import FAILED, SUCCEEDED
 from renderer.assemble import open_template_set
 from renderer.catalog.template_tree import TemplateTree
@@ -118,7 +117,7 @@ def test_preloading_that_has_begun_is_not_skipped(failed: bool, phase: str) -> N
 
 def test_what_was_begun_as_approved_is_watched_though_it_would_be_another_now() -> None:
     found = preloading()
-    found.patch(found.plan, {"metadata": {"annotations": seal(rendered_for_review(found.scene.deps, found.plan))}})
+    found.approve()
     concurrency(found, 2)
     refusal, wait = waits(found)
     assert refusal.startswith("phase ImagePreload differs from what was approved")
@@ -130,7 +129,7 @@ def test_what_was_begun_as_approved_is_watched_though_it_would_be_another_now() 
 
 def test_nothing_begins_that_is_not_as_approved() -> None:
     found = preloading()
-    found.patch(found.plan, {"metadata": {"annotations": seal(rendered_for_review(found.scene.deps, found.plan))}})
+    found.approve()
     kind = found.scene.deps.kinds.row("upgrade.cattle.io/v1", "Plan").kind
     [plan] = found.all("Plan")
     found.scene.cluster.client().delete(kind, ref_of(plan))

@@ -129,7 +129,7 @@ def test_the_plan_is_shown_and_called_as_before() -> None:
             "status",
             "conditions currentPhase isoImageID nodeUpgradeStatuses phaseTransitionTimestamps previousVersion"
             " provisionGeneration releaseMetadata singleNode version"
-            " acceptedRisks borrowed digest observedGeneration steps waitingSince",
+            " acceptedRisks borrowed observedGeneration steps templates waitingSince",
         ),
     ],
 )
@@ -152,7 +152,7 @@ def test_every_field_of_the_plan_is_explained_and_none_has_a_default() -> None:
         ("status.nodeUpgradeStatuses", "atomic"),
         ("status.steps", "atomic"),
         ("status.borrowed", "atomic"),
-        ("status.digest", "atomic"),
+        ("status.templates", "atomic"),
     ],
 )
 def test_lists_and_maps_are_owned_in_the_documented_way(field: str, kind: str) -> None:

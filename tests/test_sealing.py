@@ -20,6 +20,7 @@ from reconcile.loop.reconciler import Reconciler
 from reconcile.loop.sealing import APPROVED, APPROVED_OBJECTS, rendered_for_review, seal
 from reconcile.report.replay import replay
 from renderer.assemble import assemble
+from renderer.catalog.template_digests import template_digests
 from renderer.errors import Problems
 from renderer.files.inputs import read_inputs
 from renderer.files.templates import read_templates
@@ -28,13 +29,8 @@ from renderer.files.templates import read_templates
 def approved(**spec: Any) -> Small:
     """A plan as `approve` leaves it, before it has begun."""
     found = world(**{"version": "v1.8.0", **spec})
-    approve(found)
+    found.approve()
     return found
-
-
-def approve(found: Small) -> None:
-    annotations = seal(rendered_for_review(found.scene.deps, found.plan))
-    found.patch(found.plan, {"metadata": {"annotations": annotations}})
 
 
 def reapprove(found: Small, digests: dict[str, str | None], copy: str | None) -> None:
@@ -64,7 +60,7 @@ def test_what_has_changed_since_is_refused_by_object_and_path() -> None:
     assert f"phase ISODownload differs from what was approved in {named}" in refusal(found)
     assert found.phase == "Initialized"
     assert found.all("VirtualMachineImage") == []
-    approve(found)
+    found.approve()
     found.rounds()
     assert found.phase == "ISODownloading"
 
@@ -86,7 +82,7 @@ def test_an_object_that_comes_or_goes_is_named(objects: Any, named: str) -> None
 def test_the_very_first_phase_is_refused_as_well() -> None:
     """With `spec.image` no Version is read, so what Initialize waits for is another thing."""
     found, other = world(), world(image="given")
-    annotations = seal(rendered_for_review(other.scene.deps, other.plan))
+    annotations = seal(rendered_for_review(other.scene.deps, other.plan), other.scene.deps.rendering.templates)
     found.patch(found.plan, {"metadata": {"annotations": annotations}})
     assert "in objects of another node than the first, or in what its steps wait for" in refusal(found)
     assert found.phase == ""
@@ -132,7 +128,9 @@ def test_a_copy_that_is_none_of_ours_leaves_the_refusal_as_it_is(copy: str | Non
 def test_the_copy_is_small(tmp_path: Path) -> None:
     """An annotation may have 256 KiB in all; what each node has is kept once."""
     few, many = (read_inputs([str(write_inputs(nodes, tmp_path / str(nodes)))]) for nodes in (3, 40))
-    sizes = [len(seal(assemble(inputs, read_templates()).render())[APPROVED_OBJECTS]) for inputs in (few, many)]
+    templates = template_digests(template_set().catalog)
+    rendered = [assemble(inputs, read_templates()).render() for inputs in (few, many)]
+    sizes = [len(seal(item, templates)[APPROVED_OBJECTS]) for item in rendered]
     assert max(sizes) < 16 * 1024
 
 
@@ -155,7 +153,7 @@ def preloaded() -> Small:
 def test_accounts_of_the_environment_are_used_and_part_of_what_is_approved() -> None:
     found = preloaded()
     with_overrides(found, UPGRADE_JOB_SERVICE_ACCOUNT="mine", UPGRADE_PLAN_SERVICE_ACCOUNT="")
-    approve(found)
+    found.approve()
     found.rounds()
     [job] = found.all("Job")
     assert job["spec"]["template"]["spec"]["serviceAccountName"] == "mine"
@@ -163,7 +161,7 @@ def test_accounts_of_the_environment_are_used_and_part_of_what_is_approved() -> 
 
 def test_a_seal_that_differs_for_the_environment_names_the_variable() -> None:
     found = preloaded()
-    approve(found)
+    found.approve()
     with_overrides(found, UPGRADE_JOB_SERVICE_ACCOUNT="mine")
     named = (
         "Job harvester-system/up-cluster-upgrade spec.template.spec.serviceAccountName "

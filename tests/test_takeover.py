@@ -36,7 +36,6 @@ from support.small_cluster import (
 
 from reconcile.decide.decision import Wait
 from reconcile.decide.ending import FINALIZER
-from reconcile.loop.sealing import rendered_for_review, seal
 from reconcile.status.plan import FAILED, SUCCEEDED
 from reconcile.status.times import time_text
 from renderer.model.plan_api import PLAN_API_VERSION, plan_ref
@@ -251,8 +250,7 @@ def test_what_is_returned_is_noted_no_more(end: str) -> None:
 def test_a_plan_stays_approved_when_originals_are_noted() -> None:
     found = upgrading("n1", "n2", states={}, more=[longhorn("450"), descheduler(enabled=True)])
     found.set_status(currentPhase="ClusterUpgraded")
-    approval = seal(rendered_for_review(found.scene.deps, found.plan))
-    found.patch(found.plan, {"metadata": {"annotations": approval}})
+    found.approve()
     found.rounds()
     found.end_plan("up-skip-manifest-apply")
     found.rounds()

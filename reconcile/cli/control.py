@@ -109,7 +109,7 @@ def approve(name: str | None, digest: str | None, target: Target) -> ExitCode:
     if digest is not None and digest != sealed.plan:
         message = f"the plan's digest is {sealed.plan}, not {digest}"
         raise problem("DigestDiffers", message, remedy="render again and review it", exit_code=ExitCode.NO)
-    _patch(parts, body, {"metadata": {"annotations": seal(rendered)}})
+    _patch(parts, body, {"metadata": {"annotations": seal(rendered, parts.rendering.templates)}})
     say(_approved(plan, sealed))
     return ExitCode.YES
 

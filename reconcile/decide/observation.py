@@ -11,6 +11,7 @@ from reconcile.preflight.running_plan import LivePreflight
 from reconcile.probes.look import Look
 from reconcile.schemas import Schemas
 from renderer.catalog.kinds import Kinds
+from renderer.catalog.template_digests import TemplateDigests
 from renderer.model.ref import Body
 from renderer.model.rendered import RenderedPlan
 from renderer.redaction import packaged_redactor
@@ -58,6 +59,8 @@ class Observation:
     `attended(since)` is how many seconds since then count: not those in which the API server was away. `passes` is how
     often in a row each gate had passed before, by step id and place. `approved` has the digests that were approved, by
     phase, and `sealed` those that a reviewer would see now; `unapproved` names what differs where the two do.
+    `templates` are the manager's, None where nobody asks for them; `approved_templates` is the digest of those that were
+    approved.
     `preflight` has the checks; None where nobody carries them out. `redact` hides what is secret in a text that is
     written down.
     """
@@ -76,6 +79,8 @@ class Observation:
     approved: Mapping[str, str] = field(default_factory=dict)
     sealed: Mapping[str, str] = field(default_factory=dict)
     unapproved: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    templates: TemplateDigests | None = None
+    approved_templates: str | None = None
     errors: tuple[str, ...] = ()
     preflight: Callable[[], LivePreflight] | None = None
     redact: Callable[[str], str] = field(default_factory=lambda: packaged_redactor().text)

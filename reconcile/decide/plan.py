@@ -14,6 +14,7 @@ from reconcile.decide.ending import end, set_finalizer
 from reconcile.decide.held import blocked, held_as_latched, held_as_unsupported, is_latched, unsupported
 from reconcile.decide.observation import PENDING, Observation
 from reconcile.decide.phase import fold_finished, repeat, run
+from reconcile.decide.other_templates import are_others, note_templates
 from reconcile.decide.plan_conditions import first_waits, set_degraded, set_kstatus, set_progressing
 from reconcile.decide.probing import is_reconsidered, is_started
 from reconcile.decide.step import advance
@@ -78,6 +79,8 @@ def _go_on(builder: DecisionBuilder) -> None:
     set_finalizer(builder, present=True)
     if not phase:
         _enter_next(builder, -1)
+        if builder.status.phase:
+            note_templates(builder)
         set_progressing(builder)
         return
     place = next((i for i, p in enumerate(phases) if phase in (p.phase.active, p.phase.completed)), None)
@@ -91,6 +94,7 @@ def _go_on(builder: DecisionBuilder) -> None:
         builder.wait_for_operator(text)
         return
     builder.condition("Available", "True", "Executable")
+    note_templates(builder)
     _mind_problems(builder)
     _mind_the_other(builder, phases[place])
     late = _reconsider(builder, phases[: place + (phase == phases[place].phase.completed)])
@@ -178,15 +182,16 @@ def _is_kept(builder: DecisionBuilder, phase: RenderedPhase) -> bool:
 
 def _enter_next(builder: DecisionBuilder, place: int) -> None:
     """The steps before the next phase, and its active value once they are done."""
-    upcoming = builder.observation.rendered.phases[place + 1]
-    if not _is_approved(builder, upcoming):
+    phases = builder.observation.rendered.phases
+    upcoming = phases[place + 1]
+    if not _is_approved(builder, upcoming) or (place >= 0 and are_others(builder, phases[place], upcoming)):
         return
     progress = run(builder, upcoming, Position.ENTER)
     if progress is Progress.FAILED:
         _fail(builder, upcoming)
     elif progress is Progress.DONE:
         if place >= 0:
-            _announce_completed(builder, builder.observation.rendered.phases[place])
+            _announce_completed(builder, phases[place])
         builder.enter(upcoming.phase.active)
         if upcoming.phase.emit_events:
             builder.event("Normal", "PhaseTransition", f"Entering phase {upcoming.phase.name}")

@@ -73,6 +73,8 @@ def _reported(observation: Observation) -> tuple[Any, ...]:
         observation.approved,
         observation.sealed,
         observation.unapproved,
+        observation.templates,
+        observation.approved_templates,
     )
 
 

@@ -157,6 +157,7 @@ def line_of(entry: JournalEntry, redactor: Redactor) -> tuple[Line, dict[str, An
         "read": _snapshot(seen.snapshot, kept, redactor),
         "memory": redactor.value(_memory(seen)),
         "others": redactor.value(_others(observation.others)),
+        "templates": keep(_templates(observation)),
         "digests": dict(true_digests(observation.rendered, redactor)),
         "decision": decision_body(entry.decision, redactor),
         "results": [
@@ -172,6 +173,11 @@ def _with_our_claims(kept: Body, body: Body) -> Body:
     entries = (body.get("metadata") or {}).get("managedFields") or ()
     ours = [entry for entry in entries if entry.get("manager") == FIELD_MANAGER]
     return {**kept, "metadata": {**kept["metadata"], "managedFields": ours}} if ours else kept
+
+
+def _templates(observation: Observation) -> Any:
+    found = observation.templates
+    return None if found is None else {"files": dict(found.files), "digest": found.digest}
 
 
 def _memory(seen: Seen) -> Line:

@@ -13,6 +13,7 @@ from reconcile.preflight.running_plan import LivePreflight
 from reconcile.schemas import Schemas
 from reconcile.status.plan import Place, PlanStatus, is_ending
 from renderer.catalog.load import Catalog
+from renderer.catalog.template_digests import template_digests
 from renderer.context.build import Context, context_of
 from renderer.context.facts import Facts
 from renderer.context.nodes import seen_of
@@ -75,6 +76,7 @@ class Rendering:
         self._digest = digest
         self._templates = templates
         self._spec_fields = spec_fields
+        self.templates = template_digests(catalog)
         self._last: dict[str, _Rendered] = {}
         self._sealed: dict[str, tuple[str, RenderedPlan]] = {}
         self._seen: dict[str, _KnownContext] = {}

@@ -19,6 +19,7 @@ from reconcile.decide.observation import PENDING
 from reconcile.loop.deps import ReconcilerDeps
 from reconcile.loop.overrides import Overrides, named
 from reconcile.observe.facts import gather
+from renderer.catalog.template_digests import TemplateDigests
 from renderer.compare import differing
 from renderer.model.path import look_up, path_name
 from renderer.model.plan_api import PREFIX
@@ -27,6 +28,7 @@ from renderer.model.rendered import Manifest, RenderedPhase, RenderedPlan
 
 APPROVED = f"{PREFIX}approved-digests"
 APPROVED_OBJECTS = f"{PREFIX}approved-objects"
+APPROVED_TEMPLATES = f"{PREFIX}approved-templates"
 
 _LARGEST = 8 * 2**20
 """Bytes; a copy that unpacks to more was not written by us."""
@@ -57,13 +59,13 @@ def digests(rendered: RenderedPlan) -> Digests:
     return Digests(plan=rendered.digest, phases=whole, pending=tuple(name for name in names if name not in whole))
 
 
-def seal(rendered: RenderedPlan) -> dict[str, str]:
-    """The annotations that approve what can be rendered whole."""
+def seal(rendered: RenderedPlan, templates: TemplateDigests) -> dict[str, str]:
+    """The annotations that approve what can be rendered whole, and the templates that it is rendered from."""
     found = digests(rendered)
     phases = {**found.phases, **dict.fromkeys(found.pending, PENDING)}
     text = json.dumps(_objects(rendered), sort_keys=True, separators=(",", ":"))
     packed = base64.b64encode(zlib.compress(text.encode(), 9)).decode()
-    return {APPROVED: json.dumps(phases), APPROVED_OBJECTS: packed}
+    return {APPROVED: json.dumps(phases), APPROVED_OBJECTS: packed, APPROVED_TEMPLATES: templates.digest}
 
 
 def is_whole(name: str, rendered: RenderedPlan) -> bool:
@@ -83,6 +85,12 @@ def approved_of(plan: Body) -> Mapping[str, str]:
     except ValueError:
         found = None
     return {str(key): str(value) for key, value in found.items()} if isinstance(found, dict) else {"": text[:40]}
+
+
+def approved_templates_of(plan: Body) -> str | None:
+    """The digest of the templates that were approved; None where nobody did."""
+    found = (plan["metadata"].get("annotations") or {}).get(APPROVED_TEMPLATES)
+    return None if found is None else str(found)
 
 
 def unapproved(plan: Body, rendered: RenderedPlan, overrides: Overrides) -> Mapping[str, tuple[str, ...]]:

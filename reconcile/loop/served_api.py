@@ -23,7 +23,7 @@ _TRIED: Mapping[str, Any] = {
     "borrowed": [],
     "waitingSince": {},
     "acceptedRisks": [],
-    "digest": {},
+    "templates": {},
     "observedGeneration": 0,
 }
 """A value for each field of the status that we have added to the API. Only dry runs carry it."""

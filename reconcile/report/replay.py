@@ -15,7 +15,7 @@ from reconcile.decide.observation import BorrowedElsewhere, FetchFailure, Observ
 from reconcile.decide.plan import decide
 from reconcile.loop.journal import FORMAT, Line, decision_body, redacted_digest
 from reconcile.loop.rendering import Rendering
-from reconcile.loop.sealing import approved_of
+from reconcile.loop.sealing import approved_of, approved_templates_of
 from reconcile.observe.readings import READERS
 from reconcile.observe.snapshot import NotRead, Snapshot
 from reconcile.probes.look import Group, ReadFailure
@@ -23,6 +23,7 @@ from reconcile.report.progress import Model
 from reconcile.schemas import Schemas, packaged_schemas
 from reconcile.status.plan_body import status_of
 from renderer.assemble import TemplateSet
+from renderer.catalog.template_digests import TemplateDigests
 from renderer.digest import digest_of
 from renderer.errors import Problems, problem
 from renderer.model.ref import Body, Ref
@@ -180,6 +181,7 @@ class _Replayer:
 def world_from(line: Line, bodies: Mapping[str, Any], rendering: Rendering, schemas: Schemas) -> Observation:
     """All that the decision was made from. Raises `Problems` where today's templates cannot render it."""
     plan, memory = bodies[line["plan"]], line["memory"]
+    templates = bodies[line["templates"]]
     now = datetime.fromisoformat(line["time"])
     objects = tuple(bodies[digest] for digest in line["facts"])
     fetched = {name: bodies[digest] for name, digest in line["fetched"].items()}
@@ -199,6 +201,8 @@ def world_from(line: Line, bodies: Mapping[str, Any], rendering: Rendering, sche
         },
         passes={(step, place): count for step, place, count in memory["passes"]},
         errors=tuple(memory["errors"]),
+        templates=None if templates is None else TemplateDigests(**templates),
+        approved_templates=approved_templates_of(plan),
         approved=approved_of(plan),
         sealed=memory["sealed"],
         unapproved={name: tuple(texts) for name, texts in memory["unapproved"].items()},

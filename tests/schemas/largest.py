@@ -64,11 +64,7 @@ def _rest() -> Mapping[str, Any]:
         "conditions": conditions,
         "borrowed": [_borrowed(f"/spec/field{number}") for number in range(12)],
         "phaseTransitionTimestamps": [{"phase": phase, "phaseTransitionTimestamp": TIME} for phase in PHASES * 2],
-        "digest": {
-            "approved": SEAL,
-            "rendered": SEAL,
-            "phases": _for(PHASES, {"approved": SEAL, "rendered": SEAL}),
-        },
+        "templates": {"digest": SEAL, "files": {f"70-node-upgrade/manifest-{n}.yaml.j2": DIGEST for n in range(60)}},
     }
 
 

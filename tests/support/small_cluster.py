@@ -7,10 +7,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from reconcile.loop.reconciler import Reconciler
+from reconcile.loop.rendering import Rendering
 from reconcile.loop.round import Round
+from reconcile.loop.sealing import rendered_for_review, seal
 from reconcile.observe.source import DirectSource
 from reconcile.simulator.apiserver.requests import Hook, no_hook
 from reconcile.simulator.rehearsal.rehearsal import Rehearsal
+from renderer.assemble import open_template_set
+from renderer.catalog.template_tree import TemplateTree
 from renderer.model.document_type import FACTS
 from renderer.model.plan_api import PLAN_API_VERSION
 from renderer.model.ref import Ref
@@ -264,6 +268,19 @@ class Small:
 
     def ask(self, name: str, key: str, value: str | None) -> None:
         self.patch(self.secret(name), {"metadata": {"annotations": {key: value}}})
+
+    def approve(self) -> None:
+        """As `upgradeplan approve` of a program with the manager's templates."""
+        deps = self.scene.deps
+        annotations = seal(rendered_for_review(deps, self.plan), deps.rendering.templates)
+        self.patch(self.plan, {"metadata": {"annotations": annotations}})
+
+    def use_templates(self, tree: TemplateTree) -> None:
+        """As the loop of another program starts, whose templates are these."""
+        parts = open_template_set(tree)
+        rendering = Rendering(parts.catalog, parts.templates, parts.spec_fields)
+        self.scene.deps = replace(self.scene.deps, rendering=rendering)
+        self.restart()
 
     def delete_plan(self) -> None:
         kind = self.scene.deps.kinds.row(PLAN_API_VERSION, "UpgradePlan").kind
