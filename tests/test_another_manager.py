@@ -131,7 +131,8 @@ def test_what_the_next_phase_is_not_rendered_from_does_not_hold_it(path: str) ->
 
 @pytest.mark.parametrize("path", ["_macros/objects.j2", "_kinds/kubernetes.yaml", "values.yaml"])
 def test_what_all_phases_share_holds_every_phase(path: str) -> None:
-    tree = changed(path) if path != "values.yaml" else overlaid({path: BEGAN[path].text.replace("isoImportRetries: 3", "isoImportRetries: 4")})
+    values = BEGAN["values.yaml"].text.replace("isoImportRetries: 3", "isoImportRetries: 4")
+    tree = overlaid({path: values}) if path == "values.yaml" else changed(path)
     found = preloading()
     found.use_templates(tree)
     end_preload(found)

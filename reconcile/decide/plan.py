@@ -13,8 +13,8 @@ from reconcile.decide.decision_cache import DecisionCache
 from reconcile.decide.ending import end, set_finalizer
 from reconcile.decide.held import blocked, held_as_latched, held_as_unsupported, is_latched, unsupported
 from reconcile.decide.observation import PENDING, Observation
-from reconcile.decide.phase import fold_finished, repeat, run
 from reconcile.decide.other_templates import are_others, note_templates
+from reconcile.decide.phase import fold_finished, repeat, run
 from reconcile.decide.plan_conditions import first_waits, set_degraded, set_kstatus, set_progressing
 from reconcile.decide.probing import is_reconsidered, is_started
 from reconcile.decide.step import advance
