@@ -50,7 +50,7 @@ def are_others(builder: DecisionBuilder, completed: RenderedPhase, upcoming: Ren
 
 
 def _changes(before: Mapping[str, str], now: Mapping[str, str]) -> dict[str, str]:
-    """What has become of each file that is not the same, by path."""
+    """Names each file that is not the same, and says whether it is new or gone; by path."""
     paths = sorted(before.keys() | now.keys())
     return {path: _change(path, before, now) for path in paths if before.get(path) != now.get(path)}
 
@@ -60,7 +60,7 @@ def _change(path: str, before: Mapping[str, str], now: Mapping[str, str]) -> str
 
 
 def _concerns(path: str, numbers: range) -> bool:
-    """Whether a phase of these numbers is rendered from the file. What is in no phase's folder concerns all phases."""
+    """True if a phase of these numbers is rendered from the file. What is in no phase's folder concerns all phases."""
     number = path[:2]
     return not number.isdecimal() or int(number) in numbers
 

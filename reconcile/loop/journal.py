@@ -34,7 +34,7 @@ from renderer.model.rendered import RenderedPlan
 from renderer.redaction import RedactionRules, Redactor, numbered, packaged_rules, without_numbers
 
 LIMIT = 64 * 2**20
-FORMAT = 7
+FORMAT = 8
 
 Line = dict[str, Any]
 
