@@ -38,7 +38,7 @@ from renderer.model.ref import Ref
 from renderer.redaction import packaged_redactor
 
 
-def _no_rule(api_version: str, kind: str) -> tuple[Predicate, ...]:
+def _no_rule(_api_version: str, _kind: str) -> tuple[Predicate, ...]:
     return ()
 
 

@@ -90,7 +90,7 @@ def _bounded(found: Problem) -> Problem:
     return replace(found, message=message, field=found.field and shortened(found.field))
 
 
-class Problems(Exception):
+class Problems(Exception):  # noqa: N818, a list and no error of its own
     """All problems of one run. `exit_code` is what a command that ends on them returns; `warnings` are shown too."""
 
     def __init__(

@@ -112,7 +112,7 @@ def _getter(names: list[str]) -> Callable[[Any], tuple[Any, ...]]:
     return lambda self: tuple(getattr(self, name) for name in names)
 
 
-def _refuse(self: object, name: str, value: object = None) -> NoReturn:
+def _refuse(_self: object, name: str, _value: object = None) -> NoReturn:
     raise FrozenInstanceError(f"cannot change field {name!r}")
 
 

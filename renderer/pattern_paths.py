@@ -37,7 +37,7 @@ _OPPOSITES = {
 }
 
 
-class _SeveralWays(Exception):
+class _SeveralWaysError(Exception):
     """The same text can be matched in more than one way, or nobody knows."""
 
 
@@ -61,7 +61,7 @@ def has_one_way(operation: Any, argument: Any, *, ignore_case: bool) -> bool:
         paths.require_differing(part.first)
         for following in paths.following:
             paths.require_differing(following)
-    except _SeveralWays:
+    except _SeveralWaysError:
         return False
     return True
 
@@ -78,7 +78,7 @@ class _Paths:
         seen = 0
         for position in positions:
             if seen & self.characters[position]:
-                raise _SeveralWays
+                raise _SeveralWaysError
             seen |= self.characters[position]
 
     def part(self, operation: Any, argument: Any) -> _Fragment:
@@ -94,11 +94,11 @@ class _Paths:
             return self._branch(argument[1])
         if operation in REPEATS:
             return self._repeat(*argument)
-        raise _SeveralWays  # it looks ahead or back
+        raise _SeveralWaysError  # it looks ahead or back
 
     def _position(self, characters: int) -> _Fragment:
         if len(self.characters) == _MOST:
-            raise _SeveralWays
+            raise _SeveralWaysError
         self.characters.append(characters)
         self.following.append([])
         here = (len(self.characters) - 1,)
@@ -122,7 +122,7 @@ class _Paths:
     def _branch(self, trees: Any) -> _Fragment:
         parts = [self._sequence(tree) for tree in trees]
         if sum(part.empty for part in parts) > 1:
-            raise _SeveralWays
+            raise _SeveralWaysError
         return _Fragment(
             empty=any(part.empty for part in parts),
             first=tuple(position for part in parts for position in part.first),
@@ -148,7 +148,7 @@ class _Paths:
         """Refuses what can match nothing where it can be left out: these are two ways."""
         part = self._sequence(tree)
         if part.empty:
-            raise _SeveralWays
+            raise _SeveralWaysError
         return part
 
 

@@ -20,7 +20,7 @@ _MOST_WAYS = 100
 """Ways through all that is not in an open repeat, by alternatives and repeats with a limit."""
 
 
-class UnusablePattern(ValueError):
+class PatternError(ValueError):
     """`text` is the pattern."""
 
     def __init__(self, message: str, text: str) -> None:
@@ -30,29 +30,29 @@ class UnusablePattern(ValueError):
 
 @lru_cache(maxsize=256)
 def compiled(text: str) -> tuple[re.Pattern[str], int]:
-    """The pattern, and how long a value may be that it is tried on. Raises `UnusablePattern`."""
+    """The pattern, and how long a value may be that it is tried on. Raises `PatternError`."""
     try:
         pattern, tree = re.compile(text), parser.parse(text)
         repeats = tuple(_open_repeats(tree))
     except (re.error, OverflowError, RecursionError) as error:
-        raise UnusablePattern(f"{quoted(text)} is not a regular expression: {error}", text) from error
+        raise PatternError(f"{quoted(text)} is not a regular expression: {error}", text) from error
     ignore_case = _ignores_case(tree, pattern.flags)
     if not all(has_one_way(*repeat, ignore_case=ignore_case) for repeat in repeats):
-        raise UnusablePattern(f"{quoted(text)} repeats what can match the same text in several ways", text)
+        raise PatternError(f"{quoted(text)} repeats what can match the same text in several ways", text)
     if len(repeats) >= len(_LONGEST):
-        raise UnusablePattern(
+        raise PatternError(
             f"{quoted(text)} has {len(repeats)} open repeats; at most {len(_LONGEST) - 1} are allowed", text
         )
     if (ways := _ways(tree, ignore_case)) > _MOST_WAYS:
-        raise UnusablePattern(f"{quoted(text)} can match in more than {_MOST_WAYS} ways", text)
+        raise PatternError(f"{quoted(text)} can match in more than {_MOST_WAYS} ways", text)
     return pattern, int(_LONGEST[len(repeats)] / ways ** (1 / (len(repeats) + 1)))
 
 
 def matches(text: str, value: str) -> bool:
-    """True if the pattern matches anywhere in the value. Raises `UnusablePattern`."""
+    """True if the pattern matches anywhere in the value. Raises `PatternError`."""
     pattern, longest = compiled(text)
     if len(value) > longest:
-        raise UnusablePattern(f"{quoted(text)} is not tried on {len(value)} characters; at most {longest} are", text)
+        raise PatternError(f"{quoted(text)} is not tried on {len(value)} characters; at most {longest} are", text)
     return pattern.search(value) is not None
 
 

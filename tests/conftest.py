@@ -190,5 +190,5 @@ def _built(config: pytest.Config) -> binaries.Binaries:
 
     try:
         return build.build(say)
-    except build.BuildFailed as failed:
+    except build.BuildError as failed:
         pytest.fail(str(failed), pytrace=False)

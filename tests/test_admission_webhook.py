@@ -15,7 +15,7 @@ from support.admission_cases import SECONDS, GivenCluster, case, judge_of, paths
 from reconcile.admission.review import (
     ADMITTED,
     Judgement,
-    MalformedReview,
+    ReviewError,
     read_review,
     write_review,
 )
@@ -122,7 +122,7 @@ MALFORMED: dict[str, bytes] = {
 
 @pytest.mark.parametrize("content", MALFORMED.values(), ids=MALFORMED)
 def test_what_is_no_review_is_malformed(content: bytes) -> None:
-    with pytest.raises(MalformedReview):
+    with pytest.raises(ReviewError):
         read_review(content)
 
 

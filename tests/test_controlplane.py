@@ -72,7 +72,7 @@ def test_says_why_a_definition_is_refused(control_plane: ControlPlane, tmp_path:
         "spec": {"group": "example.org", "scope": "Cluster", "names": names, "versions": [version]},
     }
     (tmp_path / "things.yaml").write_text(json.dumps(document), encoding="utf-8")
-    with pytest.raises(crds.CrdsRefused, match=r"things\.yaml: .*properties\[spec\]\.type: Required"):
+    with pytest.raises(crds.CrdError, match=r"things\.yaml: .*properties\[spec\]\.type: Required"):
         crds.install(control_plane.api, tmp_path)
 
 

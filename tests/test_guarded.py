@@ -20,13 +20,13 @@ MAP: Body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", 
 REF = ref_of(MAP)
 
 
-class Sent(Exception):
+class SentError(Exception):
     """A request would have left."""
 
 
 class Wire:
     def open(self, request: Request) -> Exchange:
-        raise Sent
+        raise SentError
 
 
 def refuse() -> None:
@@ -68,5 +68,5 @@ def test_no_write_passes(made: Callable[[], Cluster], write: Callable[[Cluster],
 @pytest.mark.parametrize("read", READS)
 def test_reads_pass(read: Callable[[Cluster], object]) -> None:
     assert read(embedded()) is not None
-    with pytest.raises(Sent):
+    with pytest.raises(SentError):
         read(over_http())

@@ -25,7 +25,7 @@ from renderer.install.overlay_rules import overlay_rules
 from renderer.install.overlay_values import MOST, key_of, overlay_values
 from renderer.install.prepare import prepare_installation
 from renderer.model.ref import Body
-from renderer.templating.go_templates import Untranslatable, in_go
+from renderer.templating.go_templates import TranslationError, in_go
 from renderer.validation import document_problems
 from renderer.yaml_io import parse
 
@@ -162,7 +162,7 @@ def test_a_template_in_go(jinja: str, go: str) -> None:
     "text", ["{{ plan.name | quote }}", "{{ values.a | upper }}", "{% set a = 1 %}", "{{ 1 + 1 }}"]
 )
 def test_a_chart_is_not_guessed(text: str) -> None:
-    with pytest.raises(Untranslatable):
+    with pytest.raises(TranslationError):
         in_go(text)
 
 

@@ -14,7 +14,7 @@ from support.rehearsals import template_set
 from support.small_cluster import METADATA, Small, world
 
 from reconcile.loop.setup import ManagerConfig, assemble_manager
-from reconcile.observe.snapshot import NotRead, Snapshot, judge
+from reconcile.observe.snapshot import NotReadError, Snapshot, judge
 from reconcile.probes.look import KUBELET, Group, Look
 from reconcile.schemas import packaged_schemas
 from renderer.model.phase import Fetch
@@ -88,7 +88,7 @@ def test_the_loop_outlives_a_bug_and_says_so() -> None:
 def test_what_was_not_read_cannot_be_looked_at() -> None:
     seen = Snapshot()
     for look in (lambda: seen.get(FIRST), lambda: seen.list(NODES), lambda: seen.reading(KUBELET, "n1")):
-        with pytest.raises(NotRead):
+        with pytest.raises(NotReadError):
             look()
 
 

@@ -15,7 +15,7 @@ from support.rehearsals import ROOT
 from reconcile.schemas import Schemas, packaged_schemas
 from reconcile.values import same, satisfies
 from renderer.assemble import open_template_set
-from renderer.catalog.probes import UnreadableAmount, predicate_from
+from renderer.catalog.probes import AmountError, predicate_from
 from renderer.errors import Problems
 from renderer.files.templates import read_templates
 from renderer.model.path import Path, parse_path
@@ -175,7 +175,7 @@ def asking(word: str, limit: Any) -> Any:
 @pytest.mark.parametrize("word", ["atLeast", "atMost"])
 @pytest.mark.parametrize("limit", ["many", "10GiB", "5m30s", True, None, [1], {"path": "spec.a", "default": "few"}])
 def test_a_limit_that_nothing_can_pass_is_refused_when_it_is_read(word: str, limit: Any) -> None:
-    with pytest.raises(UnreadableAmount, match="is not a number or a quantity"):
+    with pytest.raises(AmountError, match="is not a number or a quantity"):
         asking(word, limit)
 
 

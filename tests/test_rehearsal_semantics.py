@@ -153,7 +153,7 @@ def test_rules_mean_what_a_complete_cel_says(rule: str, scope: dict[str, Any]) -
     "rule", ["self.list.all(x, x > 0)", "self.a + self.b == 3", "quantity(self.a) > 1", "self.a ==", "self ? 1"]
 )
 def test_a_rule_that_is_not_known_is_not_run(rule: str) -> None:
-    with pytest.raises(cel.Unsupported):
+    with pytest.raises(cel.UnsupportedRuleError):
         cel.parse(rule)
 
 

@@ -22,7 +22,7 @@ _KIND = "AdmissionReview"
 _INVALID = 422
 
 
-class MalformedReview(ValueError):
+class ReviewError(ValueError):
     """The body is no AdmissionReview that asks something."""
 
 
@@ -63,11 +63,11 @@ ADMITTED = Judgement()
 
 
 def read_review(content: bytes) -> AdmissionRequest:
-    """Raises `MalformedReview`."""
+    """Raises `ReviewError`."""
     review = _json(content)
     found = (review.get("apiVersion"), review.get("kind"))
     if found != (_API_VERSION, _KIND):
-        raise MalformedReview(f"expected {_API_VERSION} {_KIND}")
+        raise ReviewError(f"expected {_API_VERSION} {_KIND}")
     asked = _mapping(review, "request")
     resource = _mapping(asked, "resource")
     group_version = "/".join(filter(None, (_text(resource, "group"), _text(resource, "version"))))
@@ -81,7 +81,7 @@ def read_review(content: bytes) -> AdmissionRequest:
         old=_plan(asked, "oldObject"),
     )
     if request.resource == PLANS and request.operation in ("CREATE", "UPDATE") and not request.plan:
-        raise MalformedReview("request.object is not an UpgradePlan")
+        raise ReviewError("request.object is not an UpgradePlan")
     return request
 
 
@@ -122,9 +122,9 @@ def _json(content: bytes) -> Mapping[str, Any]:
     try:
         found = json.loads(content)
     except (ValueError, RecursionError):
-        raise MalformedReview("the body is not JSON") from None
+        raise ReviewError("the body is not JSON") from None
     if not isinstance(found, Mapping):
-        raise MalformedReview("the body is not a JSON object")
+        raise ReviewError("the body is not a JSON object")
     return found
 
 
@@ -134,11 +134,11 @@ def _plan(asked: Mapping[str, Any], key: str) -> Body:
     if found is None:
         return {}
     if not isinstance(found, Mapping):
-        raise MalformedReview(f"request.{key} is not an object")
+        raise ReviewError(f"request.{key} is not an object")
     if (found.get("apiVersion"), found.get("kind")) != (PLAN_API_VERSION, "UpgradePlan"):
         return {}
     if why := _misfit(found):
-        raise MalformedReview(f"request.{key} is not a valid UpgradePlan: {why}")
+        raise ReviewError(f"request.{key} is not a valid UpgradePlan: {why}")
     return found
 
 
@@ -153,7 +153,7 @@ def _misfit(plan: Body) -> str:
 def _mapping(value: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     found = value.get(key)
     if not isinstance(found, Mapping):
-        raise MalformedReview(f"{key} is missing or not an object")
+        raise ReviewError(f"{key} is missing or not an object")
     return found
 
 
@@ -162,5 +162,5 @@ def _text(value: Mapping[str, Any], key: str, *, required: bool = False) -> str:
     if found is None and not required:
         return ""
     if not isinstance(found, str) or (required and not found):
-        raise MalformedReview(f"{key} is missing or not text")
+        raise ReviewError(f"{key} is missing or not text")
     return found

@@ -19,7 +19,7 @@ from typing import Any
 
 from aiohttp import web
 
-from reconcile.admission.review import AdmissionRequest, Judgement, MalformedReview, read_review, write_review
+from reconcile.admission.review import AdmissionRequest, Judgement, ReviewError, read_review, write_review
 from reconcile.admission.tls import server_context, use_certificate
 
 PATH = "/validate-management-harvesterhci-io-v1beta1-upgradeplan"
@@ -147,7 +147,7 @@ class WebhookServer:
             review, judgement = await self._loop.run_in_executor(self._pool, self._judged, content, deadline)
             operation, result = review.operation, "denied" if judgement.causes else "allowed"
             return _last(web.json_response(write_review(review, judgement)))
-        except MalformedReview as error:
+        except ReviewError as error:
             result = "malformed"
             return _last(web.Response(status=400, text=f"{error}\n"))
         except Exception as error:

@@ -150,12 +150,12 @@ def _created(parts: ReconcilerDeps, inputs: Inputs | None) -> str:
 
 def _each_cause(error: Denied, plan: SourceDocument) -> Problems:
     """The webhook's reasons as problems of the plan's file."""
-    from renderer.model.path import UnreadablePath, parse_path
+    from renderer.model.path import PathError, parse_path
 
     def place(field: str) -> Path:
         try:
             return parse_path(field)
-        except UnreadablePath:
+        except PathError:
             return ()
 
     found = [plan.problem("Denied", cause.message, place(cause.field)) for cause in error.causes]

@@ -99,5 +99,5 @@ def _text(diffs: Sequence[Diff]) -> Iterator[str]:
             yield f"{said}\n"
 
 
-def _no_text(model: Model) -> Iterator[str]:
+def _no_text(_model: Model) -> Iterator[str]:
     return iter(())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import click
@@ -94,9 +94,8 @@ def rehearse(
     the nodes are simulated, and time is virtual. Exits 1 if the upgrade would not succeed, or if a pre-flight check
     blocks it whose risk the plan does not accept.
     """
-    from reconcile.simulator.actors.fault_options import FaultOptions, duration_of
+    from reconcile.simulator.actors.fault_options import FaultOptions
     from reconcile.simulator.rehearsal.rehearsal import prepare
-    from reconcile.simulator.rehearsal.report import report_lines, report_of
     from renderer.assemble import open_template_set
     from renderer.files.code import CodeCache
 
@@ -105,34 +104,44 @@ def rehearse(
     template_set = open_template_set(tree, code=code)
     redact_by(template_set.catalog.redaction)
     warn(template_set.catalog.warnings)
-    unseen = None if skip_preflight else _preflight(inputs, tree, template_set, given)
+    unseen = None if skip_preflight else _preflight(inputs, template_set, given)
     _require_nodes(inputs)
-    pause = duration_of(resume_after)
-    if pause is None:
-        raise problem(
-            "InvalidDuration", f"--resume-after: {resume_after!r} is not a duration", remedy="write it like 10m or 2h"
-        )
     options = FaultOptions(fail=fail, stall=stall, slow=slow, repeat=repeat, away=away)
     rehearsal = prepare(
         inputs,
         template_set,
         start=_START,
+        resume_after=_pause_of(resume_after),
         faults=_fault_plan(options, inputs, tree, code),
-        resume_after=pause,
         journal=journal_at(journal, template_set.catalog.redaction),
     )
-    if skip_preflight:
-        rehearsal = rehearsal.unchecked()
-    rehearsed = _played(rehearsal, quiet or output == "json")
+    rehearsed = _played(rehearsal.unchecked() if skip_preflight else rehearsal, quiet or output == "json")
     code.save()
     _require_injected(rehearsed)
     warn(_step_warnings(rehearsal))
-    model = {**report_of(rehearsed, rehearsal.name), **({"preflight": unseen} if unseen else {})}
-    answer(REHEARSAL_REPORT, model, output, lambda shown: [*report_lines(shown), *unseen_lines(shown.get("preflight"))])
+    _answer(rehearsed, rehearsal.name, unseen, output)
     return ExitCode.YES if rehearsed.succeeded else ExitCode.NO
 
 
-def _preflight(inputs: Inputs, tree: TemplateTree, template_set: TemplateSet, given: InputOptions) -> Model | None:
+def _answer(rehearsed: RehearsalResult, name: str, unseen: Model | None, output: str) -> None:
+    from reconcile.simulator.rehearsal.report import report_lines, report_of
+
+    model = {**report_of(rehearsed, name), **({"preflight": unseen} if unseen else {})}
+    answer(REHEARSAL_REPORT, model, output, lambda shown: [*report_lines(shown), *unseen_lines(shown.get("preflight"))])
+
+
+def _pause_of(resume_after: str) -> timedelta:
+    """Raises `Problems` for what is no duration."""
+    from reconcile.simulator.actors.fault_options import duration_of
+
+    pause = duration_of(resume_after)
+    if pause is None:
+        message = f"--resume-after: {resume_after!r} is not a duration"
+        raise problem("InvalidDuration", message, remedy="write it like 10m or 2h")
+    return pause
+
+
+def _preflight(inputs: Inputs, template_set: TemplateSet, given: InputOptions) -> Model | None:
     """The number of checks that could not look. Raises `Problems` for what blocks the upgrade."""
     from reconcile.preflight.problems import blocking, warning
 

@@ -43,8 +43,9 @@ def _common_options(command: Command) -> Command:
     """Adds what all of them take; the command gets a cluster and a log. Every error is exit code 1, as in the toolkit:
     a Job fails by it and is tried again."""
 
+    # log_level and debug are accepted because the toolkit's commands have them.
     @wraps(command)
-    def with_cluster(kubeconfig: str, log_format: str, log_level: int, debug: bool, **others: Any) -> int:
+    def with_cluster(kubeconfig: str, log_format: str, log_level: int, debug: bool, **others: Any) -> int:  # noqa: ARG001
         try:
             return command(cluster=_connected(kubeconfig), log=_log_of(log_format), **others)
         except Problems as error:

@@ -13,7 +13,7 @@ _NOT_READY = Reply(status=503, content=b"not ready\n")
 def health_server(address: str, ready: Callable[[], bool]) -> EndpointServer:
     """A server of `/healthz` and `/readyz` at `address`, which is still to be started."""
 
-    def respond(path: str, header: Callable[[str], str]) -> Reply:
+    def respond(path: str, _header: Callable[[str], str]) -> Reply:
         if path == "/healthz":
             return _OK
         if path == "/readyz":

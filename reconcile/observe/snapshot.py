@@ -19,13 +19,13 @@ _NOT_READ = ReadFailure(why="it was not read")
 _T = TypeVar("_T")
 
 
-class NotRead(LookupError):
+class NotReadError(LookupError):
     """Something was looked at that nobody has read: a bug of ours, or a journal of another version."""
 
 
 class Snapshot:
     """A `Look` over what was read. A group also answers for its objects one by one, and for narrower groups. Raises
-    `NotRead` for anything else."""
+    `NotReadError` for anything else."""
 
     def __init__(self) -> None:
         self.objects: dict[Ref, Body | ReadFailure | None] = {}
@@ -43,7 +43,7 @@ class Snapshot:
                 body = self._by_ref(group, found).get(ref)
                 if body is not None or _is_whole(group):
                     return body
-        raise NotRead(ref)
+        raise NotReadError(ref)
 
     def list(self, group: Group) -> tuple[Body, ...] | ReadFailure:
         if group in self.groups:
@@ -51,13 +51,13 @@ class Snapshot:
         for wider, found in self.groups.items():
             if wider.includes(group) and (_is_whole(wider) or not group.name):
                 return found if isinstance(found, ReadFailure) else _within(found, group)
-        raise NotRead(group)
+        raise NotReadError(group)
 
     def reading(self, reading: Reading, name: str) -> Answer:
         """An answer that nobody has given, such as of a node that is not there, is a failure."""
         answers = self.readings.get(reading.name, {})
         if name not in answers and not any(read.includes(reading) for read in self.read):
-            raise NotRead(reading)
+            raise NotReadError(reading)
         return answers.get(name, _NOT_READ)
 
     def has_group_of(self, ref: Ref) -> bool:
@@ -93,7 +93,7 @@ class _Noting:
         self.asked[ref] = None
         try:
             return self._snapshot.get(ref)
-        except NotRead:
+        except NotReadError:
             self.missing[ref] = None
             return _NOT_READ
 
@@ -107,7 +107,7 @@ class _Noting:
         self.asked[need] = None
         try:
             return look()
-        except NotRead:
+        except NotReadError:
             self.missing[need] = None
             return _NOT_READ
 
@@ -174,7 +174,7 @@ def _read(snapshot: Snapshot, needs: Iterable[Need], source: Source, readings: R
 def _list(snapshot: Snapshot, group: Group, source: Source) -> tuple[Body, ...]:
     try:
         found = snapshot.list(group)
-    except NotRead:
+    except NotReadError:
         found = snapshot.groups[group] = source.list(group)
     return () if isinstance(found, ReadFailure) else found
 

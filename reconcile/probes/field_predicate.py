@@ -111,7 +111,7 @@ def _matches(found: Any, pattern: Any) -> bool:
         return False
     try:
         return patterns.matches(str(pattern), str(found))
-    except patterns.UnusablePattern as error:
+    except patterns.PatternError as error:
         raise problem("InvalidPattern", str(error), remedy="correct the probe's `matches`") from error
 
 

@@ -17,7 +17,7 @@ from reconcile.loop.journal import FORMAT, Line, decision_body, redacted_digest
 from reconcile.loop.rendering import Rendering
 from reconcile.loop.sealing import approved_of, approved_templates_of
 from reconcile.observe.readings import READERS
-from reconcile.observe.snapshot import NotRead, Snapshot
+from reconcile.observe.snapshot import NotReadError, Snapshot
 from reconcile.probes.look import Group, ReadFailure
 from reconcile.report.progress import Model
 from reconcile.schemas import Schemas, packaged_schemas
@@ -164,7 +164,7 @@ class _Replayer:
             again = self._decided(line, bodies)
         except Problems as error:
             return Replayed(line=number, time=line["time"], plan=name, problem=f"cannot be rendered: {error}")
-        except NotRead as error:
+        except NotReadError as error:
             why = f"the decision looks at {error} today, which was not read then"
             return Replayed(line=number, time=line["time"], plan=name, problem=why)
         was = without_numbers(line["decision"])

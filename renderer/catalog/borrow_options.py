@@ -40,6 +40,6 @@ BORROW_OPTIONS: Mapping[str, BorrowOptionSpec] = {
 
 
 def borrow_options_from(raw: Mapping[str, Any]) -> tuple[BorrowOption, ...]:
-    """Raises `UnreadablePath`."""
+    """Raises `PathError`."""
     read = (spec.read(raw[key]) for key, spec in BORROW_OPTIONS.items() if key in raw)
     return tuple(option for option in read if option is not None)

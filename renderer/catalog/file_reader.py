@@ -8,16 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from renderer.catalog.probes import UnreadableAmount
+from renderer.catalog.probes import AmountError
 from renderer.catalog.template_tree import TemplateTree
 from renderer.deprecated import current
 from renderer.errors import Problem, Problems, problem
 from renderer.model.document_type import DocumentType
-from renderer.model.path import UnreadablePath
-from renderer.patterns import UnusablePattern
+from renderer.model.path import PathError
+from renderer.patterns import PatternError
 from renderer.yaml_io import Document, parse
 
-_WITH_TEXT = (UnreadablePath, UnreadableAmount, UnusablePattern)
+_WITH_TEXT = (PathError, AmountError, PatternError)
 """Errors that know the text that is wrong, and so its line."""
 
 Validate = Callable[[Document, DocumentType], list[Problem]]

@@ -41,7 +41,7 @@ from renderer.quantity import quantity_of
 Raw = Mapping[str, Any]
 
 
-class UnreadableAmount(ValueError):
+class AmountError(ValueError):
     """`text` is what was written for it."""
 
     def __init__(self, message: str, text: str) -> None:
@@ -115,7 +115,7 @@ def _must_be_amount(test: Test, operand: Operand) -> None:
     limit = operand.value if isinstance(operand, Fixed) else getattr(operand, "default", None)
     is_known = isinstance(operand, Fixed) or limit is not None
     if is_known and quantity_of(limit) is None and "{" not in str(limit):
-        raise UnreadableAmount(f"{test} {limit!r} is not a number or a quantity such as 10Gi or 500m", str(limit))
+        raise AmountError(f"{test} {limit!r} is not a number or a quantity such as 10Gi or 500m", str(limit))
 
 
 def _operand(raw: Any) -> Operand:

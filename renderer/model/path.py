@@ -18,7 +18,7 @@ ABSENT: Any = type(
 _STEP = re.compile(r"""\.?([A-Za-z_$][A-Za-z0-9_$-]*)|\[(\d+)\]|\[(["'])(.*?)\3\]""")
 
 
-class UnreadablePath(ValueError):
+class PathError(ValueError):
     """`text` is the whole path, as it was written."""
 
     def __init__(self, message: str, text: str) -> None:
@@ -27,18 +27,18 @@ class UnreadablePath(ValueError):
 
 
 def parse_path(text: str) -> Path:
-    """Raises `UnreadablePath`, which says where the path becomes invalid."""
+    """Raises `PathError`, which says where the path becomes invalid."""
     steps: list[str | int] = []
     position = 0
     while position < len(text):
         match = _STEP.match(text, position)
         if not match:
-            raise UnreadablePath(f"path {text!r} is invalid from {text[position:]!r} on", text)
+            raise PathError(f"path {text!r} is invalid from {text[position:]!r} on", text)
         word, index, _, key = match.groups()
         steps.append(word if word is not None else int(index) if index is not None else key)
         position = match.end()
     if not steps:
-        raise UnreadablePath("path is empty", text)
+        raise PathError("path is empty", text)
     return tuple(steps)
 
 

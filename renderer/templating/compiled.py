@@ -19,7 +19,7 @@ from renderer.catalog.places import NAMES_FILE
 from renderer.catalog.template_tree import Template
 from renderer.errors import Problems, problem, quoted, shortened
 from renderer.templating.environment import FILE_MARK, Environment, NamesLoader, TextLoader, TreeLoader, environment_of
-from renderer.templating.limits import ALL_STEPS, STEPS, Budget, Raised
+from renderer.templating.limits import ALL_STEPS, STEPS, Budget, RenderingError
 from renderer.templating.printing import as_data
 from renderer.yaml_io import Document
 
@@ -166,7 +166,7 @@ def _explained(error: Exception) -> tuple[str, str, str]:
             return "TemplateSyntax", shortened(_lower(error.message or "cannot be read")), "correct the template"
         case UndefinedError():
             return "UndefinedVariable", shortened(_lower(str(error))), _SEE
-        case Raised():
+        case RenderingError():
             return "TemplateFailed", str(error), _SEE
         case TemplateNotFound():
             return (

@@ -22,7 +22,7 @@ from renderer.catalog.template_tree import Template
 from renderer.errors import shortened
 from renderer.suggest import did_you_mean
 from renderer.templating.filters import bounded, filters_of
-from renderer.templating.limits import LONGEST, STEPS, Budget, Raised
+from renderer.templating.limits import LONGEST, STEPS, Budget, RenderingError
 from renderer.templating.methods import ATTRIBUTES, pay_for
 from renderer.templating.printing import Formatter, Printable, as_text, joined, percent, unquoted
 from renderer.templating.syntax import counted, refusal
@@ -177,7 +177,7 @@ class Environment(ImmutableSandboxedEnvironment):
             whole.append(part)
             length += len(part)
             if length > LONGEST and isinstance(parts, Generator):
-                parts.throw(Raised(f"prints more than {LONGEST:,} characters"))
+                parts.throw(RenderingError(f"prints more than {LONGEST:,} characters"))
         return "".join(whole)
 
     def only_quoted(self, value: Any) -> Markup | int | float:
@@ -185,7 +185,7 @@ class Environment(ImmutableSandboxedEnvironment):
         if isinstance(value, StrictUndefined):
             str(value)  # raises, and names it
         if value is None:
-            raise Raised("prints a value that is not set; add a default or an `if`")
+            raise RenderingError("prints a value that is not set; add a default or an `if`")
         if isinstance(value, Printable):
             self.budget.spend_text(len(value))
             return Markup(value)  # noqa: S704 - it is quoted
@@ -201,11 +201,11 @@ class Environment(ImmutableSandboxedEnvironment):
 
     def fail(self, message: str) -> NoReturn:
         """Ends the rendering with this message."""
-        raise Raised(shortened(as_text(message, self.budget)))
+        raise RenderingError(shortened(as_text(message, self.budget)))
 
     def _parse(self, source: str, name: str | None, filename: str | None) -> syntax.Template:
         if len(source) > LONGEST:
-            raise Raised(f"has {len(source):,} characters; at most {LONGEST:,} are allowed")
+            raise RenderingError(f"has {len(source):,} characters; at most {LONGEST:,} are allowed")
         template = super()._parse(source, name, filename)
         if error := refusal(template, alone=self.finalize == self.as_text):
             error.name, error.filename = name, filename

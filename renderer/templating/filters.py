@@ -14,7 +14,7 @@ from jinja2.utils import pass_context, pass_environment
 
 from renderer.errors import quoted
 from renderer.image_names import not_needed
-from renderer.templating.limits import Raised
+from renderer.templating.limits import RenderingError
 from renderer.templating.printing import Printable, as_data, as_text, joined, quote
 from renderer.templating.syntax import JOIN, SPEND, WEIGH
 
@@ -98,7 +98,7 @@ def _batch(environment: Environment, value: Any, linecount: int, fill_with: Any 
 @pass_environment
 def _sum(environment: Environment, iterable: Any, attribute: str | int | None = None, start: Any = 0) -> Any:
     if not isinstance(start, (int, float)):
-        raise Raised(f"adds to {quoted(start)}; a number is expected")
+        raise RenderingError(f"adds to {quoted(start)}; a number is expected")
     return _SUM(environment, environment.budget.weighed(iterable), attribute, start)
 
 

@@ -2,7 +2,7 @@
 
 Only a small part of Jinja has a counterpart there: values, text joined by `~`, `and`, `or`, `not`, `==`, `>`, `if`,
 `for` over a list or over `| dictsort(true)`, and the filters `quote` (`toJson`), `digest` and `replace`. Anything else
-raises `Untranslatable`: a chart that says something else than the manifests must not be written.
+raises `TranslationError`: a chart that says something else than the manifests must not be written.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _WORD = re.compile(r"[\w.$\"]+|\"[^\"]*\"")
 _ENVIRONMENT = Environment(autoescape=True)
 
 
-class Untranslatable(ValueError):
+class TranslationError(ValueError):
     """Part of a template that has no counterpart in Go's language."""
 
 
@@ -62,12 +62,12 @@ class _Writer:
             return f"if {self._expression(rest)}"
         if word == "for":
             return self._for(rest)
-        raise Untranslatable(text)
+        raise TranslationError(text)
 
     def _for(self, rest: str) -> str:
         found = _FOR.fullmatch(rest)
         if found is None:
-            raise Untranslatable(rest)
+            raise TranslationError(rest)
         names = [name.strip() for name in found["names"].split(",")]
         of = self._expression(found["of"])
         self._open.append("for")
@@ -100,7 +100,7 @@ class _Writer:
                 return f"and {self._operand(node.left)} {self._operand(node.right)}"
             case nodes.Or():
                 return f"or {self._operand(node.left)} {self._operand(node.right)}"
-        raise Untranslatable(f"{type(node).__name__} has no counterpart in Go's templates")
+        raise TranslationError(f"{type(node).__name__} has no counterpart in Go's templates")
 
     def _operand(self, node: nodes.Node) -> str:
         """The words for a value where several stand side by side."""
@@ -113,12 +113,12 @@ class _Writer:
         if node.name in self._names:
             return f"${node.name}"
         if node.name not in known:
-            raise Untranslatable(node.name)
+            raise TranslationError(node.name)
         return known[node.name]
 
     def _filter(self, node: nodes.Filter) -> str:
         if node.name not in _FILTERS:
-            raise Untranslatable(f"| {node.name}")
+            raise TranslationError(f"| {node.name}")
         arguments = "".join(f" {self._operand(argument)}" for argument in node.args)
         words = _FILTERS[node.name]
         return self._said(node.node) if not words else f"{self._said(node.node)} | {words}{arguments}"

@@ -23,7 +23,7 @@ CHARACTERS = 64
 _BITS = 1024  # of a whole number; no field of an object has more than 64
 
 
-class Raised(Exception):
+class RenderingError(Exception):
     """A template called `fail`, printed what it must not, or did too much."""
 
 
@@ -36,10 +36,10 @@ class Budget:
         self.left = self.whole = steps
 
     def spend(self, steps: int) -> None:
-        """Raises `Raised` where there are not so many left."""
+        """Raises `RenderingError` where there are not so many left."""
         if steps > self.left:
             self.left = 0
-            raise Raised(
+            raise RenderingError(
                 f"does too much: it is stopped after {self.whole:,} steps; shorten its loops, or what it repeats"
             )
         self.left -= steps
@@ -47,13 +47,13 @@ class Budget:
     def spend_text(self, length: int) -> None:
         """For a text that is about to be made."""
         if length > LONGEST:
-            raise Raised(f"makes a text of {_number(length)} characters; at most {LONGEST:,} are allowed")
+            raise RenderingError(f"makes a text of {_number(length)} characters; at most {LONGEST:,} are allowed")
         self.spend(length // CHARACTERS)
 
     def spend_bits(self, bits: int) -> None:
         """For a whole number that is about to be made."""
         if bits > _BITS:
-            raise Raised(f"makes a number of {_number(bits)} bits; at most {_BITS:,} are allowed")
+            raise RenderingError(f"makes a number of {_number(bits)} bits; at most {_BITS:,} are allowed")
 
     def weighed(self, value: Any) -> Any:
         """The value, for one that looks at all of it: what is made while it is looked at is counted then."""

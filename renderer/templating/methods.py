@@ -35,7 +35,7 @@ ATTRIBUTES: Mapping[type, frozenset[str]] = {
 
 
 def pay_for(method: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], budget: Budget) -> None:
-    """For a call that is about to be made. Raises `Raised` where its result would be too large."""
+    """For a call that is about to be made. Raises `RenderingError` where its result would be too large."""
     budget.spend(len(args) + len(kwargs))
     for value in (*args, *kwargs.values()):
         budget.weighed(value)

@@ -13,7 +13,7 @@ from jinja2.runtime import LoopContext, Macro, TemplateReference
 from jinja2.sandbox import SandboxedEnvironment, SandboxedFormatter
 
 from renderer.errors import quoted
-from renderer.templating.limits import Budget, Raised
+from renderer.templating.limits import Budget, RenderingError
 
 _JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 # What a YAML double-quoted scalar may hold as it is; everything else becomes a \u escape.
@@ -43,7 +43,7 @@ class Printable(str):
 def quote(value: Any, budget: Budget) -> Printable:
     """A value as JSON text that every YAML reader takes as it is. The only way for text into a manifest."""
     if isinstance(value, Printable):
-        raise Raised("quotes a value twice; remove one `| quote`")
+        raise RenderingError("quotes a value twice; remove one `| quote`")
     text = _JSON.encode(as_data(value, budget))
     if not text.isprintable():
         text = re.sub(_ESCAPED, lambda match: f"\\u{ord(match.group()):04x}", text)
@@ -51,7 +51,7 @@ def quote(value: Any, budget: Budget) -> Printable:
 
 
 def as_data(value: Any, budget: Budget) -> Any:
-    """The value in JSON's types. Raises `Raised` for what has no such form."""
+    """The value in JSON's types. Raises `RenderingError` for what has no such form."""
     if isinstance(value, str):
         budget.spend_text(len(value))
         return _whole(str(value))
@@ -68,7 +68,7 @@ def as_data(value: Any, budget: Budget) -> Any:
 
 def _key(key: Any, budget: Budget) -> str:
     if isinstance(key, (list, tuple, Mapping)):
-        raise Raised(f"has {quoted(key)} as the key of a mapping; text is expected")
+        raise RenderingError(f"has {quoted(key)} as the key of a mapping; text is expected")
     return as_text(key, budget)
 
 
@@ -85,7 +85,7 @@ def as_text(value: Any, budget: Budget) -> str:
 def _whole(text: str) -> str:
     """The text itself. Half of a surrogate pair is no character, and nothing can be written with it."""
     if not text.isascii() and re.search(_SURROGATE, text):
-        raise Raised("prints half of a surrogate pair; write the character itself, or \\U and its eight digits")
+        raise RenderingError("prints half of a surrogate pair; write the character itself, or \\U and its eight digits")
     return text
 
 
@@ -102,19 +102,19 @@ def _length(value: Any, budget: Budget) -> int:
     raise _no_data(value)
 
 
-def _no_data(value: Any) -> Raised:
+def _no_data(value: Any) -> RenderingError:
     if isinstance(value, Undefined):
         str(value)  # raises, and names it
-    return Raised(
+    return RenderingError(
         f"prints {_kind(value)}, which is no data; add `| join` to print what it gives, or name a value in it"
     )
 
 
-def unquoted(value: Any) -> Raised:
+def unquoted(value: Any) -> RenderingError:
     """The message for a value that stands in a manifest as it is."""
     message = f"prints {quoted(value) if isinstance(value, str) else _kind(value)} without quoting; add `| quote`"
     is_data = isinstance(value, (str, list, tuple, Mapping))
-    return Raised(message if is_data else f"{message}, and as it is no data, add `| join` before")
+    return RenderingError(message if is_data else f"{message}, and as it is no data, add `| join` before")
 
 
 def _kind(value: Any) -> str:

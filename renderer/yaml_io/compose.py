@@ -33,7 +33,7 @@ class Allowance:
         return self.nodes < 0 or self.repeated < 0
 
 
-class TooMuch(Exception):
+class LimitError(Exception):
     """Stops the composing, at a line."""
 
 
@@ -55,9 +55,9 @@ class _Loader(yaml.CSafeLoader):
         self._depth += 1
         self._allowance.nodes -= 1
         if self._allowance.nodes < 0:
-            raise TooMuch(current_node, "contains too much: more nodes than are read", "split it")
+            raise LimitError(current_node, "contains too much: more nodes than are read", "split it")
         if self._depth > MAX_DEPTH + 1:
-            raise TooMuch(current_node, f"nested deeper than {MAX_DEPTH} levels", "reduce the nesting")
+            raise LimitError(current_node, f"nested deeper than {MAX_DEPTH} levels", "reduce the nesting")
 
     def ascend_resolver(self) -> None:
         self._depth -= 1

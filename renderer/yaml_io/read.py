@@ -14,7 +14,7 @@ import yaml
 from renderer.errors import problem, shortened
 from renderer.frozen import frozen
 from renderer.model.path import Path
-from renderer.yaml_io.compose import Allowance, TooMuch, composed
+from renderer.yaml_io.compose import Allowance, LimitError, composed
 from renderer.yaml_io.go_scalars import go_scalar
 from renderer.yaml_io.node_values import Builder
 
@@ -69,7 +69,7 @@ def parse(text: str, file: str, allowance: Allowance | None = None) -> tuple[Doc
     allowance = allowance or Allowance()
     try:
         nodes = list(composed(text, allowance))
-    except TooMuch as error:
+    except LimitError as error:
         node, message, remedy = error.args
         line = node.start_mark.line + 1 if node else None
         raise problem("InvalidYAML", message, file=file, line=line, remedy=remedy) from error

@@ -28,7 +28,7 @@ def main() -> int:
             say(f"export KUBECONFIG={plane.kubeconfig}")
             say("Ctrl-C ends it")
             signal.pause()
-    except build.BuildFailed as failed:
+    except build.BuildError as failed:
         print(failed, file=sys.stderr)
         return 1
     except KeyboardInterrupt:

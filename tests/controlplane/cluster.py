@@ -26,7 +26,7 @@ SECONDS_TO_START = 120.0
 TOKEN_SECONDS = 24 * 3600
 
 
-class StartFailed(Exception):
+class StartError(Exception):
     """A server ended before it was ready; carries the last lines of its log."""
 
 
@@ -213,7 +213,7 @@ class ControlPlane:
         def look_at_children_first() -> bool:
             for child in self._children.values():
                 if not child.running:
-                    raise StartFailed(f"{child.name} ended before {what}:\n{child.last_words()}")
+                    raise StartError(f"{child.name} ended before {what}:\n{child.last_words()}")
             return look()
 
         waiting.until(what, look_at_children_first, SECONDS_TO_START)

@@ -16,12 +16,12 @@ PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 REFUSALS = (("NamesAccepted", "False"), ("NonStructuralSchema", "True"))
 
 
-class CrdsRefused(Exception):
+class CrdError(Exception):
     """All definitions that the server refused or will not serve, with its reasons."""
 
 
 def install(api: Api, folder: Path) -> None:
-    """Every definition in the folder and below. Raises CrdsRefused."""
+    """Every definition in the folder and below. Raises CrdError."""
     refused: list[str] = []
     names: list[str] = []
     for file in sorted(folder.rglob("*.yaml")):
@@ -32,7 +32,7 @@ def install(api: Api, folder: Path) -> None:
     for name in names:
         refused += waiting.until(f"{name} Established", partial(_verdict, api, name))
     if any(refused):
-        raise CrdsRefused("\n".join(filter(None, refused)))
+        raise CrdError("\n".join(filter(None, refused)))
 
 
 def _documents(file: Path) -> Iterator[Mapping[str, Any]]:

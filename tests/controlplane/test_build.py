@@ -98,7 +98,7 @@ def test_assets_named_by_the_environment_are_used_as_they_are(tmp_path: Path, mo
     for name in ("etcd", "kube-apiserver"):
         (tmp_path / name).touch(mode=0o755)
     assert binaries.why_absent() == "KUBEBUILDER_ASSETS lacks kube-controller-manager"
-    with pytest.raises(build.BuildFailed, match="lacks kube-controller-manager; unset it"):
+    with pytest.raises(build.BuildError, match="lacks kube-controller-manager; unset it"):
         build.build_servers(print)
 
     for name in ("kube-controller-manager", "kubectl"):

@@ -103,11 +103,11 @@ def _referred(node: Any) -> Iterator[str]:
             yield from _referred(value)
 
 
-def _without_descriptions(node: Any, names: bool = False) -> Any:
+def _without_descriptions(node: Any, *, names: bool = False) -> Any:
     """`names` says that the keys of this mapping are names of fields, one of which may well be "description"."""
     if isinstance(node, dict):
         return {
-            key: _without_descriptions(value, key == PROPERTIES and not names)
+            key: _without_descriptions(value, names=key == PROPERTIES and not names)
             for key, value in node.items()
             if names or key != "description"
         }

@@ -86,7 +86,7 @@ def _plan(name: str, parts: Mapping[str, Any]) -> Body:
     return {"apiVersion": PLAN_API_VERSION, "kind": "UpgradePlan", "metadata": metadata, "spec": spec}
 
 
-class NoAnswer(Exception):
+class NoAnswerError(Exception):
     """Tells `ReadAtOnce` to leave a read under way."""
 
 
@@ -99,7 +99,7 @@ class ReadAtOnce(Executor):
             read.set_result(fn(*args, **kwargs))
         except ClusterError as error:
             read.set_exception(error)
-        except NoAnswer:
+        except NoAnswerError:
             read.set_running_or_notify_cancel()
         return read
 
@@ -130,7 +130,7 @@ class GivenCluster:
 
     def _reach(self, kind: str) -> None:
         if kind in self._silent:
-            raise NoAnswer
+            raise NoAnswerError
         if kind in self._away:
             raise Away("connection refused")
 

@@ -1,7 +1,7 @@
 """The part of CEL that CRD rules are written in here: fields, `has`, logic, comparison, `in`, `size`, text tests.
 
-Pure and small on purpose: macros, arithmetic and Kubernetes' own libraries are not in it. `parse` raises Unsupported
-for what it does not know, so that nobody mistakes a rule that was not run for one that passed.
+Pure and small on purpose: macros, arithmetic and Kubernetes' own libraries are not in it. `parse` raises
+UnsupportedRuleError for what it does not know, so that nobody mistakes a rule that was not run for one that passed.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ _METHODS: Mapping[str, Callable[..., Any]] = {
 }
 
 
-class Unsupported(ValueError):
+class UnsupportedRuleError(ValueError):
     """The rule uses what this part of CEL does not have."""
 
 
-class Failed(Exception):
+class EvaluationError(Exception):
     """The rule asked for something that is not there; the API server counts that as not satisfied."""
 
 
@@ -74,7 +74,7 @@ def alternatives(text: str) -> list[str] | None:
 def holds(rule: Rule, scope: Scope) -> bool:
     try:
         return bool(rule(scope) is True)
-    except (Failed, TypeError):
+    except (EvaluationError, TypeError):
         return False
 
 
@@ -83,7 +83,7 @@ def _tokens(text: str) -> list[str]:
     while text[position:].strip():
         match = _TOKEN.match(text, position)
         if match is None:
-            raise Unsupported(f"{text!r} from {text[position:]!r} on")
+            raise UnsupportedRuleError(f"{text!r} from {text[position:]!r} on")
         found.append(next(part for part in match.groups() if part is not None))
         position = match.end()
     return found
@@ -108,19 +108,19 @@ class _RuleParser:
 
     def end(self) -> None:
         if self._at < len(self._tokens):
-            raise Unsupported(f"{self._text!r} at {self._tokens[self._at]!r}")
+            raise UnsupportedRuleError(f"{self._text!r} at {self._tokens[self._at]!r}")
 
     def _either(self) -> Rule:
         rules = [self._both()]
         while self._take("||"):
             rules.append(self._both())
-        return rules[0] if len(rules) == 1 else lambda scope: _settled(rules, scope, True)
+        return rules[0] if len(rules) == 1 else lambda scope: _settled(rules, scope, by=True)
 
     def _both(self) -> Rule:
         rules = [self._relation()]
         while self._take("&&"):
             rules.append(self._relation())
-        return rules[0] if len(rules) == 1 else lambda scope: _settled(rules, scope, False)
+        return rules[0] if len(rules) == 1 else lambda scope: _settled(rules, scope, by=False)
 
     def _relation(self) -> Rule:
         left = self._unary()
@@ -154,7 +154,7 @@ class _RuleParser:
             return _indexed(rule, lambda scope: name)
         method, arguments = _METHODS.get(name), self._arguments(")")
         if method is None:
-            raise Unsupported(f"{self._text!r}: .{name}()")
+            raise UnsupportedRuleError(f"{self._text!r}: .{name}()")
         return lambda scope: method(rule(scope), *(argument(scope) for argument in arguments))
 
     def _primary(self) -> Rule:
@@ -173,7 +173,7 @@ class _RuleParser:
 
     def _name(self, token: str) -> Rule:
         if not token[0].isalpha():
-            raise Unsupported(f"{self._text!r} at {token!r}")
+            raise UnsupportedRuleError(f"{self._text!r} at {token!r}")
         return lambda scope: scope[token]
 
     def _call(self, name: str) -> Rule:
@@ -182,7 +182,7 @@ class _RuleParser:
             return lambda scope: _is_there(argument, scope)
         if name == "size":
             return lambda scope: len(argument(scope))
-        raise Unsupported(f"{self._text!r}: {name}()")
+        raise UnsupportedRuleError(f"{self._text!r}: {name}()")
 
     def _arguments(self, end: str) -> list[Rule]:
         found: list[Rule] = []
@@ -198,7 +198,7 @@ class _RuleParser:
     def _next(self) -> str:
         token = self._peek()
         if not token:
-            raise Unsupported(f"{self._text!r} ends too early")
+            raise UnsupportedRuleError(f"{self._text!r} ends too early")
         self._at += 1
         return token
 
@@ -209,17 +209,17 @@ class _RuleParser:
 
     def _expect(self, token: str) -> None:
         if not self._take(token):
-            raise Unsupported(f"{self._text!r}: {token!r} expected before {self._peek()!r}")
+            raise UnsupportedRuleError(f"{self._text!r}: {token!r} expected before {self._peek()!r}")
 
 
-def _settled(rules: list[Rule], scope: Scope, by: bool) -> bool:
+def _settled(rules: list[Rule], scope: Scope, *, by: bool) -> bool:
     """`||` is settled by one true, `&&` by one false, even where another operand fails."""
-    failed: Failed | None = None
+    failed: EvaluationError | None = None
     for rule in rules:
         try:
             if bool(rule(scope)) is by:
                 return by
-        except Failed as error:
+        except EvaluationError as error:
             failed = error
     if failed:
         raise failed
@@ -232,7 +232,7 @@ def _indexed(rule: Rule, index: Rule) -> Rule:
         try:
             return value[key]
         except (KeyError, IndexError, TypeError) as error:
-            raise Failed(f"no such key: {key}") from error
+            raise EvaluationError(f"no such key: {key}") from error
 
     return look
 
@@ -240,7 +240,7 @@ def _indexed(rule: Rule, index: Rule) -> Rule:
 def _is_there(rule: Rule, scope: Scope) -> bool:
     try:
         rule(scope)
-    except Failed:
+    except EvaluationError:
         return False
     return True
 

@@ -59,7 +59,7 @@ class CelRules:
             return
         try:
             self._evaluated.append((rule, cel.parse(rule.text)))
-        except cel.Unsupported as error:
+        except cel.UnsupportedRuleError as error:
             self._unchecked.append((rule, str(error)))
 
     def broken(self, new: Body, old: Body | None) -> Iterator[StatusCause]:

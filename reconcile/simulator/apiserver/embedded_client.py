@@ -12,7 +12,7 @@ from reconcile.objects import FIELD_MANAGER
 from reconcile.simulator.apiserver.deletion import DeleteOptions
 from reconcile.simulator.apiserver.faults import ApiFault, ApiFaults
 from reconcile.simulator.apiserver.requests import Authorizer, Hook, LoggedRequest, Moment, RequestLog
-from reconcile.simulator.apiserver.selectors import BadSelector, Test, field_test, label_test
+from reconcile.simulator.apiserver.selectors import SelectorError, Test, field_test, label_test
 from reconcile.simulator.apiserver.served_kinds import STATUS, Origin, ServedKind
 from reconcile.simulator.apiserver.server_parts import Server
 from reconcile.simulator.apiserver.watching import EmbeddedWindow, Watched, require_history
@@ -186,7 +186,7 @@ class EmbeddedClient:
         if self._check is not None:
             self._check()
         require_complete(kind, ref)
-        request = self._request(verb, kind, ref, write.subresource, write.manager, write.dry_run)
+        request = self._request(verb, kind, ref, write.subresource, write.manager, dry_run=write.dry_run)
         if request.writes:
             self._on_write(request, Moment.BEFORE)
         met = self.faults.meet(request, kind, ref)
@@ -217,7 +217,7 @@ class EmbeddedClient:
         return self.faults.meet(self._request(verb, kind, ref, subresource), kind, ref)
 
     def _request(
-        self, verb: str, kind: Kind, ref: Ref, subresource: str = "", manager: str = "", dry_run: bool = False
+        self, verb: str, kind: Kind, ref: Ref, subresource: str = "", manager: str = "", *, dry_run: bool = False
     ) -> LoggedRequest:
         return self.log.add(
             LoggedRequest(
@@ -243,7 +243,7 @@ class EmbeddedClient:
         served = self._server.registry.served(selection.kind)
         try:
             labels, fields = label_test(selection.labels), field_test(served.kind, selection.fields, served.selectable)
-        except BadSelector as error:
+        except SelectorError as error:
             raise Invalid(_collection(selection), str(error)) from error
         namespace = selection.namespace
         return lambda body: (

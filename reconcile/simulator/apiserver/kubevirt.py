@@ -33,7 +33,9 @@ class VirtualMachines:
                 raise Conflict(ref, "VM is already running")
             if strategy == "Always":
                 raise Conflict(ref, "Always does not support manual start requests")
-            changed = _running(machine, True) if strategy == "Halted" else _requested(machine, {"action": "Start"})
+            changed = (
+                _running(machine, expected=True) if strategy == "Halted" else _requested(machine, {"action": "Start"})
+            )
             self._writes.put_changed(machine, changed)
         return {}
 
@@ -43,7 +45,7 @@ class VirtualMachines:
             if instance is None:
                 raise Conflict(ref, "VM is not running")
             if _strategy(machine) in ("Always", "Once"):
-                changed = _running(machine, False)
+                changed = _running(machine, expected=False)
             else:
                 changed = _requested(machine, {"action": "Stop", "uid": instance["metadata"]["uid"]})
             self._writes.put_changed(machine, changed)
@@ -70,7 +72,7 @@ def _strategy(machine: Body) -> str:
     return str(spec.get("runStrategy") or ("Always" if spec.get("running") else "Halted"))
 
 
-def _running(machine: Body, expected: bool) -> dict[str, Any]:
+def _running(machine: Body, *, expected: bool) -> dict[str, Any]:
     """Sets the field that the machine uses; a change of spec counts as a generation."""
     spec = dict(machine["spec"])
     if "runStrategy" in spec:

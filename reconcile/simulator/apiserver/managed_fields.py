@@ -62,7 +62,7 @@ def after_apply(
     *,
     force: bool,
 ) -> dict[str, Any]:
-    """The merged object with its new managedFields. Raises ApplyConflict; ShapeError if a list cannot be keyed.
+    """The merged object with its new managedFields. Raises ApplyConflictError; ShapeError if a list cannot be keyed.
 
     `blank` is an object of the kind that says nothing; it is also `live` when the apply creates.
     """

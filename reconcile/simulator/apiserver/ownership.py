@@ -52,7 +52,7 @@ class Clash:
     path: Path
 
 
-class ApplyConflict(Exception):
+class ApplyConflictError(Exception):
     """An apply without force conflicts with fields of other managers."""
 
     def __init__(self, clashes: tuple[Clash, ...]) -> None:
@@ -85,7 +85,7 @@ def updated(
 
 
 def _settle(comparison: Comparison, holdings: Holdings, owner: Owner, *, force: bool) -> Holdings:
-    """Takes from the others what has changed or is gone. Raises ApplyConflict when that is not allowed."""
+    """Takes from the others what has changed or is gone. Raises ApplyConflictError when that is not allowed."""
     if not force:
         _refuse(comparison.changed, holdings, owner)
     lost = comparison.changed | comparison.removed
@@ -101,7 +101,7 @@ def _refuse(changed: FieldSet, holdings: Holdings, owner: Owner) -> None:
         for path in sorted(holding.fields & changed, key=order)
     )
     if clashes:
-        raise ApplyConflict(clashes)
+        raise ApplyConflictError(clashes)
 
 
 def _less(holding: Holding, lost: FieldSet) -> Holding:

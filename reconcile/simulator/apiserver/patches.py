@@ -11,7 +11,7 @@ from typing import Any
 from reconcile.simulator.apiserver.walk import same
 
 
-class PatchFailed(ValueError):
+class PatchError(ValueError):
     """An operation that cannot be done, or a test that does not hold."""
 
 
@@ -28,7 +28,7 @@ def merge_patched(target: Any, patch: Any) -> Any:
 
 
 def json_patched(target: Any, operations: Sequence[Mapping[str, Any]]) -> Any:
-    """Raises PatchFailed; then nothing of the patch is applied."""
+    """Raises PatchError; then nothing of the patch is applied."""
     for operation in operations:
         target = _applied(target, operation)
     return target
@@ -38,7 +38,7 @@ def _applied(target: Any, operation: Mapping[str, Any]) -> Any:
     name, path = operation["op"], _steps(operation["path"])
     if name == "test":
         if not same(_at(target, path), operation.get("value")):
-            raise PatchFailed(f"testing value {operation['path']} failed")
+            raise PatchError(f"testing value {operation['path']} failed")
         return target
     if name == "remove":
         return _edited(target, path, _removed)
@@ -51,7 +51,7 @@ def _applied(target: Any, operation: Mapping[str, Any]) -> Any:
     if name == "move":
         target = _edited(target, source, _removed)
     elif name != "copy":
-        raise PatchFailed(f"unexpected operation {name!r}")
+        raise PatchError(f"unexpected operation {name!r}")
     return _edited(target, path, _setter(value, replaces=False))
 
 
@@ -64,7 +64,7 @@ def _at(value: Any, path: Sequence[str]) -> Any:
         try:
             value = value[int(step)] if isinstance(value, list) else value[step]
         except (KeyError, IndexError, TypeError, ValueError) as error:
-            raise PatchFailed(f"path /{'/'.join(path)} does not exist") from error
+            raise PatchError(f"path /{'/'.join(path)} does not exist") from error
     return value
 
 
@@ -92,7 +92,7 @@ def _setter(value: Any, *, replaces: bool) -> Callable[[Any, str], Any]:
         if isinstance(container, list):
             return _placed(container, step, value, replaces=replaces)
         if not isinstance(container, Mapping):
-            raise PatchFailed(f"{step!r} cannot be set in a scalar")
+            raise PatchError(f"{step!r} cannot be set in a scalar")
         return {**container, step: value}
 
     return edit
@@ -101,5 +101,5 @@ def _setter(value: Any, *, replaces: bool) -> Callable[[Any, str], Any]:
 def _placed(items: list[Any], step: str, value: Any, *, replaces: bool) -> list[Any]:
     index = len(items) if step == "-" else int(step)
     if index + replaces > len(items):
-        raise PatchFailed(f"index {step} is out of bounds")
+        raise PatchError(f"index {step} is out of bounds")
     return [*items[:index], value, *items[index + replaces :]]

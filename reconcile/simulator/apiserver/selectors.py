@@ -45,20 +45,20 @@ _FIELDS: Mapping[str, tuple[str, ...]] = {
 }
 
 
-class BadSelector(ValueError):
+class SelectorError(ValueError):
     """The text is not a selector, or names a field by which this kind cannot be selected."""
 
 
 @lru_cache(maxsize=1024)
 def label_test(selector: str) -> Test:
-    """Raises BadSelector."""
+    """Raises SelectorError."""
     tests = [_label(part.strip()) for part in _SPLIT.split(selector) if part.strip()]
     return lambda body: all(test((body.get("metadata") or {}).get("labels") or {}) for test in tests)
 
 
 @lru_cache(maxsize=1024)
 def field_test(kind: Kind, selector: str, selectable: tuple[str, ...] = ()) -> Test:
-    """`selectable` are the fields that a CRD declares. Raises BadSelector."""
+    """`selectable` are the fields that a CRD declares. Raises SelectorError."""
     tests = [_field(kind, part.strip(), selectable) for part in selector.split(",") if part.strip()]
     return lambda body: all(test(body) for test in tests)
 
@@ -93,16 +93,16 @@ def _label(part: str) -> Callable[[Mapping[str, str]], bool]:
     if found := _EXISTS.match(part):
         key, expected = found["key"], not found["not"]
         return lambda labels: (key in labels) is expected
-    raise BadSelector(f"unable to parse requirement: {part!r}")
+    raise SelectorError(f"unable to parse requirement: {part!r}")
 
 
 def _field(kind: Kind, part: str, selectable: tuple[str, ...]) -> Test:
     found = _EQUAL.match(part)
     if not found:
-        raise BadSelector(f"invalid field selector: {part!r}")
+        raise SelectorError(f"invalid field selector: {part!r}")
     name, value, equal = found["key"], found["value"], found["op"] != "!="
     if name not in (*_EVERY_KIND, *_FIELDS.get(str(kind), ()), *selectable):
-        raise BadSelector(f"field label not supported: {name}")
+        raise SelectorError(f"field label not supported: {name}")
     return lambda body: (_text(body, name) == value) is equal
 
 

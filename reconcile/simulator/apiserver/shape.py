@@ -99,13 +99,13 @@ class Shapes:
         self._named[_RAW_EXTENSION] = UNTYPED
 
     def of_definition(self, name: str) -> Shape:
-        return self._named.get(name) or self._of(self._definitions[name], False, "")
+        return self._named.get(name) or self._of(self._definitions[name])
 
     def of_schema(self, schema: Schema) -> Shape:
         """The shape of a CRD version's `openAPIV3Schema`, its metadata typed as every object's is."""
-        return self._of(_embedded(schema), False, "")
+        return self._of(_embedded(schema))
 
-    def _of(self, schema: Schema, preserve: bool, map_type: str) -> Shape:
+    def _of(self, schema: Schema, *, preserve: bool = False, map_type: str = "") -> Shape:
         key = (id(schema), preserve, map_type)
         if key not in self._made:
             self._made[key] = schema, self._make(schema, preserve or schema.get(PRESERVE) is True, map_type)
@@ -114,10 +114,10 @@ class Shapes:
     def _ref(self, schema: Schema, preserve: bool) -> Shape:
         name = _ref_name(schema)
         if name is None:
-            return self._of(_embedded(schema) if schema.get(EMBEDDED) else schema, preserve, "")
+            return self._of(_embedded(schema) if schema.get(EMBEDDED) else schema, preserve=preserve)
         if name in self._named:
             return self._named[name]
-        return self._of(self._definitions[name], False, schema.get("x-kubernetes-map-type", ""))
+        return self._of(self._definitions[name], map_type=schema.get("x-kubernetes-map-type", ""))
 
     def _make(self, schema: Schema, preserve: bool, map_type: str) -> Shape:
         kind = _type(schema)

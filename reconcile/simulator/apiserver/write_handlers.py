@@ -35,8 +35,8 @@ from reconcile.simulator.apiserver.managed_fields import (
     without,
 )
 from reconcile.simulator.apiserver.metadata_rules import changed_for_good
-from reconcile.simulator.apiserver.ownership import ApplyConflict
-from reconcile.simulator.apiserver.patches import PatchFailed, json_patched, merge_patched
+from reconcile.simulator.apiserver.ownership import ApplyConflictError
+from reconcile.simulator.apiserver.patches import PatchError, json_patched, merge_patched
 from reconcile.simulator.apiserver.registry import Registry
 from reconcile.simulator.apiserver.served_kinds import Origin, ServedKind
 from reconcile.simulator.apiserver.store import Store
@@ -146,7 +146,7 @@ class Writes:
             )
         except ShapeError as error:
             raise Invalid(ref_of(body), f"failed to merge: {error}") from error
-        except ApplyConflict as conflict:
+        except ApplyConflictError as conflict:
             raise _held(ref_of(body), conflict) from conflict
         return with_claims(served.strategy.merged(without(merged)), claims_of(merged))
 
@@ -277,11 +277,11 @@ def _may_go(body: Body) -> bool:
 def _json_patched(ref: Ref, live: Body, operations: Sequence[Body]) -> Any:
     try:
         return json_patched(live, operations)
-    except (PatchFailed, KeyError, ValueError) as error:
+    except (PatchError, KeyError, ValueError) as error:
         raise Invalid(ref, f"the server rejected our request due to an error in our request: {error}") from error
 
 
-def _held(ref: Ref, conflict: ApplyConflict) -> Conflict:
+def _held(ref: Ref, conflict: ApplyConflictError) -> Conflict:
     claims = tuple(Claim(manager=clash.owner.manager, field=path_text(clash.path)) for clash in conflict.clashes)
     return Conflict(ref, f"Apply failed with {len(claims)} conflicts", claims)
 

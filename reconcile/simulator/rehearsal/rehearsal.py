@@ -269,5 +269,5 @@ def _facts(inputs: Inputs) -> dict[str, Any]:
     return {"certificates": inputs.facts.get("certificates") or {}}
 
 
-def _nobody_answers(address: str, port: int) -> datetime | None:
+def _nobody_answers(_address: str, _port: int) -> datetime | None:
     raise OSError("a rehearsal reads no certificate from the network; give its end date in a facts document")
