@@ -40,6 +40,8 @@ VALUES = {
 name: upgradeplan
 namespace: upgrades
 networkPolicy: {enable: true}
+prometheus: {enable: true}
+metrics: {certificateSecret: metrics}
 rbacHelpers: {enable: true}
 crd: {keep: false}
 manager:
@@ -60,7 +62,13 @@ rbac:
     "": [{apiGroups: [""], resources: [pods], verbs: [list]}]
     harvester-system: [{apiGroups: [""], resources: [pods], verbs: [list]}]
 """,
-    "little": "crd: {enable: false}\ndeletionGuard: {enable: false}\nmanager: {replicas: 1}\n",
+    "little": """\
+crd: {enable: false}
+deletionGuard: {enable: false}
+manager: {replicas: 1}
+metrics: {enable: false}
+""",
+    "plain-metrics": "metrics: {secure: false, port: 8080}\nprometheus: {enable: true, interval: 1m}\n",
 }
 """Files of values that together take every branch of the templates."""
 
@@ -99,7 +107,7 @@ def chart(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("values", [*VALUES, "no-webhook"])
 def test_helm_makes_of_the_chart_what_plain_is(values: str, chart: Path, tmp_path: Path) -> None:
     file = tmp_path / "values.yaml"
-    text = VALUES.get(values, "webhook: {enable: false}\nnetworkPolicy: {enable: true}\n")
+    text = VALUES.get(values, "webhook: {enable: false}\nmetrics: {enable: false}\nnetworkPolicy: {enable: true}\n")
     file.write_text(text, encoding="utf-8")
     rendered = client("helm", "template", "any", str(chart), "--no-hooks", "--values", str(file))
     assert by_ref(yaml.safe_load_all(rendered)) == by_ref(yaml.safe_load_all(one_file(of(text))))
@@ -237,7 +245,7 @@ def test_a_drained_node_is_left_and_the_only_one_is_not() -> None:
     budgets = {
         name: [file for file in of(text).files if file.name == "disruption-budget"] for name, text in VALUES.items()
     }
-    assert {name for name, found in budgets.items() if found} == {"defaults", "everything"}
+    assert {name for name, found in budgets.items() if found} == {"defaults", "everything", "plain-metrics"}
     (budget,) = budgets["defaults"][0].objects
     assert budget["spec"]["maxUnavailable"] == 1
     assert deployment(of("singleNode: true\n"))["spec"]["replicas"] == 1

@@ -69,7 +69,7 @@ def _granted(roles: Iterable[Body]) -> Iterator[tuple[str, str, str, str]]:
         for rule in body.get("rules") or () if body["kind"] in ("Role", "ClusterRole") else ():
             if not rule.get("resourceNames"):
                 place = str(body["metadata"].get("namespace", ""))
-                for group in rule["apiGroups"]:
+                for group in rule.get("apiGroups", ()):  # a rule for paths has none
                     yield from ((place, group, name, verb) for name in rule["resources"] for verb in rule["verbs"])
 
 
