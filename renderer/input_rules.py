@@ -162,7 +162,7 @@ def _plan_name_problems(plan: SourceDocument) -> Iterator[Problem]:
     if not name:
         yield plan.problem("MissingField", "is missing", ("metadata", "name"), remedy="give the plan a name")
     elif isinstance(name, str) and (message := _plan_name_message(name)):
-        remedy = f"write a shorter, plainer name, such as {_plain_name(name)}"
+        remedy = f"write a shorter, plainer name, such as {nearest_plan_name(name)}"
         yield plan.problem("InvalidName", message, ("metadata", "name"), remedy=remedy)
 
 
@@ -182,10 +182,10 @@ def _plan_name_message(name: str) -> str | None:
 
 def _proposed_name(generated: Any, spec: Any) -> str:
     target = next((spec[key] for key in ("version", "image") if spec.get(key)), "") if isinstance(spec, Mapping) else ""
-    return _plain_name(f"{generated}-{target}")
+    return nearest_plan_name(f"{generated}-{target}")
 
 
-def _plain_name(text: str) -> str:
+def nearest_plan_name(text: str) -> str:
     """The nearest name that a plan may have."""
     words = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
     name = words if words[:1].isalpha() else f"plan-{words}"

@@ -37,6 +37,7 @@ ROOMS: Mapping[str, Sequence[str]] = {
         "documents",
         "plan_rules cluster_rules",
         "input_rules",
+        "new_plan",
         "catalog",
         "describe context templating",
         "manifest_rules built_in",

@@ -563,6 +563,22 @@ def test_kubectl_gets_candidates_and_what_to_add_to_them(words: list[str], expec
     assert kubectl_candidates(words).splitlines() == expected
 
 
+def test_contexts_are_completed_without_asking_a_cluster(tmp_path: Path) -> None:
+    config = tmp_path / "config"
+    config.write_text("contexts:\n- {name: site-a, context: {cluster: a}}\n- {name: lab, context: {cluster: b}}\n")
+    words = ["status", "--kubeconfig", str(config), "--context"]
+    assert kubectl_candidates([*words, ""]).splitlines() == ["lab", "site-a", ":4"]
+    assert kubectl_candidates([*words, "s"]).splitlines() == ["site-a", ":4"]
+
+
+@pytest.mark.parametrize("words", [["pause"], ["status"], ["approve"], ["new", "--pause-node"]])
+def test_nothing_is_completed_where_no_cluster_can_be_asked(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "nowhere"))
+    assert kubectl_candidates([*words, ""]).splitlines() == [":4"]
+
+
 @pytest.mark.parametrize("name", ["bash", "zsh", "fish"])
 def test_a_shell_gets_a_script_that_asks_this_program(name: str, shell: Shell) -> None:
     ended = shell("completion", name)

@@ -124,7 +124,7 @@ def test_progress_is_one_view_on_a_terminal_and_lines_elsewhere() -> None:
             "\x04",
             1,
             "nothing was changed\r\nthe input ended before there was an answer\r\n    remedy: answer the "
-            "question, or pass --yes\r\n",
+            "question, or give the option that answers it\r\n",
         ),
     ],
     ids=["Ctrl-C", "Ctrl-D"],
@@ -134,6 +134,14 @@ def test_who_ends_the_question_has_changed_nothing(tmp_path: Path, key: str, sta
     config.write_text(KUBECONFIG, encoding="utf-8")
     ended, text = _typed('Type "dead" to continue: ', key, "apply", SINGLE_NODE, "--kubeconfig", str(config))
     assert (ended, text.partition(" to continue: ")[2].lstrip("^CD\b\r\n")) == (status, last)
+
+
+def test_a_new_plan_is_made_of_answers() -> None:
+    """What is asked goes to stderr, so that the plan alone is written to a file."""
+    ended, text = _typed("such as v1.8.0: ", "v1.8.1\nhttps://example.com/h.iso\ny\n", "new")
+    assert ended == 0
+    assert "isoURL: https://example.com/h.iso\r\n" in text
+    assert text.endswith("  name: to-v1-8-1\r\nspec:\r\n  version: v1.8.1\r\n  restoreVM: true\r\n")
 
 
 def _typed(question: str, key: str, *words: str) -> tuple[int, str]:

@@ -18,6 +18,7 @@ from controlplane.cluster import ControlPlane
 from controlplane.waiting import until
 from support.real_commands import EXAMPLE, PLAN, CommandSite, SeededCluster
 
+from renderer.cli.completion import kubectl_candidates
 from renderer.cli.program import run
 
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/harvester-system/leases/3509939c.harvesterhci.io"
@@ -41,6 +42,12 @@ def site(cluster: SeededCluster) -> CommandSite:
 def seen_only(cluster: SeededCluster) -> CommandSite:
     """One for all that change nothing; these stand first, before the first one that is wiped for another test."""
     return cluster.site()
+
+
+def test_plans_and_nodes_are_completed(seen_only: CommandSite) -> None:
+    access = ["--kubeconfig", str(seen_only.plane.kubeconfig)]
+    assert kubectl_candidates(["pause", *access, "charlie-2"]).splitlines() == ["charlie-2-tink-system", ":4"]
+    assert kubectl_candidates(["status", *access, "hv"]).splitlines() == ["hvst-upgrade-864fh", ":4"]
 
 
 # -------------------------------------------------------------------------------------------------- without permission

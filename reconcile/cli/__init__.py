@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from renderer.cli.commands import CommandGroup, Row
 
 COMMANDS: Mapping[str, Row] = {
+    "new": Row(target="reconcile.cli.new:new", help="Print a new plan.", group=CommandGroup.REVIEW),
     "validate": Row(
         target="reconcile.cli.validate:validate", help="Check a plan and its inputs.", group=CommandGroup.REVIEW
     ),

@@ -29,6 +29,14 @@ if TYPE_CHECKING:
 
 _DIAL_SECONDS = 2.0
 _HTTPS = 443
+
+
+def _context_names(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
+    from reconcile.cli.candidates import context_names
+
+    return context_names(ctx, incomplete)
+
+
 _OPTIONS = (
     click.option(
         "--kubeconfig",
@@ -37,7 +45,13 @@ _OPTIONS = (
         default="",
         help="The kubeconfig file to use, as for kubectl.",
     ),
-    click.option("--context", metavar="NAME", default="", help="The kubeconfig context to use."),
+    click.option(
+        "--context",
+        metavar="NAME",
+        default="",
+        shell_complete=_context_names,
+        help="The kubeconfig context to use.",
+    ),
     click.option(
         "--templates",
         type=FOLDER,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from reconcile.cli.candidates import node_names, plan_names
 from reconcile.cli.connect import Target, cluster_options
 from reconcile.cli.prompt import agreed
 from renderer.cli.answer import say
@@ -21,11 +22,17 @@ if TYPE_CHECKING:
 
 ALLOW_DELETION = f"{PREFIX}allow-deletion"
 
-_plan_option = click.option("--plan", "name", metavar="NAME", help="The plan. Defaults to the one that has not ended.")
+_plan_option = click.option(
+    "--plan",
+    "name",
+    metavar="NAME",
+    shell_complete=plan_names,
+    help="The plan. Defaults to the one that has not ended.",
+)
 
 
 @click.command
-@click.argument("node")
+@click.argument("node", shell_complete=node_names)
 @_plan_option
 @cluster_options
 def pause(node: str, name: str | None, target: Target) -> ExitCode:
@@ -41,7 +48,7 @@ def pause(node: str, name: str | None, target: Target) -> ExitCode:
 
 
 @click.command
-@click.argument("node")
+@click.argument("node", shell_complete=node_names)
 @_plan_option
 @cluster_options
 def resume(node: str, name: str | None, target: Target) -> ExitCode:
@@ -88,7 +95,7 @@ def accept(words: tuple[str, ...], target: Target) -> ExitCode:
 
 
 @click.command
-@click.argument("name", required=False, metavar="[PLAN]")
+@click.argument("name", required=False, metavar="[PLAN]", shell_complete=plan_names)
 @click.option("--digest", metavar="DIGEST", help="Approve only if this digest, found in index.yaml, is what would run.")
 @cluster_options
 def approve(name: str | None, digest: str | None, target: Target) -> ExitCode:
@@ -115,7 +122,7 @@ def approve(name: str | None, digest: str | None, target: Target) -> ExitCode:
 
 
 @click.command
-@click.argument("name", required=False, metavar="[PLAN]")
+@click.argument("name", required=False, metavar="[PLAN]", shell_complete=plan_names)
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @cluster_options
 def abort(name: str | None, yes: bool, target: Target) -> ExitCode:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from reconcile.cli.candidates import plan_names
 from reconcile.cli.connect import Target, cluster_options, wall_clock
 from renderer.cli.answer import answer, output_option
 from renderer.cli.input_options import FILE
@@ -14,7 +15,7 @@ from renderer.model.document_type import EXPLAIN_REPORT, REPLAY_REPORT
 
 
 @click.command
-@click.argument("name", required=False, metavar="[PLAN]")
+@click.argument("name", required=False, metavar="[PLAN]", shell_complete=plan_names)
 @click.option(
     "--replay", type=FILE, metavar="JOURNAL", help="Replay the decisions that --journal recorded, and compare."
 )

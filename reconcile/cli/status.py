@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from reconcile.cli.candidates import plan_names
 from reconcile.cli.connect import Target, cluster_options, wall_clock
 from reconcile.cli.screen import Screen
 from renderer.cli.answer import answer, output_option
@@ -22,7 +23,7 @@ _EVERY = 2.0
 
 
 @click.command
-@click.argument("name", required=False, metavar="[PLAN]")
+@click.argument("name", required=False, metavar="[PLAN]", shell_complete=plan_names)
 @cluster_options
 @click.option("--watch", "-w", is_flag=True, help="Follow the progress until the plan has ended.")
 @output_option

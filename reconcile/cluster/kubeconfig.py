@@ -117,6 +117,14 @@ def find_access(
     return _chosen(files, context)
 
 
+def contexts_of(environ: Mapping[str, str], kubeconfig: str = "") -> tuple[str, ...]:
+    """The names of all contexts, in the order of the files. Raises `Problems` that name the file."""
+    places = _places(environ, kubeconfig)
+    files = [_read(path) for path in places if kubeconfig or path.is_file()]
+    names = (str(entry.get("name") or "") for document in files for entry in _entries(document, "context"))
+    return tuple(dict.fromkeys(name for name in names if name))
+
+
 def _places(environ: Mapping[str, str], kubeconfig: str) -> list[Path]:
     if kubeconfig:
         return [_expanded(kubeconfig)]

@@ -6,6 +6,7 @@ and only when needed. An image without Rock Ridge or Joliet has short names: `HA
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterator
 from io import BytesIO
@@ -34,6 +35,15 @@ def is_iso(path: Path) -> bool:
             return stream.read(len(ISO.magic)) == ISO.magic
     except OSError:
         return False
+
+
+def sha512_of(path: Path) -> str:
+    """The checksum of the whole image, in hexadecimal digits. Raises `Problems` where it cannot be read."""
+    try:
+        with path.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha512").hexdigest()
+    except OSError as error:
+        raise Problems([unreadable(str(path), error)]) from error
 
 
 def read_iso(path: Path, previous: str | None) -> tuple[Document, ...]:
