@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,14 @@ import pytest
 import yaml
 from controlplane import binaries
 from support.installed import VERSION, by_default, installation, objects_of
-from support.rendered_plans import ROOT
+from support.rendered_plans import ROOT, templates
 
+from reconcile.install.installed_kinds import KINDS as INSTALLED
+from reconcile.install.installer import NODE, is_ready
+from reconcile.schemas import packaged_schemas
 from renderer.assemble import open_template_set
 from renderer.catalog.checks import load_checks
+from renderer.catalog.load import load_catalog
 from renderer.cli.program import run
 from renderer.errors import Problems
 from renderer.files.templates import read_templates
@@ -24,11 +29,12 @@ from renderer.install.install_values import read_values
 from renderer.install.overlay_rules import overlay_rules
 from renderer.install.overlay_values import MOST, key_of, overlay_values
 from renderer.install.prepare import prepare_installation
-from renderer.model.ref import Body
+from renderer.model.ref import Body, Kind
 from renderer.templating.go_templates import TranslationError, in_go
 from renderer.validation import document_problems
 from renderer.yaml_io import parse
 
+KINDS = load_catalog(templates(), document_problems).kinds
 CLIENTS = pytest.mark.skipif(
     bool(binaries.missing(binaries.clients_dir(), binaries.CLIENTS)) and os.environ.get("CI") != "true",
     reason="helm and kubectl are not here; `make controlplane` fetches them",
@@ -443,3 +449,30 @@ def test_the_command_ships_an_overlay_with_its_rules(tmp_path: Path, capsys: pyt
     assert set(data) == {"75-more__phase.yaml", "75-more__policy.yaml.j2", "75-more__storage.yaml.j2"}
     role = found["rbac.authorization.k8s.io/v1", "Role", "my-apps", "harvester-upgrade-manager-templates"]
     assert ["secrets"] in [rule["resources"] for rule in role["rules"]]
+
+
+# ------------------------------------------------------------------------------------------------------- its objects
+
+
+@pytest.mark.parametrize("kind", [*INSTALLED.values(), NODE], ids=lambda kind: kind.kind)
+def test_a_kind_of_an_installation_is_served_as_the_kinds_table_says(kind: Kind) -> None:
+    """Where the table has it: an installation has kinds that no upgrade touches."""
+    if row := KINDS.find(kind.api_version, kind.kind):
+        assert row.kind == kind
+
+
+@pytest.mark.parametrize(
+    ("status", "ready"),
+    [
+        ({"observedGeneration": 2, "replicas": 2, "updatedReplicas": 2, "availableReplicas": 2}, True),
+        ({"observedGeneration": 1, "replicas": 2, "updatedReplicas": 2, "availableReplicas": 2}, False),
+        ({"observedGeneration": 2, "replicas": 3, "updatedReplicas": 2, "availableReplicas": 2}, False),
+        ({"observedGeneration": 2, "replicas": 2, "updatedReplicas": 1, "availableReplicas": 2}, False),
+        ({"observedGeneration": 2, "replicas": 2, "updatedReplicas": 2, "availableReplicas": 1}, False),
+        ({}, False),
+    ],
+)
+def test_install_waits_until_the_deployment_is_ready(status: Body, ready: bool) -> None:
+    metadata = {"name": "manager", "namespace": "harvester-system", "generation": 2}
+    body = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": {"replicas": 2}}
+    assert is_ready({**body, "status": status}, KINDS, packaged_schemas(), datetime(2026, 1, 1, tzinfo=UTC)) is ready

@@ -24,12 +24,13 @@ BEFORE = tuple(time for time in CheckTime if time is not CheckTime.AFTER)
 def checked(inputs: Inputs, template_set: TemplateSet) -> CheckReport | None:
     """The answers of all checks; None for a plan that has begun, whose cluster is as upgrades make it."""
     from reconcile.preflight.check_context import checks_of
-    from reconcile.preflight.on_inputs import check_inputs
+    from reconcile.preflight.on_inputs import check_inputs, given_in
     from renderer.model.path import look_up
 
     if inputs.plan and look_up(inputs.plan.body, ("status", "currentPhase")):
         return None
-    return check_inputs(inputs, template_set, checks_of(template_set.catalog), BEFORE, wall_clock())
+    given = given_in(inputs, template_set.catalog.kinds)
+    return check_inputs(inputs, given, template_set, checks_of(template_set.catalog), BEFORE, wall_clock())
 
 
 def unseen_model(report: CheckReport | None, given: InputOptions) -> Model | None:

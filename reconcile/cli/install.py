@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from reconcile.cli.connect import Target, cluster_options, connect_to
+from reconcile.cli.connect import Target, cluster_options, connect_to, wall_clock
 from renderer.cli.answer import again, pass_on, say, show_problems
 from renderer.cli.input_options import FILE, FOLDER
 from renderer.errors import ExitCode, Problems, problem, quoted
@@ -232,14 +232,18 @@ def _side(value: Any) -> str:
 
 
 def _wait(cluster: Cluster, objects: Iterable[Body], timeout: int) -> None:
-    """Raises `Problems` where a Deployment is not rolled out in time."""
+    """Raises `Problems` where a Deployment is not ready in time."""
+    from reconcile.cli.catalogue import template_set_in
     from reconcile.install.installed_kinds import kind_of
-    from reconcile.install.installer import is_rolled_out
+    from reconcile.install.installer import is_ready
+    from reconcile.schemas import packaged_schemas
+    from renderer.files.templates import read_templates
     from renderer.model.ref import ref_of
 
+    kinds, schemas = template_set_in(read_templates([])).catalog.kinds, packaged_schemas()
     until = time.monotonic() + timeout
     for ref in (ref_of(body) for body in objects if body["kind"] == "Deployment"):
-        while not is_rolled_out(cluster.get(kind_of(ref), ref).body):
+        while not is_ready(cluster.get(kind_of(ref), ref).body, kinds, schemas, wall_clock()):
             if time.monotonic() >= until:
                 remedy = f"see `kubectl -n {ref.namespace} describe deployment {ref.name}` and its pods' logs"
                 message = f"{ref} is not ready after {timeout} seconds"

@@ -21,6 +21,7 @@ from renderer.model.document_type import PREFLIGHT_REPORT
 
 if TYPE_CHECKING:
     from reconcile.loop.deps import ReconcilerDeps
+    from reconcile.preflight.check_context import CheckContext
     from reconcile.preflight.check_result import CheckReport
     from reconcile.preflight.machines import MachineTable
     from reconcile.probes.look import Group, Look
@@ -129,17 +130,19 @@ def _look_at_files(
     given: InputOptions, ids: Sequence[str], when: Sequence[CheckTime], node: str | None, now: datetime
 ) -> _Looked:
     from reconcile.preflight.check_context import checks_of
-    from reconcile.preflight.on_inputs import check_inputs, machines_of
+    from reconcile.preflight.machines import machine_table
+    from reconcile.preflight.on_inputs import check_inputs, given_in
     from reconcile.preflight.selecting import checks_named
     from renderer.cli.input_options import read_form
 
     inputs, tree = read_form(given)
     template_set = template_set_in(tree)
     checks = checks_named(checks_of(template_set.catalog), ids)
+    plan, look = inputs.plan.body if inputs.plan else {}, given_in(inputs, template_set.catalog.kinds)
     return _Looked(
-        plan=str(inputs.plan.body["metadata"]["name"]) if inputs.plan else "",
-        report=check_inputs(inputs, template_set, checks, when, now, node),
-        machines=None if ids else machines_of(inputs, template_set),
+        plan=str(plan["metadata"]["name"]) if plan else "",
+        report=check_inputs(inputs, look, template_set, checks, when, now, node),
+        machines=None if ids else machine_table(look, plan),
     )
 
 
@@ -149,9 +152,8 @@ def _look_at_cluster(
     """The same for a cluster; a plan and a release may be given as files."""
     from reconcile.cli.connect import connect_to, template_set_of
     from reconcile.cli.parts import parts_on
-    from reconcile.observe.facts import gather
     from reconcile.observe.snapshot import judge
-    from reconcile.preflight.check_context import check_context, checks_of
+    from reconcile.preflight.check_context import checks_of
     from reconcile.preflight.checking import run_checks
     from reconcile.preflight.machines import machine_table
     from reconcile.preflight.selecting import checks_named, require_node
@@ -162,14 +164,8 @@ def _look_at_cluster(
     inputs = read_form(given)[0] if given.names_inputs else None
     parts = parts_on(connect_to(target), template_set)
     plan = inputs.plan.body if inputs and inputs.plan else _plan_there(parts, given.plan)
-    context = check_context(
-        template_set,
-        parts.schemas,
-        now,
-        plan=plan,
-        release=inputs.release.body if inputs and inputs.release else None,
-        objects=gather(parts.source, plan or {}),
-    )
+    release = inputs.release.body if inputs and inputs.release else None
+    context = _context_on(parts, template_set, plan, now, release)
     require_node(node, context.names.nodes)
 
     def look_at(look: Look) -> _Looked:
@@ -180,6 +176,17 @@ def _look_at_cluster(
         )
 
     return judge(look_at, parts.source, parts.readings).answer
+
+
+def _context_on(
+    parts: ReconcilerDeps, template_set: TemplateSet, plan: Body | None, now: datetime, release: Body | None = None
+) -> CheckContext:
+    """The context in which checks of this cluster run."""
+    from reconcile.observe.facts import gather
+    from reconcile.preflight.check_context import check_context
+
+    objects = gather(parts.source, plan or {})
+    return check_context(template_set, parts.schemas, now, plan=plan, release=release, objects=objects)
 
 
 def _plan_there(parts: ReconcilerDeps, name: str | None) -> Body | None:
@@ -227,14 +234,12 @@ def _time(text: str | None) -> datetime:
 
 def needs_on_cluster(parts: ReconcilerDeps, template_set: TemplateSet, plan: Body | None) -> tuple[Group | Ref, ...]:
     """All that the checks look at on this cluster, be the plan there or not."""
-    from reconcile.observe.facts import gather
     from reconcile.observe.snapshot import judge
-    from reconcile.preflight.check_context import check_context, checks_of
+    from reconcile.preflight.check_context import checks_of
     from reconcile.preflight.checking import run_checks
     from reconcile.preflight.looked_at import looked_at
 
     checks = checks_of(template_set.catalog)
-    objects = gather(parts.source, plan or {})
-    context = check_context(template_set, parts.schemas, wall_clock(), plan=plan, objects=objects)
+    context = _context_on(parts, template_set, plan, wall_clock())
     judged = judge(lambda look: run_checks(checks, look, context, BEFORE), parts.source, parts.readings)
     return looked_at(checks, judged.looked_at)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import datetime
 from enum import StrEnum
 
 from reconcile.act.applied import REFUSALS
@@ -13,11 +14,15 @@ from reconcile.cluster.protocol import Cluster, Selection
 from reconcile.diff.field_changes import FieldChange, changes
 from reconcile.install.installed_kinds import DEFINITION, installed, kind_of, read
 from reconcile.install.rivals import holder_of
-from reconcile.objects import is_behind, observed_generation
+from reconcile.preflight.given_objects import GivenObjects
+from reconcile.probes.evaluate import evaluate
+from reconcile.probes.look import ProbeContext
 from reconcile.schemas import Schemas
+from renderer.catalog.kinds import Kinds
 from renderer.errors import ExitCode, Problem, Problems
 from renderer.model.node_labels import is_witness
 from renderer.model.path import look_up
+from renderer.model.probe import BuiltinPredicate, ObjectTarget, Probe
 from renderer.model.ref import Body, Kind, Ref, ref_of
 
 NODE = Kind(api_version="v1", kind="Node", plural="nodes", namespaced=False)
@@ -122,13 +127,10 @@ def _can_run(node: Body) -> bool:
     return not refusing and not is_witness(node)
 
 
-def is_rolled_out(deployment: Body) -> bool:
-    """As `kubectl rollout status` has it."""
-    expected = int(look_up(deployment, ("spec", "replicas")) or 0)
-    status = deployment.get("status") or {}
-    counts = [int(status.get(name) or 0) for name in ("replicas", "updatedReplicas", "availableReplicas")]
-    observed = observed_generation(deployment)
-    return observed is not None and not is_behind(deployment, observed) and counts == [expected] * 3
+def is_ready(body: Body, kinds: Kinds, schemas: Schemas, now: datetime) -> bool:
+    """True if the object is ready by the rule of its kind."""
+    probe = Probe(target=ObjectTarget(ref=ref_of(body)), all=(BuiltinPredicate(),))
+    return evaluate(probe, GivenObjects([body], kinds), ProbeContext(kinds=kinds, schemas=schemas, now=now)).passed
 
 
 def _comparable(body: Body) -> Body:

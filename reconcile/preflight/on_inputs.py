@@ -9,7 +9,6 @@ from reconcile.preflight.check_context import check_context
 from reconcile.preflight.check_result import CheckReport
 from reconcile.preflight.checking import run_checks
 from reconcile.preflight.given_objects import GivenObjects
-from reconcile.preflight.machines import MachineTable, machine_table
 from reconcile.preflight.selecting import require_node
 from reconcile.schemas import packaged_schemas
 from renderer.assemble import TemplateSet
@@ -21,30 +20,25 @@ from renderer.model.check import CheckTime
 
 def check_inputs(
     inputs: Inputs,
+    given: GivenObjects,
     template_set: TemplateSet,
     checks: Sequence[DeclaredCheck],
     when: Collection[CheckTime],
     now: datetime,
     node: str | None = None,
 ) -> CheckReport:
-    """Raises `Problems` for a node that the inputs do not have, and for a declaration that cannot be carried out."""
-    bodies = [source.body for source in inputs.objects]
-    plan = inputs.plan.body if inputs.plan else None
+    """`given` are the inputs as `given_in` has them. Raises `Problems` for a node that they do not have, and for a
+    declaration that cannot be carried out."""
     context = check_context(
         template_set,
         packaged_schemas(),
         now,
-        plan=plan,
+        plan=inputs.plan.body if inputs.plan else None,
         release=inputs.release.body if inputs.release else None,
-        objects=bodies,
+        objects=[source.body for source in inputs.objects],
     )
     require_node(node, context.names.nodes)
-    return run_checks(checks, given_in(inputs, template_set.catalog.kinds), context, when, node)
-
-
-def machines_of(inputs: Inputs, template_set: TemplateSet) -> MachineTable:
-    """The table of the inputs' virtual machines."""
-    return machine_table(given_in(inputs, template_set.catalog.kinds), inputs.plan.body if inputs.plan else {})
+    return run_checks(checks, given, context, when, node)
 
 
 def given_in(inputs: Inputs, kinds: Kinds) -> GivenObjects:

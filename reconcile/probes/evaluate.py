@@ -13,7 +13,7 @@ from typing import Any
 from reconcile import objects
 from reconcile.probes.look import Group, Look, ProbeContext, ReadFailure
 from reconcile.probes.predicates import Subject, check, check_all
-from reconcile.probes.verdict import ProbeResult, Verdict, failed, passed, together, unknown, waiting, worst
+from reconcile.probes.verdict import ProbeResult, Verdict, failed, passed, together, unread, waiting, worst
 from renderer.describe import describe_group
 from renderer.model.path import ABSENT, look_up
 from renderer.model.probe import (
@@ -93,7 +93,7 @@ def _manifests(probe: Probe, file: str, look: Look, scope: ProbeContext) -> Verd
 def _every(probe: Probe, target: EveryTarget, look: Look, scope: ProbeContext) -> Verdict:
     bodies = look.list(group_of(target))
     if isinstance(bodies, ReadFailure):
-        return unknown(f"{describe_group(target)} could not be read: {bodies.text}")
+        return unread(describe_group(target), bodies)
     verdicts = [verdict for body in bodies if (verdict := _member(probe, target, body, look, scope)) is not None]
     if len(verdicts) < target.at_least and worst(verdicts) not in (ProbeResult.FAILED, ProbeResult.UNKNOWN):
         found = f"only {len(verdicts)}" if verdicts else "no"
@@ -121,7 +121,7 @@ def _member(probe: Probe, target: EveryTarget, body: Body, look: Look, scope: Pr
 
 def _judge(probe: Probe, ref: Ref, body: Body | ReadFailure | None, look: Look, scope: ProbeContext) -> Verdict:
     if isinstance(body, ReadFailure):
-        return unknown(f"{ref} could not be read: {body.text}", ref)
+        return unread(ref, body, ref)
     if body is None:
         return _missing(probe, ref)
     verdict = check_all(probe.all, probe.fails, Subject(look=look, scope=scope, ref=ref, body=body))

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from renderer.model.path import ABSENT
 from renderer.model.probe import Gate
 from renderer.model.ref import Ref
+
+if TYPE_CHECKING:
+    from reconcile.probes.look import ReadFailure
 
 
 class ProbeResult(StrEnum):
@@ -67,6 +70,11 @@ def failed(reason: str, *offenders: Ref) -> Verdict:
 
 def unknown(reason: str, *offenders: Ref) -> Verdict:
     return Verdict(outcome=ProbeResult.UNKNOWN, reason=reason, offenders=offenders)
+
+
+def unread(what: object, failure: ReadFailure, *offenders: Ref) -> Verdict:
+    """Unknown, since `what` could not be read."""
+    return unknown(f"{what} could not be read: {failure.text}", *offenders)
 
 
 def worst(verdicts: Iterable[Verdict]) -> ProbeResult:

@@ -14,7 +14,7 @@ from typing import Any
 from reconcile import objects
 from reconcile.probes.look import Group, ReadFailure
 from reconcile.probes.rules.call import RuleCall, listed, parse_json
-from reconcile.probes.verdict import Verdict, failed, passed, unknown
+from reconcile.probes.verdict import Verdict, failed, passed, unknown, unread
 from renderer.model.path import look_up
 from renderer.model.ref import Body, Ref
 
@@ -126,7 +126,7 @@ def _settings(call: RuleCall, *refs: Ref) -> tuple[Settings, ...] | Verdict:
 
 def _value(ref: Ref, body: Body | ReadFailure | None) -> Settings | Verdict:
     if isinstance(body, ReadFailure):
-        return unknown(f"{ref} could not be read: {body.text}")
+        return unread(ref, body)
     text = (look_up(body, ("value",)) or look_up(body, ("default",))) if body else ""
     if not isinstance(text, str) or not text:
         return {}

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from reconcile import objects
 from reconcile.probes.look import CERTIFICATES, OWN_SERVER, Answer, ReadFailure
 from reconcile.probes.rules.call import RuleCall, parse_integer
-from reconcile.probes.verdict import Verdict, failed, passed, unknown, waiting
+from reconcile.probes.verdict import Verdict, failed, passed, unknown, unread, waiting
 from renderer.model.path import look_up
 from renderer.model.ref import Body
 
@@ -29,7 +29,7 @@ def expiry(call: RuleCall) -> Verdict:
         return waiting(f'invalid value "{text}" for annotation {annotation}, must be greater than 0')
     slices = call.look.list(CERTIFICATES.of)
     if isinstance(slices, ReadFailure):
-        return unknown(f"the API servers' EndpointSlices could not be read: {slices.why}")
+        return unread("the API servers' EndpointSlices", slices)
     addresses = set(_addresses(slices))
     if "" in addresses:
         return unknown("an endpoint in the default/kubernetes endpointslices has no address that can be read")

@@ -8,7 +8,7 @@ from reconcile import objects
 from reconcile.probes.look import NODES, ReadFailure
 from reconcile.probes.rules.call import RuleCall, listed
 from reconcile.probes.rules.named import names_in
-from reconcile.probes.verdict import Verdict, passed, unknown, waiting
+from reconcile.probes.verdict import Verdict, passed, unknown, unread, waiting
 from renderer.model.node_labels import is_witness
 from renderer.model.path import look_up
 from renderer.model.ref import Body, Ref, ref_of
@@ -45,7 +45,7 @@ def no_drain_hooks(call: RuleCall) -> Verdict:
     """Asks what Rancher's Cluster wants, whatever its status is about. Hooks of others are none of our business."""
     cluster = call.look.get(_CLUSTER)
     if isinstance(cluster, ReadFailure):
-        return unknown(f"{_CLUSTER} could not be read: {cluster.text}")
+        return unread(_CLUSTER, cluster)
     hooks = names_in(call.text("annotations"))
     left = sorted({hook for hook in _drain_hooks(cluster or {}) if hook in hooks})
     if left:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from reconcile.probes.look import Group, ReadFailure
 from reconcile.probes.rules.call import RuleCall
-from reconcile.probes.verdict import Verdict, failed, passed, together, unknown, waiting
+from reconcile.probes.verdict import Verdict, failed, passed, together, unread, waiting
 from renderer.model.ref import Ref, ref_of
 from renderer.suggest import closest
 
@@ -26,7 +26,7 @@ def found(call: RuleCall) -> Verdict:
     expected = [Ref(name=name, **_place(call)) for name in call.text("names").split("\n") if name]
     there = call.look.list(Group(api_version=call.text("apiVersion"), kind=call.text("kind")))
     if isinstance(there, ReadFailure):
-        return unknown(f"objects of kind {call.text('kind')} could not be read: {there.text}")
+        return unread(f"objects of kind {call.text('kind')}", there)
     if not expected:
         return passed(f"no {call.text('kind')} is named")
     return together([named(ref, [ref_of(body) for body in there]) for ref in expected], "; ")

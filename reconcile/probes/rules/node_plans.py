@@ -11,7 +11,7 @@ from dataclasses import replace
 from reconcile import objects
 from reconcile.probes.look import Group, ReadFailure
 from reconcile.probes.rules.call import RuleCall
-from reconcile.probes.verdict import Verdict, passed, unknown, waiting
+from reconcile.probes.verdict import Verdict, passed, unread, waiting
 from renderer.model.path import look_up
 from renderer.model.ref import Body, ref_of
 
@@ -27,7 +27,7 @@ def job_failed(call: RuleCall) -> Verdict:
         return waiting("condition Complete is True")
     jobs = call.look.list(_jobs(call.object.namespace, call.object.name))
     if isinstance(jobs, ReadFailure):
-        return unknown(f"its Jobs could not be read: {jobs.text}")
+        return unread("its Jobs", jobs)
     failed = [job for job in jobs if _has_failed(job) and not _is_older(job, call.body)]
     if not failed:
         return waiting(f"none of its {len(jobs)} Jobs has failed")

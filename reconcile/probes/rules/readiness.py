@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from reconcile import objects
 from reconcile.probes.look import Group, ReadFailure
 from reconcile.probes.rules.call import RuleCall
-from reconcile.probes.verdict import Verdict, passed, unknown, waiting
+from reconcile.probes.verdict import Verdict, passed, unread, waiting
 from renderer.model.path import look_up
 from renderer.model.ref import Body
 
@@ -43,7 +43,7 @@ def has_ready_endpoint(call: RuleCall) -> Verdict:
     """An endpoint that does not say whether it is ready does not count."""
     slices = call.look.list(_slices(call.object.namespace, call.object.name))
     if isinstance(slices, ReadFailure):
-        return unknown(f"its EndpointSlices could not be read: {slices.why}")
+        return unread("its EndpointSlices", slices)
     endpoints = [ready for body in slices if not objects.deletion_timestamp(body) for ready in _endpoints(body)]
     says = f"{endpoints.count(True)} of {len(endpoints)} endpoints are ready"
     return passed(says) if any(endpoints) else waiting(f"{says}, expected at least 1")

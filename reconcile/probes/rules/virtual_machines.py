@@ -23,7 +23,7 @@ from reconcile.probes.rules.live_migration import (
     obstacles,
     runs,
 )
-from reconcile.probes.verdict import Verdict, failed, passed, unknown
+from reconcile.probes.verdict import Verdict, failed, passed, unread
 from renderer.model.path import look_up
 from renderer.model.ref import Body, Ref, ref_of
 
@@ -182,7 +182,7 @@ def hotplug_settled(call: RuleCall) -> Verdict:
     )
     instance = call.look.get(ref)
     if isinstance(instance, ReadFailure):
-        return unknown(f"{ref} could not be read: {instance.text}")
+        return unread(ref, instance)
     kept = {_name_in(volume) for volume in _volumes(call.body, "spec", "template", "spec")}
     plugged = [_name_in(volume) for volume in _volumes(instance or {}, "spec") if _is_hotplugged(volume)]
     lost = [name for name in plugged if name not in kept]

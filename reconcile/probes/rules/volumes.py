@@ -9,7 +9,7 @@ from typing import Any
 from reconcile import objects
 from reconcile.probes.look import NODES, Group, ReadFailure
 from reconcile.probes.rules.call import RuleCall, all_of, listed
-from reconcile.probes.verdict import Verdict, failed, passed, unknown
+from reconcile.probes.verdict import Verdict, failed, passed, unread
 from renderer.context.facts import text_at
 from renderer.model.node_labels import is_witness
 from renderer.model.path import look_up
@@ -82,7 +82,7 @@ def drain_allowed(call: RuleCall) -> Verdict:
         return found
     setting = call.look.get(_DRAIN_POLICY)
     if isinstance(setting, ReadFailure):
-        return unknown(f"{_DRAIN_POLICY} could not be read: {setting.text}")
+        return unread(_DRAIN_POLICY, setting)
     policy = _text(setting or {}, "value") or _HOLDING
     if policy != _HOLDING:
         return passed(f"{_DRAIN_POLICY} is {policy}")

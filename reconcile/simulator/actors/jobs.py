@@ -104,24 +104,14 @@ def pod_of(owner: Body, suffix: str) -> Body:
     }
 
 
-_COMPLETE: tuple[Mapping[str, str], ...] = tuple(
-    {
-        "type": type_,
-        "status": "True",
-        "reason": "CompletionsReached",
-        "message": "Reached expected number of succeeded pods",
-    }
-    for type_ in ("SuccessCriteriaMet", "Complete")
+def _conditions(reason: str, message: str, *types: str) -> tuple[Mapping[str, str], ...]:
+    return tuple({"type": type_, "status": "True", "reason": reason, "message": message} for type_ in types)
+
+
+_COMPLETE = _conditions(
+    "CompletionsReached", "Reached expected number of succeeded pods", "SuccessCriteriaMet", "Complete"
 )
-_FAILED: tuple[Mapping[str, str], ...] = tuple(
-    {
-        "type": type_,
-        "status": "True",
-        "reason": "BackoffLimitExceeded",
-        "message": "Job has reached the specified backoff limit",
-    }
-    for type_ in ("FailureTarget", "Failed")
-)
+_FAILED = _conditions("BackoffLimitExceeded", "Job has reached the specified backoff limit", "FailureTarget", "Failed")
 
 
 def _probed(expected: Iterable[Mapping[str, str]], now: datetime) -> list[Mapping[str, str]]:

@@ -70,17 +70,11 @@ def report_lines(model: Model) -> Iterator[str]:
     yield "PHASES"
     for phase in model["phases"]:
         yield f"  {phase['at']:>9}  {phase['phase']}"
-    yield "NODES"
-    for node in model["nodes"]:
-        yield f"  {node['name']}: " + ", ".join(f"{fact['what']} at {fact['at']}" for fact in node["facts"])
-    if model["machines"]:
-        yield "VIRTUAL MACHINES"
-        for machine in model["machines"]:
-            yield f"  {machine['name']}: " + ", ".join(f"{fact['what']} at {fact['at']}" for fact in machine["facts"])
-    if model["addons"]:
-        yield "ADD-ONS"
-        for addon in model["addons"]:
-            yield f"  {addon['name']}: " + ", ".join(f"{fact['what']} at {fact['at']}" for fact in addon["facts"])
+    for heading, key in (("NODES", "nodes"), ("VIRTUAL MACHINES", "machines"), ("ADD-ONS", "addons")):
+        if model[key]:
+            yield heading
+        for item in model[key]:
+            yield f"  {item['name']}: " + ", ".join(f"{fact['what']} at {fact['at']}" for fact in item["facts"])
     if model["borrowed"]:
         yield "BORROWED FIELDS"
         for loan in model["borrowed"]:
