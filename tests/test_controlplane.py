@@ -185,6 +185,21 @@ def test_wiping_removes_what_came_since_the_start(wiped_control_plane: ControlPl
     assert api.get("/api/v1/namespaces/harvester-system")["metadata"]["uid"] == before
 
 
+def test_what_was_seeded_counts_as_changed_for_what_others_write_and_not_for_the_servers(
+    wiped_control_plane: ControlPlane,
+) -> None:
+    """A server that was restarted makes a Lease anew and renews it, after which everything was seeded for each test."""
+    api = wiped_control_plane.api
+    leases, maps = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases", "/api/v1/namespaces/default/configmaps"
+    api.create(leases, {"metadata": {"name": "apiserver-x"}, "spec": {"holderIdentity": "x"}})
+    api.create(maps, {"metadata": {"name": "seeded"}, "data": {"a": "1"}})
+    seeded = wiped_control_plane.snapshot()
+    api.patch(f"{leases}/apiserver-x", {"spec": {"holderIdentity": "y"}})
+    assert wiped_control_plane.still_has(seeded)
+    api.patch(f"{maps}/seeded", {"data": {"a": "2"}})
+    assert not wiped_control_plane.still_has(seeded)
+
+
 @pytest.mark.controlplane
 @pytest.mark.full("a control plane of its own, to its end; the tests of outages on the shared one stand for it")
 def test_an_outage_ends_at_the_same_address_and_the_end_leaves_nothing(control_plane: ControlPlane) -> None:

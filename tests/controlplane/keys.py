@@ -9,6 +9,8 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 _FIRST, _PAST = b"/registry/", b"/registry0"
+_OF_THE_SERVERS = b"/registry/leases/kube-system/"
+"""Leases by which servers show that they live: one that was restarted makes its own anew, and renews it for ever."""
 _OTHERWISE = {"minions": "nodes", "controllers": "replicationcontrollers", "ingress": "ingresses"}
 """Kinds that are kept under another name than they are served by."""
 
@@ -25,9 +27,14 @@ def made_since(url: str, since: int) -> frozenset[str]:
 
 
 def written_since(url: str, since: int) -> Mapping[str, int]:
-    """Of every object that was made after the revision, by its key, the revision of its last write."""
+    """Of every object that was made after the revision, by its key, the revision of its last write. The servers' own
+    Leases do not count."""
     found: Collection[Any] = _range(url, keys_only=True).get("kvs", ())
-    return {one["key"]: int(one["mod_revision"]) for one in found if int(one["create_revision"]) > since}
+    return {
+        one["key"]: int(one["mod_revision"])
+        for one in found
+        if int(one["create_revision"]) > since and not base64.b64decode(one["key"]).startswith(_OF_THE_SERVERS)
+    }
 
 
 def shapes(url: str) -> Mapping[str, tuple[int, int]]:
