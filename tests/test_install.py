@@ -240,6 +240,29 @@ def test_the_deployment_that_documents_name() -> None:
     assert "cpu" not in container["resources"]["limits"]
 
 
+def test_managers_are_spread_and_go_last() -> None:
+    """Two on one node would be drained together; nothing less important pushes a manager out."""
+    pod = deployment(by_default())["spec"]["template"]
+    assert pod["spec"]["priorityClassName"] == "system-cluster-critical"
+    (spread,) = pod["spec"]["topologySpreadConstraints"]
+    assert spread["topologyKey"] == "kubernetes.io/hostname"
+    assert spread["whenUnsatisfiable"] == "ScheduleAnyway"
+    assert spread["labelSelector"]["matchLabels"].items() <= pod["metadata"]["labels"].items()
+
+
+def test_roles_for_people() -> None:
+    """Each may at least what the one before it may, and none may write the status, which is the manager's."""
+    found = of("rbacHelpers: {enable: true}\n")
+    (roles,) = (file.objects for file in found.files if file.name == "rbac-helpers")
+    name = "harvester-upgrade-manager"
+    assert [role["metadata"]["name"] for role in roles] == [f"{name}-viewer", f"{name}-editor", f"{name}-admin"]
+    verbs = [set(role["rules"][0]["verbs"]) for role in roles]
+    assert verbs[0] < verbs[1]
+    assert verbs[2] == {"*"}
+    assert all(role["rules"][1]["verbs"] == ["get"] for role in roles)
+    assert not [file for file in by_default().files if file.name == "rbac-helpers"]
+
+
 def tolerated(found: Installation) -> set[str]:
     return {item["key"] for item in deployment(found)["spec"]["template"]["spec"]["tolerations"]}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -266,8 +267,11 @@ def test_beside_another_manager(beside: Place) -> None:
     assert beside.deployment("upgradeplan-controller-manager")["spec"]["replicas"] == 2
     webhooks = beside.plane.kubectl("get", "validatingwebhookconfigurations", "-o", "name").stdout
     assert f"{NAME}-validating-webhook" not in webhooks
-    beside.upgradeplan("uninstall", "--name", "upgradeplan")
+    beside.carry_out(way_back("uninstall --name upgradeplan", beside.folder / "other"))
     assert beside.deployments() == [DEPLOYMENT]
+    assert beside.deployment()["spec"]["replicas"] == 1
+    webhooks = beside.plane.kubectl("get", "validatingwebhookconfigurations", "-o", "name").stdout
+    assert f"{NAME}-validating-webhook\n" in webhooks
 
 
 @NEEDS_HELM
@@ -275,8 +279,7 @@ def test_in_place_of_another_manager_and_back(beside: Place) -> None:
     _, second = refused(beside)
     beside.carry_out(second)
     assert beside.deployment()["metadata"]["labels"]["app.kubernetes.io/part-of"] == "upgradeplan"
-    beside.upgradeplan("uninstall")
-    beside.helm("install", "-n", "harvester-system", NAME, str(beside.folder / "other"))
+    beside.carry_out(way_back("helm install", beside.folder / "other"))
     assert beside.deployment()["spec"]["template"]["spec"]["containers"][0]["image"] == "other:1"
     assert PLAN in beside.plane.kubectl("get", "upgradeplans").stdout
 
@@ -293,12 +296,27 @@ def test_an_addon_is_named_and_disabled(beside: Place) -> None:
     beside.make(addon)
     said = beside.upgradeplan("install", code=1)
     assert f"belong to Addon harvester-system/{NAME}" in said
-    disable, _ = ways(said)[1]
+    disable, install = ways(said)[1]
     beside.carry_out([disable])
-    spec = beside.plane.kubectl(
-        "-n", "harvester-system", "get", "addons", NAME, "-o", "jsonpath={.spec.enabled}"
-    ).stdout
-    assert spec == "false"
+    assert is_enabled(beside) == "false"
+    beside.helm("uninstall", "-n", "harvester-system", NAME)  # as the controller of Addons does it
+    beside.carry_out([install])
+    beside.carry_out(way_back("patch addons", beside.folder))
+    assert beside.deployments() == []
+    assert is_enabled(beside) == "true"
+
+
+def is_enabled(place: Place) -> str:
+    shown = ("get", "addons.harvesterhci.io", NAME, "-o", "jsonpath={.spec.enabled}")
+    return str(place.plane.kubectl("-n", "harvester-system", *shown).stdout)
+
+
+def way_back(named: str, chart: Path) -> list[str]:
+    """The commands of the guide that have this in them."""
+    guide = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
+    section = guide.partition("## Beside another manager")[2].partition("\n## ")[0]
+    (found,) = (block for block in re.findall(r"```sh\n(.*?)```", section, re.DOTALL) if named in block)
+    return [line.replace("CHART", str(chart)) for line in found.splitlines()]
 
 
 # -------------------------------------------------------------------------------------------------------- the chart
@@ -366,7 +384,8 @@ def test_an_addon_fits_its_definition_and_is_enabled_as_documented(place: Place)
     folder = place.folder / "addon"
     place.upgradeplan_offline("install", "--format", "addon", "--values", str(values), "--output-dir", str(folder))
     place.plane.kubectl("apply", "--server-side", "-f", str(folder / "addon.yaml"))
-    (line,) = (line for line in (ROOT / "docs" / "install.md").read_text().splitlines() if "patch addons" in line)
+    guide = (ROOT / "docs" / "install.md").read_text().splitlines()
+    (line,) = (line for line in guide if "patch addons" in line and "`" in line)
     place.carry_out([line.split("`")[1]])
     addon = place.plane.kubectl("-n", "harvester-system", "get", "addons.harvesterhci.io", NAME, "-o", "json").stdout
     assert json.loads(addon)["spec"] == {

@@ -15,6 +15,7 @@ from controlplane.binaries import Binaries
 CONTROLLERS = (
     "job-controller",
     "deployment-controller",
+    "disruption-controller",
     "replicaset-controller",
     "endpointslice-controller",
     "garbage-collector-controller",
