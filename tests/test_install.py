@@ -454,7 +454,7 @@ def test_an_overlay_gets_the_rules_that_its_manifests_and_probes_need(tmp_path: 
         "": [{"apiGroups": ["storage.k8s.io"], "resources": ["storageclasses"], "verbs": ["watch", "patch"]}],
         "my-apps": [
             {"apiGroups": [""], "resources": ["pods"], "verbs": ["watch"]},
-            {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"]},
+            {"apiGroups": [""], "resources": ["secrets"], "resourceNames": ["key"], "verbs": ["get"]},
             {
                 "apiGroups": ["policy"],
                 "resources": ["poddisruptionbudgets"],

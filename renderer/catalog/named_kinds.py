@@ -16,12 +16,13 @@ _ADD_KIND = "correct the name, or add a row for it to a file in _kinds/ of the t
 
 @frozen
 class Named:
-    """A kind that is named, and how: `single` is one object by its name, `all` what is asked of it."""
+    """A kind that is named, and how: `names` are those that one object of it may have, none where several objects are
+    meant; `all` is what is asked of it."""
 
     api_version: str
     kind: str
     namespace: str = ""
-    single: bool = False
+    names: tuple[str, ...] = ()
     all: tuple[Predicate, ...] = ()
 
 
@@ -45,14 +46,18 @@ def named_in_step(step: Step, probes: tuple[Probe, ...]) -> Iterator[Named]:
     yield from filter(None, (_named(capture.target) for capture in step.captures))
     yield from (Named(api_version=field.api_version, kind=field.kind) for field in step.remove_fields)
     for ref in step.late_nodes.by if step.late_nodes else ():
-        yield Named(api_version=ref.api_version, kind=ref.kind, namespace=ref.namespace, single=True)
+        yield Named(api_version=ref.api_version, kind=ref.kind, namespace=ref.namespace, names=(ref.name,))
 
 
 def _named(target: Target, predicates: tuple[Predicate, ...] = ()) -> Named | None:
     match target:
-        case ObjectTarget(ref=ref):
+        case ObjectTarget(ref=ref, others=others):
             return Named(
-                api_version=ref.api_version, kind=ref.kind, namespace=ref.namespace, single=True, all=predicates
+                api_version=ref.api_version,
+                kind=ref.kind,
+                namespace=ref.namespace,
+                names=(ref.name, *(other.name for other in others)),
+                all=predicates,
             )
         case EveryTarget():
             return Named(
@@ -74,7 +79,7 @@ def wrong_kind(named: Named, kinds: Kinds) -> WrongKind | None:
         near = did_you_mean(named.kind, [row.kind.kind for row in kinds if row.kind.api_version == named.api_version])
         message = f"{named.api_version} {named.kind} is not in the kinds table{near}"
         return WrongKind(reason="UnknownKind", message=message, remedy=_ADD_KIND)
-    if row.kind.namespaced and named.single and not named.namespace:
+    if row.kind.namespaced and named.names and not named.namespace:
         message = f"{named.kind} objects have a namespace, and none is given"
         return WrongKind(reason="InvalidProbe", message=message, remedy="add the object's namespace")
     if named.namespace and not row.kind.namespaced:

@@ -28,17 +28,22 @@ _BORROW = (*_READ, "patch")
 _SECRET = ("v1", "Secret")
 _OPEN = re.compile(r"{[{%]")
 
+_Resource = tuple[str, str, tuple[str, ...]]
+"""Group, plural, and the names of the only objects that are meant."""
+
 Rules = Mapping[str, Sequence[Mapping[str, Any]]]
 """PolicyRules by namespace; the empty one stands for the whole cluster."""
 
 
 @frozen
 class _Use:
-    """Verbs on a kind, in a namespace; in the empty one where it has none, or where nobody knows which."""
+    """Verbs on a kind, in a namespace; in the empty one where it has none, or where nobody knows which. `names` are the
+    only objects that are meant, if there are any."""
 
     kind: Kind
     namespace: str
     verbs: tuple[str, ...]
+    names: tuple[str, ...] = ()
 
 
 def overlay_rules(
@@ -46,21 +51,22 @@ def overlay_rules(
 ) -> Rules:
     """The rules that are not among those of the `granted` roles."""
     known = set(_granted(granted))
-    found: dict[str, dict[tuple[str, str], list[str]]] = defaultdict(lambda: defaultdict(list))
+    found: dict[str, dict[_Resource, list[str]]] = defaultdict(lambda: defaultdict(list))
     for use in (*_of_phases(catalog, tree), *_of_checks(checks, catalog.kinds)):
         for verb in use.verbs:
             asked = (use.kind.group, use.kind.plural, verb)
-            verbs = found[use.namespace][use.kind.group, use.kind.plural]
+            verbs = found[use.namespace][use.kind.group, use.kind.plural, use.names]
             if not {("", *asked), (use.namespace, *asked)} & known and verb not in verbs:
                 verbs.append(verb)
     rules = {namespace: list(_rules(resources)) for namespace, resources in sorted(found.items())}
     return {namespace: own for namespace, own in rules.items() if own}
 
 
-def _rules(resources: Mapping[tuple[str, str], list[str]]) -> Iterator[Mapping[str, Any]]:
-    for (group, plural), verbs in sorted(resources.items()):
+def _rules(resources: Mapping[_Resource, list[str]]) -> Iterator[Mapping[str, Any]]:
+    for (group, plural, names), verbs in sorted(resources.items()):
         if verbs:
-            yield {"apiGroups": [group], "resources": [plural], "verbs": verbs}
+            named = {"resourceNames": list(names)} if names else {}
+            yield {"apiGroups": [group], "resources": [plural], **named, "verbs": verbs}
 
 
 def _granted(roles: Iterable[Body]) -> Iterator[tuple[str, str, str, str]]:
@@ -104,10 +110,13 @@ def _of_checks(checks: Iterable[DeclaredCheck], kinds: Kinds) -> Iterator[_Use]:
 
 
 def _of_named(named: Named, kinds: Kinds, verbs: tuple[str, ...]) -> Iterator[_Use]:
-    """A Secret that is no machine plan is read by its name. A kind with marks in it cannot be known."""
+    """A Secret that is no machine plan is read by its name. A kind or a name with marks in it cannot be known."""
     row = kinds.find(named.api_version, named.kind)
     if row is None:
         return
     namespace = "" if _OPEN.search(named.namespace) else named.namespace
-    by_name = named.single and (named.api_version, named.kind) == _SECRET
-    yield _Use(kind=row.kind, namespace=namespace, verbs=("get",) if by_name else verbs)
+    if not named.names or (named.api_version, named.kind) != _SECRET:
+        yield _Use(kind=row.kind, namespace=namespace, verbs=verbs)
+        return
+    names = () if any(map(_OPEN.search, named.names)) else named.names
+    yield _Use(kind=row.kind, namespace=namespace, verbs=("get",), names=names)
