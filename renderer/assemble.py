@@ -66,8 +66,13 @@ def assemble(
     inputs: Inputs, tree: TemplateTree, *, retry: int = 0, code: MutableMapping[str, bytes] | None = None
 ) -> Assembly:
     """As `open_template_set`, with the facts of the inputs. Raises `Problems` too if no plan is among them."""
+    plan_of(inputs)  # before the templates: what is missing is said first
+    return assembly_of(inputs, open_template_set(tree, code=code), retry=retry)
+
+
+def assembly_of(inputs: Inputs, template_set: TemplateSet, *, retry: int = 0) -> Assembly:
+    """The same with a template set that is open. Raises `Problems` if no plan is among the inputs."""
     plan = plan_of(inputs)
-    template_set = open_template_set(tree, code=code)
     facts = Facts(
         plan=plan.body,
         release=inputs.release.body if inputs.release else None,

@@ -36,10 +36,12 @@ def ended(*words: str, stdout: int, **environment: str) -> subprocess.CompletedP
 
 def test_ctrl_c_is_a_plain_line(tmp_path: Path) -> None:
     """The program opens a pipe that nobody writes to, so it is known to be at work and not at its end."""
-    pipe = tmp_path / "plan.yaml"
+    pipe = tmp_path / "kubeconfig"
     os.mkfifo(pipe)
     with (
-        subprocess.Popen([*PROGRAM, "render", str(pipe)], stderr=subprocess.PIPE, cwd=ROOT, text=True) as process,
+        subprocess.Popen(
+            [*PROGRAM, "status", "--kubeconfig", str(pipe)], stderr=subprocess.PIPE, cwd=ROOT, text=True
+        ) as process,
         pipe.open("w"),  # returns when the other end is open
     ):
         process.send_signal(signal.SIGINT)

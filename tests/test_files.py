@@ -136,6 +136,22 @@ def test_a_broken_link_in_a_folder_is_said_and_a_pipe_is_passed_over(folder: Pat
     )
 
 
+def test_a_named_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.yaml")
+    message = "is a device, a pipe or a socket; a file is expected\n    remedy: pass a file, or - for standard input"
+    assert said(read_documents([str(tmp_path / "a.yaml")])) == [f"{tmp_path}/a.yaml: {message}"]
+
+
+def test_a_pipe_that_is_open_already_is_read() -> None:
+    reading, writing = os.pipe()
+    os.write(writing, b"metadata: {name: a}")
+    os.close(writing)
+    try:
+        assert names(read_documents([f"/dev/fd/{reading}"])) == ["a"]
+    finally:
+        os.close(reading)
+
+
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be", "utf-32", "utf-32-be"])
 def test_text_in_another_encoding_is_named(encoding: str) -> None:
     mark = "" if encoding in ("utf-16", "utf-32") else "\ufeff"

@@ -72,6 +72,15 @@ def giving(status: int, body: bytes = b"", length: int | None = None, **headers:
     return answer
 
 
+def saying(status: str) -> Answer:
+    """A status in the server's own words."""
+
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        handler.wfile.write(f"HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n".encode())
+
+    return answer
+
+
 def refusal(url: str, **limits: float) -> str:
     with pytest.raises(Problems) as caught:
         fetch(url, **limits)  # type: ignore[arg-type]
@@ -103,11 +112,16 @@ def test_a_redirect_is_followed_but_only_to_http(monkeypatch: pytest.MonkeyPatch
         (giving(500, b"oops"), "the server answered 500 Internal Server Error; 200 is expected"),
         (giving(204), "the server answered 204 No Content; 200 is expected"),
         (giving(206, RELEASE), "the server answered 206 Partial Content; 200 is expected"),
+        (saying("403 no: rosebud"), "the server answered 403 Forbidden; 200 is expected"),
+        (saying("299 rosebud"), "the server answered 299; 200 is expected"),
         (giving(200, RELEASE, length=1000), "the response ended 938 bytes early"),
         (lambda handler: None, "cannot be fetched: Remote end closed connection without response"),
-        (lambda handler: handler.wfile.write(b"SSH-2.0-x\r\n") and None, "cannot be fetched: SSH-2.0-x"),
+        (
+            lambda handler: handler.wfile.write(b"SSH-2.0-x\r\n") and None,
+            "cannot be fetched: the server does not answer in HTTP",
+        ),
     ],
-    ids=["404", "500", "204", "206", "broken off", "closed", "no http"],
+    ids=["404", "500", "204", "206", "own words", "own status", "broken off", "closed", "no http"],
 )
 def test_anything_but_a_whole_200_is_one_clear_problem(
     answer: Answer, message: str, monkeypatch: pytest.MonkeyPatch

@@ -198,6 +198,18 @@ def test_a_rehearsal_writes_one_as_well(tmp_path: Path, capsys: pytest.CaptureFi
     assert "decisions replayed, 0 differ" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("name", [".", "no-folder/j", "file/j"])
+def test_a_journal_that_cannot_be_written_is_refused_before_the_work(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("")
+    path = str(tmp_path / name)
+    assert run(["upgradeplan", "rehearse", "--journal", path, str(ROOT / "examples" / "single-node")]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(f"--journal: {path} cannot be written: ")
+
+
 def test_lines_that_were_cut_off_are_named_and_the_rest_is_replayed(tmp_path: Path) -> None:
     path = tmp_path / "j"
     play(rehearsal_of("single-node"), Journal(path, quiet), hours=0.2)

@@ -542,6 +542,45 @@ def test_the_list_of_an_overlay_holds_for_the_index_and_for_probes(
     assert OWN not in shown + rehearsed
 
 
+def test_the_paths_that_an_overlay_names_are_hidden_where_a_probe_quotes_them(
+    own_list: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the object itself, and of a condition's message; in the report, the journal and its replay."""
+    monkeypatch.chdir(own_list)
+    rule = {"kinds": [{"apiVersion": "v1", "kind": "ConfigMap"}], "paths": ["data.callsign"]}
+    addons = [{"apiVersion": "harvesterhci.io/v1beta1", "kind": "Addon"}]
+    rule_of_addons = {"kinds": addons, "paths": ['status.conditions["*"].message']}
+    rules = {"apiVersion": "templates.upgradeplan/v1", "kind": "RedactionRules", "kinds": [rule, rule_of_addons]}
+    (own_list / "overlay" / "_redaction" / "own.yaml").write_text(yaml.safe_dump(rules), encoding="utf-8")
+    _gate_on_a_condition(own_list)
+    given = ("inputs", "--templates", "overlay")
+    rehearsed = shell.all("rehearse", "--quiet", *given, "--journal", "journal.jsonl")
+    assert "data.callsign is 'REDACTED', expected 'REDACTED'" in rehearsed
+    assert "condition Radio is False (Quiet: REDACTED)" in rehearsed
+    journal = (own_list / "journal.jsonl").read_text(encoding="utf-8")
+    assert "condition Radio is False (Quiet: REDACTED" in journal
+    replayed = shell.all("explain", "--replay", "journal.jsonl", *given[1:])
+    assert OWN not in rehearsed + journal + replayed
+
+
+def _gate_on_a_condition(folder: Path) -> None:
+    """The other gate of the step waits for a condition that will never hold."""
+    path = folder / "overlay" / "15-wait" / "phase.yaml"
+    phase = yaml.safe_load(path.read_text(encoding="utf-8"))
+    probe = {"object": {**_ADDON, "name": "radio"}, "all": [{"condition": {"type": "Radio", "status": "True"}}]}
+    phase["steps"][0]["gates"].append({"probe": probe})
+    path.write_text(yaml.safe_dump(phase), encoding="utf-8")
+    metadata = {"name": "radio", "namespace": "default"}
+    says = {"type": "Radio", "status": "False", "reason": "Quiet", "message": OWN}
+    addon = {"apiVersion": _ADDON["apiVersion"], "kind": "Addon", "metadata": metadata}
+    spec = {"enabled": False, "chart": "c", "repo": "r", "version": "1", "valuesContent": ""}
+    body = {**addon, "spec": spec, "status": {"conditions": [says]}}
+    (folder / "inputs" / "radio.yaml").write_text(yaml.safe_dump(body), encoding="utf-8")
+
+
+_ADDON = {"apiVersion": "harvesterhci.io/v1beta1", "kind": "Addon", "namespace": "default"}
+
+
 @pytest.mark.parametrize("wrong", ["metadata", "inputs", "templates"])
 def test_the_list_of_an_overlay_holds_for_errors(
     wrong: str, own_list: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch

@@ -152,7 +152,13 @@ def _take(live: Live, phase: RenderedPhase, step: RenderedStep, course: _Course)
 
 def _gates(live: Live, step: RenderedStep) -> _PhaseState:
     parts = live.parts
-    context = ProbeContext(kinds=parts.kinds, schemas=parts.schemas, now=wall_clock(), manifests=refs_by_template(step))
+    context = ProbeContext(
+        kinds=parts.kinds,
+        schemas=parts.schemas,
+        now=wall_clock(),
+        redactor=parts.rendering.redactor,
+        manifests=refs_by_template(step),
+    )
     verdicts = judge(
         lambda look: [evaluate(gate.probe, look, context) for gate in step.step.gates], parts.source, parts.readings
     ).answer

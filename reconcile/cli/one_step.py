@@ -99,6 +99,7 @@ class Stepper:
             now=parts.now(),
             attended=parts.attended,
             others=OtherUpgrades(lent=lent_by_others(plan, plans)),
+            redactor=parts.rendering.redactor,
         )
         return DecisionBuilder(observation, status_of(plan))
 

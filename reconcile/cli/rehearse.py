@@ -96,7 +96,7 @@ def rehearse(
     """
     from reconcile.simulator.actors.fault_options import FaultOptions
     from reconcile.simulator.rehearsal.rehearsal import prepare
-    from renderer.assemble import open_template_set
+    from renderer.assemble import assembly_of, open_template_set
     from renderer.files.code import CodeCache
 
     inputs, tree = read(given)
@@ -104,6 +104,7 @@ def rehearse(
     template_set = open_template_set(tree, code=code)
     redact_by(template_set.catalog.redaction)
     warn(template_set.catalog.warnings)
+    assembly_of(inputs, template_set).render()  # what cannot be rendered is bad input, as it is for `render`
     unseen = None if skip_preflight else _preflight(inputs, template_set, given)
     _require_nodes(inputs)
     options = FaultOptions(fail=fail, stall=stall, slow=slow, repeat=repeat, away=away)

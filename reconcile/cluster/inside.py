@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from http.client import HTTPConnection, HTTPException, HTTPResponse
+from http.client import HTTPConnection, HTTPException, HTTPResponse, responses
 
 from reconcile.cluster.errors import BackendFailed
 from renderer.model.ref import Ref
@@ -34,7 +34,7 @@ def read_service(
         opened.request("GET", path, headers={"User-Agent": "upgradeplan"})
         answer = opened.getresponse()
         if answer.status != 200:
-            raise BackendFailed(service, path, answer.status, answer.reason)
+            raise BackendFailed(service, path, answer.status, responses.get(answer.status, ""))
         return b"".join(_chunks(answer, service, path, lambda: clock() > deadline))
     except (OSError, HTTPException) as error:
         raise BackendFailed(service, path, 0, str(error) or type(error).__name__) from error

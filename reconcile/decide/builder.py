@@ -184,7 +184,7 @@ class DecisionBuilder:
         self.events.append(Event(type=kind, reason=reason, message=message))
 
     def _redact(self, text: str) -> str:
-        return self.observation.redact(text)
+        return self.observation.redactor.text(text)
 
     def decision(self, before: PlanStatus) -> Decision:
         self.status = replace(self.status, waiting=self.recorded_waits)

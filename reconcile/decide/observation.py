@@ -14,7 +14,7 @@ from renderer.catalog.kinds import Kinds
 from renderer.catalog.template_digests import TemplateDigests
 from renderer.model.ref import Body
 from renderer.model.rendered import RenderedPlan
-from renderer.redaction import packaged_redactor
+from renderer.redaction import Redactor, packaged_redactor
 
 PENDING = "pending"
 """Recorded in place of the digest of a phase that could not be rendered completely when the plan was approved."""
@@ -60,7 +60,7 @@ class Observation:
     often in a row each gate had passed before, by step id and place. `approved` has the digests that were approved, by
     phase, and `sealed` those that a reviewer would see now; `unapproved` names what differs where the two do.
     `templates` are the manager's, None where nobody asks; `approved_templates` the digest of those that were approved.
-    `preflight` has the checks; None where nobody carries them out. `redact` hides what is secret in a text that is
+    `preflight` has the checks; None where nobody carries them out. `redactor` hides what is secret in a text that is
     written down.
     """
 
@@ -82,4 +82,4 @@ class Observation:
     approved_templates: str | None = None
     errors: tuple[str, ...] = ()
     preflight: Callable[[], LivePreflight] | None = None
-    redact: Callable[[str], str] = field(default_factory=lambda: packaged_redactor().text)
+    redactor: Redactor = field(default_factory=packaged_redactor, compare=False, repr=False)

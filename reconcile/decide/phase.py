@@ -186,8 +186,9 @@ def _unhealthy_peer(builder: DecisionBuilder, peers: RequirePeers, name: str) ->
     body, known = builder.observation.look.get(ref), builder.cache.peers.get(name)
     if known is not None and known[0] is body and known[1] is peers:
         return known[2]
-    scope = ProbeContext(kinds=builder.observation.kinds, schemas=builder.observation.schemas, now=builder.now)
-    verdict = evaluate(Probe(target=ObjectTarget(ref=ref), all=peers.all), builder.observation.look, scope)
+    seen = builder.observation
+    scope = ProbeContext(kinds=seen.kinds, schemas=seen.schemas, now=seen.now, redactor=seen.redactor)
+    verdict = evaluate(Probe(target=ObjectTarget(ref=ref), all=peers.all), seen.look, scope)
     reason = None if verdict.passed else verdict.reason
     if not any(isinstance(predicate, RulePredicate) for predicate in peers.all):
         builder.cache.peers[name] = body, peers, reason

@@ -154,7 +154,7 @@ def _mind_problems(builder: DecisionBuilder) -> None:
     if not problems:
         return
     builder.closed |= {phase.phase.name for phase in builder.observation.rendered.phases}
-    message = builder.observation.redact(in_a_line(problems))
+    message = builder.observation.redactor.text(in_a_line(problems))
     builder.wait_for_operator(f"the plan cannot be rendered, so no step begins: {message}")
     builder.errors = [message, *(text for text in builder.errors if message not in text)]
     if message not in (builder.status.condition("Degraded") or {}).get("message", ""):

@@ -78,6 +78,7 @@ def scope_of(builder: DecisionBuilder, item: RenderedStep, captured: Mapping[str
         kinds=builder.observation.kinds,
         schemas=builder.observation.schemas,
         now=builder.now,
+        redactor=builder.observation.redactor,
         manifests=refs_by_template(item, builder.status.record(key_of(item))),
         captured={**known, **(captured or {})},
     )

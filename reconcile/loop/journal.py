@@ -94,6 +94,11 @@ class Journal:
         self._begun = False
         self._broken = False
 
+    def try_to_open(self) -> None:
+        """Raises `OSError` if the file cannot be written, and leaves it as it is, or empty where there was none."""
+        with self._path.open("a", encoding="utf-8"):
+            pass
+
     def __call__(self, entry: JournalEntry) -> None:
         """Writes a round that decided something, or that waits for something else than the one before."""
         if self._broken or not self._is_news(entry):

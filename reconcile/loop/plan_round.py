@@ -163,7 +163,7 @@ class PlanRound:
             preflight=partial(deps.rendering.preflight, self.plan, objects, fetched, deps.schemas)
             if deps.checked
             else None,
-            redact=deps.rendering.redactor.text,
+            redactor=deps.rendering.redactor,
         )
         judged = judge(
             lambda look: decide(replace(observation, look=look), self.memory.cache),

@@ -19,6 +19,7 @@ from renderer.context.facts import Facts
 from renderer.model.ref import Body
 from renderer.model.release_line import ReleaseLine
 from renderer.model.sharing import SameObject
+from renderer.redaction import Redactor
 from renderer.templating import Templates
 from renderer.validation import document_problems
 
@@ -63,7 +64,7 @@ def context_of_facts(
     return CheckContext(
         names=check_names(facts, releases, release_comes=running),
         templates=templates,
-        probes=ProbeContext(kinds=catalog.kinds, schemas=schemas, now=now),
+        probes=ProbeContext(kinds=catalog.kinds, schemas=schemas, now=now, redactor=Redactor(catalog.redaction)),
         plan=facts.plan,
         releases=releases,
     )

@@ -173,7 +173,11 @@ class _Run:
 
     def _says(self, body: Body, words: Mapping[str, Any]) -> str:
         text = self._words(self._check.says or "", words)
-        return text.replace(_FOUND, shown_at(body, self._field.path)) if self._field and _FOUND in text else text
+        return (
+            text.replace(_FOUND, shown_at(body, self._field.path, self._context.probes.redactor))
+            if self._field and _FOUND in text
+            else text
+        )
 
     def _words(self, text: str, words: Mapping[str, Any]) -> str:
         return " ".join(self._context.templates.render_words(text, words, of=self._declared.document).split())

@@ -74,11 +74,19 @@ def summarize(gate: Gate, look: Look, scope: ProbeContext) -> str:
         return ""
     subject = Subject(look=look, scope=scope, ref=ref, body=body)
     open_tests = [
-        text.replace("<found>", str(_seen([predicate], body)))
+        text.replace("<found>", _found(predicate, body, scope))
         for predicate, text in zip(gate.probe.all, summary.unmet, strict=True)
         if not check(predicate, subject).passed
     ]
     return f"{summary.waits_for}: {', '.join(open_tests)}" if open_tests else summary.waits_for
+
+
+def _found(predicate: Predicate, body: Body, scope: ProbeContext) -> str:
+    """The value that a predicate looks at, as a summary shows it."""
+    if not isinstance(predicate, FieldPredicate):
+        return str(ABSENT)
+    found = look_up(body, predicate.path)
+    return str(scope.redactor.field(str(body.get("apiVersion")), str(body.get("kind")), predicate.path, found))
 
 
 def _manifests(probe: Probe, file: str, look: Look, scope: ProbeContext) -> Verdict:

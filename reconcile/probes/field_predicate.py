@@ -21,7 +21,7 @@ from renderer.model.path import ABSENT, Path, look_up, path_name
 from renderer.model.probe import Captured, FieldOf, FieldPredicate, Fixed, Operand, Test
 from renderer.model.ref import Body
 from renderer.quantity import quantity_of
-from renderer.redaction import packaged_redactor
+from renderer.redaction import Redactor
 
 _LONGEST = 120  # characters of a value that a reason shows
 
@@ -36,7 +36,7 @@ def check_field(predicate: FieldPredicate, body: Body, scope: ProbeContext) -> V
     """Never failed. An absent field is waiting, save where it is asked to be absent; a captured value that was never
     recorded is unknown. Raises `Problems` for a pattern that is none."""
     found = look_up(body, predicate.path)
-    says = f"{path_name(predicate.path)} is {_shown(body, predicate.path, found)}"
+    says = f"{path_name(predicate.path)} is {_shown(body, predicate.path, found, scope.redactor)}"
     if predicate.test is Test.EXISTS:
         return _presence(asks_presence(predicate), found, says)
     if isinstance(predicate.operand, Captured) and predicate.operand.name not in scope.captured:
@@ -47,7 +47,7 @@ def check_field(predicate: FieldPredicate, body: Body, scope: ProbeContext) -> V
     compare = _Comparison(is_quantity=scope.schemas.quantities_of(body), path=predicate.path)
     if _HOLDS[predicate.test](compare, None if found is ABSENT else found, expected.value):
         return passed(says)
-    shown = _Expected(value=_hidden(body, predicate.path, expected.value), source=expected.source)
+    shown = _Expected(value=_hidden(body, predicate.path, expected.value, scope.redactor), source=expected.source)
     return waiting(f"{says}, expected {_words(predicate.test, shown)}")
 
 
@@ -142,21 +142,21 @@ def _words(test: Test, expected: _Expected) -> str:
             return f"{_short(expected.value)}{source}"
 
 
-def shown_at(body: Body, path: Path) -> str:
+def shown_at(body: Body, path: Path, redactor: Redactor) -> str:
     """The value at a path as a message shows it."""
-    return _shown(body, path, look_up(body, path))
+    return _shown(body, path, look_up(body, path), redactor)
 
 
-def _shown(body: Body, path: Path, found: Any) -> str:
+def _shown(body: Body, path: Path, found: Any, redactor: Redactor) -> str:
     """A Secret's data is never shown."""
     if found is not ABSENT and body.get("kind") == "Secret" and path[0] in ("data", "stringData"):
         return "empty" if is_empty(found) else "set"
-    return "absent" if found is ABSENT else _short(_hidden(body, path, found))
+    return "absent" if found is ABSENT else _short(_hidden(body, path, found, redactor))
 
 
-def _hidden(body: Body, path: Path, value: Any) -> Any:
+def _hidden(body: Body, path: Path, value: Any, redactor: Redactor) -> Any:
     """A value as it may be shown at that path of the object."""
-    return packaged_redactor().field(str(body.get("apiVersion")), str(body.get("kind")), path, value)
+    return redactor.field(str(body.get("apiVersion")), str(body.get("kind")), path, value)
 
 
 def _short(value: Any) -> str:

@@ -10,6 +10,7 @@ from typing import Any, Protocol, TypeVar
 from reconcile.schemas import Schemas
 from renderer.catalog.kinds import Kinds
 from renderer.model.ref import Body, Ref
+from renderer.redaction import Redactor, packaged_redactor
 
 _T = TypeVar("_T")
 
@@ -144,11 +145,12 @@ def _same(some: tuple[object, ...], others: tuple[object, ...]) -> bool:
 class ProbeContext:
     """Within what a probe is evaluated. `manifests` are the refs that each template of the step rendered, by the name
     that a gate calls it; `captured` are the step's recorded values; `schemas` say which fields are quantities;
-    `now` has a time zone."""
+    `now` has a time zone; `redactor` hides values that a reason quotes."""
 
     kinds: Kinds
     schemas: Schemas
     now: datetime
     manifests: Mapping[str, tuple[Ref, ...]] = field(default_factory=dict)
     captured: Mapping[str, Any] = field(default_factory=dict)
+    redactor: Redactor = field(default_factory=packaged_redactor, compare=False, repr=False)
     worked_out: WorkedOut = field(default_factory=WorkedOut, compare=False, repr=False)

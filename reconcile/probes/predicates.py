@@ -26,8 +26,9 @@ from renderer.model.probe import (
     RulePredicate,
 )
 from renderer.model.ref import Body, Ref
-from renderer.redaction import packaged_redactor
+from renderer.redaction import Redactor
 
+_MESSAGE = ("status", "conditions", 0, "message")
 _LONGEST = 240  # characters of a condition's message that a reason shows
 
 
@@ -65,7 +66,7 @@ def check(predicate: Predicate, subject: Subject) -> Verdict:
         )
     match predicate:
         case ConditionPredicate():
-            return _condition(predicate, subject.body, _behind(subject))
+            return _condition(predicate, subject.body, _behind(subject), subject.scope.redactor)
         case FieldPredicate():
             behind = _behind(subject) if predicate.path[0] == "status" else None
             return waiting(behind) if behind else check_field(predicate, subject.body, subject.scope)
@@ -88,7 +89,7 @@ def own_rule(kinds: Kinds, api_version: str, kind: str) -> Ready:
     return ready
 
 
-def _condition(predicate: ConditionPredicate, body: Body, behind: str | None) -> Verdict:
+def _condition(predicate: ConditionPredicate, body: Body, behind: str | None, redactor: Redactor) -> Verdict:
     found = objects.condition(body, predicate.type)
     expected = predicate.status + (f" with reason {predicate.reason}" if predicate.reason else "")
     if found is None:
@@ -96,14 +97,15 @@ def _condition(predicate: ConditionPredicate, body: Body, behind: str | None) ->
     behind = behind or _condition_behind(found, body)
     if behind:
         return waiting(behind)
-    says = f"condition {found.type} is {found.status}{_because(found)}"
+    says = f"condition {found.type} is {found.status}{_because(found, body, redactor)}"
     if found.status == predicate.status and predicate.reason in (None, found.reason):
         return passed(says)
     return waiting(f"{says}, expected {expected}")
 
 
-def _because(found: objects.Condition) -> str:
-    parts = (found.reason, packaged_redactor().text(" ".join(found.message.split())))
+def _because(found: objects.Condition, body: Body, redactor: Redactor) -> str:
+    message = redactor.field(str(body.get("apiVersion")), str(body.get("kind")), _MESSAGE, found.message)
+    parts = (found.reason, redactor.text(" ".join(message.split())))
     words = ": ".join(part for part in parts if part)
     words = words if len(words) <= _LONGEST else f"{words[: _LONGEST - 1]}…"
     return f" ({words})" if words else ""

@@ -207,7 +207,7 @@ def world_from(line: Line, bodies: Mapping[str, Any], rendering: Rendering, sche
         sealed=memory["sealed"],
         unapproved={name: tuple(texts) for name, texts in memory["unapproved"].items()},
         preflight=partial(rendering.preflight, plan, objects, fetched, schemas) if memory["checked"] else None,
-        redact=rendering.redactor.text,
+        redactor=rendering.redactor,
     )
 
 

@@ -59,17 +59,24 @@ def _fetched(url: str, timeout: float, largest: int) -> bytes:
     try:
         with _opener().open(_request(url), timeout=timeout) as response:
             if response.status != 200:
-                raise _refusal(url, f"the server answered {response.status} {response.reason}; 200 is expected")
+                raise _refusal(url, f"the server answered {_status(response.status)}; 200 is expected")
             return _body(response, url, largest)
     except urllib.error.HTTPError as error:
         error.close()
-        raise _refusal(url, f"the server answered {error.code} {error.reason}; 200 is expected") from error
+        raise _refusal(url, f"the server answered {_status(error.code)}; 200 is expected") from error
     except TimeoutError:
         raise
     except (OSError, http.client.HTTPException, ValueError) as error:
         if isinstance(reason := getattr(error, "reason", None), TimeoutError):
             raise reason from error
         raise _refusal(url, f"cannot be fetched: {_cause(error)}") from error
+
+
+def _status(code: int) -> str:
+    """An HTTP status in the standard's words; a server's own could be anything, also a secret."""
+    from http.client import responses
+
+    return f"{code} {responses.get(code, '')}".strip()
 
 
 def _opener() -> urllib.request.OpenerDirector:
@@ -125,5 +132,9 @@ def _refusal(url: str, message: str) -> Problems:
 
 
 def _cause(error: Exception) -> str:
+    from http.client import BadStatusLine, UnknownProtocol
+
+    if isinstance(error, BadStatusLine | UnknownProtocol) and not isinstance(error, OSError):
+        return "the server does not answer in HTTP"  # and what it says instead could be anything
     reason = getattr(error, "reason", error)
     return str(getattr(reason, "strerror", None) or reason).strip() or type(error).__name__

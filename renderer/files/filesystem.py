@@ -24,8 +24,16 @@ class FilesRead:
     plans: list[Document] = field(default_factory=list)
 
 
+_OPEN = ("/dev/stdin", "/dev/fd/", "/proc/self/fd/")
+"""Files that are open already, such as the pipe of the shell's `<(command)`."""
+
+
 def read_bytes(path: Path) -> bytes:
     """Raises `Problems` if the file cannot be read or is too large. Of an ISO image only the head is read."""
+    if is_device(path) and not str(path).startswith(_OPEN):
+        message = "is a device, a pipe or a socket; a file is expected"
+        remedy = "pass a file, or - for standard input"
+        raise problem("NotText", message, file=str(path), remedy=remedy)
     try:
         with path.open("rb") as stream:
             return bounded(stream, str(path))

@@ -39,8 +39,8 @@ _FLAG = re.compile(
 _TOLD = r"""(?<![\w-])(?P<name>[A-Za-z][\w./-]{0,99})["'\]]* (?:of [^;\n]{1,200}? )?is (?=['"])[^;\n]*"""
 """`spec.token is 'x', expected 'y'`: what a probe says of a field, to the end of the clause."""
 _QUOTED = r"""'(?P<single>(?:\\.|[^'\\])*)'|"(?P<double>(?:\\.|[^"\\])*)\""""
-_OBJECT = r"\b[A-Z]\w+ [\w.-]+/$"
-"""`Secret default/` before a name: the name of an object, and no field."""
+_OBJECT = r"\b(?:Node |[A-Z]\w+ [\w.-]+/|[A-Z][A-Za-z0-9]+/(?:[A-Z][A-Za-z0-9]+/)?)$"
+"""`Secret default/`, `Node `, `Phase/` or `Phase/Step/` before a name: that of an object or a step, and no field."""
 _LINE = r"[\w.-]+\.(?:j2|json|ya?ml):\d+: "
 """`token.yaml.j2:1: ` before a message."""
 _LITERAL = r"(?:true|false|null|\{\}|\[\])(?=[\s,;})\]]|$)"
@@ -51,7 +51,7 @@ def redact_text(text: str, rules: RedactionRules, mark: Mark) -> str:
     if rules.forms.search(text):
         for pattern in rules.patterns:
             text = re.sub(pattern, lambda found: _marked(found, mark), text)
-    if "-" in text and any(name in text for name in rules.programs):
+    if any(name in text for name in rules.programs):
         for command in rules.commands:
             text = re.sub(command.programs, partial(_options, command.option, mark), text)
     if "://" in text:

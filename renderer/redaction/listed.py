@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
 from typing import Any
 
@@ -15,7 +15,8 @@ from renderer.model.ref import Body
 
 @frozen
 class CommandRule:
-    """Programs, and their options whose value is secret, as regular expressions. Most runs never compile them."""
+    """Programs, and what stands before a value of theirs that is secret: options, or `NAME=`; as regular expressions.
+    Most runs never compile them."""
 
     programs: str
     option: str
@@ -114,8 +115,14 @@ def _command(item: Mapping[str, Any]) -> CommandRule:
     rest = r"""(?:\\\n|"(?:\\.|[^"\\])*"|'[^']*'|[^\n|;"']|["'])*"""
     return CommandRule(
         programs=rf"(?<![\w-])(?:{names})(?![\w-]){rest}",
-        option=rf"(?<![\w-])(?:{'|'.join(map(_option, item['options']))}){_VALUE}",
+        option=rf"(?<![\w-])(?:{'|'.join(_before_values(item))}){_VALUE}",
     )
+
+
+def _before_values(item: Mapping[str, Any]) -> Iterator[str]:
+    yield from map(_option, item.get("options", ()))
+    if item.get("values"):
+        yield r"[A-Za-z_][\w.-]*(?==)"
 
 
 def _option(option: str) -> str:

@@ -12,7 +12,6 @@ from reconcile.probes.verdict import Verdict, passed, unknown, unread, waiting
 from renderer.model.node_labels import is_witness
 from renderer.model.path import look_up
 from renderer.model.ref import Body, Ref, ref_of
-from renderer.redaction import packaged_redactor
 
 _CLUSTER = Ref(api_version="provisioning.cattle.io/v1", kind="Cluster", namespace="fleet-local", name="local")
 _STRATEGY = ("spec", "rkeConfig", "upgradeStrategy")
@@ -58,7 +57,7 @@ def votes(call: RuleCall) -> Verdict:
     found = objects.condition(call.body, "EtcdIsVoter")
     if found is None:
         return unknown("does not say whether it votes in etcd: condition EtcdIsVoter is absent")
-    why = ": ".join(part for part in (found.reason, packaged_redactor().text(found.message)) if part)
+    why = ": ".join(part for part in (found.reason, call.scope.redactor.text(found.message)) if part)
     says = f"condition EtcdIsVoter is {found.status}{f' ({why})' if why else ''}"
     return passed(says) if found.status == "True" else waiting(says)
 
