@@ -24,7 +24,8 @@ from support.small_cluster import (
 )
 
 from reconcile.cluster.errors import Away
-from reconcile.loop.logs import RoundLog
+from reconcile.loop.logs import LogLevel
+from reconcile.loop.round_log import RoundLog
 from reconcile.loop.sealing import APPROVED
 from reconcile.simulator.apiserver.faults import ApiFault, InjectedApiFault
 from reconcile.status.plan import FAILED, SUCCEEDED
@@ -479,10 +480,12 @@ def test_a_reboot_is_waited_for_in_words_wherever_the_wait_is_shown() -> None:
     said = "waits for n1 to come back: still Harvester v1.7.1, not rebooted yet"
     assert found.condition("Ready")["message"].startswith(f"{said}; ")
     lines: list[Mapping[str, Any]] = []
-    log = RoundLog(lambda what, fields: lines.append(fields))
+    log = RoundLog(lambda what, fields: lines.append(fields) if what == "waiting" else None)
     later(found, minutes=31)
     log(found.rounds())
-    assert lines[0]["waits"] == [said, "waiting for Rancher to request the drain of this node"]
+    assert [line["why"] for line in lines] == [said, "waiting for Rancher to request the drain of this node"]
+    assert (lines[0]["step"], lines[0]["node"], lines[0]["object"]) == ("Reboot", "n1", "Node n1")
+    assert lines[0]["level"] is LogLevel.WARNING
     degraded = found.condition("Degraded")
     assert degraded["reason"] == "WaitingLong"
     assert degraded["message"].startswith(f"NodeUpgrade/Reboot/n1: {said} since ")

@@ -18,7 +18,6 @@ from support.invariants import violations
 from support.recordings import recording
 from support.rehearsals import START, permissions, rehearsal_of
 
-from reconcile.loop.logs import described
 from reconcile.loop.round import Round
 from reconcile.simulator.rehearsal.rehearsal import Rehearsal
 from renderer.model.ref import Ref
@@ -138,3 +137,9 @@ def test_every_journey_is_told() -> None:
     """The four that the design asks for at least, and each with a head of its own."""
     heads = [file.read_text(encoding="utf-8").partition(f"{RULE}\n")[0] for file in FILES]
     assert len(set(heads)) == len(heads) >= 5
+
+
+def described(action: object) -> str:
+    """An action in a few words: what, and on which object."""
+    ref = getattr(action, "ref", None) or getattr(getattr(action, "manifest", None), "ref", "")
+    return f"{type(action).__name__} {ref}".strip()

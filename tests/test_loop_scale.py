@@ -13,8 +13,8 @@ import pytest
 from bench.inputs import write_inputs
 from support.rehearsals import START, template_set
 
-from reconcile.loop.logs import RoundLog
 from reconcile.loop.round import Round
+from reconcile.loop.round_log import RoundLog
 from reconcile.simulator.rehearsal.rehearsal import Rehearsal, prepare
 from renderer.files.inputs import read_inputs
 from renderer.model.plan_api import PLAN_API_VERSION
@@ -85,5 +85,7 @@ def test_what_all_nodes_wait_for_is_logged_once(tmp_path: Path) -> None:
     scene = at_node_upgrade(5, tmp_path)
     for _ in range(6):
         done = scene.reconciler.round(scene.name)
-    RoundLog(lambda what, fields: said.append(fields["waits"]))(done)
-    assert said == [["waiting for Rancher to request the drain of this node (5 times)"]]
+    RoundLog(lambda what, fields: said.append(fields) if what == "waiting" else None)(done)
+    assert [(line["step"], line["nodes"], line["why"]) for line in said] == [
+        ("PreDrain", 5, "waiting for Rancher to request the drain of this node")
+    ]

@@ -31,7 +31,8 @@ from reconcile.cluster.protocol import Cluster
 from reconcile.diff import document, text
 from reconcile.diff.build import Tried, diffs_of
 from reconcile.diff.masks import rules_from
-from reconcile.loop.logs import RoundLog, json_lines, redacted
+from reconcile.loop.logs import LogLevel, json_lines, redacted
+from reconcile.loop.round_log import RoundLog
 from reconcile.observe.collect import collect
 from reconcile.observe.readings import Readings
 from reconcile.observe.source import DirectSource
@@ -396,7 +397,7 @@ def _facts(site: Site, shell: Shell, work: Path) -> str:
 def _rounds(site: Site, shell: Shell, work: Path) -> str:
     """What the loop itself writes: log lines, events, and texts of the status."""
     log = StringIO()
-    tell = redacted(json_lines(log, lambda: START), Redactor(packaged_rules()))
+    tell = redacted(json_lines(log, lambda: START, LogLevel.DEBUG), Redactor(packaged_rules()))
     templates = open_template_set(read_templates([site.folder / "standing"]))
     rehearsal = prepare(_inputs(site), templates, start=START)
     rehearsal.play(RoundLog(tell), timedelta(hours=4))

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from reconcile.cluster.meter import CallMeter
     from reconcile.loop.logs import Tell
     from reconcile.loop.manager import Manager
+    from reconcile.loop.round import Round
     from reconcile.loop.setup import ManagerConfig
     from reconcile.metrics.manager_metrics import ManagerMetrics
 
@@ -99,6 +100,13 @@ if TYPE_CHECKING:
     default=lambda: "text" if sys.stderr.isatty() else "json",
     help="Format of the log. Defaults to text on a terminal, else json.",
 )
+@click.option(
+    "--log-level",
+    type=click.Choice(["debug", "info", "warning", "error"]),
+    default="info",
+    show_default=True,
+    help="The least level of what is logged.",
+)
 @click.option("--journal", type=FILE, metavar="FILE", help="Record every decision in FILE, for `explain --replay`.")
 def run(
     target: Target,
@@ -111,6 +119,7 @@ def run(
     metrics_certificate: str | None,
     leader_elect: bool,
     log_format: str,
+    log_level: str,
     journal: str | None,
 ) -> ExitCode:
     """Run the manager, as the in-cluster Deployment does.
@@ -124,10 +133,8 @@ def run(
     """
     metrics = _metrics() if metrics_address else None
     connection = connect_to(target, _meter(metrics) if metrics else None)
-    config = _config(target, connection, namespace if leader_elect else "", log_format, journal)
-    if metrics is not None:
-        config = replace(config, on_round=metrics.on_round, on_result=metrics.on_result)
-    manager = _manager(config)
+    config = _config(target, connection, namespace if leader_elect else "", (log_format, log_level), journal)
+    manager = _manager(_told(config, metrics))
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: manager.stop())
     with ExitStack() as served:
@@ -144,6 +151,21 @@ def run(
             served.callback(server.stop)
         manager.run()
     return ExitCode.YES
+
+
+def _told(config: ManagerConfig, metrics: ManagerMetrics | None) -> ManagerConfig:
+    """With a log of its rounds, and metrics that are told of them."""
+    from reconcile.loop.round_log import RoundLog
+
+    log = RoundLog(config.tell)
+    if metrics is None:
+        return replace(config, on_round=log)
+
+    def on_round(done: Round) -> None:
+        log(done)
+        metrics.on_round(done)
+
+    return replace(config, on_round=on_round, on_result=metrics.on_result)
 
 
 def _metrics() -> ManagerMetrics:
@@ -165,16 +187,17 @@ def _manager(config: ManagerConfig) -> Manager:
 
 
 def _config(
-    target: Target, connection: Connection, lease_namespace: str, log_format: str, journal: str | None
+    target: Target, connection: Connection, lease_namespace: str, log: tuple[str, str], journal: str | None
 ) -> ManagerConfig:
-    from reconcile.loop.logs import json_lines, redacted, text_lines
+    from reconcile.loop.logs import LogLevel, json_lines, redacted, text_lines
     from reconcile.loop.overrides import overrides_of
     from reconcile.loop.setup import ManagerConfig
     from reconcile.schemas import packaged_schemas
     from renderer.redaction import Redactor, packaged_redactor
 
     overrides = overrides_of(os.environ)
-    lines = (text_lines if log_format == "text" else json_lines)(sys.stderr, wall_clock)
+    log_format, level = log
+    lines = (text_lines if log_format == "text" else json_lines)(sys.stderr, wall_clock, LogLevel[level.upper()])
     template_set = template_set_of(target.templates, partial(_log_warnings, redacted(lines, packaged_redactor())))
     if overrides:
         lines("values from the environment", overrides)

@@ -1,33 +1,75 @@
-"""One log line for each thing that happens: JSON for machines, plain words on a terminal. Never an object's body."""
+"""One log line for each thing that happens: JSON for machines, `key=value` on a terminal. Never an object's body.
+
+Each has a level. Lines about a plan say its phase, and the step, the node and the object where there is one.
+"""
 
 from __future__ import annotations
 
 import json
-from collections import Counter
+import re
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from enum import IntEnum
 from typing import Any, TextIO
 
-from reconcile.loop.round import Round
 from renderer.redaction import Redactor
 
 Tell = Callable[[str, Mapping[str, Any]], None]
+"""Takes what happened, and its fields."""
 
 
-def json_lines(stream: TextIO, now: Callable[[], datetime]) -> Tell:
-    def tell(what: str, fields: Mapping[str, Any]) -> None:
-        line = {"time": now().isoformat(timespec="milliseconds"), "msg": what, **fields}
-        stream.write(f"{json.dumps(line, ensure_ascii=False, default=str)}\n")
-        stream.flush()
+class LogLevel(IntEnum):
+    """Levels in their order. A field `level` of a line is one of these names in lower case."""
 
-    return tell
+    DEBUG = 0
+    INFO = 1
+    WARNING = 2
+    ERROR = 3
 
 
-def text_lines(stream: TextIO, now: Callable[[], datetime]) -> Tell:
-    def tell(what: str, fields: Mapping[str, Any]) -> None:
+LEVELS: Mapping[str, LogLevel] = {
+    "round": LogLevel.DEBUG,
+    "away": LogLevel.WARNING,
+    "not checked": LogLevel.WARNING,
+    "not ready": LogLevel.WARNING,
+    "warning": LogLevel.WARNING,
+    "webhook not ready": LogLevel.WARNING,
+    "bug": LogLevel.ERROR,
+    "not decided": LogLevel.ERROR,
+    "refused": LogLevel.ERROR,
+}
+"""The level of a line by what happened, unless its fields have one; INFO for all others."""
+
+_PLAIN = re.compile(r"[^\s\"=]+")
+
+
+def json_lines(stream: TextIO, now: Callable[[], datetime], least: LogLevel = LogLevel.INFO) -> Tell:
+    """A JSON object a line; none below the level `least`."""
+
+    def written(level: LogLevel, what: str, fields: Mapping[str, Any]) -> str:
+        line = {"time": now().isoformat(timespec="milliseconds"), "level": level.name.lower(), "msg": what, **fields}
+        return json.dumps(line, ensure_ascii=False, default=str)
+
+    return _lines(stream, written, least)
+
+
+def text_lines(stream: TextIO, now: Callable[[], datetime], least: LogLevel = LogLevel.INFO) -> Tell:
+    """Time, level, what happened and `key=value`; none below the level `least`."""
+
+    def written(level: LogLevel, what: str, fields: Mapping[str, Any]) -> str:
         said = " ".join(f"{key}={_short(value)}" for key, value in fields.items() if value not in (None, "", [], ()))
-        stream.write(f"{now():%H:%M:%S} {what} {said}".rstrip() + "\n")
-        stream.flush()
+        return f"{now():%H:%M:%S} {level.name:<7} {what} {said}".rstrip()
+
+    return _lines(stream, written, least)
+
+
+def _lines(stream: TextIO, written: Callable[[LogLevel, str, Mapping[str, Any]], str], least: LogLevel) -> Tell:
+    def tell(what: str, fields: Mapping[str, Any]) -> None:
+        level = fields.get("level", LEVELS.get(what, LogLevel.INFO))
+        if level >= least:
+            others = {key: value for key, value in fields.items() if key != "level"}
+            stream.write(f"{written(level, what, others)}\n")
+            stream.flush()
 
     return tell
 
@@ -36,50 +78,13 @@ def redacted(tell: Tell, redactor: Redactor) -> Tell:
     """The same without what is secret."""
 
     def tell_redacted(what: str, fields: Mapping[str, Any]) -> None:
-        tell(what, redactor.value(fields))
+        level = {"level": fields["level"]} if "level" in fields else {}
+        shown = redactor.value({key: value for key, value in fields.items() if key != "level"})
+        tell(what, {**shown, **level})
 
     return tell_redacted
 
 
-class RoundLog:
-    """Logs rounds that did something, and waits that are new."""
-
-    def __init__(self, tell: Tell) -> None:
-        self._tell = tell
-        self._waits: dict[str, tuple[str, ...]] = {}
-
-    def __call__(self, done: Round) -> None:
-        decision = done.decision
-        if decision is None:
-            if done.problems:
-                self._tell("not decided", {"plan": done.name, "problems": list(done.problems)})
-            return
-        waits = tuple(wait.words for wait in decision.waits)
-        if not done.results and waits == self._waits.get(done.name) and not decision.events:
-            return
-        self._waits[done.name] = waits
-        self._tell(
-            "round",
-            {
-                "plan": done.name,
-                "phase": decision.status.phase,
-                "did": [described(result.action) for result in done.results if not result.problem],
-                "problems": [result.problem for result in done.results if result.problem],
-                "waits": [_times(text, count) for text, count in Counter(waits).items()],
-            },
-        )
-
-
-def described(action: object) -> str:
-    """An action in a few words: what, and on which object."""
-    ref = getattr(action, "ref", None) or getattr(getattr(action, "manifest", None), "ref", "")
-    return f"{type(action).__name__} {ref}".strip()
-
-
-def _times(text: str, count: int) -> str:
-    """The text of a wait, with the number of nodes that share it."""
-    return text if count == 1 else f"{text} ({count} times)"
-
-
 def _short(value: Any) -> str:
-    return "; ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    text = "; ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    return text if _PLAIN.fullmatch(text) else json.dumps(text, ensure_ascii=False)

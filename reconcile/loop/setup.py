@@ -11,7 +11,7 @@ from reconcile.cluster.protocol import Cluster
 from reconcile.loop.deps import ReconcilerDeps
 from reconcile.loop.journal import JournalEntry, keep_nothing
 from reconcile.loop.lease import Election
-from reconcile.loop.logs import RoundLog, Tell
+from reconcile.loop.logs import Tell
 from reconcile.loop.manager import Manager, Running
 from reconcile.loop.outage_clock import OutageClock
 from reconcile.loop.overrides import Overrides
@@ -50,7 +50,7 @@ class ManagerConfig:
     identity: str
     lease_namespace: str = ""
     read: Read | None = None
-    on_round: Callable[[Round], None] | None = None
+    on_round: Callable[[Round], None] = lambda done: None
     on_result: Callable[[RoundResult, float], None] = lambda result, seconds: None
     on_standby: Callable[[], None] = lambda: None
     known: Mapping[str, Any] = field(default_factory=dict)
@@ -90,7 +90,7 @@ def assemble_manager(given: ManagerConfig) -> Manager:
         now=given.now,
         attended=outage_clock.attended,
     )
-    log, plans = RoundLog(given.tell), kinds.row(PLAN_API_VERSION, "UpgradePlan").kind
+    plans = kinds.row(PLAN_API_VERSION, "UpgradePlan").kind
     running = Running(
         reconciler=Reconciler(deps, given.journal),
         source=source,
@@ -101,7 +101,7 @@ def assemble_manager(given: ManagerConfig) -> Manager:
         oldest=oldest_of(given.template_set.catalog.values),
         tell=given.tell,
         clock=given.clock,
-        on_round=_both(log, given.on_round),
+        on_round=given.on_round,
         on_result=given.on_result,
         on_standby=given.on_standby,
     )
@@ -116,12 +116,3 @@ def _listed(source: CachedSource) -> tuple[Body, ...]:
 
 def _rendering(given: TemplateSet, overrides: Overrides) -> Rendering:
     return Rendering(given.catalog, given.templates, given.spec_fields, overrides)
-
-
-def _both(log: RoundLog, also: Callable[[Round], None] | None) -> Callable[[Round], None]:
-    def tell(done: Round) -> None:
-        log(done)
-        if also is not None:
-            also(done)
-
-    return tell

@@ -11,6 +11,7 @@ import statistics
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import UTC, datetime
@@ -22,7 +23,7 @@ from controlplane import binaries, build, cluster
 from controlplane.api import ApiError
 from controlplane.cluster import ControlPlane
 from controlplane.waiting import until
-from support.installed import text_of
+from support.installed import ACCOUNT, objects_of, text_of
 from support.seeding import seed
 
 from bench.inputs import EXAMPLE, ROOT, write_inputs
@@ -43,7 +44,6 @@ from renderer.model.plan_api import PLAN_API_VERSION
 from renderer.model.ref import Kind
 
 UPGRADEPLAN = str(Path(sys.executable).parent / "upgradeplan")
-ACCOUNT = ("harvester-system", "upgradeplan")
 USER = f"system:serviceaccount:{ACCOUNT[0]}:{ACCOUNT[1]}"
 PLANS = "/apis/management.harvesterhci.io/v1beta1/upgradeplans"
 IMAGES = "/apis/harvesterhci.io/v1beta1/namespaces/harvester-system/virtualmachineimages"
@@ -51,6 +51,7 @@ SKIP_DISK_CHECK = "management.harvesterhci.io/skip-garbage-collection-threshold-
 MANY = 1000
 QUIET_SECONDS = 20.0
 LOG = "loop.log"
+METRICS_PORT = 18443
 BEGUN = {
     "currentPhase": "NodeUpgrading",
     "previousVersion": "v1.7.1",
@@ -183,12 +184,19 @@ def _many_nodes(plane: ControlPlane, work: Path) -> Iterator[Line]:
         time.sleep(QUIET_SECONDS)
         calls = [event for event in plane.audit(since=mark, user=USER) if event.verb != "watch"]
         calls = [event for event in calls if event.resource != "leases"]
-        idle, peak = _cpu(pid) - cpu, _peak_mib(pid)
+        idle = _cpu(pid) - cpu
+        scraped = _scraped_bytes()
+        peak = _peak_mib(pid)
+    limit = memory_limit_mib()
     yield Line(
         what=f"loop: {MANY:,} nodes, from its start until all nodes wait; memory at its largest",
         cpu=begun,
         mib=peak,
-        budgets=(Budget(text="128 MiB", held=peak <= 128),),
+        budgets=(
+            Budget(text="128 MiB", held=peak <= 128),
+            Budget(text=f"half of the pod's limit of {limit} MiB", held=2 * peak <= limit),
+            Budget(text=f"256 KiB of metrics: {scraped:,} bytes", held=scraped <= 256 * 1024),
+        ),
     )
     yield Line(
         what=f"loop: {MANY:,} nodes, {QUIET_SECONDS:.0f} s in which nothing happens",
@@ -197,10 +205,22 @@ def _many_nodes(plane: ControlPlane, work: Path) -> Iterator[Line]:
     )
 
 
+def memory_limit_mib() -> int:
+    """Of the container in an installation by default."""
+    (deployment,) = (body for body in objects_of("deployment") if body["kind"] == "Deployment")
+    limit = str(deployment["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"]["memory"])
+    return int(limit.removesuffix("Mi"))
+
+
+def _scraped_bytes() -> int:
+    with urllib.request.urlopen(f"http://127.0.0.1:{METRICS_PORT}/metrics") as answer:
+        return len(answer.read())
+
+
 def _is_waiting(work: Path) -> bool:
     whole = (work / LOG).read_text().rpartition("\n")[0]
     rounds = (json.loads(line) for line in whole.splitlines())
-    return any(entry["msg"] == "round" and entry["waits"] for entry in rounds)
+    return any(entry["msg"] == "waiting" for entry in rounds)
 
 
 def _release(inputs: Path) -> dict[str, Any]:
@@ -286,9 +306,10 @@ def _loop(plane: ControlPlane, work: Path) -> Iterator[int]:
     """`upgradeplan run` under its own account, leading; answers its process id."""
     kubeconfig = plane.service_account_kubeconfig(*ACCOUNT)
     log = work / LOG
-    argv = [UPGRADEPLAN, "run", "--kubeconfig", str(kubeconfig), "--namespace", ACCOUNT[0]]
+    served = ["--health-address=", f"--metrics-address=127.0.0.1:{METRICS_PORT}", "--no-metrics-secure"]
+    argv = [UPGRADEPLAN, "run", "--kubeconfig", str(kubeconfig), "--namespace", ACCOUNT[0], *served]
     leases = f"/apis/coordination.k8s.io/v1/namespaces/{ACCOUNT[0]}/leases"
-    with log.open("wb") as out, subprocess.Popen([*argv, "--health-address", ""], stdout=out, stderr=out) as process:
+    with log.open("wb") as out, subprocess.Popen(argv, stdout=out, stderr=out) as process:
         try:
             until(
                 "the loop leads", lambda: any(i["spec"].get("holderIdentity") for i in plane.api.get(leases)["items"])

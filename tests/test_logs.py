@@ -1,0 +1,93 @@
+"""Log lines: their levels, and what they say of rounds, as JSON and as text."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from io import StringIO
+from typing import Any
+
+import pytest
+from support.recordings import recording
+
+from reconcile.loop.logs import LogLevel, json_lines, redacted, text_lines
+from reconcile.loop.round import Round
+from reconcile.loop.round_log import RoundLog
+from renderer.redaction import packaged_redactor
+
+pytestmark = pytest.mark.lane("recordings")
+
+NOW = datetime(2026, 11, 29, 12, 0, 1, tzinfo=UTC)
+
+
+def test_a_line_as_json_and_as_text() -> None:
+    as_json, as_text = StringIO(), StringIO()
+    for tell in (json_lines(as_json, lambda: NOW), text_lines(as_text, lambda: NOW)):
+        tell("applied", {"plan": "a", "object": "Job x/y", "empty": ""})
+    assert json.loads(as_json.getvalue()) == {
+        "time": "2026-11-29T12:00:01.000+00:00",
+        "level": "info",
+        "msg": "applied",
+        "plan": "a",
+        "object": "Job x/y",
+        "empty": "",
+    }
+    assert as_text.getvalue() == '12:00:01 INFO    applied plan=a object="Job x/y"\n'
+
+
+@pytest.mark.parametrize(
+    ("least", "expected"),
+    [
+        (LogLevel.DEBUG, ["round", "leading", "away", "waiting", "bug"]),
+        (LogLevel.INFO, ["leading", "away", "waiting", "bug"]),
+        (LogLevel.WARNING, ["away", "waiting", "bug"]),
+        (LogLevel.ERROR, ["bug"]),
+    ],
+)
+def test_lines_below_the_level_are_left_out(least: LogLevel, expected: list[str]) -> None:
+    stream = StringIO()
+    tell = redacted(json_lines(stream, lambda: NOW, least), packaged_redactor())
+    for what in ("round", "leading", "away", "waiting", "bug"):
+        tell(what, {"level": LogLevel.WARNING} if what == "waiting" else {})
+    assert [json.loads(line)["msg"] for line in stream.getvalue().splitlines()] == expected
+
+
+def logged(example: str, least: LogLevel = LogLevel.INFO) -> list[Any]:
+    stream = StringIO()
+    log = RoundLog(json_lines(stream, lambda: NOW, least))
+    for _, done in recording(example):
+        log(done)
+    return [json.loads(line) for line in stream.getvalue().splitlines()]
+
+
+def test_a_whole_upgrade_says_of_each_write_where_it_belongs() -> None:
+    lines = logged("three-node")
+    phases = [line["phase"] for line in lines if line["msg"] == "phase"]
+    assert phases[0] == "Initializing"
+    assert phases[-1] == "Succeeded"
+    (pre_drain, *_) = [line for line in lines if line["msg"] == "applied" and line.get("step") == "PreDrain"]
+    assert pre_drain["phase"] == "NodeUpgrading"
+    assert pre_drain["level"] == "info"
+    assert pre_drain["object"].startswith("Job harvester-system/")
+    assert pre_drain["node"] in pre_drain["object"]
+    assert {"borrowed", "returned", "removed"} <= {line["msg"] for line in lines}
+    assert {line["level"] for line in lines if line["msg"] == "waiting" and "volume" in line["why"]} == {"warning"}
+    assert "round" not in {line["msg"] for line in lines}
+
+
+def test_the_same_wait_is_told_once() -> None:
+    waits = [line for line in logged("three-node") if line["msg"] == "waiting"]
+    asked = [line for line in waits if line["why"] == "waiting for Rancher to request the drain of this node"]
+    assert [line.get("nodes", 1) for line in asked] == [3]
+
+
+def test_each_round_is_seen_at_the_level_debug() -> None:
+    rounds = [line for line in logged("three-node", LogLevel.DEBUG) if line["msg"] == "round"]
+    assert len(rounds) == len([done for _, done in recording("three-node") if done.decision])
+
+
+def test_what_could_not_be_rendered_is_an_error() -> None:
+    stream = StringIO()
+    RoundLog(json_lines(stream, lambda: NOW, LogLevel.ERROR))(Round(name="a", plan={}, problems=("no such name",)))
+    (line,) = (json.loads(text) for text in stream.getvalue().splitlines())
+    assert (line["msg"], line["plan"], line["problems"]) == ("not decided", "a", ["no such name"])
