@@ -13,7 +13,7 @@ import kubernetes_validate
 import pytest
 from schemas.definitions import CRDS
 from schemas.strict import refused
-from support.rendered_plans import EXAMPLES, Rendered, render_example
+from support.rendered_plans import EXAMPLES, Rendered, inputs_of_example, looking_at_hosts, render, render_example
 from syrupy.assertion import SnapshotAssertion
 from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 
@@ -39,9 +39,19 @@ def whole(files: Mapping[str, str]) -> str:
     return "".join(f"---\n# {path}\n{files[path]}" for path in order)
 
 
-@pytest.fixture(params=EXAMPLES)
+HOSTS = "single-node-whose-host-is-looked-at"
+SCENARIOS = (*EXAMPLES, HOSTS)
+
+
+def scenario(name: str) -> Rendered:
+    if name == HOSTS:
+        return render(inputs_of_example("single-node"), looking_at_hosts())
+    return render_example(name)
+
+
+@pytest.fixture(params=SCENARIOS)
 def example(request: pytest.FixtureRequest) -> Rendered:
-    return render_example(request.param)
+    return scenario(request.param)
 
 
 def test_pinned(example: Rendered, snapshot: SnapshotAssertion) -> None:
@@ -63,8 +73,8 @@ def test_every_phase_is_in_the_index(example: Rendered) -> None:
 
 
 def test_together_the_examples_take_every_step() -> None:
-    """No step of the packaged phases is skipped or pending everywhere: each one's manifests are pinned somewhere."""
-    steps = [step for name in EXAMPLES for step in render_example(name).steps()]
+    """No step of the packaged phases is skipped or pending in all of them: each one's manifests are pinned."""
+    steps = [step for name in SCENARIOS for step in scenario(name).steps()]
     taken = {(step.phase, step.step.name) for step in steps if step.skipped is None and not step.pending}
     assert {(step.phase, step.step.name) for step in steps} - taken == set()
 

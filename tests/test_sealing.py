@@ -183,6 +183,12 @@ def test_a_journal_is_replayed_with_the_accounts_of_its_time(tmp_path: Path) -> 
     assert [line for line in lines if line.differs or line.problem] == []
 
 
+def test_the_image_of_host_checks_is_that_of_the_manager_and_no_text_with_blanks() -> None:
+    assert overrides_of({"UPGRADEPLAN_IMAGE": "registry.example/ours:1"}) == {"managerImage": "registry.example/ours:1"}
+    with pytest.raises(Problems, match="UPGRADEPLAN_IMAGE: 'two words' is not an image"):
+        overrides_of({"UPGRADEPLAN_IMAGE": "two words"})
+
+
 def test_a_name_that_no_account_can_have_is_refused() -> None:
     with pytest.raises(Problems) as refused:
         overrides_of({"UPGRADE_JOB_SERVICE_ACCOUNT": "Not a name", "UPGRADE_PLAN_SERVICE_ACCOUNT": "fine"})

@@ -129,7 +129,7 @@ def run(
 
     The environment variables UPGRADE_JOB_SERVICE_ACCOUNT and UPGRADE_PLAN_SERVICE_ACCOUNT override the templates'
     values jobServiceAccount and planServiceAccount. What they change is part of the digests that are approved.
-    ENABLE_WEBHOOKS=false serves no webhook.
+    UPGRADEPLAN_IMAGE, the value managerImage, is not. ENABLE_WEBHOOKS=false serves no webhook.
     """
     metrics = _metrics() if metrics_address else None
     connection = connect_to(target, _meter(metrics) if metrics else None)

@@ -127,7 +127,7 @@ def _wait_for(builder: DecisionBuilder, item: RenderedStep, checks: StepChecks, 
             since=builder.waiting_since(what),
             limit=checks.slow_after,
             unknown=result.outcome is CheckOutcome.UNKNOWN,
-            refs=tuple(finding.ref for finding in result.findings if finding.ref),
+            refs=(*(finding.ref for finding in result.findings if finding.ref), *result.undecided),
             check=_blocking(result),
         )
         if checks.patient or wait.unknown:

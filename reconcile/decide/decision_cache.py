@@ -43,7 +43,8 @@ class Stretch:
 class PhaseSteps:
     """A phase's steps, by what is asked of them: those of each position in stretches, those of each node in order,
     those that keep an object alive, that borrow something, that fetch something, that put nodes at the start, that are
-    repeated, and that may be skipped for a while only."""
+    repeated, and that may be skipped for a while only, and
+    that are carried out again."""
 
     phase: RenderedPhase
     stretches: Mapping[Position, tuple[Stretch, ...]]
@@ -54,6 +55,7 @@ class PhaseSteps:
     seeding: Steps
     repeated: Steps
     reconsidered: Steps
+    again: Steps
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +88,7 @@ class _Places:
     seeding: _Pick
     repeated: _Pick
     reconsidered: _Pick
+    again: _Pick
 
     @classmethod
     def of(cls, names: list[tuple[str, str | None]], steps: Steps) -> _Places:
@@ -102,6 +105,7 @@ class _Places:
             seeding=declaring(lambda step: step.initial_node_state),
             repeated=declaring(lambda step: step.repeat),
             reconsidered=declaring(lambda step: step.reconsider),
+            again=declaring(lambda step: step.again),
         )
 
     def steps(self, phase: RenderedPhase) -> PhaseSteps:
@@ -116,6 +120,7 @@ class _Places:
             seeding=self.seeding(steps),
             repeated=self.repeated(steps),
             reconsidered=self.reconsidered(steps),
+            again=self.again(steps),
         )
 
 

@@ -16,7 +16,7 @@ from reconcile.decide.decision import Remove
 from reconcile.decide.decision_cache import Stretch
 from reconcile.decide.missing_inputs import wait_for_inputs
 from reconcile.decide.owned import groups_of_nodes, node_of
-from reconcile.decide.probing import scope_of
+from reconcile.decide.probing import counts_rounds, scope_of
 from reconcile.decide.step import advance
 from reconcile.decide.step_run import Progress
 from reconcile.decide.unchanged import unless_unchanged
@@ -71,7 +71,7 @@ def repeat(builder: DecisionBuilder, phase: RenderedPhase) -> Progress:
 
 def fold_finished(builder: DecisionBuilder) -> None:
     """Shortens the record of every node that is through with a phase. A node that something is still borrowed for keeps
-    its record until that is returned, which may be phases later."""
+    its record until that is returned, which may be phases later; one with several rounds of a step for good."""
     begun: dict[str, list[str]] = {}
     for name, node in builder.status.records:
         if node is not None:
@@ -89,7 +89,8 @@ def _is_through(builder: DecisionBuilder, phase: RenderedPhase, node: str, steps
     seen = (steps, status.at(*place), status.loans)
     if builder.cache.unfolded.get(place) == seen:
         return False
-    if steps and all(status.is_over(key_of(item)) for item in steps) and not _has_loans(builder, phase, node):
+    is_over = bool(steps) and all(status.is_over(key_of(item)) for item in steps)
+    if is_over and not any(counts_rounds(status, item) for item in steps) and not _has_loans(builder, phase, node):
         return True
     builder.cache.unfolded[place] = seen
     return False

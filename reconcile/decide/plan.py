@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from reconcile.decide.again import end_rounds, look_again
 from reconcile.decide.builder import LONG_TO_READ, DecisionBuilder, WaitRequest
 from reconcile.decide.decision import Apply, Decision
 from reconcile.decide.decision_cache import DecisionCache
@@ -125,6 +126,8 @@ def _after(builder: DecisionBuilder, place: int) -> None:
     phase, may_begin = rendered.phases[place], not rendered.problems
     asked = repeat(builder, phase)
     progress = run(builder, phase, Position.LEAVE) if asked is Progress.DONE else asked
+    if progress is Progress.BUSY:
+        progress = look_again(builder, phase)
     if progress is Progress.FAILED:
         _fail(builder, phase)
     elif progress is Progress.DONE and may_begin and place + 1 == len(rendered.phases):
@@ -132,6 +135,7 @@ def _after(builder: DecisionBuilder, place: int) -> None:
     else:
         _maintain(builder)
         if progress is Progress.DONE and may_begin and not _is_kept(builder, phase):
+            end_rounds(builder, phase)
             _enter_next(builder, place)
         set_progressing(builder)
 

@@ -15,6 +15,7 @@ from reconcile.probes.look import Group, ProbeContext, ReadFailure
 from reconcile.probes.verdict import ProbeResult, Verdict, gate_verdict
 from reconcile.status.plan import PlanStatus, key_of
 from reconcile.status.record import StepRecord
+from renderer.catalog.verify import ROUND
 from renderer.context.nodes import unknown_plan
 from renderer.model.path import ABSENT, look_up
 from renderer.model.phase import Capture
@@ -63,6 +64,12 @@ def is_reconsidered(status: PlanStatus, item: RenderedStep) -> bool:
     """True if the step was skipped, which is not final, and its conditions do not skip it any more."""
     was_skipped = status.is_over(key_of(item)) and not status.has_completed(key_of(item))
     return item.step.reconsider and item.skipped is None and not item.pending and was_skipped
+
+
+def counts_rounds(status: PlanStatus, item: RenderedStep) -> bool:
+    """True if the step was carried out again, as its record alone can tell."""
+    record = status.record(key_of(item))
+    return item.step.again is not None and record is not None and ROUND in record.captured
 
 
 def is_started(status: PlanStatus, item: RenderedStep) -> bool:

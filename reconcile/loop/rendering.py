@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from reconcile.loop.overrides import Overrides
+from reconcile.loop.overrides import Overrides, reviewed
 from reconcile.preflight.check_context import checks_of, context_of_facts
 from reconcile.preflight.running_plan import LivePreflight
 from reconcile.schemas import Schemas
@@ -17,6 +17,7 @@ from renderer.catalog.template_digests import template_digests
 from renderer.context.build import Context, context_of
 from renderer.context.facts import Facts
 from renderer.context.nodes import seen_of
+from renderer.context.scope import Scope
 from renderer.digest import digest_of
 from renderer.errors import Problems, problem
 from renderer.input_rules import unusable_image
@@ -117,9 +118,14 @@ class Rendering:
         context, key = self._read(facts)
         known, rendered = self._sealed.get(name, ("", None))
         if rendered is None or known != key:
-            rendered = self._unless_refused([key], plan, context, None)
+            rendered = self._unless_refused([key], plan, self._for_review(context), None)
             self._sealed[name] = (key, rendered)
         return rendered
+
+    def _for_review(self, context: Context) -> Context:
+        """The context without the values that no reviewer knows."""
+        values = {**self.catalog.values, **reviewed(self.overrides)}
+        return replace(context, names={**context.names, "values": Scope("values", values)})
 
     def preflight(
         self, plan: Body, objects: Sequence[Body], fetched: Mapping[str, Any], schemas: Schemas

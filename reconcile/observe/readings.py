@@ -13,14 +13,14 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from reconcile.cluster.protocol import Cluster
+from reconcile.observe.hosts import hosts_of
 from reconcile.observe.kubelet import kubelets_of
 from reconcile.observe.server_certificates import Dial, certificates_of
 from reconcile.probes.look import CERTIFICATES, HOSTS, KUBELET, Answer, ReadFailure, Reading
 from renderer.catalog.kinds import Kinds
 from renderer.model.path import ABSENT, look_up
-from renderer.model.ref import Body, ref_of
+from renderer.model.ref import Body
 
-_FRESH = timedelta(seconds=60)
 _AT_ONCE = 8
 
 
@@ -35,10 +35,12 @@ class Access:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadingSource:
-    """`what` names one answer in messages, before its name. `asks` says how to ask, by the name of each answer."""
+    """`what` names one answer in messages, before its name. `asks` says how to ask, by the name of each answer, which
+    is kept for as long as it is `fresh`: a disk does not fill within a round."""
 
     what: str
     asks: Callable[[Access, Iterable[Body]], Mapping[str, Callable[[], Answer]]]
+    fresh: timedelta = timedelta(seconds=60)
 
 
 READERS: Mapping[Reading, ReadingSource] = {
@@ -52,18 +54,15 @@ READERS: Mapping[Reading, ReadingSource] = {
     ),
     HOSTS: ReadingSource(
         what="host of",
-        asks=lambda access, nodes: {ref_of(node).name: _no_report for node in nodes},
+        asks=lambda access, nodes: hosts_of(access.cluster, access.kinds, nodes),
+        fresh=timedelta(seconds=9),  # somebody may have looked again
     ),
 }
 
 
-def _no_report() -> Answer:
-    return ReadFailure(why="nothing asks the hosts yet", out_of_reach=True)
-
-
 class Readings:
-    """Asks, several at once, and keeps answers for a minute: a disk does not fill within a round. `known` has what was
-    given as facts instead, by reading and name."""
+    """Asks, several at once, and keeps answers for a while. `known` has what was given as facts instead, by reading and
+    name."""
 
     def __init__(
         self,
@@ -83,15 +82,20 @@ class Readings:
         reader = next(reader for row, reader in READERS.items() if row.includes(reading))
         asks = reader.asks(self._access, bodies)
         with ThreadPoolExecutor(_AT_ONCE) as pool:
-            answers = pool.map(lambda name: self._answer(reading.name, name, asks[name]), asks)
+            answers = pool.map(lambda name: self._answer(reading.name, name, asks[name], reader.fresh), asks)
             return dict(zip(asks, answers, strict=True))
 
-    def _answer(self, reading: str, name: str, ask: Callable[[], Answer]) -> Answer:
+    def _answer(self, reading: str, name: str, ask: Callable[[], Answer], fresh: timedelta) -> Answer:
         given: Answer = look_up(self._known, (reading, name))
         if given is not ABSENT:
             return given
         asked, answer = self._kept.get((reading, name), (None, None))
-        if answer is None or asked is None or self._now() - asked > _FRESH or isinstance(answer, ReadFailure):
+        if answer is None or asked is None or self._now() - asked > fresh or _may_succeed(answer):
             answer = ask()
             self._kept[reading, name] = (self._now(), answer)
         return answer
+
+
+def _may_succeed(answer: Answer) -> bool:
+    """True for a failure that may be over at the next try."""
+    return isinstance(answer, ReadFailure) and not answer.out_of_reach

@@ -77,13 +77,15 @@ class Acceptance:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckResult:
     """`reason` is a line: what passed, why it does not apply, or what was found first. `notes` are what somebody should
-    know although it passes. `unseen` may stand beside findings: of many objects some could not be looked at."""
+    know although it passes. `unseen` may stand beside findings: of many objects some could not be looked at, or not at
+    what is to be known of them; these are the `undecided`, as far as they have names."""
 
     check: Check
     outcome: CheckOutcome
     reason: str
     findings: tuple[CheckFinding, ...] = ()
     unseen: tuple[Unseen, ...] = ()
+    undecided: tuple[Ref, ...] = ()
     accepted: Acceptance | None = None
     notes: tuple[str, ...] = ()
 

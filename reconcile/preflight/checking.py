@@ -69,6 +69,7 @@ class _Part:
     reason: str = ""
     findings: tuple[CheckFinding, ...] = ()
     unseen: tuple[Unseen, ...] = ()
+    undecided: tuple[Ref, ...] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -110,7 +111,13 @@ class _Run:
             outcome, reason = CheckOutcome.NOT_APPLICABLE, parts[0].applies if parts else "there is no node"
         notes = tuple(dict.fromkeys(note for part in judged for note in part.notes))
         return CheckResult(
-            check=self._check, outcome=outcome, reason=reason, findings=findings, unseen=unseen, notes=notes
+            check=self._check,
+            outcome=outcome,
+            reason=reason,
+            findings=findings,
+            unseen=unseen,
+            undecided=tuple(dict.fromkeys(ref for part in judged for ref in part.undecided)),
+            notes=notes,
         )
 
     def _parts(self) -> Iterator[_Part]:
@@ -144,6 +151,7 @@ class _Run:
             reason=verdict.reason,
             findings=tuple(self._finding(item, look, names, name) for item in found),
             unseen=tuple(_unseen(unknown, look)),
+            undecided=tuple(ref for item in unknown for ref in item.offenders),
             notes=verdict.warnings,
         )
 

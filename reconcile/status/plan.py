@@ -210,6 +210,15 @@ class PlanStatus:
         returned = [time_of(loan.returned) for loan in self.loans if loan.returned]
         return max([*ended, *returned], default=None)
 
+    def forget(self, key: StepKey) -> PlanStatus:
+        """Without the short text of a step that a node has ended."""
+        phase, step, node = key
+        if not self._is_folded(key):
+            return self
+        left = {name: text for name, text in self.done[phase, str(node)].items() if name != step}
+        others = {place: texts for place, texts in self.done.items() if place != (phase, node)}
+        return replace(self, done={**others, **({(phase, str(node)): left} if left else {})})
+
     def fold(self, phase: str, node: str) -> PlanStatus:
         """Shortens the records of a node that has ended the phase to one line each, so that a thousand nodes fit."""
         texts = {step: folded(record) for step, record in self.records.get((phase, node), {}).items()}

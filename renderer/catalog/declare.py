@@ -27,6 +27,7 @@ from renderer.model.manifest_spec import Expression
 from renderer.model.path import parse_path
 from renderer.model.phase import (
     Absence,
+    Again,
     Capture,
     Deletion,
     Fetch,
@@ -146,6 +147,12 @@ def _checks(raw: Raw | None) -> StepChecks | None:
     )
 
 
+def _again(raw: Raw | None) -> Again | None:
+    if raw is None:
+        return None
+    return Again(checks=raw["checks"], every=seconds(raw["every"]) or 0, annotation=raw["annotation"])
+
+
 def _captures(raws: Mapping[str, Raw]) -> tuple[Capture, ...]:
     return tuple(_capture(name, raw) for name, raw in raws.items())
 
@@ -238,6 +245,7 @@ _PARTS: Mapping[str, _Part] = {
     "late_nodes": _part("lateNodes", _late_nodes),
     "repeat": _part("repeat", _as_it_is, otherwise=False),
     "reconsider": _part("reconsider", _as_it_is, otherwise=False),
+    "again": _part("again", _again),
     "hold": _part("hold", _hold),
     "checks": _part("checks", _checks),
     "captures": _part("capture", _captures, {}),

@@ -11,7 +11,7 @@ from renderer.catalog.plan_fields import is_recordable
 from renderer.catalog.verify import all_steps, probes_of
 from renderer.errors import Problem
 from renderer.model.manifest_spec import Owned
-from renderer.model.phase import Phase, Step
+from renderer.model.phase import Phase, Position, Step
 from renderer.yaml_io import Document
 
 
@@ -22,6 +22,7 @@ def without_effect(phase: Phase, document: Document, kinds: Kinds) -> Iterator[P
         yield from _kinds(step, document, kinds)
         yield from _records(step, document)
         yield from _hidden(step, document)
+    yield from _never_again(phase, document)
 
 
 def _unused_lanes(phase: Phase, document: Document) -> Iterator[Problem]:
@@ -69,6 +70,14 @@ def _is_idle(step: Step) -> bool:
     does = (step.manifests, step.captures, step.fetches, step.records, step.initial_node_state, step.remove_fields)
     reports = (step.node_states, step.job_states, step.started, [item for item in step.skip_when if item.warning])
     return not any((*waits_for, *does, *reports, step.undo))
+
+
+def _never_again(phase: Phase, document: Document) -> Iterator[Problem]:
+    if any(step.checks for step in phase.steps if step.position is Position.LEAVE):
+        return
+    for step in (step for step in phase.steps if step.again):
+        message = f"step {step.name} is carried out again while checks block, and no step of leave has checks"
+        yield _problem(document, "NoEffect", message, "remove again, or add checks to a step of leave", "again")
 
 
 def _problem(document: Document, reason: str, message: str, remedy: str, at: str) -> Problem:

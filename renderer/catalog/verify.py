@@ -16,6 +16,9 @@ from renderer.model.phase import Phase, Step
 from renderer.model.probe import Captured, FieldPredicate, ManifestTarget, Predicate, Probe, RulePredicate
 from renderer.yaml_io import Document
 
+ROUND = "round"
+"""The captured value of a step that is carried out again: how often it was begun."""
+
 INPUTS: dict[str, str] = {
     "nodes": "give the cluster's Node objects, as `kubectl get nodes -o yaml` prints them",
     "version": "give the Version object that spec.version names, from namespace harvester-system",
@@ -191,4 +194,9 @@ def probes_of(step: Step) -> Iterator[Probe]:
 
 def captures_of(phase: Phase) -> tuple[str, ...]:
     """The names that any step of a phase captures; its templates use them as `captured.<name>`."""
-    return tuple(dict.fromkeys(name for step in phase.steps for name in _captures(step)))
+    return tuple(dict.fromkeys(name for step in phase.steps for name in (*_captures(step), *first_round(step))))
+
+
+def first_round(step: Step) -> dict[str, int]:
+    """The number of the round, for a step that is carried out again; later ones are captured."""
+    return {ROUND: 1} if step.again else {}

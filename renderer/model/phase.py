@@ -50,6 +50,16 @@ class StepChecks:
 
 
 @frozen
+class Again:
+    """The step is carried out again, as another round, while a pre-flight check whose id matches the glob `checks`
+    keeps the phase from being left: after `every` seconds, and at once if the plan's annotation gets another value."""
+
+    checks: str
+    every: int
+    annotation: str
+
+
+@frozen
 class Hold:
     """A step that has not started waits while `when` is true. Then `state`, `reason` and `message` are the node's, and
     `waiting`, followed by the nodes' names, is the plan's message."""
@@ -191,6 +201,7 @@ class Step:
     late_nodes: LateNodes | None = None
     repeat: bool = False
     reconsider: bool = False
+    again: Again | None = None
     hold: Hold | None = None
     checks: StepChecks | None = None
     captures: tuple[Capture, ...] = ()

@@ -9,7 +9,7 @@ from typing import Any
 from renderer.catalog.kinds import Kinds
 from renderer.catalog.load import Declared
 from renderer.catalog.node_states import unknown_states
-from renderer.catalog.verify import INPUTS, captures_of
+from renderer.catalog.verify import INPUTS, captures_of, first_round
 from renderer.context.build import Context, for_step
 from renderer.context.scope import SYMBOLIC_NODE
 from renderer.digest import digest_of
@@ -187,7 +187,9 @@ class StepRenderer:
             return None
 
     def _context(self, declared: Declared, node: Node, read: set[str] | None = None) -> Context:
-        known = self.recorded.captured(declared.phase.name, node["name"] if node else None)
+        captured = self.recorded.captured(declared.phase.name, node["name"] if node else None)
+        rounds = {name: value for step in declared.phase.steps for name, value in first_round(step).items()}
+        known = {**rounds, **captured}
         return for_step(self.context, node, captures_of(declared.phase), known, read)
 
     def _skipped(self, step: Step, context: Context, declared: Declared, *, lenient: bool) -> str | None:

@@ -19,9 +19,12 @@ LIMIT = 512 * 1024
 
 
 def largest_status(*, in_flight: int) -> PlanStatus:
-    """A thousand nodes that are through all their steps of the real phases; `in_flight` are not folded yet."""
+    """A thousand nodes that are through all their steps of NodeUpgrade; `in_flight` are not folded yet. What was done
+    for a node in earlier phases is forgotten."""
     plan = render_made(*three_nodes(version="v1.8.0", restoreVM=True)).plan
-    fanned = [item for phase in plan.phases for item in phase.steps if item.step.node == "n1"]
+    steps = [item for phase in plan.phases for item in phase.steps if item.step.node == "n1"]
+    fanned = [item for item in steps if item.step.again is None]
+    assert {item.phase for item in fanned} == {"NodeUpgrade"}
     nodes = [f"worker-{number:04}.rack-12.dc-1.example" for number in range(1000)]
     status = PlanStatus(phase="NodeUpgrading", node_states={node: {"state": "PostDrained"} for node in nodes})
     records: dict[Place, dict[str, StepRecord]] = {

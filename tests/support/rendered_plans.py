@@ -81,6 +81,16 @@ def overlaid(files: Mapping[str, str], under: TemplateTree | None = None) -> Tem
     return dict(sorted({**(templates() if under is None else under), **over}.items()))
 
 
+MANAGER_IMAGE = "registry.example.com/upgradeplan:v1"
+
+
+@functools.cache
+def looking_at_hosts() -> TemplateTree:
+    """The packaged templates where the manager's image is known: a Job looks at each node's host."""
+    values = templates()["values.yaml"].text
+    return overlaid({"values.yaml": values.replace('managerImage: ""', f"managerImage: {MANAGER_IMAGE}")})
+
+
 def overlays_of(example: str) -> tuple[Path, ...]:
     folder = ROOT / "examples" / example / "templates"
     return (folder,) if folder.is_dir() else ()

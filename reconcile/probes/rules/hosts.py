@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from reconcile.probes.field_predicate import check_field
 from reconcile.probes.look import HOSTS, ReadFailure
 from reconcile.probes.rules.call import RuleCall
 from reconcile.probes.verdict import Verdict, failed, passed, unknown
 from renderer.catalog.probes import field_from
-from renderer.model.path import ABSENT, look_up, path_name
+from renderer.model.path import ABSENT, Path, look_up, path_name
 
 
 def reports(call: RuleCall) -> Verdict:
@@ -21,24 +23,32 @@ def reports(call: RuleCall) -> Verdict:
         return unknown(f"its host has not reported: {report.text}")
     field = field_from(call.arguments)
     if look_up(report, field.path) is ABSENT:
-        return unknown(f"its host does not report {path_name(field.path)}")
+        return unknown(f"its host does not report {path_name(field.path)}{_why_not(report, field.path)}")
     verdict = check_field(field, report, call.scope)
     return replace(verdict, reason=f"its host reports {verdict.reason}")
 
 
 def certificate(call: RuleCall) -> Verdict:
-    """The certificate that ends first is valid for so many days more."""
+    """The certificate that ends first is valid for so many days more; one that could not be read may end before."""
     report = call.look.reading(HOSTS, call.object.name)
     if isinstance(report, ReadFailure):
         return unknown(f"its host has not reported: {report.text}")
     end = _time(look_up(report, ("certificate", "notAfter")))
+    unread = _why_not(report, ("certificate",))
     if end is None:
-        return unknown("its host reports no certificate")
+        return unknown(f"its host reports no certificate{unread}")
     file = look_up(report, ("certificate", "file")) or "a certificate"
     says = f"its host reports that {file} {'expires' if end > call.now else 'expired'} on {end:%Y-%m-%d}"
     if end < call.now + timedelta(days=call.number("days")):
         return failed(says)
-    return passed(says)
+    return unknown(f"its host does not report every certificate{unread}") if unread else passed(says)
+
+
+def _why_not(report: Mapping[str, Any], path: Path) -> str:
+    """Returns what the report says of what is not in it, for the end of a message; empty if it says nothing."""
+    said = report.get("couldNotLook") or {}
+    names = [".".join(map(str, path[:length])) for length in range(len(path), 0, -1)]
+    return next((f": {said[name]}" for name in names if name in said), "")
 
 
 def _time(text: object) -> datetime | None:

@@ -57,6 +57,7 @@ _OPERATIONS = (
     _job("image-preload", "that loads images on a node"),
     _job("cluster-upgrade", "that upgrades the cluster's services", OperationTarget.NOTHING),
     SimulatedOperation(name="kubevirt", what="KubeVirt rolls out its new version"),
+    _job("host-check", "that looks at a node's host"),
     _job("skip-manifest-apply", "that keeps RKE2 from applying its charts again"),
     _job("skip-manifest-remove", "that lets RKE2 apply its charts again"),
     SimulatedOperation(name="rancher", what="Rancher starts on a node", on=_NODE),

@@ -11,7 +11,7 @@ import uuid
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from reconcile.cluster.errors import BackendFailed
@@ -26,6 +26,7 @@ from reconcile.simulator.actors.actor_context import (
 )
 from reconcile.simulator.actors.placement import ABSENT_TAINT, is_tainted, with_taint, without_taint
 from reconcile.simulator.actors.simulation_log import SimulationEventType
+from reconcile.status.times import time_text
 from renderer.model.ref import Body, Ref
 
 ACT = "reboot"
@@ -44,7 +45,7 @@ class Reboot:
 
 class Hosts:
     """Kubelets and what is below them. A node that stalls in its reboot never comes back; one that fails comes up with
-    the OS that it had."""
+    the OS that it had. `reports` is what hosts would say who looks at them; of others all is well."""
 
     def __init__(self, context: ActorContext) -> None:
         self._context = context
@@ -52,6 +53,7 @@ class Hosts:
         self._timers = Timers()
         self._reboots: dict[str, Reboot] = {}
         self._ordered: Counter[str] = Counter()
+        self.reports: dict[str, Mapping[str, Any]] = dict(context.settings.hosts)
 
     def step(self, now: datetime) -> bool:
         self._timers.begin(now)
@@ -83,6 +85,10 @@ class Hosts:
             threshold = known.get("imageGCHighThresholdPercent", 85)
             return json.dumps({"kubeletconfig": {"imageGCHighThresholdPercent": threshold}}).encode()
         raise BackendFailed(ref, path, 404, "404 page not found")
+
+    def report(self, name: str, now: datetime) -> Mapping[str, Any]:
+        """Returns what a look at the host of a node finds, in the form of `facts.hosts`."""
+        return self.reports.get(name) or _good_host(now)
 
     def _reboot(self, node: Body, reboot: Reboot, now: datetime) -> None:
         name = str(node["metadata"]["name"])
@@ -140,3 +146,16 @@ class Hosts:
 
 def _is_server(node: Body) -> bool:
     return any(role in labels_of(node) for role in _SERVERS)
+
+
+def _good_host(now: datetime) -> Mapping[str, Any]:
+    return {
+        "cosState": {"kilobytes": 15_996_924},
+        "usrLocal": {"freeKilobytes": 94_371_840},
+        "oem": {"customFile": "complete", "managementInterface": True, "installNetworks": False},
+        "certificate": {"file": "server/tls/client-admin.crt", "notAfter": time_text(now + timedelta(days=365))},
+        "clock": {"synchronized": True},
+        "firmware": "uefi",
+        "nics": {"unpinned": []},
+        "toolkitImage": True,
+    }

@@ -6,6 +6,7 @@ see of it. Not compared with a run of the real scripts.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -57,13 +58,24 @@ def _nothing(task: Task, now: datetime) -> None:
     """Leaves no trace."""
 
 
+def _at_once(_task: Task, _now: datetime) -> bool:
+    """There is nothing to wait for."""
+    return True
+
+
+def _silence(_task: Task, _now: datetime) -> str:
+    """Says nothing when it ends."""
+    return ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobEffect:
     """`do` does what can be done of the work now, as often as it is asked, and says whether all of it is done; `after`
-    is what happens once the pod has ended well."""
+    is what happens once the pod has ended well; `says` is the termination message that it leaves then."""
 
-    do: Callable[[Task, datetime], bool]
+    do: Callable[[Task, datetime], bool] = _at_once
     after: Callable[[Task, datetime], None] = _nothing
+    says: Callable[[Task, datetime], str] = _silence
 
 
 JobEffectTable = Mapping[str, JobEffect]
@@ -104,6 +116,7 @@ class UpgradeJobEffects:
     @property
     def by_operation(self) -> JobEffectTable:
         return {
+            "host-check": JobEffect(says=lambda task, now: json.dumps(self._hosts.report(task.node, now))),
             "cluster-upgrade": JobEffect(do=self._upgrade_kubevirt, after=self._upgrade_harvester),
             "pre-drain": JobEffect(do=self._empty),
             "post-drain": JobEffect(do=self._await_kubernetes, after=self._reboot),

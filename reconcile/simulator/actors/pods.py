@@ -145,7 +145,8 @@ class Kubelets:
         done = effect.do(task, now) if effect else True
         if over and done:
             again = self._tried[uid] < faults.repeats(task.operation, task.node)
-            self._client.patch_status(pod, _over(pod, "Failed" if again else "Succeeded", now))
+            said = effect.says(task, now) if effect and not again else ""
+            self._client.patch_status(pod, _over(pod, "Failed" if again else "Succeeded", now, said))
 
     def _conclude(self, pod: Body, now: datetime) -> None:
         """Once for each pod, and only when the cluster has it that it ended: an answer can be lost."""
@@ -230,13 +231,14 @@ def _running(pod: Body, now: datetime, address: str) -> dict[str, Any]:
     }
 
 
-def _over(pod: Body, phase: str, now: datetime) -> dict[str, Any]:
+def _over(pod: Body, phase: str, now: datetime, said: str = "") -> dict[str, Any]:
     succeeded = phase == "Succeeded"
     end = {
         "exitCode": 0 if succeeded else 1,
         "reason": "Completed" if succeeded else "Error",
         "startedAt": status_of(pod).get("startTime"),
         "finishedAt": time_text(now),
+        **({"message": said} if said else {}),
     }
     return {
         "phase": phase,

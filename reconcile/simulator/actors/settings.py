@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 _WORK: Mapping[str, timedelta] = {
+    "host-check": timedelta(seconds=5),
     "image-preload": timedelta(seconds=600),
     "cluster-upgrade": timedelta(seconds=1500),
     "skip-manifest-apply": timedelta(seconds=10),
@@ -24,12 +25,14 @@ _WORK: Mapping[str, timedelta] = {
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """`release` is the release file; `previous_images` and `current_images` are the ISO's image lists, None where the
-    ISO has none; `kubelets` is what kubelets report of their disks, by node, as `facts.kubelet` has it."""
+    ISO has none; `kubelets` is what kubelets report of their disks, by node, as `facts.kubelet` has it, and `hosts`
+    what hosts report, as `facts.hosts` has it; of others all is well."""
 
     release: Mapping[str, Any] = field(default_factory=dict)
     previous_images: Sequence[str] | None = None
     current_images: Sequence[str] | None = None
     kubelets: Mapping[str, Any] = field(default_factory=dict)
+    hosts: Mapping[str, Any] = field(default_factory=dict)
 
     image_import: timedelta = timedelta(seconds=480)
     pod_start: timedelta = timedelta(seconds=5)
@@ -58,6 +61,7 @@ class Settings:
             previous_images=lists.get("previous"),
             current_images=lists.get("current"),
             kubelets=facts.get("kubelet") or {},
+            hosts=facts.get("hosts") or {},
         )
 
     def work_of(self, operation: str) -> timedelta:
