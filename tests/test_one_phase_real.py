@@ -323,3 +323,11 @@ def test_an_api_server_that_goes_away_before_all_is_written_is_waited_for(site: 
             assert " Mine/Do is waiting: the API server is unavailable: " in process.stdout.readline()
         site.plane.api.patch(f"{MAPS}/second", {"metadata": {"finalizers": None}})
         assert process.stdout.read().endswith("ConfigMap harvester-system/second: created\nMine: done\n")
+
+
+def test_checks_hold_a_phase_that_is_applied_by_hand_until_they_pass_or_are_accepted(site: CommandSite) -> None:
+    with site.started("apply", "--phase", "Initialize", str(EXAMPLE), "--yes") as process:
+        assert process.stdout is not None
+        print(process.stdout.readline())
+        print(process.stdout.readline())
+        print(process.stdout.readline())

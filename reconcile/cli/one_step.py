@@ -74,7 +74,7 @@ class Stepper:
     def _plan(self) -> Body:
         """As it is now: it may have changed since the last try."""
         ref = ref_of(self._live.plan)
-        plan = _read(ref, self._live.parts.source.get(ref))
+        plan = readable(ref, self._live.parts.source.get(ref))
         if plan is None or deletion_timestamp(plan):
             what = "not found" if plan is None else "is being deleted"
             raise problem("NoSuchPlan", f"{ref} {what}", exit_code=ExitCode.CLUSTER)
@@ -84,12 +84,12 @@ class Stepper:
         parts = self._live.parts
         seen = take([manifest.ref for manifest in self._step.manifests], parts.source, parts.readings)
         for ref, found in seen.objects.items():
-            _read(ref, found)
+            readable(ref, found)
         return seen
 
     def _draft(self, plan: Body, seen: Snapshot) -> DecisionBuilder:
         parts = self._live.parts
-        plans = _read(ref_of(plan), parts.source.list(PLANS))
+        plans = readable(ref_of(plan), parts.source.list(PLANS))
         observation = Observation(
             plan=plan,
             rendered=self._live.rendered,
@@ -119,7 +119,7 @@ class Stepper:
         return next((result.problem for result in results if result.problem), None)
 
     def _carry_out(self, manifest: Manifest, seen: Snapshot, patch: Patch | None) -> Applied:
-        live = _read(manifest.ref, seen.get(manifest.ref))
+        live = readable(manifest.ref, seen.get(manifest.ref))
         if not isinstance(manifest.spec, Borrowed):
             return self._live.writer().own(manifest, live)
         if patch is not None:
@@ -139,7 +139,8 @@ class Stepper:
         return None
 
 
-def _read(ref: Ref, found: _T | ReadFailure) -> _T:
+def readable(ref: Ref, found: _T | ReadFailure) -> _T:
+    """Raises `Unreadable`."""
     if isinstance(found, ReadFailure):
         raise Unreadable([unreadable(str(ref), found)])
     return found

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from reconcile.cluster.errors import ClusterError
 from reconcile.cluster.events import EventSeverity, Occurrence, emit
-from reconcile.decide.decision import Apply
+from reconcile.decide.decision import Apply, Borrow
 from reconcile.decide.phase import all_steps
 from reconcile.loop.deps import ReconcilerDeps
 from reconcile.loop.executor import ExecutedAction
@@ -19,14 +19,19 @@ COMPONENT = "upgradeplan-controller"
 
 
 def events_of(results: Sequence[ExecutedAction], rendered: RenderedPlan, known: Collection[str]) -> Iterator[Event]:
-    """The events of steps once an object of theirs was made, and the errors that are not in a `known` text."""
-    created = {result.action.step for result in results if result.created and isinstance(result.action, Apply)}
-    for item in all_steps(rendered.phases) if created else ():
-        if key_of(item) in created and item.step.started:
+    """The events of steps once an object of theirs was made, or a field was set, and the errors that are not in a
+    `known` text."""
+    began = {result.action.step for result in results if _has_made(result) and isinstance(result.action, Apply | Borrow)}
+    for item in all_steps(rendered.phases) if began else ():
+        if key_of(item) in began and item.step.started:
             yield item.step.started
     for result in results:
         if result.problem and not result.stale and not any(result.problem in text for text in known):
             yield pipeline_error(result.problem)
+
+
+def _has_made(result: ExecutedAction) -> bool:
+    return result.created if isinstance(result.action, Apply) else result.problem is None
 
 
 def pipeline_error(message: str) -> Event:

@@ -1,6 +1,6 @@
 """The nodes: a reboot that was ordered, the time that a node is down, and the OS that comes up.
 
-The Ready condition and the taint of an unreachable node are as the Kubernetes documentation describes them. A reboot
+The Ready condition and the taints of a node that is unreachable or cordoned are as the Kubernetes documentation describes them. A reboot
 and the new OS are modelled, not compared with a real node.
 """
 
@@ -24,7 +24,7 @@ from reconcile.simulator.actors.actor_context import (
     labels_of,
     status_of,
 )
-from reconcile.simulator.actors.placement import ABSENT_TAINT, is_tainted, with_taint, without_taint
+from reconcile.simulator.actors.placement import ABSENT_TAINT, CORDON_TAINT, is_tainted, with_taint, without_taint
 from reconcile.simulator.actors.simulation_log import SimulationEventType
 from reconcile.status.times import time_text
 from renderer.model.ref import Body, Ref
@@ -61,6 +61,8 @@ class Hosts:
             node = self._client.find(NODE, name)
             if node is not None:
                 self._reboot(node, reboot, now)
+        for node in self._client.those(NODE, _lacks_taint):
+            self._note_cordon(node, now)
         return self._client.take_changed()
 
     def next_due(self) -> datetime | None:
@@ -138,10 +140,21 @@ class Hosts:
             taints: list[Any] = with_taint(node, ABSENT_TAINT) if present else without_taint(node, ABSENT_TAINT)
             self._client.patch(node, {"spec": {"taints": taints or None}})
 
+    def _note_cordon(self, node: Body, now: datetime) -> None:
+        """That controller's part as well. What is cordoned after its reboot was so before, or somebody else did it."""
+        name = str(node["metadata"]["name"])
+        self._client.patch(node, {"spec": {"taints": with_taint(node, CORDON_TAINT)}})
+        if self._ordered[name]:
+            self._context.log.add(now, SimulationEventType.CORDONED_AGAIN, name, name)
+
     def _serves_alone(self, node: Body) -> bool:
         """True if no API server is left without this node."""
         others = [each for each in self._client.all(NODE) if each["metadata"]["name"] != node["metadata"]["name"]]
         return not any(_is_server(each) and has_condition(each, "Ready") for each in others)
+
+
+def _lacks_taint(node: Body) -> bool:
+    return bool(node["spec"].get("unschedulable")) and not is_tainted(node, CORDON_TAINT)
 
 
 def _is_server(node: Body) -> bool:

@@ -152,8 +152,10 @@ class Rancher:
             case At.PICKED:
                 self._begin(turn, options, secret, node, now)
             case At.ASKED_BEFORE:
-                if not options.get("enabled") or self._is_answered(turn, options, secret, now):
-                    self._cordon(turn, options, node, now)
+                if not options.get("enabled"):
+                    turn.at = At.UPGRADING
+                elif self._is_answered(turn, options, secret, now):
+                    turn.at = At.DRAINING
             case At.DRAINING:
                 self._drain(turn, now)
             case At.UPGRADING:
@@ -170,8 +172,10 @@ class Rancher:
         elif not options.get("enabled"):
             turn.at = At.UPGRADING
         elif not options.get("preDrainHooks"):
+            self._cordon(turn, node, now)
             turn.at = At.DRAINING
         elif self._may_ask(turn, ASKS_BEFORE):
+            self._cordon(turn, node, now)
             self._ask(turn, At.ASKED_BEFORE, options, secret, now)
 
     def _may_ask(self, turn: Turn, operation: str) -> bool:
@@ -204,13 +208,12 @@ class Rancher:
         self._ask(turn, turn.at, options, secret, now)
         return False
 
-    def _cordon(self, turn: Turn, options: Mapping[str, Any], node: Body, now: datetime) -> None:
-        if not options.get("enabled"):
-            turn.at = At.UPGRADING
+    def _cordon(self, turn: Turn, node: Body, now: datetime) -> None:
+        """Comes before the request, so that a node that waits for its answer is cordoned already."""
+        if (node.get("spec") or {}).get("unschedulable"):
             return
         self._client.patch(node, {"spec": {"unschedulable": True, "taints": with_taint(node, CORDON_TAINT)}})
         self._context.log.add(now, SimulationEventType.CORDONED, turn.node, turn.node)
-        turn.at = At.DRAINING
 
     def _drain(self, turn: Turn, now: datetime) -> None:
         pods = [pod for pod in self._client.all(POD) if is_evicted(pod, turn.node)]

@@ -30,6 +30,7 @@ class SimulationEventType(StrEnum):
     POST_DRAIN_ASKED = "PostDrainAsked"
     POST_DRAIN_ANSWERED = "PostDrainAnswered"
     UNCORDONED = "Uncordoned"
+    CORDONED_AGAIN = "CordonedAgain"
     WENT_DOWN = "WentDown"
     CAME_BACK = "CameBack"
     VOLUME_DEGRADED = "VolumeDegraded"

@@ -42,6 +42,7 @@ _NODE_FACTS = (
     SimulationEventType.WENT_DOWN,
     SimulationEventType.CAME_BACK,
     SimulationEventType.UNCORDONED,
+    SimulationEventType.CORDONED_AGAIN,
 )
 
 

@@ -1,0 +1,87 @@
+"""A node that was cordoned before the upgrade: Rancher uncordons every node that it has upgraded, and the loop cordons that
+one again, once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from support.small_cluster import POST, PRE, Small, node, rebooting, upgrading, waiting_for_rancher
+
+
+def cordon(found: Small, name: str, *, is_cordoned: bool = True) -> None:
+    found.patch(found.get("v1", "Node", name), {"spec": {"unschedulable": is_cordoned or None}})
+
+
+def is_cordoned(found: Small, name: str) -> bool:
+    return bool(found.get("v1", "Node", name).get("spec", {}).get("unschedulable"))
+
+
+def beforehand(name: str = "n1") -> Any:
+    return {**node(name), "spec": {"unschedulable": True}}
+
+
+def upgraded(found: Small) -> Small:
+    """Node n1 is back, and Rancher has been answered; it has cordoned the node meanwhile, and uncordons it last."""
+    cordon(found, "n1")
+    rebooting(found)
+    found.reboot("n1")
+    found.rounds()
+    return found
+
+
+def uncordoned_by_rancher(found: Small) -> Small:
+    cordon(found, "n1", is_cordoned=False)
+    found.rounds()
+    found.ask("n1", PRE, None)
+    found.ask("n1", POST, None)
+    found.rounds()
+    return found
+
+
+def told(found: Small) -> list[str]:
+    return [message for reason, message in found.events() if reason == "NodeCordonedAgain"]
+
+
+def test_it_is_cordoned_again_only_after_rancher_has_uncordoned_it() -> None:
+    found = upgraded(waiting_for_rancher(more=[beforehand()]))
+    cordon(found, "n1", is_cordoned=False)
+    found.rounds()
+    assert not is_cordoned(found, "n1")
+    uncordoned_by_rancher(found)
+    assert is_cordoned(found, "n1")
+    assert told(found) == [
+        "Node n1 was cordoned before the upgrade and is cordoned again; to use it: kubectl uncordon n1"
+    ]
+
+
+def test_another_process_does_it_too() -> None:
+    found = upgraded(waiting_for_rancher(more=[beforehand()]))
+    found.restart()
+    uncordoned_by_rancher(found)
+    found.restart()
+    found.rounds()
+    assert is_cordoned(found, "n1")
+    assert len(told(found)) == 1
+
+
+def test_it_is_done_once() -> None:
+    found = uncordoned_by_rancher(upgraded(waiting_for_rancher(more=[beforehand()])))
+    cordon(found, "n1", is_cordoned=False)
+    found.rounds()
+    found.restart()
+    found.rounds()
+    assert not is_cordoned(found, "n1")
+
+
+def test_no_other_node_is_cordoned() -> None:
+    found = uncordoned_by_rancher(upgraded(waiting_for_rancher()))
+    assert not is_cordoned(found, "n1")
+    assert not is_cordoned(found, "n2")
+    assert told(found) == []
+
+
+def test_what_rancher_has_cordoned_before_a_take_over_is_none_of_it() -> None:
+    found = upgrading("n1", "n2", states={"n1": "PreDraining", "n2": "ImagePreloaded"}, more=[beforehand()])
+    found.ask("n1", PRE, "first")
+    found.rounds()
+    assert found.status["steps"]["NodeUpgrade"]["records"]["NoteCordon/n1"]["captured"] == {"cordoned": False}
