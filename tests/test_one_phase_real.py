@@ -326,8 +326,16 @@ def test_an_api_server_that_goes_away_before_all_is_written_is_waited_for(site: 
 
 
 def test_checks_hold_a_phase_that_is_applied_by_hand_until_they_pass_or_are_accepted(site: CommandSite) -> None:
+    """Nobody says where this cluster's API servers are, so that their certificates cannot be judged."""
     with site.started("apply", "--phase", "Initialize", str(EXAMPLE), "--yes") as process:
         assert process.stdout is not None
-        print(process.stdout.readline())
-        print(process.stdout.readline())
-        print(process.stdout.readline())
+        held = process.stdout.readline()
+        assert "Initialize/Preflight is waiting: check api-server-certificates could not look" in held
+        annotation = {"metadata": {"annotations": {f"{PREFIX}accept-risk": "api-server-certificates"}}}
+        site.plane.api.patch(f"{PLANS}/{PLAN}", annotation)
+        assert process.stdout.read() == "Initialize: done\n"
+        assert process.wait() == 0
+    (accepted,) = site.plan()["status"]["acceptedRisks"]
+    assert (accepted["check"], accepted["when"]) == ("api-server-certificates", "start")
+    events = site.plane.api.get("/apis/events.k8s.io/v1/events")["items"]
+    assert [event["reason"] for event in events if event["regarding"]["name"] == PLAN] == ["RiskAccepted"]

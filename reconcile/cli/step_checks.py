@@ -23,11 +23,11 @@ from reconcile.observe.snapshot import Snapshot, judge
 from reconcile.probes.look import Look
 from reconcile.status.plan import status_of
 from renderer.model.manifest_spec import Owned
-from renderer.model.ref import Body, ref_of
+from renderer.model.ref import Body, Ref, ref_of
 from renderer.model.rendered import RenderedPhase, RenderedStep
 
 _AGAIN = 10.0
-"""Seconds after which checks look again: they read much."""
+"""Seconds after which checks look again, unless the plan asks for something else: they read much."""
 
 
 class StepChecks:
@@ -38,18 +38,21 @@ class StepChecks:
         self._live = live
         self._step = step
         self._looked = float("-inf")
+        self._asked: object = None
         self._waits: tuple[str, ...] = ()
 
     def waits(self) -> Sequence[str]:
         """What keeps the step; nothing once it may begin."""
-        if time.monotonic() - self._looked >= _AGAIN:
-            self._waits = self._look()
-            self._looked = time.monotonic()
+        ref = ref_of(self._live.plan)
+        plan = readable(ref, self._live.parts.source.get(ref)) or self._live.plan
+        asked = (plan["metadata"].get("annotations"), plan.get("spec"))
+        if asked != self._asked or time.monotonic() - self._looked >= _AGAIN:
+            self._waits = self._look(ref, plan)
+            self._asked, self._looked = asked, time.monotonic()
         return self._waits
 
-    def _look(self) -> tuple[str, ...]:
-        parts, ref = self._live.parts, ref_of(self._live.plan)
-        plan = readable(ref, parts.source.get(ref)) or self._live.plan
+    def _look(self, ref: Ref, plan: Body) -> tuple[str, ...]:
+        parts = self._live.parts
         observation = self._observation(plan)
 
         def ask(look: Look) -> tuple[DecisionBuilder, CheckedStep]:

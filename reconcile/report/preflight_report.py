@@ -239,6 +239,9 @@ def markdown_lines(model: Model, *, everything: bool = False) -> Iterator[str]:
         yield from machine_markdown(model["machines"], cell, everything=everything)
 
 
+_MARKUP = str.maketrans({"\\": "&#92;", "`": "&#96;", "[": "&#91;", "|": "\\|"})
+
+
 def cell(text: str) -> str:
-    """A text as it stands in a Markdown table."""
-    return escape(text.strip()).replace("|", "\\|").replace("\n", " ")
+    """A text as it stands in a Markdown table: it marks up nothing, and ends neither cell nor line."""
+    return escape(_legible(" ".join(text.split()))).translate(_MARKUP)

@@ -1,14 +1,16 @@
 """Counts free addresses in the networks that Longhorn has of its own: during an upgrade old and new pods stand side
 by side, and each has an address.
 
-Source: Harvester's pre-check script. Usable are the addresses of the range without the first and the last, and without
-those of the excluded ranges, each counted once; taken are the entries of the Whereabouts pool.
+Source: Harvester's pre-check script, and how Whereabouts assigns. Usable are the addresses of the range without the
+network's first and last, and without those of the excluded ranges, each counted once; taken are those of them that the
+Whereabouts pool has entries for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from ipaddress import IPv4Network, IPv6Network, ip_network
+from dataclasses import dataclass
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_interface, ip_network
 from typing import Any
 
 from reconcile import objects
@@ -30,6 +32,9 @@ _OLD_RWX = Ref(
 _POOLS = Group(api_version="whereabouts.cni.cncf.io/v1alpha1", kind="IPPool", namespace="kube-system")
 _INSTANCE_MANAGERS = Group(api_version=_LONGHORN, kind="InstanceManager", namespace="longhorn-system")
 _IMAGE_MANAGERS = Group(api_version=_LONGHORN, kind="BackingImageManager", namespace="longhorn-system")
+
+_DIGITS = 40
+"""More than any distance within a network has."""
 
 Network = IPv4Network | IPv6Network
 Settings = Mapping[str, Any]
@@ -72,36 +77,68 @@ def _is_shared(rwx: Settings, old: Settings) -> bool:
 
 def _enough(call: RuleCall, setting: Ref, network: Settings, needed: int) -> Verdict:
     text = str(network.get("range") or "")
-    usable = usable_addresses(text, objects.items(network.get("exclude")))
-    if usable is None:
+    addresses = range_of(text, objects.items(network.get("exclude")))
+    if addresses is None:
         return failed(f"{setting}: range {text!r} or one that it excludes is not a network", setting)
     pools = listed(call, _POOLS)
     if isinstance(pools, Verdict):
         return pools
-    pool = next((body for body in pools[0] if look_up(body, ("metadata", "name")) == pool_name(text)), None)
+    pool = next((body for body in pools[0] if look_up(body, ("metadata", "name")) == addresses.pool), None)
     if pool is None:
-        return unknown(f"IPPool kube-system/{pool_name(text)} not found; it says which addresses are taken")
-    allocations = look_up(pool, ("spec", "allocations"))
-    free = usable - (len(allocations) if isinstance(allocations, Mapping) else 0)
+        return unknown(f"IPPool kube-system/{addresses.pool} not found; it says which addresses are taken")
+    free = addresses.usable - addresses.taken(look_up(pool, ("spec", "allocations")))
     says = f"{setting}: {max(0, free)} free addresses in {text}, expected at least {needed}"
     return passed(says) if free >= needed else failed(says, setting)
 
 
-def pool_name(text: str) -> str:
-    """The name of the Whereabouts pool of a range."""
-    return text.replace(":", "-").replace("/", "-")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddressRange:
+    """The addresses from `first` to `last` of a network, as numbers; `cut` are the spans that are left out, in order."""
+
+    whole: Network
+    first: int
+    last: int
+    cut: tuple[tuple[int, int], ...]
+
+    @property
+    def pool(self) -> str:
+        """The name of its Whereabouts pool."""
+        return str(self.whole).replace(":", "-").replace("/", "-")
+
+    @property
+    def usable(self) -> int:
+        """The number of addresses that pods may have."""
+        return max(0, self.last - self.first + 1) - _covered(self.cut)
+
+    def taken(self, allocations: Any) -> int:
+        """The number of usable addresses that a pool's allocations take: each is kept under its distance from the
+        network's own address."""
+        keys = allocations if isinstance(allocations, Mapping) else {}
+        return sum(not str(key).isdecimal() or self._holds(int(str(key)[:_DIGITS])) for key in keys)
+
+    def _holds(self, distance: int) -> bool:
+        number = int(self.whole.network_address) + distance
+        return self.first <= number <= self.last and not any(low <= number <= high for low, high in self.cut)
 
 
-def usable_addresses(text: str, excluded: Iterable[Any]) -> int | None:
-    """The number of addresses of a range that pods may have; None for what is no range."""
+def range_of(text: str, excluded: Iterable[Any]) -> AddressRange | None:
+    """The addresses of a range, a network or `FIRST-LAST/LENGTH`, without its networks and single addresses that are
+    excluded; None for what Whereabouts cannot read. A network without two more addresses has none for pods."""
+    begin, dash, rest = text.partition("-")
     try:
-        whole = ip_network(text, strict=False)
-        cut = [ip_network(str(each), strict=False) for each in excluded]
+        end = ip_interface(rest if dash else text)
+        whole, cut = end.network, [ip_network(str(each), strict=False) for each in excluded]
+        start = ip_address(begin) if dash else None
     except ValueError:
         return None
+    if "/" not in text or (start is not None and start not in whole):
+        return None
     first, last = int(whole.network_address) + 1, int(whole.broadcast_address) - 1
-    spans = sorted((max(first, int(net.network_address)), min(last, int(net.broadcast_address))) for net in cut)
-    return max(0, last - first + 1) - _covered(spans)
+    first = max(first, int(start)) if start else first
+    last = int(end.ip) if start and first <= int(end.ip) <= last else last
+    ours = [net for net in cut if net.version == whole.version]
+    spans = sorted((max(first, int(net.network_address)), min(last, int(net.broadcast_address))) for net in ours)
+    return AddressRange(whole=whole, first=first, last=last, cut=tuple(spans))
 
 
 def _covered(spans: Iterable[tuple[int, int]]) -> int:
