@@ -111,7 +111,7 @@ def test_a_cluster_without_the_definition(others: bool) -> None:
                 return {}
             raise NoSuchKind(kind)
 
-        def list(self, selection: Selection) -> Any:
+        def list(self, selection: Selection, keep: object = None) -> Any:
             raise NoSuchKind(selection.kind)
 
     without: Any = Without()

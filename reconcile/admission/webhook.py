@@ -14,6 +14,7 @@ from reconcile.admission.stored import WebhookObjects
 from reconcile.admission.upkeep import CertificateUpkeep, UpkeepConfig
 from reconcile.admission.webhook_server import OnReview, WebhookServer, tell_nobody
 from reconcile.cluster.protocol import Cluster
+from reconcile.observe.kept_fields import for_checks
 from reconcile.observe.readings import Readings
 from reconcile.observe.server_certificates import Dial
 from reconcile.observe.source import DirectSource
@@ -104,7 +105,7 @@ def _judge_config(config: WebhookConfig) -> JudgeConfig:
     """The loop's templates are used by its own thread alone."""
     template_set, kinds = config.template_set, config.template_set.catalog.kinds
     return JudgeConfig(
-        source=DirectSource(config.cluster, kinds),
+        source=DirectSource(config.cluster, kinds, for_checks),
         pool=ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="admission-read"),
         readings=Readings(config.cluster, kinds, config.now, config.dial),
         template_set=replace(template_set, templates=Templates(template_set.tree)),

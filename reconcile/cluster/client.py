@@ -29,6 +29,7 @@ from reconcile.cluster.protocol import (
     AccessReview,
     Answer,
     EventType,
+    Keep,
     Listing,
     Permission,
     Propagation,
@@ -80,12 +81,12 @@ class Client:
     def get(self, kind: Kind, ref: Ref) -> Answer:
         return self._answer(ApiCall(verb="get", kind=kind, ref=ref), Request(method="GET", path=object_path(kind, ref)))
 
-    def list(self, selection: Selection) -> Listing:
+    def list(self, selection: Selection, keep: Keep | None = None) -> Listing:
         """Page by page; when history is lost between two pages, once more in one piece, as client-go does."""
         try:
-            return self._pages(selection, (("limit", str(_PAGE)),))
+            return self._pages(selection, (("limit", str(_PAGE)),), keep)
         except Gone:
-            return self._pages(selection, ())
+            return self._pages(selection, (), keep)
 
     def watch(self, selection: Selection, *, resource_version: str, window: int) -> ClientWindow:
         query: Query = (
@@ -194,7 +195,7 @@ class Client:
         status: Body = self._answer(call, Request(method="POST", path=collection_path(kind), body=body)).body["status"]
         return status
 
-    def _pages(self, selection: Selection, limit: Query) -> Listing:
+    def _pages(self, selection: Selection, limit: Query, keep: Keep | None) -> Listing:
         call = _call_on(selection, "list")
         path = collection_path(selection.kind, selection.namespace)
         items: list[Body] = []
@@ -203,7 +204,8 @@ class Client:
         while True:
             query = (*limit, *token, *_selectors(selection))
             answer = self._answer(call, Request(method="GET", path=path, query=query))
-            items += answer.body.get("items") or ()
+            page = answer.body.get("items") or ()
+            items += map(keep, page) if keep else page
             warnings |= dict.fromkeys(answer.warnings)
             metadata = answer.body.get("metadata") or {}
             if not metadata.get("continue"):

@@ -57,6 +57,10 @@ class Answer:
     warnings: tuple[str, ...] = ()
 
 
+Keep = Callable[[Body], Body]
+"""What is kept of an object of a list."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
     """The objects that a list or a watch covers.
@@ -143,8 +147,8 @@ class Cluster(Protocol):
         """The object. Raises NotFound, NoSuchKind."""
         ...
 
-    def list(self, selection: Selection) -> Listing:
-        """All pages. Raises NoSuchKind; Gone if history was lost between two pages again and again."""
+    def list(self, selection: Selection, keep: Keep | None = None) -> Listing:
+        """All pages, of each object what `keep` keeps as its page comes: all of it by default. Raises NoSuchKind; Gone if history was lost between two pages again and again."""
         ...
 
     def watch(self, selection: Selection, *, resource_version: str, window: int) -> Window:

@@ -1,5 +1,6 @@
 """Lists that are looked at now and then, such as what checks of a cluster look at: each is read when it is asked for,
-kept for a while, and let go. Nobody watches them, since most are long and matter for a few minutes of an upgrade.
+kept for a while, and let go. Nobody watches them, since most are long and matter for a few minutes of an upgrade; of each
+object what checks read is kept.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from reconcile.cluster.protocol import Cluster
+from reconcile.observe.kept_fields import for_checks
 from reconcile.observe.source import DirectSource
 from reconcile.probes.look import Group, ReadFailure
 from renderer.catalog.kinds import Kinds
@@ -33,7 +35,7 @@ class SeldomLists:
     def __init__(
         self, cluster: Cluster, kinds: Kinds, clock: Callable[[], float], watched: Callable[[Group], Listed | None]
     ) -> None:
-        self._direct = DirectSource(cluster, kinds)
+        self._direct = DirectSource(cluster, kinds, for_checks)
         self._clock = clock
         self._watched = watched
         self._kept: dict[Group, _Kept] = {}

@@ -3,12 +3,13 @@ that is away ends the round. `selection` says what can be read at all."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Protocol
 
 from reconcile.cluster.errors import NoSuchKind
-from reconcile.cluster.protocol import Cluster
+from reconcile.cluster.protocol import Cluster, Keep
+from reconcile.observe.kept_fields import whole
 from reconcile.observe.selection import (
     COULD_NOT_LOOK,
     is_whole,
@@ -20,7 +21,7 @@ from reconcile.observe.selection import (
     trimmed,
 )
 from reconcile.probes.look import Group, ReadFailure
-from renderer.catalog.kinds import Kinds
+from renderer.catalog.kinds import KindRow, Kinds
 from renderer.model.ref import Body, Kind, Ref
 
 
@@ -53,9 +54,11 @@ def under(kind: Kind, ref: Ref) -> Ref:
 class DirectSource:
     """Reads from the cluster each time: for commands that run once."""
 
-    def __init__(self, cluster: Cluster, kinds: Kinds) -> None:
+    def __init__(self, cluster: Cluster, kinds: Kinds, keep: Callable[[KindRow], Keep] = whole) -> None:
+        """`keep` says what is kept of the objects of lists."""
         self._cluster = cluster
         self._kinds = kinds
+        self._keep = keep
 
     def get(self, ref: Ref) -> Body | ReadFailure | None:
         for kind in self._kinds.served_as(ref.api_version, ref.kind):
@@ -88,7 +91,9 @@ class DirectSource:
         labels = ",".join(f"{key}={value}" for key, value in group.labels)
         try:
             fields = f"metadata.name={group.name}" if group.name else selection.fields
-            items = self._cluster.list(replace(selection, labels=labels, fields=fields)).items
+            keep = self._keep(self._kinds.row(kind.api_version, kind.kind))
+            chosen = replace(selection, labels=labels, fields=fields)
+            items = self._cluster.list(chosen, keep).items
             return next(filter(None, map(misshapen, items)), None) or tuple(map(trimmed, items))
         except NoSuchKind:
             return ()

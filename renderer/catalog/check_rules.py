@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from renderer.catalog.kinds import Kinds
-from renderer.catalog.named_kinds import named_in_probe, wrong_kind
+from renderer.catalog.kinds import ALWAYS_CHECKED, Kinds
+from renderer.catalog.named_kinds import Named, named_in_probe, wrong_kind
 from renderer.catalog.plan_fields import is_spec_field
 from renderer.catalog.rules import misused
 from renderer.errors import Problem
 from renderer.model.check import AnnotationOverride, CheckTime, FieldOverride
-from renderer.model.path import path_name
+from renderer.model.path import Path, path_name, starts_with
 from renderer.model.plan_api import PREFIX
 from renderer.model.probe import (
     Captured,
     EveryTarget,
+    FieldOf,
     FieldPredicate,
     ManifestTarget,
     Predicate,
@@ -30,6 +32,10 @@ if TYPE_CHECKING:
     from renderer.catalog.checks import DeclaredCheck
 
 
+_OF_OBJECT = re.compile(r"\bobject\.([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)")
+"""A field of the object, in a text with marks."""
+
+
 def wrong_with(declared: DeclaredCheck, kinds: Kinds) -> Iterator[Problem]:
     """Everything that is wrong with one check."""
     check = declared.check
@@ -39,6 +45,7 @@ def wrong_with(declared: DeclaredCheck, kinds: Kinds) -> Iterator[Problem]:
         message = f"check {check.id} speaks of `node`, which only a check of beforeNode has"
         yield declared.problem("UndefinedVariable", message, "write when: [beforeNode]", "when")
     yield from _target(declared, kinds)
+    yield from _not_kept(declared, kinds)
     yield from _override(declared)
 
 
@@ -57,6 +64,36 @@ def _target(declared: DeclaredCheck, kinds: Kinds) -> Iterator[Problem]:
         if wrong := _wrong_predicate(predicate, named.kind if named else ""):
             reason, message, remedy = wrong
             yield declared.problem(reason, f"check {declared.check.id}: {message}", remedy, "probe")
+
+
+def _not_kept(declared: DeclaredCheck, kinds: Kinds) -> Iterator[Problem]:
+    """The fields of a kind with many objects that lists for checks do not keep."""
+    named = named_in_probe(declared.check.probe)
+    row = kinds.find(named.api_version, named.kind) if named else None
+    if named is None or row is None or row.checked is None:
+        return
+    kept = (*ALWAYS_CHECKED, *row.checked)
+    for path in dict.fromkeys(_read(declared, named)):
+        if not any(starts_with(path, known) or starts_with(known, path) for known in kept):
+            message = f"check {declared.check.id} reads {path_name(path)} of {named.kind}, which lists for checks leave out"
+            remedy = "add the path to `checked` of the kind's row, in a copy of its file in _kinds/"
+            yield declared.problem("FieldNotKept", message, remedy, "probe")
+
+
+def _read(declared: DeclaredCheck, named: Named) -> Iterator[Path]:
+    """The paths of fields that a check names in its probe and in its texts, without places in lists."""
+    check = declared.check
+    for predicate in (*named.all, *check.probe.fails):
+        if isinstance(predicate, FieldPredicate):
+            yield _without_places(predicate.path)
+            if isinstance(predicate.operand, FieldOf):
+                yield _without_places(predicate.operand.path)
+    for text in filter(None, (check.offender, check.says, check.remedy)):
+        yield from (tuple(found.split(".")) for found in _OF_OBJECT.findall(text))
+
+
+def _without_places(path: Path) -> Path:
+    return tuple(step for step in path if not isinstance(step, int))
 
 
 def _wrong_predicate(predicate: Predicate, kind: str) -> tuple[str, str, str] | None:

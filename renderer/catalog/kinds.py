@@ -32,7 +32,8 @@ class KindRow:
 
     `image` has the paths of image and tag for kinds that name them apart. `versions` are all API versions under which a
     cluster may serve the kind, the one that is written first. `reports_generation`: a status always has an
-    observedGeneration.
+    observedGeneration. `checked` are the paths that checks may read beside the usual ones, in each entry of a list on
+    the way; None means all.
     """
 
     kind: Kind
@@ -41,6 +42,13 @@ class KindRow:
     pod_spec: Path | None = None
     image: tuple[Path, Path] | None = None
     reports_generation: bool = False
+    checked: tuple[Path, ...] | None = None
+
+
+ALWAYS_CHECKED: tuple[Path, ...] = tuple(
+    map(parse_path, ("apiVersion", "kind", "metadata", "status.conditions", "status.observedGeneration"))
+)
+"""The paths that every check may read."""
 
 
 class Kinds:
@@ -86,6 +94,7 @@ def rows_from(raw: Mapping[str, Any]) -> Iterator[KindRow]:
             pod_spec=parse_path(item["podSpec"]) if "podSpec" in item else None,
             image=(parse_path(image["path"]), parse_path(image["tag"])) if image else None,
             reports_generation=item.get("reportsGeneration", False),
+            checked=tuple(map(parse_path, item["checked"])) if "checked" in item else None,
         )
         yield main
         for version in versions[1:]:

@@ -7,7 +7,7 @@ from copy import copy
 
 from reconcile.cluster.errors import Away, Forbidden, Invalid, NoSuchKind, NotFound
 from reconcile.cluster.exchange import require_complete
-from reconcile.cluster.protocol import AccessReview, Answer, Listing, Permission, Propagation, Selection, permission
+from reconcile.cluster.protocol import AccessReview, Answer, Keep, Listing, Permission, Propagation, Selection, permission
 from reconcile.objects import FIELD_MANAGER
 from reconcile.simulator.apiserver.deletion import DeleteOptions
 from reconcile.simulator.apiserver.faults import ApiFault, ApiFaults
@@ -56,7 +56,7 @@ class EmbeddedClient:
             raise NotFound(ref)
         return Answer(body=found)
 
-    def list(self, selection: Selection) -> Listing:
+    def list(self, selection: Selection, keep: Keep | None = None) -> Listing:
         kind = selection.kind
         self._enter("list", selection)
         test = self._test(selection)
@@ -66,7 +66,7 @@ class EmbeddedClient:
             version = str(store.version)
         for _ in range(_PAGE, len(items), _PAGE):
             self._meet("list", kind, _collection(selection))
-        return Listing(items=items, resource_version=version)
+        return Listing(items=tuple(map(keep, items)) if keep else items, resource_version=version)
 
     def watch(self, selection: Selection, *, resource_version: str, window: int) -> EmbeddedWindow:
         kind, store = selection.kind, self._server.store

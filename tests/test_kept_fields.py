@@ -1,0 +1,132 @@
+"""Lists for checks keep what checks read and nothing else: every case of a check comes out the same, and a check that
+reads more is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.preflight_cases import answer, case, paths, template_set
+from support.rendered_plans import Json, templates
+
+from reconcile.objects import FIELD_MANAGER
+from reconcile.observe.kept_fields import for_checks, whole
+from reconcile.observe.seldom import SeldomLists
+from reconcile.observe.source import DirectSource
+from reconcile.probes.look import Group
+from renderer.catalog.checks import load_checks
+from renderer.catalog.template_tree import Template
+from renderer.errors import Problems
+from renderer.model.ref import Body
+from renderer.validation import document_problems
+
+KINDS = template_set().catalog.kinds
+
+
+def kept(body: Body) -> Body:
+    row = KINDS.find(str(body["apiVersion"]), str(body["kind"]))
+    return body if row is None else for_checks(row)(body)
+
+
+@pytest.mark.parametrize("path", paths(), ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_a_check_says_the_same_of_what_is_kept(path: Path) -> None:
+    given = case(path)
+    assert answer(replace(given, bodies=tuple(map(kept, given.bodies)))) == answer(given)
+
+
+def pod(name: str = "a") -> Json:
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": name,
+            "namespace": "default",
+            "labels": {"app": "x"},
+            "annotations": {"kubectl.kubernetes.io/last-applied-configuration": "{}", "other": "y"},
+            "managedFields": [{"manager": FIELD_MANAGER}],
+        },
+        "spec": {"nodeName": "n1", "containers": [{"name": "c", "image": "i"}]},
+        "status": {
+            "phase": "Running",
+            "podIP": "192.0.2.1",
+            "containerStatuses": [{"name": "c", "image": "i", "state": {"running": {}}}],
+            "conditions": [{"type": "Ready", "status": "True"}],
+        },
+    }
+
+
+def test_of_a_pod_remains_what_checks_ask() -> None:
+    assert kept(pod()) == {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "a", "namespace": "default", "labels": {"app": "x"}, "annotations": {"other": "y"}},
+        "spec": {"nodeName": "n1"},
+        "status": {
+            "phase": "Running",
+            "containerStatuses": [{"name": "c", "state": {"running": {}}}],
+            "conditions": [{"type": "Ready", "status": "True"}],
+        },
+    }
+
+
+@pytest.mark.parametrize("wrong", ["x", 7, None, [], [1]])
+def test_what_has_another_shape_stays_to_be_found(wrong: object) -> None:
+    assert kept({**pod(), "status": wrong})["status"] == wrong
+
+
+def test_objects_of_a_list_share_what_is_equal() -> None:
+    keep = for_checks(KINDS.row("v1", "Pod"))
+    first, second = keep(pod("a")), keep(pod("b"))
+    assert first["status"] is second["status"]
+    assert first["metadata"]["labels"] is second["metadata"]["labels"]
+
+
+def test_everything_else_is_read_whole() -> None:
+    body = pod()
+    assert whole(KINDS.row("v1", "Pod"))(body) is body
+
+
+def overlaid(check: str) -> None:
+    tree = templates()
+    head = "apiVersion: templates.upgradeplan/v1\nkind: Checks\nchecks:\n"
+    text = head + "".join(f"{line}\n" for line in check.splitlines())
+    files = {**tree, "preflight/ours.yaml": Template(text=text, shown="ours.yaml", packaged=False)}
+    load_checks(files, document_problems, KINDS)
+
+
+CHECK = """\
+- id: ours
+  title: every pod has an address
+  severity: block
+  when: [start]
+  probe:
+    every: {{apiVersion: v1, kind: Pod, {where}}}
+    all: [{{field: {{path: {path}, exists: true}}}}]
+  remedy: "{remedy}"
+  source: ours
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "field"),
+    [
+        ({"path": "status.podIP"}, "status.podIP"),
+        ({"where": "where: [{field: {path: spec.priority, atLeast: 1}}]"}, "spec.priority"),
+        ({"remedy": "ask {{ object.spec.serviceAccountName }}"}, "spec.serviceAccountName"),
+    ],
+)
+def test_a_check_that_reads_what_is_not_kept_is_refused(given: Mapping[str, str], field: str) -> None:
+    parts: dict[str, Any] = {"path": "status.phase", "where": "atLeast: 0", "remedy": "wait", **given}
+    with pytest.raises(Problems) as caught:
+        overlaid(CHECK.format(**parts))
+    (found,) = caught.value.problems
+    assert (found.reason, found.file) == ("FieldNotKept", "ours.yaml")
+    assert f"{field} of Pod" in found.message
+    assert "checked" in str(found.remedy)
+
+
+def test_a_check_that_reads_what_is_kept_is_not() -> None:
+    overlaid(CHECK.format(path="status.phase", where="atLeast: 0", remedy="see {{ object.metadata.name }} on {{ object.spec.nodeName }}"))
