@@ -57,6 +57,27 @@ def test_a_read_that_never_ends_is_given_up_in_time() -> None:
     assert found.why == "Pod objects: no answer within 0.1 s"
 
 
+def test_plans_are_judged_one_after_the_other() -> None:
+    """Each takes the lists of a whole cluster into memory."""
+    asked, may_go = Event(), Event()
+
+    class SlowSource(GivenCluster):
+        def list(self, group: Group) -> tuple[Body, ...] | ReadFailure:
+            asked.set()
+            may_go.wait()
+            return super().list(group)
+
+    request = read_review(json.dumps(review_of()).encode())
+    with judge_of(SlowSource(iter(()))) as judge, ThreadPoolExecutor(1) as other:
+        first = other.submit(judge.judge, request, SECONDS)
+        asked.wait()
+        (cause,) = judge.judge(request, 0.001).causes
+        may_go.set()
+        assert first.result().causes
+    assert (cause.reason, cause.field) == ("InternalError", "")
+    assert "another plan is being judged" in cause.message
+
+
 def test_a_refusal_is_worded_as_the_api_servers_own() -> None:
     request = read_review(json.dumps(review_of()).encode())
     one = StatusCause(field="spec.version", reason="FieldValueNotFound", message='Not found: "v9"')

@@ -3,15 +3,20 @@ everybody that they found, goes on by itself, and records what the plan accepts.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from support.answer_schemas import validate
+from support.rehearsals import template_set
 from support.rendered_plans import Json, plan
 from support.small_cluster import PRE, PRE_JOB, PREFIX, Small, facts, upgrading, world
 
+from reconcile.loop.journal import Journal
+from reconcile.loop.reconciler import Reconciler
 from reconcile.observe.seldom import SeldomLists
 from reconcile.probes.look import Group
 from reconcile.report.progress import progress_lines, progress_of
+from reconcile.report.replay import replay
 from reconcile.simulator.apiserver.faults import ApiFault, InjectedApiFault
 from renderer.model.document_type import STATUS_REPORT
 
@@ -228,6 +233,78 @@ def test_a_node_waits_while_a_volume_is_being_rebuilt() -> None:
     set_robustness(found, "a", HEALTHY)
     later(found)
     assert found.jobs() == [PRE_JOB]
+
+
+def test_another_process_holds_the_node_as_before_and_lets_it_go_once() -> None:
+    found = waiting_for_rancher(more=[volume("a"), volume("b", replicas=2)])
+    set_robustness(found, "a", DEGRADED)
+    later(found)
+    found.ask("n1", PRE, "first")
+    found.rounds()
+    since = found.status["waitingSince"]
+    found.scene.clock.advance(600)
+    found.restart()
+    found.rounds()
+    assert (found.jobs(), found.status["waitingSince"]) == ([], since)
+    set_robustness(found, "a", HEALTHY)
+    found.restart()
+    later(found)
+    assert found.jobs() == [PRE_JOB]
+    set_robustness(found, "a", DEGRADED)
+    found.restart()
+    later(found)
+    assert found.state("n1") == "PreDraining", "what has begun is not held"
+
+
+# -------------------------------------------------------------------------------------------------------- taking over
+
+
+def taken_over(phase: str, **states: str) -> Small:
+    """A plan that the Harvester Upgrade Manager has brought that far, on a cluster with a degraded volume."""
+    found = upgrading("n1", "n2", "n3", states=states, more=[volume("a", DEGRADED)])
+    found.set_status(currentPhase=phase)
+    found.rounds()
+    return found
+
+
+def test_a_plan_that_is_taken_over_before_its_start_is_held_as_any_other() -> None:
+    found = taken_over("Initialized")
+    assert (found.phase, degraded(found)[0]) == ("Initialized", ("True", "PreflightBlocked"))
+    set_robustness(found, "a", HEALTHY)
+    later(found)
+    assert found.phase == "ISODownloading"
+
+
+def test_a_plan_that_is_taken_over_beyond_its_start_is_not_asked_again() -> None:
+    assert taken_over("ISODownloaded").phase == "RepoCreating"
+
+
+def test_a_node_that_was_begun_before_the_take_over_is_not_held() -> None:
+    found = taken_over("NodeUpgrading", n1="PreDraining", n2="ImagePreloaded", n3="ImagePreloaded")
+    found.ask("n1", PRE, "first")
+    found.rounds()
+    assert found.jobs() == [PRE_JOB]
+
+
+# ------------------------------------------------------------------------------------------------------------ replaying
+
+
+def test_the_journal_of_a_plan_that_was_held_is_replayed_alike(tmp_path: Path) -> None:
+    found = blocked_twice()
+    found.scene.reconciler = Reconciler(found.scene.deps, Journal(tmp_path / "journal", told_nobody))
+    later(found)
+    cordoned(found, "n2", is_cordoned=False)
+    set_robustness(found, "a", HEALTHY)
+    set_robustness(found, "b", HEALTHY)
+    later(found)
+    replayed = list(replay(tmp_path / "journal", template_set()))
+    assert found.phase == "ISODownloading"
+    assert len(replayed) > 1
+    assert [(line.problem, line.differs) for line in replayed if line.problem or line.differs] == []
+
+
+def told_nobody(text: str) -> None:
+    raise AssertionError(text)
 
 
 # -------------------------------------------------------------------------------------------------------------- reading

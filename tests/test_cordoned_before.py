@@ -1,5 +1,5 @@
-"""A node that was cordoned before the upgrade: Rancher uncordons every node that it has upgraded, and the loop cordons that
-one again, once."""
+"""A node that was cordoned before the upgrade: Rancher uncordons every node that it has upgraded, and the loop cordons
+that one again, once."""
 
 from __future__ import annotations
 

@@ -13,10 +13,7 @@ from support.preflight_cases import answer, case, paths, template_set
 from support.rendered_plans import Json, templates
 
 from reconcile.objects import FIELD_MANAGER
-from reconcile.observe.kept_fields import for_checks, whole
-from reconcile.observe.seldom import SeldomLists
-from reconcile.observe.source import DirectSource
-from reconcile.probes.look import Group
+from reconcile.observe.kept_fields import for_checks
 from renderer.catalog.checks import load_checks
 from renderer.catalog.template_tree import Template
 from renderer.errors import Problems
@@ -84,11 +81,6 @@ def test_objects_of_a_list_share_what_is_equal() -> None:
     assert first["metadata"]["labels"] is second["metadata"]["labels"]
 
 
-def test_everything_else_is_read_whole() -> None:
-    body = pod()
-    assert whole(KINDS.row("v1", "Pod"))(body) is body
-
-
 def overlaid(check: str) -> None:
     tree = templates()
     head = "apiVersion: templates.upgradeplan/v1\nkind: Checks\nchecks:\n"
@@ -129,4 +121,10 @@ def test_a_check_that_reads_what_is_not_kept_is_refused(given: Mapping[str, str]
 
 
 def test_a_check_that_reads_what_is_kept_is_not() -> None:
-    overlaid(CHECK.format(path="status.phase", where="atLeast: 0", remedy="see {{ object.metadata.name }} on {{ object.spec.nodeName }}"))
+    overlaid(
+        CHECK.format(
+            path="status.phase",
+            where="atLeast: 0",
+            remedy="see {{ object.metadata.name }} on {{ object.spec.nodeName }}",
+        )
+    )

@@ -279,7 +279,7 @@ def test_a_node_that_had_failed_fails_the_plan(state: str) -> None:
     """The other manager may have gone between the node's state and the plan's."""
     found = taken_over("ImagePreloaded", os="Harvester v1.7.1")
     found.set_status(nodeUpgradeStatuses={"n1": {"state": state, "message": "it had no room"}})
-    found.round()
+    found.rounds()
     assert (found.phase, found.condition("Progressing")["message"]) == (FAILED, "it had no room")
     assert found.state("n1") == state
 

@@ -13,7 +13,7 @@ from datetime import datetime
 from threading import Lock
 
 from reconcile import objects
-from reconcile.admission.answer import FailedReads, judged
+from reconcile.admission.answer import FailedReads, internal_error, judged
 from reconcile.admission.review import ADMITTED, PLANS, AdmissionRequest, Judgement
 from reconcile.observe.facts import what_is_readable
 from reconcile.observe.readings import Readings
@@ -34,6 +34,9 @@ from renderer.model.path import look_up, parse_path
 from renderer.model.ref import Body
 
 _WHEN = (CheckTime.CREATE,)
+_TURN = 0.5
+"""The part of the time that a plan may wait until another has been judged; it then has as much again."""
+_BUSY = "another plan is being judged, and did not come to an end in time; try again"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +62,7 @@ class AdmissionJudge:
         self._checks = tuple(item for item in config.checks if CheckTime.CREATE in item.check.when)
         self._likely = _groups(looked_at(self._checks, ()))
         self._one_at_a_time = Lock()
+        self._creating = Lock()
 
     def judge(self, request: AdmissionRequest, seconds: float) -> Judgement:
         """`seconds` are what there is for the answer. Raises only for a bug of ours."""
@@ -72,7 +76,15 @@ class AdmissionJudge:
         self._config.pool.shutdown(wait=False, cancel_futures=True)
 
     def _created(self, plan: Body, seconds: float) -> Judgement:
-        report, failed = self._report(self._checks, plan, seconds, self._likely)
+        """One plan after the other: the lists of a large cluster are to be in memory once."""
+        if not self._creating.acquire(blocking=False):
+            seconds *= _TURN
+            if not self._creating.acquire(timeout=seconds):
+                return Judgement(causes=(internal_error(_BUSY),))
+        try:
+            report, failed = self._report(self._checks, plan, seconds, self._likely)
+        finally:
+            self._creating.release()
         return judged(report, plan, failed)
 
     def _changed(self, request: AdmissionRequest, seconds: float) -> Judgement:

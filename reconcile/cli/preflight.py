@@ -152,10 +152,13 @@ def _look_at_cluster(
     """The same for a cluster; a plan and a release may be given as files."""
     from reconcile.cli.connect import connect_to, template_set_of
     from reconcile.cli.parts import parts_on
+    from reconcile.observe.kept_fields import for_checks
     from reconcile.observe.snapshot import judge
+    from reconcile.observe.source import DirectSource
     from reconcile.preflight.check_context import checks_of
     from reconcile.preflight.checking import run_checks
     from reconcile.preflight.machines import machine_table
+    from reconcile.preflight.running_plan import SeldomLook
     from reconcile.preflight.selecting import checks_named, require_node
     from renderer.cli.input_options import read_form
 
@@ -169,13 +172,15 @@ def _look_at_cluster(
     require_node(node, context.names.nodes)
 
     def look_at(look: Look) -> _Looked:
+        seldom = SeldomLook(look=look)
         return _Looked(
             plan=str(plan["metadata"]["name"]) if plan else "",
-            report=run_checks(checks, look, context, when, node),
-            machines=None if ids else machine_table(look, plan or {}),
+            report=run_checks(checks, seldom, context, when, node),
+            machines=None if ids else machine_table(seldom, plan or {}),
         )
 
-    return judge(look_at, parts.source, parts.readings).answer
+    source = DirectSource(parts.cluster, parts.kinds, for_checks)
+    return judge(look_at, source, parts.readings).answer
 
 
 def _context_on(

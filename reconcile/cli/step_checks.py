@@ -1,4 +1,4 @@
-"""The pre-flight checks of one step that is taken by hand: carried out as the loop does it, until nothing keeps the step.
+"""Carries out the pre-flight checks of one step that is taken by hand, as the loop does, until nothing keeps the step.
 
 What the plan accepts is recorded in its status, and in an event.
 """
@@ -21,7 +21,7 @@ from reconcile.objects import is_owned_by, uid
 from reconcile.observe.facts import gather
 from reconcile.observe.snapshot import Snapshot, judge
 from reconcile.probes.look import Look
-from reconcile.status.plan import status_of
+from reconcile.status.stored import status_of
 from renderer.model.manifest_spec import Owned
 from renderer.model.ref import Body, Ref, ref_of
 from renderer.model.rendered import RenderedPhase, RenderedStep

@@ -41,6 +41,8 @@ from reconcile.objects import FIELD_MANAGER
 from renderer.model.ref import Body, Kind, Ref, ref_of
 
 _PAGE = 500
+_SMALL_PAGE = 100
+"""The same where less is kept than comes: a page in memory then counts for more than all that is kept of it."""
 _STREAM_GRACE = 15.0  # a server may end its window a little late
 _REVIEW = Kind(
     api_version="authorization.k8s.io/v1",
@@ -84,7 +86,7 @@ class Client:
     def list(self, selection: Selection, keep: Keep | None = None) -> Listing:
         """Page by page; when history is lost between two pages, once more in one piece, as client-go does."""
         try:
-            return self._pages(selection, (("limit", str(_PAGE)),), keep)
+            return self._pages(selection, (("limit", str(_SMALL_PAGE if keep else _PAGE)),), keep)
         except Gone:
             return self._pages(selection, (), keep)
 

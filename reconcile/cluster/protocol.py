@@ -148,7 +148,10 @@ class Cluster(Protocol):
         ...
 
     def list(self, selection: Selection, keep: Keep | None = None) -> Listing:
-        """All pages, of each object what `keep` keeps as its page comes: all of it by default. Raises NoSuchKind; Gone if history was lost between two pages again and again."""
+        """All pages, of each object what `keep` keeps as its page comes: all of it by default.
+
+        Raises NoSuchKind; Gone if history was lost between two pages again and again.
+        """
         ...
 
     def watch(self, selection: Selection, *, resource_version: str, window: int) -> Window:

@@ -21,7 +21,9 @@ COMPONENT = "upgradeplan-controller"
 def events_of(results: Sequence[ExecutedAction], rendered: RenderedPlan, known: Collection[str]) -> Iterator[Event]:
     """The events of steps once an object of theirs was made, or a field was set, and the errors that are not in a
     `known` text."""
-    began = {result.action.step for result in results if _has_made(result) and isinstance(result.action, Apply | Borrow)}
+    began = {
+        result.action.step for result in results if _has_made(result) and isinstance(result.action, Apply | Borrow)
+    }
     for item in all_steps(rendered.phases) if began else ():
         if key_of(item) in began and item.step.started:
             yield item.step.started

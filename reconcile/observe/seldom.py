@@ -1,6 +1,6 @@
 """Lists that are looked at now and then, such as what checks of a cluster look at: each is read when it is asked for,
-kept for a while, and let go. Nobody watches them, since most are long and matter for a few minutes of an upgrade; of each
-object what checks read is kept.
+kept for a while, and let go. Nobody watches them, since most are long and matter for a few minutes of an upgrade. Of
+each object what checks read is kept.
 """
 
 from __future__ import annotations

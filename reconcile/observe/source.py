@@ -54,7 +54,7 @@ def under(kind: Kind, ref: Ref) -> Ref:
 class DirectSource:
     """Reads from the cluster each time: for commands that run once."""
 
-    def __init__(self, cluster: Cluster, kinds: Kinds, keep: Callable[[KindRow], Keep] = whole) -> None:
+    def __init__(self, cluster: Cluster, kinds: Kinds, keep: Callable[[KindRow], Keep | None] = whole) -> None:
         """`keep` says what is kept of the objects of lists."""
         self._cluster = cluster
         self._kinds = kinds

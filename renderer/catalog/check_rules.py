@@ -75,7 +75,9 @@ def _not_kept(declared: DeclaredCheck, kinds: Kinds) -> Iterator[Problem]:
     kept = (*ALWAYS_CHECKED, *row.checked)
     for path in dict.fromkeys(_read(declared, named)):
         if not any(starts_with(path, known) or starts_with(known, path) for known in kept):
-            message = f"check {declared.check.id} reads {path_name(path)} of {named.kind}, which lists for checks leave out"
+            message = (
+                f"check {declared.check.id} reads {path_name(path)} of {named.kind}, which lists for checks leave out"
+            )
             remedy = "add the path to `checked` of the kind's row, in a copy of its file in _kinds/"
             yield declared.problem("FieldNotKept", message, remedy, "probe")
 

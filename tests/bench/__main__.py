@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from bench.checking import bench_checking
+from bench.gating import bench_gating
 from bench.live import bench_live
 from bench.rehearsing import bench_rehearsing
 from bench.rendering import bench_rendering
@@ -18,6 +19,7 @@ BENCHES: Mapping[str, Callable[[Path], Iterator[Line]]] = {
     "rendering": bench_rendering,
     "rehearsing": bench_rehearsing,
     "checking": bench_checking,
+    "gating": bench_gating,
     "live": bench_live,
 }
 

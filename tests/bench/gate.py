@@ -1,5 +1,7 @@
-"""`python -m bench.gate KUBECONFIG create|start`: carries out the checks of one time on a cluster, as the webhook or the
-loop does, and nothing else. A program of its own, so that its memory can be measured."""
+"""`python -m bench.gate KUBECONFIG create|start`: carries out the checks of one time, as the webhook or the loop does.
+
+A program of its own that does nothing else, so that its memory can be measured.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,8 @@ from reconcile.cluster.kubeconfig import find_access
 from reconcile.observe.facts import gather
 from reconcile.observe.kept_fields import for_checks
 from reconcile.observe.readings import Readings
-from reconcile.observe.snapshot import judge
 from reconcile.observe.seldom import SeldomLists
+from reconcile.observe.snapshot import judge
 from reconcile.observe.source import DirectSource
 from reconcile.preflight.check_context import check_context, checks_of
 from reconcile.preflight.checking import run_checks
@@ -38,7 +40,10 @@ def main(kubeconfig: str, when: str) -> int:
     cluster = connect(find_access({}, kubeconfig=kubeconfig), environ=os.environ, now=lambda: datetime.now(UTC))
     template_set, schemas = open_template_set(read_templates()), packaged_schemas()
     kinds = template_set.catalog.kinds
-    source, readings = DirectSource(cluster, kinds, for_checks), Readings(cluster, kinds, lambda: datetime.now(UTC), _nobody)
+    source, readings = (
+        DirectSource(cluster, kinds, for_checks),
+        Readings(cluster, kinds, lambda: datetime.now(UTC), _nobody),
+    )
     wanted = {**plan(), "metadata": {**plan()["metadata"], "uid": "made-up"}}
     if when == "create":
         config = JudgeConfig(
@@ -62,8 +67,8 @@ def main(kubeconfig: str, when: str) -> int:
     )
     seldom = SeldomLists(cluster, kinds, time.monotonic, lambda group: None)
     checks = checks_of(template_set.catalog)
-    source = _Seldom(seldom, source)
-    judge(lambda look: run_checks(checks, SeldomLook(look=look), context, (CheckTime.START,)), source, readings)
+    lists = _Seldom(seldom, source)
+    judge(lambda look: run_checks(checks, SeldomLook(look=look), context, (CheckTime.START,)), lists, readings)
     return 0
 
 

@@ -20,7 +20,7 @@ from bench.inputs import EXAMPLE, node_name
 from renderer.catalog.kinds import Kinds
 
 Json = dict[str, Any]
-PAGE = 500
+PAGE = "500"
 MACHINES = 10
 """Virtual machines on a node."""
 _NAME, _NODE = "NAME-OF-OBJECT", "NAME-OF-NODE"
@@ -55,16 +55,26 @@ class ServedCluster:
         there = [item for item in there if name in ("", item[1])]
         if named:
             return json.loads(there[0][2]()) if there else None
-        start = int(query.get("continue", ["0"])[0])
-        items = ",".join(make() for _, _, make in there[start : start + PAGE])
-        more = f', "continue": "{start + PAGE}"' if start + PAGE < len(there) else ""
-        return f'{{"kind": "List", "apiVersion": "v1", "metadata": {{"resourceVersion": "7"{more}}}, "items": [{items}]}}'
+        start, limit = (int(query.get(key, [default])[0]) for key, default in (("continue", "0"), ("limit", PAGE)))
+        items = ",".join(make() for _, _, make in there[start : start + limit])
+        more = f', "continue": "{start + limit}"' if start + limit < len(there) else ""
+        return (
+            f'{{"kind": "List", "apiVersion": "v1", "metadata": {{"resourceVersion": "7"{more}}}, "items": [{items}]}}'
+        )
 
 
 def _examples() -> Iterator[Json]:
     """One object of each kind that is made many times, all of the others."""
     seen: set[str] = set()
-    for file in ("nodes.yaml", "rancher.yaml", "vms.yaml", "checked.yaml", "components.yaml", "settings.yaml", "version.yaml"):
+    for file in (
+        "nodes.yaml",
+        "rancher.yaml",
+        "vms.yaml",
+        "checked.yaml",
+        "components.yaml",
+        "settings.yaml",
+        "version.yaml",
+    ):
         for document in yaml.safe_load_all((EXAMPLE / file).read_text()):
             for body in document.get("items", [document]):
                 if body["kind"] not in PER_NODE:
@@ -72,8 +82,16 @@ def _examples() -> Iterator[Json]:
                 elif body["kind"] not in seen:
                     seen.add(body["kind"])
                     yield body
-    claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "disk-claim", "namespace": "default"}}
-    yield {**claim, "spec": {"resources": {"requests": {"storage": "10Gi"}}, "volumeName": "a"}, "status": {"phase": "Bound"}}
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "disk-claim", "namespace": "default"},
+    }
+    yield {
+        **claim,
+        "spec": {"resources": {"requests": {"storage": "10Gi"}}, "volumeName": "a"},
+        "status": {"phase": "Bound"},
+    }
 
 
 def _copies(body: Json, nodes: int) -> Iterator[tuple[str, str, Callable[[], str]]]:
@@ -94,14 +112,16 @@ def _copies(body: Json, nodes: int) -> Iterator[tuple[str, str, Callable[[], str
 def _as_large_as_real(body: Json, name: str) -> Json:
     """With what a server adds, and the rest of a pod or a machine that no example has."""
     made: Json = json.loads(json.dumps(body).replace(name, _NAME))
-    fields = {f"f:field{number}": {"f:value": {}, "f:other": {}, ".": {}} for number in range(60)}
+    fields: Json = {f"f:field{number}": {"f:value": {}, "f:other": {}, ".": {}} for number in range(60)}
     made["metadata"] |= {
         "uid": f"uid-{_NAME}",
         "resourceVersion": "7",
         "creationTimestamp": "2026-01-01T00:00:00Z",
         "managedFields": [{"manager": "m", "operation": "Update", "fieldsType": "FieldsV1", "fieldsV1": fields}],
     }
-    made["metadata"].setdefault("annotations", {})["kubectl.kubernetes.io/last-applied-configuration"] = f"{_NAME}{'x' * 2000}"
+    made["metadata"].setdefault("annotations", {})["kubectl.kubernetes.io/last-applied-configuration"] = (
+        f"{_NAME}{'x' * 2000}"
+    )
     spec, status = made.setdefault("spec", {}), made.setdefault("status", {})
     if "nodeName" in spec:
         spec["nodeName"] = _NODE
@@ -110,7 +130,9 @@ def _as_large_as_real(body: Json, name: str) -> Json:
     if "nodeName" in status:
         status["nodeName"] = _NODE
     if body["kind"] in ("Pod", "VirtualMachine", "VirtualMachineInstance"):
-        status["rest"] = [{"name": f"{_NAME}-{number}", "image": f"image-{number}", "ready": True} for number in range(30)]
+        status["rest"] = [
+            {"name": f"{_NAME}-{number}", "image": f"image-{number}", "ready": True} for number in range(30)
+        ]
         spec["rest"] = [{"name": f"VAR_{number}", "value": f"{_NAME}-{number}"} for number in range(60)]
     return made
 

@@ -93,7 +93,7 @@ def _enough(call: RuleCall, setting: Ref, network: Settings, needed: int) -> Ver
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddressRange:
-    """The addresses from `first` to `last` of a network, as numbers; `cut` are the spans that are left out, in order."""
+    """Addresses from `first` to `last` of a network, as numbers. `cut` are the spans that are left out, in order."""
 
     whole: Network
     first: int

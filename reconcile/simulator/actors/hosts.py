@@ -1,7 +1,7 @@
 """The nodes: a reboot that was ordered, the time that a node is down, and the OS that comes up.
 
-The Ready condition and the taints of a node that is unreachable or cordoned are as the Kubernetes documentation describes them. A reboot
-and the new OS are modelled, not compared with a real node.
+The Ready condition and the taints of a node that is unreachable or cordoned are as the Kubernetes documentation
+describes them. A reboot and the new OS are modelled, not compared with a real node.
 """
 
 from __future__ import annotations

@@ -7,7 +7,16 @@ from copy import copy
 
 from reconcile.cluster.errors import Away, Forbidden, Invalid, NoSuchKind, NotFound
 from reconcile.cluster.exchange import require_complete
-from reconcile.cluster.protocol import AccessReview, Answer, Keep, Listing, Permission, Propagation, Selection, permission
+from reconcile.cluster.protocol import (
+    AccessReview,
+    Answer,
+    Keep,
+    Listing,
+    Permission,
+    Propagation,
+    Selection,
+    permission,
+)
 from reconcile.objects import FIELD_MANAGER
 from reconcile.simulator.apiserver.deletion import DeleteOptions
 from reconcile.simulator.apiserver.faults import ApiFault, ApiFaults

@@ -1,0 +1,88 @@
+"""`preflight` on a real API server, with the permissions that `install` renders for it: none is missing or unused."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from controlplane.cluster import ControlPlane
+from support.installed import VERSION
+from support.real_commands import PLAN, CommandSite, SeededCluster
+
+from renderer.files.templates import read_templates
+from renderer.install.prepare import prepare_installation
+from renderer.model.ref import Body
+
+pytestmark = pytest.mark.controlplane
+
+ACCOUNT = ("default", "preflight-reader")
+USER = f"system:serviceaccount:{ACCOUNT[0]}:{ACCOUNT[1]}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    plane: ControlPlane
+    kubeconfig: Path
+
+
+@pytest.fixture(scope="module")
+def roles() -> list[Body]:
+    installed = prepare_installation(read_templates(), [{"rbacHelpers": {"enable": True}}], VERSION)
+    bodies = (body for file in installed.files for body in file.objects)
+    return [body for body in bodies if str(body["metadata"]["name"]).endswith("-preflight")]
+
+
+@pytest.fixture(scope="module")
+def reader(control_plane: ControlPlane) -> Asked:
+    """An account that may do nothing."""
+    SeededCluster(control_plane).site()
+    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": ACCOUNT[1], "namespace": ACCOUNT[0]}}
+    control_plane.kubectl("apply", "-f", "-", stdin=json.dumps(account))
+    return Asked(plane=control_plane, kubeconfig=control_plane.service_account_kubeconfig(*ACCOUNT))
+
+
+def preflight(reader: Asked) -> tuple[int, str]:
+    done = CommandSite(reader.plane, ("--kubeconfig", str(reader.kubeconfig))).run("preflight", "--plan", PLAN)
+    return done.returncode, done.stdout + done.stderr
+
+
+def bound(role: Body) -> Body:
+    kind = str(role["kind"])
+    return {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": f"{kind}Binding",
+        "metadata": {key: role["metadata"][key] for key in ("name", "namespace") if key in role["metadata"]},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": role["metadata"]["name"]},
+        "subjects": [{"kind": "ServiceAccount", "namespace": ACCOUNT[0], "name": ACCOUNT[1]}],
+    }
+
+
+def test_without_them_each_missing_rule_is_said(reader: Asked) -> None:
+    status, text = preflight(reader)
+    assert status == 3
+    for resource in ("nodes", "machines.cluster.x-k8s.io", "secrets"):
+        assert resource in text
+
+
+def test_with_them_every_call_is_permitted_and_every_permission_is_used(reader: Asked, roles: list[Body]) -> None:
+    assert {role["kind"] for role in roles} == {"ClusterRole", "Role"}
+    items: list[Any] = [*roles, *map(bound, roles)]
+    reader.plane.kubectl("apply", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    mark = reader.plane.audit_mark()
+    status, text = preflight(reader)
+    calls = reader.plane.audit(since=mark, user=USER)
+    assert [str(call) for call in calls if call.code == 403] == []
+    assert status in (0, 1, 3), text
+    used = {(call.group, call.resource, call.verb) for call in calls}
+    granted = {
+        (group, resource, verb)
+        for role in roles
+        for rule in role["rules"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
+    assert granted - used == set()
