@@ -10,10 +10,14 @@ import json
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
-from support.rehearsals import ROOT, prepared, template_set
+from support.rehearsals import ROOT, START, prepared, template_set
 
+from reconcile.preflight.check_context import checks_of
+from reconcile.preflight.on_inputs import check_inputs, machines_of
+from reconcile.report.preflight_report import junit_lines, markdown_lines, preflight_lines, preflight_model
 from renderer.cluster_rules import begin_problems, cluster_problems, rehearsal_problems
 from renderer.context.build import context_of
 from renderer.context.facts import Facts
@@ -22,6 +26,7 @@ from renderer.errors import Problem, Problems
 from renderer.files.decode import documents_of
 from renderer.frozen import frozen
 from renderer.input_rules import as_stored, input_problems, input_warnings
+from renderer.model.check import CheckTime
 from renderer.model.path import Path
 from renderer.render.last_rendering import LastRendering
 from renderer.render.plan import render
@@ -39,6 +44,8 @@ SLICES = 127
 """A prime number, so that each slice has each value."""
 REHEARSED = 1511
 """One of so many changes is rehearsed."""
+CHECKED = 607
+"""The checks are carried out on one of so many."""
 LONGEST = 2_000
 KEPT = LastRendering(StepCache(limit=300))
 
@@ -175,3 +182,36 @@ def test_what_is_accepted_can_be_rehearsed(number: int) -> None:
         inputs = accepted(change)
         if inputs is not None and not rehearsal_problems(inputs):
             prepared(inputs).play(lambda _: None)
+
+
+@pytest.mark.parametrize(
+    "number",
+    [
+        pytest.param(number, marks=pytest.mark.full("each takes seconds; one stands for them") if number else ())
+        for number in range(0, CHECKED, 31)
+    ],
+)
+def test_checks_answer_whatever_is_accepted(number: int) -> None:
+    """In words, and as each of the files that others read."""
+    failed = []
+    for change in changes()[number::CHECKED]:
+        try:
+            answer(change)
+        except Exception as error:
+            failed.append(f"{change}: {type(error).__name__}: {str(error)[:300]}")
+    assert failed == []
+
+
+def answer(change: Change) -> None:
+    try:
+        inputs, problems = inputs_of(change)
+    except Problems:
+        return
+    if problems:
+        return
+    report = check_inputs(inputs, template_set(), checks_of(template_set().catalog), tuple(CheckTime), START)
+    machines = machines_of(inputs, template_set())
+    model = preflight_model(report, machines, plan="upgrade", at=START, live=False)
+    ElementTree.fromstring("\n".join(junit_lines(model)))
+    lines = [*preflight_lines(model, everything=True), *markdown_lines(model, everything=True)]
+    assert not [line for line in lines if "\n" in line]

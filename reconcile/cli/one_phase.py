@@ -18,7 +18,7 @@ from reconcile.cli.live import Live, live_of
 from reconcile.cli.one_step import Stepper
 from reconcile.cli.parts import require_fitting_api
 from reconcile.cli.screen import Screen
-from reconcile.cli.step_checks import StepChecks, has_begun
+from reconcile.cli.step_checks import CheckedByHand, has_begun
 from reconcile.cluster.errors import Away, Throttled
 from reconcile.decide.probing import refs_by_template
 from reconcile.objects import deletion_timestamp
@@ -143,7 +143,7 @@ def _take(live: Live, phase: RenderedPhase, step: RenderedStep, course: _Course)
     if status_of(live.plan).is_over(key_of(step)):
         course.tell(f"{step.id}: already done, according to the plan's status")
         return True
-    if step.step.checks and not has_begun(live, phase) and not _is_let_in(StepChecks(live, step), step, course):
+    if step.step.checks and not has_begun(live, phase) and not _is_let_in(CheckedByHand(live, step), step, course):
         return False
     stepper = Stepper(live, phase, step, course.wrote)
 
@@ -153,7 +153,7 @@ def _take(live: Live, phase: RenderedPhase, step: RenderedStep, course: _Course)
     return course.until_free(step.id, write) and course.until_free(step.id, lambda: _gates(live, step))
 
 
-def _is_let_in(checks: StepChecks, step: RenderedStep, course: _Course) -> bool:
+def _is_let_in(checks: CheckedByHand, step: RenderedStep, course: _Course) -> bool:
     """True once no pre-flight check keeps the step; False if one has measured what ends the upgrade."""
 
     def look() -> _PhaseState:

@@ -21,7 +21,7 @@ from reconcile.objects import is_owned_by, uid
 from reconcile.observe.facts import gather
 from reconcile.observe.snapshot import Snapshot, judge
 from reconcile.probes.look import Look
-from reconcile.status.stored import status_of
+from reconcile.status.plan_body import status_of
 from renderer.model.manifest_spec import Owned
 from renderer.model.ref import Body, Ref, ref_of
 from renderer.model.rendered import RenderedPhase, RenderedStep
@@ -30,7 +30,7 @@ _AGAIN = 10.0
 """Seconds after which checks look again, unless the plan asks for something else: they read much."""
 
 
-class StepChecks:
+class CheckedByHand:
     """`failed`: they have measured what ends an upgrade."""
 
     def __init__(self, live: Live, step: RenderedStep) -> None:
@@ -42,7 +42,7 @@ class StepChecks:
         self._waits: tuple[str, ...] = ()
 
     def waits(self) -> Sequence[str]:
-        """What keeps the step; nothing once it may begin."""
+        """Says what keeps the step; nothing once it may begin."""
         ref = ref_of(self._live.plan)
         plan = readable(ref, self._live.parts.source.get(ref)) or self._live.plan
         asked = (plan["metadata"].get("annotations"), plan.get("spec"))

@@ -58,7 +58,7 @@ class Answer:
 
 
 Keep = Callable[[Body], Body]
-"""What is kept of an object of a list."""
+"""Returns the part of an object of a list that is kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,13 +15,8 @@ from renderer.model.ref import Body
 from renderer.model.sharing import shared
 
 _Tree = dict[str, Any]
-"""What is kept of a mapping, and of each entry of a list: by key a tree, or None for all below it."""
+"""The part that is kept of a mapping, and of each entry of a list: by key a tree, or None for all below it."""
 _APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-
-
-def whole(row: KindRow) -> Keep | None:
-    """None: everything is kept."""
-    return None
 
 
 def for_checks(row: KindRow) -> Keep:
@@ -47,7 +42,7 @@ def _only(paths: Iterable[Path]) -> Callable[[Body], Body]:
 
 
 def _within(value: Any, tree: _Tree | None) -> Any:
-    """What is of another shape stays, to be found by who reads it."""
+    """The part of a value. A value of another shape stays, to be found by who reads it."""
     if tree is None:
         return value
     if isinstance(value, list):

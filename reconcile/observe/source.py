@@ -9,7 +9,6 @@ from typing import Protocol
 
 from reconcile.cluster.errors import NoSuchKind
 from reconcile.cluster.protocol import Cluster, Keep
-from reconcile.observe.kept_fields import whole
 from reconcile.observe.selection import (
     COULD_NOT_LOOK,
     is_whole,
@@ -54,8 +53,8 @@ def under(kind: Kind, ref: Ref) -> Ref:
 class DirectSource:
     """Reads from the cluster each time: for commands that run once."""
 
-    def __init__(self, cluster: Cluster, kinds: Kinds, keep: Callable[[KindRow], Keep | None] = whole) -> None:
-        """`keep` says what is kept of the objects of lists."""
+    def __init__(self, cluster: Cluster, kinds: Kinds, keep: Callable[[KindRow], Keep] | None = None) -> None:
+        """`keep` says what is kept of the objects of lists; all of them by default."""
         self._cluster = cluster
         self._kinds = kinds
         self._keep = keep
@@ -91,7 +90,7 @@ class DirectSource:
         labels = ",".join(f"{key}={value}" for key, value in group.labels)
         try:
             fields = f"metadata.name={group.name}" if group.name else selection.fields
-            keep = self._keep(self._kinds.row(kind.api_version, kind.kind))
+            keep = self._keep(self._kinds.row(kind.api_version, kind.kind)) if self._keep else None
             chosen = replace(selection, labels=labels, fields=fields)
             items = self._cluster.list(chosen, keep).items
             return next(filter(None, map(misshapen, items)), None) or tuple(map(trimmed, items))

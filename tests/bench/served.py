@@ -141,7 +141,7 @@ def _as_large_as_real(body: Json, name: str) -> Json:
 def serving(cluster: ServedCluster, folder: Path) -> Iterator[Path]:
     """The kubeconfig of an API server that answers for it."""
 
-    class Handler(BaseHTTPRequestHandler):
+    class ServedHandler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
@@ -159,7 +159,7 @@ def serving(cluster: ServedCluster, folder: Path) -> Iterator[Path]:
         def log_message(self, *_: object) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), ServedHandler)
     server.daemon_threads = True
     Thread(target=server.serve_forever, daemon=True).start()
     try:
