@@ -70,8 +70,8 @@ def test_what_blocks_is_shown_with_offender_remedy_and_what_would_accept_it(caps
     assert text == (
         "OUTCOME  CHECK             FINDING\n"
         "blocked  node-schedulable  Node node-2 is cordoned\n"
-        "                             remedy: kubectl uncordon node-2. Where the risk is accepted, Rancher uncordons "
-        "the node when it is upgraded: cordon it again afterwards\n"
+        "                             remedy: kubectl uncordon node-2. Where the risk is accepted, the node is "
+        "cordoned again once it is upgraded and Rancher has uncordoned it\n"
         "                             accept the risk: annotation management.harvesterhci.io/accept-risk: "
         '"node-schedulable"\n'
         "1 check: 1 blocked\n"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -21,11 +21,14 @@ from renderer.model.document_type import PREFLIGHT_REPORT
 
 if TYPE_CHECKING:
     from reconcile.loop.deps import ReconcilerDeps
+    from reconcile.observe.source import Source
     from reconcile.preflight.check_context import CheckContext
     from reconcile.preflight.check_result import CheckReport
     from reconcile.preflight.machines import MachineTable
     from reconcile.probes.look import Group, Look
     from renderer.assemble import TemplateSet
+    from renderer.catalog.checks import DeclaredCheck
+    from renderer.errors import Problem
     from renderer.model.ref import Body, Ref
 
 
@@ -152,6 +155,7 @@ def _look_at_cluster(
     """The same for a cluster; a plan and a release may be given as files."""
     from reconcile.cli.connect import connect_to, template_set_of
     from reconcile.cli.parts import parts_on
+    from reconcile.observe.facts import Unreadable
     from reconcile.observe.kept_fields import for_checks
     from reconcile.observe.snapshot import judge
     from reconcile.observe.source import DirectSource
@@ -166,9 +170,12 @@ def _look_at_cluster(
     checks = checks_named(checks_of(template_set.catalog), ids)
     inputs = read_form(given)[0] if given.names_inputs else None
     parts = parts_on(connect_to(target), template_set)
-    plan = inputs.plan.body if inputs and inputs.plan else _plan_there(parts, given.plan)
     release = inputs.release.body if inputs and inputs.release else None
-    context = _context_on(parts, template_set, plan, now, release)
+    try:
+        plan = inputs.plan.body if inputs and inputs.plan else _plan_there(parts, given.plan)
+        context = _context_on(parts, template_set, plan, now, release)
+    except Unreadable as error:
+        raise Unreadable(dict.fromkeys((*error.problems, *_unreadable(parts.source, checks)))) from None
     require_node(node, context.names.nodes)
 
     def look_at(look: Look) -> _Looked:
@@ -192,6 +199,18 @@ def _context_on(
 
     objects = gather(parts.source, plan or {})
     return check_context(template_set, parts.schemas, now, plan=plan, release=release, objects=objects)
+
+
+def _unreadable(source: Source, checks: Iterable[DeclaredCheck]) -> Iterator[Problem]:
+    """All else that may not be read, so that one run names every missing rule."""
+    from reconcile.observe.facts import refusals, unreadable
+    from reconcile.preflight.looked_at import looked_at
+    from reconcile.probes.look import Group, ReadFailure
+
+    yield from refusals(source, {})
+    for group in (need for need in looked_at(checks, ()) if isinstance(need, Group)):
+        if isinstance(found := source.list(group), ReadFailure):
+            yield unreadable(f"{group.kind} objects", found)
 
 
 def _plan_there(parts: ReconcilerDeps, name: str | None) -> Body | None:

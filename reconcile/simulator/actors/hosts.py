@@ -141,7 +141,7 @@ class Hosts:
             self._client.patch(node, {"spec": {"taints": taints or None}})
 
     def _note_cordon(self, node: Body, now: datetime) -> None:
-        """The same controller's part. A node that is cordoned after its reboot was so before, or somebody else did it."""
+        """The same controller's part. Who is cordoned after a reboot was so before, or somebody else did it."""
         name = str(node["metadata"]["name"])
         self._client.patch(node, {"spec": {"taints": with_taint(node, CORDON_TAINT)}})
         if self._ordered[name]:
