@@ -16,7 +16,8 @@ import pytest
 from support.rehearsals import ROOT, START, prepared, template_set
 
 from reconcile.preflight.check_context import checks_of
-from reconcile.preflight.on_inputs import check_inputs, machines_of
+from reconcile.preflight.machines import machine_table
+from reconcile.preflight.on_inputs import check_inputs, given_in
 from reconcile.report.preflight_report import junit_lines, markdown_lines, preflight_lines, preflight_model
 from renderer.cluster_rules import begin_problems, cluster_problems, rehearsal_problems
 from renderer.context.build import context_of
@@ -209,8 +210,9 @@ def answer(change: Change) -> None:
         return
     if problems:
         return
-    report = check_inputs(inputs, template_set(), checks_of(template_set().catalog), tuple(CheckTime), START)
-    machines = machines_of(inputs, template_set())
+    given, checks = given_in(inputs, template_set().catalog.kinds), checks_of(template_set().catalog)
+    report = check_inputs(inputs, given, template_set(), checks, tuple(CheckTime), START)
+    machines = machine_table(given, inputs.plan.body if inputs.plan else {})
     model = preflight_model(report, machines, plan="upgrade", at=START, live=False)
     ElementTree.fromstring("\n".join(junit_lines(model)))
     lines = [*preflight_lines(model, everything=True), *markdown_lines(model, everything=True)]
