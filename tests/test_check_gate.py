@@ -194,7 +194,7 @@ def test_what_cannot_be_looked_at_holds_the_plan_and_is_reported_after_a_while()
     later(found, 400)
     state, message = degraded(found)
     assert state == ("True", "PreflightBlocked")
-    assert "check disk-headroom could not look" in message
+    assert "check disk-headroom could not be evaluated" in message
     assert f"{PREFIX}skip-garbage-collection-threshold-check" in message
     found.patch(found.plan, {"metadata": {"annotations": {ACCEPT: "disk-headroom"}}})
     found.rounds()

@@ -48,7 +48,7 @@ def unseen_lines(model: Model | None) -> list[str]:
     """The same in a line; none where every check could look."""
     if not model or not model["unknown"]:
         return []
-    return [f"pre-flight: {model['unknown']} of {model['checks']} checks could not look; next: {model['next']}"]
+    return [f"pre-flight: {model['unknown']} of {model['checks']} checks could not be evaluated; next: {model['next']}"]
 
 
 def _command(given: InputOptions) -> str:

@@ -66,7 +66,7 @@ def accept(words: tuple[str, ...], target: Target) -> ExitCode:
     Examples:
       upgradeplan accept volume-degraded node-schedulable
 
-    Adds the checks to the plan's annotation accept-risk: what they find, or cannot look at, no longer blocks the plan.
+    Adds the checks to the plan's annotation accept-risk: they no longer block the plan.
     Without PLAN it is the one that has not ended.
     """
     from reconcile.cli.parts import parts_of, plan_there

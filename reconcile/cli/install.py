@@ -44,7 +44,7 @@ _EVERY = 1.0
 )
 @click.option("--name", metavar="NAME", help="The value `name`, the first part of every object's name.")
 @click.option("--output-dir", type=FOLDER, metavar="FOLDER", help="Write the manifests to FOLDER instead of stdout.")
-@click.option("--crds", is_flag=True, help="Only the definition of UpgradePlan, for `upgradeplan apply` from a laptop.")
+@click.option("--crds", is_flag=True, help="Install only the CRD, for `upgradeplan apply` from a laptop.")
 @click.option(
     "--dry-run", is_flag=True, help="Have the API server try every object, show what changes, change nothing."
 )
@@ -74,9 +74,9 @@ def install(
       upgradeplan install --format plain | kubectl apply --server-side -f -
       upgradeplan install --format helm-chart --output-dir chart
 
-    Installs by server-side apply. Every object is tried first: if one is refused, nothing is changed. What an earlier
-    installation of the same name had and this one has not is removed. Where objects of the same names or webhooks for
-    UpgradePlans belong to another manager, nothing is changed, and the ways to go on are shown.
+    Installs by server-side apply, after a dry run of every object: if one is refused, nothing is changed. Objects that
+    only an earlier installation of the same name had are removed. If objects of the same names, or webhooks for
+    UpgradePlans, belong to another manager, nothing is changed and the alternatives are shown.
 
     --format and --output-dir write the manifests instead; all formats have the same objects: CustomResourceDefinition,
     ServiceAccount and the permissions of the manager, its Deployment, and an admission policy that guards plans. The

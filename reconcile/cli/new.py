@@ -74,8 +74,8 @@ def new(
       upgradeplan new --iso harvester-v1.8.0-amd64.iso --iso-url https://files.example.com/harvester.iso > plan.yaml
       upgradeplan new --image harvester-v1-8-0 --toolkit-tag v1.8.0 --preload-concurrency=-1   # in an air gap
 
-    Writes nothing else, and asks no cluster. In a terminal, without --version, --image and --iso, it asks what to
-    upgrade to. What `validate` would refuse is refused.
+    Needs no cluster and writes no files. In a terminal, without --version, --image and --iso, it prompts for the
+    release. Values that `validate` would refuse are refused.
     """
     from renderer.cli.input_options import InputOptions, catalog_of
     from renderer.new_plan import NewPlan, new_documents

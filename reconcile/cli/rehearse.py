@@ -63,9 +63,7 @@ def _described(operation: SimulatedOperation) -> str:
 @click.option(
     "--resume-after", default="10m", show_default=True, metavar="DURATION", help="Release a held node after this time."
 )
-@click.option(
-    "--skip-preflight", is_flag=True, help="Carry out no pre-flight checks, neither before nor during the upgrade."
-)
+@click.option("--skip-preflight", is_flag=True, help="Skip the pre-flight checks, both before and during the upgrade.")
 @click.option("--journal", type=FILE, metavar="FILE", help="Record every decision in FILE, for `explain --replay`.")
 @click.option("--quiet", "-q", is_flag=True, help="Print only the report, no progress.")
 @output_option

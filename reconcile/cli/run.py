@@ -80,13 +80,13 @@ if TYPE_CHECKING:
     "--metrics-secure/--no-metrics-secure",
     default=True,
     show_default=True,
-    help="Serve /metrics by HTTPS, and only to clients whose token the API server knows and lets get /metrics.",
+    help="Serve /metrics over HTTPS, only to clients that the API server authenticates and authorizes to get it.",
 )
 @click.option(
     "--metrics-certificate",
     type=FOLDER,
     metavar="FOLDER",
-    help="Folder with tls.crt and tls.key for /metrics, read again when they change. Defaults to one of its own.",
+    help="Folder with tls.crt and tls.key for /metrics, reloaded when they change. Defaults to a generated one.",
 )
 @click.option(
     "--leader-elect/--no-leader-elect",

@@ -33,7 +33,7 @@ def validate(given: InputOptions, output: str) -> ExitCode:
 
     Reads all inputs, renders all phases, checks every manifest, carries out the pre-flight checks that the inputs can
     answer, and reports all problems at once. Exits 1 if the upgrade would be refused, for example a downgrade, or a
-    check blocks it. A missing input is pending, not an error; `preflight` says what the checks could not look at.
+    check blocks it. A missing input is pending, not an error; `preflight` lists the checks that could not be evaluated.
     """
     try:
         model = _model(given)

@@ -158,7 +158,7 @@ def _of(item: RenderedStep) -> str:
 
 def _text(result: CheckResult, room: int) -> str:
     """The check, what it found or could not see, what to do, and what accepts the risk."""
-    verb = "could not look" if result.outcome is CheckOutcome.UNKNOWN else "blocks"
+    verb = "could not be evaluated" if result.outcome is CheckOutcome.UNKNOWN else "blocks"
     accept = how_to_accept(result.check)
     parts = (
         f"check {result.check.id} {verb}: {_offenders(result, room)}",

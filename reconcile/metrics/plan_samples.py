@@ -38,7 +38,7 @@ MOST_NODES = 20
 """Nodes that have a time series of their own."""
 
 REASONS: Mapping[str, str] = {
-    "Check": "a pre-flight check blocks, or could not look",
+    "Check": "a pre-flight check blocks, or could not be evaluated",
     "Unreadable": "what has to be looked at could not be read",
     "NeedsOperator": "somebody has to act",
     "TakesLong": "it lasts longer than its step should take",

@@ -145,7 +145,7 @@ def wait_lines(model: Model) -> Iterator[str]:
 def _check_lines(wait: Model, model: Model) -> Iterator[str]:
     """The check, everything that it found, what to do and what accepts the risk, each thing in a line of its own."""
     check, node = wait["check"], f" of {wait['node']}" if wait["node"] else ""
-    verb = "could not look for" if wait["unknown"] else "blocked by"
+    verb = "could not evaluate" if wait["unknown"] else "blocked by"
     yield f"  {verb} {check['id']}{node}: {check['title']}{age_of(wait['since'], model['at'])}{_mark(wait)}"
     yield from (f"    {text}" for text in check["found"])
     yield from (f"    remedy: {text}" for text in check["remedies"])

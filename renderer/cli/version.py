@@ -19,7 +19,7 @@ DISTRIBUTION = "upgradeplan"
 def version(output: str) -> ExitCode:
     """Print the version.
 
-    A program that was built says its commit too, with `-dirty` if the source had changes that were not committed.
+    A built program also prints its commit, with `-dirty` if the source had uncommitted changes.
     """
     if output == "json":
         built = {"commit": found} if (found := commit()) else {}

@@ -45,8 +45,8 @@ def probe_language() -> str:
     return page(
         "Probe language",
         "A probe looks at objects and answers with one of four outcomes: `passed`, `waiting`, `failed`, or `unknown` if"
-        " it could not look. Gates, triggers, `skipUnless` and the readiness rules of kinds are probes. A status that"
-        " describes an older generation of the object is `waiting`.",
+        " it could not read them. Gates, triggers, `skipUnless` and the readiness rules of kinds are probes. A status"
+        " that describes an older generation of the object is `waiting`.",
         sections(whole, elsewhere=others),
         section("Rules", _RULES, table(("Rule", "Passes if", "About", "Arguments"), map(_rule, RULES, RULES.values()))),
         section("Kinds", _KINDS, table(("Kind", "API version", "Ready if", "Failed if"), _kinds())),
