@@ -23,7 +23,7 @@ MAPS = "/api/v1/namespaces/harvester-system/configmaps"
 SPACES = "/api/v1/namespaces"
 METHODS = ["LiveMigrate", "Evict"]
 
-pytestmark = pytest.mark.controlplane
+pytestmark = [pytest.mark.controlplane, pytest.mark.lane("upgrades")]
 
 
 @pytest.fixture(scope="module")
