@@ -15,8 +15,8 @@ import pytest
 from ruamel.yaml import YAML
 from support.rendered_plans import ROOT, Json, Rendered, inputs_of, nodes, release, render_made, server_version, version
 
-from renderer.documents import Inputs, tell_apart
 from renderer.cli.program import run
+from renderer.documents import Inputs, tell_apart
 from renderer.errors import Problems
 from renderer.files.inputs import read_inputs
 from renderer.model.path import walk
