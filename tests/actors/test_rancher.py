@@ -11,7 +11,7 @@ from support.invariants import violations
 
 from actors.by_hand import upgrade_node
 from actors.playing import AFTER, BEFORE, FLEET, SYSTEM, Play, condition, fault
-from reconcile.simulator.actors.actor_client import CAPI_CLUSTER, NODE, POD, PROVISIONING_CLUSTER
+from reconcile.simulator.actors.actor_client import CAPI_CLUSTER, DEPLOYMENT, NODE, POD, PROVISIONING_CLUSTER
 from reconcile.simulator.actors.simulation_log import SimulationEventType
 
 FIRST, SECOND, THIRD = "charlie-1-tink-system", "charlie-2-tink-system", "charlie-3-tink-system"
@@ -145,6 +145,20 @@ def test_the_drain_evicts_what_a_replica_set_can_start_elsewhere() -> None:
         SECOND,
         THIRD,
     ]
+
+
+def test_a_pod_that_tolerates_the_cordon_and_comes_back_is_not_evicted_again() -> None:
+    play = begun()
+    play.finish("ISODownload/Image")
+    play.finish("RepoCreate/Deployment")
+    [deployment] = [each for each in play.all(DEPLOYMENT, SYSTEM) if "repo" in each["metadata"]["name"]]
+    there = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [FIRST]}]}
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [there]}}}
+    pod = {"tolerations": [{"operator": "Exists"}], "affinity": affinity}
+    play.patch(deployment, {"spec": {"template": {"spec": pod}}})
+    to_post_drain(play, FIRST)
+    pods = [each for each in play.all(POD, SYSTEM) if "repo" in each["metadata"]["name"]]
+    assert {each["spec"]["nodeName"] for each in pods} == {FIRST}
 
 
 def test_a_budget_that_allows_no_disruption_holds_the_drain() -> None:

@@ -216,7 +216,9 @@ class Rancher:
         self._context.log.add(now, SimulationEventType.CORDONED, turn.node, turn.node)
 
     def _drain(self, turn: Turn, now: datetime) -> None:
-        pods = [pod for pod in self._client.all(POD) if is_evicted(pod, turn.node)]
+        there = {str(pod["metadata"]["uid"]): pod for pod in self._client.all(POD) if is_evicted(pod, turn.node)}
+        turn.leaving = frozenset(there) if turn.leaving is None else turn.leaving
+        pods = [pod for uid, pod in there.items() if uid in turn.leaving]
         held = [pod for pod in pods if self._is_protected(pod)]
         for pod in pods:
             if pod not in held:

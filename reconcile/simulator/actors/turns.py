@@ -24,7 +24,8 @@ class At(Enum):
 
 @dataclass(slots=True, kw_only=True)
 class Turn:
-    """One machine's turn. `asked` counts the values that were written, so that none comes twice."""
+    """One machine's turn. `asked` counts the values that were written, so that none comes twice. `leaving` are the UIDs
+    of the pods that were there when the drain began: as `kubectl drain` does, it evicts no others."""
 
     machine: str
     node: str
@@ -33,6 +34,7 @@ class Turn:
     asked: int = 0
     answered: int = 0
     drained: bool = False
+    leaving: frozenset[str] | None = None
 
 
 def target_of(cluster: Body) -> tuple[Any, Any]:
