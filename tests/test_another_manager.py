@@ -10,7 +10,7 @@ from support.rehearsals import template_set
 from support.rendered_plans import overlaid
 from support.small_cluster import METADATA, Small, world
 
-from reconcile.decide.other_templates import APPROVED
+from reconcile.decide.other_templates import TEMPLATES_APPROVED
 from reconcile.loop.journal import Journal
 from reconcile.loop.reconciler import Reconciler
 from reconcile.report.replay import replay
@@ -95,7 +95,7 @@ def test_it_continues_with_templates_that_were_approved() -> None:
     found.rounds()
     assert (found.phase, found.jobs()) == ("ClusterUpgrading", ["up-cluster-upgrade"])
     text = f"Continuing with the manager's templates, as approved: {JOB}"
-    assert found.events().count((APPROVED, text)) == 1
+    assert found.events().count((TEMPLATES_APPROVED, text)) == 1
 
 
 def test_the_manager_that_began_is_another_one_after_an_approval() -> None:

@@ -13,7 +13,7 @@ from renderer.model.rendered import RenderedPhase
 
 TEMPLATES = "templates"
 """The field of the status: `digest`, and `files` with the digest of each."""
-APPROVED = "TemplatesApproved"
+TEMPLATES_APPROVED = "TemplatesApproved"
 _MOST_NAMED = 5
 
 
@@ -27,7 +27,7 @@ def note_templates(builder: DecisionBuilder) -> None:
     builder.status = builder.status.with_field(TEMPLATES, {"digest": now.digest, "files": dict(now.files)})
     if before is not None:
         changed = _named([*_changes(before["files"], now.files)])
-        builder.event("Normal", APPROVED, f"Continuing with the manager's templates, as approved: {changed}")
+        builder.event("Normal", TEMPLATES_APPROVED, f"Continuing with the manager's templates, as approved: {changed}")
 
 
 def are_others(builder: DecisionBuilder, completed: RenderedPhase, upcoming: RenderedPhase) -> bool:
