@@ -135,7 +135,7 @@ def embedded() -> ApplyStage:
 
 def real(plane: Any) -> ApplyStage:
     client = client_by(plane.kubeconfig)
-    mark = 0
+    mark = plane.audit_mark()
 
     def requests() -> tuple[int, int]:
         nonlocal mark
