@@ -28,7 +28,7 @@ OF_THE_API = "reconcile/admission/answer.py"
 """An admission webhook answers with the causes that the API itself has (field.ErrorType of apimachinery)."""
 
 COMPUTED: Mapping[str, Sequence[str]] = {
-    "reconcile/decide/plan.py: phase, a parameter of _ended": ("Succeeded", "Failed"),
+    "reconcile/decide/plan_end.py: phase, a parameter of _ended": ("Succeeded", "Failed"),
 }
 """Where a reason cannot be followed, and what it can be there."""
 

@@ -5,12 +5,12 @@ One call is one request, but for `list` (one a page). It does not retry, cache o
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from reconcile.cluster.errors import Gone, ServerFailed
+from reconcile.cluster.client_window import ClientWindow, parsed
+from reconcile.cluster.errors import Gone
 from reconcile.cluster.exchange import (
     APPLY_PATCH,
     JSON_PATCH,
@@ -28,15 +28,13 @@ from reconcile.cluster.meter import CallMeter
 from reconcile.cluster.protocol import (
     AccessReview,
     Answer,
-    EventType,
     Keep,
     Listing,
     Permission,
     Propagation,
     Selection,
-    WatchEvent,
 )
-from reconcile.cluster.refusal import ApiCall, refusal, refusal_of_event
+from reconcile.cluster.refusal import ApiCall, refusal
 from reconcile.objects import FIELD_MANAGER
 from renderer.model.ref import Body, Kind, Ref, ref_of
 
@@ -230,7 +228,7 @@ class Client:
     def _answer(self, call: ApiCall, request: Request) -> Answer:
         exchange = self._accepted(call, request)
         content = exchange.read()
-        return Answer(body=_json(content, exchange.status) if content else {}, warnings=exchange.warnings)
+        return Answer(body=parsed(content, exchange.status) if content else {}, warnings=exchange.warnings)
 
     def _accepted(self, call: ApiCall, request: Request) -> Exchange:
         if self._check is not None and request.method != "GET" and call.kind != _REVIEW:
@@ -244,25 +242,6 @@ class Client:
         return self._meter.open(self._transport, call, request) if self._meter else self._transport.open(request)
 
 
-class ClientWindow:
-    """`protocol.Window` over a streaming answer."""
-
-    def __init__(self, call: ApiCall, exchange: Exchange) -> None:
-        self._call = call
-        self._exchange = exchange
-
-    def __iter__(self) -> Iterator[WatchEvent]:
-        for line in self._exchange.lines():
-            event = _json(line, 200)
-            if event["type"] == "ERROR":
-                self.close()
-                raise refusal_of_event(self._call, event["object"])
-            yield WatchEvent(type=EventType(event["type"]), body=event["object"])
-
-    def close(self) -> None:
-        self._exchange.close()
-
-
 def _prefix(body: Body) -> str:
     """Of the name that the API server is to make; empty if it makes none."""
     return str(body["metadata"].get("generateName") or "")
@@ -273,14 +252,6 @@ def _stays(body: Body) -> bool:
     metadata = body["metadata"]
     kept = metadata.get("finalizers") or (body.get("spec") or {}).get("finalizers")
     return bool(metadata.get("deletionTimestamp") and (kept or metadata.get("deletionGracePeriodSeconds")))
-
-
-def _json(content: bytes, status: int) -> Any:
-    """Something between us and the API server may answer 200 with a page of its own."""
-    try:
-        return json.loads(content)
-    except ValueError as error:
-        raise ServerFailed(f"the answer is not JSON: {content[:200]!r}", status) from error
 
 
 def _call_on(selection: Selection, verb: str) -> ApiCall:

@@ -11,27 +11,25 @@ from reconcile.decide.again import end_rounds, look_again
 from reconcile.decide.builder import LONG_TO_READ, DecisionBuilder, WaitRequest
 from reconcile.decide.decision import Apply, Decision
 from reconcile.decide.decision_cache import DecisionCache
-from reconcile.decide.ending import end, set_finalizer
+from reconcile.decide.ending import set_finalizer
 from reconcile.decide.held import blocked, held_as_latched, held_as_unsupported, is_latched, unsupported
 from reconcile.decide.observation import PENDING, Observation
 from reconcile.decide.other_templates import are_others, note_templates
 from reconcile.decide.phase import fold_finished, repeat, run
-from reconcile.decide.plan_conditions import first_waits, set_degraded, set_kstatus, set_progressing
+from reconcile.decide.plan_conditions import set_degraded, set_progressing
+from reconcile.decide.plan_end import abort, announce_completed, fail, finish, finish_failed, tidy
 from reconcile.decide.probing import is_reconsidered, is_started
 from reconcile.decide.step import advance
 from reconcile.decide.step_run import Progress
 from reconcile.decide.takeover import adopt
 from reconcile.decide.writes import changed_by_others
 from reconcile.objects import deletion_timestamp
-from reconcile.status.plan import FAILED, SUCCEEDED, TERMINAL, PlanStatus, key_of
+from reconcile.status.plan import FAILED, TERMINAL, PlanStatus, key_of
 from reconcile.status.plan_body import status_of
-from reconcile.status.record import StepState
 from renderer.errors import in_a_line
-from renderer.model.manifest_spec import Occasion, Owned
+from renderer.model.manifest_spec import Owned
 from renderer.model.phase import Deletion, Position
 from renderer.model.rendered import RenderedPhase
-
-UPGRADE_FAILED = "UpgradeFailed"
 
 
 def decide(observation: Observation, cache: DecisionCache | None = None) -> Decision:
@@ -40,9 +38,9 @@ def decide(observation: Observation, cache: DecisionCache | None = None) -> Deci
     before = status_of(observation.plan)
     builder = DecisionBuilder(observation, before, cache)
     if deletion_timestamp(observation.plan):
-        _abort(builder)
+        abort(builder)
     elif is_over(before):
-        _after_the_end(builder)
+        tidy(builder)
     elif observation.others.lookup_error is not None and not before.phase:
         since = builder.waiting_since("other upgrades")
         text = observation.others.lookup_error
@@ -55,7 +53,7 @@ def decide(observation: Observation, cache: DecisionCache | None = None) -> Deci
     elif (reason := unsupported(observation)) is not None and before.phase != FAILED:
         held_as_unsupported(builder, reason)
     elif before.phase == FAILED:
-        _finish_failed(builder)
+        finish_failed(builder)
     else:
         _go_on(builder)
     fold_finished(builder)
@@ -114,7 +112,7 @@ def _during(builder: DecisionBuilder, phase: RenderedPhase) -> None:
     builder.waits += changed_by_others(builder, builder.cache.steps_of(phase).borrowing)
     progress = run(builder, phase, Position.DURING)
     if progress is Progress.FAILED:
-        _fail(builder, phase)
+        fail(builder, phase)
         return
     if progress is Progress.DONE:
         builder.enter(phase.phase.completed)
@@ -129,9 +127,9 @@ def _after(builder: DecisionBuilder, place: int) -> None:
     if progress is Progress.BUSY:
         progress = look_again(builder, phase)
     if progress is Progress.FAILED:
-        _fail(builder, phase)
+        fail(builder, phase)
     elif progress is Progress.DONE and may_begin and place + 1 == len(rendered.phases):
-        _finish(builder, phase)
+        finish(builder, phase)
     else:
         _maintain(builder)
         if progress is Progress.DONE and may_begin and not _is_kept(builder, phase):
@@ -192,18 +190,13 @@ def _enter_next(builder: DecisionBuilder, place: int) -> None:
         return
     progress = run(builder, upcoming, Position.ENTER)
     if progress is Progress.FAILED:
-        _fail(builder, upcoming)
+        fail(builder, upcoming)
     elif progress is Progress.DONE:
         if place >= 0:
-            _announce_completed(builder, phases[place])
+            announce_completed(builder, phases[place])
         builder.enter(upcoming.phase.active)
         if upcoming.phase.emit_events:
             builder.event("Normal", "PhaseTransition", f"Entering phase {upcoming.phase.name}")
-
-
-def _announce_completed(builder: DecisionBuilder, phase: RenderedPhase) -> None:
-    if phase.phase.emit_events:
-        builder.event("Normal", "PhaseCompleted", f"Completed phase {phase.phase.name}")
 
 
 def _is_approved(builder: DecisionBuilder, phase: RenderedPhase) -> bool:
@@ -231,74 +224,3 @@ def _maintain(builder: DecisionBuilder) -> None:
         if maintained and builder.status.has_completed(key_of(item)):
             gone = [manifest for manifest in maintained if builder.observation.look.get(manifest.ref) is None]
             builder.actions += [Apply(manifest=manifest, step=None) for manifest in gone]
-
-
-# ------------------------------------------------------------------------------------------------------- the ends
-
-
-def _fail(builder: DecisionBuilder, phase: RenderedPhase) -> None:
-    """Records every failure of the phase; the plan ends in the next round."""
-    records = (record for _, record in builder.status.records_of(phase.phase.name))
-    texts = [record.message for record in records if record.state is StepState.FAILED]
-    builder.enter(FAILED)
-    builder.condition("Progressing", "True", FAILED, "; ".join(dict.fromkeys(texts)))
-    builder.condition("Degraded", "True", UPGRADE_FAILED, "; ".join(builder.failures))
-
-
-def _finish(builder: DecisionBuilder, last: RenderedPhase) -> None:
-    if not end(builder, Occasion.SUCCESS):
-        set_progressing(builder)
-        return
-    _announce_completed(builder, last)
-    builder.enter(SUCCEEDED)
-    _ended(builder, SUCCEEDED, "UpgradePlan has completed")
-    builder.condition("Degraded", "False", "ReconcileSuccess")
-    builder.event("Normal", "UpgradeSucceeded", "Upgrade completed successfully")
-    set_finalizer(builder, present=False)
-
-
-def _finish_failed(builder: DecisionBuilder) -> None:
-    adopt(builder)
-    if not end(builder, Occasion.FAILURE):
-        waits = first_waits(builder)
-        set_kstatus(builder, ready=False, moving=True, stalled=False, reason=FAILED, message=waits)
-        set_degraded(builder)
-        return
-    message = (builder.status.condition("Progressing") or {}).get("message", "")
-    degraded = builder.status.condition("Degraded") or {}
-    why = degraded["message"] if degraded.get("reason") == UPGRADE_FAILED else message
-    _ended(builder, FAILED, message, why)
-    builder.condition("Degraded", "True", UPGRADE_FAILED, why)
-    builder.event("Warning", "UpgradeFailed", f"Upgrade failed: {message}" if message else "Upgrade failed")
-    if not _open_loans(builder):
-        set_finalizer(builder, present=False)
-
-
-def _ended(builder: DecisionBuilder, phase: str, message: str, why: str = "") -> None:
-    """`message` is the API's, `why` says more of it."""
-    builder.condition("Available", "False", "Executed", "Entered one of the terminal phases")
-    builder.condition("Progressing", "False", phase, message)
-    text = why or message
-    set_kstatus(builder, ready=phase == SUCCEEDED, moving=False, stalled=phase == FAILED, reason=phase, message=text)
-
-
-def _after_the_end(builder: DecisionBuilder) -> None:
-    """Removes the finalizer if it is still there; nothing else is left to do."""
-    if builder.status.phase == SUCCEEDED or not _open_loans(builder):
-        set_finalizer(builder, present=False)
-
-
-def _abort(builder: DecisionBuilder) -> None:
-    adopt(builder)
-    if end(builder, Occasion.ABORT):
-        set_finalizer(builder, present=False)
-        return
-    waits = first_waits(builder)
-    message = f"the plan is being deleted: {waits}" if waits else "the plan is being deleted"
-    builder.condition("Progressing", "True", "Deleting", message)
-    set_kstatus(builder, ready=False, moving=True, stalled=False, reason="Deleting", message=message)
-    set_degraded(builder)
-
-
-def _open_loans(builder: DecisionBuilder) -> bool:
-    return any(loan.returned is None for loan in builder.status.loans)

@@ -10,15 +10,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from reconcile.borrow.fields import Patch
-from reconcile.borrow.loan import path_of
-from reconcile.decide.decision import Action, Apply, Borrow, Decision, Return
+from reconcile.decide.decision import Decision
 from reconcile.decide.observation import Observation, OtherUpgrades
+from reconcile.loop.decision_body import Line, action_name, decision_body, plain, plain_ref, redacted_digest
 from reconcile.loop.executor import ExecutedAction
 from reconcile.loop.overrides import Overrides
 from reconcile.objects import FIELD_MANAGER
@@ -28,15 +27,12 @@ from reconcile.probes.look import Answer, ReadFailure
 from reconcile.status.plan_body import status_body
 from renderer.digest import digest_of
 from renderer.model.document_type import JOURNAL_ENTRY
-from renderer.model.path import ABSENT
-from renderer.model.ref import Body, Ref
+from renderer.model.ref import Body
 from renderer.model.rendered import RenderedPlan
-from renderer.redaction import RedactionRules, Redactor, numbered, packaged_rules, without_numbers
+from renderer.redaction import RedactionRules, Redactor, numbered, packaged_rules
 
 LIMIT = 64 * 2**20
 FORMAT = 8
-
-Line = dict[str, Any]
 
 
 class Attended:
@@ -166,7 +162,7 @@ def line_of(entry: JournalEntry, redactor: Redactor) -> tuple[Line, dict[str, An
         "digests": dict(true_digests(observation.rendered, redactor)),
         "decision": decision_body(entry.decision, redactor),
         "results": [
-            {"action": _name(r.action), "problem": r.problem and redactor.text(r.problem), "created": r.created}
+            {"action": action_name(r.action), "problem": r.problem and redactor.text(r.problem), "created": r.created}
             for r in entry.results
         ],
     }
@@ -209,35 +205,15 @@ def true_digests(rendered: RenderedPlan, redactor: Redactor) -> Iterator[tuple[s
                     yield redacted_digest(manifest.body, redactor), manifest.digest
 
 
-def redacted_digest(body: Body, redactor: Redactor) -> str:
-    """Names a manifest whose secrets are not known: alike whether it was rendered from them or from their marks."""
-    return digest_of(without_numbers(redactor.body(body)))
-
-
 def _others(others: OtherUpgrades) -> Line:
     lent = [[item.plan, item.active, item.loan.to_status()] for item in others.lent]
     return {"blocker": others.blocker, "beside": others.beside, "lookupError": others.lookup_error, "lent": lent}
 
 
-def decision_body(decision: Decision, redactor: Redactor) -> Line:
-    """A decision as plain data, by which two of them are compared."""
-    body = {
-        "status": status_body(decision.status),
-        "actions": [_action(action, redactor) for action in decision.actions],
-        "events": [[event.type, event.reason, event.message] for event in decision.events],
-        "waits": [_plain(wait) for wait in decision.waits],
-        "recheck": decision.recheck,
-        "again": decision.again,
-        "passes": sorted([step, place, count] for (step, place), count in decision.passes.items()),
-    }
-    plain: Line = redactor.value(json.loads(json.dumps(body, default=dict)))
-    return plain
-
-
 def _snapshot(snapshot: Snapshot, kept: Callable[[Body | ReadFailure | None], Any], redactor: Redactor) -> Line:
     return {
-        "objects": [[_ref(ref), kept(body)] for ref, body in snapshot.objects.items()],
-        "groups": [[_plain(group), _items(found, kept, redactor)] for group, found in snapshot.groups.items()],
+        "objects": [[plain_ref(ref), kept(body)] for ref, body in snapshot.objects.items()],
+        "groups": [[plain(group), _items(found, kept, redactor)] for group, found in snapshot.groups.items()],
         "readings": {
             reading: {name: _answer(answer, redactor) for name, answer in answers.items()}
             for reading, answers in snapshot.readings.items()
@@ -258,52 +234,3 @@ def _answer(answer: Answer, redactor: Redactor) -> Any:
 def _unseen(failure: ReadFailure, redactor: Redactor) -> Line:
     remedy = {"remedy": redactor.text(failure.remedy)} if failure.remedy else {}
     return {"unseen": redactor.text(failure.why), **remedy, **({"outOfReach": True} if failure.out_of_reach else {})}
-
-
-def _action(action: Action, redactor: Redactor) -> Line:
-    """The action and its object; of a manifest just its digest."""
-    if isinstance(action, (Apply, Borrow)):
-        digest = redacted_digest(action.manifest.body, redactor)
-        writes = {"writes": _writes(action.manifest.ref, action.patch, redactor)} if isinstance(action, Borrow) else {}
-        return {"action": _name(action), "step": _plain(action.step), "digest": digest, **writes}
-    if isinstance(action, Return):
-        loans = [loan.to_status() for loan in action.settled]
-        write = _writes(action.ref, action.patch, redactor) if action.patch else None
-        return {"action": _name(action), "ref": _plain(action.ref), "writes": write, "settled": loans}
-    return {"action": _name(action), **{field.name: _plain(getattr(action, field.name)) for field in fields(action)}}
-
-
-def _writes(ref: Ref, patch: Patch, redactor: Redactor) -> Line:
-    """A patch, with what is secret in fields of that object hidden."""
-    if patch.merge is not None:
-        return {"merge": redactor.body({**patch.merge, "apiVersion": ref.api_version, "kind": ref.kind})}
-    operations = [
-        {**item, "value": redactor.field(ref.api_version, ref.kind, path_of(item["path"]), item["value"])}
-        if "value" in item
-        else item
-        for item in patch.operations
-    ]
-    return {"operations": _plain(operations)}
-
-
-def _name(action: Action) -> str:
-    ref = action.manifest.ref if isinstance(action, (Apply, Borrow)) else getattr(action, "ref", "")
-    return f"{type(action).__name__} {ref}".strip()
-
-
-def _ref(ref: Ref) -> list[str]:
-    return [ref.api_version, ref.kind, ref.namespace, ref.name]
-
-
-def _plain(value: Any) -> Any:
-    if value is ABSENT:
-        return {"absent": True}
-    if isinstance(value, datetime):
-        return value.isoformat()
-    if isinstance(value, Ref):
-        return {"api_version": value.api_version, "kind": value.kind, "namespace": value.namespace, "name": value.name}
-    if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else value

@@ -13,7 +13,8 @@ from typing import Any
 from reconcile.borrow.loan import Loan
 from reconcile.decide.observation import BorrowedElsewhere, FetchFailure, Observation, OtherUpgrades
 from reconcile.decide.plan import decide
-from reconcile.loop.journal import FORMAT, Line, decision_body, redacted_digest
+from reconcile.loop.decision_body import Line, decision_body, redacted_digest
+from reconcile.loop.journal import FORMAT
 from reconcile.loop.rendering import Rendering
 from reconcile.loop.sealing import approved_of, approved_templates_of
 from reconcile.observe.readings import READERS
