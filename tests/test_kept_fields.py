@@ -10,10 +10,13 @@ from typing import Any
 
 import pytest
 from support.preflight_cases import answer, case, paths, template_set
+from support.rehearsals import inputs_of
 from support.rendered_plans import Json, templates
 
 from reconcile.objects import FIELD_MANAGER
 from reconcile.observe.kept_fields import for_checks
+from reconcile.preflight.given_objects import GivenObjects
+from reconcile.preflight.machines import machine_table
 from renderer.catalog.checks import load_checks
 from renderer.catalog.template_tree import Template
 from renderer.errors import Problems
@@ -32,6 +35,13 @@ def kept(body: Body) -> Body:
 def test_a_check_says_the_same_of_what_is_kept(path: Path) -> None:
     given = case(path)
     assert answer(replace(given, bodies=tuple(map(kept, given.bodies)))) == answer(given)
+
+
+@pytest.mark.parametrize("example", ["three-node", "two-node-witness", "pre-check-overlay"])
+def test_the_table_of_machines_is_the_same_too(example: str) -> None:
+    bodies = [source.body for source in inputs_of(example).objects]
+    whole, part = (machine_table(GivenObjects(found, KINDS), {}) for found in (bodies, map(kept, bodies)))
+    assert part == whole
 
 
 def pod(name: str = "a") -> Json:

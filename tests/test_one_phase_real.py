@@ -330,7 +330,7 @@ def test_checks_hold_a_phase_that_is_applied_by_hand_until_they_pass_or_are_acce
     with site.started("apply", "--phase", "Initialize", str(EXAMPLE), "--yes") as process:
         assert process.stdout is not None
         held = process.stdout.readline()
-        assert "Initialize/Preflight is waiting: check api-server-certificates could not look" in held
+        assert "Initialize/Preflight is waiting: check api-server-certificates could not be evaluated" in held
         annotation = {"metadata": {"annotations": {f"{PREFIX}accept-risk": "api-server-certificates"}}}
         site.plane.api.patch(f"{PLANS}/{PLAN}", annotation)
         assert process.stdout.read() == "Initialize: done\n"
