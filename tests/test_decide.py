@@ -174,4 +174,4 @@ def test_a_node_is_decided_again_when_anything_has_changed_that_it_looks_at(worl
     assert asked == decide(worlds[rounds])
     assert [wait.node for wait in asked.waits] == ["n2"]
     kept = [place for place, decision in taken.items() if cache.nodes.get(place) is decision]
-    assert [node for phase, node, _ in kept if phase == "NodeUpgrade"] == ["n2"]
+    assert [node for _, node, first_step in kept if first_step == "SingleNode"] == ["n2"]
