@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from support.rbac import Rbac
 from support.rehearsals import template_set
 from support.rendered_plans import Json
 
@@ -111,6 +112,24 @@ def test_what_is_no_report_could_not_be_looked_at(message: str, why: str) -> Non
     assert isinstance(answer, ReadFailure), answer
     assert why in answer.why
     assert answer.why.isprintable()
+
+
+def test_who_may_not_list_jobs_is_told_which_rule_is_missing() -> None:
+    rules = [{"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]}]
+    metadata = {"name": "reader", "namespace": "harvester-system"}
+    subject = {"kind": "ServiceAccount", "name": "reader", "namespace": "default"}
+    role = {"kind": "Role", "metadata": metadata, "rules": rules}
+    binding = {
+        "kind": "RoleBinding",
+        "metadata": metadata,
+        "roleRef": {"kind": "Role", "name": "reader"},
+        "subjects": [subject],
+    }
+    access = Rbac([role, binding], namespace="default", account="reader")
+    cluster = EmbeddedCluster(SimulatedClock(START))
+    answer = hosts_of(cluster.client(access=access), KINDS, [NODE])["n1"]()
+    assert isinstance(answer, ReadFailure)
+    assert (answer.remedy or "").count('"resources": ["jobs"]') == 1
 
 
 def test_jobs_and_pods_are_listed_once_for_all_nodes() -> None:

@@ -16,6 +16,7 @@ from threading import Lock
 from reconcile.cluster.errors import Away, ClusterError
 from reconcile.cluster.protocol import Cluster, Selection
 from reconcile.objects import NODE_LABEL, Condition, condition, controller, items, label, uid
+from reconcile.observe.selection import read_failures
 from reconcile.probes.look import Answer, ReadFailure
 from renderer.catalog.kinds import Kinds
 from renderer.model.document_type import FACTS
@@ -91,7 +92,7 @@ def _visits(cluster: Cluster, kinds: Kinds) -> _Visits | ReadFailure:
     except Away:
         raise
     except ClusterError as error:
-        return ReadFailure(why=str(error).partition("\n")[0])
+        return read_failures(error)
     made: dict[str, list[Body]] = defaultdict(list)
     for pod in pods:
         made[str((controller(pod) or {}).get("uid"))].append(pod)
