@@ -88,6 +88,16 @@ def client(kubeconfig: Path) -> Cluster:
 @contextmanager
 def site(plane: ControlPlane, example: str, **wishes: list[str]) -> Iterator[RealUpgrade]:
     """The example in the cluster, the played world at work, the plan created."""
+    plan = plan_of(inputs_of(example)).body
+    with world_of(plane, example, str(plan["metadata"]["name"]), **wishes) as place:
+        created = {key: value for key, value in plan.items() if key != "status"}
+        place.admin.create(PLAN, created, field_manager="kubectl")
+        yield place
+
+
+@contextmanager
+def world_of(plane: ControlPlane, example: str, name: str, **wishes: list[str]) -> Iterator[RealUpgrade]:
+    """The same without a plan: one of that name is still to be created."""
     inputs = inputs_of(example)
     admin = client(plane.kubeconfig)
     seed(admin, [source.body for source in inputs.objects], KINDS)
@@ -106,10 +116,8 @@ def site(plane: ControlPlane, example: str, **wishes: list[str]) -> Iterator[Rea
         version=changes.version,
     )
     account = plane.service_account_kubeconfig(*ACCOUNT)
-    plan = plan_of(inputs).body
-    admin.create(PLAN, {key: value for key, value in plan.items() if key != "status"}, field_manager="kubectl")
     with _at_work(world, changes):
-        yield RealUpgrade(admin=admin, kubeconfig=account, name=str(plan["metadata"]["name"]), world=world)
+        yield RealUpgrade(admin=admin, kubeconfig=account, name=name, world=world)
 
 
 @contextmanager
