@@ -105,6 +105,18 @@ def test_a_plan_is_created_driven_to_its_end_and_its_lease_given_back(site: Comm
     assert site.plane.api.get(LEASE)["spec"]["holderIdentity"] == ""
 
 
+def test_what_cannot_be_run_is_refused_before_anything_is_written(site: CommandSite) -> None:
+    """Nobody leads: a plan that is not there would be waited for without an end."""
+    done = site.answered("", "apply", "--plan", "hvst-upgrade-864fi", "--yes")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"UpgradePlan hvst-upgrade-864fi not found; did you mean '{PLAN}'?\n")
+    site.plane.api.delete(f"{PLANS}/{PLAN}")
+    done = site.answered("", "apply", str(EXAMPLE), "--yes", "--journal", "no-folder/journal")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("--journal: no-folder/journal cannot be written: No such file or directory\n")
+    assert site.plane.api.get(PLANS)["items"] == []
+
+
 def test_a_failed_plan_is_the_answer_no(site: CommandSite) -> None:
     site.stands(nodeUpgradeStatuses={"charlie-1-tink-system": {"state": "PreDrainFailed"}})
     with site.started("apply", "--plan", PLAN, "--yes") as process:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from reconcile.cli.connect import Connection
     from reconcile.cluster.errors import Denied
     from reconcile.loop.deps import ReconcilerDeps
+    from reconcile.loop.journal import JournalEntry
     from reconcile.loop.manager import Manager
     from reconcile.loop.reconciler import Reconciler
     from reconcile.loop.round import Round
@@ -74,7 +75,7 @@ def apply(
     another loop runs the upgrade, shows its progress, and takes over if that loop ends. Exits 0 when the plan has
     succeeded, 1 if it has failed, 130 at Ctrl-C.
     """
-    from reconcile.cli.parts import parts_on
+    from reconcile.cli.parts import parts_on, plan_named
 
     connection = connect_to(target)
     inputs = inputs_of(files, release, name)
@@ -86,8 +87,9 @@ def apply(
         from reconcile.cli.one_phase import apply_phase
 
         return apply_phase(target, inputs, name, phase)
-    plan = name or _created(parts(), inputs)
-    return _drive(connection, template_set(), parts(), plan, journal)
+    keep = journal_at(journal, template_set().catalog.redaction)
+    plan = _created(parts(), inputs) if name is None else plan_named(parts(), name)
+    return _drive(connection, template_set(), parts(), plan, keep)
 
 
 def _confirm(connection: Connection, extent: Callable[[], str]) -> None:
@@ -255,7 +257,11 @@ class _PlanRun:
 
 
 def _drive(
-    connection: Connection, template_set: TemplateSet, parts: ReconcilerDeps, plan: str, journal: str | None
+    connection: Connection,
+    template_set: TemplateSet,
+    parts: ReconcilerDeps,
+    plan: str,
+    journal: Callable[[JournalEntry], None],
 ) -> int:
     from reconcile.loop.reconciler import Reconciler
     from reconcile.loop.setup import ManagerConfig, assemble_manager
@@ -276,7 +282,7 @@ def _drive(
             lease_namespace="harvester-system",
             on_round=run.on_round,
             on_standby=run.on_standby,
-            journal=journal_at(journal, template_set.catalog.redaction),
+            journal=journal,
         )
     )
     run.run(manager)
