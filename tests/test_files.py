@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -141,15 +141,33 @@ def test_a_named_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
     message = "is a device, a pipe or a socket; a file is expected\n    remedy: pass a file, or - for standard input"
     assert said(read_documents([str(tmp_path / "a.yaml")])) == [f"{tmp_path}/a.yaml: {message}"]
 
+    with pytest.raises(Problems, match="is a device, a pipe or a socket"):
+        read_inputs(release=str(tmp_path / "a.yaml"))
 
-def test_a_pipe_that_is_open_already_is_read() -> None:
+
+@pytest.fixture
+def open_pipe() -> Iterator[Callable[[bytes], str]]:
+    """Makes a pipe that has been written, as `<(command)` gives one."""
     reading, writing = os.pipe()
-    os.write(writing, b"metadata: {name: a}")
-    os.close(writing)
-    try:
-        assert names(read_documents([f"/dev/fd/{reading}"])) == ["a"]
-    finally:
-        os.close(reading)
+
+    def written(content: bytes) -> str:
+        os.write(writing, content)
+        os.close(writing)
+        return f"/dev/fd/{reading}"
+
+    yield written
+    os.close(reading)
+
+
+def test_a_pipe_that_is_open_already_is_read(open_pipe: Callable[[bytes], str]) -> None:
+    assert names(read_documents([open_pipe(b"metadata: {name: a}")])) == ["a"]
+
+
+def test_a_release_may_come_from_an_open_pipe(open_pipe: Callable[[bytes], str]) -> None:
+    release = (ROOT / "examples" / "single-node" / "harvester-release.yaml").read_bytes()
+    found = read_inputs(release=open_pipe(release)).release
+    assert found is not None
+    assert found.body["harvester"] == "v1.8.0-rc5"
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be", "utf-32", "utf-32-be"])

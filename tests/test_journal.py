@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
@@ -198,16 +199,23 @@ def test_a_rehearsal_writes_one_as_well(tmp_path: Path, capsys: pytest.CaptureFi
     assert "decisions replayed, 0 differ" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("name", [".", "no-folder/j", "file/j"])
+@pytest.mark.parametrize("name", [".", "no-folder/j", "file/j", "pipe"])
 def test_a_journal_that_cannot_be_written_is_refused_before_the_work(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "file").write_text("")
+    os.mkfifo(tmp_path / "pipe")
     path = str(tmp_path / name)
     assert run(["upgradeplan", "rehearse", "--journal", path, str(ROOT / "examples" / "single-node")]) == 2
     out, err = capsys.readouterr()
     assert out == ""
     assert err.startswith(f"--journal: {path} cannot be written: ")
+
+
+def test_a_pipe_is_no_journal_and_not_waited_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    os.mkfifo(tmp_path / "j")
+    assert run(["upgradeplan", "explain", "--replay", str(tmp_path / "j")]) == 2
+    assert "is a device, a pipe or a socket" in capsys.readouterr().err
 
 
 def test_lines_that_were_cut_off_are_named_and_the_rest_is_replayed(tmp_path: Path) -> None:

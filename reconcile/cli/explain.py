@@ -58,7 +58,9 @@ def _replay(path: Path, name: str | None, target: Target, output: str) -> ExitCo
     """Needs templates, and no cluster."""
     from reconcile.cli.connect import template_set_of
     from reconcile.report.replay import NO_LINE, replay, replay_lines, replay_of
+    from renderer.files.filesystem import require_file
 
+    require_file(path)
     found = list(replay(path, template_set_of(target.templates), name))
     if all((line.problem or "").startswith(NO_LINE) for line in found):
         remedy = "name the file that was given as --journal, and the plan as it stands in it"

@@ -30,15 +30,20 @@ _OPEN = ("/dev/stdin", "/dev/fd/", "/proc/self/fd/")
 
 def read_bytes(path: Path) -> bytes:
     """Raises `Problems` if the file cannot be read or is too large. Of an ISO image only the head is read."""
-    if is_device(path) and not str(path).startswith(_OPEN):
-        message = "is a device, a pipe or a socket; a file is expected"
-        remedy = "pass a file, or - for standard input"
-        raise problem("NotText", message, file=str(path), remedy=remedy)
+    require_file(path)
     try:
         with path.open("rb") as stream:
             return bounded(stream, str(path))
     except OSError as error:
         raise Problems([unreadable(str(path), error)]) from error
+
+
+def require_file(path: Path) -> None:
+    """Raises `Problems` for what may never end, or wait for its writer for ever."""
+    if is_device(path) and not str(path).startswith(_OPEN):
+        message = "is a device, a pipe or a socket; a file is expected"
+        remedy = "pass a file, or - for standard input"
+        raise problem("NotText", message, file=str(path), remedy=remedy)
 
 
 def bounded(stream: BinaryIO, file: str) -> bytes:

@@ -15,7 +15,7 @@ from typing import Any
 
 from renderer.errors import Problem, Problems, problem
 from renderer.files.decode import ISO, documents_of, text_of
-from renderer.files.filesystem import unreadable
+from renderer.files.filesystem import is_device, unreadable
 from renderer.model.document_type import FACTS
 from renderer.source_document import without_lines
 from renderer.yaml_io import Document
@@ -28,7 +28,9 @@ _REMEDY = "fetch the image again and compare its checksum, or name harvester-rel
 
 
 def is_iso(path: Path) -> bool:
-    """By content; the name does not count. False also for what cannot be read."""
+    """By content; the name does not count. False also for what cannot be read, or only once."""
+    if is_device(path):
+        return False
     try:
         with path.open("rb") as stream:
             stream.seek(ISO.offset)
