@@ -162,6 +162,20 @@ def test_while_a_host_stays_bad_a_round_begins_every_ten_minutes_and_the_last_tw
     assert [reason for reason, _ in found.events() if reason == "PreflightBlocked"] == ["PreflightBlocked"]
 
 
+def test_only_the_hosts_that_are_named_are_looked_at_again() -> None:
+    """Two are bad, and one of them cannot be looked at for another check."""
+    scene = prepare(inputs_of("three-node"), in_the_cluster(), start=START, access=permissions())
+    first, second, third = sorted(body["metadata"]["name"] for body in Small(scene=scene).all("Node"))
+    hosts, found = scene.simulation.hosts, Small(scene=scene)
+    hosts.reports[first] = {**hosts.report(first, START), **TRUNCATED}
+    hosts.reports[third] = {**hosts.report(third, START), "oem": {}}
+    play(found, 2)
+    ask_again(found, "now")
+    play(found, 2)
+    numbers = {name.split("host-check-")[1] for name in found.jobs() if "host-check" in name}
+    assert numbers == {f"{first}-1", f"{first}-2", f"{second}-1", f"{third}-1", f"{third}-2"}
+
+
 def test_an_annotation_begins_a_round_at_once_and_only_once() -> None:
     found = held()
     ask_again(found, "now")
