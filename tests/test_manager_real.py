@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 import signal
 import ssl
 import subprocess
@@ -187,8 +188,10 @@ def test_a_rolling_update_hands_the_lease_over_and_no_round_is_made_by_both(
     wiped_control_plane: ControlPlane, tmp_path: Path
 ) -> None:
     plane = wiped_control_plane
-    with site(plane, "single-node"), processes(plane, tmp_path) as (first, second):
+    with site(plane, "single-node") as place, processes(plane, tmp_path) as (first, second):
         waiting.until("a round", lambda: first.rounds() > 2)
+        described = plane.kubectl("describe", "upgradeplan", place.name).stdout
+        assert re.search(r"^ +Normal +PhaseTransition ", described.partition("Events:")[2], re.MULTILINE), described
         assert_metrics_are_for_who_may_read_them(plane, first, second)
         assert second.rounds() == 0
         ended = time.monotonic()

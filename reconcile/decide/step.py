@@ -193,6 +193,8 @@ class _Step:
                 self.builder.event("Warning", STEP_WARNING, text)
         self.builder.record(self.key, record.ending(StepState.COMPLETED, self.builder.now, message))
         self.run.node_state("completed")
+        if self.step.completed:
+            self.builder.events.append(self.step.completed)
         return_fields(self.builder, self.item, Occasion.COMPLETED)
         return Progress.DONE
 

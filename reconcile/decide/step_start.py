@@ -46,6 +46,9 @@ def begin(run: StepRun, admit: AdmissionCheck) -> Progress | StepRecord:
 def _start(run: StepRun, admit: AdmissionCheck, captured: dict[str, Any]) -> Progress | StepRecord:
     if run.item.held and run.step.hold and run.step.node:
         hold = run.step.hold
+        state = (run.builder.status.node_states.get(run.step.node) or {}).get("state")
+        if hold.event and state != hold.state:
+            run.builder.events.append(hold.event)
         run.builder.move_node(run.step.node, hold.state, hold.reason, hold.message)
         run.builder.held.setdefault(hold.waiting, set()).add(run.step.node)
         return run.wait(f"{hold.waiting}: {run.step.node}", since=run.since("held"), limit=None)

@@ -136,7 +136,10 @@ def _late_nodes(raw: Raw | None) -> LateNodes | None:
 
 
 def _hold(raw: Raw | None) -> Hold | None:
-    return Hold(**{key: raw[key] for key in ("when", "state", "reason", "message", "waiting")}) if raw else None
+    if raw is None:
+        return None
+    texts = {key: raw[key] for key in ("when", "state", "reason", "message", "waiting")}
+    return Hold(**texts, event=event_from(raw.get("event")))
 
 
 def _checks(raw: Raw | None) -> StepChecks | None:
@@ -258,6 +261,7 @@ _PARTS: Mapping[str, _Part] = {
     "node_states": _part("nodeStates", _node_states),
     "job_states": _part("jobStates", _job_states),
     "started": _part("started", event_from),
+    "completed": _part("completed", event_from),
     "remove_fields": _part("removeFields", _remove_fields, ()),
 }
 """Every declared field of a step. Not here: its position, its node, and its undo, which is a step again."""

@@ -68,7 +68,8 @@ def _is_idle(step: Step) -> bool:
     """True if the step writes nothing, waits for nothing, and records and reports nothing."""
     waits_for = (step.gates, step.trigger, step.requires, step.checks, step.hold, step.lane)
     does = (step.manifests, step.captures, step.fetches, step.records, step.initial_node_state, step.remove_fields)
-    reports = (step.node_states, step.job_states, step.started, [item for item in step.skip_when if item.warning])
+    events = (step.started, step.completed, *(item for item in step.skip_when if item.warning))
+    reports = (step.node_states, step.job_states, *events)
     return not any((*waits_for, *does, *reports, step.undo))
 
 

@@ -62,13 +62,14 @@ class Again:
 @frozen
 class Hold:
     """A step that has not started waits while `when` is true. Then `state`, `reason` and `message` are the node's, and
-    `waiting`, followed by the nodes' names, is the plan's message."""
+    `waiting`, followed by the nodes' names, is the plan's message. `event` tells of each node once."""
 
     when: str
     state: str
     reason: str
     message: str
     waiting: str
+    event: Event | None = None
 
 
 @frozen
@@ -214,6 +215,7 @@ class Step:
     node_states: StatesOfWork | None = None
     job_states: JobStates | None = None
     started: Event | None = None
+    completed: Event | None = None
     remove_fields: tuple[FieldToRemove, ...] = ()
     undo: Step | None = None
 
