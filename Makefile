@@ -1,7 +1,7 @@
 # Needs Python 3.11 or later and make. All else goes into .venv, from the pins in requirements-dev.txt, once.
 # uv is taken where it is there, since it is fast; `make test UV=` does without it.
 
-.PHONY: help demo test test-full quick check lint types format coverage mutation reference bench image lock clean
+.PHONY: help demo test test-full quick check lint types format coverage mutation reference bench image release lock clean
 .PHONY: controlplane controlplane-clients
 .DEFAULT_GOAL := help
 unexport PYTHONDONTWRITEBYTECODE
@@ -82,6 +82,12 @@ bench: controlplane-clients ## time and memory, beside helm's
 
 image: $(READY) ## build the container image with buildah (BASE=python:3.11-slim ARCH=amd64 IMAGE=localhost/upgradeplan:tag)
 	@$(BIN)/python -m release image $(if $(BASE),--base $(BASE)) $(if $(ARCH),--arch $(ARCH)) $(if $(IMAGE),--tag $(IMAGE))
+
+release: $(READY) ## commit version and changelog, and fill dist/ (VERSION=1.2.3 BASE=image); publishes nothing
+	@test -n "$(VERSION)" || { echo "say which version: make release VERSION=1.2.3" >&2; exit 2; }
+	@$(BIN)/python -m release check $(VERSION)
+	@$(MAKE) test
+	@$(BIN)/python -m release make $(VERSION) $(if $(BASE),--base $(BASE)) $(if $(ARCH),--arch $(ARCH))
 
 lock: ## update the pins from pyproject.toml (needs uv; UPGRADE=--upgrade takes newer versions)
 	@uv pip compile -q --universal --generate-hashes --no-header --no-annotate $(UPGRADE) \

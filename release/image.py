@@ -38,10 +38,10 @@ class ImageRequest:
 
 def build_image(source: Source, wanted: ImageRequest) -> int:
     """Builds the image into buildah's storage; returns the bytes that it adds to its base."""
-    if shutil.which("buildah") is None:
-        raise SystemExit("buildah is not installed; the image is built with it")
-    context = ROOT / "build" / "image" / wanted.arch
+    context = context_of(wanted.arch)
     added = write_context(source, context, wanted.arch)
+    if shutil.which("buildah") is None:
+        raise SystemExit(f"buildah is not installed; `docker build -f Containerfile {context}` takes what was written")
     if added > MOST:
         raise SystemExit(f"the image adds {added:,} bytes to its base, more than {MOST:,}")
     arguments = {"VERSION": source.version, "COMMIT": source.commit, "CREATED": source.created}
@@ -51,6 +51,11 @@ def build_image(source: Source, wanted: ImageRequest) -> int:
     file = ("-f", ROOT / "Containerfile")
     run("buildah", "bud", "-q", "--arch", wanted.arch, *timestamp, *options, "-t", wanted.tag, *file, context)
     return added
+
+
+def context_of(arch: str) -> Path:
+    """The folder in which the files of an image are put together."""
+    return ROOT / "build" / "image" / arch
 
 
 def write_context(source: Source, context: Path, arch: str) -> int:
@@ -67,4 +72,8 @@ def write_context(source: Source, context: Path, arch: str) -> int:
     launcher.write_text(LAUNCHER, encoding="utf-8")
     for path in sorted(root.rglob("*")):
         path.chmod(0o755 if path.is_dir() or path == launcher else 0o644)
-    return sum(path.stat().st_size for path in root.rglob("*") if path.is_file())
+    return size_of(root)
+
+
+def size_of(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())

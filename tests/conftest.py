@@ -16,11 +16,13 @@ from typing import Any
 import pytest
 from controlplane import binaries, build, cluster
 from hypothesis import settings
+from support import container_image
 from support.examples import FULL, SHORT
 
 CRDS = Path(__file__).resolve().parents[1] / "schemas" / "crds"
 DEFINITIONS = Path(__file__).resolve().parent / "conformance" / "definitions"
 MARKER = "controlplane"
+IMAGE = "image"
 LEFT_OUT = pytest.StashKey[Counter[str]]()
 
 
@@ -152,6 +154,8 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         if os.environ.get("CI") == "true":
             pytest.fail(f"{reason}, and CI=true wants it tested", pytrace=False)
         pytest.skip(reason)
+    if item.get_closest_marker(IMAGE) and (reason := container_image.why_absent()):
+        pytest.skip(reason)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
@@ -163,6 +167,10 @@ def _skipped(reports: Sequence[Any]) -> Iterator[str]:
     skipped = [report for report in reports if MARKER in report.keywords]
     if skipped and (reason := binaries.why_absent()):
         yield f"{len(skipped)} tests on the real control plane were SKIPPED: {reason} (`make controlplane` builds it)"
+
+    images = [report for report in reports if IMAGE in report.keywords]
+    if images and (reason := container_image.why_absent()):
+        yield f"{len(images)} tests of the container image were SKIPPED: {reason}"
 
 
 def _left_out(config: pytest.Config) -> Iterator[str]:

@@ -86,6 +86,11 @@ class ControlPlane:
         return self.api_as(self._servers.admin_token)
 
     @property
+    def certificate_authority(self) -> str:
+        """The PEM text by which clients trust the API server."""
+        return self._servers.ca_file.read_text(encoding="utf-8")
+
+    @property
     def pids(self) -> Mapping[str, int]:
         return {name: child.pid for name, child in self._children.items()}
 

@@ -1,0 +1,137 @@
+"""The container image for tests: built over a base of Debian packages, and run as a kubelet would run it.
+
+No container engine is needed: buildah builds, and the program runs from the image's own files in a mount namespace of
+its own, as the image's user, with everything read-only but `/tmp`, no shell, and this machine's network.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from controlplane.binaries import cache_root
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ("buildah", "mmdebstrap")
+SUITE = "bookworm"
+"""Of the base: Debian 12, whose Python is the image's."""
+
+_ENTER = """\
+set -e
+root=$1 account=$2 user=$3
+shift 3
+mount --bind "$root" "$root"
+mount -t tmpfs tmpfs "$root/run"
+mkdir -p "$root/run/secrets/kubernetes.io/serviceaccount"
+cp "$account"/* "$root/run/secrets/kubernetes.io/serviceaccount"
+mount -t tmpfs -o mode=1777 tmpfs "$root/tmp"
+for shell in dash bash; do mount --bind /dev/null "$root/usr/bin/$shell"; done
+mount -o remount,ro,bind "$root"
+exec chroot --userspec="$user" --groups= "$root" "$@"
+"""
+
+
+@functools.cache
+def why_absent() -> str | None:
+    """Why no image can be built here; None if one can. With CI=true the packages are installed where that is possible:
+    as root, where apt-get is and reaches its package lists."""
+    if os.geteuid() != 0:
+        return "the image's base is made as root"
+    missing = [name for name in PACKAGES if shutil.which(name) is None]
+    if missing and os.environ.get("CI") == "true" and _has_packages():
+        _apt("install", "-y", "--no-install-recommends", *missing).check_returncode()
+        return None
+    return f"{' and '.join(missing)} not installed" if missing else None
+
+
+def _has_packages() -> bool:
+    return shutil.which("apt-get") is not None and _apt("update").returncode == 0
+
+
+def _apt(*words: str) -> subprocess.CompletedProcess[bytes]:
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    return subprocess.run(["apt-get", "-qq", "-o", "DPkg::Lock::Timeout=300", *words], env=environment, check=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuiltImage:
+    """An image in a storage of its own, which `environment` names to buildah. `root` is the file system of a container
+    of it, `config` as OCI has it."""
+
+    environment: Mapping[str, str]
+    base: str
+    tag: str
+    root: Path
+    config: Mapping[str, Any]
+
+    def command(self, account: Path, *words: str, **environment: str) -> list[str]:
+        """The command that starts a container, with the files of a service account in their place."""
+        given = [*self.config["Env"], *(f"{name}={value}" for name, value in environment.items())]
+        inside = ["/usr/bin/env", "-i", *given, *self.config["Entrypoint"], *words]
+        script = ["sh", "-c", _ENTER, "enter", str(self.root), str(account), self.config["User"]]
+        return ["unshare", "--mount", "--propagation", "private", *script, *inside]
+
+
+@contextmanager
+def built_image() -> Iterator[BuiltImage]:
+    """Builds base and image; all of it goes away at the end, but for the base's packages in the cache."""
+    with tempfile.TemporaryDirectory(prefix="upgradeplan-image-") as name:
+        folder = Path(name)
+        storage = folder / "storage.conf"
+        places = f'graphroot = "{folder}/storage"\nrunroot = "{folder}/run"\n'
+        storage.write_text(f'[storage]\ndriver = "vfs"\n{places}')
+        yield _built({"CONTAINERS_STORAGE_CONF": str(storage), "STORAGE_DRIVER": "vfs", "BUILDAH_ISOLATION": "chroot"})
+
+
+def _built(environment: Mapping[str, str]) -> BuiltImage:
+    def buildah(*words: str | Path) -> str:
+        return run(["buildah", *map(str, words)], environment)
+
+    base, tag = "localhost/upgradeplan-base", "localhost/upgradeplan:test"
+    scratch = buildah("from", "scratch")
+    buildah("add", "-q", scratch, base_files(), "/")
+    buildah("commit", "-q", "--rm", scratch, base)
+    run([sys.executable, "-m", "release", "image", "--base", base, "--tag", tag], environment)
+    container = buildah("from", tag)
+    inspected = json.loads(buildah("inspect", "--type", "image", tag))["OCIv1"]
+    root = Path(buildah("mount", container))
+    return BuiltImage(environment=environment, base=base, tag=tag, root=root, config=inspected["config"])
+
+
+def base_files() -> Path:
+    """The files of a minimal Debian with Python, fetched once into the cache."""
+    kept = cache_root() / f"image-base-{SUITE}.tar"
+    if not kept.exists():
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        new = kept.with_suffix(f".{os.getpid()}")
+        run(
+            [
+                "mmdebstrap",
+                "-q",
+                "--variant=minbase",
+                "--include=python3,ca-certificates",
+                "--format=tar",
+                SUITE,
+                str(new),
+            ]
+        )
+        new.rename(kept)
+    return kept
+
+
+def run(command: Sequence[str], environment: Mapping[str, str] | None = None) -> str:
+    """What it prints; an AssertionError with its own words if it fails."""
+    given = {**os.environ, **(environment or {})}
+    done = subprocess.run(command, env=given, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{' '.join(command[:3])}: exit {done.returncode}\n{done.stdout}{done.stderr}"
+    return done.stdout.strip()
