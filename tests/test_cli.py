@@ -19,6 +19,7 @@ from typing import Any
 import click
 import pytest
 import yaml
+from support.installed import VERSION as PROJECT_VERSION
 from support.rendered_plans import EXAMPLES, ROOT, render_example
 from test_files_release import image
 
@@ -159,9 +160,8 @@ def test_the_installed_programs_are_there() -> None:
 
 
 def test_the_version_is_the_projects(shell: Shell) -> None:
-    expected = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
-    assert shell("version").out == shell("--version").out == f"upgradeplan {expected}\n"
-    assert shell("version", "-o", "json").json["version"] == expected
+    assert shell("version").out == shell("--version").out == f"upgradeplan {PROJECT_VERSION}\n"
+    assert shell("version", "-o", "json").json["version"] == PROJECT_VERSION
 
 
 # -------------------------------------------------------------------------------------------------------------- JSON
@@ -485,6 +485,42 @@ def test_images_are_listed_and_found_in_a_list_whatever_its_spelling(shell: Shel
     listed.write_text(f"# the release's\n\n  docker.io/{image}\r\n", encoding="utf-8")
     ended = shell("images", THREE_NODE, "--against", str(listed))
     assert (ended.status, ended.out) == (0, "none of 1 images is missing\n")
+
+
+def test_with_all_the_images_of_the_installation_are_listed_too(shell: Shell, tmp_path: Path) -> None:
+    """The hook of the chart as well; what the release's list has not must be loaded by other means."""
+    toolkit, manager = "rancher/harvester-upgrade-toolkit:main-head", f"upgradeplan:{PROJECT_VERSION}"
+    ended = shell("images", THREE_NODE, "--all", "-o", "json")
+    users = {item["image"]: item["usedBy"] for item in ended.json["images"]}
+    assert list(users) == [toolkit, manager]
+    deployment = "Deployment harvester-system/harvester-upgrade-manager-controller-manager"
+    hosts = [user for user in users[manager] if "host-check" in user]
+    assert len(hosts) == 3
+    assert users[manager] == [*hosts, deployment, "Job harvester-system/harvester-upgrade-manager-pre-delete"]
+    listed = tmp_path / "list.txt"
+    listed.write_text(f"{toolkit}\n")
+    ended = shell("images", THREE_NODE, "--all", "--against", str(listed))
+    assert (ended.status, ended.out.splitlines()[-1]) == (1, "missing: 1 of 2 images")
+
+
+def test_one_value_moves_all_images_to_a_registry(shell: Shell, tmp_path: Path) -> None:
+    values = tmp_path / "values.yaml"
+    values.write_text("registry: {prefix: 'registry.example.com:5000/harvester'}\ntoolkitTag: v9\n")
+    plan = tmp_path / "plan.yaml"
+    body = yaml.safe_load(Path(THREE_NODE, "upgradeplan.yaml").read_text(encoding="utf-8"))
+    del body["spec"]["upgrade"]
+    plan.write_text(yaml.safe_dump(body))
+    ended = shell("images", THREE_NODE, "--plan", str(plan), "--all", "--values", str(values))
+    release = yaml.safe_load(Path(THREE_NODE, RELEASE_FILE).read_text(encoding="utf-8"))["harvester"]
+    assert ended.out.splitlines() == [
+        f"registry.example.com:5000/harvester/rancher/harvester-upgrade-toolkit:{release}",
+        "registry.example.com:5000/harvester/rancher/harvester-upgrade-toolkit:v9",
+        f"registry.example.com:5000/harvester/upgradeplan:{PROJECT_VERSION}",
+    ]
+
+
+def test_values_without_all_are_refused(shell: Shell, tmp_path: Path) -> None:
+    assert shell("images", THREE_NODE, "--values", str(tmp_path / "values.yaml")).status == 2
 
 
 def test_an_iso_image_brings_its_own_list(shell: Shell, tmp_path: Path) -> None:

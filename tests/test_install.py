@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -17,6 +18,7 @@ from support.rendered_plans import ROOT, templates
 
 from reconcile.install.installed_kinds import KINDS as INSTALLED
 from reconcile.install.installer import NODE, is_ready
+from reconcile.loop.overrides import overrides_of
 from reconcile.schemas import packaged_schemas
 from renderer.assemble import open_template_set
 from renderer.catalog.checks import load_checks
@@ -25,14 +27,16 @@ from renderer.cli.program import run
 from renderer.errors import Problems
 from renderer.files.templates import read_templates
 from renderer.install.formats import FORMATS, Installation, one_file
+from renderer.install.install_objects import install_files
 from renderer.install.install_values import read_values
 from renderer.install.overlay_rules import overlay_rules
 from renderer.install.overlay_values import MOST, key_of, overlay_values
 from renderer.install.prepare import prepare_installation
 from renderer.model.ref import Body, Kind
+from renderer.templating import Templates
 from renderer.templating.go_templates import TranslationError, in_go
 from renderer.validation import document_problems
-from renderer.yaml_io import parse
+from renderer.yaml_io import dump, parse
 
 KINDS = load_catalog(templates(), document_problems).kinds
 CLIENTS = pytest.mark.skipif(
@@ -67,6 +71,11 @@ rbac:
   rules:
     "": [{apiGroups: [""], resources: [pods], verbs: [list]}]
     harvester-system: [{apiGroups: [""], resources: [pods], verbs: [list]}]
+""",
+    "registry": """\
+registry: {prefix: registry.example.com, pullSecrets: [one, two]}
+toolkitTag: v1.8.1
+manager: {imagePullSecrets: [{name: three}]}
 """,
     "little": """\
 crd: {enable: false}
@@ -165,6 +174,7 @@ def test_the_chart_keeps_comments_and_reads_like_one(chart: Path) -> None:
             "{% for a in values.b %}{{ a | quote }}{{ values.c | quote }}{% endfor %}{{ values.c | quote }}",
             "{{- range $a := .Values.b }}{{ $a | toJson }}{{ $.Values.c | toJson }}{{- end }}{{ .Values.c | toJson }}",
         ),
+        ('{{ values.a | join(",") | quote }}', '{{ .Values.a | join "," | toJson }}'),
         ("{# a note #}", "{{- /* a note */}}"),
     ],
 )
@@ -275,7 +285,7 @@ def test_a_drained_node_is_left_and_the_only_one_is_not() -> None:
     budgets = {
         name: [file for file in of(text).files if file.name == "disruption-budget"] for name, text in VALUES.items()
     }
-    assert {name for name, found in budgets.items() if found} == {"defaults", "everything", "plain-metrics"}
+    assert {name for name, found in budgets.items() if found} == {"defaults", "everything", "registry", "plain-metrics"}
     (budget,) = budgets["defaults"][0].objects
     assert budget["spec"]["maxUnavailable"] == 1
     assert deployment(of("singleNode: true\n"))["spec"]["replicas"] == 1
@@ -359,6 +369,24 @@ def mount(folder: Path, data: Mapping[str, str], items: list[Mapping[str, str]])
     (folder / "..data").symlink_to(moment.name)
     for top in {item["path"].partition("/")[0] for item in items}:
         (folder / top).symlink_to(f"..data/{top}")
+
+
+def test_one_value_has_registry_and_secrets_of_all_images_and_the_manager_is_told() -> None:
+    """No object names an image without the registry; the loop reads the variables (`test_sealing.py`)."""
+    found = of(VALUES["registry"])
+    spec = deployment(found)["spec"]["template"]["spec"]
+    assert spec["imagePullSecrets"] == [{"name": "one"}, {"name": "two"}, {"name": "three"}]
+    told = {item["name"]: item.get("value") for item in spec["containers"][0]["env"]}
+    assert overrides_of({name: text for name, text in told.items() if text}) == {
+        "imageRegistry": "registry.example.com",
+        "imagePullSecrets": "one,two",
+        "toolkitTag": "v1.8.1",
+    }
+    hooks = install_files(Templates(found.chart_tree), found.chart_tree, found.values, VERSION)
+    texts = one_file(found) + "".join(dump(body) for file in hooks for body in file.objects)
+    images = re.findall(rf"\S*upgradeplan:{re.escape(VERSION)}", texts)
+    assert len(images) >= 2
+    assert {image for image in images if not image.startswith("registry.example.com/")} == set()
 
 
 def test_a_manager_restarts_for_other_templates(overlay: Path) -> None:

@@ -149,6 +149,25 @@ def test_the_image_of_the_toolkit(annotation: str, expected: str) -> None:
     assert container["securityContext"] == {"runAsUser": 0}
 
 
+def test_registry_and_secrets_are_those_of_every_image() -> None:
+    """A plan's own image names its registry; its pods take the same Secrets."""
+    text = templates()["values.yaml"].text.replace('imageRegistry: ""', "imageRegistry: registry.example.com/a")
+    tree = overlaid({"values.yaml": text.replace('imagePullSecrets: ""', 'imagePullSecrets: "one,two"')})
+    own = plan(annotations={f"{PREFIX}upgrade-toolkit-image": "other.example.com/toolkit"})
+    for documents, image in (
+        (three_nodes(), f"registry.example.com/a/{TOOLKIT}"),
+        (one_node(), f"registry.example.com/a/{TOOLKIT}"),
+        (three_nodes(given_plan=own), "other.example.com/toolkit"),
+    ):
+        rendered = render_made(*documents, tree=tree)
+        assert {name.rpartition(":")[0] for name in rendered.plan.images} == {image}
+        running = [manifest.body for manifest in rendered.plan.manifests() if manifest.images and not manifest.borrowed]
+        kinds = {body["kind"] for body in running}
+        assert kinds == {"Deployment", "Job", "Plan"}
+        pods = [body["spec"] if body["kind"] == "Plan" else body["spec"]["template"]["spec"] for body in running]
+        assert [pod for pod in pods if pod.get("imagePullSecrets") != [{"name": "one"}, {"name": "two"}]] == []
+
+
 @pytest.mark.parametrize("annotation", ["custom/toolkit:v1", "custom/UPPER", "a b", "-x", "x@sha256:12"])
 def test_an_image_of_the_toolkit_that_is_none_is_refused(annotation: str) -> None:
     given = plan(annotations={f"{PREFIX}upgrade-toolkit-image": annotation})

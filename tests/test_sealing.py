@@ -159,6 +159,18 @@ def test_accounts_of_the_environment_are_used_and_part_of_what_is_approved() -> 
     assert job["spec"]["template"]["spec"]["serviceAccountName"] == "mine"
 
 
+def test_registry_and_secrets_of_the_environment_reach_every_pod_of_the_upgrade() -> None:
+    found = preloaded()
+    given = {"UPGRADEPLAN_IMAGE_REGISTRY": "registry.example.com/a", "UPGRADEPLAN_IMAGE_PULL_SECRETS": "one,two"}
+    with_overrides(found, **given)
+    found.approve()
+    found.rounds()
+    [job] = found.all("Job")
+    pod = job["spec"]["template"]["spec"]
+    assert pod["containers"][0]["image"].startswith("registry.example.com/a/rancher/harvester-upgrade-toolkit:")
+    assert pod["imagePullSecrets"] == [{"name": "one"}, {"name": "two"}]
+
+
 def test_a_seal_that_differs_for_the_environment_names_the_variable() -> None:
     found = preloaded()
     found.approve()
@@ -195,3 +207,19 @@ def test_a_name_that_no_account_can_have_is_refused() -> None:
     assert [item.message for item in refused.value.problems] == [
         "environment variable UPGRADE_JOB_SERVICE_ACCOUNT: 'Not a name' is not a name that a ServiceAccount can have"
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("UPGRADEPLAN_IMAGE_REGISTRY", "https://registry.example.com"),
+        ("UPGRADEPLAN_IMAGE_REGISTRY", "registry.example.com/"),
+        ("UPGRADEPLAN_IMAGE_PULL_SECRETS", "one, two"),
+        ("UPGRADEPLAN_TOOLKIT_TAG", "v1.8.0+1"),
+    ],
+)
+def test_what_a_variable_cannot_be_is_refused_with_what_it_should_be(name: str, text: str) -> None:
+    with pytest.raises(Problems) as refused:
+        overrides_of({name: text})
+    (problem,) = refused.value.problems
+    assert problem.message.startswith(f"environment variable {name}: {text!r} is not ")

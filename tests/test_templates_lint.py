@@ -87,6 +87,8 @@ def test_a_packaged_file_is_tidy(path: str) -> None:
 IN_CODE = {
     "toolkitImage": "it is what the annotation upgrade-toolkit-image replaces",
     "toolkitTag": "it is what spec.upgrade replaces",
+    "imageRegistry": "it is part of toolkit.image",
+    "imagePullSecrets": "they are toolkit.pullSecrets, as a pod has them",
 }
 
 

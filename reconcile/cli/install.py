@@ -102,9 +102,7 @@ class _Given:
 
     def installation(self, known: Mapping[str, Any] | None = None) -> Installation:
         """`known` are values that a cluster suggests; the user's win. Raises `Problems` with all that is wrong."""
-        from importlib.metadata import version
-
-        from renderer.cli.version import DISTRIBUTION
+        from renderer.cli.version import installed_version
         from renderer.files.templates import read_templates
         from renderer.files.value_files import read_documents
         from renderer.install.install_values import read_values
@@ -114,7 +112,7 @@ class _Given:
         overlay = _overlay_values(tree) if self.templates else {}
         read = [read_values(read_documents(file)) for file in self.files]
         named = {"name": self.name} if self.name else {}
-        found = prepare_installation(tree, [known or {}, overlay, *read, named], version(DISTRIBUTION))
+        found = prepare_installation(tree, [known or {}, overlay, *read, named], installed_version())
         return found.only(_CRDS) if self.crds else found
 
 

@@ -12,7 +12,6 @@ from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
-from importlib.metadata import version as installed
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -30,7 +29,7 @@ from reconcile.cli.connect import (
 from reconcile.cli.endpoints import MetricsOptions, serve_health, serve_metrics, serve_webhook
 from reconcile.cli.journal import journal_at
 from renderer.cli.input_options import FILE, FOLDER
-from renderer.cli.version import DISTRIBUTION
+from renderer.cli.version import installed_version
 from renderer.errors import ExitCode, Problem
 
 if TYPE_CHECKING:
@@ -128,8 +127,9 @@ def run(
     write; the next manager continues from the plan's status.
 
     The environment variables UPGRADE_JOB_SERVICE_ACCOUNT and UPGRADE_PLAN_SERVICE_ACCOUNT override the templates'
-    values jobServiceAccount and planServiceAccount. What they change is part of the digests that are approved.
-    UPGRADEPLAN_IMAGE, the value managerImage, is not. ENABLE_WEBHOOKS=false serves no webhook.
+    values jobServiceAccount and planServiceAccount; UPGRADEPLAN_IMAGE_REGISTRY, UPGRADEPLAN_IMAGE_PULL_SECRETS and
+    UPGRADEPLAN_TOOLKIT_TAG override imageRegistry, imagePullSecrets and toolkitTag. What they change is part of the
+    digests that are approved. UPGRADEPLAN_IMAGE, the value managerImage, is not. ENABLE_WEBHOOKS=false serves no webhook.
     """
     metrics = _metrics() if metrics_address else None
     connection = connect_to(target, _meter(metrics) if metrics else None)
@@ -171,7 +171,7 @@ def _told(config: ManagerConfig, metrics: ManagerMetrics | None) -> ManagerConfi
 def _metrics() -> ManagerMetrics:
     from reconcile.metrics.manager_metrics import ManagerMetrics
 
-    return ManagerMetrics(version=installed(DISTRIBUTION), now=wall_clock)
+    return ManagerMetrics(version=installed_version(), now=wall_clock)
 
 
 def _meter(metrics: ManagerMetrics) -> CallMeter:

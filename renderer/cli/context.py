@@ -32,6 +32,7 @@ GIVEN_BY: Mapping[str, str] = {
     "toolkit.image": "values.toolkitImage, or the plan's annotation upgrade-toolkit-image",
     "toolkit.tag": INPUTS["toolkitTag"],
     "toolkit.repoTag": INPUTS["repoTag"],
+    "toolkit.pullSecrets": "values.imagePullSecrets, as a pod has them",
     "isoImage": "spec.image, or a name that begins with the plan's",
     "imageLists": INPUTS["imageLists"],
     "fetched": "read over HTTP during the run by the step that declares it",

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from renderer.cli.answer import Model, answer, output_option, pending_lines, pending_models, say
-from renderer.cli.input_options import FILE, InputOptions, input_options, rendering_of
+from renderer.cli.input_options import FILE, InputOptions, input_options, read, rendering_from, rendering_of
 from renderer.errors import ExitCode, Problems, problem
 from renderer.image_names import canonical
 from renderer.model.document_type import FACTS, IMAGE_LIST
@@ -31,27 +31,40 @@ _SHOWN = 3
     metavar="FILE|ISO",
     help="An image list (one image per line), or the ISO image that contains it. Exits 1 if an image is not in it.",
 )
+@click.option("--all", "everything", is_flag=True, help="Also list the images of the installation, its hooks included.")
+@click.option(
+    "--values",
+    type=FILE,
+    metavar="FILE",
+    multiple=True,
+    help="The values that are given to `install`, with --all: registry and tags apply to the upgrade too. Repeatable.",
+)
 @output_option
-def images(given: InputOptions, against: str | None, output: str) -> ExitCode:
+def images(
+    given: InputOptions, against: str | None, everything: bool, values: tuple[str, ...], output: str
+) -> ExitCode:
     """List the images that an upgrade uses.
 
     \b
     Examples:
       upgradeplan images examples/three-node
       upgradeplan images examples/three-node --against harvester.iso
+      upgradeplan images examples/three-node --all --values values.yaml
 
     With --against, lists only the images that are not in the image list, with the objects that use them; in an air
     gap these must be loaded on the nodes by other means.
     """
+    if values and not everything:
+        raise click.UsageError("--values is of an installation, which --all lists")
     listed = None if against is None else _list(Path(against))
-    plan = rendering_of(given).plan
-    users = _users(plan)
+    plan, installed = _with_installation(given, values) if everything else (rendering_of(given).plan, ())
+    users = _users([(str(found.ref), found.images) for found in plan.manifests()] + [*installed])
     model: Model = {
-        "images": [{"image": image, "usedBy": users[image]} for image in plan.images],
+        "images": [{"image": image, "usedBy": users[image]} for image in sorted(users)],
         "pending": pending_models(plan),
     }
     if listed is not None:
-        missing = [image for image in plan.images if not is_listed(listed, image)]
+        missing = [image for image in sorted(users) if not is_listed(listed, image)]
         model |= {"against": str(against), "missing": missing}
     answer(IMAGE_LIST, model, output, _text if listed is None else _missing_text)
     if output == "text":
@@ -59,12 +72,30 @@ def images(given: InputOptions, against: str | None, output: str) -> ExitCode:
     return ExitCode.NO if model.get("missing") else ExitCode.YES
 
 
-def _users(plan: RenderedPlan) -> Mapping[str, list[str]]:
+_Used = tuple[str, Iterable[str]]
+"""An object, and the images that it uses."""
+
+
+def _with_installation(given: InputOptions, files: Sequence[str]) -> tuple[RenderedPlan, tuple[_Used, ...]]:
+    """The upgrade as a manager that is installed with these values runs it, and the objects of that installation."""
+    from renderer.cli.version import installed_version
+    from renderer.files.value_files import read_documents
+    from renderer.install.install_values import read_values
+    from renderer.install.prepare import prepare_installation
+    from renderer.install.used_images import under_values, used_images
+
+    inputs, tree = read(given)
+    found = prepare_installation(tree, [read_values(read_documents(file)) for file in files], installed_version())
+    rendered = rendering_from(inputs, under_values(tree, found), retry=given.retry)
+    return rendered.plan, tuple(used_images(found, rendered.assembly.catalog.kinds))
+
+
+def _users(used: Iterable[_Used]) -> Mapping[str, list[str]]:
     """Image to the objects that use it, in the order in which they are applied."""
     users: dict[str, list[str]] = defaultdict(list)
-    for manifest in plan.manifests():
-        for image in dict.fromkeys(manifest.images):
-            users[image].append(str(manifest.ref))
+    for user, found in used:
+        for image in dict.fromkeys(found):
+            users[image].append(user)
     return users
 
 

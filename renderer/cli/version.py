@@ -23,13 +23,18 @@ def version(output: str) -> ExitCode:
     """
     if output == "json":
         built = {"commit": found} if (found := commit()) else {}
-        answer(VERSION_INFO, {"version": installed(DISTRIBUTION), **built}, output, lambda _: ())
+        answer(VERSION_INFO, {"version": installed_version(), **built}, output, lambda _: ())
     else:  # nothing of it can be a secret, and the list of them takes time to read
         pass_on([text_of_version()])
     return ExitCode.YES
 
 
+def installed_version() -> str:
+    """`0.1.0`."""
+    return installed(DISTRIBUTION)
+
+
 def text_of_version() -> str:
     """`upgradeplan 0.1.0 (commit 94677f4...)`; of a source tree, the version alone."""
     found = commit()
-    return f"{DISTRIBUTION} {installed(DISTRIBUTION)}" + (f" (commit {found})" if found else "")
+    return f"{DISTRIBUTION} {installed_version()}" + (f" (commit {found})" if found else "")

@@ -56,7 +56,15 @@ def context_of(facts: Facts) -> Context:
             "cluster",
             {"nodes": nodes, "singleNode": single_node_of(facts, nodes), "previousVersion": previous},
         ),
-        "toolkit": Scope("toolkit", {"image": _toolkit_image(facts, plan), "tag": tag, "repoTag": repo_tag}),
+        "toolkit": Scope(
+            "toolkit",
+            {
+                "image": _toolkit_image(facts, plan),
+                "tag": tag,
+                "repoTag": repo_tag,
+                "pullSecrets": _pull_secrets(facts),
+            },
+        ),
         "isoImage": image,
         "imageLists": Scope("imageLists", lists or {}),
         "fetched": Scope("fetched", facts.fetched),
@@ -155,7 +163,17 @@ def annotation_of(annotations: Mapping[str, Any], key: str, default: str) -> str
 
 
 def _toolkit_image(facts: Facts, plan: Mapping[str, Any]) -> str:
-    return plan["metadata"]["annotations"].get(f"{PREFIX}upgrade-toolkit-image") or str(facts.values["toolkitImage"])
+    """A plan's own is taken as it is: it names its registry."""
+    usual, registry = str(facts.values["toolkitImage"]), facts.values.get("imageRegistry")
+    return plan["metadata"]["annotations"].get(f"{PREFIX}upgrade-toolkit-image") or (
+        f"{registry}/{usual}" if registry else usual
+    )
+
+
+def _pull_secrets(facts: Facts) -> list[dict[str, str]]:
+    """As a pod has them."""
+    names = str(facts.values.get("imagePullSecrets") or "")
+    return [{"name": name} for name in names.split(",") if name]
 
 
 def _tags(plan: Mapping[str, Any], release: Body | None, facts: Facts) -> tuple[str | None, str | None]:

@@ -1,8 +1,8 @@
 """Says a template of `install/` in the language of Go's templates, for a chart that people can read and keep.
 
 Only a small part of Jinja has a counterpart there: values, text joined by `~`, `and`, `or`, `not`, `==`, `>`, `if`,
-`for` over a list or over `| dictsort(true)`, and the filters `quote` (`toJson`), `digest` and `replace`. Anything else
-raises `TranslationError`: a chart that says something else than the manifests must not be written.
+`for` over a list or over `| dictsort(true)`, and the filters `quote` (`toJson`), `digest`, `replace` and `join`.
+Anything else raises `TranslationError`: a chart that says something else than the manifests must not be written.
 """
 
 from __future__ import annotations
@@ -128,6 +128,7 @@ _FILTERS: Mapping[str, str] = {
     "quote": "toJson",
     "digest": "toJson | sha256sum",
     "replace": "replace",
+    "join": "join",
     "dictsort": "",  # Go goes through a mapping in the order of its keys
 }
 """By Jinja's name; an argument that is piped comes last in Go's functions."""

@@ -31,6 +31,7 @@ set -e
 root=$1 account=$2 user=$3
 shift 3
 mount --bind "$root" "$root"
+mount --rbind /proc "$root/proc"
 mount -t tmpfs tmpfs "$root/run"
 mkdir -p "$root/run/secrets/kubernetes.io/serviceaccount"
 cp "$account"/* "$root/run/secrets/kubernetes.io/serviceaccount"
