@@ -378,6 +378,7 @@ def test_one_value_has_registry_and_secrets_of_all_images_and_the_manager_is_tol
     assert spec["imagePullSecrets"] == [{"name": "one"}, {"name": "two"}, {"name": "three"}]
     told = {item["name"]: item.get("value") for item in spec["containers"][0]["env"]}
     assert overrides_of({name: text for name, text in told.items() if text}) == {
+        "managerImage": f"registry.example.com/upgradeplan:{VERSION}",
         "imageRegistry": "registry.example.com",
         "imagePullSecrets": "one,two",
         "toolkitTag": "v1.8.1",

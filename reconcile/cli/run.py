@@ -129,7 +129,8 @@ def run(
     The environment variables UPGRADE_JOB_SERVICE_ACCOUNT and UPGRADE_PLAN_SERVICE_ACCOUNT override the templates'
     values jobServiceAccount and planServiceAccount; UPGRADEPLAN_IMAGE_REGISTRY, UPGRADEPLAN_IMAGE_PULL_SECRETS and
     UPGRADEPLAN_TOOLKIT_TAG override imageRegistry, imagePullSecrets and toolkitTag. What they change is part of the
-    digests that are approved. UPGRADEPLAN_IMAGE, the value managerImage, is not. ENABLE_WEBHOOKS=false serves no webhook.
+    digests that are approved. UPGRADEPLAN_IMAGE, the value managerImage, is not.
+    ENABLE_WEBHOOKS=false serves no webhook.
     """
     metrics = _metrics() if metrics_address else None
     connection = connect_to(target, _meter(metrics) if metrics else None)

@@ -59,7 +59,7 @@ VARIABLES: Mapping[str, Variable] = {
         key="managerImage",
         fits=lambda text: not re.search(r"\s", text),
         expected="an image",
-        remedy="use the image of the manager's Deployment, such as registry.example/upgradeplan:v1, or unset the variable",
+        remedy="use that of the manager's Deployment, such as registry.example/upgradeplan:v1, or unset the variable",
     ),
 }
 
