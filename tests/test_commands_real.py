@@ -4,10 +4,12 @@ says to a plan that runs. Nobody plays Harvester here, so plans stand where a te
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 import signal
 import socket
+import ssl
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -21,6 +23,7 @@ from support.real_commands import EXAMPLE, PLAN, CommandSite, SeededCluster
 from renderer.cli.completion import kubectl_candidates
 from renderer.cli.program import run
 
+CERTIFICATE = "/api/v1/namespaces/harvester-system/secrets/harvester-upgrade-manager-webhook-certificate"
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/harvester-system/leases/3509939c.harvesterhci.io"
 
 SERVER_VERSION = "/apis/harvesterhci.io/v1beta1/settings/server-version"
@@ -232,6 +235,25 @@ def test_the_loop_answers_the_kubelet_leads_works_and_gives_the_lease_up(site: C
     assert {"applied", "waiting"} & {line["msg"] for line in lines}
     assert site.plane.api.get(LEASE)["spec"]["holderIdentity"] == ""
     assert run(["upgradeplan", "explain", "--replay", str(journal)]) == 0, "a file, and no cluster"
+
+
+def test_a_loop_whose_webhook_has_no_certificate_is_not_ready(site: CommandSite) -> None:
+    """It works all the same: only its Service leaves it out."""
+    metadata = {"name": CERTIFICATE.rpartition("/")[2], "namespace": "harvester-system"}
+    somebodys = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "stringData": {"tls.crt": "none"}}
+    site.plane.api.create(CERTIFICATE.rpartition("/")[0], somebodys)
+    port, webhook = free_port(), free_port()
+    addresses = ("--health-address", f"127.0.0.1:{port}", "--webhook-address", f"127.0.0.1:{webhook}")
+    with site.started("run", *addresses) as process:
+        until("the plan has begun", lambda: site.plan().get("status", {}).get("currentPhase"))
+        assert (answer(port, "/readyz"), answer(port, "/healthz")) == (503, 200)
+        site.plane.api.delete(CERTIFICATE)
+        until("it is ready", lambda: answer(port, "/readyz") == 200)
+        made = base64.b64decode(site.plane.api.get(CERTIFICATE)["data"]["tls.crt"]).decode()
+        assert ssl.get_server_certificate(("127.0.0.1", webhook)) in made
+        process.send_signal(signal.SIGTERM)
+        assert process.wait() == 0
+    site.plane.api.delete(CERTIFICATE)
 
 
 def test_a_cluster_that_is_too_old_is_refused_before_anything_is_written(site: CommandSite) -> None:

@@ -335,7 +335,8 @@ def test_checks_hold_a_phase_that_is_applied_by_hand_until_they_pass_or_are_acce
         site.plane.api.patch(f"{PLANS}/{PLAN}", annotation)
         assert process.stdout.read() == "Initialize: done\n"
         assert process.wait() == 0
-    (accepted,) = site.plan()["status"]["acceptedRisks"]
-    assert (accepted["check"], accepted["when"]) == ("api-server-certificates", "start")
+    accepted = [(risk["check"], risk["when"]) for risk in site.plan()["status"]["acceptedRisks"]]
+    assert ("api-server-certificates", "start") in accepted
     events = site.plane.api.get("/apis/events.k8s.io/v1/events")["items"]
-    assert [event["reason"] for event in events if event["regarding"]["name"] == PLAN] == ["RiskAccepted"]
+    told = [event["reason"] for event in events if event["regarding"]["name"] == PLAN]
+    assert told == ["RiskAccepted"] * len(accepted)
