@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -18,8 +19,9 @@ from controlplane.cluster import ControlPlane
 from support.final_state import FinalState, assert_same, successful_end
 from support.installed import objects_of
 from support.process_kills import WAYS, KillPlan, Sort, resource_of, run_through_kills, way_of
-from support.real_upgrade import KINDS, PLAN, USER, RealUpgrade, carried, now, site
+from support.real_upgrade import KINDS, PATIENCE, PLAN, USER, RealUpgrade, carried, now, process, site
 from support.rehearsals import ROOT
+from support.rendered_plans import MANAGER_IMAGE
 
 from reconcile.cluster.client import Client
 from reconcile.cluster.errors import BackendFailed
@@ -30,7 +32,7 @@ from reconcile.observe.readings import Readings
 from reconcile.observe.source import DirectSource
 from reconcile.probes.look import KUBELET, Group, ReadFailure
 from renderer.model.phase import Fetch, FetchAs
-from renderer.model.plan_api import PLAN_API_VERSION
+from renderer.model.plan_api import PLAN_API_VERSION, plan_ref
 from renderer.model.ref import Body, Ref, ref_of
 
 pytestmark = [pytest.mark.controlplane, pytest.mark.lane("upgrades")]
@@ -61,6 +63,7 @@ def undisturbed(control_plane: ControlPlane) -> Run:
         _ask_through_the_proxies(place)
         _look_for_what_is_missing(place)
         _check_what_others_have(place)
+        _bring_a_script(place)
         before = _enabled_descheduler(control_plane, place)
         carried(place, EXAMPLE)
         _ends_as_known(place, EXAMPLE)
@@ -84,6 +87,40 @@ def test_one_node_killed_at_each_way_of_writing(wiped_control_plane: ControlPlan
     made = [event.name for event in calls if _creates_a_job(event)]
     assert made
     assert sorted(made) == sorted(set(made))
+
+
+def test_a_bad_host_is_looked_at_again_and_the_plan_goes_on(wiped_control_plane: ControlPlane) -> None:
+    """By the pods' termination messages, which a real server and a real Job controller keep."""
+    plane, node = wiped_control_plane, "alfa-1-tink-system"
+    mark, held = plane.audit_mark(), list[str]()
+    with site(plane, "single-node") as place:
+        bad = {**place.world.hosts.report(node, now()), "oem": {"customFile": "truncated"}}
+        place.world.hosts.reports[node] = bad
+
+        def on_round(done: Round) -> None:
+            waits = [wait.text for wait in done.decision.waits if wait.check] if done.decision else []
+            if waits and not held:
+                held.extend(waits)
+                place.world.hosts.reports.clear()
+                asked = {"metadata": {"annotations": {"management.harvesterhci.io/look-at-hosts-again": "now"}}}
+                place.admin.patch(PLAN, plan_ref(place.name), asked, field_manager="kubectl")
+            if done.decision and done.decision.status.phase == "ISODownloading":
+                manager.stop()
+
+        image = {"managerImage": MANAGER_IMAGE}
+        manager = process(place, "single-node", on_round, transport=place.transport(), overrides=image)
+        worker = Thread(target=manager.run, daemon=True)
+        worker.start()
+        worker.join(timeout=PATIENCE)
+        manager.stop()
+        worker.join(timeout=30)
+        reached = (place.plan() or {})["status"]
+    assert any("its host reports oem.customFile is 'truncated'" in text for text in held)
+    assert reached["currentPhase"] == "ISODownloading", reached
+    calls = plane.audit(since=mark, user=USER)
+    assert _refused(calls) == []
+    made = [event.name for event in calls if _creates_a_job(event)]
+    assert made == [f"{place.name}-host-check-{node}-{number}" for number in (1, 2)]
 
 
 def _refused(calls: Iterable[AuditEvent]) -> list[str]:
@@ -151,6 +188,18 @@ def _check_what_others_have(place: RealUpgrade) -> None:
     source = DirectSource(Client(place.transport()), KINDS)
     for api_version, kind, namespace in SELDOM_CHECKED:
         assert source.list(Group(api_version=api_version, kind=kind, namespace=namespace)) == ()
+
+
+def _bring_a_script(place: RealUpgrade) -> None:
+    """As the loop does for the Jobs that look at hosts, where it knows its image."""
+    loop, kind = Client(place.transport()), KINDS.row("v1", "ConfigMap").kind
+    script = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "host-check", "namespace": "harvester-system"},
+    }
+    loop.apply(kind, script, field_manager="upgradeplan")
+    loop.delete(kind, ref_of(script))
 
 
 def _ask_through_the_proxies(place: RealUpgrade) -> None:

@@ -25,6 +25,7 @@ from reconcile.cluster.kubeconfig import find_access
 from reconcile.cluster.protocol import Cluster, Selection
 from reconcile.cluster.transport import KubernetesTransport
 from reconcile.loop.manager import Manager
+from reconcile.loop.overrides import Overrides
 from reconcile.loop.round import Round
 from reconcile.loop.setup import ManagerConfig, assemble_manager
 from reconcile.schemas import packaged_schemas
@@ -141,7 +142,13 @@ def _at_work(world: Simulation, changes: Changes) -> Iterator[None]:
 
 
 def process(
-    place: RealUpgrade, example: str, on_round: Callable[[Round], None], *, transport: Transport, identity: str = "test"
+    place: RealUpgrade,
+    example: str,
+    on_round: Callable[[Round], None],
+    *,
+    transport: Transport,
+    identity: str = "test",
+    overrides: Overrides | None = None,
 ) -> Manager:
     """The loop as one process runs it."""
     return assemble_manager(
@@ -159,6 +166,7 @@ def process(
             read=lambda fetch: place.world.repo.read(fetch.namespace, fetch.service, fetch.path),
             on_round=on_round,
             known=inputs_of(example).facts,
+            overrides=overrides or {},
         )
     )
 
