@@ -50,7 +50,9 @@ class ServedCluster:
         version, rest = ("v1", parts[2:]) if parts[0] == "api" else ("/".join(parts[1:3]), parts[3:])
         namespace = rest[1] if len(rest) > 2 and rest[0] == "namespaces" else ""
         plural, *named = rest[2:] if namespace else rest
-        there = [item for item in self._lists.get((version, plural), ()) if namespace in ("", item[0])]
+        labelled = "labelSelector" in query  # nothing here has the labels that are asked for
+        listed = () if labelled else self._lists.get((version, plural), ())
+        there = [item for item in listed if namespace in ("", item[0])]
         name = named[0] if named else query.get("fieldSelector", [""])[0].partition("metadata.name=")[2]
         there = [item for item in there if name in ("", item[1])]
         if named:
