@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -21,13 +22,19 @@ def journal_at(file: str | None, rules: RedactionRules) -> Callable[[JournalEntr
 
     if not file:
         return keep_nothing
-    journal = Journal(Path(file), _warn, rules)
     try:
-        journal.try_to_open()
+        _try_to_open(file)
     except OSError as error:
         message = f"--journal: {file} cannot be written: {error.strerror or error}"
         raise problem("CannotWrite", message, remedy="name a file in a folder that may be written to") from error
-    return journal
+    return Journal(Path(file), _warn, rules)
+
+
+def _try_to_open(file: str) -> None:
+    """Raises `OSError` if the file cannot be written, also for a pipe that nobody reads, and leaves it as it is, or
+    empty where there was none."""
+    without_waiting = getattr(os, "O_NONBLOCK", 0)  # Windows has none
+    os.close(os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | without_waiting, 0o666))
 
 
 def _warn(text: str) -> None:

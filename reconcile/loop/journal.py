@@ -9,7 +9,6 @@ becomes FILE.1 and a new one begins. A journal that cannot be written never hold
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -90,12 +89,6 @@ class Journal:
         self._waits: dict[str, list[str]] = {}
         self._begun = False
         self._broken = False
-
-    def try_to_open(self) -> None:
-        """Raises `OSError` if the file cannot be written, also for a pipe that nobody reads, and leaves it as it is, or
-        empty where there was none."""
-        without_waiting = getattr(os, "O_NONBLOCK", 0)  # Windows has none
-        os.close(os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | without_waiting, 0o666))
 
     def __call__(self, entry: JournalEntry) -> None:
         """Writes a round that decided something, or that waits for something else than the one before."""
