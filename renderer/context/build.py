@@ -5,13 +5,13 @@ What has been recorded in the plan's status wins over what the objects say: a ru
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from renderer.context.facts import Facts, find, status, text_at
 from renderer.context.nodes import nodes_of, single_node_of, unknown_plan
-from renderer.context.scope import NotedScope, Scope, run_time_mark
+from renderer.context.scope import Looked, NotedScope, Scope, run_time_mark
 from renderer.frozen import frozen
 from renderer.model.plan_api import PREFIX, older_spelling
 from renderer.model.ref import Body
@@ -95,16 +95,31 @@ def for_step(
     node: Mapping[str, Any] | None,
     captured: Iterable[str],
     known: Mapping[str, Any],
-    read: set[str] | None = None,
+    read: set[Looked] | None = None,
 ) -> Context:
-    """The context of one step: its node, and what is captured in its phase. `known` has values captured so far; the
-    names of those that are looked at go into `read`."""
+    """The context of one step: its node, and what is captured in its phase. `known` has values captured so far. What is
+    looked at goes into `read`."""
     of = f" of {node['name']}" if node else ""
     marks = {name: run_time_mark(f"{name}{of}") for name in captured}
-    names = {**context.names, "captured": NotedScope("captured", {**marks, **known}, set() if read is None else read)}
+    names = {**context.names, "captured": Scope("captured", {**marks, **known})}
     if node:
         names["node"] = node
+    if read is not None:
+        names = _noted(names, read)
     return replace(context, names=names, marks=context.marks | frozenset(marks.values()))
+
+
+def _noted(names: Mapping[str, Any], read: set[Looked]) -> dict[str, Any]:
+    """The names with scopes that note what is looked at. What is no scope counts as looked at, and so does what the
+    functions are made from."""
+    noted: dict[str, Any] = {}
+    for name, value in names.items():
+        noted[name] = NotedScope(value, read, (name,)) if isinstance(value, Scope) else value
+        if not isinstance(value, Scope) and not callable(value):
+            read.add(((name,), True))
+    plan = noted["plan"]["metadata"]
+    read.add((("plan", "metadata", "name"), True))
+    return noted | {"annotation": _annotation(plan["annotations"])}
 
 
 def _plan(facts: Facts) -> dict[str, Any]:
@@ -133,16 +148,11 @@ def _name(plan: Mapping[str, Any]) -> str:
 
 
 def _functions(plan: Mapping[str, Any], retry: int) -> dict[str, Any]:
-    annotations = plan["metadata"]["annotations"]
-
     def name(*parts: str) -> str:
         return safe_concat(_name(plan), *parts)
 
     def one_shot_name(*parts: str) -> str:
         return safe_concat(_name(plan), *parts, f"retry-{retry}" if retry else "")
-
-    def annotation(key: str, default: str = "") -> str:
-        return annotation_of(annotations, key, default)
 
     def detectors_name(*parts: str) -> str:
         return detector_name(_name(plan), *parts)
@@ -151,9 +161,16 @@ def _functions(plan: Mapping[str, Any], retry: int) -> dict[str, Any]:
         "name": name,
         "oneShotName": one_shot_name,
         "detectorName": detectors_name,
-        "annotation": annotation,
+        "annotation": _annotation(plan["metadata"]["annotations"]),
         "labelValue": label_value,
     }
+
+
+def _annotation(annotations: Mapping[str, Any]) -> Callable[..., str]:
+    def annotation(key: str, default: str = "") -> str:
+        return annotation_of(annotations, key, default)
+
+    return annotation
 
 
 def annotation_of(annotations: Mapping[str, Any], key: str, default: str) -> str:

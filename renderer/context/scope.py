@@ -25,25 +25,38 @@ class Scope(Mapping[str, Any]):
         return len(self._values)
 
 
+Looked = tuple[tuple[Any, ...], bool]
+"""Keys from the outermost name on, and whether all that is there was looked at; else just that it is a scope."""
+
+
 class NotedScope(Scope):
-    """A scope that notes which of its keys were looked at, be they there or not; all of them if it was gone through."""
+    """A scope that notes what was looked at in it, be it there or not."""
 
-    __slots__ = ("_read",)
+    __slots__ = ("_inner", "_path", "_read")
 
-    def __init__(self, name: str, values: Mapping[str, Any], read: set[str]) -> None:
-        super().__init__(name, values)
+    def __init__(self, scope: Scope, read: set[Looked], path: tuple[Any, ...]) -> None:
+        self.name = scope.name
+        self._values = scope._values
+        self._inner: dict[Any, NotedScope] = {}
+        self._path = path
         self._read = read
 
     def __getitem__(self, key: str) -> Any:
-        self._read.add(key)
-        return super().__getitem__(key)
+        value, path = self._values.get(key), (*self._path, key)
+        if not isinstance(value, Scope):
+            self._read.add((path, True))
+            return self._values[key]
+        if key not in self._inner:
+            self._read.add((path, False))
+            self._inner[key] = NotedScope(value, self._read, path)
+        return self._inner[key]
 
     def __iter__(self) -> Iterator[str]:
-        self._read.update(self._values)
+        self._read.add((self._path, True))
         return super().__iter__()
 
     def __len__(self) -> int:
-        self._read.update(self._values)
+        self._read.add((self._path, True))
         return super().__len__()
 
 

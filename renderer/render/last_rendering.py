@@ -7,16 +7,17 @@ What could not be rendered is kept with its problems: the same inputs fail alike
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from renderer.context.build import Context
-from renderer.digest import digest_of
+from renderer.context.scope import Looked
 from renderer.errors import Problem
 from renderer.frozen import frozen
 from renderer.model.path import ABSENT
 from renderer.model.phase import Step
 from renderer.model.rendered import RenderedPhase, RenderedStep
+from renderer.render.seen_context import CAPTURED, NODE, SeenContext
 from renderer.render.step_cache import StepCache
 
 Place = tuple[str, str, str | None]
@@ -27,27 +28,28 @@ Found = tuple[Problem, ...]
 
 @frozen
 class SeenOfRun:
-    """The part of the record that a step's rendering can see; of the values that were captured it has looked at those
-    that `read` names, or nobody knows at which. `made` are the templates whose objects were made, by the step and by
-    its undo step."""
+    """The part of the record that a step's rendering can see. `made` are the templates whose objects were made, by the
+    step and by its undo step."""
 
     captured: Mapping[str, Any]
     under_way: bool
     made: tuple[tuple[str, ...] | None, ...]
-    read: frozenset[str] | None = None
 
-    def gives(self, step: RenderedStep, now: SeenOfRun) -> bool:
-        """True if the step, made of this, comes out the same now. One that begins is not asked any more whether it is
-        skipped, which it was not."""
+    def gives(self, step: RenderedStep, now: SeenOfRun, read: frozenset[Looked]) -> bool:
+        """True if the step, made of this, comes out the same now: of the values that were captured it has looked at
+        those that `read` names. One that begins is not asked any more whether it is skipped, which it was not."""
         begins = now.under_way and step.skipped is None and not step.pending
         return (
-            self.made == now.made and (self.under_way == now.under_way or begins) and self._captured_same(now.captured)
+            self.made == now.made
+            and (self.under_way == now.under_way or begins)
+            and self._captured_same(now.captured, read)
         )
 
-    def _captured_same(self, now: Mapping[str, Any]) -> bool:
-        if self.read is None:
+    def _captured_same(self, now: Mapping[str, Any], read: frozenset[Looked]) -> bool:
+        if (CAPTURED, True) in read:
             return self.captured == now
-        return all(self.captured.get(name, ABSENT) == now.get(name, ABSENT) for name in self.read)
+        names = {path[1] for path, _ in read if path[:1] == CAPTURED}
+        return all(self.captured.get(name, ABSENT) == now.get(name, ABSENT) for name in names)
 
     @property
     def all_of_it(self) -> list[Any]:
@@ -57,20 +59,21 @@ class SeenOfRun:
 
 @frozen
 class _Kept:
-    """A step, and what of the record at its place it has `seen`."""
+    """A step, what it was made in, what of that it has looked at, and what of the record at its place it has `seen`."""
 
+    within: SeenContext
+    read: frozenset[Looked]
     seen: SeenOfRun
     step: RenderedStep
 
 
 @dataclass
 class _PlaceSteps:
-    """The steps of one node in a phase, or of none, and what they were made of: `common` to all steps, and all that was
-    `recorded` there. Steps that were made of an earlier record are among those in `kept` alone."""
+    """The steps of one node in a phase, or of none, that were made of what is `common` to all steps, and of all that
+    was `recorded` there."""
 
     common: str
     recorded: Any
-    kept: dict[str, _Kept] = field(default_factory=dict)
     same: dict[str, RenderedStep] = field(default_factory=dict)
 
 
@@ -79,41 +82,57 @@ class LastRendering:
 
     def __init__(self, steps: StepCache) -> None:
         self.steps = steps
-        self._common: tuple[Context, bool, str] | None = None
-        self._steps: dict[tuple[str, str | None], _PlaceSteps] = {}
+        self._now: SeenContext | None = None
+        self._agreed: dict[tuple[SeenContext, frozenset[Looked], str | None], bool] = {}
+        self._places: dict[tuple[str, str | None], _PlaceSteps] = {}
+        self._steps: dict[Place, _Kept] = {}
         self._phases: dict[str, tuple[str, Any, RenderedPhase, Found]] = {}
         self._shapes: dict[str, tuple[str, tuple[Step, ...], Found]] = {}
         self._refused: dict[Place, tuple[str, RenderedStep, Found]] = {}
 
-    def common_of(self, context: Context, ending: bool) -> str:
-        """The digest of what all steps see; of the very same context it is known."""
-        if self._common is None or self._common[0] is not context or self._common[1] != ending:
-            self._common = context, ending, digest_of([context.data, sorted(context.given), ending])
-        return self._common[2]
+    def within(self, context: Context, ending: bool) -> SeenContext:
+        """What all steps see; of the very same context it is known."""
+        if self._now is None or self._now.context is not context or self._now.ending != ending:
+            self._now, self._agreed = SeenContext(context, ending), {}
+        return self._now
 
     def find_place(self, phase: str, node: str | None, common: str, recorded: Any) -> Mapping[str, RenderedStep]:
         """The steps of that node, or of none, that were made of the same."""
-        steps = self._steps.get((phase, node))
+        steps = self._places.get((phase, node))
         return steps.same if steps is not None and steps.common == common and steps.recorded == recorded else {}
 
-    def find(self, place: Place, common: str, recorded: Any, seen: SeenOfRun) -> RenderedStep | None:
-        """The step of that place, if what it has seen is the same though more was recorded since."""
-        phase, name, node = place
-        steps = self._steps.get((phase, node))
-        kept = steps.kept.get(name) if steps is not None and steps.common == common else None
-        if kept is None or not kept.seen.gives(kept.step, seen):
+    def find(self, place: Place, now: SeenContext, recorded: Any, seen: SeenOfRun) -> RenderedStep | None:
+        """The step of that place, if what it has looked at is the same, though other things have changed since."""
+        kept = self._steps.get(place)
+        if kept is None or not self._agrees(kept, now, place[2]) or not kept.seen.gives(kept.step, seen, kept.read):
             return None
-        self.keep(place, common, recorded, replace(seen, read=kept.seen.read), kept.step)
+        self.keep(place, now, recorded, seen, kept.read, kept.step)
         return kept.step
 
-    def keep(self, place: Place, common: str, recorded: Any, seen: SeenOfRun, step: RenderedStep) -> None:
+    def _agrees(self, kept: _Kept, now: SeenContext, node: str | None) -> bool:
+        """True if that step of the node finds what it has looked at as it was; nodes look at much the same."""
+        if kept.within is now:
+            return True
+        key = kept.within, kept.read, node if any(path[0] == NODE for path, _ in kept.read) else None
+        if key not in self._agreed:
+            self._agreed[key] = all(kept.within.at(it, node) == now.at(it, node) for it in kept.read)
+        return self._agreed[key]
+
+    def keep(
+        self,
+        place: Place,
+        now: SeenContext,
+        recorded: Any,
+        seen: SeenOfRun,
+        read: frozenset[Looked],
+        step: RenderedStep,
+    ) -> None:
         phase, name, node = place
-        steps = self._steps.get((phase, node))
-        if steps is None or steps.common != common:
-            steps = self._steps[phase, node] = _PlaceSteps(common=common, recorded=recorded)
-        elif steps.recorded != recorded:
-            steps.recorded, steps.same = recorded, {}
-        steps.kept[name], steps.same[name] = _Kept(seen=seen, step=step), step
+        steps = self._places.get((phase, node))
+        if steps is None or steps.common != now.digest or steps.recorded != recorded:
+            steps = self._places[phase, node] = _PlaceSteps(common=now.digest, recorded=recorded)
+        steps.same[name] = step
+        self._steps[place] = _Kept(within=now, read=read, seen=seen, step=step)
 
     def find_phase(self, name: str, common: str, recorded: Any) -> tuple[RenderedPhase, Found] | None:
         """The phase and its problems, if it was made of the same."""

@@ -43,7 +43,6 @@ def render(
     """
     problems: list[Problem] = []
     templates.begin()
-    common = "" if kept is None else kept.common_of(context, ending)
     renderer = StepRenderer(
         kinds=catalog.kinds,
         node_states=catalog.node_states,
@@ -53,7 +52,7 @@ def render(
         recorded=recorded,
         ending=ending,
         problems=problems,
-        common=common,
+        within=None if kept is None else kept.within(context, ending),
         kept=kept,
         digest=digest,
     )

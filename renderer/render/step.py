@@ -11,7 +11,7 @@ from renderer.catalog.load import Declared
 from renderer.catalog.node_states import unknown_states
 from renderer.catalog.verify import INPUTS, captures_of, first_round
 from renderer.context.build import Context, for_step
-from renderer.context.scope import SYMBOLIC_NODE
+from renderer.context.scope import SYMBOLIC_NODE, Looked
 from renderer.digest import digest_of
 from renderer.errors import Problem, Problems
 from renderer.frozen import frozen
@@ -23,6 +23,7 @@ from renderer.render.declaration import DeclarationFiller, without_bookkeeping
 from renderer.render.last_rendering import LastRendering, SeenOfRun
 from renderer.render.manifest import DigestOf, ManifestRenderer, in_order
 from renderer.render.recorded import Recorded
+from renderer.render.seen_context import ENDING, MARKS, SeenContext, looked, looked_for
 from renderer.render.step_gates import gates_of, gates_of_begun
 from renderer.templating import Templates
 
@@ -48,9 +49,14 @@ class StepRenderer:
     recorded: Recorded
     problems: list[Problem]
     ending: bool = False
-    common: str = ""
+    within: SeenContext | None = None
     kept: LastRendering | None = None
     digest: DigestOf = digest_of
+
+    @property
+    def common(self) -> str:
+        """The digest of what all steps see, where there is an earlier rendering to compare with."""
+        return self.within.digest if self.within else ""
 
     def kept_at(self, phase: str, node: Node) -> Mapping[str, RenderedStep]:
         """The steps of one node, or of none, as an earlier rendering made them of all that there is now, by name."""
@@ -60,34 +66,43 @@ class StepRenderer:
         return self.kept.find_place(phase, name, self.common, self.recorded.at(phase, name))
 
     def step(self, declared: Declared, step: Step, raw: Raw, node: Node) -> RenderedStep:
-        """A step for one node, or for none. With `kept`, one whose inputs are those of an earlier rendering is taken
-        from there: `common` is the digest of what all steps see, the nodes among it."""
-        if self.kept is None:
+        """A step for one node, or for none. With `kept`, one that has looked at nothing that has changed since is taken
+        from there."""
+        if self.kept is None or self.within is None:
             return self._step(declared, step, raw, node, set())
         phase, name = declared.phase.name, node["name"] if node else None
         place, recorded = (phase, step.name, name), self.recorded.at(phase, name)
         seen = self._seen_of_run(phase, step, name)
-        found = self.kept.find(place, self.common, recorded, seen)
-        return found or self._cached(self.kept, declared, step, raw, node, seen)
+        found = self.kept.find(place, self.within, recorded, seen)
+        return found or self._cached(self.kept, self.within, declared, step, raw, node, seen)
 
     def _cached(
-        self, kept: LastRendering, declared: Declared, step: Step, raw: Raw, node: Node, seen: SeenOfRun
+        self,
+        kept: LastRendering,
+        within: SeenContext,
+        declared: Declared,
+        step: Step,
+        raw: Raw,
+        node: Node,
+        seen: SeenOfRun,
     ) -> RenderedStep:
         """A step as an earlier rendering of whichever plan has made it, or rendered now."""
         phase, name, problems = declared.phase.name, node["name"] if node else None, len(self.problems)
-        where, key = f"{phase}/{step.name}/{name}", digest_of([self.common, node, seen.all_of_it])
-        if refused := kept.find_refused((phase, step.name, name), key):
+        place, where = (phase, step.name, name), f"{phase}/{step.name}/{name}"
+        key = digest_of([within.digest, node, seen.all_of_it])
+        if refused := kept.find_refused(place, key):
             self.problems.extend(refused[1])
             return refused[0]
-        rendered = kept.steps.find(where, key)
-        if rendered is None:
-            read = set[str]()
-            rendered = self._step(declared, step, raw, node, read)
+        found = kept.steps.find(where, key)
+        if found is None:
+            noted = set[Looked]()
+            rendered, read = self._step(declared, step, raw, node, noted), frozenset(noted)
             if len(self.problems) != problems:
-                kept.keep_refused((phase, step.name, name), key, rendered, tuple(self.problems[problems:]))
+                kept.keep_refused(place, key, rendered, tuple(self.problems[problems:]))
                 return rendered
-            seen, rendered = replace(seen, read=frozenset(read)), kept.steps.keep(where, key, rendered)
-        kept.keep((phase, step.name, name), self.common, self.recorded.at(phase, name), seen, rendered)
+            found = kept.steps.keep(where, key, rendered, read), read
+        rendered, read = found
+        kept.keep(place, within, self.recorded.at(phase, name), seen, read, rendered)
         return rendered
 
     def _seen_of_run(self, phase: str, step: Step, node: str | None) -> SeenOfRun:
@@ -98,11 +113,14 @@ class StepRenderer:
             made=tuple(None if files is None else tuple(sorted(files)) for files in made),
         )
 
-    def _step(self, declared: Declared, step: Step, raw: Raw, node: Node, read: set[str]) -> RenderedStep:
-        """The names of captured values that are looked at go into `read`."""
+    def _step(self, declared: Declared, step: Step, raw: Raw, node: Node, read: set[Looked]) -> RenderedStep:
+        """What is looked at goes into `read`."""
         bare = replace(step, node=node["name"]) if node else step
         context = self._context(declared, node, read)
-        pending = missing(self.context, (*declared.phase.requires, *step.requires))
+        requires = (*declared.phase.requires, *step.requires)
+        pending = missing(self.context, requires)
+        read |= looked_for(requires)
+        read.add(looked(MARKS))  # which texts stand for values that are not known yet is asked of every manifest
         if self.recorded.made_by(declared.phase.name, step.name, bare.node) is not None:
             return self._begun(declared, bare, raw, context, pending)
         try:
@@ -113,6 +131,7 @@ class StepRenderer:
             if skipped is None and not pending:
                 return self._rendered(declared, bare, raw, context)
             idle = _idle(declared, self._best(declared, bare, raw, context), skipped, () if skipped else pending)
+            read.add(looked(ENDING))
             return replace(idle, manifests=self._not_made(declared, idle.step, context)) if self.ending else idle
         except Problems as error:
             self.problems.extend(error.problems)
@@ -186,7 +205,7 @@ class StepRenderer:
             self.problems.extend(error.problems)
             return None
 
-    def _context(self, declared: Declared, node: Node, read: set[str] | None = None) -> Context:
+    def _context(self, declared: Declared, node: Node, read: set[Looked] | None = None) -> Context:
         captured = self.recorded.captured(declared.phase.name, node["name"] if node else None)
         rounds = {name: value for step in declared.phase.steps for name, value in first_round(step).items()}
         known = {**rounds, **captured}

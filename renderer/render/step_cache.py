@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from renderer.context.scope import Looked
 from renderer.model.ref import Body
 from renderer.model.rendered import Manifest, RenderedStep
 from renderer.model.sharing import shared
@@ -15,18 +16,18 @@ class StepCache:
 
     def __init__(self, limit: int = 1) -> None:
         self._limit = limit
-        self._steps: dict[str, dict[str, RenderedStep]] = {}
+        self._steps: dict[str, dict[str, tuple[RenderedStep, frozenset[Looked]]]] = {}
         self._last: dict[tuple[str, int], Body] = {}
 
-    def find(self, place: str, key: str) -> RenderedStep | None:
-        """The step of that place, if it was made of the inputs that `key` is the digest of."""
+    def find(self, place: str, key: str) -> tuple[RenderedStep, frozenset[Looked]] | None:
+        """The step of that place and what it has looked at, if it was made of the inputs that `key` is the digest of."""
         return self._steps.get(place, {}).get(key)
 
-    def keep(self, place: str, key: str, step: RenderedStep) -> RenderedStep:
+    def keep(self, place: str, key: str, step: RenderedStep, read: frozenset[Looked]) -> RenderedStep:
         """Returns the step as it is kept."""
         kept = self._slim(step)
         steps = self._steps.setdefault(place, {})
-        steps[key] = kept
+        steps[key] = kept, read
         if len(steps) > self._limit:
             del steps[next(iter(steps))]
         return kept
