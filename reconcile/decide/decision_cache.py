@@ -19,6 +19,7 @@ from reconcile.probes.look import Need
 from renderer.model.manifest_spec import Borrowed, Owned
 from renderer.model.phase import Position, RequirePeers, Step
 from renderer.model.rendered import RenderedPhase, RenderedStep
+from renderer.model.sharing import SameObject
 
 if TYPE_CHECKING:
     from reconcile.decide.builder import WaitRequest
@@ -157,12 +158,16 @@ class DecisionCache:
     """The results of earlier decisions about one plan. All of it can be lost. `timed` are the limits that the last
     decision has asked about, `unfolded` the nodes of which it is known that they are not through with a phase, with
     what that was seen from; `peers` says of a Node, by name, by which requirement it is unhealthy and why, or None;
+    `slots` whether a step's node still holds its slot, after what was seen and recorded;
     `texts` are the redacted texts of waits, `checks` what the checks of a step came to, by step and check."""
 
     timed: tuple[tuple[datetime, int, bool], ...] = ()
     nodes: dict[tuple[str, str, str], NodeDecision] = field(default_factory=dict)
     unfolded: dict[tuple[str, str], tuple[Any, ...]] = field(default_factory=dict)
     peers: dict[str, tuple[Any, RequirePeers, str | None]] = field(default_factory=dict)
+    slots: dict[tuple[str, str, str | None], tuple[tuple[SameObject, SameObject], tuple[Any, ...], bool]] = field(
+        default_factory=dict
+    )
     texts: dict[str, str] = field(default_factory=dict)
     checks: dict[tuple[str, str], CarriedOut] = field(default_factory=dict)
     _phases: dict[str, tuple[_Places, PhaseSteps]] = field(default_factory=dict)

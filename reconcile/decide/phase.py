@@ -27,9 +27,10 @@ from reconcile.status.plan import key_of
 from reconcile.status.times import time_of
 from renderer.model.path import look_up
 from renderer.model.phase import Lane, LateNodes, Position, RequirePeers
-from renderer.model.probe import ObjectTarget, Probe, RulePredicate
+from renderer.model.probe import ObjectTarget, Probe, RulePredicate, is_about_fields
 from renderer.model.ref import Body, Ref, ref_of
 from renderer.model.rendered import RenderedPhase, RenderedStep
+from renderer.model.sharing import SameObject
 from renderer.names import label_value
 
 _Steps = Sequence[RenderedStep]
@@ -205,8 +206,19 @@ def _is_inside(builder: DecisionBuilder, lane: str, steps: _Steps) -> bool:
 
 
 def _keeps_lane(builder: DecisionBuilder, item: RenderedStep) -> bool:
-    probe = item.step.hold_slot_while
-    return probe is not None and evaluate(probe, builder.observation.look, scope_of(builder, item)).passed
+    """True if the step's node still holds its slot; known where the object that says so is the very same, and so is
+    what is recorded, unless a rule looks at more."""
+    probe, look = item.step.hold_slot_while, builder.observation.look
+    if probe is None:
+        return False
+    if not isinstance(probe.target, ObjectTarget) or probe.target.others or not is_about_fields(probe):
+        return evaluate(probe, look, scope_of(builder, item)).passed
+    place, seen = key_of(item), (SameObject(look.get(probe.target.ref)), SameObject(item))
+    recorded, known = builder.status.at(item.phase, item.step.node), builder.cache.slots.get(place)
+    if known is None or known[0] != seen or known[1] != recorded:
+        held = evaluate(probe, look, scope_of(builder, item)).passed
+        known = builder.cache.slots[place] = seen, recorded, held
+    return known[2]
 
 
 def all_steps(phases: Iterable[RenderedPhase]) -> Iterator[RenderedStep]:

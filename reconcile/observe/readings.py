@@ -81,6 +81,8 @@ class Readings:
         """One answer for each that the objects of the reading's group name."""
         reader = next(reader for row, reader in READERS.items() if row.includes(reading))
         asks = reader.asks(self._access, bodies)
+        if len(asks) == 1:
+            return {name: self._answer(reading.name, name, ask, reader.fresh) for name, ask in asks.items()}
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             answers = pool.map(lambda name: self._answer(reading.name, name, asks[name], reader.fresh), asks)
             return dict(zip(asks, answers, strict=True))

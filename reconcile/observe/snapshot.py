@@ -33,6 +33,7 @@ class Snapshot:
         self.readings: dict[str, dict[str, Answer]] = {}
         self.read: set[Reading] = set()
         self._members: dict[Group, dict[Ref, Body]] = {}
+        self._named: dict[Group, dict[str, tuple[Body, ...]]] = {}
 
     def get(self, ref: Ref) -> Body | ReadFailure | None:
         known = self.objects.get(ref, _NOT_READ)
@@ -50,7 +51,7 @@ class Snapshot:
             return self.groups[group]
         for wider, found in self.groups.items():
             if wider.includes(group) and (_is_whole(wider) or not group.name):
-                return found if isinstance(found, ReadFailure) else _within(found, group)
+                return found if isinstance(found, ReadFailure) else _within(self._of(wider, found, group.name), group)
         raise NotReadError(group)
 
     def reading(self, reading: Reading, name: str) -> Answer:
@@ -79,6 +80,17 @@ class Snapshot:
         if group not in self._members:
             self._members[group] = {ref_of(body)._replace(api_version=group.api_version): body for body in found}
         return self._members[group]
+
+    def _of(self, group: Group, found: tuple[Body, ...], name: str) -> tuple[Body, ...]:
+        """Those of the group that have this name, if one is given."""
+        if not name:
+            return found
+        if group not in self._named:
+            named = self._named[group] = {}
+            for body in found:
+                key = ref_of(body).name
+                named[key] = (*named.get(key, ()), body)
+        return self._named[group].get(name, ())
 
 
 class _Noting:
@@ -189,6 +201,5 @@ def _within(found: tuple[Body, ...], group: Group) -> tuple[Body, ...]:
         body
         for body in found
         if group.namespace in ("", ref_of(body).namespace)
-        and group.name in ("", ref_of(body).name)
         and set(group.labels) <= set((body["metadata"].get("labels") or {}).items())
     )

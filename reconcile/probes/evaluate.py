@@ -36,7 +36,8 @@ def evaluate(probe: Probe, look: Look, scope: ProbeContext) -> Verdict:
     """The reason is one line, whatever the objects say. Raises `Problems` for a kind without a rule, and for what a
     verified catalogue cannot contain."""
     verdict = _verdict(probe, look, scope)
-    return replace(verdict, reason=" ".join(verdict.reason.split()))
+    reason = " ".join(verdict.reason.split())
+    return verdict if reason == verdict.reason else replace(verdict, reason=reason)
 
 
 def _verdict(probe: Probe, look: Look, scope: ProbeContext) -> Verdict:
@@ -119,6 +120,8 @@ def group_of(target: EveryTarget) -> Group:
 def _member(probe: Probe, target: EveryTarget, body: Body, look: Look, scope: ProbeContext) -> Verdict | None:
     """None for an object that `where` leaves out."""
     ref = ref_of(body)
+    if not target.where:
+        return _judge(probe, ref, body, look, scope)
     taken = together(
         [passed(""), *(check(item, Subject(look=look, scope=scope, ref=ref, body=body)) for item in target.where)]
     )

@@ -138,6 +138,12 @@ class Probe:
     fails: tuple[Predicate, ...] = ()
 
 
+def is_about_fields(probe: Probe) -> bool:
+    """True if it asks for nothing but conditions and fields of its target: the same target gives the same answer."""
+    plain = (ConditionPredicate, FieldPredicate, AbsentPredicate)
+    return all(isinstance(predicate, plain) for predicate in (*probe.all, *probe.fails))
+
+
 class Severity(StrEnum):
     """The consequence of a failed gate for the plan."""
 

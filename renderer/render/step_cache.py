@@ -20,7 +20,7 @@ class StepCache:
         self._last: dict[tuple[str, int], Body] = {}
 
     def find(self, place: str, key: str) -> tuple[RenderedStep, frozenset[Looked]] | None:
-        """The step of that place and what it has looked at, if it was made of the inputs that `key` is the digest of."""
+        """The step of that place and what it has looked at, if it was made of what `key` is the digest of."""
         return self._steps.get(place, {}).get(key)
 
     def keep(self, place: str, key: str, step: RenderedStep, read: frozenset[Looked]) -> RenderedStep:
