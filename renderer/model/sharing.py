@@ -6,9 +6,10 @@ A shared part must never be changed in place, as no object's body is; so what wa
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 _NOTHING = object()
+_T = TypeVar("_T")
 
 
 class SameObject:
@@ -24,6 +25,25 @@ class SameObject:
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, SameObject) and self.it is other.it
+
+
+class ByIdentity(Generic[_T]):
+    """What was worked out for the last `limit` objects, each by itself and for a purpose."""
+
+    def __init__(self, limit: int = 4096) -> None:
+        self._limit = limit
+        self._known: dict[tuple[object, int], tuple[Any, _T]] = {}  # holds the object, so its id stays its own
+
+    def get(self, it: Any, purpose: object = None) -> _T | None:
+        known = self._known.get((purpose, id(it)))
+        return known[1] if known is not None else None
+
+    def put(self, it: Any, found: _T, purpose: object = None) -> _T:
+        """Returns what was found."""
+        if len(self._known) >= self._limit:
+            del self._known[next(iter(self._known))]
+        self._known[purpose, id(it)] = it, found
+        return found
 
 
 def shared(value: Any, like: Any) -> Any:

@@ -19,6 +19,7 @@ from reconcile.simulator.apiserver.shape import Schema
 from reconcile.simulator.apiserver.strict import Strict
 from reconcile.simulator.apiserver.walk import same
 from renderer.model.ref import Body, Kind
+from renderer.model.sharing import ByIdentity
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,7 @@ class BuiltinStrategy:
         self._types = decoders.types
         self._strict = decoders.strict
         self._rules = rules
+        self._complete = ByIdentity[bool]()
 
     def blank(self) -> Body:
         return {"apiVersion": self._kind.api_version, "kind": self._kind.kind, **self._types.blank(self._definition)}
@@ -120,8 +122,11 @@ class BuiltinStrategy:
                 here = f"{path}.{name}" if path else name
                 if name in schema.get("required", ()) and "string" in str(below.get("type")) and not value.get(name):
                     yield StatusCause(field=here, message="Required value", reason="FieldValueRequired")
-                if name in value:
-                    yield from self._missing(below, value[name], here)
+                if name in value and not (path == "" and self._complete.get(value[name], id(below))):
+                    causes = tuple(self._missing(below, value[name], here))
+                    if not path and not causes and isinstance(value[name], dict):
+                        self._complete.put(value[name], found=True, purpose=id(below))
+                    yield from causes
         elif isinstance(value, list):
             for index, item in enumerate(value):
                 yield from self._missing(schema.get("items") or {}, item, f"{path}[{index}]")

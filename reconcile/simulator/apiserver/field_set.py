@@ -28,7 +28,8 @@ def field(name: str) -> str:
 
 def key(values: Mapping[str, Any]) -> str:
     """The element of a list item that is told apart by its keys; the order of the keys does not matter."""
-    return "k:" + _json(dict(sorted(values.items())))
+    ordered = tuple(sorted(values.items()))
+    return _key_of_texts(ordered) if all(type(value) is str for value in values.values()) else _key(ordered)
 
 
 def member(value: Any) -> str:
@@ -74,6 +75,14 @@ def path_text(path: Path) -> str:
 def order(path: Path) -> tuple[Any, ...]:
     """The server's order of paths: fields before keys before values, each by its name."""
     return tuple(_element_order(element) for element in path)
+
+
+def _key(ordered: tuple[tuple[str, Any], ...]) -> str:
+    return "k:" + _json(dict(ordered))
+
+
+_key_of_texts = lru_cache(maxsize=4096)(_key)
+"""The same few conditions, containers and ports are told apart in every object of a kind."""
 
 
 def _json(value: Any) -> str:

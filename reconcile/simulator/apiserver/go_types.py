@@ -10,12 +10,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from enum import Enum
 from functools import lru_cache
 from importlib.resources import files
 from typing import Any
 
 from reconcile.simulator.apiserver.builtin_defaults import CONTENT, VALUES, Content
 from reconcile.simulator.apiserver.shape import Schema
+from renderer.model.sharing import ByIdentity
 from renderer.quantity import canonical
 
 _QUANTITY = "io.k8s.apimachinery.pkg.api.resource.Quantity"
@@ -30,13 +32,15 @@ def go_table() -> Mapping[str, Mapping[str, frozenset[str]]]:
     return {name: {how: frozenset(fields) for how, fields in row.items()} for name, row in json.loads(text).items()}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _How:
-    fill: bool = True
-    empty_is_null: bool = False
+class _How(Enum):
+    """What a struct is read for: as an empty one, from a request, or to be stored."""
 
+    BLANK = "blank"
+    REQUESTED = "requested"
+    STORED = "stored"
 
-_BLANK, _REQUESTED, _STORED = _How(fill=False), _How(), _How(empty_is_null=True)
+    __hash__ = object.__hash__
+
 
 Read = Callable[[Any, _How], Any]
 
@@ -66,22 +70,34 @@ class GoTypes:
     def __init__(self, definitions: Mapping[str, Schema]) -> None:
         self._definitions = definitions
         self._structs: dict[str, _Struct] = {}
+        self._unchanged = ByIdentity[bool]()
 
     def blank(self, name: str) -> dict[str, Any]:
         """The empty struct, as ownership of a new object is compared with it."""
-        return self._read(name, {}, _BLANK)
+        return self._read(name, {}, _How.BLANK)
 
     def read(self, name: str, value: Mapping[str, Any], *, empty_is_null: bool = False) -> dict[str, Any]:
         """The value with its defaults. The store does not tell an empty list from none: then `empty_is_null`."""
-        return self._read(name, value, _STORED if empty_is_null else _REQUESTED)
+        return self._read(name, value, _How.STORED if empty_is_null else _How.REQUESTED)
 
     def _read(self, name: str, value: Mapping[str, Any], how: _How) -> dict[str, Any]:
+        """The very value where reading changes nothing: then what was worked out for it stays right."""
+        if not isinstance(value, dict) or self._unchanged.get(value, (name, how)):
+            return value if isinstance(value, dict) else self._out(name, value, how)
+        out = self._out(name, value, how)
+        if len(out) != len(value) or not all(map(_is_same, out.items(), value.items())):
+            return out
+        if len(value) > _FEW:
+            self._unchanged.put(value, found=True, purpose=(name, how))
+        return value
+
+    def _out(self, name: str, value: Mapping[str, Any], how: _How) -> dict[str, Any]:
         struct = self._struct(name)
         out = dict(_given(struct.fields, value, how))
         for field in struct.forced:
             if field not in out:
                 out[field] = struct.fields[field].zero(how)
-        if not how.fill:
+        if how is _How.BLANK:
             return out
         for field, default in struct.defaults.items():
             if out.get(field) in _UNSET:
@@ -129,6 +145,8 @@ class GoTypes:
         return lambda how: zero
 
 
+_FEW = 2
+"""Fields that are read again sooner than looked up."""
 _UNSET: tuple[Any, ...] = (None, "")
 _EMPTIES: tuple[Any, ...] = ({}, [])
 
@@ -141,16 +159,31 @@ def _given(fields: Mapping[str, _Field], value: Mapping[str, Any], how: _How) ->
             continue
         made = field.read(given, how) if field.read else given
         if made or field.handling:
-            empty = how.empty_is_null and field.handling == "always" and made in _EMPTIES
+            empty = how is _How.STORED and field.handling == "always" and made in _EMPTIES
             yield name, None if empty else made
 
 
+def _is_same(made: tuple[str, Any], given: tuple[str, Any]) -> bool:
+    """The same name, and the same value down to its type and the order of names in it."""
+    if made[0] != given[0]:
+        return False
+    return made[1] is given[1] or (type(made[1]) is type(given[1]) is str and made[1] == given[1])
+
+
 def _list_reader(item: Read) -> Read:
-    return lambda value, how: [item(each, how) for each in value]
+    def read(value: Any, how: _How) -> Any:
+        made = [item(each, how) for each in value]
+        return value if all(one is other for one, other in zip(made, value, strict=True)) else made
+
+    return read
 
 
 def _map_reader(item: Read) -> Read:
-    return lambda value, how: {key: item(each, how) for key, each in value.items()}
+    def read(value: Any, how: _How) -> Any:
+        made = {key: item(each, how) for key, each in value.items()}
+        return value if all(map(_is_same, made.items(), value.items())) else made
+
+    return read
 
 
 def _ref(schema: Schema) -> str:

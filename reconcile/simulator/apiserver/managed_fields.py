@@ -20,7 +20,7 @@ from reconcile.simulator.apiserver.field_set import (
 from reconcile.simulator.apiserver.ownership import APPLY, UPDATE, Holding, Holdings, Owner, applied, updated
 from reconcile.simulator.apiserver.shape import Shape
 from reconcile.simulator.apiserver.walk import ShapeError, field_set
-from renderer.model.sharing import SameObject
+from renderer.model.sharing import ByIdentity, SameObject
 
 _NOBODYS = ("name", "namespace", "creationTimestamp", "selfLink", "uid", "clusterName", "generation", "managedFields")
 _STRIPPED: FieldSet = frozenset(
@@ -151,20 +151,25 @@ def _decode(entries: Iterable[Mapping[str, Any]]) -> Holdings:
             api_version="" if operation == APPLY else version,
             subresource=entry.get("subresource", ""),
         )
-        fields = _fields_in(SameObject(entry.get("fieldsV1") or {}))
+        fields = _fields_in(entry.get("fieldsV1") or {})
         found[owner] = Holding(fields=fields, api_version=version, time=entry.get("time"))
     return found
 
 
-@lru_cache(maxsize=1024)
-def _fields_in(nested: SameObject) -> FieldSet:
-    """Most writes leave most entries as they are."""
-    return from_fields_v1(nested.it)
+_FIELDS = ByIdentity[FieldSet]()
+"""Most writes leave most entries as they are, and an entry that was written here is read at the next write."""
+
+
+def _fields_in(nested: Mapping[str, Any]) -> FieldSet:
+    found = _FIELDS.get(nested)
+    return found if found is not None else _FIELDS.put(nested, from_fields_v1(nested))
 
 
 @lru_cache(maxsize=1024)
 def _written(fields: SameObject) -> dict[str, Any]:
-    return to_fields_v1(fields.it)
+    made = to_fields_v1(fields.it)
+    _FIELDS.put(made, fields.it)
+    return made
 
 
 def _entry(owner: Owner, holding: Holding) -> dict[str, Any]:

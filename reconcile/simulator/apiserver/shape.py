@@ -62,6 +62,16 @@ class Shape:
     list: ListShape | None = None
     map: MapShape | None = None
     defaults: Mapping[str, Any] | None = None
+    parts: dict[str, Shape] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """Those that values have picked so far, each made once."""
+
+    def part(self, name: Literal["map", "list", "scalar"]) -> Shape:
+        """That part alone; all of it where it has none."""
+        found = self.parts.get(name)
+        if found is None:
+            value, defaults = getattr(self, name), self.defaults if name == "map" else None
+            found = self.parts[name] = Shape(**{name: value}, defaults=defaults) if value else self
+        return found
 
     def key_default(self, name: str) -> Any:
         return (self.defaults or {}).get(name)

@@ -8,6 +8,7 @@ from typing import Any
 
 from reconcile.cluster.errors import StatusCause
 from reconcile.simulator.apiserver.shape import Schema
+from renderer.model.sharing import ByIdentity
 
 Path = tuple[str | int, ...]
 
@@ -19,6 +20,8 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
     "integer": (int,),
     "number": (int, float),
 }
+_KNOWN_DEPTH = 2
+"""So far down it is remembered of the very same value that nothing is wrong with it: a write leaves most as it is."""
 _SCALARS = (str, int, float)
 _ANYTHING = (dict, list, str, bool, int, float)
 
@@ -39,6 +42,7 @@ class Strict:
     def __init__(self, definitions: Mapping[str, Schema]) -> None:
         self._definitions = definitions
         self._nodes: dict[int, _Node] = {}
+        self._fine = ByIdentity[bool]()
 
     def refused(self, definition: str, body: Any, at: Path = ()) -> Iterator[StatusCause]:
         """All causes. That of a wrong type has no field, as the server's message has none."""
@@ -69,8 +73,13 @@ class Strict:
             below = fields.get(name, node.other)
             if below is None:
                 yield (*path, name), _UNKNOWN
-            else:
+            elif len(path) >= _KNOWN_DEPTH or type(item) not in (dict, list):
                 yield from self._walk(below, item, (*path, name))
+            elif not self._fine.get(item, id(below)):
+                causes = tuple(self._walk(below, item, (*path, name)))
+                if not causes:
+                    self._fine.put(item, found=True, purpose=id(below))
+                yield from causes
 
     def _node(self, schema: Schema) -> _Node:
         """Kept by the schema's identity: the definitions live as long as this does."""

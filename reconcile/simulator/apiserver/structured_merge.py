@@ -153,7 +153,7 @@ class _Walk:
             self._part(old if right is ABSENT else new, left, right, path)
             self._one_sided(left, right, path)
             return
-        if old != new:
+        if old is not new and old != new:
             self._part(old, left, right, path)
         self._part(new, left, right, path)
 

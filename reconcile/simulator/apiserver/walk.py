@@ -30,12 +30,10 @@ class ShapeError(ValueError):
 def deduce(shape: Shape, value: Any) -> Shape:
     """The one part of the shape that the value's own type picks; all of it for null and ABSENT."""
     if isinstance(value, dict):
-        return Shape(map=shape.map, defaults=shape.defaults) if shape.map else shape
+        return shape.part("map")
     if isinstance(value, list):
-        return Shape(list=shape.list) if shape.list else shape
-    if value is None or value is ABSENT or not shape.scalar:
-        return shape
-    return Shape(scalar=shape.scalar)
+        return shape.part("list")
+    return shape if value is None or value is ABSENT else shape.part("scalar")
 
 
 def same(left: Any, right: Any) -> bool:
