@@ -11,10 +11,12 @@ from support.rehearsals import inputs_of, template_set
 from reconcile.loop.rendering import Rendering
 from reconcile.status.plan_body import status_of
 from renderer.documents import Inputs, plan_of
+from renderer.model.rendered import RenderedStep
 
 SEEN_KINDS = ("Node", "Machine", "Secret", "Version", "Setting")
 NAMES = [("plan", "metadata", "name"), ("plan", "apiVersion"), ("plan", "kind")]
 """Another one would be another plan."""
+WITH_THE_TOOLKIT = ("Job", "Plan", "Deployment")
 STATUS = {
     "currentPhase": "NodeUpgrading",
     "previousVersion": "v1.7.1",
@@ -90,6 +92,24 @@ def test_nothing_that_templates_read_can_change_without_a_new_rendering() -> Non
         digest(loop, given)
     assert stale == []
     assert different >= 8
+
+
+def test_a_step_is_rendered_again_only_where_it_has_looked_at_what_has_changed() -> None:
+    given, loop = world("three-node"), rendering()
+    given["plan"]["metadata"]["annotations"] = {"harvesterhci.io/theirs": "a"}
+    first = steps(loop, given)
+    given["fetched"] = {"imageList": ["a", "c"]}
+    given["plan"]["metadata"]["annotations"] = {"harvesterhci.io/theirs": "b"}
+    assert [item.id for item, then in zip(steps(loop, given), first, strict=True) if item is not then] == []
+    given["plan"]["metadata"]["annotations"] = {"management.harvesterhci.io/upgrade-toolkit-image": "mirror/toolkit"}
+    again = [item.id for item, then in zip(steps(loop, given), first, strict=True) if item is not then]
+    assert 3 <= len(again) < len(first) / 2
+    assert all(any(m.ref.kind in WITH_THE_TOOLKIT for m in item.manifests) for item in first if item.id in again)
+
+
+def steps(by: Rendering, given: dict[str, Any]) -> list[RenderedStep]:
+    rendered = by.of(given["plan"], status_of(given["plan"]), given["objects"], given["fetched"])
+    return [item for phase in rendered.phases for item in phase.steps]
 
 
 def test_a_heartbeat_brings_no_new_rendering() -> None:

@@ -197,9 +197,10 @@ def _is_whole(group: Group) -> bool:
 
 
 def _within(found: tuple[Body, ...], group: Group) -> tuple[Body, ...]:
-    return tuple(
-        body
-        for body in found
-        if group.namespace in ("", ref_of(body).namespace)
-        and set(group.labels) <= set((body["metadata"].get("labels") or {}).items())
-    )
+    """Those of the group's namespace and labels; all of them where it names none."""
+    if group.namespace:
+        found = tuple(body for body in found if ref_of(body).namespace == group.namespace)
+    if group.labels:
+        labels = set(group.labels)
+        found = tuple(body for body in found if labels <= set((body["metadata"].get("labels") or {}).items()))
+    return found

@@ -28,7 +28,7 @@ class SameObject:
 
 
 class ByIdentity(Generic[_T]):
-    """What was worked out for the last `limit` objects, each by itself and for a purpose."""
+    """Keeps the results that were worked out for the last `limit` objects, each by itself and for a purpose."""
 
     def __init__(self, limit: int = 4096) -> None:
         self._limit = limit

@@ -91,7 +91,7 @@ class LastRendering:
         self._refused: dict[Place, tuple[str, RenderedStep, Found]] = {}
 
     def within(self, context: Context, ending: bool) -> SeenContext:
-        """What all steps see; of the very same context it is known."""
+        """Returns all that steps see; of the very same context it is known."""
         if self._now is None or self._now.context is not context or self._now.ending != ending:
             self._now, self._agreed = SeenContext(context, ending), {}
         return self._now

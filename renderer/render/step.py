@@ -114,7 +114,7 @@ class StepRenderer:
         )
 
     def _step(self, declared: Declared, step: Step, raw: Raw, node: Node, read: set[Looked]) -> RenderedStep:
-        """What is looked at goes into `read`."""
+        """Puts into `read` all that is looked at."""
         bare = replace(step, node=node["name"]) if node else step
         context = self._context(declared, node, read)
         requires = (*declared.phase.requires, *step.requires)

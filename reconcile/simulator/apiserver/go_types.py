@@ -33,7 +33,7 @@ def go_table() -> Mapping[str, Mapping[str, frozenset[str]]]:
 
 
 class _How(Enum):
-    """What a struct is read for: as an empty one, from a request, or to be stored."""
+    """The purpose for which a struct is read: as an empty one, from a request, or to be stored."""
 
     BLANK = "blank"
     REQUESTED = "requested"

@@ -66,7 +66,7 @@ class Shape:
     """Those that values have picked so far, each made once."""
 
     def part(self, name: Literal["map", "list", "scalar"]) -> Shape:
-        """That part alone; all of it where it has none."""
+        """One part alone; all of it where it has no such part."""
         found = self.parts.get(name)
         if found is None:
             value, defaults = getattr(self, name), self.defaults if name == "map" else None
