@@ -143,6 +143,17 @@ def test_a_plan_while_a_node_is_drained() -> None:
     assert moment.timestamp() - 600 < progress <= moment.timestamp()
 
 
+def test_a_plan_without_a_history_has_all_else() -> None:
+    """Taken over from a manager that has written none."""
+    moment, done = at("NodeUpgrading", "PreDraining")
+    assert done.decision is not None
+    status = replace(done.decision.status, rest={})
+    found = series(metrics_of(replace(done, decision=replace(done.decision, status=status)), now=moment))
+    assert found[f'upgradeplan_running{{plan="{done.name}"}}'] == 1
+    assert not [key for key in found if key.startswith("upgradeplan_phase_seconds")]
+    assert f'upgradeplan_nodes{{plan="{done.name}",state="PreDraining"}}' in found
+
+
 def test_a_check_that_blocks_has_a_series_and_its_wait_a_reason() -> None:
     moment, done = next(
         (moment, done)

@@ -86,7 +86,8 @@ def _phases(name: str, status: PlanStatus, now: datetime) -> Iterator[Sample]:
     history = status.rest.get("phaseTransitionTimestamps") or ()
     begins = [time_of(entry["phaseTransitionTimestamp"]) for entry in history]
     spent: Counter[str] = Counter()
-    for entry, begin, end in zip(history, begins, [*begins[1:], now], strict=True):
+    ends = [*begins[1:], now][: len(begins)]  # a plan that was taken over may have no history
+    for entry, begin, end in zip(history, begins, ends, strict=True):
         spent[str(entry["phase"])] += int(max(0.0, (end - begin).total_seconds()))
     for phase, seconds in spent.items():
         yield Sample(metric=PHASE_SECONDS, labels=(name, phase), value=seconds)
