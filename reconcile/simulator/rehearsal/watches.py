@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from reconcile.cluster.errors import Away
 from reconcile.cluster.listwatch import FLOOR
 from reconcile.observe.cached import CachedSource
 from reconcile.observe.kind_watch import Pace, Watch
@@ -91,7 +92,11 @@ class WatchedSource:
                 self._seen = None
 
     def _take(self, turns: _Turns) -> None:
-        """A healthy watch has nothing to do until something changes or it is cut."""
+        """A healthy watch has nothing to do until something changes or it is cut; one that was told that nobody answers
+        need not ask for as long as nobody does."""
+        if isinstance(turns.watch.health.problem, Away) and self._client.faults.is_away():
+            turns.due, self._seen = self._clock() + FLOOR, None
+            return
         followed, state = turns.watch.follows, self._state(turns.watch)
         pause = turns.watch.turn()
         if turns.watch.follows:
