@@ -81,13 +81,13 @@ bench: controlplane-clients ## time and memory, beside helm's
 	@PYTHONPATH=tests $(BIN)/python -m bench
 
 image: $(READY) ## build the container image with buildah (BASE=python:3.11-slim ARCH=amd64 IMAGE=localhost/upgradeplan:tag)
-	@$(BIN)/python -m release image $(if $(BASE),--base $(BASE)) $(if $(ARCH),--arch $(ARCH)) $(if $(IMAGE),--tag $(IMAGE))
+	@PYTHONPATH=tests $(BIN)/python -m release image $(if $(BASE),--base $(BASE)) $(if $(ARCH),--arch $(ARCH)) $(if $(IMAGE),--tag $(IMAGE))
 
 release: $(READY) ## commit version and changelog, and fill dist/ (VERSION=1.2.3 BASE=image); publishes nothing
 	@test -n "$(VERSION)" || { echo "say which version: make release VERSION=1.2.3" >&2; exit 2; }
-	@$(BIN)/python -m release check $(VERSION)
+	@PYTHONPATH=tests $(BIN)/python -m release check $(VERSION)
 	@$(MAKE) test
-	@$(BIN)/python -m release make $(VERSION) $(if $(BASE),--base $(BASE)) $(if $(ARCH),--arch $(ARCH))
+	@PYTHONPATH=tests $(BIN)/python -m release make $(VERSION) $(if $(BASE),--base $(BASE)) $(if $(ARCH),--arch $(ARCH))
 
 lock: ## update the pins from pyproject.toml (needs uv; UPGRADE=--upgrade takes newer versions)
 	@uv pip compile -q --universal --generate-hashes --no-header --no-annotate $(UPGRADE) \

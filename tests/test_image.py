@@ -15,17 +15,16 @@ from pathlib import Path
 import pytest
 from controlplane.cluster import ControlPlane
 from controlplane.waiting import until
-from support import container_image
-from support.container_image import BuiltImage, built_image
-from support.installed import ACCOUNT, VERSION, installation, text_of
-from support.pins import pins
-from support.real_commands import PLAN, CommandSite, SeededCluster
-
 from release.archive import files_below
 from release.artefacts import write_image
 from release.image import MOST, PACKAGES, ImageRequest, build_image, size_of
 from release.site_packages import PLATFORMS, missing_wheels
 from release.source import source_of
+from support import container_image
+from support.container_image import BuiltImage, built_image
+from support.installed import ACCOUNT, VERSION, installation, text_of
+from support.pins import pins
+from support.real_commands import PLAN, CommandSite, SeededCluster
 
 pytestmark = [
     pytest.mark.image,

@@ -18,14 +18,13 @@ from pathlib import Path
 import pytest
 from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
-from support.installed import ROOT, VERSION
-from support.pins import pins
-
 from release.archive import pack
 from release.artefacts import CHECKSUMS, write_checksums
 from release.bill_of_materials import bill_of_materials
 from release.preparing import is_released, obstacles, prepare, with_heading
 from release.source import Source, source_of
+from support.installed import ROOT, VERSION
+from support.pins import pins
 
 TODAY = date(2026, 11, 29)
 SOURCE = Source(version=VERSION, commit="0" * 40, epoch=1_764_400_000)
@@ -147,7 +146,7 @@ _MAKE = "from release.artefacts import *; from release.source import *; make_rel
 
 
 def _made_in(clone: Path) -> dict[str, bytes]:
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    environment = {**os.environ, "PYTHONPATH": str(clone / "tests")}
     done = subprocess.run([sys.executable, "-c", _MAKE], cwd=clone, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert git(clone, "status", "--porcelain") == ""

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from hatch_build import commit_of
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,7 @@ def source_of(root: Path = ROOT) -> Source:
 def run(*command: str | Path, environment: Mapping[str, str] | None = None, at: Path = ROOT) -> str:
     """What the command prints. Ends this program with the command's own words if it fails."""
     words = [str(word) for word in command]
-    done = subprocess.run(  # noqa: S603
+    done = subprocess.run(
         words, cwd=at, env={**os.environ, **(environment or {})}, capture_output=True, text=True, check=False
     )
     if done.returncode:

@@ -1,5 +1,0 @@
-"""Makes what a release consists of: wheel, sdist, container image, chart, manifests, bill of materials, checksums.
-
-Not part of the product: it runs from a clone, with what requirements-dev.txt pins, as `python -m release`. Nothing is
-published from here. Everything is made twice to the same bytes: times are those of the commit, orders are sorted.
-"""
