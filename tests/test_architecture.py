@@ -96,7 +96,6 @@ OUTSIDE_TOO: Mapping[tuple[str, str], str] = {
     ("reconcile/admission/tls.py", "ssl"): "the webhook's own certificate",
     ("reconcile/admission/tls.py", "os"): "files in memory, from which OpenSSL reads it",
     ("reconcile/admission/tls.py", "tempfile"): "the same where a system has no files in memory",
-    ("reconcile/loop/journal.py", "os"): "tries to open the file without waiting for the other end of a pipe",
     ("reconcile/observe/kind_watch.py", "time"): "hands the clock to the list-watch, which takes it as an argument",
     ("reconcile/observe/kind_watch.py", "random"): "hands chance to the list-watch, which takes it as an argument",
 }

@@ -102,10 +102,8 @@ def _built(environment: Mapping[str, str]) -> BuiltImage:
     scratch = buildah("from", "scratch")
     buildah("add", "-q", scratch, base_files(), "/")
     buildah("commit", "-q", "--rm", scratch, base)
-    run(
-        [sys.executable, "-m", "release", "image", "--base", base, "--tag", tag],
-        {**environment, "PYTHONPATH": str(ROOT / "tests")},
-    )
+    words = [sys.executable, "-m", "release", "image", "--base", base, "--tag", tag]
+    run(words, {**environment, "PYTHONPATH": str(ROOT / "tests")})
     container = buildah("from", tag)
     inspected = json.loads(buildah("inspect", "--type", "image", tag))["OCIv1"]
     root = Path(buildah("mount", container))
