@@ -36,6 +36,9 @@ class Watch(Protocol):
         """True if its last turn went well."""
         ...
 
+    @property
+    def health(self) -> Health: ...
+
     def turn(self) -> float:
         """Lists, or takes what has changed since; the seconds after which it has to again."""
         ...
