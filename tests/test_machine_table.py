@@ -153,7 +153,7 @@ def test_an_instance_that_has_failed_is_waited_for() -> None:
 
 
 @pytest.mark.parametrize(
-    ("bodies", "collected", "rows", "unseen"),
+    ("bodies", "collected", "rows", "kinds"),
     [
         ([instance("web")], (), [], ["Node", "VirtualMachine", "KubeVirt"]),
         (NODES, (), [], ["VirtualMachineInstance", "VirtualMachine", "KubeVirt"]),
@@ -167,10 +167,10 @@ def test_an_instance_that_has_failed_is_waited_for() -> None:
         (NODES, ("VirtualMachineInstance", "VirtualMachine", "KubeVirt"), [], []),
     ],
 )
-def test_what_could_not_be_read_is_said(bodies: Any, collected: Any, rows: list[str], unseen: list[str]) -> None:
+def test_what_could_not_be_read_is_said(bodies: Any, collected: Any, rows: list[str], kinds: list[str]) -> None:
     found = table(bodies, None, *collected)
     assert lines(found) == rows
-    assert [failure.why for failure in found.unseen] == [f"no {kind} objects among the inputs" for kind in unseen]
+    assert [failure.why for failure in found.read_failures] == [f"no {kind} objects among the inputs" for kind in kinds]
 
 
 @pytest.mark.parametrize(

@@ -221,7 +221,7 @@ def test_programs_get_the_virtual_machines_too(capsys: pytest.CaptureFixture[str
     }
     assert machines["transcoder-1"]["kubevirt"] == "VMI uses a PCI host devices"
     files(nodes=NODES)
-    assert answered(capsys, "nodes.yaml")["machines"]["unseen"][0] == (
+    assert answered(capsys, "nodes.yaml")["machines"]["readFailures"][0] == (
         "no VirtualMachineInstance objects among the inputs"
     )
     assert "machines" not in answered(capsys, "nodes.yaml", "--check", "node-ready")

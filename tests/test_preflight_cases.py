@@ -36,7 +36,7 @@ def named(path: Path) -> str:
 def test_case(path: Path) -> None:
     given = case(path)
     result = answer(given)
-    assert shown(result, given.expected) == {"findings": [], "unseen": [], **given.expected}
+    assert shown(result, given.expected) == {"findings": [], "readFailures": [], **given.expected}
     assert all("\n" not in text for item in result.findings for text in (item.offender, item.says, item.remedy))
     assert all(item.says and item.remedy for item in result.findings)
     assert bool(result.findings) or result.outcome not in ATTENTION
@@ -57,7 +57,7 @@ def shown(result: CheckResult, expected: Any) -> dict[str, Any]:
         "findings": [
             {key: getattr(item, key) for key in names} for item, names in zip(result.findings, keys, strict=False)
         ],
-        "unseen": [item.why for item in result.unseen],
+        "readFailures": [item.why for item in result.read_failures],
     }
 
 

@@ -114,7 +114,7 @@ def _case(path: Path) -> ProbeCase:
     probe = probe_from(head["probe"]) if "probe" in head else _ready(ref_of(bodies[0]))
     snapshot = GivenObjects(
         bodies=tuple(bodies),
-        read_failures=head.get("unseen", {}),
+        read_failures=head.get("readFailures", {}),
         readings={
             "kubelet": {node: _kubelet(raw) for node, raw in head.get("kubelet", {}).items()},
             "certificates": {address: _certificate(raw) for address, raw in head.get("certificates", {}).items()},
@@ -130,15 +130,15 @@ def _ready(ref: Ref) -> Probe:
 
 def _kubelet(raw: Mapping[str, Any]) -> Answer:
     """Case files write the figures side by side."""
-    if "unseen" in raw:
-        return ReadFailure(why=raw["unseen"])
+    if "readFailure" in raw:
+        return ReadFailure(why=raw["readFailure"])
     disk = {name: raw[name] for name in ("capacityBytes", "usedBytes") if name in raw}
     return {**{name: value for name, value in raw.items() if name not in disk}, **({"fs": disk} if disk else {})}
 
 
 def _certificate(raw: Any) -> Answer:
     if isinstance(raw, Mapping):
-        return ReadFailure(why=raw["unseen"])
+        return ReadFailure(why=raw["readFailure"])
     return {"notAfter": raw} if raw else {}
 
 

@@ -145,7 +145,7 @@ def test_what_is_folded_is_still_over() -> None:
 
 @pytest.mark.parametrize("in_flight", [1, 50])
 def test_a_thousand_nodes_fit(in_flight: int) -> None:
-    """etcd refuses more than 1.5 MB; the plan may take a third of it (DESIGN, "Budgets")."""
+    """etcd refuses more than 1.5 MB; the plan may take less than half of it."""
     body = status_body(largest_status(in_flight=in_flight))
     assert len(body["steps"]["NodeUpgrade"]["done"]) == 1000 - in_flight
     assert len(json.dumps(body, separators=(",", ":")).encode()) <= LIMIT

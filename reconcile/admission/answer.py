@@ -108,8 +108,8 @@ def _unread(results: Iterable[CheckResult], failed: FailedReads) -> Iterator[Sta
 
 def _missed_by(result: CheckResult, failed: FailedReads) -> tuple[ReadFailure, ...]:
     """A check to which no read has failed lacks a name."""
-    unseen = {item.why for item in result.unseen}
-    return tuple(item for item in failed.of_checks if item.why in unseen) or failed.of_names
+    whys = {item.why for item in result.read_failures}
+    return tuple(item for item in failed.of_checks if item.why in whys) or failed.of_names
 
 
 def _warnings(results: Sequence[CheckResult]) -> Iterator[str]:

@@ -33,7 +33,7 @@ def checked(inputs: Inputs, template_set: TemplateSet) -> CheckReport | None:
     return check_inputs(inputs, given, template_set, checks_of(template_set.catalog), BEFORE, wall_clock())
 
 
-def unseen_model(report: CheckReport | None, given: InputOptions) -> Model | None:
+def unknown_model(report: CheckReport | None, given: InputOptions) -> Model | None:
     """The number of checks and of those that could not look, and the command that says more; None where none was
     asked."""
     from reconcile.preflight.check_result import CheckOutcome
@@ -44,7 +44,7 @@ def unseen_model(report: CheckReport | None, given: InputOptions) -> Model | Non
     return {"checks": len(report.results), "unknown": unknown, "next": _command(given) if unknown else ""}
 
 
-def unseen_lines(model: Model | None) -> list[str]:
+def unknown_lines(model: Model | None) -> list[str]:
     """The same in a line; none where every check could look."""
     if not model or not model["unknown"]:
         return []

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reconcile.cli.checked_inputs import checked, unseen_lines, unseen_model
+from reconcile.cli.checked_inputs import checked, unknown_lines, unknown_model
 from reconcile.cli.journal import journal_at
 from reconcile.cli.screen import Screen
 from renderer.cli.answer import Model, answer, output_option, redact_by, warn
@@ -103,7 +103,7 @@ def rehearse(
     redact_by(template_set.catalog.redaction)
     warn(template_set.catalog.warnings)
     assembly_of(inputs, template_set).render()  # what cannot be rendered is bad input, as it is for `render`
-    unseen = None if skip_preflight else _preflight(inputs, template_set, given)
+    unknown = None if skip_preflight else _preflight(inputs, template_set, given)
     _require_nodes(inputs)
     options = FaultOptions(fail=fail, stall=stall, slow=slow, repeat=repeat, away=away)
     rehearsal = prepare(
@@ -118,15 +118,17 @@ def rehearse(
     code.save()
     _require_injected(rehearsed)
     warn(_step_warnings(rehearsal))
-    _answer(rehearsed, rehearsal.name, unseen, output)
+    _answer(rehearsed, rehearsal.name, unknown, output)
     return ExitCode.YES if rehearsed.succeeded else ExitCode.NO
 
 
-def _answer(rehearsed: RehearsalResult, name: str, unseen: Model | None, output: str) -> None:
+def _answer(rehearsed: RehearsalResult, name: str, unknown: Model | None, output: str) -> None:
     from reconcile.simulator.rehearsal.report import report_lines, report_of
 
-    model = {**report_of(rehearsed, name), **({"preflight": unseen} if unseen else {})}
-    answer(REHEARSAL_REPORT, model, output, lambda shown: [*report_lines(shown), *unseen_lines(shown.get("preflight"))])
+    model = {**report_of(rehearsed, name), **({"preflight": unknown} if unknown else {})}
+    answer(
+        REHEARSAL_REPORT, model, output, lambda shown: [*report_lines(shown), *unknown_lines(shown.get("preflight"))]
+    )
 
 
 def _pause_of(resume_after: str) -> timedelta:
@@ -150,7 +152,7 @@ def _preflight(inputs: Inputs, template_set: TemplateSet, given: InputOptions) -
     warn(warning(report, inputs))
     if found := blocking(report, inputs):
         raise Problems(found, ExitCode.NO)
-    return unseen_model(report, given)
+    return unknown_model(report, given)
 
 
 def _require_nodes(inputs: Inputs) -> None:

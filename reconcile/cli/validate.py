@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reconcile.cli.checked_inputs import checked, unseen_lines, unseen_model
+from reconcile.cli.checked_inputs import checked, unknown_lines, unknown_model
 from reconcile.preflight.problems import blocking, warning
 from renderer.cli.answer import Model, answer, output_option, pending_lines, pending_models, problem_models, warn
 from renderer.cli.input_options import InputOptions, RenderedInputs, input_options, read, rendering_from
@@ -54,7 +54,7 @@ def _model(given: InputOptions) -> Model:
     if report:
         warn(warning(report, inputs))
     plan = rendering.plan
-    unseen = unseen_model(report, given)
+    unknown = unknown_model(report, given)
     return {
         "valid": True,
         "problems": [],
@@ -64,7 +64,7 @@ def _model(given: InputOptions) -> Model:
         "phases": len(plan.phases),
         "manifests": sum(1 for _ in plan.manifests()),
         "pending": pending_models(plan),
-        **({"preflight": unseen} if unseen else {}),
+        **({"preflight": unknown} if unknown else {}),
     }
 
 
@@ -98,4 +98,4 @@ def _text(model: Model) -> Iterator[str]:
     yield f"{model['plan']} is valid: {model['phases']} phases, {model['manifests']} manifests"
     yield f"digest: {model['digest']}"
     yield from pending_lines(model["pending"])
-    yield from unseen_lines(model.get("preflight"))
+    yield from unknown_lines(model.get("preflight"))

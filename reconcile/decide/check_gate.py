@@ -99,7 +99,7 @@ def _result(
 def _keeps(result: CheckResult) -> bool:
     """True if the step does not begin: something blocks, or a check that would block could not look and might yet."""
     if result.outcome is CheckOutcome.UNKNOWN:
-        in_reach = not result.unseen or any(not unseen.out_of_reach for unseen in result.unseen)
+        in_reach = not result.read_failures or any(not failure.out_of_reach for failure in result.read_failures)
         return result.check.severity is CheckSeverity.BLOCK and in_reach
     return result.outcome is CheckOutcome.BLOCKED
 
@@ -180,13 +180,13 @@ def _offenders(result: CheckResult, room: int) -> str:
 
 def _says(result: CheckResult) -> tuple[str, ...]:
     if result.outcome is CheckOutcome.UNKNOWN:
-        return tuple(dict.fromkeys(unseen.why for unseen in result.unseen))
+        return tuple(dict.fromkeys(failure.why for failure in result.read_failures))
     return tuple(dict.fromkeys(finding.text for finding in result.findings))
 
 
 def _remedies(result: CheckResult) -> tuple[str, ...]:
     if result.outcome is CheckOutcome.UNKNOWN:
-        return tuple(dict.fromkeys(unseen.remedy for unseen in result.unseen if unseen.remedy))
+        return tuple(dict.fromkeys(failure.remedy for failure in result.read_failures if failure.remedy))
     return tuple(dict.fromkeys(finding.remedy for finding in result.findings))
 
 

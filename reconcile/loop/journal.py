@@ -140,7 +140,7 @@ def line_of(entry: JournalEntry, redactor: Redactor) -> tuple[Line, dict[str, An
 
     def kept(body: Body | ReadFailure | None) -> Any:
         if isinstance(body, ReadFailure):
-            return _unseen(body, redactor)
+            return _read_failure(body, redactor)
         return None if body is None else keep(_with_our_claims(redactor.body(without_managed_fields(body)), body))
 
     seen, observation = entry.seen, entry.seen.observation
@@ -219,13 +219,17 @@ def _snapshot(snapshot: Snapshot, kept: Callable[[Body | ReadFailure | None], An
 def _items(
     found: Iterable[Body] | ReadFailure, kept: Callable[[Body | ReadFailure | None], Any], redactor: Redactor
 ) -> Any:
-    return _unseen(found, redactor) if isinstance(found, ReadFailure) else [kept(body) for body in found]
+    return _read_failure(found, redactor) if isinstance(found, ReadFailure) else [kept(body) for body in found]
 
 
 def _answer(answer: Answer, redactor: Redactor) -> Any:
-    return _unseen(answer, redactor) if isinstance(answer, ReadFailure) else redactor.value(answer)
+    return _read_failure(answer, redactor) if isinstance(answer, ReadFailure) else redactor.value(answer)
 
 
-def _unseen(failure: ReadFailure, redactor: Redactor) -> Line:
+def _read_failure(failure: ReadFailure, redactor: Redactor) -> Line:
     remedy = {"remedy": redactor.text(failure.remedy)} if failure.remedy else {}
-    return {"unseen": redactor.text(failure.why), **remedy, **({"outOfReach": True} if failure.out_of_reach else {})}
+    return {
+        "readFailure": redactor.text(failure.why),
+        **remedy,
+        **({"outOfReach": True} if failure.out_of_reach else {}),
+    }

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from reconcile.probes.look import ReadFailure
 from renderer.catalog.upgrade_notes import UpgradeNotes
 from renderer.model.check import Check, CheckSeverity
 from renderer.model.ref import Ref
@@ -57,15 +58,6 @@ def finding_text(offender: str, says: str, node: str = "") -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unseen:
-    """Something that could not be looked at, and how to give it. `out_of_reach`: in this way nobody ever can."""
-
-    why: str
-    remedy: str = ""
-    out_of_reach: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Acceptance:
     """The thing that accepts a risk, such as `annotation management.harvesterhci.io/accept-risk` or
     `field spec.restoreVM`, and its value."""
@@ -77,14 +69,14 @@ class Acceptance:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckResult:
     """`reason` is a line: what passed, why it does not apply, or what was found first. `notes` are what somebody should
-    know although it passes. `unseen` may stand beside findings: of many objects some could not be looked at, or not at
-    what is to be known of them; these are the `undecided`, as far as they have names."""
+    know although it passes. `read_failures` may stand beside findings: of many objects some could not be looked at, or
+    not at what is to be known of them; these are the `undecided`, as far as they have names."""
 
     check: Check
     outcome: CheckOutcome
     reason: str
     findings: tuple[CheckFinding, ...] = ()
-    unseen: tuple[Unseen, ...] = ()
+    read_failures: tuple[ReadFailure, ...] = ()
     undecided: tuple[Ref, ...] = ()
     accepted: Acceptance | None = None
     notes: tuple[str, ...] = ()

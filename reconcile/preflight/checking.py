@@ -17,7 +17,6 @@ from reconcile.preflight.check_result import (
     CheckOutcome,
     CheckReport,
     CheckResult,
-    Unseen,
     finding_text,
 )
 from reconcile.preflight.noting import NotingFailures
@@ -68,7 +67,7 @@ class _Part:
     applies: str = ""
     reason: str = ""
     findings: tuple[CheckFinding, ...] = ()
-    unseen: tuple[Unseen, ...] = ()
+    read_failures: tuple[ReadFailure, ...] = ()
     undecided: tuple[Ref, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -100,11 +99,11 @@ class _Run:
         """The check's answer for all nodes: a finding counts before what could not be seen."""
         judged = [part for part in parts if not part.applies]
         findings = tuple(finding for part in judged for finding in part.findings)
-        unseen = tuple(dict.fromkeys(item for part in judged for item in part.unseen))
+        failures = tuple(dict.fromkeys(item for part in judged for item in part.read_failures))
         if findings:
             outcome, reason = FOUND[self._check.severity], findings[0].text
-        elif unseen:
-            outcome, reason = CheckOutcome.UNKNOWN, "; ".join(dict.fromkeys(item.why for item in unseen))
+        elif failures:
+            outcome, reason = CheckOutcome.UNKNOWN, "; ".join(dict.fromkeys(item.why for item in failures))
         elif judged:
             outcome, reason = CheckOutcome.PASSED, judged[0].reason if len(judged) == 1 else self._check.title
         else:
@@ -115,7 +114,7 @@ class _Run:
             outcome=outcome,
             reason=reason,
             findings=findings,
-            unseen=unseen,
+            read_failures=failures,
             undecided=tuple(dict.fromkeys(ref for part in judged for ref in part.undecided)),
             notes=notes,
         )
@@ -124,13 +123,13 @@ class _Run:
         try:
             nodes = self._nodes() if self._check.per_node else (None,)
         except Problems as error:
-            yield _unseen_input(error)
+            yield _missing_input(error)
             return
         for node in nodes:
             try:
                 yield self._part(node)
             except Problems as error:
-                yield _unseen_input(error)
+                yield _missing_input(error)
 
     def _nodes(self) -> tuple[Mapping[str, Any], ...]:
         nodes = tuple(self._context.names.names["cluster"]["nodes"])
@@ -150,7 +149,7 @@ class _Run:
         return _Part(
             reason=verdict.reason,
             findings=tuple(self._finding(item, look, names, name) for item in found),
-            unseen=tuple(_unseen(unknown, look)),
+            read_failures=tuple(_read_failures(unknown, look)),
             undecided=tuple(ref for item in unknown for ref in item.offenders),
             notes=verdict.warnings,
         )
@@ -220,23 +219,22 @@ def _installed(look: Look) -> Any:
     return installed
 
 
-def _unseen(unknown: Iterable[Verdict], look: NotingFailures) -> Iterator[Unseen]:
+def _read_failures(unknown: Iterable[Verdict], look: NotingFailures) -> Iterator[ReadFailure]:
     """The reads that failed; where none did, what the verdicts say."""
     verdicts = list(unknown)
     if not verdicts:
         return
     if not look.failures:
-        yield from (Unseen(why=" ".join(verdict.reason.split())) for verdict in verdicts)
-    for failure in look.failures:
-        yield Unseen(why=failure.why, remedy=failure.remedy or "", out_of_reach=failure.out_of_reach)
+        yield from (ReadFailure(why=" ".join(verdict.reason.split())) for verdict in verdicts)
+    yield from look.failures
 
 
-def _unseen_input(error: Problems) -> _Part:
+def _missing_input(error: Problems) -> _Part:
     """An input that was not given, or is not there yet. Raises what is anything else."""
     if any(problem.reason not in (MISSING_INPUT, LATE_INPUT) for problem in error.problems):
         raise error
-    unseen = (
-        Unseen(why=item.message, remedy=item.remedy or "", out_of_reach=item.reason == LATE_INPUT)
+    failures = (
+        ReadFailure(why=item.message, remedy=item.remedy, out_of_reach=item.reason == LATE_INPUT)
         for item in error.problems
     )
-    return _Part(unseen=tuple(unseen))
+    return _Part(read_failures=tuple(failures))

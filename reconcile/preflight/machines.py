@@ -59,11 +59,11 @@ class LaterNode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MachineTable:
-    """The machines in the order of their nodes and names, those that are off last. `unseen` is what could not be read:
-    without instances or nodes there are no rows, without the others they are as if there were none."""
+    """The machines in the order of their nodes and names, those that are off last. `read_failures` are what could not
+    be read: without instances or nodes there are no rows, without the others they are as if there were none."""
 
     rows: tuple[MachineRow, ...]
-    unseen: tuple[ReadFailure, ...] = ()
+    read_failures: tuple[ReadFailure, ...] = ()
 
     @property
     def counts(self) -> Mapping[MachineOutcome, int]:
@@ -74,9 +74,9 @@ class MachineTable:
 def machine_table(look: Look, plan: Body) -> MachineTable:
     """`plan` is empty where there is none: then nothing is started again. The upgrade's own machines are left out."""
     read = {group: look.list(group) for group in (INSTANCES, NODES, MACHINES, KUBEVIRTS)}
-    unseen = tuple(found for found in read.values() if isinstance(found, ReadFailure))
+    failures = tuple(found for found in read.values() if isinstance(found, ReadFailure))
     if any(isinstance(read[group], ReadFailure) for group in (INSTANCES, NODES)):
-        return MachineTable(rows=(), unseen=unseen)
+        return MachineTable(rows=(), read_failures=failures)
     instances = [body for body in _seen(read[INSTANCES]) if not is_the_upgrades(body)]
     machines = [body for body in _seen(read[MACHINES]) if not is_the_upgrades(body)]
     drain = Drain(
@@ -86,7 +86,7 @@ def machine_table(look: Look, plan: Body) -> MachineTable:
     )
     known = None if isinstance(read[MACHINES], ReadFailure) else machine_names(instances, machines)
     rows = [*_running(instances, drain, known), *_off(machines, instances)]
-    return MachineTable(rows=tuple(sorted(rows, key=_order)), unseen=unseen)
+    return MachineTable(rows=tuple(sorted(rows, key=_order)), read_failures=failures)
 
 
 def _seen(found: tuple[Body, ...] | ReadFailure) -> tuple[Body, ...]:

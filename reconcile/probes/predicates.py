@@ -50,8 +50,8 @@ def check_all(expected: Iterable[Predicate], fatal: Iterable[Predicate], subject
     if proven:
         return replace(together(proven), outcome=ProbeResult.FAILED)
     found = together([check(item, subject) for item in expected])
-    unseen = [verdict for verdict in grave if verdict.outcome is ProbeResult.UNKNOWN]
-    return found if found.passed or not unseen else together([found, *unseen])
+    unread = [verdict for verdict in grave if verdict.outcome is ProbeResult.UNKNOWN]
+    return found if found.passed or not unread else together([found, *unread])
 
 
 def check(predicate: Predicate, subject: Subject) -> Verdict:

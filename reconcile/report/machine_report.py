@@ -26,7 +26,7 @@ def machines_model(table: MachineTable) -> Model:
     return {
         "counts": {outcome.value: count for outcome, count in table.counts.items()},
         "rows": [_row(row) for row in table.rows],
-        "unseen": [failure.why for failure in table.unseen],
+        "readFailures": [failure.why for failure in table.read_failures],
     }
 
 

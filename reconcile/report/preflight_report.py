@@ -13,6 +13,7 @@ from xml.sax.saxutils import escape, quoteattr
 from reconcile.preflight.accepting import how_to_accept
 from reconcile.preflight.check_result import CheckFinding, CheckOutcome, CheckReport, CheckResult
 from reconcile.preflight.machines import MachineTable
+from reconcile.probes.look import ReadFailure
 from reconcile.report.machine_report import machine_lines, machine_markdown, machines_model
 from reconcile.report.release_report import upgrade_lines, upgrade_markdown, upgrade_model
 from renderer.columns import aligned
@@ -52,11 +53,15 @@ def _check(result: CheckResult) -> Model:
         "outcome": result.outcome.value,
         "reason": result.reason,
         "findings": [_finding(item) for item in result.findings],
-        "unseen": [{"why": u.why, "remedy": u.remedy, "outOfReach": u.out_of_reach} for u in result.unseen],
+        "readFailures": [_failure(item) for item in result.read_failures],
         "notes": list(result.notes),
         "accept": how_to_accept(check),
         "accepted": {"by": result.accepted.by, "value": result.accepted.value} if result.accepted else None,
     }
+
+
+def _failure(failure: ReadFailure) -> Model:
+    return {"why": failure.why, "remedy": failure.remedy or "", "outOfReach": failure.out_of_reach}
 
 
 def _finding(item: CheckFinding) -> Model:
@@ -85,7 +90,9 @@ def preflight_lines(model: Model, *, everything: bool = False) -> Iterator[str]:
         yield from (f"note: {check['id']}: {note}" for note in check["notes"])
     never = [check["id"] for check in checks if is_out_of_reach(check)]
     if never and not everything:
-        whys = dict.fromkeys(item["why"] for check in checks if is_out_of_reach(check) for item in check["unseen"])
+        whys = dict.fromkeys(
+            item["why"] for check in checks if is_out_of_reach(check) for item in check["readFailures"]
+        )
         yield f"not looked at, {'; '.join(whys)}: {', '.join(never)}"
     if "upgrade" in model:
         yield from upgrade_lines(model["upgrade"], _content(model, everything))
@@ -109,7 +116,7 @@ def count_line(model: Model) -> str:
 
 def is_out_of_reach(check: Model) -> bool:
     """True if no input of this sort could have answered."""
-    return check["outcome"] == CheckOutcome.UNKNOWN and all(item["outOfReach"] for item in check["unseen"])
+    return check["outcome"] == CheckOutcome.UNKNOWN and all(item["outOfReach"] for item in check["readFailures"])
 
 
 def could_not_look(model: Model) -> bool:
@@ -125,7 +132,7 @@ def _groups(checks: Sequence[Model]) -> list[list[Model]]:
     """The checks, the gravest first; those that lack the same input stand together."""
     found: dict[str, list[Model]] = {}
     for check in sorted(checks, key=lambda check: _ORDER.index(check["outcome"])):
-        lacks = check["outcome"] == CheckOutcome.UNKNOWN and repr(check["unseen"])
+        lacks = check["outcome"] == CheckOutcome.UNKNOWN and repr(check["readFailures"])
         found.setdefault(lacks or check["id"], []).append(check)
     return list(found.values())
 
@@ -144,7 +151,7 @@ def _texts(check: Model) -> Iterator[str]:
         yield from (finding["text"] for finding in findings)
         if not check["accepted"]:
             yield f"  remedy: {remedy}"
-    for item in check["unseen"]:
+    for item in check["readFailures"]:
         yield item["why"]
         if item["remedy"]:
             yield f"  give it: {item['remedy']}"

@@ -233,14 +233,14 @@ def _snapshot(read: Line, bodies: Mapping[str, Any]) -> Snapshot:
         snapshot.groups[_group(group)] = items
     for reading, answers in read["readings"].items():
         snapshot.readings[reading] = {
-            name: _failure(kept) if "unseen" in kept else kept for name, kept in answers.items()
+            name: _failure(kept) if "readFailure" in kept else kept for name, kept in answers.items()
         }
     snapshot.read.update(reading for reading in READERS if reading.name in snapshot.readings)
     return snapshot
 
 
 def _failure(kept: Line) -> ReadFailure:
-    return ReadFailure(why=kept["unseen"], remedy=kept.get("remedy"), out_of_reach=kept.get("outOfReach", False))
+    return ReadFailure(why=kept["readFailure"], remedy=kept.get("remedy"), out_of_reach=kept.get("outOfReach", False))
 
 
 def _group(raw: Line) -> Group:

@@ -13,7 +13,7 @@ The first document says what was given beside objects, and what is expected; the
     expect:
       outcome: blocked
       findings: [{offender: ..., says: ..., remedy: ...}]   # all of them, in order; keys may be left out
-      unseen: [the words that say what was missing]
+      readFailures: [the words that say what was missing]
       accepted: annotation management.harvesterhci.io/accept-risk
       reason: ...
 """

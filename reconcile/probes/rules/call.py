@@ -67,13 +67,13 @@ Rule = Callable[[RuleCall], Verdict]
 def listed(call: RuleCall, *groups: Group) -> tuple[tuple[Body, ...], ...] | Verdict:
     """The objects of each group; unknown, with what is missing of all of them, where one could not be read."""
     found = [call.look.list(group) for group in groups]
-    unseen = [
+    failures = [
         f"{group.kind} objects could not be read: {bodies.text}"
         for group, bodies in zip(groups, found, strict=True)
         if isinstance(bodies, ReadFailure)
     ]
-    if unseen:
-        return unknown("; ".join(unseen))
+    if failures:
+        return unknown("; ".join(failures))
     return tuple(bodies for bodies in found if not isinstance(bodies, ReadFailure))
 
 
