@@ -232,7 +232,7 @@ def test_the_loop_answers_the_kubelet_leads_works_and_gives_the_lease_up(site: C
         assert process.wait() == 0
     assert lines[0]["msg"] == "leading"
     assert {"msg": "phase", "level": "info", "plan": PLAN}.items() <= lines[1].items()
-    assert {"applied", "waiting"} & {line["msg"] for line in lines}
+    assert {"applied", "finalizer", "waiting"} & {line["msg"] for line in lines}
     assert site.plane.api.get(LEASE)["spec"]["holderIdentity"] == ""
     assert run(["upgradeplan", "explain", "--replay", str(journal)]) == 0, "a file, and no cluster"
 

@@ -171,6 +171,6 @@ def test_templates_do_not_remember_what_they_rendered() -> None:
     again = Templates(templates(), kept)
     path = "60-cluster-upgrade/job.yaml.j2"
     context = {"plan": {"metadata": {"name": "a"}}, "values": assembly.catalog.values, "retry": 0}
-    context |= {"toolkit": {"image": "i", "tag": "t"}, "oneShotName": lambda *parts: "-".join(parts)}
+    context |= {"toolkit": {"image": "i", "tag": "t", "pullSecrets": []}, "oneShotName": lambda *parts: "-".join(parts)}
     texts = [again.render_text(path, {**context, "retry": retry}) for retry in (0, 1, 0)]
     assert texts[0] == texts[2] != texts[1]

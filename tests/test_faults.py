@@ -9,13 +9,15 @@ from typing import Any
 
 import pytest
 import yaml
-from support.rehearsals import ROOT, inputs_of, prepared
+from support.rehearsals import ROOT, START, inputs_of, prepared
+from support.rendered_plans import looking_at_hosts
 
 from reconcile.simulator.actors.fault_options import FaultOptions, fault_plan_of, known_targets
 from reconcile.simulator.actors.faults import SIMULATED_OPERATIONS, FaultMode, OperationTarget, SimulatedOperation
 from reconcile.simulator.actors.simulation_log import SimulationEvent
-from reconcile.simulator.rehearsal.rehearsal import Rehearsal
+from reconcile.simulator.rehearsal.rehearsal import Rehearsal, prepare
 from reconcile.simulator.rehearsal.report import report_of
+from renderer.assemble import open_template_set
 from renderer.cli.program import run
 
 ON_MANY_NODES = frozenset(
@@ -69,15 +71,18 @@ def happened(events: tuple[SimulationEvent, ...]) -> list[Happened]:
     ]
 
 
-def rehearsal(example: str, **options: list[str]) -> Rehearsal:
+def rehearsal(example: str, *, hosts: bool = False, **options: list[str]) -> Rehearsal:
+    """`hosts`: a Job looks at each node's host, as where the manager knows its image."""
     inputs = inputs_of(example)
     faults = fault_plan_of(FaultOptions(**options), known_targets(source.body for source in inputs.objects))
+    if hosts:
+        return prepare(inputs, open_template_set(looking_at_hosts()), start=START, faults=faults)
     return prepared(inputs, faults=faults)
 
 
 @cache
-def undisturbed(example: str) -> tuple[list[Happened], dict[str, Any]]:
-    played = rehearsal(example)
+def undisturbed(example: str, *, hosts: bool) -> tuple[list[Happened], dict[str, Any]]:
+    played = rehearsal(example, hosts=hosts)
     result = played.play(lambda done: None)
     return happened(result.log.events), report_of(result, played.name)
 
@@ -93,8 +98,9 @@ def option(operation: SimulatedOperation, mode: str) -> str:
 @pytest.mark.parametrize(("operation", "mode"), list(cases()))
 def test_a_fault_makes_a_difference(operation: SimulatedOperation, mode: str) -> None:
     example = EXAMPLES.get(operation.name, "single-node")
-    events, report = undisturbed(example)
-    played = rehearsal(example, **{mode: [option(operation, mode)]})
+    hosts = operation.name == "host-check"
+    events, report = undisturbed(example, hosts=hosts)
+    played = rehearsal(example, hosts=hosts, **{mode: [option(operation, mode)]})
 
     def compare(done: object) -> None:
         now = happened(played.log.events)
@@ -151,9 +157,8 @@ def test_a_template_that_cannot_be_rendered_is_why_nothing_happens(
     (folder / "phase.yaml").write_text(header + states + step)
     (folder / "token.yaml.j2").write_text("metadata: {name: {{ plan.nam }}}\n")
     status, text = rehearse(capsys, str(ROOT / "examples" / "single-node"), "--templates", str(tmp_path))
-    assert status == 1
-    place = tmp_path / "12-site-token" / "token.yaml.j2"
-    assert f": no progress before the first phase: {place}:1: plan has no 'nam'" in text
+    assert status == 2
+    assert f"{tmp_path / '12-site-token' / 'token.yaml.j2'}:1: plan has no 'nam'" in text
 
 
 def test_a_job_of_a_phase_of_ones_own_can_fail(capsys: pytest.CaptureFixture[str]) -> None:

@@ -55,7 +55,7 @@ def test_the_document_is_read_by_the_services_own_name() -> None:
     ("answer", "status", "said"),
     [
         (b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", 404, "answered /x with HTTP 404: Not Found"),
-        (b"HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n", 503, "answered /x with HTTP 503: No"),
+        (b"HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n", 503, "answered /x with HTTP 503: Service Unavailable"),
         (
             b"HTTP/1.1 302 Found\r\nLocation: http://192.0.2.1/\r\nContent-Length: 0\r\n\r\n",
             302,
