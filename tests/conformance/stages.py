@@ -83,7 +83,7 @@ class RealStage:
 
     def begin(self) -> str:
         name = f"case-{os.getpid()}-{next(self._numbers)}"
-        self._plane.api.create_if_absent("/api/v1/namespaces", {"metadata": {"name": name}})
+        self._plane.create_namespace(name)
         return name
 
     def client(self, account: str, namespace: str) -> Cluster:

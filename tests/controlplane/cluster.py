@@ -126,6 +126,11 @@ class ControlPlane:
             raise AssertionError(f"kubectl {' '.join(args)}: exit {done.returncode}\n{done.stdout}{done.stderr}")
         return done
 
+    def create_namespace(self, name: str) -> None:
+        """Creates the namespace and waits for its default service account: until that is there, no Pod is admitted."""
+        self.api.create_if_absent("/api/v1/namespaces", {"metadata": {"name": name}})
+        waiting.until(f"service account of {name}", lambda: name in self._namespaces_with("serviceaccounts", "default"))
+
     def service_account_token(self, namespace: str, name: str) -> str:
         """A token of the service account, which is made if absent."""
         accounts = f"/api/v1/namespaces/{namespace}/serviceaccounts"
