@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from renderer.documents import Inputs, tell_apart
-from renderer.errors import Problems
+from renderer.errors import Problem, Problems
 from renderer.frozen import frozen
 from renderer.input_rules import input_problems, input_warnings, nearest_plan_name
 from renderer.model.plan_api import PLAN_API_VERSION
@@ -43,7 +43,7 @@ def new_documents(given: NewPlan, values: Mapping[str, Any]) -> tuple[Mapping[st
     return made
 
 
-def _of_the_source(inputs: Inputs) -> list[Any]:
+def _of_the_source(inputs: Inputs) -> list[Problem]:
     """Refuses what `validate` only warns of, since the cluster might take it: it is no way to begin."""
     return [problem for problem in input_warnings(inputs) if problem.reason == "InvalidValue"]
 

@@ -103,7 +103,7 @@ def cluster_options(command: Command) -> Command:
 
 
 def connect_to(target: Target, meter: CallMeter | None = None) -> Connection:
-    """Raises `Problems` where no cluster is named. Sends nothing yet. `meter` is told of each request."""
+    """Raises `Problems` where no cluster is named. Sends nothing yet. `meter` records each request."""
     from reconcile.cluster.client import connect
     from reconcile.cluster.kubeconfig import find_access
 

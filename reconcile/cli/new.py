@@ -85,7 +85,9 @@ def new(
     if not (version or image or iso):
         version, iso_url, restore_vms = _asked(iso_url, restore_vms=restore_vms)
     if iso:
-        version, iso_checksum = version or _version_in(Path(iso)), iso_checksum or _checksum_of(Path(iso))
+        released = _version_in(Path(iso)) if not version or not iso_url else ""
+        version = version or released
+        iso_checksum = iso_checksum or (_checksum_of(Path(iso)) if iso_url else "")
     given = NewPlan(
         version=version,
         image=image,

@@ -135,7 +135,7 @@ def run(
     metrics = _metrics() if metrics_address else None
     connection = connect_to(target, _meter(metrics) if metrics else None)
     config = _config(target, connection, namespace if leader_elect else "", (log_format, log_level), journal)
-    manager = _manager(_told(config, metrics))
+    manager = _manager(_observed(config, metrics))
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: manager.stop())
     with ExitStack() as served:
@@ -154,8 +154,8 @@ def run(
     return ExitCode.YES
 
 
-def _told(config: ManagerConfig, metrics: ManagerMetrics | None) -> ManagerConfig:
-    """With a log of its rounds, and metrics that are told of them."""
+def _observed(config: ManagerConfig, metrics: ManagerMetrics | None) -> ManagerConfig:
+    """Adds a log of the rounds, and metrics that record them."""
     from reconcile.loop.round_log import RoundLog
 
     log = RoundLog(config.tell)

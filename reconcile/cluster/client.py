@@ -58,7 +58,7 @@ def connect(
 ) -> Client:
     """A client for what `kubeconfig.find_access` found. Loads the `kubernetes` package; sends nothing yet.
 
-    `now` gives the wall clock with a time zone; credentials expire by it. `meter` is told of each request.
+    `now` gives the wall clock with a time zone; credentials expire by it. `meter` records each request.
     """
     from reconcile.cluster.transport import KubernetesTransport
 

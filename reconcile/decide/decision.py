@@ -113,6 +113,11 @@ class Wait:
     check: BlockingCheck | None = None
 
     @property
+    def step_of_phase(self) -> str:
+        """`NodeUpgrade/PreDrain` of `NodeUpgrade/PreDrain/n1`."""
+        return self.step.removesuffix(f"/{self.node}") if self.node else self.step
+
+    @property
     def words(self) -> str:
         """The wait as people are shown it, in conditions and logs as well."""
         return f"waits for {self.summary}" if self.summary else self.text

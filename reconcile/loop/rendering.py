@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from reconcile.loop.overrides import Overrides, reviewed
@@ -13,7 +13,7 @@ from reconcile.preflight.running_plan import LivePreflight
 from reconcile.schemas import Schemas
 from reconcile.status.plan import Place, PlanStatus, is_ending
 from renderer.catalog.load import Catalog
-from renderer.catalog.template_digests import template_digests
+from renderer.catalog.template_digests import TemplateDigests, template_digests
 from renderer.context.build import Context, context_of
 from renderer.context.facts import Facts
 from renderer.context.nodes import seen_of
@@ -77,12 +77,16 @@ class Rendering:
         self._digest = digest
         self._templates = templates
         self._spec_fields = spec_fields
-        self.templates = template_digests(catalog)
         self._last: dict[str, _Rendered] = {}
         self._sealed: dict[str, tuple[str, RenderedPlan]] = {}
         self._seen: dict[str, _KnownContext] = {}
         self._kept: dict[str, LastRendering] = {}
         self._refused: dict[tuple[str, bool], tuple[list[Any], Problems]] = {}
+
+    @cached_property
+    def templates(self) -> TemplateDigests:
+        """The digests of the files that plans are rendered from. Only the loop and `approve` ask for them."""
+        return template_digests(self.catalog)
 
     def of(self, plan: Body, status: PlanStatus, objects: Sequence[Body], fetched: Mapping[str, Any]) -> RenderedPlan:
         """A plan that has begun is rendered as far as that goes. Raises `Problems`: a template that cannot be rendered

@@ -110,7 +110,7 @@ def _level_of(wait: Wait) -> LogLevel:
 
 def _step_of(wait: Wait) -> str:
     """The step's own name: `PreDrain` of `NodeUpgrade/PreDrain/n1`."""
-    return wait.step.removesuffix(f"/{wait.node}").partition("/")[2] if wait.node else wait.step.partition("/")[2]
+    return wait.step_of_phase.partition("/")[2]
 
 
 def _without_empty(fields: Mapping[str, str]) -> dict[str, str]:

@@ -142,7 +142,7 @@ def _last_moved(status: PlanStatus, node: str) -> datetime | None:
 def _waits(name: str, waits: tuple[Wait, ...], now: datetime) -> Iterator[Sample]:
     grouped: dict[tuple[str, str], list[Wait]] = {}
     for wait in waits:
-        grouped.setdefault((_step_of(wait), reason_of(wait)), []).append(wait)
+        grouped.setdefault((wait.step_of_phase, reason_of(wait)), []).append(wait)
     for labels, found in grouped.items():
         oldest = min((wait.since for wait in found if wait.since), default=now)
         yield Sample(metric=WAITS, labels=(name, *labels), value=len(found))
@@ -162,11 +162,6 @@ def reason_of(wait: Wait) -> str:
         True,
     )
     return next(word for word, holds in zip(REASONS, fits, strict=True) if holds)
-
-
-def _step_of(wait: Wait) -> str:
-    """`Phase/Step`, without the node."""
-    return wait.step.removesuffix(f"/{wait.node}") if wait.node else wait.step
 
 
 def _gates(done: Round, rendered: RenderedPlan, status: PlanStatus) -> Iterator[Sample]:
