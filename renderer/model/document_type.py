@@ -62,6 +62,7 @@ REASONS = DocumentType(api_version=TEMPLATES, kind="Reasons", schema="reasons")
 
 FACTS = DocumentType(api_version=FILES, kind="Facts", schema="facts")
 RENDERED_PLAN = DocumentType(api_version=FILES, kind="RenderedPlan", schema="rendered-plan")
+GATE = DocumentType(api_version=FILES, kind="Gate", schema="gate")
 JOURNAL_ENTRY = DocumentType(api_version=FILES, kind="JournalEntry", schema="journal")
 
 COMPARISON_REPORT = DocumentType(api_version=ANSWERS, kind="ComparisonReport", schema="compare")

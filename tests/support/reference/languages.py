@@ -139,7 +139,7 @@ def documents() -> str:
 
 
 _OTHERS = (
-    *("release", "facts", "rendered-plan", "journal", "values"),
+    *("release", "facts", "rendered-plan", "gate", "journal", "values"),
     *("kinds", "node-states", "diff-rules", "redaction-rules"),
     *("checks", "release-notes"),
 )

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from renderer.model.document_type import COMMON, PHASE, RENDERED_PLAN
+from renderer.model.document_type import COMMON, KINDS, PHASE, RENDERED_PLAN
 from support.reference.markdown import code, codes, link, section, table
 from support.reference.sources import schema
 
@@ -140,6 +140,7 @@ class _Tables:
 
 OTHER_SCHEMAS = {
     PHASE.schema_id: ("phase", "probe-language.md", ""),
+    KINDS.schema_id: ("kinds", "documents.md", "kinds."),
     COMMON: ("common", "json.md", "common."),
     RENDERED_PLAN.schema_id: ("rendered-plan", "documents.md", "rendered-plan."),
 }
