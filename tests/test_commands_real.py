@@ -19,9 +19,13 @@ from bench.live import PLANS, without_disk_check
 from controlplane.cluster import ControlPlane
 from controlplane.waiting import until
 from support.real_commands import EXAMPLE, PLAN, CommandSite, SeededCluster
+from support.rehearsals import template_set
 
+from reconcile.loop.sealing import APPROVED
+from renderer.assemble import assembly_of
 from renderer.cli.completion import kubectl_candidates
 from renderer.cli.program import run
+from renderer.files.inputs import read_inputs
 
 CERTIFICATE = "/api/v1/namespaces/harvester-system/secrets/harvester-upgrade-manager-webhook-certificate"
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/harvester-system/leases/3509939c.harvesterhci.io"
@@ -341,6 +345,31 @@ def test_a_risk_is_accepted_by_its_id(site: CommandSite) -> None:
     assert (wrong.returncode, "did you mean 'volume-degraded'?" in wrong.stderr) == (2, True)
     never = site.run("accept", "version-exists")
     assert (never.returncode, "check version-exists cannot be accepted" in never.stderr) == (2, True)
+
+
+def test_the_digest_of_a_review_is_approved_with_the_files_that_it_was_rendered_from(
+    site: CommandSite, tmp_path: Path
+) -> None:
+    plan = tmp_path / "upgradeplan.yaml"
+    plan.write_text(json.dumps(without_disk_check(EXAMPLE)), encoding="utf-8")
+    files = [str(plan), *(str(path) for path in EXAMPLE.glob("*.yaml") if path.name != plan.name)]
+    digest = assembly_of(read_inputs(files), template_set()).render().digest
+    alone = site.run("approve", PLAN, "--digest", digest)
+    assert alone.returncode == 1
+    remedy = "give the files that the review was rendered from, with release and facts"
+    assert f"remedy: {remedy}: upgradeplan approve {PLAN} FILES --digest {digest}\n" in alone.stderr
+    other = site.run("approve", *files, "--digest", "sha256:0")
+    assert (other.returncode, f"these files render the digest {digest}, not sha256:0" in other.stderr) == (1, True)
+    assert APPROVED not in site.plan()["metadata"]["annotations"]
+    done = site.run("approve", *files, "--digest", digest)
+    assert done.stdout.splitlines() == [
+        f"{PLAN}: approved 8 of 8 phases, digest {digest}",
+        "sealed now: Initialize, ISODownload, RepoCreate, MetadataPopulate, ClusterUpgrade",
+        "approved too, and compared when the cluster knows their inputs: ImagePreload (releaseMetadata), "
+        "NodeUpgrade (releaseMetadata), ImageCleanup (imageLists)",
+    ]
+    missing = site.run("approve", "hvst-upgrade-864fg")
+    assert (missing.returncode, f"did you mean '{PLAN}'?" in missing.stderr) == (2, True)
 
 
 @pytest.mark.parametrize("words", [("abort", "--yes"), ("approve",), ("pause", "charlie-2-tink-system")])

@@ -14,10 +14,11 @@ from bench.inputs import write_inputs
 from support.rehearsals import template_set
 from support.small_cluster import METADATA, Small, world
 
+from reconcile.loop.approval import rendered_for_review
 from reconcile.loop.journal import Journal
 from reconcile.loop.overrides import overrides_of
 from reconcile.loop.reconciler import Reconciler
-from reconcile.loop.sealing import APPROVED, APPROVED_OBJECTS, rendered_for_review, seal
+from reconcile.loop.sealing import APPROVED, APPROVED_OBJECTS, seal
 from reconcile.report.replay import replay
 from renderer.assemble import assemble
 from renderer.catalog.template_digests import template_digests

@@ -32,7 +32,7 @@ COMMANDS: Mapping[str, Row] = {
         group=CommandGroup.RUN,
     ),
     "approve": Row(
-        target="reconcile.cli.control:approve",
+        target="reconcile.cli.approve:approve",
         help="Seal a reviewed rendering: nothing else may run.",
         group=CommandGroup.RUN,
     ),

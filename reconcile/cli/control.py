@@ -1,4 +1,4 @@
-"""`pause`, `resume`, `accept`, `approve`, `abort`: what an operator says to a plan that runs. Each is one patch of
+"""`pause`, `resume`, `accept`, `abort`: what an operator says to a plan that runs. Each is one patch of
 it."""
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import click
 
 from reconcile.cli.candidates import node_names, plan_names
 from reconcile.cli.connect import Target, cluster_options
+from reconcile.cli.one_plan import must_go_on, patch_plan, plan_of, plan_on
 from reconcile.cli.prompt import agreed
 from renderer.cli.answer import say
 from renderer.errors import ExitCode, problem
@@ -17,7 +18,6 @@ from renderer.model.plan_api import PREFIX
 
 if TYPE_CHECKING:
     from reconcile.loop.deps import ReconcilerDeps
-    from reconcile.loop.sealing import Digests
     from renderer.catalog.load import Catalog
 
 ALLOW_DELETION = f"{PREFIX}allow-deletion"
@@ -80,44 +80,17 @@ def accept(words: tuple[str, ...], target: Target) -> ExitCode:
     names_plan = words[-1] not in known and bool(words[:-1]) and plan_there(parts, words[-1]) is not None
     ids, name = (words[:-1], words[-1]) if names_plan else (words, None)
     chosen = acceptable(checks, ids)
-    plan, body = _plan_of(parts, name)
-    _must_go_on(plan, body)
+    plan, body = plan_of(parts, name)
+    must_go_on(plan, body)
     before = accepted_ids(body["metadata"].get("annotations") or {})
     after = tuple(dict.fromkeys((*before, *(check.id for check in chosen))))
     if after != before:
-        _patch(parts, body, {"metadata": {"annotations": {ACCEPT_RISK: ",".join(after)}}})
+        patch_plan(parts, body, {"metadata": {"annotations": {ACCEPT_RISK: ",".join(after)}}})
     say(
         f"{plan}: {check.id} is {'already ' if check.id in before else ''}accepted, though it may not hold that "
         f"{check.title}"
         for check in chosen
     )
-    return ExitCode.YES
-
-
-@click.command
-@click.argument("name", required=False, metavar="[PLAN]", shell_complete=plan_names)
-@click.option("--digest", metavar="DIGEST", help="Approve only if this digest, found in index.yaml, is what would run.")
-@cluster_options
-def approve(name: str | None, digest: str | None, target: Target) -> ExitCode:
-    """Seal a reviewed rendering: nothing else may run.
-
-    \b
-    Examples:
-      upgradeplan approve hvst-upgrade-864fh --digest sha256:0123...
-
-    The manager does not start a phase whose rendering differs from the approved one.
-    """
-    from reconcile.loop.sealing import digests, rendered_for_review, seal
-
-    parts, plan, body = _plan(target, name)
-    _must_go_on(plan, body)
-    rendered = rendered_for_review(parts, body)
-    sealed = digests(rendered)
-    if digest is not None and digest != sealed.plan:
-        message = f"the plan's digest is {sealed.plan}, not {digest}"
-        raise problem("DigestDiffers", message, remedy="render again and review it", exit_code=ExitCode.NO)
-    _patch(parts, body, {"metadata": {"annotations": seal(rendered, parts.rendering.templates)}})
-    say(_approved(plan, sealed))
     return ExitCode.YES
 
 
@@ -131,7 +104,7 @@ def abort(name: str | None, yes: bool, target: Target) -> ExitCode:
     Returns the borrowed fields and removes the plan's objects. Refused in phases that must be completed, so that no
     cluster is left half upgraded, and for a plan that has ended and has nothing to restore.
     """
-    parts, plan, body = _plan(target, name)
+    parts, plan, body = plan_on(target, name)
     phase = _phase_now(parts, body)
     if phase is not None and phase.deletion == "forbidden" and not body["metadata"].get("deletionTimestamp"):
         message = f"{plan} is in phase {phase.name}, which cannot be aborted"
@@ -139,11 +112,11 @@ def abort(name: str | None, yes: bool, target: Target) -> ExitCode:
         raise problem("DeletionForbidden", message, remedy=remedy, exit_code=ExitCode.NO)
     open_loans = [*_given_back(parts, body)]
     if not open_loans and not body["metadata"].get("deletionTimestamp"):
-        _must_go_on(plan, body)
+        must_go_on(plan, body)
     say(open_loans)
     if not yes and not agreed(f"Abort {plan} and restore what it changed?"):
         return ExitCode.NO
-    _patch(parts, body, {"metadata": {"annotations": {ALLOW_DELETION: "true"}}})
+    patch_plan(parts, body, {"metadata": {"annotations": {ALLOW_DELETION: "true"}}})
     from renderer.model.ref import ref_of
 
     ref = ref_of(body)
@@ -152,18 +125,10 @@ def abort(name: str | None, yes: bool, target: Target) -> ExitCode:
     return ExitCode.YES
 
 
-def _approved(plan: str, sealed: Digests) -> Iterator[str]:
-    total = len(sealed.phases)
-    count = total - len(sealed.pending)
-    yield f"{plan}: approved {count} of {total} phases, digest {sealed.plan}"
-    if sealed.pending:
-        yield f"not sealed, and may change (inputs are not known yet): {', '.join(sealed.pending)}"
-
-
 def _set_paused(target: Target, name: str | None, node: str, *, expected: bool) -> ExitCode:
-    parts, plan, body = _plan(target, name)
+    parts, plan, body = plan_on(target, name)
     _must_be_node(parts, node)
-    _must_go_on(plan, body)
+    must_go_on(plan, body)
     if expected:
         _must_be_in_time(parts.rendering.catalog, plan, body, node)
     before = list(((body.get("spec") or {}).get("nodeUpgradeOption") or {}).get("pauseNodes") or ())
@@ -171,7 +136,7 @@ def _set_paused(target: Target, name: str | None, node: str, *, expected: bool) 
     if after == before or (expected and node in before):
         say([f"{plan}: {node} is already paused" if expected else f"{plan}: {node} is not paused"])
         return ExitCode.YES
-    _patch(parts, body, {"spec": {"nodeUpgradeOption": {"pauseNodes": after}}})
+    patch_plan(parts, body, {"spec": {"nodeUpgradeOption": {"pauseNodes": after}}})
     say([f"{plan}: {node} {'will be held before its upgrade' if expected else 'resumed'}"])
     return ExitCode.YES
 
@@ -183,17 +148,6 @@ def _must_be_node(parts: ReconcilerDeps, node: str) -> None:
     names = [] if isinstance(nodes, ReadFailure) else sorted(str(item["metadata"]["name"]) for item in nodes)
     if names and node not in names:
         raise problem("NoSuchNode", f"Node {node} not found", remedy=f"choose one of: {', '.join(names)}")
-
-
-def _must_go_on(plan: str, body: Mapping[str, Any]) -> None:
-    """Raises `Problems` for a plan that has ended."""
-    from reconcile.decide.plan import is_over
-    from reconcile.status.plan_body import status_of
-
-    status = status_of(body)
-    if is_over(status):
-        remedy = f"its record stays until you delete it: kubectl delete upgradeplan {plan}"
-        raise problem("PlanHasEnded", f"{plan} has ended: {status.phase}", remedy=remedy, exit_code=ExitCode.NO)
 
 
 def _must_be_in_time(catalog: Catalog, plan: str, body: Mapping[str, Any], node: str) -> None:
@@ -228,32 +182,7 @@ def _given_back(parts: ReconcilerDeps, body: Mapping[str, Any]) -> Iterator[str]
         yield "warning: Rancher will upgrade the remaining nodes without the drain hooks"
 
 
-def _plan(target: Target, name: str | None) -> tuple[ReconcilerDeps, str, Mapping[str, Any]]:
-    from reconcile.cli.parts import parts_of
-
-    parts = parts_of(target)
-    return (parts, *_plan_of(parts, name))
-
-
-def _plan_of(parts: ReconcilerDeps, name: str | None) -> tuple[str, Mapping[str, Any]]:
-    from reconcile.cli.parts import plan_named, plan_there
-
-    plan = plan_named(parts, name)
-    body = plan_there(parts, plan)
-    if body is None:
-        raise problem("NoSuchPlan", f"UpgradePlan {plan} not found", remedy="it has just been deleted; try again")
-    return plan, body
-
-
 def _phase_now(parts: ReconcilerDeps, body: Mapping[str, Any]) -> Any:
     now = (body.get("status") or {}).get("currentPhase")
     phases = (declared.phase for declared in parts.rendering.catalog.phases)
     return next((phase for phase in phases if now in (phase.active, phase.completed)), None)
-
-
-def _patch(parts: ReconcilerDeps, body: Mapping[str, Any], patch: dict[str, Any]) -> None:
-    from renderer.model.ref import ref_of
-
-    ref = ref_of(body)
-    metadata = {**patch.pop("metadata", {}), "resourceVersion": body["metadata"]["resourceVersion"]}
-    parts.cluster.patch(parts.kinds.row(ref.api_version, ref.kind).kind, ref, {"metadata": metadata, **patch})

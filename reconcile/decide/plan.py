@@ -209,7 +209,8 @@ def _is_approved(builder: DecisionBuilder, phase: RenderedPhase) -> bool:
     if not builder.observation.approved or approved in (PENDING, sealed):
         return True
     named = "; ".join(builder.observation.unapproved.get(name, ())) or "what is pending now"
-    text = f"phase {name} differs from what was approved in {named} (digest {sealed}, approved {approved})"
+    digest = f"digest {sealed}, " if sealed else ""
+    text = f"phase {name} differs from what was approved in {named} ({digest}approved {approved})"
     if approved is None:
         text = f"phase {name} was not approved"
     builder.wait_for_operator(text, step=name, since=builder.waiting_since(f"{name}: approval"))

@@ -25,7 +25,7 @@ from reconcile.loop.executor import ActionExecutor, ExecutedAction
 from reconcile.loop.journal import Attended, JournalEntry, Seen
 from reconcile.loop.plan_events import emit_events, events_of, pipeline_error
 from reconcile.loop.round import Memory, Round
-from reconcile.loop.sealing import approved_of, approved_templates_of, digests, unapproved
+from reconcile.loop.sealing import approved_of, approved_templates_of, sealed_now, unapproved
 from reconcile.objects import deletion_timestamp
 from reconcile.observe.facts import gather
 from reconcile.observe.fetching import fetch_all
@@ -158,7 +158,7 @@ class PlanRound:
             templates=deps.rendering.templates,
             approved_templates=approved_templates_of(self.plan),
             approved=approved,
-            sealed=digests(review).phases if review else {},
+            sealed=sealed_now(self.plan, review) if review else {},
             unapproved=unapproved(self.plan, review, deps.rendering.overrides) if review else {},
             preflight=partial(deps.rendering.preflight, self.plan, objects, fetched, deps.schemas)
             if deps.checked

@@ -1,7 +1,9 @@
 """Seals: the digest of each phase as a reviewer would see it now, what was approved, and in what the two differ.
 
-With the digests goes a copy of the objects, so that a refusal can name the object and the path. Of objects that each
-node has, the copy holds the first node's: a thousand nodes would not fit into an annotation.
+A phase is compared once all its inputs are known. One that reads some of them itself begins before that: then its
+steps are compared, each as soon as it is known. With the digests goes a copy of the objects, so that a refusal can name
+the object and the path. Of objects that each node has, the copy holds the first node's: a thousand nodes would not fit
+into an annotation.
 """
 
 from __future__ import annotations
@@ -12,21 +14,21 @@ import json
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import islice
+from itertools import groupby, islice
 from typing import Any
 
 from reconcile.decide.observation import PENDING
-from reconcile.loop.deps import ReconcilerDeps
 from reconcile.loop.overrides import Overrides, named
-from reconcile.observe.facts import gather
 from renderer.catalog.template_digests import TemplateDigests
 from renderer.compare import differing
+from renderer.digest import digest_of, short_digest
 from renderer.model.path import look_up, path_name
 from renderer.model.plan_api import PREFIX
 from renderer.model.ref import Body, ref_of
 from renderer.model.rendered import Manifest, RenderedPhase, RenderedPlan
 
 APPROVED = f"{PREFIX}approved-digests"
+APPROVED_STEPS = f"{PREFIX}approved-steps"
 APPROVED_OBJECTS = f"{PREFIX}approved-objects"
 APPROVED_TEMPLATES = f"{PREFIX}approved-templates"
 
@@ -48,11 +50,6 @@ class Digests:
     pending: tuple[str, ...]
 
 
-def rendered_for_review(deps: ReconcilerDeps, plan: Body) -> RenderedPlan:
-    """The plan rendered from the live cluster, with marks for what is captured at run time. Raises `Problems`."""
-    return deps.rendering.sealed(plan, gather(deps.source, plan), {})
-
-
 def digests(rendered: RenderedPlan) -> Digests:
     whole = {phase.phase.name: phase.digest for phase in rendered.phases if is_whole(phase.phase.name, rendered)}
     names = (phase.phase.name for phase in rendered.phases)
@@ -65,7 +62,13 @@ def seal(rendered: RenderedPlan, templates: TemplateDigests) -> dict[str, str]:
     phases = {**found.phases, **dict.fromkeys(found.pending, PENDING)}
     text = json.dumps(_objects(rendered), sort_keys=True, separators=(",", ":"))
     packed = base64.b64encode(zlib.compress(text.encode(), 9)).decode()
-    return {APPROVED: json.dumps(phases), APPROVED_OBJECTS: packed, APPROVED_TEMPLATES: templates.digest}
+    steps = {phase.phase.name: _step_digests(phase) for phase in rendered.phases if phase.phase.name in found.phases}
+    return {
+        APPROVED: json.dumps(phases),
+        APPROVED_STEPS: json.dumps(steps),
+        APPROVED_OBJECTS: packed,
+        APPROVED_TEMPLATES: templates.digest,
+    }
 
 
 def is_whole(name: str, rendered: RenderedPlan) -> bool:
@@ -80,11 +83,8 @@ def approved_of(plan: Body) -> Mapping[str, str]:
     text = (plan["metadata"].get("annotations") or {}).get(APPROVED, "")
     if not text:
         return {}
-    try:
-        found = json.loads(text)
-    except ValueError:
-        found = None
-    return {str(key): str(value) for key, value in found.items()} if isinstance(found, dict) else {"": text[:40]}
+    found = _mapping_in(text)
+    return {"": text[:40]} if found is None else {str(key): str(value) for key, value in found.items()}
 
 
 def approved_templates_of(plan: Body) -> str | None:
@@ -93,16 +93,57 @@ def approved_templates_of(plan: Body) -> str | None:
     return None if found is None else str(found)
 
 
+def sealed_now(plan: Body, rendered: RenderedPlan) -> Mapping[str, str]:
+    """The digest of each phase as a reviewer would see it now. One that reads some of its inputs itself has the digest
+    that was approved, as long as what is known of it is as it was then."""
+    approved = approved_of(plan)
+    begun = {
+        name: approved[name] for name, changed in _known_in_part(plan, rendered) if name in approved and not changed
+    }
+    return {**digests(rendered).phases, **begun}
+
+
 def unapproved(plan: Body, rendered: RenderedPlan, overrides: Overrides) -> Mapping[str, tuple[str, ...]]:
     """For each phase that is rendered otherwise than it was approved, the objects and paths in which it differs, and
     the environment variable that makes it differ."""
     approved, copy = approved_of(plan), _copy_in(plan)
     now = digests(rendered).phases
+    steps = {name: changed for name, changed in _known_in_part(plan, rendered) if changed}
     changed = [name for name, digest in now.items() if name in approved and approved[name] not in (digest, PENDING)]
     if not changed:
-        return {}
+        return steps
     objects = _objects(rendered)
-    return {name: _named_differences(copy.get(name), objects[name], overrides) for name in changed}
+    return {**steps, **{name: _named_differences(copy.get(name), objects[name], overrides) for name in changed}}
+
+
+def _known_in_part(plan: Body, rendered: RenderedPlan) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Each phase that begins although inputs are missing, since it reads them itself, with those of its steps that are
+    known and not as they were approved."""
+    text = (plan["metadata"].get("annotations") or {}).get(APPROVED_STEPS, "")
+    steps = _mapping_in(text) or {}
+    for phase in rendered.phases:
+        name, approved = phase.phase.name, steps.get(phase.phase.name)
+        pending = {item.input for step in phase.steps for item in step.pending}
+        if isinstance(approved, Mapping) and not phase.pending and pending and pending <= {*phase.phase.provides}:
+            known = _step_digests(phase)
+            yield name, tuple(f"step {name}/{step}" for step, it in known.items() if it and it != approved.get(step))
+
+
+def _step_digests(phase: RenderedPhase) -> dict[str, str]:
+    """A short digest of each step, of one that fans out over all nodes; empty where something is pending."""
+    groups = ((name, [*steps]) for name, steps in groupby(phase.steps, key=lambda item: item.step.name))
+    return {
+        name: "" if any(item.pending for item in steps) else short_digest(digest_of([item.digest for item in steps]))
+        for name, steps in groups
+    }
+
+
+def _mapping_in(text: str) -> dict[str, Any] | None:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def _named_differences(before: Any, after: Mapping[str, Any], overrides: Overrides) -> tuple[str, ...]:

@@ -38,7 +38,7 @@ def read_inputs(
     """
     clusters = tuple(cluster)
     found = read_documents(arguments, stdin)
-    if plan and _is_name(plan):
+    if plan and is_name(plan):
         plan, name = None, plan
     plans = read_documents([plan], stdin) if plan else None
     objects = read_documents(clusters, stdin) if clusters else None
@@ -68,7 +68,7 @@ def _with_plans_there(inputs: Inputs, *readings: FilesRead | None) -> Inputs:
     return replace(inputs, other_plans=(*inputs.other_plans, *plans), collected=(*inputs.collected, *empty))
 
 
-def _is_name(text: str) -> bool:
+def is_name(text: str) -> bool:
     """True if an argument names a plan rather than its file."""
     return is_plan_name(text) and not Path(text).exists()
 

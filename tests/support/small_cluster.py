@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from reconcile.loop.approval import rendered_for_review
 from reconcile.loop.reconciler import Reconciler
 from reconcile.loop.rendering import Rendering
 from reconcile.loop.round import Round
-from reconcile.loop.sealing import rendered_for_review, seal
+from reconcile.loop.sealing import seal
 from reconcile.observe.source import DirectSource
 from reconcile.simulator.apiserver.requests import Hook, no_hook
 from reconcile.simulator.rehearsal.rehearsal import Rehearsal
