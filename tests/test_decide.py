@@ -146,7 +146,17 @@ def test_a_plan_whose_finalizer_could_not_be_removed_is_not_over() -> None:
 
 @pytest.mark.slow
 @pytest.mark.lane("recordings")
-@pytest.mark.parametrize(("example", "faults"), [("three-node", {}), ("three-node", {"repeat": ("pre-drain",)})])
+@pytest.mark.parametrize(
+    ("example", "faults"),
+    [
+        ("three-node", {}),
+        pytest.param(
+            "three-node",
+            {"repeat": ("pre-drain",)},
+            marks=pytest.mark.full("drains that Rancher asks for again; those that it asks for once stand for them"),
+        ),
+    ],
+)
 def test_what_is_kept_from_earlier_decisions_changes_none(example: str, faults: dict[str, tuple[str, ...]]) -> None:
     """Each decision of a whole upgrade, made again without what was kept. It asks for no other times either."""
     entries = recording(example, **faults).entries

@@ -44,6 +44,9 @@ LATE = pytest.mark.full(
     "each kind of trouble alone, all through an upgrade; conflicts, outages in which answers are lost, a compacted "
     "history, and all kinds at random in test_loop_properties.py stand for it"
 )
+THREE_NODES = pytest.param(
+    EXAMPLE, marks=pytest.mark.full("outages and a compacted history with three nodes; with one node they stand for it")
+)
 SECONDS = {ApiFault.OUTAGE: 60.0, ApiFault.HANG: 30.0}
 _PLENTY = 40
 
@@ -101,7 +104,8 @@ def every_so_many_writes(every: int, strike: Callable[[], None]) -> Hook:
     return hook
 
 
-def test_the_server_is_away_for_a_minute_now_and_then(undisturbed: FinalState) -> None:
+@pytest.mark.parametrize("example", ["single-node", THREE_NODES])
+def test_the_server_is_away_for_a_minute_now_and_then(example: str) -> None:
     """The answers of those writes are lost as well."""
     outages: list[float] = []
 
@@ -109,15 +113,16 @@ def test_the_server_is_away_for_a_minute_now_and_then(undisturbed: FinalState) -
         outages.append(60)
         scene.client.faults.away(60)
 
-    scene = rehearsal_of(EXAMPLE, on_write=every_so_many_writes(7, strike))
+    scene = rehearsal_of(example, on_write=every_so_many_writes(7, strike))
     play_through_kills(scene)
     assert len(outages) > 10
-    assert_same(final_state_of(scene, EXAMPLE), undisturbed)
+    assert_same(final_state_of(scene, example), undisturbed_end(example))
 
 
-def test_the_history_is_compacted_now_and_then(undisturbed: FinalState) -> None:
+@pytest.mark.parametrize("example", ["single-node", THREE_NODES])
+def test_the_history_is_compacted_now_and_then(example: str) -> None:
     """No watch can go on from where it was: each gets that answer until it has listed again."""
-    scene = rehearsal_of(EXAMPLE, on_write=every_so_many_writes(5, lambda: scene.cluster.compact()))
+    scene = rehearsal_of(example, on_write=every_so_many_writes(5, lambda: scene.cluster.compact()))
     play_through_kills(scene)
     assert Counter(request.verb for request in scene.client.log.requests)["list"] > 100
-    assert_same(final_state_of(scene, EXAMPLE), undisturbed)
+    assert_same(final_state_of(scene, example), undisturbed_end(example))

@@ -363,14 +363,20 @@ COURSES = [
     *product(STATES, EDITS.items()),
     *product(("PreDraining", "PostDraining"), WRONG.items()),
 ]
-SHORT = ("PreDraining", "WaitingReboot")
-"""A node that is about to be drained, and one that is out."""
-LATE = pytest.mark.full("edits at the other states of a node; the same ones at two states stand for them")
+SHORT = ("PreDraining", *product(("WaitingReboot",), ("the node leaves", "another joins", "the plan is deleted")))
+"""A node that is about to be drained; of those at one that is out, what changes nodes and plan."""
+LATE = pytest.mark.full(
+    "edits at the other states of a node; all of them at a node that is about to be drained, and three at one that is "
+    "out, stand for them"
+)
 
 
 @pytest.mark.parametrize(
     ("state", "course"),
-    [pytest.param(*each, marks=[] if each[0] in SHORT else [LATE]) for each in COURSES],
+    [
+        pytest.param(*each, marks=[] if each[0] in SHORT or (each[0], each[1][0]) in SHORT else [LATE])
+        for each in COURSES
+    ],
     ids=lambda part: part if isinstance(part, str) else part[0],
 )
 def test_each_edit_at_each_state(state: str, course: tuple[str, tuple[Edit, str]]) -> None:

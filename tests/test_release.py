@@ -121,7 +121,9 @@ def test_checksums_are_those_that_sha256sum_checks(tmp_path: Path) -> None:
     assert (tmp_path / CHECKSUMS).read_text() == f"{hashlib.sha256(b'x').hexdigest()}  install.yaml\n"
 
 
-@pytest.mark.slow
+@pytest.mark.full(
+    "a release is built twice, from two clones; its parts, and the wheel of test_packaging.py, stand for it"
+)
 def test_a_release_is_made_twice_to_the_same_bytes(tmp_path: Path) -> None:
     """From another clone at another path the second time, and at another hour."""
     made = [_made_in(cloned(tmp_path / name)) for name in ("one", "two")]
