@@ -127,7 +127,7 @@ def _words(entry: Mapping[str, Any]) -> dict[str, Any]:
     return {
         key: _words(value) if isinstance(value, Mapping) else value
         for key, value in entry.items()
-        if key not in ("digest", "manifests", "nodes", "steps")
+        if key not in ("manifests", "nodes", "steps")
     }
 
 

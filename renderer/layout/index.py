@@ -1,6 +1,8 @@
 """`index.yaml`: what runs, in what order, what it waits for, what is skipped or pending and why.
 
-Written for a reviewer who reads it top down. It holds no time, host or version of this program.
+Written for a reviewer who reads it top down, and for the diff of a pull request: of digests it has the plan's alone,
+since one changed value changes those of each object and phase that it is in. It holds no time, host or version of this
+program.
 """
 
 from __future__ import annotations
@@ -55,7 +57,6 @@ def _phase(phase: RenderedPhase, kinds: Kinds) -> dict[str, Any]:
         folder=phase.phase.folder,
         status={"active": phase.phase.active, "completed": phase.phase.completed},
         deletion=str(phase.phase.deletion),
-        digest=phase.digest,
         skipped=phase.skipped,
         pending=_pending([phase]),
         lanes=[_lane(lane) for lane in phase.phase.lanes],
@@ -190,7 +191,6 @@ def _manifest(manifest: Manifest) -> dict[str, Any]:
     return _set(
         file=manifest.file,
         object=str(manifest.ref),
-        digest=manifest.digest,
         **_care(manifest.spec),
         **{"return": _returns(manifest.spec) if isinstance(manifest.spec, Borrowed) else None},
         runtimeFields=[path_name(path) for path in manifest.run_time],
