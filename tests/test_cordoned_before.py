@@ -85,3 +85,15 @@ def test_what_rancher_has_cordoned_before_a_take_over_is_none_of_it() -> None:
     found.ask("n1", PRE, "first")
     found.rounds()
     assert found.status["steps"]["NodeUpgrade"]["records"]["NoteCordon/n1"]["captured"] == {"cordoned": False}
+
+
+def test_a_step_that_nothing_decides_waits_and_says_so() -> None:
+    """Somebody has taken the value out of the status."""
+    found = upgraded(waiting_for_rancher(more=[beforehand()]))
+    found.set_status(steps={"NodeUpgrade": {"records": {"NoteCordon/n1": {"captured": None}}}})
+    found.restart()
+    uncordoned_by_rancher(found)
+    assert not is_cordoned(found, "n1")
+    decision = found.round().decision
+    words = [wait.words for wait in decision.waits] if decision else []
+    assert "it is not known whether the node was not cordoned before: no step has recorded it" in words

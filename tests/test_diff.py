@@ -159,6 +159,7 @@ def step_of(item: Mapping[str, Any]) -> RenderedStep:
         step=step,
         manifests=manifests,
         skipped=item.get("skipped"),
+        skipped_if=tuple(item.get("skippedIf", ())),
         pending=tuple(Pending(**pending) for pending in item.get("pending", ())),
     )
 
@@ -678,7 +679,7 @@ def test_a_diff_reads_each_object_once_and_tries_it_once(site: DiffSite) -> None
         "try": counts[Operation.CREATE] + counts[Operation.BORROW],
         "review": 2,  # of all that is pending: secrets may be read, and patched
     }
-    assert sum(asked.values()) == 49
+    assert sum(asked.values()) == 55
 
 
 def test_a_first_apply_is_one_write_an_object_and_a_second_none(site: DiffSite) -> None:

@@ -19,7 +19,7 @@ from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 
 from renderer.layout.table import LAYOUTS
 from renderer.layout.trees import INDEX
-from renderer.model.rendered import Manifest
+from renderer.model.rendered import Manifest, RenderedStep
 from renderer.yaml_io import parse
 
 
@@ -73,11 +73,24 @@ def test_every_phase_is_in_the_index(example: Rendered) -> None:
 
 
 def test_together_the_examples_take_every_step() -> None:
-    """No step of the packaged phases is skipped or pending in all of them: each one's manifests are pinned. One step is
-    decided by what is captured while the upgrade runs (test_cordoned_before.py)."""
+    """No step of the packaged phases is skipped or pending in all of them: each one's manifests are pinned."""
     steps = [step for name in SCENARIOS for step in scenario(name).steps()]
     taken = {(step.phase, step.step.name) for step in steps if step.skipped is None and not step.pending}
-    assert {(step.phase, step.step.name) for step in steps} - taken == {("NodeUpgrade", "CordonAgain")}
+    assert {(step.phase, step.step.name) for step in steps} - taken == set()
+
+
+def test_a_step_that_may_be_skipped_is_shown_with_the_reason() -> None:
+    """Whether a node is cordoned is read when the upgrade begins, so a rendering cannot know it."""
+    steps = [step for step in scenario("three-node").steps() if step.step.name == "CordonAgain"]
+    assert [undecided(step) for step in steps] == [("the node was not cordoned before", "cordon.yaml")] * 3
+    (single,) = (step for step in scenario("single-node").steps() if step.step.name == "CordonAgain")
+    assert single.skipped == "Rancher does not uncordon the node of a single-node cluster"
+    assert (single.skipped_if, single.manifests) == ((), ())
+
+
+def undecided(step: RenderedStep) -> tuple[str, str]:
+    (reason,), (manifest,) = step.skipped_if, step.manifests
+    return reason, manifest.file.rpartition("/")[2]
 
 
 def test_every_layout_holds_the_same_manifests(example: Rendered) -> None:

@@ -114,6 +114,7 @@ def test_when_a_borrowed_field_goes_back() -> None:
         "NodeUpgrade/AcknowledgePreDrain/n1": {},
         "NodeUpgrade/AcknowledgePostDrain/n1": {},
         "NodeUpgrade/Reboot/n1": dict.fromkeys(Occasion, ()),
+        "NodeUpgrade/CordonAgain/n1": {},
     }
     rendered = multi()
     borrowed = {step.id: m.spec for step in rendered.steps() for m in step.manifests if m.borrowed}

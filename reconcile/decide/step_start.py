@@ -26,6 +26,9 @@ def begin(run: StepRun, admit: AdmissionCheck) -> Progress | StepRecord:
         return run.skip(run.item.skipped)
     if run.item.pending:
         return run.wait_for_inputs()
+    if run.item.skipped_if:
+        text = f"it is not known whether {run.item.skipped_if[0]}: no step has recorded it"
+        return run.wait(text, since=run.since("unknown"))
     if (nobody := missing_object(run.item)) is not None:
         return run.wait(nobody)
     captured: dict[str, Any] = {}

@@ -46,7 +46,14 @@ def diffs_of(plan: str, phases: Sequence[Tried], *, rules: DiffRules, schemas: S
 
 
 def _diff(plan: str, tried: Tried, builder: _Builder) -> Diff:
-    entries = tuple(builder.entry(trial, tried.waits_for.get(trial.manifest.file, "")) for trial in tried.trials)
+    skipped_if = {step.id: step.skipped_if for step in tried.phase.steps}
+    entries = tuple(
+        replace(
+            builder.entry(trial, tried.waits_for.get(trial.manifest.file, "")),
+            skipped_if=skipped_if.get(trial.step, ()),
+        )
+        for trial in tried.trials
+    )
     return Diff(plan=plan, phase=tried.phase.phase.name, entries=entries, untried=tuple(_untried(tried.phase)))
 
 

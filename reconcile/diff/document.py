@@ -32,6 +32,7 @@ def _entry(entry: DiffEntry) -> dict[str, Any]:
         "fields": [_change(change) for change in entry.changes],
         "returns": [_goes_back(field) for field in entry.goes_back],
         "runtimeFields": [path_name(path) for path in entry.run_time],
+        "skippedIf": list(entry.skipped_if),
         "waitsFor": entry.waits_for,
         "reason": entry.because,
         "problem": _problem(entry.problem) if entry.problem else None,

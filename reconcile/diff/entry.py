@@ -28,7 +28,7 @@ class Change:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiffEntry:
     """The effect of applying one manifest. `before` and `after` are None if there is nothing to show on that side;
-    `run_time` are the fields whose values nobody can know yet."""
+    `run_time` are the fields whose values nobody can know yet; `skipped_if` why the step may be skipped then."""
 
     operation: Operation
     step: str
@@ -38,6 +38,7 @@ class DiffEntry:
     changes: tuple[Change, ...] = ()
     goes_back: tuple[GoesBack, ...] = ()
     run_time: tuple[Path, ...] = ()
+    skipped_if: tuple[str, ...] = ()
     waits_for: str = ""
     because: str = ""
     problem: Problem | None = None

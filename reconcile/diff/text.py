@@ -100,6 +100,7 @@ def _said(entry: DiffEntry) -> Iterator[str]:
         yield from str(entry.problem).splitlines()
     if entry.after is None:
         yield from (_values(change) for change in entry.changes)
+    yield from (f"skipped if {reason}, which is known only at run time" for reason in entry.skipped_if)
     yield from (f"{path_name(path)} is known only at run time" for path in entry.run_time)
     yield from (_goes_back(field) for field in entry.goes_back)
     yield from (f"warning: {warning}" for warning in entry.warnings)

@@ -126,6 +126,7 @@ POSITIONS = {
 def _work(step: RenderedStep, declared: Step, kinds: Kinds) -> dict[str, Any]:
     names = _lexicon(step, kinds)
     return _set(
+        skippedIf=list(step.skipped_if),
         skipUnless=_skip_unless(declared, names),
         hold=declared.hold.message if declared.hold else None,
         trigger=describe_trigger(declared.trigger, names) if declared.trigger else None,

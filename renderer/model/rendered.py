@@ -56,15 +56,17 @@ class RenderedStep:
     """A step with its text filled in, for one node where it fans out; its manifests in the order of their writes. When
     a plan ends, an idle step has those that it would have made.
 
-    `skipped` is why it will not run; `pending` what must be given before it can be rendered; `held` whether its hold
-    is on; `records` are the status fields that the step sets, known once what it fetches is; `left_out` names the
-    manifests that this plan does not need, and why.
+    `skipped` is why it will not run; `skipped_if` why it may not, where what decides is captured while the upgrade
+    runs; `pending` what must be given before it can be rendered; `held` whether its hold is on; `records` are the
+    status fields that the step sets, known once what it fetches is; `left_out` names the manifests that this plan does
+    not need, and why.
     """
 
     phase: str
     step: Step
     manifests: tuple[Manifest, ...] = ()
     skipped: str | None = None
+    skipped_if: tuple[str, ...] = ()
     pending: tuple[Pending, ...] = ()
     held: bool = False
     digest: str = ""

@@ -16,6 +16,7 @@ from renderer.manifest_rules import image_problems, plan_problems
 from renderer.model.phase import Step
 from renderer.model.rendered import RenderedPhase, RenderedPlan, RenderedStep
 from renderer.render.declaration import DeclarationFiller
+from renderer.render.kept_steps import KeptSteps
 from renderer.render.last_rendering import LastRendering
 from renderer.render.manifest import DigestOf
 from renderer.render.recorded import NOTHING_RECORDED, Recorded
@@ -52,11 +53,10 @@ def render(
         recorded=recorded,
         ending=ending,
         problems=problems,
-        within=None if kept is None else kept.within(context, ending),
-        kept=kept,
         digest=digest,
     )
-    phases = tuple(_phase(renderer, declared) for declared in catalog.phases)
+    earlier = None if kept is None else KeptSteps(renderer=renderer, within=kept.within(context, ending), kept=kept)
+    phases = tuple(_phase(renderer, earlier, declared) for declared in catalog.phases)
     manifests = [manifest for phase in phases for manifest in phase.manifests()]
     found = [*problems, *image_problems(manifests)] or plan_problems(manifests, catalog.kinds)
     if found and not lenient:
@@ -73,32 +73,32 @@ def render(
     )
 
 
-def _phase(renderer: StepRenderer, declared: Declared) -> RenderedPhase:
-    """A phase; with `kept`, one of which nothing has changed since an earlier rendering is taken from there."""
-    if renderer.kept is None:
-        return _rendered_phase(renderer, declared)
+def _phase(renderer: StepRenderer, earlier: KeptSteps | None, declared: Declared) -> RenderedPhase:
+    """A phase; one of which nothing has changed since an earlier rendering is taken from there."""
+    if earlier is None:
+        return _rendered_phase(renderer, None, declared)
     name, recorded = declared.phase.name, renderer.recorded.of(declared.phase.name)
-    if found := renderer.kept.find_phase(name, renderer.common, recorded):
+    if found := earlier.kept.find_phase(name, earlier.common, recorded):
         rendered, known = found
         renderer.problems.extend(known)
         return rendered
     problems = len(renderer.problems)
-    rendered = _rendered_phase(renderer, declared)
-    renderer.kept.keep_phase(renderer.common, recorded, rendered, tuple(renderer.problems[problems:]))
+    rendered = _rendered_phase(renderer, earlier, declared)
+    earlier.kept.keep_phase(earlier.common, recorded, rendered, tuple(renderer.problems[problems:]))
     return rendered
 
 
-def _rendered_phase(renderer: StepRenderer, declared: Declared) -> RenderedPhase:
+def _rendered_phase(renderer: StepRenderer, earlier: KeptSteps | None, declared: Declared) -> RenderedPhase:
     phase = declared.phase
     begun = _is_under_way(renderer, declared)
     pending = () if begun else missing(renderer.context, phase.requires)
     reason = None if pending or begun else renderer.skip_reason(phase.skip_when, declared)
     idle = pending or reason is not None
-    steps = () if idle else tuple(_steps(renderer, declared))
+    steps = () if idle else tuple(_steps(renderer, earlier, declared))
     return RenderedPhase(
         phase=phase,
         steps=steps,
-        shapes=() if idle else _shapes(renderer, declared),
+        shapes=() if idle else _shapes(renderer, earlier, declared),
         skipped=reason,
         pending=pending,
         digest=digest_of([phase.name, phase.number, phase.active, reason, [step.digest for step in steps]]),
@@ -113,17 +113,22 @@ def _is_under_way(renderer: StepRenderer, declared: Declared) -> bool:
     return any(under_way(phase.name, *place) for place in places)
 
 
-def _steps(renderer: StepRenderer, declared: Declared) -> Iterator[RenderedStep]:
-    nodes = [(node, renderer.kept_at(declared.phase.name, node)) for node in renderer.context.nodes]
-    cluster = [(None, renderer.kept_at(declared.phase.name, None))]
+def _steps(renderer: StepRenderer, earlier: KeptSteps | None, declared: Declared) -> Iterator[RenderedStep]:
+    name = declared.phase.name
+    places = {
+        each: [(node, earlier.at(name, node) if earlier else {}) for node in nodes]
+        for each, nodes in ((True, renderer.context.nodes), (False, (None,)))
+    }
     for step, raw in _declared_steps(declared):
-        for node, kept in nodes if step.for_each else cluster:
-            yield kept.get(step.name) or renderer.step(declared, step, raw, node)
+        for node, known in places[bool(step.for_each)]:
+            yield known.get(step.name) or (
+                earlier.step(declared, step, raw, node) if earlier else renderer.step(declared, step, raw, node, set())
+            )
 
 
-def _shapes(renderer: StepRenderer, declared: Declared) -> tuple[Step, ...]:
-    kept, name, problems = renderer.kept, declared.phase.name, len(renderer.problems)
-    if kept is not None and (found := kept.find_shapes(name, renderer.common)) is not None:
+def _shapes(renderer: StepRenderer, earlier: KeptSteps | None, declared: Declared) -> tuple[Step, ...]:
+    name, problems = declared.phase.name, len(renderer.problems)
+    if earlier and (found := earlier.kept.find_shapes(name, earlier.common)) is not None:
         known, refused = found
         renderer.problems.extend(refused)
         return known
@@ -132,8 +137,8 @@ def _shapes(renderer: StepRenderer, declared: Declared) -> tuple[Step, ...]:
         for step, raw in _declared_steps(declared)
         if step.for_each and not missing(renderer.context, step.requires)
     )
-    if kept is not None:
-        kept.keep_shapes(name, renderer.common, shapes, tuple(renderer.problems[problems:]))
+    if earlier:
+        earlier.kept.keep_shapes(name, earlier.common, shapes, tuple(renderer.problems[problems:]))
     return shapes
 
 

@@ -11,7 +11,7 @@ from renderer.catalog.load import Declared
 from renderer.catalog.node_states import unknown_states
 from renderer.catalog.verify import INPUTS, captures_of, first_round
 from renderer.context.build import Context, for_step
-from renderer.context.scope import SYMBOLIC_NODE, Looked
+from renderer.context.scope import SYMBOLIC_NODE, Looked, NotedScope
 from renderer.digest import digest_of
 from renderer.errors import Problem, Problems
 from renderer.frozen import frozen
@@ -20,10 +20,9 @@ from renderer.model.node_state import NodeStates
 from renderer.model.phase import Capture, Step
 from renderer.model.rendered import Manifest, Pending, RenderedStep
 from renderer.render.declaration import DeclarationFiller, without_bookkeeping
-from renderer.render.last_rendering import LastRendering, SeenOfRun
 from renderer.render.manifest import DigestOf, ManifestRenderer, in_order
 from renderer.render.recorded import Recorded
-from renderer.render.seen_context import ENDING, MARKS, SeenContext, looked, looked_for
+from renderer.render.seen_context import CAPTURED, ENDING, MARKS, looked, looked_for
 from renderer.render.step_gates import gates_of, gates_of_begun
 from renderer.templating import Templates
 
@@ -49,72 +48,10 @@ class StepRenderer:
     recorded: Recorded
     problems: list[Problem]
     ending: bool = False
-    within: SeenContext | None = None
-    kept: LastRendering | None = None
     digest: DigestOf = digest_of
 
-    @property
-    def common(self) -> str:
-        """The digest of what all steps see, where there is an earlier rendering to compare with."""
-        return self.within.digest if self.within else ""
-
-    def kept_at(self, phase: str, node: Node) -> Mapping[str, RenderedStep]:
-        """The steps of one node, or of none, as an earlier rendering made them of all that there is now, by name."""
-        if self.kept is None:
-            return {}
-        name = node["name"] if node else None
-        return self.kept.find_place(phase, name, self.common, self.recorded.at(phase, name))
-
-    def step(self, declared: Declared, step: Step, raw: Raw, node: Node) -> RenderedStep:
-        """A step for one node, or for none. With `kept`, one that has looked at nothing that has changed since is taken
-        from there."""
-        if self.kept is None or self.within is None:
-            return self._step(declared, step, raw, node, set())
-        phase, name = declared.phase.name, node["name"] if node else None
-        place, recorded = (phase, step.name, name), self.recorded.at(phase, name)
-        seen = self._seen_of_run(phase, step, name)
-        found = self.kept.find(place, self.within, recorded, seen)
-        return found or self._cached(self.kept, self.within, declared, step, raw, node, seen)
-
-    def _cached(
-        self,
-        kept: LastRendering,
-        within: SeenContext,
-        declared: Declared,
-        step: Step,
-        raw: Raw,
-        node: Node,
-        seen: SeenOfRun,
-    ) -> RenderedStep:
-        """A step as an earlier rendering of whichever plan has made it, or rendered now."""
-        phase, name, problems = declared.phase.name, node["name"] if node else None, len(self.problems)
-        place, where = (phase, step.name, name), f"{phase}/{step.name}/{name}"
-        key = digest_of([within.digest, node, seen.all_of_it])
-        if refused := kept.find_refused(place, key):
-            self.problems.extend(refused[1])
-            return refused[0]
-        found = kept.steps.find(where, key)
-        if found is None:
-            noted = set[Looked]()
-            rendered, read = self._step(declared, step, raw, node, noted), frozenset(noted)
-            if len(self.problems) != problems:
-                kept.keep_refused(place, key, rendered, tuple(self.problems[problems:]))
-                return rendered
-            found = kept.steps.keep(where, key, rendered, read), read
-        rendered, read = found
-        kept.keep(place, within, self.recorded.at(phase, name), seen, read, rendered)
-        return rendered
-
-    def _seen_of_run(self, phase: str, step: Step, node: str | None) -> SeenOfRun:
-        made = [self.recorded.made_by(phase, item.name, node) for item in (step, step.undo) if item]
-        return SeenOfRun(
-            captured=self.recorded.captured(phase, node),
-            under_way=self.recorded.is_under_way(phase, step.name, node),
-            made=tuple(None if files is None else tuple(sorted(files)) for files in made),
-        )
-
-    def _step(self, declared: Declared, step: Step, raw: Raw, node: Node, read: set[Looked]) -> RenderedStep:
-        """Puts into `read` all that is looked at."""
+    def step(self, declared: Declared, step: Step, raw: Raw, node: Node, read: set[Looked]) -> RenderedStep:
+        """A step for one node, or for none. Puts into `read` all that is looked at."""
         bare = replace(step, node=node["name"]) if node else step
         context = self._context(declared, node, read)
         requires = (*declared.phase.requires, *step.requires)
@@ -127,9 +64,10 @@ class StepRenderer:
             if self.recorded.is_under_way(declared.phase.name, step.name, bare.node) and not pending:
                 return self._rendered(declared, bare, raw, context)
             # Whether a step is skipped is asked first, and with what there is: a skipped step needs no input.
-            skipped = self._skipped(step, context, declared, lenient=bool(pending))
-            if skipped is None and not pending:
-                return self._rendered(declared, bare, raw, context)
+            skip = self._skip_of(step.skip_when, context, declared, lenient=bool(pending))
+            if skip.reason is None and not pending:
+                return replace(self._rendered(declared, bare, raw, context), skipped_if=skip.undecided)
+            skipped = skip.reason
             idle = _idle(declared, self._best(declared, bare, raw, context), skipped, () if skipped else pending)
             read.add(looked(ENDING))
             return replace(idle, manifests=self._not_made(declared, idle.step, context)) if self.ending else idle
@@ -200,7 +138,7 @@ class StepRenderer:
     def skip_reason(self, expressions: Sequence[Expression], declared: Declared) -> str | None:
         """The reason why a whole phase is skipped."""
         try:
-            return self._first(expressions, self.context, declared, lenient=False)
+            return self._skip_of(expressions, self.context, declared, lenient=False).reason
         except Problems as error:
             self.problems.extend(error.problems)
             return None
@@ -211,21 +149,34 @@ class StepRenderer:
         known = {**rounds, **captured}
         return for_step(self.context, node, captures_of(declared.phase), known, read)
 
-    def _skipped(self, step: Step, context: Context, declared: Declared, *, lenient: bool) -> str | None:
-        return self._first(step.skip_when, context, declared, lenient=lenient)
-
-    def _first(
+    def _skip_of(
         self, expressions: Sequence[Expression], context: Context, declared: Declared, *, lenient: bool
-    ) -> str | None:
-        """The reason of the first expression that is true. `lenient`: one that misses an input decides nothing."""
+    ) -> _Skip:
+        """`lenient`: an expression that misses an input decides nothing."""
+        undecided = []
         for expression in expressions:
             try:
-                if self.templates.evaluate(expression.expr, context.names, of=declared.document):
-                    return expression.reason
+                holds, is_known = self._evaluate(expression.expr, context, declared)
             except Problems:
                 if not lenient:
                     raise
-        return None
+                continue
+            if not is_known:
+                undecided.append(expression.reason)
+            elif holds:
+                return _Skip(reason=expression.reason)
+        return _Skip(undecided=tuple(undecided))
+
+    def _evaluate(self, expr: str, context: Context, declared: Declared) -> tuple[bool, bool]:
+        """Returns whether the expression holds, and whether that is known: it is not where a value was looked at that
+        is captured while the upgrade runs."""
+        if "captured" not in expr or "captured" not in context.names:
+            return bool(self.templates.evaluate(expr, context.names, of=declared.document)), True
+        captured, noted = context.names["captured"], set[Looked]()
+        names = {**context.names, "captured": NotedScope(captured, noted, CAPTURED)}
+        holds = bool(self.templates.evaluate(expr, names, of=declared.document))
+        seen = (value for name, value in captured.items() if {looked(*CAPTURED), looked(*CAPTURED, name)} & noted)
+        return holds, not any(isinstance(value, str) and value in context.marks for value in seen)
 
     def _as_taken_over(self, step: Step, context: Context, declared: Declared) -> Step:
         """The step with those values for a take-over that count for this plan."""
@@ -297,6 +248,14 @@ class StepRenderer:
             return None
         undo = replace(bare.undo, node=bare.node) if bare.node else bare.undo
         return self._rendered(declared, undo, raw["undo"], replace(context, undoing=True))
+
+
+@frozen
+class _Skip:
+    """The reason why a step is skipped, if it is; else those that are `undecided` until it runs."""
+
+    reason: str | None = None
+    undecided: tuple[str, ...] = ()
 
 
 def _is_needed_later(step: Step) -> bool:
