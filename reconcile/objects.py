@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from renderer.catalog.kinds import STATUS_OF_ANOTHER
 from renderer.model.plan_api import PREFIX
 from renderer.model.ref import Body
 
@@ -24,10 +25,6 @@ NODE_LABEL = f"{PREFIX}node"
 
 LISTED_IN_PART = frozenset({("v1", "Secret")})
 """Kinds of which no list has every object, so that each one is read by its name: nobody may read all Secrets."""
-
-_STATUS_OF_ANOTHER = {("management.cattle.io", "ManagedChart")}
-"""Kinds whose status is a copy of another object's, so that its observedGeneration is not about their own generation:
-Rancher copies the whole status of a chart's Bundle into the ManagedChart."""
 
 
 _WRITTEN = ("name", "generateName", "labels", "annotations")
@@ -74,7 +71,7 @@ def generation(body: Body) -> int | None:
 def observed_generation(body: Body) -> int | None:
     """The generation that the status is about; None where the kind does not say, or says it of another object."""
     group = str(body.get("apiVersion", "")).rpartition("/")[0]
-    if (group, body.get("kind")) in _STATUS_OF_ANOTHER:
+    if (group, body.get("kind")) in STATUS_OF_ANOTHER:
         return None
     return _number(_status(body).get("observedGeneration"))
 

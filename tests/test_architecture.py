@@ -43,6 +43,7 @@ ROOMS: Mapping[str, Sequence[str]] = {
         "manifest_rules built_in",
         "render",
         "layout",
+        "delivery",
         "compare assemble files install",
         "cli",
     ),

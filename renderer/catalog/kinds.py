@@ -50,6 +50,10 @@ ALWAYS_CHECKED: tuple[Path, ...] = tuple(
 )
 """The paths that every check may read."""
 
+STATUS_OF_ANOTHER = frozenset({("management.cattle.io", "ManagedChart")})
+"""Groups and kinds whose status is a copy of another object's, so that its observedGeneration is not about their own
+generation: Rancher copies the whole status of a chart's Bundle into the ManagedChart."""
+
 
 class Kinds:
     """Look-ups over the table."""
