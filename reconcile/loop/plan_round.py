@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from reconcile.act.apply import ObjectWriter
 from reconcile.act.belonging import Plan
@@ -37,6 +38,7 @@ from reconcile.status.plan_body import status_of
 from reconcile.status.record import StepState
 from renderer.cluster_rules import unusable_nodes
 from renderer.errors import Problem, Problems, in_a_line, one_line
+from renderer.frozen import frozen
 from renderer.model.phase import Fetch
 from renderer.model.plan_api import PLAN_API_VERSION
 from renderer.model.ref import Body
@@ -47,6 +49,16 @@ _UPGRADES = Group(api_version="harvesterhci.io/v1beta1", kind="Upgrade", namespa
 
 _BEHIND = 1.0
 """Seconds to the next round where this one could do nothing since what it saw is not so any more: a watch is late."""
+
+
+@frozen
+class _Gathered:
+    """The objects and files that a plan is rendered from, and the rendering. `missing` could not be fetched."""
+
+    objects: tuple[Body, ...]
+    fetched: Mapping[str, Any]
+    rendered: RenderedPlan
+    missing: Mapping[str, FetchFailure]
 
 
 class PlanRound:
@@ -128,43 +140,8 @@ class PlanRound:
 
     def _decide(self) -> tuple[Seen, Decision]:
         """Reads, and decides once everything that the decision looks at was read."""
-        deps, status = self.deps, self.status
-        objects = () if is_over(status) and not self._is_deleted() else gather(deps.source, self.plan)
-        if not status.phase and not self._is_deleted() and (found := unusable_nodes(objects)):
-            raise Problems(found)
-        fetched = dict(self.memory.fetched)
-        rendered = deps.rendering.of(self.plan, status, objects, fetched)
-        missing = self._fetch(rendered, status)
-        if missing is None:  # something was read: render with it
-            fetched = dict(self.memory.fetched)
-            rendered = deps.rendering.of(self.plan, status, objects, fetched)
-            missing = {}
-        approved, attended = approved_of(self.plan), Attended(deps.attended)
-        can_be_reviewed = approved and not rendered.problems
-        review = deps.rendering.sealed(self.plan, objects, fetched) if can_be_reviewed else None
-        observation = Observation(
-            plan=self.plan,
-            rendered=rendered,
-            kinds=self.kinds,
-            schemas=deps.schemas,
-            look=Snapshot(),
-            now=deps.now(),
-            attended=attended,
-            others=self._others(is_over(status)),
-            fetched=frozenset(self.memory.fetched),
-            fetch_failures=missing,
-            passes=self.memory.passes,
-            errors=self.memory.errors,
-            templates=deps.rendering.templates,
-            approved_templates=approved_templates_of(self.plan),
-            approved=approved,
-            sealed=sealed_now(self.plan, review) if review else {},
-            unapproved=unapproved(self.plan, review, deps.rendering.overrides) if review else {},
-            preflight=partial(deps.rendering.preflight, self.plan, objects, fetched, deps.schemas)
-            if deps.checked
-            else None,
-            redactor=deps.rendering.redactor,
-        )
+        deps, read, attended = self.deps, self._gather(), Attended(self.deps.attended)
+        observation = self._observation(read, attended)
         judged = judge(
             lambda look: decide(replace(observation, look=look), self.memory.cache),
             deps.source,
@@ -174,16 +151,56 @@ class PlanRound:
         )
         self.memory.last = (observation, judged)
         self.memory.looked_at = judged.looked_at
-        observation = replace(observation, look=judged.snapshot)
         seen = Seen(
-            observation=observation,
+            observation=replace(observation, look=judged.snapshot),
             snapshot=judged.snapshot,
-            objects=tuple(objects),
-            fetched=fetched,
+            objects=read.objects,
+            fetched=read.fetched,
             attended=attended,
             overrides=deps.rendering.overrides,
         )
         return seen, judged.answer
+
+    def _gather(self) -> _Gathered:
+        """Reads what the plan is rendered from, and renders it; again where a file was fetched in between."""
+        rendering, status = self.deps.rendering, self.status
+        objects = () if is_over(status) and not self._is_deleted() else gather(self.deps.source, self.plan)
+        if not status.phase and not self._is_deleted() and (found := unusable_nodes(objects)):
+            raise Problems(found)
+        fetched = dict(self.memory.fetched)
+        rendered = rendering.of(self.plan, status, objects, fetched)
+        missing = self._fetch(rendered, status)
+        if missing is None:
+            fetched = dict(self.memory.fetched)
+            rendered = rendering.of(self.plan, status, objects, fetched)
+        return _Gathered(objects=tuple(objects), fetched=fetched, rendered=rendered, missing=missing or {})
+
+    def _observation(self, read: _Gathered, attended: Attended) -> Observation:
+        deps, plan, approved = self.deps, self.plan, approved_of(self.plan)
+        can_be_reviewed = approved and not read.rendered.problems
+        review = deps.rendering.sealed(plan, read.objects, read.fetched) if can_be_reviewed else None
+        preflight = partial(deps.rendering.preflight, plan, read.objects, read.fetched, deps.schemas)
+        return Observation(
+            plan=plan,
+            rendered=read.rendered,
+            kinds=self.kinds,
+            schemas=deps.schemas,
+            look=Snapshot(),
+            now=deps.now(),
+            attended=attended,
+            others=self._others(is_over(self.status)),
+            fetched=frozenset(self.memory.fetched),
+            fetch_failures=read.missing,
+            passes=self.memory.passes,
+            errors=self.memory.errors,
+            templates=deps.rendering.templates,
+            approved_templates=approved_templates_of(plan),
+            approved=approved,
+            sealed=sealed_now(plan, review) if review else {},
+            unapproved=unapproved(plan, review, deps.rendering.overrides) if review else {},
+            preflight=preflight if deps.checked else None,
+            redactor=deps.rendering.redactor,
+        )
 
     def _is_deleted(self) -> bool:
         return deletion_timestamp(self.plan) is not None

@@ -61,19 +61,9 @@ class ManagerConfig:
 def assemble_manager(given: ManagerConfig) -> Manager:
     """A manager that is ready to run."""
     kinds = given.template_set.catalog.kinds
-    election = None
-    cluster = given.cluster
     outage_clock = OutageClock(given.now)
-    if given.lease_namespace:
-        election = Election(
-            given.cluster,
-            given.lease_namespace,
-            given.identity,
-            clock=given.clock,
-            now=given.now,
-            outage_clock=outage_clock,
-        )
-        cluster = given.cluster.guarded(election.require)
+    election = _election(given, outage_clock)
+    cluster = given.cluster.guarded(election.require) if election else given.cluster
     made: list[Manager] = []
 
     def changed(ref: Ref) -> None:
@@ -107,6 +97,15 @@ def assemble_manager(given: ManagerConfig) -> Manager:
     )
     made.append(Manager(running))
     return made[0]
+
+
+def _election(given: ManagerConfig, outage_clock: OutageClock) -> Election | None:
+    if not given.lease_namespace:
+        return None
+    clock, now = given.clock, given.now
+    return Election(
+        given.cluster, given.lease_namespace, given.identity, clock=clock, now=now, outage_clock=outage_clock
+    )
 
 
 def _listed(source: CachedSource) -> tuple[Body, ...]:
