@@ -57,6 +57,7 @@ ROOMS: Mapping[str, Sequence[str]] = {
         "decide",
         "cluster",
         "observe act toolkit",
+        "diagnosis",
         "admission loop",
         "metrics",
         "report",
@@ -270,7 +271,7 @@ def test_what_is_drawn_is_drawn_from_what_is_given() -> None:
 
 BY_SUBJECT = (
     *("renderer/cli/", "reconcile/cli/", "renderer/context/"),
-    *("reconcile/probes/rules/", "reconcile/report/causes/", "reconcile/simulator/actors/"),
+    *("reconcile/probes/rules/", "reconcile/diagnosis/searches/", "reconcile/simulator/actors/"),
 )
 """Where a module is called after a command, a subject of the facts, a rule, a cause or an actor, whoever else has the
 name: their folder says the rest."""

@@ -79,7 +79,7 @@ def told(path: Path, key: str) -> list[str]:
 
 
 def explained(found: Small) -> Any:
-    model = explanation_of(found.scene.reconciler.look(found.name), found.scene.deps.source, found.scene.clock.now())
+    model = explanation_of(found.scene.reconciler.look(found.name), found.scene.deps, found.scene.clock.now())
     validate(EXPLAIN_REPORT, model)
     return model
 

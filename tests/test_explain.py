@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 import yaml
 from controlplane.cluster import ControlPlane
 from support.answer_schemas import validate
+from support.diagnosis import everything_in, knowledge
 from support.rehearsals import ROOT, inputs_of, rehearsal_of, template_set
 from support.rendered_plans import NODE_STATES
 from support.seeding import seed
@@ -21,10 +23,11 @@ from reconcile.cluster.client import connect
 from reconcile.cluster.errors import Away
 from reconcile.cluster.kubeconfig import find_access
 from reconcile.decide.decision import Wait
+from reconcile.diagnosis.diagnosing import diagnose
+from reconcile.diagnosis.situation import ExpectedReboot, Situation
 from reconcile.probes.look import Group, ReadFailure
-from reconcile.report.causes.cause import DiagnosisInput, ExpectedReboot
-from reconcile.report.diagnosis_input import GROUPS
-from reconcile.report.explain import absence_of, causes_of, explanation_lines, explanation_of
+from reconcile.report.causes_found import cause_model
+from reconcile.report.explain import absence_of, explanation_lines, explanation_of
 from reconcile.simulator.rehearsal.rehearsal import Rehearsal
 from reconcile.status.times import time_of
 from renderer.cli.program import run
@@ -54,18 +57,14 @@ def wait_from(raw: dict[str, Any]) -> Wait:
     )
 
 
-def sight_from(case: dict[str, Any]) -> DiagnosisInput:
-    def of(group: Group) -> tuple[Body, ...]:
-        found = [b for b in case["objects"] if (b["apiVersion"], b["kind"]) == (group.api_version, group.kind)]
-        return tuple(b for b in found if group.namespace in ("", b["metadata"].get("namespace")))
-
-    return DiagnosisInput(
+def situation_from(case: dict[str, Any]) -> Situation:
+    return Situation(
         plan="up",
         waits=tuple(wait_from(raw) for raw in case["waits"]),
         states=case.get("states", {}),
         node_states=NODE_STATES,
         now=NOW,
-        groups={group: of(group) for group in GROUPS},
+        look=everything_in(case["objects"]),
         nodes=tuple(case.get("nodes", ())),
         paused=tuple(sorted(n for n, state in case.get("states", {}).items() if state == "UpgradePaused")),
         held_up=tuple(case.get("heldUp", ())),
@@ -76,14 +75,10 @@ def sight_from(case: dict[str, Any]) -> DiagnosisInput:
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
 def test_a_cause_is_found_and_said(path: Path) -> None:
     case = yaml.safe_load(path.read_text(encoding="utf-8"))
-    causes = causes_of(sight_from(case))
-    model = {**absence_of("up", "", NOW), "causes": [item(cause) for cause in causes]}
+    causes = diagnose(knowledge(NOW), situation_from(case)).causes
+    model = {**absence_of("up", "", NOW), "causes": [cause_model(cause) for cause in causes]}
     lines = [line.removeprefix("  ") for line in explanation_lines(model)]
     assert [line for line in lines if line.startswith(("because", "  remedy"))] == case["causes"]
-
-
-def item(cause: Any) -> dict[str, str]:
-    return {name: getattr(cause, name) for name in ("object", "node", "what", "since", "remedy")}
 
 
 def played(scene: Rehearsal, hours: float) -> None:
@@ -92,7 +87,7 @@ def played(scene: Rehearsal, hours: float) -> None:
 
 
 def explained(scene: Rehearsal) -> dict[str, Any]:
-    return explanation_of(scene.reconciler.look(scene.name), scene.deps.source, scene.clock.now())
+    return explanation_of(scene.reconciler.look(scene.name), scene.deps, scene.clock.now())
 
 
 def test_an_image_that_does_not_arrive_is_the_cause() -> None:
@@ -152,7 +147,9 @@ def test_what_may_not_be_read_is_said_and_the_rest_is_explained() -> None:
         def note(self, body: Body) -> None:
             raise AssertionError("explain writes nothing")
 
-    model = explanation_of(scene.reconciler.look(scene.name), PodsUnreadable(), scene.clock.now())
+    model = explanation_of(
+        scene.reconciler.look(scene.name), replace(scene.deps, source=PodsUnreadable()), scene.clock.now()
+    )
     assert model["unread"] == ["Pod objects: forbidden"]
     assert model["causes"]
 

@@ -43,7 +43,7 @@ RANCHER = "check what Rancher reports: kubectl get clusters.provisioning.cattle.
 
 def explained(found: Small) -> dict[str, Any]:
     scene = found.scene
-    model = explanation_of(scene.reconciler.look(found.name), scene.deps.source, scene.clock.now())
+    model = explanation_of(scene.reconciler.look(found.name), scene.deps, scene.clock.now())
     validate(EXPLAIN_REPORT, model)
     assert list(explanation_lines(model))
     return model

@@ -18,6 +18,7 @@ from renderer.catalog.template_tree import Template
 from renderer.context.scope import Scope
 from renderer.errors import Problems
 from renderer.model.document_type import (
+    CAUSES,
     CHECKS,
     DIFF_RULES,
     KINDS,
@@ -44,6 +45,7 @@ def type_of(path: str) -> DocumentType:
         "_node-states": NODE_STATES,
         "_redaction": REDACTION_RULES,
         "preflight": CHECKS,
+        "diagnosis": CAUSES,
         "values.yaml": VALUES,
     }
     if path.startswith(f"{RELEASES}/"):

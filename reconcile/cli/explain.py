@@ -45,7 +45,7 @@ def explain(name: str | None, replay: str | None, target: Target, output: str) -
     parts = parts_of(target)
     try:
         plan = plan_named(parts, name)
-        model = explanation_of(Reconciler(parts).look(plan), parts.source, wall_clock())
+        model = explanation_of(Reconciler(parts).look(plan), parts, wall_clock())
     except Away as away:
         answer(EXPLAIN_REPORT, absence_of(name or "", away.problem.message, wall_clock()), output, explanation_lines)
         return ExitCode.CLUSTER

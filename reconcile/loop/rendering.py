@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import cached_property, partial
 from typing import Any
 
 from reconcile.loop.overrides import Overrides, reviewed
-from reconcile.preflight.check_context import checks_of, context_of_facts
+from reconcile.preflight.check_context import CheckContext, checks_of, context_of_facts
 from reconcile.preflight.running_plan import LivePreflight
 from reconcile.schemas import Schemas
+from reconcile.status.attempt import attempt_of
 from reconcile.status.plan import Place, PlanStatus, is_ending
 from renderer.catalog.load import Catalog
 from renderer.catalog.template_digests import TemplateDigests, template_digests
@@ -21,7 +23,6 @@ from renderer.context.scope import Scope
 from renderer.digest import digest_of
 from renderer.errors import Problems, problem
 from renderer.input_rules import unusable_image
-from renderer.model.plan_api import PREFIX
 from renderer.model.ref import Body
 from renderer.model.rendered import RenderedPlan
 from renderer.redaction import Redactor
@@ -30,11 +31,6 @@ from renderer.render.manifest import DigestOf
 from renderer.render.plan import render
 from renderer.render.step_cache import StepCache
 from renderer.templating import Templates
-
-RETRY = f"{PREFIX}retry"
-"""The annotation by which a plan's steps get other names, and so run again."""
-_DIGITS = 9
-"""Of the number of an attempt; an annotation may be as long as anybody likes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,6 +139,11 @@ class Rendering:
             inputs=(digest, plan.get("spec"), plan["metadata"].get("annotations")),
         )
 
+    def check_context(self, plan: Body, objects: Sequence[Body], schemas: Schemas, now: datetime) -> CheckContext:
+        """The context of checks, and of known causes, about this plan."""
+        facts = self._facts(plan, objects, {})
+        return context_of_facts(self.catalog, self._templates, facts, schemas, now, running=True)
+
     def _read(self, facts: Facts) -> tuple[Context, str]:
         """The context, the very same one while it is equal, and the digest of all that a template can see of it: a
         Node's heartbeat is not among it. Values never change."""
@@ -247,9 +248,3 @@ def _made(status: PlanStatus, place: Place) -> list[Any]:
         [name, status.is_under_way(place[0], name, place[1]), status.made_by(place[0], name, place[1])]
         for name in steps
     ]
-
-
-def attempt_of(plan: Body) -> int:
-    """The number of this attempt, from the plan's annotation; none is the first."""
-    text = (plan["metadata"].get("annotations") or {}).get(RETRY, "")
-    return int(text) if text.isdecimal() and len(text) <= _DIGITS else 0

@@ -2,65 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
+from reconcile.diagnosis.situation import Cause, kubectl
+from reconcile.loop.deps import ReconcilerDeps
 from reconcile.loop.round import Round
-from reconcile.observe.source import Source
-from reconcile.report.causes import leaving, machines, nodes, rancher, refusals, storage, turns, work, workloads
-from reconcile.report.causes.cause import Cause, DiagnosisInput, kubectl
-from reconcile.report.diagnosis_input import collect_input
-from reconcile.report.progress import Model, age_of, progress_of, wait_lines
+from reconcile.loop.round_causes import diagnose_round
+from reconcile.report.causes_found import cause_lines, cause_model
+from reconcile.report.progress import Model, progress_of, wait_lines
 from reconcile.status.plan import FAILED
 from reconcile.status.times import time_text
 from renderer.errors import Problem
 
-SEARCHES: tuple[Callable[[DiagnosisInput], Iterator[Cause]], ...] = (
-    refusals.conflicts,
-    refusals.others,
-    turns.paused_cluster,
-    turns.held,
-    work.gone_objects,
-    nodes.unwell,
-    nodes.overdue,
-    machines.nobodys_nodes,
-    machines.nodeless,
-    workloads.budgets,
-    workloads.machines,
-    storage.volumes,
-    work.images,
-    work.failed_jobs,
-    work.pods,
-    work.stuck_plans,
-    rancher.nodeless_machines,
-    rancher.provisioning,
-    rancher.reports,
-    turns.unanswered,
-    turns.untaken,
-    turns.asked_together,
-    turns.unpicked,
-)
-"""In the order in which people look for them; of all that is found, what somebody has to act on comes first."""
 
-SEARCHES_WHILE_LEAVING = (leaving.objects, leaving.refused, work.gone_objects, work.stuck_plans)
-"""Of a plan that is being deleted nothing else matters any more."""
-
-
-def explanation_of(done: Round, source: Source, now: datetime) -> Model:
+def explanation_of(done: Round, parts: ReconcilerDeps, now: datetime) -> Model:
     """Looks around and searches. Raises `Away` and its like; what could not be read is listed as unread."""
-    diagnosis, unread = collect_input(done, source, now)
-    causes = (*map(partial(_unrendered, done.name), done.unrendered), *causes_of(diagnosis))
+    found = diagnose_round(done, parts, now)
+    causes = (*map(partial(_unrendered, done.name), done.unrendered), *found.causes)
     progress = progress_of(done, now)
     kept = ("plan", "phase", "message", "waits", "at")
     return {
         **{key: progress[key] for key in kept},
         "problems": [] if done.unrendered else progress["problems"],  # they are causes
         "failed": progress["phase"] == FAILED,
-        "causes": [_model(cause) for cause in causes],
-        "unread": list(unread),
-        "next": _next(progress, diagnosis, causes),
+        "causes": [cause_model(cause) for cause in causes],
+        "unread": list(found.unread),
+        "next": _next(progress, done, causes),
     }
 
 
@@ -79,43 +49,23 @@ def absence_of(plan: str, why: str, now: datetime) -> Model:
         "problems": [],
         "at": time_text(now),
         "failed": False,
-        "causes": [_model(cause)],
+        "causes": [cause_model(cause)],
         "unread": [],
         "next": f"upgradeplan explain {plan}".strip(),
     }
-
-
-def causes_of(diagnosis: DiagnosisInput) -> tuple[Cause, ...]:
-    """All causes, each once. Those that resolve themselves come last."""
-    searches = SEARCHES_WHILE_LEAVING if diagnosis.leaving else SEARCHES
-    found = dict.fromkeys(cause for search in searches for cause in search(diagnosis))
-    return tuple(sorted(found, key=lambda cause: cause.patient))
 
 
 def explanation_lines(model: Model) -> Iterator[str]:
     said = [text for text in (model["phase"], model["message"]) if text] or ["not started"]
     yield ": ".join([model["plan"] or "UpgradePlan", *said])
     yield from wait_lines(model)
-    for cause in model["causes"]:
-        node = f" [{cause['node']}]" if cause["node"] else ""
-        yield f"  because {cause['object']}{node} {cause['what']}{age_of(cause['since'], model['at'])}"
-        yield f"    remedy: {cause['remedy']}"
+    yield from cause_lines(model)
     for problem in model["problems"]:
         yield f"  problem: {problem}"
     for text in model["unread"]:
         yield f"  not checked: {text}"
     if model["next"]:
         yield f"  next: {model['next']}"
-
-
-def _model(cause: Cause) -> Model:
-    return {
-        "object": cause.object,
-        "node": cause.node,
-        "what": cause.what,
-        "since": cause.since,
-        "remedy": cause.remedy,
-    }
 
 
 def _unrendered(plan: str, problem: Problem) -> Cause:
@@ -126,11 +76,12 @@ def _unrendered(plan: str, problem: Problem) -> Cause:
     )
 
 
-def _next(progress: Model, diagnosis: DiagnosisInput, causes: tuple[Cause, ...]) -> str:
+def _next(progress: Model, done: Round, causes: tuple[Cause, ...]) -> str:
     """The first cause's remedy, unless that is patience and something takes too long; else what `status` says, but
     where that is to come here."""
+    waits = done.decision.waits if done.decision else ()
     patient = {cause.node for cause in causes if cause.patient}
-    slow = [wait for wait in diagnosis.waits if (wait.slow or wait.unknown) and wait.node not in patient]
+    slow = [wait for wait in waits if (wait.slow or wait.unknown) and wait.node not in patient]
     if causes and not (causes[0].patient and slow):
         return causes[0].remedy
     if slow and slow[0].refs:

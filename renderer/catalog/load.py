@@ -14,7 +14,7 @@ from renderer.catalog.declare import phase_from
 from renderer.catalog.file_reader import FileReader, Validate
 from renderer.catalog.kinds import KindRow, Kinds, duplicate_kinds, rows_from
 from renderer.catalog.node_states import duplicate_states, node_states_from
-from renderer.catalog.places import PHASE_FILE, PREFLIGHT, VALUES_FILE, unused
+from renderer.catalog.places import DIAGNOSIS, PHASE_FILE, PREFLIGHT, VALUES_FILE, unused
 from renderer.catalog.template_tree import TemplateTree
 from renderer.catalog.verify import verify_phases
 from renderer.deprecated import redact_of_diffs
@@ -77,12 +77,8 @@ def load_catalog(tree: TemplateTree, validate: Validate) -> Catalog:
         from renderer.catalog.step_rules import without_effect
 
         reader.problems += [wrong for item in phases for wrong in without_effect(item.phase, item.document, kinds)]
-    if any(path.startswith(f"{PREFLIGHT}/") and not file.packaged for path, file in tree.items()):
-        from renderer.catalog.checks import read_checks  # a rendering needs none
-        from renderer.catalog.releases import read_releases
-
-        checks = read_checks(reader, kinds)
-        read_releases(reader, {item.check.id for item in checks})
+    if any(path.startswith((f"{PREFLIGHT}/", f"{DIAGNOSIS}/")) and not file.packaged for path, file in tree.items()):
+        _judge_overlay(reader, kinds, [item.phase.name for item in phases])
     if reader.problems:
         raise Problems(reader.problems, warnings=reader.warnings)
     return Catalog(
@@ -95,6 +91,18 @@ def load_catalog(tree: TemplateTree, validate: Validate) -> Catalog:
         tree=tree,
         warnings=tuple(reader.warnings),
     )
+
+
+def _judge_overlay(reader: FileReader, kinds: Kinds, phases: Iterable[str]) -> None:
+    """Reads what a rendering does not need: checks, what is known of releases, known causes."""
+    from renderer.catalog.cause_rules import CauseWorld
+    from renderer.catalog.causes import read_causes
+    from renderer.catalog.checks import read_checks
+    from renderer.catalog.releases import read_releases
+
+    checks = tuple(item.check.id for item in read_checks(reader, kinds))
+    read_releases(reader, set(checks))
+    read_causes(reader, CauseWorld(kinds=kinds, phases=tuple(phases), checks=checks))
 
 
 def redaction_of(tree: TemplateTree, validate: Validate) -> RedactionRules:

@@ -13,6 +13,8 @@ PHASE_FILE = "phase.yaml"
 VALUES_FILE = "values.yaml"
 PREFLIGHT = "preflight"
 RELEASES = f"{PREFLIGHT}/releases"
+DIAGNOSIS = "diagnosis"
+"""Known causes of trouble."""
 INSTALL = "install"
 """The manifests of the manager itself."""
 INSTALL_VALUES = f"{INSTALL}/{VALUES_FILE}"
@@ -27,6 +29,7 @@ SHARED: Mapping[str, str] = {
     "_redaction": ".yaml",
     INSTALL: ".j2",
     PREFLIGHT: ".yaml",
+    DIAGNOSIS: ".yaml",
 }
 """The folders beside the phases, and how their files end."""
 

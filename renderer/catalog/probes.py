@@ -75,7 +75,7 @@ def target_from(raw: Raw) -> Target:
     if "object" in raw:
         return _object(raw["object"])
     if "every" in raw:
-        return _every(raw["every"])
+        return every_from(raw["every"])
     return ClusterTarget()
 
 
@@ -85,7 +85,7 @@ def _object(raw: Raw) -> ObjectTarget:
     return ObjectTarget(ref=ref, others=tuple(other for other in others if other != ref))
 
 
-def _every(raw: Raw) -> EveryTarget:
+def every_from(raw: Raw) -> EveryTarget:
     return EveryTarget(
         api_version=raw["apiVersion"],
         kind=raw["kind"],

@@ -55,6 +55,7 @@ NODE_STATES = DocumentType(api_version=TEMPLATES, kind="NodeStates", schema="nod
 DIFF_RULES = DocumentType(api_version=TEMPLATES, kind="DiffRules", schema="diff-rules")
 REDACTION_RULES = DocumentType(api_version=TEMPLATES, kind="RedactionRules", schema="redaction-rules")
 CHECKS = DocumentType(api_version=TEMPLATES, kind="Checks", schema="checks")
+CAUSES = DocumentType(api_version=TEMPLATES, kind="Causes", schema="causes")
 RELEASE_NOTES = DocumentType(api_version=TEMPLATES, kind="ReleaseNotes", schema="release-notes")
 VALUES = DocumentType(api_version=TEMPLATES, kind="Values", schema="values")
 ANNOTATIONS = DocumentType(api_version=TEMPLATES, kind="Annotations", schema="annotations")

@@ -93,6 +93,14 @@ class Templates:
             return value
         raise AssertionError("unreachable")
 
+    def holds(self, expression: str, context: Mapping[str, Any], *, of: Document) -> bool:
+        """True if an expression about objects is true: what is absent is empty, as in words about objects."""
+        environment, macros = self._words
+        with self._bounded(environment), _Explained(self, of.file, expression, of):
+            template = environment.get_template(f"{{% if {expression} %}}1{{% endif %}}")
+            return bool(template.render({**macros, **context}))
+        raise AssertionError("unreachable")
+
     @property
     def filters(self) -> Mapping[str, Callable[..., Any]]:
         """Every filter that a template may use."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from support.reference.api import annotation_table, conditions, events, node_states, reason_catalogue, upgrade_plan
+from support.reference.causes import cause_table
 from support.reference.checks import check_table
 from support.reference.languages import documents, install_values, phase_language, probe_language, template_context
 from support.reference.markdown import page
@@ -22,6 +23,7 @@ _OVERVIEW: Mapping[str, tuple[str, ...]] = {
         "- [Annotations and labels](annotations.md): what you may set, and what is read and written",
         "- [Conditions](conditions.md), [events](events.md), [node states](node-states.md)",
         "- [Pre-flight checks](checks.md): what is checked, when, and what accepts it",
+        "- [Known causes](causes.md): what `explain` and `diagnose` look for, and what to do",
         "- [Reasons](reasons.md): every reason, its effect on the upgrade, and what to do",
         "- [Metrics](metrics.md) for Prometheus",
         "- [Commands](commands.md), [exit codes](exit-codes.md), [JSON output](json.md)",
@@ -38,6 +40,7 @@ _OVERVIEW: Mapping[str, tuple[str, ...]] = {
 PAGES: Mapping[str, Callable[[], str]] = {
     "README.md": overview,
     "annotations.md": annotation_table,
+    "causes.md": cause_table,
     "checks.md": check_table,
     "commands.md": commands,
     "conditions.md": conditions,

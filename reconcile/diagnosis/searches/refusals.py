@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reconcile.report.causes.cause import Cause, DiagnosisInput, entries, kubectl, text
+from reconcile.diagnosis.situation import Cause, Situation, entries, kubectl, text
 
 
-def conflicts(diagnosis: DiagnosisInput) -> Iterator[Cause]:
+def conflicts(situation: Situation) -> Iterator[Cause]:
     """Objects that the plan has to create and that exist already, without being the plan's."""
-    for ref, found in diagnosis.conflicts.items():
+    for ref, found in situation.conflicts.items():
         who = next((text(entry, "manager") for entry in entries(found.body, "metadata", "managedFields")), "")
         yield Cause(
             object=str(ref),
@@ -19,11 +19,11 @@ def conflicts(diagnosis: DiagnosisInput) -> Iterator[Cause]:
         )
 
 
-def others(diagnosis: DiagnosisInput) -> Iterator[Cause]:
+def others(situation: Situation) -> Iterator[Cause]:
     """Any other refusal, in the API server's words."""
-    if diagnosis.refused and not diagnosis.conflicts:
+    if situation.refused and not situation.conflicts:
         yield Cause(
-            object=f"UpgradePlan {diagnosis.plan}",
-            what=f"cannot go on: {diagnosis.refused}",
+            object=f"UpgradePlan {situation.plan}",
+            what=f"cannot go on: {situation.refused}",
             remedy="find out what refuses the request, and why; it is retried automatically",
         )

@@ -7,14 +7,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
-from reconcile.report.causes.cause import (
+from reconcile.diagnosis.situation import (
     CLUSTERS,
     MACHINES,
     NODES,
     PROVISIONING_CLUSTERS,
     RANCHER,
     Cause,
-    DiagnosisInput,
+    Situation,
     entries,
     is_for_rancher,
     text,
@@ -59,15 +59,15 @@ class _Report:
     since: str
 
 
-def reports(diagnosis: DiagnosisInput) -> Iterator[Cause]:
+def reports(situation: Situation) -> Iterator[Cause]:
     """The messages of conditions, each once, but of nodes at which Rancher waits for the plan. They are the usual
     progress until the plan's own wait takes too long."""
-    patient = not any(wait.slow for wait in diagnosis.waits if is_for_rancher(wait))
-    ours = {wait.node for wait in diagnosis.waits if wait.node and not is_for_rancher(wait)}
-    for report in (report for report in _reports(diagnosis) if report.node not in ours):
+    patient = not any(wait.slow for wait in situation.waits if is_for_rancher(wait))
+    ours = {wait.node for wait in situation.waits if wait.node and not is_for_rancher(wait)}
+    for report in (report for report in _reports(situation) if report.node not in ours):
         yield Cause(
             object=report.object,
-            what=f"Rancher reports: {report.message}" + _node_state(diagnosis, report.node),
+            what=f"Rancher reports: {report.message}" + _node_state(situation, report.node),
             node=report.node,
             since=report.since,
             remedy=_WAIT if patient else _remedy(report),
@@ -75,11 +75,11 @@ def reports(diagnosis: DiagnosisInput) -> Iterator[Cause]:
         )
 
 
-def provisioning(diagnosis: DiagnosisInput) -> Iterator[Cause]:
+def provisioning(situation: Situation) -> Iterator[Cause]:
     """Cluster API's Cluster, while it is in another phase than Provisioned."""
-    if not _waits(diagnosis):
+    if not _waits(situation):
         return
-    for cluster in diagnosis.all(CLUSTERS):
+    for cluster in situation.all(CLUSTERS):
         ref, phase = ref_of(cluster), text(cluster, "status", "phase")
         if phase not in ("", _PROVISIONED):
             said = next(_messages(cluster), ("", ""))
@@ -91,13 +91,13 @@ def provisioning(diagnosis: DiagnosisInput) -> Iterator[Cause]:
             )
 
 
-def nodeless_machines(diagnosis: DiagnosisInput) -> Iterator[Cause]:
+def nodeless_machines(situation: Situation) -> Iterator[Cause]:
     """Machines whose node has never joined: Rancher waits for them before it upgrades the others."""
-    if not _waits(diagnosis):
+    if not _waits(situation):
         return
-    for machine in (item for item in diagnosis.all(MACHINES) if not node_of_machine(item)):
+    for machine in (item for item in situation.all(MACHINES) if not node_of_machine(item)):
         name, since = ref_of(machine).name, text(machine, "metadata", "creationTimestamp")
-        patient = since > time_text(diagnosis.now - _JOINS)
+        patient = since > time_text(situation.now - _JOINS)
         phase = text(machine, "status", "phase")
         delete = f"kubectl delete machines.cluster.x-k8s.io -n fleet-local {name}"
         yield Cause(
@@ -109,17 +109,17 @@ def nodeless_machines(diagnosis: DiagnosisInput) -> Iterator[Cause]:
         )
 
 
-def _waits(diagnosis: DiagnosisInput) -> bool:
-    return any(map(is_for_rancher, diagnosis.waits))
+def _waits(situation: Situation) -> bool:
+    return any(map(is_for_rancher, situation.waits))
 
 
-def _reports(diagnosis: DiagnosisInput) -> Iterator[_Report]:
+def _reports(situation: Situation) -> Iterator[_Report]:
     """Of Rancher's Cluster, and of Machines where that does not say the same."""
-    if not _waits(diagnosis):
+    if not _waits(situation):
         return
     said: list[str] = []
-    nodes = {ref_of(machine).name: node_of_machine(machine) for machine in diagnosis.all(MACHINES)}
-    for body in (*diagnosis.all(PROVISIONING_CLUSTERS), *diagnosis.all(MACHINES)):
+    nodes = {ref_of(machine).name: node_of_machine(machine) for machine in situation.all(MACHINES)}
+    for body in (*situation.all(PROVISIONING_CLUSTERS), *situation.all(MACHINES)):
         for message, since in _messages(body):
             if not any(message in before for before in said):
                 said.append(message)
@@ -144,10 +144,10 @@ def _messages(body: Body) -> Iterator[tuple[str, str]]:
             yield message, text(item, "lastTransitionTime") or text(item, "lastUpdateTime")
 
 
-def _node_state(diagnosis: DiagnosisInput, name: str) -> str:
+def _node_state(situation: Situation, name: str) -> str:
     """Says that the node is cordoned, and which kubelet it runs where that is not the one of the Cluster."""
-    node = next((item for item in diagnosis.all(NODES) if ref_of(item).name == name), {})
-    clusters = diagnosis.all(PROVISIONING_CLUSTERS)
+    node = next((item for item in situation.all(NODES) if ref_of(item).name == name), {})
+    clusters = situation.all(PROVISIONING_CLUSTERS)
     expected = text(clusters[0], "spec", "kubernetesVersion") if clusters else ""
     runs = text(node, "status", "nodeInfo", "kubeletVersion")
     old = f"; the kubelet of {name} is {runs}, expected {expected}" if runs and expected and runs != expected else ""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from reconcile.decide.probing import NO_MACHINE
+from reconcile.diagnosis.situation import MACHINE_PLANS, MACHINES, NODES, RANCHER, Cause, Situation, mapping, text
 from reconcile.objects import label
-from reconcile.report.causes.cause import MACHINE_PLANS, MACHINES, NODES, RANCHER, Cause, DiagnosisInput, mapping, text
 from renderer.context.facts import node_of_machine
 from renderer.model.ref import Body, ref_of
 
@@ -14,9 +14,9 @@ MACHINE_NAME = "rke.cattle.io/machine-name"
 PRE_DRAIN, POST_DRAIN = "rke.cattle.io/pre-drain", "rke.cattle.io/post-drain"
 
 
-def machine_plans(diagnosis: DiagnosisInput) -> Mapping[str, Body]:
+def machine_plans(situation: Situation) -> Mapping[str, Body]:
     """Machine name to its machine-plan Secret."""
-    secrets = (s for s in diagnosis.all(MACHINE_PLANS) if text(s, "type") == "rke.cattle.io/machine-plan")
+    secrets = (s for s in situation.all(MACHINE_PLANS) if text(s, "type") == "rke.cattle.io/machine-plan")
     return {label(secret, MACHINE_NAME): secret for secret in secrets}
 
 
@@ -25,15 +25,15 @@ def is_asked(secret: Body, *annotations: str) -> bool:
     return any(name in mapping(secret, "metadata", "annotations") for name in annotations)
 
 
-def nobodys_nodes(diagnosis: DiagnosisInput) -> Iterator[Cause]:
+def nobodys_nodes(situation: Situation) -> Iterator[Cause]:
     """Nodes for which Rancher cannot ask."""
-    for node in (wait.node for wait in diagnosis.waits if wait.node and wait.text.startswith(NO_MACHINE)):
-        if machine := diagnosis.machine(node):
+    for node in (wait.node for wait in situation.waits if wait.node and wait.text.startswith(NO_MACHINE)):
+        if machine := situation.machine(node):
             yield Cause(
                 object=f"Machine fleet-local/{machine}",
                 what=f"has no machine-plan Secret, by which Rancher asks to drain node {node}",
                 node=node,
-                since=diagnosis.since(node),
+                since=situation.since(node),
                 remedy=RANCHER,
             )
         else:
@@ -41,18 +41,18 @@ def nobodys_nodes(diagnosis: DiagnosisInput) -> Iterator[Cause]:
                 object=f"Node {node}",
                 what="has no Machine of fleet-local that refers to it, so Rancher does not know it",
                 node=node,
-                since=diagnosis.since(node),
+                since=situation.since(node),
                 remedy="join it to the cluster again, or delete it and the upgrade continues without it: "
                 f"kubectl delete node {node}",
             )
 
 
-def nodeless(diagnosis: DiagnosisInput) -> Iterator[Cause]:
+def nodeless(situation: Situation) -> Iterator[Cause]:
     """machine-plan Secrets that are waited for, and belong to no node."""
-    waited = {ref.name for ref in diagnosis.named("Secret")}
-    nodes = {ref_of(node).name for node in diagnosis.all(NODES)}
-    machines = {ref_of(machine).name: node_of_machine(machine) for machine in diagnosis.all(MACHINES)}
-    for machine, secret in machine_plans(diagnosis).items():
+    waited = {ref.name for ref in situation.named("Secret")}
+    nodes = {ref_of(node).name for node in situation.all(NODES)}
+    machines = {ref_of(machine).name: node_of_machine(machine) for machine in situation.all(MACHINES)}
+    for machine, secret in machine_plans(situation).items():
         name = ref_of(secret).name
         if name not in waited or machines.get(machine) in nodes or not is_asked(secret, POST_DRAIN):
             continue

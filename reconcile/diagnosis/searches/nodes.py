@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import timedelta
 
-from reconcile.report.causes.cause import NODES, Cause, DiagnosisInput, ExpectedReboot, condition_of, text
+from reconcile.diagnosis.situation import NODES, Cause, ExpectedReboot, Situation, condition_of, text
 from reconcile.status.times import time_of
 from renderer.model.ref import Body, ref_of
 
@@ -17,50 +17,50 @@ _OLD_IMAGE = (
 )
 
 
-def unwell(diagnosis: DiagnosisInput) -> Iterator[Cause]:
+def unwell(situation: Situation) -> Iterator[Cause]:
     """While a node is waited for: every node of the upgrade that is not Ready."""
-    if not any(wait.node for wait in diagnosis.waits):
+    if not any(wait.node for wait in situation.waits):
         return
-    for node in _nodes(diagnosis):
+    for node in _nodes(situation):
         condition = condition_of(node, "Ready")
         if condition.get("status") != "True":
-            name, reboot = ref_of(node).name, diagnosis.reboots.get(ref_of(node).name)
-            patient = _is_expected(diagnosis, text(condition, "lastTransitionTime"), reboot)
+            name, reboot = ref_of(node).name, situation.reboots.get(ref_of(node).name)
+            patient = _is_expected(situation, text(condition, "lastTransitionTime"), reboot)
             yield Cause(
                 object=f"Node {name}",
                 what=f"is not ready: {_ready(node)}"
-                + (_expected(node, reboot) if reboot else _holds_up(diagnosis, name)),
+                + (_expected(node, reboot) if reboot else _holds_up(situation, name)),
                 node=name,
                 since=text(condition, "lastTransitionTime"),
-                remedy="wait: it may be rebooting" if patient else _reboot(node, reboot) + _lost(diagnosis, name),
+                remedy="wait: it may be rebooting" if patient else _reboot(node, reboot) + _lost(situation, name),
                 patient=patient,
             )
 
 
-def overdue(diagnosis: DiagnosisInput) -> Iterator[Cause]:
+def overdue(situation: Situation) -> Iterator[Cause]:
     """Nodes that are Ready, and are not yet what they were to come back as."""
-    for node in _nodes(diagnosis):
-        name, reboot = ref_of(node).name, diagnosis.reboots.get(ref_of(node).name)
+    for node in _nodes(situation):
+        name, reboot = ref_of(node).name, situation.reboots.get(ref_of(node).name)
         if reboot is not None and reboot.overdue and condition_of(node, "Ready").get("status") == "True":
             what = "has rebooted" if _has_rebooted(node, reboot) else "has not rebooted"
             yield Cause(
                 object=f"Node {name}",
                 what=what + _expected(node, reboot),
                 node=name,
-                since=diagnosis.since(name),
+                since=situation.since(name),
                 remedy=_reboot(node, reboot),
             )
 
 
-def _nodes(diagnosis: DiagnosisInput) -> Iterator[Body]:
-    return (node for node in diagnosis.all(NODES) if ref_of(node).name in diagnosis.nodes)
+def _nodes(situation: Situation) -> Iterator[Body]:
+    return (node for node in situation.all(NODES) if ref_of(node).name in situation.nodes)
 
 
-def _is_expected(diagnosis: DiagnosisInput, since: str, reboot: ExpectedReboot | None) -> bool:
+def _is_expected(situation: Situation, since: str, reboot: ExpectedReboot | None) -> bool:
     """True if the node may be down: it reboots, or Kubernetes is being upgraded on it."""
     if reboot is not None:
         return not reboot.overdue
-    return bool(since) and diagnosis.now - time_of(since) < _STARTS
+    return bool(since) and situation.now - time_of(since) < _STARTS
 
 
 def _ready(node: Body) -> str:
@@ -73,8 +73,8 @@ def _expected(node: Body, reboot: ExpectedReboot) -> str:
     return f"; it runs {_os(node)}, expected {reboot.os}, a new boot and Ready"
 
 
-def _holds_up(diagnosis: DiagnosisInput, node: str) -> str:
-    others = [name for name in diagnosis.held_up if name != node]
+def _holds_up(situation: Situation, node: str) -> str:
+    others = [name for name in situation.held_up if name != node]
     return f", and holds up {', '.join(others)}" if others else ""
 
 
@@ -85,11 +85,11 @@ def _reboot(node: Body, reboot: ExpectedReboot | None) -> str:
     return _OLD_IMAGE if _os(node) != reboot.os else "look at its console"
 
 
-def _lost(diagnosis: DiagnosisInput, node: str) -> str:
+def _lost(situation: Situation, node: str) -> str:
     """Removing a Machine is what Harvester's host page does as well."""
-    if len(diagnosis.nodes) < 2:
+    if len(situation.nodes) < 2:
         return ""
-    machine = diagnosis.machine(node)
+    machine = situation.machine(node)
     what = f"machines.cluster.x-k8s.io -n fleet-local {machine}" if machine else f"node {node}"
     return f"; if it is lost for good, delete it and the upgrade continues without it: kubectl delete {what}"
 

@@ -7,20 +7,20 @@ from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import Any
 
-from reconcile.loop.rendering import RETRY
-from reconcile.objects import PLAN_LABEL, label, node_name
-from reconcile.report.causes.cause import (
+from reconcile.diagnosis.situation import (
     DATA_VOLUMES,
     IMAGES,
     JOBS,
     NODE_PLANS,
     PODS,
     Cause,
-    DiagnosisInput,
+    Situation,
     condition_of,
     entries,
     text,
 )
+from reconcile.objects import PLAN_LABEL, label, node_name
+from reconcile.status.attempt import RETRY
 from reconcile.status.times import time_text
 from renderer.model.path import look_up
 from renderer.model.ref import Body, Ref, ref_of
@@ -34,9 +34,9 @@ _CLAIM_REFUSED = ("ErrorClaim", "ErrClaimNotValid", "ErrExceededQuota")
 """A DataVolume's reasons where a volume that it needs is not created; no transfer has begun."""
 
 
-def images(diagnosis: DiagnosisInput) -> Iterator[Cause]:
+def images(situation: Situation) -> Iterator[Cause]:
     """Image imports that are under way, or fail again and again."""
-    for image in diagnosis.ours(IMAGES):
+    for image in situation.ours(IMAGES):
         imported = condition_of(image, "Imported")
         if imported.get("status") == "True":
             continue
@@ -46,7 +46,7 @@ def images(diagnosis: DiagnosisInput) -> Iterator[Cause]:
         failed = text(image, "status", "failed")
         tried = f", failed {failed} times" if failed not in ("", "0") else ""
         ref = ref_of(image)
-        volume = _volume_condition(diagnosis, ref)
+        volume = _volume_condition(situation, ref)
         yield Cause(
             object=str(ref),
             what=f"is imported to {progress}%{tried}{message}"
@@ -59,9 +59,9 @@ def images(diagnosis: DiagnosisInput) -> Iterator[Cause]:
         )
 
 
-def _volume_condition(diagnosis: DiagnosisInput, image: Ref) -> Mapping[str, Any]:
+def _volume_condition(situation: Situation, image: Ref) -> Mapping[str, Any]:
     """Returns what the DataVolume of an image, which has its name, says while it is not filled; empty if nothing."""
-    same = [volume for volume in diagnosis.all(DATA_VOLUMES) if ref_of(volume).name == image.name]
+    same = [volume for volume in situation.all(DATA_VOLUMES) if ref_of(volume).name == image.name]
     said = [condition_of(volume, kind) for kind in ("Running", "Bound") for volume in same]
     return next((c for c in said if c.get("status") != "True" and text(c, "message")), {})
 
@@ -74,11 +74,11 @@ def _refused_claim(image: Body) -> str:
     )
 
 
-def pods(diagnosis: DiagnosisInput) -> Iterator[Cause]:
+def pods(situation: Situation) -> Iterator[Cause]:
     """Pods of the plan's Jobs and Deployments, and importers of its images: why they do not run, or did not live."""
-    jobs = {(ref_of(job).namespace, ref_of(job).name) for job in diagnosis.ours(JOBS)}
-    for pod in diagnosis.all(PODS):
-        if _is_ours(pod, diagnosis, jobs) and (found := _trouble(pod)):
+    jobs = {(ref_of(job).namespace, ref_of(job).name) for job in situation.ours(JOBS)}
+    for pod in situation.all(PODS):
+        if _is_ours(pod, situation, jobs) and (found := _trouble(pod)):
             what, remedy = found
             ref = ref_of(pod)
             yield Cause(
@@ -90,9 +90,9 @@ def pods(diagnosis: DiagnosisInput) -> Iterator[Cause]:
             )
 
 
-def failed_jobs(diagnosis: DiagnosisInput) -> Iterator[Cause]:
+def failed_jobs(situation: Situation) -> Iterator[Cause]:
     """Jobs of the plan that have failed, kept as evidence with their logs."""
-    for job in diagnosis.ours(JOBS):
+    for job in situation.ours(JOBS):
         failed, ref = condition_of(job, "Failed"), ref_of(job)
         if failed.get("status") == "True":
             yield Cause(
@@ -104,29 +104,29 @@ def failed_jobs(diagnosis: DiagnosisInput) -> Iterator[Cause]:
             )
 
 
-def gone_objects(diagnosis: DiagnosisInput) -> Iterator[Cause]:
+def gone_objects(situation: Situation) -> Iterator[Cause]:
     """Finds objects that a step under way has made and waits for, and that somebody has deleted."""
-    for wait in diagnosis.waits:
-        for ref in (ref for ref in wait.refs if ref in diagnosis.gone):
+    for wait in situation.waits:
+        for ref in (ref for ref in wait.refs if ref in situation.gone):
             yield Cause(
                 object=str(ref),
-                what=f"was created at {time_text(diagnosis.gone[ref])} and is gone; "
+                what=f"was created at {time_text(situation.gone[ref])} and is gone; "
                 "run-once objects are never recreated automatically",
                 node=wait.node or "",
                 remedy="retry its step, which creates the object under a new name: "
-                f"kubectl annotate upgradeplan {diagnosis.plan} {RETRY}={diagnosis.attempt + 1} --overwrite",
+                f"kubectl annotate upgradeplan {situation.plan} {RETRY}={situation.attempt + 1} --overwrite",
             )
 
 
-def stuck_plans(diagnosis: DiagnosisInput) -> Iterator[Cause]:
+def stuck_plans(situation: Situation) -> Iterator[Cause]:
     """A Plan that still applies to a node for which no Job is at work: the controller has missed its end."""
-    waiting = {ref: w.since for w in diagnosis.waits for ref in w.refs if ref.kind == "Plan" and w.since}
-    for plan in diagnosis.ours(NODE_PLANS):
+    waiting = {ref: w.since for w in situation.waits for ref in w.refs if ref.kind == "Plan" and w.since}
+    for plan in situation.ours(NODE_PLANS):
         ref, applying = ref_of(plan), look_up(plan, ("status", "applying"))
         since = waiting.get(ref)
         names = dict.fromkeys(map(str, applying)) if isinstance(applying, (list, tuple)) else {}
-        lost = [name for name in names if not _has_job(diagnosis, ref.name, name)]
-        if lost and since and diagnosis.now - since > _STUCK:
+        lost = [name for name in names if not _has_job(situation, ref.name, name)]
+        if lost and since and situation.now - since > _STUCK:
             yield Cause(
                 object=str(ref),
                 what=f"applies to {', '.join(lost)}, but none of its Jobs is active there",
@@ -136,22 +136,22 @@ def stuck_plans(diagnosis: DiagnosisInput) -> Iterator[Cause]:
             )
 
 
-def _has_job(diagnosis: DiagnosisInput, plan: str, node: str) -> bool:
+def _has_job(situation: Situation, plan: str, node: str) -> bool:
     return any(
         label(job, "upgrade.cattle.io/plan") == plan
         and label(job, "upgrade.cattle.io/node") == node
         and text(job, "status", "active") not in ("", "0")
-        for job in diagnosis.all(JOBS)
+        for job in situation.all(JOBS)
     )
 
 
-def _is_ours(pod: Body, diagnosis: DiagnosisInput, jobs: set[tuple[str, str]]) -> bool:
+def _is_ours(pod: Body, situation: Situation, jobs: set[tuple[str, str]]) -> bool:
     namespace = ref_of(pod).namespace
     job = label(pod, "batch.kubernetes.io/job-name") or label(pod, "job-name")
-    node_plans = {ref_of(plan).name for plan in diagnosis.ours(NODE_PLANS)}
-    importing = label(pod, "cdi.kubevirt.io") == _IMPORTER and any(diagnosis.named("VirtualMachineImage"))
+    node_plans = {ref_of(plan).name for plan in situation.ours(NODE_PLANS)}
+    importing = label(pod, "cdi.kubevirt.io") == _IMPORTER and any(situation.named("VirtualMachineImage"))
     return (
-        label(pod, PLAN_LABEL) == diagnosis.plan
+        label(pod, PLAN_LABEL) == situation.plan
         or (namespace, job) in jobs
         or label(pod, "upgrade.cattle.io/plan") in node_plans
         or importing

@@ -1,15 +1,16 @@
-"""The input and the result of a search for causes."""
+"""The situation in which causes are looked for, and a cause that was found."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from reconcile.decide.decision import Wait
 from reconcile.objects import PLAN_LABEL, label
-from reconcile.probes.look import Group, ReadFailure
+from reconcile.probes.look import Group, Look, ReadFailure
 from reconcile.status.times import time_text
 from renderer.context.facts import node_of_machine
 from renderer.model.node_state import NodeStates
@@ -40,7 +41,9 @@ RANCHER = "check what Rancher reports: kubectl get clusters.provisioning.cattle.
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cause:
     """`object` is what blocks, `what` how, `since` when it began (empty where nobody says), `remedy` the command, or
-    the sentence, that helps. `patient`: it resolves itself, and nobody has to act."""
+    the sentence, that helps. `patient`: it resolves itself, and nobody has to act.
+
+    `id`, `title`, `docs` and `restart` are those of the known cause; empty for what stands in no file."""
 
     object: str
     what: str
@@ -48,6 +51,10 @@ class Cause:
     node: str = ""
     since: str = ""
     patient: bool = False
+    id: str = ""
+    title: str = ""
+    docs: str = ""
+    restart: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,14 +82,15 @@ class ConflictingObject:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DiagnosisInput:
-    """`groups` holds what could be read; a group that could not be is absent and finds nothing.
+class Situation:
+    """`look` shows the objects around the plan; what could not be read finds nothing.
 
-    `nodes` are those of the upgrade, `paused` those that a step is held for, `reboots` those that are waited for to
-    come back, `held_up` those that wait for others to be well. `gone` are objects that a step under way has made and
-    waits for and that are not there any more, with the time when they were made; `attempt` is which one this is, 0 for
-    the first. `refused` is what the API server said to the last writes if it refused them, `conflicts` are the objects
-    for which it did because they are somebody else's. `leaving` is None for a plan that is not being deleted.
+    `phase` is the name of the phase that is under way, empty where none is. `nodes` are those of the upgrade, `paused`
+    those that a step is held for, `reboots` those that are waited for to come back, `held_up` those that wait for
+    others to be well. `gone` are objects that a step under way has made and waits for and that are not there any more,
+    with the time when they were made; `attempt` is which one this is, 0 for the first. `refused` is what the API server
+    said to the last writes if it refused them, `conflicts` are the objects for which it did because they are somebody
+    else's. `leaving` is None for a plan that is not being deleted.
     """
 
     plan: str
@@ -90,7 +98,8 @@ class DiagnosisInput:
     states: Mapping[str, str]
     node_states: NodeStates
     now: datetime
-    groups: Mapping[Group, tuple[Body, ...]] = field(default_factory=dict)
+    look: Look
+    phase: str = ""
     nodes: tuple[str, ...] = ()
     paused: tuple[str, ...] = ()
     reboots: Mapping[str, ExpectedReboot] = field(default_factory=dict)
@@ -102,7 +111,8 @@ class DiagnosisInput:
     leaving: Departure | None = None
 
     def all(self, group: Group) -> tuple[Body, ...]:
-        return self.groups.get(group, ())
+        found = self.look.list(group)
+        return () if isinstance(found, ReadFailure) else tuple(map(partial(_typed, group), found))
 
     def named(self, kind: str) -> set[Ref]:
         """Objects of a kind that something waits for."""
@@ -110,10 +120,11 @@ class DiagnosisInput:
 
     def ours(self, group: Group) -> Iterator[Body]:
         """Objects that the plan made, or that it waits for."""
-        waited = self.named(group.kind)
-        for body in self.all(group):
-            if label(body, PLAN_LABEL) == self.plan or ref_of(body) in waited:
-                yield body
+        return filter(self.is_ours, self.all(group))
+
+    def is_ours(self, body: Body) -> bool:
+        """True for an object that the plan made, or that it waits for."""
+        return label(body, PLAN_LABEL) == self.plan or ref_of(body) in self.named(str(body.get("kind")))
 
     @property
     def busy(self) -> tuple[str, ...]:
@@ -141,6 +152,11 @@ class DiagnosisInput:
         """The Machine that the node belongs to; empty where there is none."""
         refer = (ref_of(m).name for m in self.all(MACHINES) if node_of_machine(m) == node)
         return next(refer, "")
+
+
+def _typed(group: Group, body: Body) -> Body:
+    """Items of a list need not repeat what the list is of."""
+    return body if "kind" in body else {"apiVersion": group.api_version, "kind": group.kind, **body}
 
 
 def is_for_rancher(wait: Wait) -> bool:

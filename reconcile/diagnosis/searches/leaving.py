@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from reconcile.diagnosis.situation import Cause, Situation, kubectl
 from reconcile.objects import deletion_timestamp
 from reconcile.probes.look import ReadFailure
-from reconcile.report.causes.cause import Cause, DiagnosisInput, kubectl
 from renderer.model.path import look_up
 from renderer.model.ref import Body, Ref
 
 
-def objects(diagnosis: DiagnosisInput) -> Iterator[Cause]:
+def objects(situation: Situation) -> Iterator[Cause]:
     """Those that cannot be looked for, and those that somebody's finalizer keeps."""
-    for ref, found in (diagnosis.leaving.objects if diagnosis.leaving else {}).items():
+    for ref, found in (situation.leaving.objects if situation.leaving else {}).items():
         if isinstance(found, ReadFailure):
             remedy = f"find out why it cannot be read: {kubectl('get', ref)}"
             yield Cause(object=str(ref), what=f"cannot be read: {found.why}", remedy=remedy)
@@ -21,12 +21,12 @@ def objects(diagnosis: DiagnosisInput) -> Iterator[Cause]:
             yield _kept(ref, found, since)
 
 
-def refused(diagnosis: DiagnosisInput) -> Iterator[Cause]:
+def refused(situation: Situation) -> Iterator[Cause]:
     """Finds what cannot be given back or removed because the API server, or a webhook, does not let us."""
-    if diagnosis.leaving and diagnosis.refused:
+    if situation.leaving and situation.refused:
         yield Cause(
-            object=f"UpgradePlan {diagnosis.plan}",
-            what=f"cannot be aborted: {diagnosis.refused}",
+            object=f"UpgradePlan {situation.plan}",
+            what=f"cannot be aborted: {situation.refused}",
             remedy="find out what refuses the request, and why; it is retried automatically",
         )
 

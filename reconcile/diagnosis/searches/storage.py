@@ -5,37 +5,37 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from reconcile.report.causes.cause import ENGINES, REPLICAS, VOLUMES, Cause, DiagnosisInput, condition_of, mapping, text
+from reconcile.diagnosis.situation import ENGINES, REPLICAS, VOLUMES, Cause, Situation, condition_of, mapping, text
 from renderer.model.path import look_up
 from renderer.model.ref import Body, ref_of
 
 _TROUBLE = ("degraded", "faulted")
 
 
-def volumes(diagnosis: DiagnosisInput) -> Iterator[Cause]:
+def volumes(situation: Situation) -> Iterator[Cause]:
     """While a node is under way: every volume in trouble, and those in use there that have one replica."""
-    if not diagnosis.busy and not diagnosis.named("Volume"):
+    if not situation.busy and not situation.named("Volume"):
         return
-    rebuilding = {text(engine, "spec", "volumeName"): _progress(engine) for engine in diagnosis.all(ENGINES)}
-    for volume in diagnosis.all(VOLUMES):
+    rebuilding = {text(engine, "spec", "volumeName"): _progress(engine) for engine in situation.all(ENGINES)}
+    for volume in situation.all(VOLUMES):
         name, node = ref_of(volume).name, text(volume, "status", "currentNodeID")
         if progress := rebuilding.get(name):
             yield _rebuilding(volume, progress, node)
         elif text(volume, "status", "robustness") in _TROUBLE:
-            yield _in_trouble(volume, node, _rebooting(diagnosis))
-        elif look_up(volume, ("spec", "numberOfReplicas")) == 1 and node in diagnosis.busy:
-            yield _single(diagnosis, volume, node)
+            yield _in_trouble(volume, node, _rebooting(situation))
+        elif look_up(volume, ("spec", "numberOfReplicas")) == 1 and node in situation.busy:
+            yield _single(situation, volume, node)
 
 
-def last_replicas(diagnosis: DiagnosisInput, node: str) -> tuple[str, ...]:
+def last_replicas(situation: Situation, node: str) -> tuple[str, ...]:
     """The volumes that have all their replicas on the node, as people call them."""
     places: dict[str, set[str]] = {}
-    for replica in diagnosis.all(REPLICAS):
+    for replica in situation.all(REPLICAS):
         if not text(replica, "spec", "failedAt"):
             places.setdefault(text(replica, "spec", "volumeName"), set()).add(text(replica, "spec", "nodeID"))
     return tuple(
         f"Volume {ref_of(volume).name}{_workload(volume)}"
-        for volume in diagnosis.all(VOLUMES)
+        for volume in situation.all(VOLUMES)
         if places.get(ref_of(volume).name) == {node}
     )
 
@@ -64,9 +64,9 @@ def _rebuilding(volume: Body, progress: str, node: str) -> Cause:
     )
 
 
-def _rebooting(diagnosis: DiagnosisInput) -> str:
+def _rebooting(situation: Situation) -> str:
     """Nodes that reboot, and are not late."""
-    return ", ".join(node for node, reboot in diagnosis.reboots.items() if not reboot.overdue)
+    return ", ".join(node for node, reboot in situation.reboots.items() if not reboot.overdue)
 
 
 def _in_trouble(volume: Body, node: str, rebooting: str) -> Cause:
@@ -89,12 +89,12 @@ def _in_trouble(volume: Body, node: str, rebooting: str) -> Cause:
     )
 
 
-def _single(diagnosis: DiagnosisInput, volume: Body, node: str) -> Cause:
+def _single(situation: Situation, volume: Body, node: str) -> Cause:
     return Cause(
         object=str(ref_of(volume)),
         what=f"has only one replica{_workload(volume)}, and is in use on {node}",
         node=node,
-        since=diagnosis.since(node),
+        since=situation.since(node),
         remedy="stop the workload that uses it, or add a replica: kubectl patch volumes.longhorn.io -n longhorn-system "
         f"{ref_of(volume).name} --type merge " + """-p '{"spec":{"numberOfReplicas":2}}'""",
     )

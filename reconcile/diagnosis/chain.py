@@ -1,0 +1,99 @@
+"""Carries out the pattern of a known cause: the objects with which it begins, and the chain that goes on from each.
+
+A match is a mapping from the names of the chain to what was found. What could not be read matches nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from reconcile.diagnosis.joins import leads_to
+from reconcile.diagnosis.situation import text
+from reconcile.probes.evaluate import group_of, present_ref
+from reconcile.probes.look import Look, ProbeContext, ReadFailure
+from reconcile.probes.predicates import Subject, check
+from renderer.catalog.causes import OBJECT
+from renderer.model.known_cause import Link, LogLink, Pattern, Take
+from renderer.model.probe import EveryTarget, Predicate
+from renderer.model.ref import Body, Ref, ref_of
+from renderer.patterns import compiled
+
+Match = Mapping[str, Any]
+Logs = Callable[[Ref], Mapping[str, str]]
+"""The ends of the logs of a pod, by container; none where they are not known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sight:
+    """The means by which patterns are carried out."""
+
+    look: Look
+    probes: ProbeContext
+    logs: Logs
+
+
+def matches_of(pattern: Pattern, chain: tuple[Link | LogLink, ...], sight: Sight) -> Iterator[Match]:
+    """All matches, in the order of namespace and name."""
+    target = pattern.target
+    if isinstance(target, EveryTarget):
+        begins: Iterable[Body] = _members(target, pattern.all, sight)
+    else:
+        found = sight.look.get(present_ref(target, sight.look))
+        begins = () if found is None or isinstance(found, ReadFailure) else (found,)
+        begins = [body for body in begins if _holds(pattern.all, body, sight)]
+    for body in begins:
+        yield from _follow({OBJECT: body}, chain, sight)
+
+
+def _follow(known: Match, chain: tuple[Link | LogLink, ...], sight: Sight) -> Iterator[Match]:
+    if not chain:
+        yield known
+        return
+    link, rest = chain[0], chain[1:]
+    for found in _found(link, known[link.start], sight):
+        yield from _follow({**known, link.name: found}, rest, sight)
+
+
+def _found(link: Link | LogLink, start: Body, sight: Sight) -> Iterable[Any]:
+    """Everything that a link may go on with; nothing where there is no match."""
+    if isinstance(link, LogLink):
+        return _line(link, start, sight)
+    joined = [body for body in _members(link.target, (), sight) if leads_to(link, start, body)]
+    if link.take is Take.NEWEST:
+        joined = sorted(joined, key=lambda body: text(body, "metadata", "creationTimestamp"))[-1:]
+    found = [body for body in joined if _holds(link.all, body, sight)]
+    match link.take:
+        case Take.FIRST:
+            return found[:1]
+        case Take.LIST:
+            return [tuple(found)]
+        case Take.NONE:
+            return [] if found else [()]
+        case _:
+            return found
+
+
+def _members(target: EveryTarget, predicates: tuple[Predicate, ...], sight: Sight) -> Iterable[Body]:
+    """The objects of a kind that hold up. A kind that could not be read has none."""
+    found = sight.look.list(group_of(target))
+    if isinstance(found, ReadFailure):
+        return ()
+    typed = ({"apiVersion": target.api_version, "kind": target.kind, **body} for body in found)
+    return (body for body in typed if _holds((*target.where, *predicates), body, sight))
+
+
+def _holds(predicates: tuple[Predicate, ...], body: Body, sight: Sight) -> bool:
+    subject = Subject(look=sight.look, scope=sight.probes, ref=ref_of(body), body=body)
+    return all(check(predicate, subject).passed for predicate in predicates)
+
+
+def _line(link: LogLink, pod: Body, sight: Sight) -> list[Mapping[str, str]]:
+    """The last line that matches, of any container."""
+    pattern, longest = compiled(link.matches)
+    for container, log in sight.logs(ref_of(pod)).items():
+        for line in reversed(log.splitlines()):
+            if found := pattern.search(line[:longest]):
+                return [{**found.groupdict(default=""), "text": line.strip(), "container": container}]
+    return []

@@ -1,0 +1,161 @@
+"""Looks for all known causes in a situation. Pure; what resolves itself is said last.
+
+A cause is data: its sign is a pattern, a named search, a pre-flight check or an answer of the API server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from reconcile.diagnosis.chain import Sight, matches_of
+from reconcile.diagnosis.searches.table import SEARCHERS
+from reconcile.diagnosis.situation import Cause, Situation
+from reconcile.diagnosis.words import blamed, names_of
+from reconcile.preflight.check_context import CheckContext
+from reconcile.preflight.checking import run_check
+from reconcile.probes.look import ProbeContext
+from renderer.catalog.causes import DeclaredCause
+from renderer.catalog.checks import DeclaredCheck
+from renderer.model.known_cause import Answered, CauseMoment, FoundByCheck, KnownCause, Pattern, Search
+from renderer.patterns import compiled
+from renderer.templating import Templates
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Knowledge:
+    """All that is known of trouble: causes, and the checks that some of them mean.
+    What no check can know of plan, release and nodes, `check_context` says."""
+
+    causes: tuple[DeclaredCause, ...]
+    checks: Mapping[str, DeclaredCheck]
+    check_context: CheckContext
+
+    @property
+    def templates(self) -> Templates:
+        return self.check_context.templates
+
+    @property
+    def probes(self) -> ProbeContext:
+        return self.check_context.probes
+
+
+def causes_of(knowledge: Knowledge, situation: Situation, sight: Sight) -> tuple[Cause, ...]:
+    """All causes, each once. Those that resolve themselves come last. Raises `Problems` for a text that cannot be
+    filled in."""
+    names, found = names_of(situation), _Found()
+    for declared in knowledge.causes:
+        if _is_looked_for(declared.cause, situation):
+            knowledge.templates.begin()
+            for cause in _CauseSearch(declared, knowledge, situation, sight, names).causes():
+                found.add(cause, declared.cause.unless)
+    return tuple(sorted(found.causes, key=lambda cause: cause.patient))
+
+
+class _Found:
+    """The causes so far; no object is named twice for the same reason, or where a cause says so."""
+
+    def __init__(self) -> None:
+        self.causes: dict[Cause, None] = {}
+        self._named: dict[tuple[str, str], None] = {}
+
+    def add(self, cause: Cause, unless: Iterable[str]) -> None:
+        if not any((name, cause.object) in self._named for name in unless):
+            self.causes[cause] = None
+            self._named[cause.id, cause.object] = None
+
+
+def _is_looked_for(cause: KnownCause, situation: Situation) -> bool:
+    moment = CauseMoment.DELETING if situation.leaving else CauseMoment.WAITING
+    fits = not (cause.phases and situation.phase) or situation.phase in cause.phases
+    return cause.off is None and moment in cause.moments and fits
+
+
+class _CauseSearch:
+    """One known cause in one situation."""
+
+    def __init__(
+        self,
+        declared: DeclaredCause,
+        knowledge: Knowledge,
+        situation: Situation,
+        sight: Sight,
+        names: Mapping[str, Any],
+    ) -> None:
+        self._cause = declared.cause
+        self._document = declared.document
+        self._knowledge = knowledge
+        self._situation = situation
+        self._sight = sight
+        self._names = names
+
+    def causes(self) -> Iterator[Cause]:
+        for found in self._signs():
+            yield replace(
+                found,
+                id=self._cause.id,
+                title=self._cause.title,
+                docs=self._cause.docs,
+                restart=self._cause.restart.value,
+            )
+
+    def _signs(self) -> Iterator[Cause]:
+        match self._cause.sign:
+            case Pattern() as pattern:
+                for known in matches_of(pattern, self._cause.chain, self._sight):
+                    yield from self._told(known)
+            case Search(name=name):
+                yield from (self._worded(found, {}) for found in SEARCHERS[name](self._situation))
+            case FoundByCheck(check=check):
+                yield from self._findings(check)
+            case Answered(matches=text):
+                yield from self._answers(text)
+
+    def _told(self, known: Mapping[str, Any]) -> Iterator[Cause]:
+        """The cause of a match, if its condition holds."""
+        names = {**self._names, **known}
+        if self._cause.condition is None or self._holds(self._cause.condition, names):
+            bare = Cause(object=blamed(known[self._cause.object_of]), what="", remedy="")
+            yield self._worded(bare, names)
+
+    def _findings(self, check: str) -> Iterator[Cause]:
+        declared, context = self._knowledge.checks.get(check), self._knowledge.check_context
+        if declared is None:
+            return
+        for found in run_check(declared, self._sight.look, context, declared.check.when).findings:
+            bare = Cause(object=found.offender or "cluster", what=found.says, remedy=found.remedy, node=found.node)
+            yield self._worded(bare, self._names)
+
+    def _answers(self, text: str) -> Iterator[Cause]:
+        pattern, longest = compiled(text)
+        if found := pattern.search(self._situation.refused[:longest]):
+            refusal = {**found.groupdict(default=""), "text": self._situation.refused}
+            yield self._worded(
+                Cause(object=f"UpgradePlan {self._situation.plan}", what="", remedy=""),
+                {**self._names, "refusal": refusal},
+            )
+
+    def _worded(self, found: Cause, known: Mapping[str, Any]) -> Cause:
+        """With the words of the file where it has any."""
+        names = {**self._names, **known, "found": {"what": found.what, "node": found.node}}
+        cause = self._cause
+        patient = found.patient or (cause.patience is not None and self._holds(cause.patience, names))
+        remedy = cause.wait if patient and cause.wait else cause.remedy
+        return replace(
+            found,
+            object=self._words(cause.offender, names) or found.object,
+            node=self._words(cause.node, names) or found.node,
+            what=self._words(cause.what, names) or found.what,
+            since=self._words(cause.since, names) or found.since,
+            remedy=self._words(remedy, names) or found.remedy,
+            patient=patient,
+        )
+
+    def _holds(self, expression: str, names: Mapping[str, Any]) -> bool:
+        return self._knowledge.templates.holds(expression, names, of=self._document)
+
+    def _words(self, text: str | None, names: Mapping[str, Any]) -> str:
+        if text is None:
+            return ""
+        return " ".join(self._knowledge.templates.render_words(text, names, of=self._document).split())
