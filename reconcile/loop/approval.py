@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from itertools import islice
 
 from reconcile.loop.deps import ReconcilerDeps
-from reconcile.loop.rendering import attempt_of
 from reconcile.loop.sealing import Digests, digests, is_whole
 from reconcile.observe.facts import gather
+from reconcile.status.attempt import attempt_of
 from renderer.assemble import TemplateSet, assembly_of
 from renderer.compare import differing
 from renderer.documents import Inputs
