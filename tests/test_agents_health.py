@@ -23,10 +23,10 @@ from test_probes import KINDS, PATHS, GivenObjects, _case, _ready, _spoil
 from reconcile.probes.evaluate import evaluate
 from reconcile.probes.verdict import ProbeResult
 from renderer.catalog.kinds import Kinds, rows_from
-from renderer.delivery.health.cel import cel, flux_health
-from renderer.delivery.health.expression import HealthRule, health_rule, health_rules, judged_by_others
-from renderer.delivery.health.fleet import fleet_health
-from renderer.delivery.health.lua import APPLICATION, argo_health, lua
+from renderer.delivery.health.argo_scripts import APPLICATION, argo_health, lua
+from renderer.delivery.health.fleet_settings import fleet_health
+from renderer.delivery.health.flux_expressions import cel, flux_health
+from renderer.delivery.health.health_rule import HealthRule, health_rule, health_rules, judged_by_others
 from renderer.model.path import look_up
 from renderer.model.ref import Body, ref_of
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from renderer.catalog.kinds import Kinds
-from renderer.delivery.health.expression import health_rule, judged_by_others
+from renderer.delivery.health.health_rule import health_rule, judged_by_others
 from renderer.frozen import frozen
 
 

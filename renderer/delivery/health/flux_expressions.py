@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from renderer.catalog.kinds import Kinds
-from renderer.delivery.health.expression import AllOf, AnyOf, Expression, HealthRule, health_rule
+from renderer.delivery.health.health_rule import AllOf, AnyOf, Expression, HealthRule, health_rule
 from renderer.describe import asks_presence
 from renderer.model.path import Path
 from renderer.model.probe import ConditionPredicate, FieldOf, FieldPredicate, Fixed, Test

@@ -41,7 +41,7 @@ Expression = ConditionPredicate | FieldPredicate | AllOf | AnyOf
 
 @frozen
 class HealthRule:
-    """When an object is ready, and when it has failed; `failed` has no parts where the object never tells that.
+    """A kind's rule: when an object is ready, and when it has failed, which has no parts where the object never tells.
 
     `tells_generation`: the status is about the generation that it names. `reports_generation`: it always names one.
     """
@@ -175,4 +175,4 @@ _NAMED: Mapping[str, Expression] = {
         )
     ),
 }
-"""What the named rules of the probe language ask of the object itself."""
+"""Named rules of the probe language, as far as the object itself answers them."""

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 
 from renderer.catalog.kinds import Kinds
-from renderer.delivery.health.expression import AllOf, AnyOf, Expression, HealthRule, conditions_of, health_rules
+from renderer.delivery.health.health_rule import AllOf, AnyOf, Expression, HealthRule, conditions_of, health_rules
 from renderer.describe import asks_presence
 from renderer.model.path import Path
 from renderer.model.probe import ConditionPredicate, FieldOf, FieldPredicate, Fixed, Operand, Test
