@@ -1,5 +1,5 @@
-"""Models of how kstatus (Helm, and Flux where it is given no expression) and Fleet judge an object of a custom kind by its
-conditions, written after their sources: sigs.k8s.io/cli-utils and rancher/wrangler's summary.
+"""Models of how kstatus (Helm, and Flux where it is given no expression) and Fleet judge an object of a custom kind by
+its conditions, written after their sources: sigs.k8s.io/cli-utils and rancher/wrangler's summary.
 """
 
 from __future__ import annotations
