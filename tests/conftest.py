@@ -9,7 +9,8 @@ import gc
 import os
 import signal
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +18,17 @@ import pytest
 from controlplane import binaries, build, cluster
 from hypothesis import settings
 from support import container_image
+from support.debian_packages import why_not_installed
 from support.examples import FULL, SHORT
 
 CRDS = Path(__file__).resolve().parents[1] / "schemas" / "crds"
 DEFINITIONS = Path(__file__).resolve().parent / "conformance" / "definitions"
 MARKER = "controlplane"
-IMAGE = "image"
+PROGRAMS: Mapping[str, tuple[str, Callable[[], str | None]]] = {
+    "image": ("of the container image", container_image.why_absent),
+    "browser": ("in a browser", partial(why_not_installed, "chromium")),
+}
+"""Marks of tests that need programs of Debian: which tests these are, and why the programs are not there."""
 LEFT_OUT = pytest.StashKey[Counter[str]]()
 
 
@@ -154,8 +160,9 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         if os.environ.get("CI") == "true":
             pytest.fail(f"{reason}, and CI=true wants it tested", pytrace=False)
         pytest.skip(reason)
-    if item.get_closest_marker(IMAGE) and (reason := container_image.why_absent()):
-        pytest.skip(reason)
+    for marker, (_, why_absent) in PROGRAMS.items():
+        if item.get_closest_marker(marker) and (reason := why_absent()):
+            pytest.skip(reason)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
@@ -168,9 +175,10 @@ def _skipped(reports: Sequence[Any]) -> Iterator[str]:
     if skipped and (reason := binaries.why_absent()):
         yield f"{len(skipped)} tests on the real control plane were SKIPPED: {reason} (`make controlplane` builds it)"
 
-    images = [report for report in reports if IMAGE in report.keywords]
-    if images and (reason := container_image.why_absent()):
-        yield f"{len(images)} tests of the container image were SKIPPED: {reason}"
+    for marker, (which, why_absent) in PROGRAMS.items():
+        marked = [report for report in reports if marker in report.keywords]
+        if marked and (reason := why_absent()):
+            yield f"{len(marked)} tests {which} were SKIPPED: {reason}"
 
 
 def _left_out(config: pytest.Config) -> Iterator[str]:

@@ -68,6 +68,8 @@ OFFLINE: Mapping[str, Row] = {
     "rehearse": ("rehearse", 0, ("rehearse", SINGLE_NODE)),
     "rehearse a failure": ("rehearse", 1, ("rehearse", SINGLE_NODE, "--fail", "image-import")),
     "rehearse nothing": ("problems", 2, ("rehearse", "nothing")),
+    "report of a plan in a file": ("report", 0, ("report", f"{THREE_NODE}/upgradeplan.yaml")),
+    "report of nothing": ("problems", 2, ("report", "nothing.yaml")),
     "preflight": ("preflight", 0, ("preflight", THREE_NODE, "--check", "version-exists")),
     "preflight of a plan alone": ("preflight", 3, ("preflight", f"{THREE_NODE}/upgradeplan.yaml")),
     "preflight nothing": ("problems", 2, ("preflight", "nothing")),
@@ -86,6 +88,7 @@ LIVE: Mapping[str, Row] = {
     "status": ("status", 1, ("status",)),
     "status of no such plan": ("problems", 2, ("status", "nothing")),
     "explain": ("explain", 0, ("explain",)),
+    "report": ("report", 0, ("report",)),
     "explain of no such plan": ("problems", 2, ("explain", "nothing")),
 }
 IMAGE_OF_ANOTHER = json.dumps(

@@ -61,6 +61,7 @@ ROOMS: Mapping[str, Sequence[str]] = {
         "admission loop",
         "metrics",
         "report",
+        "report_page",
         "install",
         "simulator",
         "cli",

@@ -50,6 +50,11 @@ COMMANDS: Mapping[str, Row] = {
         help="Explain why a plan waits and what to do.",
         group=CommandGroup.CONTROL,
     ),
+    "report": Row(
+        target="reconcile.cli.report:report",
+        help="Write a report on the run of a plan.",
+        group=CommandGroup.CONTROL,
+    ),
     "pause": Row(
         target="reconcile.cli.control:pause", help="Hold a node before its upgrade.", group=CommandGroup.CONTROL
     ),

@@ -12,6 +12,7 @@ import click
 
 from reconcile.cli.checked_inputs import checked, unknown_lines, unknown_model
 from reconcile.cli.journal import journal_at
+from reconcile.cli.rehearsal_report import RunReportFile
 from reconcile.cli.screen import Screen
 from renderer.cli.answer import Model, answer, output_option, redact_by, warn
 from renderer.cli.input_options import FILE, InputOptions, input_options, read
@@ -65,6 +66,13 @@ def _described(operation: SimulatedOperation) -> str:
 )
 @click.option("--skip-preflight", is_flag=True, help="Skip the pre-flight checks, both before and during the upgrade.")
 @click.option("--journal", type=FILE, metavar="FILE", help="Record every decision in FILE, for `explain --replay`.")
+@click.option(
+    "--report",
+    "report_file",
+    type=FILE,
+    metavar="FILE",
+    help="Write a report on the run to FILE: a page, Markdown for .md, JSON for .json.",
+)
 @click.option("--quiet", "-q", is_flag=True, help="Print only the report, no progress.")
 @output_option
 def rehearse(
@@ -77,6 +85,7 @@ def rehearse(
     resume_after: str,
     skip_preflight: bool,
     journal: str | None,
+    report_file: str | None,
     quiet: bool,
     output: str,
 ) -> ExitCode:
@@ -86,6 +95,7 @@ def rehearse(
     Examples:
       upgradeplan rehearse examples/three-node
       upgradeplan rehearse examples/three-node --fail 'pre-drain on charlie-2-tink-system'
+      upgradeplan rehearse examples/three-node --report rehearsal.html
       upgradeplan rehearse examples/three-node --slow image-import=3h --away '10m at cluster-upgrade'
 
     Runs the production reconcile loop against an in-memory cluster seeded with your objects; Harvester, Rancher and
@@ -105,6 +115,7 @@ def rehearse(
     assembly_of(inputs, template_set).render()  # what cannot be rendered is bad input, as it is for `render`
     unknown = None if skip_preflight else _preflight(inputs, template_set, given)
     _require_nodes(inputs)
+    film = RunReportFile(report_file, template_set)
     options = FaultOptions(fail=fail, stall=stall, slow=slow, repeat=repeat, away=away)
     rehearsal = prepare(
         inputs,
@@ -112,12 +123,13 @@ def rehearse(
         start=_START,
         resume_after=_pause_of(resume_after),
         faults=_fault_plan(options, inputs, tree, code),
-        journal=journal_at(journal, template_set.catalog.redaction),
+        journal=film.kept_too(journal_at(journal, template_set.catalog.redaction)),
     )
     rehearsed = _played(rehearsal.unchecked() if skip_preflight else rehearsal, quiet or output == "json")
     code.save()
     _require_injected(rehearsed)
     warn(_step_warnings(rehearsal))
+    film.write(rehearsed, rehearsal.name)
     _answer(rehearsed, rehearsal.name, unknown, output)
     return ExitCode.YES if rehearsed.succeeded else ExitCode.NO
 

@@ -15,7 +15,7 @@ from reconcile.status.plan import FAILED, SUCCEEDED, PlanStatus
 from reconcile.status.plan_body import status_of
 from reconcile.status.times import age_text, span_text, time_of, time_text
 from renderer.model.path import path_name
-from renderer.model.rendered import RenderedPhase
+from renderer.model.phase import Phase
 from renderer.yaml_io import dump
 
 Model = dict[str, Any]
@@ -38,7 +38,7 @@ def progress_of(done: Round, now: datetime, *, followed: bool = False) -> Model:
         "phase": status.phase,
         "message": (status.condition("Progressing") or {}).get("message", ""),
         "deleting": bool((plan.get("metadata") or {}).get("deletionTimestamp")),
-        "phases": [_phase(phase, status) for phase in (done.rendered.phases if done.rendered else ())],
+        "phases": [phase_model(phase.phase, status) for phase in (done.rendered.phases if done.rendered else ())],
         "nodes": [_node(node, status) for node in nodes],
         "waits": waits,
         "problems": list(done.problems),
@@ -49,24 +49,25 @@ def progress_of(done: Round, now: datetime, *, followed: bool = False) -> Model:
     }
 
 
-def _phase(phase: RenderedPhase, status: PlanStatus) -> Model:
+def phase_model(phase: Phase, status: PlanStatus) -> Model:
+    """One item of `phases`."""
     times = {e["phase"]: e["phaseTransitionTimestamp"] for e in status.rest.get("phaseTransitionTimestamps") or ()}
     return {
-        "name": phase.phase.name,
+        "name": phase.name,
         "state": _state(phase, status, times),
-        "began": times.get(phase.phase.active, ""),
-        "ended": times.get(phase.phase.completed, ""),
-        "skipped": status.skipped.get(phase.phase.name, ""),
-        "deletion": str(phase.phase.deletion),
+        "began": times.get(phase.active, ""),
+        "ended": times.get(phase.completed, ""),
+        "skipped": status.skipped.get(phase.name, ""),
+        "deletion": str(phase.deletion),
     }
 
 
-def _state(phase: RenderedPhase, status: PlanStatus, times: Mapping[str, str]) -> str:
-    if phase.phase.name in status.skipped:
+def _state(phase: Phase, status: PlanStatus, times: Mapping[str, str]) -> str:
+    if phase.name in status.skipped:
         return "skipped"
-    if phase.phase.completed in times:
+    if phase.completed in times:
         return "done"
-    if phase.phase.active not in times:
+    if phase.active not in times:
         return "to do"
     return "failed" if status.phase == FAILED else "running"
 
@@ -166,7 +167,7 @@ def age_of(since: str, at: str) -> str:
 def borrowed_line(loan: Model) -> str:
     """`Cluster fleet-local/local spec.rkeConfig.upgradeStrategy (will be removed again)`."""
     value = loan["goesBackTo"]
-    back = "will be removed again" if value == "absent" else f"will be set back to {_yaml(value)}"
+    back = "will be removed again" if value == "absent" else f"will be set back to {value_text(value)}"
     return f"{loan['object']} {path_name(path_of(loan['path']))} ({back})"
 
 
@@ -182,7 +183,7 @@ def loan_model(loan: Loan) -> Model:
     }
 
 
-def _yaml(value: Any) -> str:
+def value_text(value: Any) -> str:
     """On one line, as YAML has it; what is long is counted instead."""
     if isinstance(value, (list, tuple, Mapping)):
         text = json.dumps(value, ensure_ascii=False, default=dict)

@@ -123,7 +123,7 @@ def replay(path: Path, template_set: TemplateSet, plan: str | None = None) -> It
     """Each line of the journal in turn, of one plan or of all. Raises `Problems` where the file cannot be read."""
     bodies: dict[str, Any] = {}
     replayer = _Replayer(template_set)
-    for number, text in enumerate(_lines(path), start=1):
+    for number, text in enumerate(journal_lines(path), start=1):
         try:
             line = json.loads(text)
             bodies |= line.get("bodies", {})
@@ -135,7 +135,8 @@ def replay(path: Path, template_set: TemplateSet, plan: str | None = None) -> It
             yield found
 
 
-def _lines(path: Path) -> Iterator[str]:
+def journal_lines(path: Path) -> Iterator[str]:
+    """The lines of a journal that are not empty. Raises `Problems` where the file cannot be read."""
     try:
         with path.open(encoding="utf-8", errors="replace") as stream:
             yield from (line for line in stream if line.strip())

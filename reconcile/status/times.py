@@ -20,6 +20,13 @@ def span_text(seconds: int) -> str:
     return "".join(f"{count}{unit}" for count, unit in parts if count) or "0s"
 
 
+def clock_text(seconds: int) -> str:
+    """As a clock shows it: `1:02:03`, `2d 1:02:03`."""
+    days, rest = divmod(seconds, 86_400)
+    clock = f"{rest // 3600}:{rest % 3600 // 60:02}:{rest % 60:02}"
+    return f"{days}d {clock}" if days else clock
+
+
 def age_text(seconds: float) -> str:
     """As kubectl prints an age: two units at most, and only where they matter (`45s`, `3m10s`, `2h5m`, `3d4h`, `40d`).
 

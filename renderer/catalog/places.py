@@ -18,6 +18,8 @@ DIAGNOSIS = "diagnosis"
 INSTALL = "install"
 """The manifests of the manager itself."""
 INSTALL_VALUES = f"{INSTALL}/{VALUES_FILE}"
+REPORT = "report"
+"""The page of a run's report."""
 NAMES_FILE = f"{PREFLIGHT}/_names.j2"
 """The macros by which checks name objects for people."""
 
@@ -30,6 +32,7 @@ SHARED: Mapping[str, str] = {
     INSTALL: ".j2",
     PREFLIGHT: ".yaml",
     DIAGNOSIS: ".yaml",
+    REPORT: ".j2",
 }
 """The folders beside the phases, and how their files end."""
 

@@ -44,14 +44,14 @@ def answer(of: DocumentType, model: Model, output: str, text: Callable[[Model], 
     """Prints the model as a document of this type, or as the lines that `text` makes of it."""
     shown: Model = redactor().value(model)
     if output == "json":
-        pass_on([_json(of, shown)])
+        pass_on([json_text(of, shown)])
     else:
         say(text(shown))
 
 
 def answer_with_files(of: DocumentType, model: Model, files: Mapping[str, str]) -> None:
     """Prints the model and rendered files as JSON. The files are what would be applied, and stay as they are."""
-    pass_on([_json(of, {**redactor().value(model), "files": files})])
+    pass_on([json_text(of, {**redactor().value(model), "files": files})])
 
 
 def warn(warnings: Iterable[Problem]) -> None:
@@ -99,7 +99,8 @@ def redacted(problem: Problem) -> Problem:
     )
 
 
-def _json(of: DocumentType, model: Model) -> str:
+def json_text(of: DocumentType, model: Model) -> str:
+    """A model that is redacted already, as a document of this type."""
     warnings = [*model.get("warnings", ()), *problem_models(warned())]
     body = {**model, "warnings": warnings} if warnings else model
     return json.dumps(of.document(body), indent=2, ensure_ascii=False)
@@ -140,7 +141,7 @@ def show_problems(refusal: Problems, *, as_json: bool) -> None:
     if as_json:
         model = {"problems": problem_models(found)}
         warnings = {"warnings": problem_models(refusal.warnings)} if refusal.warnings else {}
-        pass_on([_json(PROBLEM_LIST, {**model, **warnings})])
+        pass_on([json_text(PROBLEM_LIST, {**model, **warnings})])
         return
     sys.stdout.flush()
     count = [f"{len(found)} problems"] if len(found) > 1 else []

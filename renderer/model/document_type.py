@@ -78,6 +78,7 @@ REHEARSAL_REPORT = DocumentType(api_version=ANSWERS, kind="RehearsalReport", sch
 RENDERED_FOLDER = DocumentType(api_version=ANSWERS, kind="RenderedFolder", schema="render")
 RENDERING = DocumentType(api_version=ANSWERS, kind="Rendering", schema="render")
 REPLAY_REPORT = DocumentType(api_version=ANSWERS, kind="ReplayReport", schema="replay")
+RUN_REPORT = DocumentType(api_version=ANSWERS, kind="RunReport", schema="report")
 STATUS_REPORT = DocumentType(api_version=ANSWERS, kind="StatusReport", schema="status")
 VALIDATION_REPORT = DocumentType(api_version=ANSWERS, kind="ValidationReport", schema="validate")
 VERSION_INFO = DocumentType(api_version=ANSWERS, kind="VersionInfo", schema="version")

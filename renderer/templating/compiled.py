@@ -18,7 +18,15 @@ from jinja2.exceptions import SecurityError
 from renderer.catalog.places import NAMES_FILE
 from renderer.catalog.template_tree import Template
 from renderer.errors import Problems, problem, quoted, shortened
-from renderer.templating.environment import FILE_MARK, Environment, NamesLoader, TextLoader, TreeLoader, environment_of
+from renderer.templating.environment import (
+    FILE_MARK,
+    Environment,
+    NamesLoader,
+    TextLoader,
+    TreeLoader,
+    environment_of,
+    page_environment,
+)
 from renderer.templating.limits import ALL_STEPS, STEPS, Budget, RenderingError
 from renderer.templating.printing import as_data
 from renderer.yaml_io import Document
@@ -80,6 +88,14 @@ class Templates:
         with self._bounded(environment), _Explained(self, NAMES_FILE):
             module = environment.get_template(NAMES_FILE).module
             return environment, {name: made for name, made in vars(module).items() if not name.startswith("_")}
+        raise AssertionError("unreachable")
+
+    def page(self, path: str, context: Mapping[str, Any]) -> str:
+        """A page for people, in which all text is escaped as HTML. Raises `Problems` with the template's line."""
+        environment = page_environment(TreeLoader(self._tree))
+        environment.budget = Budget(ALL_STEPS)
+        with _Explained(self, path):
+            return environment.get_template(path).render(context)
         raise AssertionError("unreachable")
 
     def evaluate(self, expression: str, context: Mapping[str, Any], *, of: Document) -> Any:

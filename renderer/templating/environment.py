@@ -55,6 +55,13 @@ def environment_of(
     return environment
 
 
+def page_environment(loader: BaseLoader) -> Environment:
+    """For pages that people read: text is printed as it is, and escaped as HTML."""
+    environment = environment_of(loader, None, quoted=False)
+    environment.autoescape = True
+    return environment
+
+
 class TreeLoader(BaseLoader):
     """Finds a template by its path in the tree."""
 

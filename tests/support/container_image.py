@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -20,6 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from controlplane.binaries import cache_root
+
+from support.debian_packages import why_not_installed
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("buildah", "mmdebstrap")
@@ -44,24 +45,10 @@ exec chroot --userspec="$user" --groups= "$root" "$@"
 
 @functools.cache
 def why_absent() -> str | None:
-    """Why no image can be built here; None if one can. With CI=true the packages are installed where that is possible:
-    as root, where apt-get is and reaches its package lists."""
+    """Why no image can be built here; None if one can."""
     if os.geteuid() != 0:
         return "the image's base is made as root"
-    missing = [name for name in PACKAGES if shutil.which(name) is None]
-    if missing and os.environ.get("CI") == "true" and _has_packages():
-        _apt("install", "-y", "--no-install-recommends", *missing).check_returncode()
-        return None
-    return f"{' and '.join(missing)} not installed" if missing else None
-
-
-def _has_packages() -> bool:
-    return shutil.which("apt-get") is not None and _apt("update").returncode == 0
-
-
-def _apt(*words: str) -> subprocess.CompletedProcess[bytes]:
-    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    return subprocess.run(["apt-get", "-qq", "-o", "DPkg::Lock::Timeout=300", *words], env=environment, check=False)
+    return why_not_installed(*PACKAGES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

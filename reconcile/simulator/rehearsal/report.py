@@ -11,13 +11,14 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from reconcile.decide.decision import Wait
+from reconcile.report_page.recorded_run import MachineFact
 from reconcile.simulator.actors.simulation_log import SimulationEventType, SimulationLog
 from reconcile.simulator.apiserver.cel_rules import UncheckedRule
 from reconcile.simulator.rehearsal.driver import Ending
 from reconcile.simulator.rehearsal.rehearsal import RehearsalResult
 from reconcile.status.plan import PlanStatus
 from reconcile.status.plan_body import status_of
-from reconcile.status.times import time_of
+from reconcile.status.times import clock_text, time_of
 from renderer.model.path import path_name
 
 Model = dict[str, Any]
@@ -63,6 +64,14 @@ def report_of(rehearsed: RehearsalResult, name: str) -> Model:
         "notInjected": [{"option": fault.option, "value": fault.value} for fault in rehearsed.not_injected],
         "notChecked": [_unchecked(rule) for rule in rehearsed.unchecked],
     }
+
+
+def machine_facts(rehearsed: RehearsalResult) -> tuple[MachineFact, ...]:
+    """What happens to virtual machines, for the report of the run."""
+    return tuple(
+        MachineFact(time=fact.time, machine=fact.subject, what=_MACHINE_EVENTS[fact.what], node=fact.to or fact.node)
+        for fact in rehearsed.log.of(*_MACHINE_EVENTS)
+    )
 
 
 def report_lines(model: Model) -> Iterator[str]:
@@ -206,7 +215,4 @@ def _wait(wait: Wait) -> Model:
 
 
 def _span(span: timedelta) -> str:
-    seconds = int(span.total_seconds())
-    days, rest = divmod(seconds, 86_400)
-    clock = f"{rest // 3600}:{rest % 3600 // 60:02}:{rest % 60:02}"
-    return f"{days}d {clock}" if days else clock
+    return clock_text(int(span.total_seconds()))

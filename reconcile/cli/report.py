@@ -1,0 +1,169 @@
+"""`report`: how an upgrade went, or would go, as a page, as Markdown or as JSON."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from reconcile.cli.candidates import plan_names
+from reconcile.cli.connect import Target, cluster_options, template_set_of, wall_clock
+from renderer.cli.answer import Model, json_text, pass_on, redactor
+from renderer.errors import ExitCode, Problems, problem
+from renderer.model.document_type import REHEARSAL_REPORT, RUN_REPORT
+
+if TYPE_CHECKING:
+    from reconcile.report_page.recorded_run import RecordedRun
+    from renderer.assemble import TemplateSet
+    from renderer.model.ref import Body
+    from renderer.yaml_io import Document
+
+FORMATS = ("html", "markdown", "json")
+_ENDINGS = {".html": "html", ".htm": "html", ".md": "markdown", ".json": "json"}
+_EXPECTED = "name a journal, an UpgradePlan, or a file that rehearse --report has written"
+_FILES = (*_ENDINGS, ".jsonl", ".yaml", ".yml")
+
+
+@click.command
+@click.argument("subject", required=False, metavar="[PLAN|FILE]", shell_complete=plan_names)
+@click.option("--plan", metavar="NAME", help="The plan, where a journal has several.")
+@cluster_options
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(FORMATS),
+    default="markdown",
+    show_default=True,
+    help="Output format. The schema of the JSON output is schemas/report.json.",
+)
+def report(subject: str | None, plan: str | None, target: Target, output: str) -> ExitCode:
+    """Write a report on the run of a plan: what it did, what it waited for, what it changed.
+
+    \b
+    Examples:
+      upgradeplan report -o html > upgrade.html
+      upgradeplan report journal.jsonl -o html > upgrade.html
+      upgradeplan rehearse examples/three-node --report run.json; upgradeplan report run.json
+
+    FILE is a journal of --journal, which knows all waits; a report that was written as JSON, as `rehearse --report`
+    does; or an UpgradePlan. Otherwise the cluster is asked. The page is one file that needs nothing from anywhere.
+    Secrets are hidden. Exits 0 however the upgrade went.
+    """
+    template_set = template_set_of(target.templates)
+    model = _of_file(Path(subject), plan, template_set) if subject and _is_file(subject) else None
+    if model is None:
+        model = _of_cluster(subject or plan, target, template_set)
+    pass_on([report_text(model, output, template_set)], end="")
+    return ExitCode.YES
+
+
+def report_text(model: Model, output: str, template_set: TemplateSet) -> str:
+    """The report in this format, without what is secret."""
+    from reconcile.report_page.markdown import markdown_lines
+    from reconcile.report_page.page import PAGE, page_view
+
+    shown: Model = redactor().value(model)
+    if output == "json":
+        return f"{json_text(RUN_REPORT, shown)}\n"
+    if output == "html":
+        return template_set.templates.page(PAGE, page_view(shown))
+    return "".join(f"{line}\n" for line in markdown_lines(shown))
+
+
+def format_of(file: str) -> str:
+    """The format that a file's name asks for; a page where it says nothing."""
+    return _ENDINGS.get(Path(file).suffix.lower(), "html")
+
+
+def model_of(run: RecordedRun, template_set: TemplateSet) -> Model:
+    from reconcile.report_page.model import run_report
+
+    return run_report(run, [item.phase for item in template_set.catalog.phases], redactor())
+
+
+def _is_file(subject: str) -> bool:
+    return "/" in subject or subject.endswith(_FILES) or Path(subject).exists()
+
+
+def _of_file(path: Path, plan: str | None, template_set: TemplateSet) -> Model:
+    from reconcile.report_page.journal_run import run_in_journal
+    from reconcile.report_page.plan_run import run_of_plan
+    from renderer.files.filesystem import require_file
+
+    require_file(path)
+    if not _is_one_document(path):
+        return model_of(run_in_journal(path, plan), template_set)
+    document = _only_document(path)
+    if document.value.get("kind") == "UpgradePlan":
+        return model_of(run_of_plan(document.value, str(path), wall_clock()), template_set)
+    return _report_in(document)
+
+
+def _only_document(path: Path) -> Document:
+    """The one UpgradePlan of a file, or the one document. Raises `Problems`."""
+    from renderer.files.decode import documents_of, text_of
+    from renderer.files.filesystem import read_bytes
+
+    found = [
+        document
+        for document in documents_of(text_of(read_bytes(path), str(path)), str(path))
+        if isinstance(document.value, dict)
+    ]
+    plans = [document for document in found if document.value.get("kind") == "UpgradePlan"]
+    if len(plans or found) != 1:
+        raise problem(
+            "NotAReport", f"has {len(plans or found)} documents, and one is expected", file=str(path), remedy=_EXPECTED
+        )
+    return (plans or found)[0]
+
+
+def _is_one_document(path: Path) -> bool:
+    """False for a file whose first line is a whole JSON object, as a journal's is."""
+    try:
+        with path.open(encoding="utf-8", errors="replace") as stream:
+            first = json.loads(stream.readline())
+    except (OSError, ValueError):
+        return True
+    return not (isinstance(first, dict) and "decision" in first)
+
+
+def _report_in(document: Document) -> Model:
+    """The model of a report that was written as JSON. Raises `Problems` for any other document."""
+    from renderer.validation import document_problems
+
+    if REHEARSAL_REPORT.is_type_of(document.value):
+        message = "is what `rehearse -o json` prints, which has no waits"
+        raise problem("NotAReport", message, file=document.file, remedy="use rehearse --report run.json")
+    if not RUN_REPORT.is_type_of(document.value):
+        raise problem(
+            "NotAReport", "is neither a run of a plan nor a report on one", file=document.file, remedy=_EXPECTED
+        )
+    if found := document_problems(document, RUN_REPORT):
+        raise Problems(found)
+    return {key: value for key, value in document.value.items() if key not in ("apiVersion", "kind")}
+
+
+def _of_cluster(name: str | None, target: Target, template_set: TemplateSet) -> Model:
+    from reconcile.cli.connect import connect_to
+    from reconcile.cli.parts import parts_on, plan_named
+    from reconcile.loop.reconciler import Reconciler
+    from reconcile.report.explain import explanation_of
+    from reconcile.report_page.plan_run import run_of_plan, with_cluster
+    from reconcile.report_page.recorded_run import waits_of
+
+    connection = connect_to(target)
+    parts = parts_on(connection, template_set)
+    done = Reconciler(parts).look(plan_named(parts, name))
+    now, plan = wall_clock(), done.plan or {}
+    waits = waits_of(done.decision.waits) if done.decision and not done.is_at_its_end else ()
+    causes = () if done.is_at_its_end and not _failed(plan) else explanation_of(done, parts.source, now)["causes"]
+    run = run_of_plan(plan, connection.context, now, waits)
+    return model_of(with_cluster(run, parts.source, causes, lambda refs: ()), template_set)
+
+
+def _failed(plan: Body) -> bool:
+    from reconcile.status.plan import FAILED
+
+    return bool((plan.get("status") or {}).get("currentPhase") == FAILED)
