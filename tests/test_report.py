@@ -22,9 +22,9 @@ from reconcile.report_page.page import NODES, PAGE, WAITS, page_view
 from reconcile.report_page.plan_run import run_of_plan
 from reconcile.report_page.recorded_run import (
     MachineFact,
-    Moment,
     NodeVersions,
     RecordedRun,
+    RunMoment,
     RunSource,
     Sighting,
     moment_of,
@@ -64,13 +64,13 @@ def status(phase: str, **parts: Any) -> Mapping[str, Any]:
     return {"currentPhase": phase, "phaseTransitionTimestamps": history, **parts}
 
 
-def run_of(*moments: Moment, **parts: Any) -> RecordedRun:
+def run_of(*moments: RunMoment, **parts: Any) -> RecordedRun:
     plan = {"metadata": {"name": "up"}, "spec": {"version": "v1.8.0"}}
     given: dict[str, Any] = {"name": "up", "source": RunSource.JOURNAL, "origin": "j.jsonl", "plan": plan, **parts}
     return RecordedRun(moments=moments, **given)
 
 
-def model_of(*moments: Moment, **parts: Any) -> Model:
+def model_of(*moments: RunMoment, **parts: Any) -> Model:
     model = run_report(run_of(*moments, **parts), PHASES, packaged_redactor())
     validate(RUN_REPORT, model)
     return model
@@ -119,23 +119,23 @@ def test_a_wait_lasts_from_its_beginning_to_the_first_moment_without_it() -> Non
     """Its words change while it lasts; the last ones are kept."""
     running = status("ISODownloading")
     model = model_of(
-        Moment(time=at(1), status=running, waits=(wait("10%", 0),)),
-        Moment(time=at(3), status=running, waits=(wait("90%", 0), wait("space", 3, step="X/Y"))),
-        Moment(time=at(5), status=running),
+        RunMoment(time=at(1), status=running, waits=(wait("10%", 0),)),
+        RunMoment(time=at(3), status=running, waits=(wait("90%", 0), wait("space", 3, step="X/Y"))),
+        RunMoment(time=at(5), status=running),
     )
     assert [(w["text"], w["began"], w["ended"]) for w in model["waits"]] == [("90%", 0, 300), ("space", 180, 300)]
 
 
 def test_a_wait_of_a_plan_that_has_not_ended_is_open() -> None:
-    model = model_of(Moment(time=at(2), status=status("ISODownloading"), waits=(wait("10%", 0),)))
+    model = model_of(RunMoment(time=at(2), status=status("ISODownloading"), waits=(wait("10%", 0),)))
     assert [w["ended"] for w in model["waits"]] == [None]
 
 
 def test_a_check_that_held_the_upgrade_is_listed_with_what_it_found() -> None:
     check = {"id": "a-check", "title": "all is well", "found": ["PVC a"], "remedies": ["wait"], "accept": ""}
     model = model_of(
-        Moment(time=at(1), status=status("Initializing"), waits=(wait("held", 0, check=check),)),
-        Moment(time=at(2), status=status("Initializing"), waits=(wait("held", 0, check=check),)),
+        RunMoment(time=at(1), status=status("Initializing"), waits=(wait("held", 0, check=check),)),
+        RunMoment(time=at(2), status=status("Initializing"), waits=(wait("held", 0, check=check),)),
     )
     assert [(c["check"], c["at"], c["found"]) for c in model["checks"]] == [("a-check", 60, ["PVC a"])]
     assert model["waits"][0]["text"] == "a-check: all is well; PVC a"
@@ -150,23 +150,23 @@ def loan(path: str, **parts: Any) -> Mapping[str, Any]:
 
 def test_a_loan_whose_record_is_dropped_was_returned() -> None:
     model = model_of(
-        Moment(time=at(1), status=status("NodeUpgrading", borrowed=[loan("/spec/a"), loan("/spec/b")])),
-        Moment(time=at(2), status=status("NodeUpgrading", borrowed=[loan("/spec/b")])),
+        RunMoment(time=at(1), status=status("NodeUpgrading", borrowed=[loan("/spec/a"), loan("/spec/b")])),
+        RunMoment(time=at(2), status=status("NodeUpgrading", borrowed=[loan("/spec/b")])),
     )
     assert [(item["path"], item["returned"]) for item in model["borrowed"]] == [("spec.a", 120), ("spec.b", None)]
 
 
 def test_a_secret_that_is_on_loan_is_not_shown() -> None:
     secret = loan("/data/token", kind="Secret", namespace="fleet-local", value="czNjcjN0LXZhbHVl")
-    model = model_of(Moment(time=at(1), status=status("NodeUpgrading", borrowed=[secret])))
+    model = model_of(RunMoment(time=at(1), status=status("NodeUpgrading", borrowed=[secret])))
     assert "czNjcjN0" not in json.dumps(model)
     assert "czNjcjN0" not in report_text(model, "html", template_set())
 
 
 def test_machines_that_were_seen_elsewhere_have_moved_and_listed_ones_were_stopped() -> None:
-    def seen(minute: int, node: str, stopped: Mapping[str, list[str]]) -> Moment:
+    def seen(minute: int, node: str, stopped: Mapping[str, list[str]]) -> RunMoment:
         sighting = Sighting(machines={"default/web": node}, stopped=stopped)
-        return Moment(time=at(minute), status=status("NodeUpgrading"), sighting=sighting)
+        return RunMoment(time=at(minute), status=status("NodeUpgrading"), sighting=sighting)
 
     model = model_of(seen(1, "n1", {}), seen(2, "n2", {"n1": ["default/db"]}), seen(3, "n2", {"n1": []}))
     assert model["machines"] == [
@@ -186,7 +186,7 @@ def test_a_node_that_was_seen_once_has_one_version_known() -> None:
             "old": NodeVersions(os="Harvester v1.7.1", kubernetes="v1"),
         }
     )
-    model = model_of(Moment(time=at(1), status=status("NodeUpgrading", releaseMetadata=release), sighting=sighting))
+    model = model_of(RunMoment(time=at(1), status=status("NodeUpgrading", releaseMetadata=release), sighting=sighting))
     rows = {row["what"]: (row["before"], row["after"]) for row in model["versions"]}
     assert rows["operating system of new"] == ("", "Harvester v1.8.0")
     assert rows["operating system of old"] == ("Harvester v1.7.1", "")
@@ -196,7 +196,7 @@ def test_a_failure_says_step_objects_and_time() -> None:
     job = {"apiVersion": "batch/v1", "kind": "Job", "namespace": "harvester-system", "name": "j", "digest": "1"}
     record = {"state": "Failed", "started": "2026-01-01T00:01:00Z", "ended": "2026-01-01T00:02:00Z", "objects": [job]}
     steps = {"NodeUpgrade": {"records": {"PreDrain/n1": {**record, "message": "no space"}}}}
-    model = model_of(Moment(time=at(9), status=status("Failed", steps=steps)))
+    model = model_of(RunMoment(time=at(9), status=status("Failed", steps=steps)))
     (failure,) = model["failures"]
     assert (failure["step"], failure["message"], failure["at"]) == ("NodeUpgrade/PreDrain/n1", "no space", 120)
     assert failure["objects"] == ["Job harvester-system/j"]
@@ -219,7 +219,7 @@ def hostile_page_text() -> str:
     record = {"state": "Failed", "started": "2026-01-01T00:01:00Z", "ended": "2026-01-01T00:02:00Z", "message": HOSTILE}
     steps = {"NodeUpgrade": {"records": {"PreDrain/n1": record}}}
     body = status("Failed", steps=steps, borrowed=[loan("/spec/a", value=HOSTILE)])
-    moment = Moment(time=at(2), status=body, waits=(wait(HOSTILE, 0, node="n1"),))
+    moment = RunMoment(time=at(2), status=body, waits=(wait(HOSTILE, 0, node="n1"),))
     return page_text(model_of(moment, machine_facts=(fact,), name=HOSTILE, origin=f'"{HOSTILE}'))
 
 
@@ -299,7 +299,7 @@ def test_text_and_bars_stand_out_in_light_dark_and_print(root: Element) -> None:
 def test_a_thousand_nodes_are_drawn_in_part_and_counted() -> None:
     states = {f"n{number}": {"state": "ImagePreloading"} for number in range(1000)}
     waits = tuple(wait(f"w{n}", 0, step=f"NodeUpgrade/PreDrain/n{n}", node=f"n{n}") for n in range(1000))
-    moment = Moment(time=at(5), status=status("ImagePreloading", nodeUpgradeStatuses=states), waits=waits)
+    moment = RunMoment(time=at(5), status=status("ImagePreloading", nodeUpgradeStatuses=states), waits=waits)
     model = model_of(moment)
     view = page_view(model)
     assert (len(model["nodes"]), len(view["nodes"]), view["nodes_left"]) == (1000, NODES, 1000 - NODES)
@@ -311,7 +311,7 @@ def test_a_thousand_nodes_are_drawn_in_part_and_counted() -> None:
 
 
 def test_markdown_keeps_the_text_of_users_as_text() -> None:
-    moment = Moment(time=at(2), status=status("ISODownloading"), waits=(wait("a|b `c` [d](http://e) <f>", 0),))
+    moment = RunMoment(time=at(2), status=status("ISODownloading"), waits=(wait("a|b `c` [d](http://e) <f>", 0),))
     text = report_text(model_of(moment), "markdown", template_set())
     assert r"| a\|b \`c\` \[d\](http://e) \<f\> |" in text
     assert text.startswith("# up: unfinished\n")

@@ -10,7 +10,7 @@ from renderer.errors import problem
 
 if TYPE_CHECKING:
     from reconcile.loop.journal import JournalEntry
-    from reconcile.report_page.recorded_run import Moment
+    from reconcile.report_page.recorded_run import RunMoment
     from reconcile.simulator.rehearsal.rehearsal import RehearsalResult
     from renderer.assemble import TemplateSet
 
@@ -23,12 +23,12 @@ class RunReportFile:
     def __init__(self, file: str | None, template_set: TemplateSet) -> None:
         """Raises `Problems` for a file that cannot be written: before the work."""
         self._file, self._template_set = file, template_set
-        self._moments: list[Moment] = []
+        self._moments: list[RunMoment] = []
         if file:
             self._write("")
 
     def kept_too(self, keep: Keep) -> Keep:
-        """What is given to a journal is kept for the report as well."""
+        """Keeps for the report what is given to a journal, too."""
         if not self._file:
             return keep
         from reconcile.report_page.recorded_run import moment_of
@@ -46,11 +46,11 @@ class RunReportFile:
 
     def _text(self, rehearsed: RehearsalResult, name: str) -> str:
         from reconcile.cli.report import format_of, model_of, report_text
-        from reconcile.report_page.recorded_run import Moment, RecordedRun, RunSource
+        from reconcile.report_page.recorded_run import RecordedRun, RunMoment, RunSource
         from reconcile.simulator.rehearsal.report import machine_facts
 
         plan = rehearsed.plan or {}
-        end = Moment(time=rehearsed.ended, status=plan.get("status") or self._moments[-1].status)
+        end = RunMoment(time=rehearsed.ended, status=plan.get("status") or self._moments[-1].status)
         run = RecordedRun(
             name=name,
             source=RunSource.REHEARSAL,

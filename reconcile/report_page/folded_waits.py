@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from reconcile.report_page.recorded_run import Moment, RecordedRun, Words
+from reconcile.report_page.recorded_run import RecordedRun, RunMoment, Words
 from reconcile.report_page.timeline import RunTimes
 
 Model = dict[str, Any]
@@ -59,7 +59,7 @@ def _key(wait: Words) -> _Key:
     return (wait["step"], wait.get("node") or "", wait["since"] or _words(wait))
 
 
-def _began(wait: Words, moment: Moment, times: RunTimes) -> int:
+def _began(wait: Words, moment: RunMoment, times: RunTimes) -> int:
     return times.at(datetime.fromisoformat(wait["since"]) if wait["since"] else moment.time)
 
 

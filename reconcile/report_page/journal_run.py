@@ -10,7 +10,7 @@ from typing import Any
 
 from reconcile.loop.journal import FORMAT
 from reconcile.report.replay import journal_lines
-from reconcile.report_page.recorded_run import EventSeen, Moment, RecordedRun, RunSource, is_sighted, sighting_of
+from reconcile.report_page.recorded_run import EventSeen, RecordedRun, RunMoment, RunSource, is_sighted, sighting_of
 from renderer.errors import problem
 from renderer.model.document_type import JOURNAL_ENTRY
 from renderer.model.ref import Body, Ref, ref_of
@@ -23,7 +23,7 @@ def run_in_journal(path: Path, name: str | None) -> RecordedRun:
 
     Raises `Problems` where the file is no journal, or it is not clear which plan is meant.
     """
-    moments: dict[str, list[Moment]] = {}
+    moments: dict[str, list[RunMoment]] = {}
     plans: dict[str, Body] = {}
     unreadable = 0
     for line, bodies in _lines(path):
@@ -80,15 +80,15 @@ def _require_format(file: Path, line: Line) -> None:
         raise problem("NoJournal", message, file=str(file), remedy="use the version of upgradeplan that wrote it")
 
 
-def _moment(line: Line, bodies: Mapping[str, Any], name: str) -> Moment:
+def _moment(line: Line, bodies: Mapping[str, Any], name: str) -> RunMoment:
     time, decision = datetime.fromisoformat(line["time"]), line["decision"]
-    return Moment(
+    return RunMoment(
         time=time,
         status=decision["status"],
         waits=tuple(decision["waits"]),
         events=tuple(
-            EventSeen(time=time, type=type_, reason=reason, message=message)
-            for type_, reason, message in decision["events"]
+            EventSeen(time=time, type=str(event[0]), reason=str(event[1]), message=str(event[2]))
+            for event in decision["events"]
         ),
         sighting=sighting_of(name, _sighted(line, bodies, name)),
     )

@@ -7,10 +7,10 @@ from typing import Any
 
 from reconcile.report_page.folded_waits import blocked_checks, waits_of_run
 from reconcile.report_page.loans import loans_of_run
-from reconcile.report_page.machines import machines_of
+from reconcile.report_page.moved_machines import machines_of
 from reconcile.report_page.recorded_run import RecordedRun, RunSource
+from reconcile.report_page.run_versions import versions_of
 from reconcile.report_page.timeline import RunTimes, nodes_of, phases_of, times_of
-from reconcile.report_page.versions import versions_of
 from reconcile.status.plan import FAILED, SUCCEEDED, PlanStatus, StepKey
 from reconcile.status.plan_body import status_of
 from reconcile.status.record import StepRecord
@@ -84,7 +84,7 @@ def _failure(key: StepKey, record: StepRecord, run: RecordedRun, times: RunTimes
 
 
 def _accepted(entry: Mapping[str, Any], run: RecordedRun, times: RunTimes) -> Model:
-    """What was found is in the event alone."""
+    """The event alone says what was found."""
     start = f"risk {entry['check']} is accepted by {entry['by']}: "
     said = (event.message for moment in run.moments for event in moment.events if event.reason == _RISK_ACCEPTED)
     return {

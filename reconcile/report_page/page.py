@@ -1,4 +1,4 @@
-"""What the page of a report draws: the model, and for each bar of its timeline where it stands.
+"""Prepares the page of a report: the model, and for each bar of its timeline where it stands.
 
 Times become text here, and lengths become thousandths of the whole run; the template (templates/report/) only places
 them. The page needs nothing from anywhere: no script, no font, no picture.

@@ -14,8 +14,8 @@ from reconcile.report_page.recorded_run import (
     EventSeen,
     LogExcerpt,
     MachineFact,
-    Moment,
     RecordedRun,
+    RunMoment,
     RunSource,
     Sighting,
     Words,
@@ -37,7 +37,7 @@ Excerpts = Callable[[Iterable[Ref]], tuple[LogExcerpt, ...]]
 def run_of_plan(plan: Body, origin: str, now: datetime, waits: tuple[Words, ...] = ()) -> RecordedRun:
     """The run by its record alone, as of `now`."""
     name = str(plan["metadata"]["name"])
-    moment = Moment(time=now, status=plan.get("status") or {}, waits=waits)
+    moment = RunMoment(time=now, status=plan.get("status") or {}, waits=waits)
     return RecordedRun(name=name, source=RunSource.PLAN, origin=origin, plan=plan, moments=(moment,))
 
 
@@ -55,7 +55,7 @@ def with_cluster(run: RecordedRun, source: Source, causes: Iterable[Words], exce
     events = sorted(_events(run.name, items(_EVENTS)), key=lambda event: event.time)
     seen = sighting_of(run.name, [*items(_NODES), *_lists(run.name, source)])
     facts = (*_moves(items(_MIGRATIONS), _began(run)), *_stopped(run, seen))
-    moment = Moment(
+    moment = RunMoment(
         time=run.last.time, status=run.last.status, waits=run.last.waits, events=tuple(events), sighting=seen
     )
     return RecordedRun(

@@ -25,7 +25,7 @@ Words = Mapping[str, Any]
 
 
 class RunSource(StrEnum):
-    """Where a run is known from."""
+    """The kinds of records that a run is known from."""
 
     PLAN = "plan"
     JOURNAL = "journal"
@@ -34,7 +34,7 @@ class RunSource(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeVersions:
-    """What a node said of itself."""
+    """The versions that a node said that it has."""
 
     os: str
     kubernetes: str
@@ -42,7 +42,7 @@ class NodeVersions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sighting:
-    """What the objects that were read say: versions by node, the node of each virtual machine, and by node the virtual
+    """Facts of the objects that were read: versions by node, the node of each virtual machine, and by node the virtual
     machines on the plan's list of those to be started again; None where there was no such list."""
 
     nodes: Mapping[str, NodeVersions] = field(default_factory=dict)
@@ -61,7 +61,7 @@ class EventSeen:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Moment:
+class RunMoment:
     """`status` is as the API has it; `waits` are decisions' waits as plain data."""
 
     time: datetime
@@ -100,22 +100,22 @@ class RecordedRun:
     source: RunSource
     origin: str
     plan: Body
-    moments: tuple[Moment, ...]
+    moments: tuple[RunMoment, ...]
     machine_facts: tuple[MachineFact, ...] | None = None
     causes: tuple[Words, ...] = ()
     excerpts: Mapping[str, tuple[LogExcerpt, ...]] = field(default_factory=dict)
     unread: tuple[str, ...] = ()
 
     @property
-    def last(self) -> Moment:
+    def last(self) -> RunMoment:
         return self.moments[-1]
 
 
-def moment_of(entry: JournalEntry) -> Moment:
+def moment_of(entry: JournalEntry) -> RunMoment:
     """A round of the loop, as a journal is given it."""
     seen, decision = entry.seen, entry.decision
     now, bodies = seen.observation.now, list(_bodies(entry))
-    return Moment(
+    return RunMoment(
         time=now,
         status=status_body(decision.status),
         waits=waits_of(decision.waits),
@@ -141,7 +141,7 @@ def _bodies(entry: JournalEntry) -> Iterator[Body]:
 
 
 def sighting_of(plan: str, bodies: Iterable[Body]) -> Sighting:
-    """What these objects say. Of an object that is there twice, the first is believed."""
+    """Reads these objects. Of an object that is there twice, the first is believed."""
     lists = set(list_refs(plan))
     nodes: dict[str, NodeVersions] = {}
     machines: dict[str, str] = {}

@@ -25,7 +25,7 @@ class Element:
             yield from child.every(*tags)
 
 
-class _Reader(HTMLParser):
+class _TreeBuilder(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
         self.root = Element("", {})
@@ -48,7 +48,7 @@ class _Reader(HTMLParser):
 
 def read_page(text: str) -> Element:
     """Raises `AssertionError` where elements are not closed in their order."""
-    reader = _Reader()
+    reader = _TreeBuilder()
     reader.feed(text)
     reader.close()
     assert reader.open == [reader.root], f"<{reader.open[-1].tag}> is not closed"

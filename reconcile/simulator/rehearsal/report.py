@@ -67,7 +67,7 @@ def report_of(rehearsed: RehearsalResult, name: str) -> Model:
 
 
 def machine_facts(rehearsed: RehearsalResult) -> tuple[MachineFact, ...]:
-    """What happens to virtual machines, for the report of the run."""
+    """The moves, stops and starts of virtual machines, for the report of the run."""
     return tuple(
         MachineFact(time=fact.time, machine=fact.subject, what=_MACHINE_EVENTS[fact.what], node=fact.to or fact.node)
         for fact in rehearsed.log.of(*_MACHINE_EVENTS)
