@@ -158,7 +158,7 @@ def _of_cluster(name: str | None, target: Target, template_set: TemplateSet) -> 
     done = Reconciler(parts).look(plan_named(parts, name))
     now, plan = wall_clock(), done.plan or {}
     waits = waits_of(done.decision.waits) if done.decision and not done.is_at_its_end else ()
-    causes = () if done.is_at_its_end and not _failed(plan) else explanation_of(done, parts.source, now)["causes"]
+    causes = () if done.is_at_its_end and not _failed(plan) else explanation_of(done, parts, now)["causes"]
     run = run_of_plan(plan, connection.context, now, waits)
     return model_of(with_cluster(run, parts.source, causes, lambda refs: ()), template_set)
 
