@@ -27,6 +27,9 @@ from renderer.templating.methods import ATTRIBUTES, pay_for
 from renderer.templating.printing import Formatter, Printable, as_text, joined, percent, unquoted
 from renderer.templating.syntax import counted, refusal
 
+_COMPILED: dict[tuple[Any, ...], Any] = {}
+"""Code by all that it was made from: a process compiles a template once, however often a tree is opened."""
+_MOST_COMPILED = 4096
 FILE_MARK = "template:"
 """The prefix of the file names of compiled code, so that a traceback's lines of templates are known."""
 
@@ -209,6 +212,16 @@ class Environment(ImmutableSandboxedEnvironment):
     def fail(self, message: str) -> NoReturn:
         """Ends the rendering with this message."""
         raise RenderingError(shortened(as_text(message, self.budget)))
+
+    def compile(self, source: Any, *args: Any, **options: Any) -> Any:
+        """As Jinja does, once for each text; what cannot be compiled is tried again."""
+        made_of = (self.autoescape, self.undefined, source, args, *options.items())
+        if (known := _COMPILED.get(made_of)) is not None:
+            return known
+        if len(_COMPILED) >= _MOST_COMPILED:
+            _COMPILED.clear()
+        made = _COMPILED[made_of] = super().compile(source, *args, **options)
+        return made
 
     def _parse(self, source: str, name: str | None, filename: str | None) -> syntax.Template:
         if len(source) > LONGEST:
