@@ -166,7 +166,7 @@ def test_a_value_that_is_captured_is_marked_and_kept_from_agents() -> None:
     files = {"90-wait/phase.yaml": f"{PHASE}{step}", "90-wait/thing.yaml.j2": thing}
     rendered = render_made(*three_nodes(), tree=overlaid(files))
     (manifest,) = rendered.manifests("Wait/Do")
-    assert manifest.file == "90-wait/loop-only/thing.yaml"
+    assert manifest.file == "review/90-wait/thing.yaml.txt"
     assert manifest.body["data"] == {"boot": "<known at run time: boot>"}
     assert manifest.run_time == (("data", "boot"),)
     assert rendered.files()[manifest.file].startswith(

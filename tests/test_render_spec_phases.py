@@ -214,7 +214,7 @@ def test_what_only_the_loop_may_apply_lies_apart() -> None:
             is_undo = any(other.undo is step for other in rendered.steps())
             for manifest in step.manifests:
                 bound = manifest.borrowed or manifest.run_time or step.step.trigger or step.step.node or is_undo
-                assert ("/loop-only/" in manifest.file) == bool(bound), manifest.file
+                assert manifest.file.startswith("review/") == bool(bound), manifest.file
 
 
 def test_no_value_that_is_known_at_run_time_only_goes_unmarked() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from renderer.layout import plain
 from renderer.layout.manifests import Tree
 from renderer.model.rendered import RenderedPlan
-from renderer.render.manifest import LOOP_ONLY
+from renderer.render.manifest import REVIEW
 from renderer.yaml_io import dump
 
 
@@ -13,7 +13,7 @@ def files(plan: RenderedPlan) -> Tree:
     """A kustomization lists what may be applied from outside, in the order of the steps."""
     tree = plain.files(plan)
     for phase in plan.phases:
-        found = dict.fromkeys(m.file for m in phase.manifests() if f"/{LOOP_ONLY}/" not in m.file)
+        found = dict.fromkeys(m.file for m in phase.manifests() if not m.file.startswith(REVIEW))
         if found:
             resources = [file.removeprefix(f"{phase.phase.folder}/") for file in found]
             tree[f"{phase.phase.folder}/kustomization.yaml"] = dump(

@@ -6,7 +6,7 @@ LF, one object a document; the same plan gives the same bytes.
 from __future__ import annotations
 
 from renderer.model.rendered import Manifest
-from renderer.render.manifest import LOOP_ONLY
+from renderer.render.manifest import REVIEW
 from renderer.yaml_io import dump
 
 Tree = dict[str, str]
@@ -19,7 +19,7 @@ def manifest_text(manifests: list[Manifest]) -> str:
 
 
 def _note(manifest: Manifest) -> str:
-    if f"/{LOOP_ONLY}/" not in manifest.file:
+    if not manifest.file.startswith(REVIEW):
         return ""
     reasons = [
         "its fields are borrowed from somebody else's object and sent as a merge patch" if manifest.borrowed else "",

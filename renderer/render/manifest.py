@@ -23,8 +23,12 @@ from renderer.names import label_value
 from renderer.templating import Templates
 from renderer.yaml_io import parse
 
-LOOP_ONLY = "loop-only"
-"""Folder of the manifests that only the loop may apply: borrowed, triggered, per node, or with run-time values."""
+REVIEW = "review/"
+"""Prefix of the files of manifests that nobody but the loop may apply: borrowed, triggered, per node, or with run-time
+values."""
+
+_NOT_READ = ".txt"
+"""Ends their names: neither kubectl nor an agent reads such a file as YAML."""
 
 DigestOf = Callable[[Body], str]
 """Gives a body's digest: `digest_of`, but for what is rendered from redacted inputs."""
@@ -111,9 +115,14 @@ class ManifestRenderer:
         stem = f"{spec.file.removesuffix('.yaml.j2')}.yaml"
         folder = self.declared.phase.folder
         if step.node:
-            return f"{folder}/{LOOP_ONLY}/{label_value(step.node)}/{stem}"
+            return file_for_review(f"{folder}/{label_value(step.node)}/{stem}")
         bound = run_time or step.trigger or self.context.undoing or isinstance(spec, Borrowed)
-        return f"{folder}/{LOOP_ONLY}/{stem}" if bound else f"{folder}/{stem}"
+        return file_for_review(f"{folder}/{stem}") if bound else f"{folder}/{stem}"
+
+
+def file_for_review(file: str) -> str:
+    """The place of a manifest that is to be read and not applied, given the place that it would have otherwise."""
+    return file if file.startswith(REVIEW) else f"{REVIEW}{file}{_NOT_READ}"
 
 
 def written(body: Body) -> Body:
