@@ -26,6 +26,14 @@ def safe_concat(*parts: str) -> str:
     return f"{name[:56]}-{digest[:6]}"
 
 
+def shortened_name(limit: int, *parts: str) -> str:
+    """Parts joined by `-`; a longer name keeps a head and ends in 8 digits of its SHA-256."""
+    name = "-".join(part for part in parts if part)
+    if len(name) <= limit:
+        return name
+    return f"{name[: limit - 9].rstrip('-')}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+
+
 def detector_name(*parts: str) -> str:
     """As `safe_concat`, shortened as the toolkit's `vm-live-migrate-detector` names its list of stopped machines: the
     first 54 characters, and 8 digits of the SHA-256."""

@@ -33,6 +33,7 @@ from renderer.cli.images import is_listed
 from renderer.cli.names import COMPLETE_VARIABLE
 from renderer.cli.program import run
 from renderer.cli.render import render
+from renderer.delivery.agents import AGENTS
 from renderer.layout.table import LAYOUTS
 from renderer.render.refusals import DECIDED
 
@@ -96,9 +97,9 @@ def test_a_command_says_of_itself_what_the_list_says(name: str, shell: Shell) ->
 
 
 def test_the_help_of_render_names_every_layout() -> None:
-    option = next(parameter for parameter in render.params if parameter.name == "layout")
+    option = next(parameter for parameter in render.params if parameter.name == "formats")
     assert isinstance(option, click.Option)
-    assert [layout for layout in LAYOUTS if layout in str(option.help)] == [*LAYOUTS]
+    assert [layout for layout in (*LAYOUTS, *AGENTS) if layout in str(option.help)] == [*LAYOUTS, *AGENTS]
 
 
 def test_without_a_command_help_is_an_answer_to_a_mistake(shell: Shell) -> None:

@@ -20,6 +20,9 @@ INSTALL = "install"
 INSTALL_VALUES = f"{INSTALL}/{VALUES_FILE}"
 REPORT = "report"
 """The page of a run's report."""
+DELIVERY = "delivery"
+"""The files that agents which pull from Git need beside the manifests."""
+DELIVERY_RULES = f"{DELIVERY}/rules.yaml"
 NAMES_FILE = f"{PREFLIGHT}/_names.j2"
 """The macros by which checks name objects for people."""
 
@@ -29,6 +32,7 @@ SHARED: Mapping[str, str] = {
     "_macros": ".j2",
     "_node-states": ".yaml",
     "_redaction": ".yaml",
+    DELIVERY: ".j2",
     INSTALL: ".j2",
     PREFLIGHT: ".yaml",
     DIAGNOSIS: ".yaml",
@@ -63,7 +67,7 @@ def _is_named(path: str, tree: TemplateTree) -> bool:
 
 
 def _wrong(path: Path, phases: set[Path], tree: TemplateTree) -> Wrong | None:
-    if str(path) in (NAMES_FILE, INSTALL_VALUES):
+    if str(path) in (NAMES_FILE, INSTALL_VALUES, DELIVERY_RULES):
         return None
     if path.parent == Path():
         return _at_the_root(path, phases)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,14 +22,16 @@ from renderer.cli.answer import (
     say,
     warn,
 )
+from renderer.cli.delivery_options import DeliveryWords, delivery_options, layout_in, options_of
 from renderer.cli.input_options import FOLDER, InputOptions, RenderedInputs, catalog_of, input_options, rendering_of
+from renderer.delivery.agents import LAYOUT
 from renderer.errors import ExitCode, Problems
 from renderer.frozen import frozen
-from renderer.layout.table import DEFAULT, LAYOUTS, layout_help
 from renderer.model.document_type import RENDERED_FOLDER, RENDERING
 
 if TYPE_CHECKING:
     from renderer.catalog.kinds import Kinds
+    from renderer.delivery.options import DeliveryOptions
     from renderer.layout.credentials import RenderedCredential
     from renderer.model.rendered import RenderedPlan
 
@@ -62,13 +63,7 @@ def _phase_names(ctx: click.Context, _: click.Parameter, incomplete: str) -> lis
 )
 @click.option("--through", metavar="NAME", shell_complete=_phase_names, help="Stop after this phase.")
 @click.option("--node", metavar="NAME", help="Print the manifests of this node only; not with --output-dir.")
-@click.option(
-    "--format",
-    "layout",
-    type=click.Choice(list(LAYOUTS)),
-    metavar="LAYOUT",
-    help=layout_help(),
-)
+@delivery_options
 @click.option(
     "--allow-secrets",
     is_flag=True,
@@ -82,7 +77,7 @@ def render(
     names: tuple[str, ...],
     through: str | None,
     node: str | None,
-    layout: str | None,
+    delivered: DeliveryWords,
     allow_secrets: bool,
     output: str,
 ) -> ExitCode:
@@ -94,6 +89,7 @@ def render(
       upgradeplan render upgradeplan.yaml --release harvester.iso --cluster facts/ --output-dir rendered
       upgradeplan render examples/three-node --output-dir rendered --check
       upgradeplan render examples/three-node --phase NodeUpgrade --node charlie-1-tink-system
+      upgradeplan render examples/three-node --output-dir rendered --format flux --repo https://git.example.com/site.git
 
     FILES and FOLDERS contain the UpgradePlan, the release and objects of the cluster, in any order; each document is
     recognized by its content, and `-` reads standard input. If an input is missing, the rest is rendered and the
@@ -109,26 +105,29 @@ def render(
     from renderer.layout.credentials import credentials_of
     from renderer.layout.select import select
 
-    _refuse_a_part(output_dir, check, names, node)
-    if output_dir is None and output == "text" and (layout or allow_secrets):
-        option = "--format" if layout else "--allow-secrets"
+    _refuse_a_part(output_dir, check, names, node, delivered)
+    if output_dir is None and output == "text" and (delivered.first or allow_secrets):
+        option = delivered.first or "--allow-secrets"
         raise click.UsageError(f"{option} needs --output-dir or -o json: it is about files")
     rendering = rendering_of(given)
-    if output_dir is not None:
+    if output_dir is not None or delivered.agents:
         _require_name(rendering)
     catalog = rendering.assembly.catalog
-    plan = select(rendering.plan, phases=names, through=through, node=node)
+    folder = Path(output_dir) / rendering.plan.plan if output_dir is not None else None
+    options = options_of(delivered, folder, through=through, also=names, plan=rendering.plan.plan)
+    plan = rendering.plan if options else select(rendering.plan, phases=names, through=through, node=node)
     credentials = credentials_of(plan, catalog.redaction)
     warn(item.warning() for item in credentials)
-    chosen = _Chosen(
-        plan=plan, kinds=catalog.kinds, layout=layout or DEFAULT, credentials=credentials, allowed=allow_secrets
-    )
-    if output_dir is not None:
-        folder = Path(output_dir) / plan.plan
-        chosen = replace(chosen, layout=layout or _layout_of(folder), page=_page(rendering))
+    page = _page(rendering) if folder is not None else ""
+    if options is None:
+        layout = delivered.layout or layout_in(folder)
+        chosen = _in_layout(plan, catalog.kinds, layout, credentials, page, allowed=allow_secrets)
+    else:
+        chosen = _for_agents(rendering, options, credentials, page, allowed=allow_secrets)
+    if folder is not None:
         return _tree(chosen, folder, check=check, output=output)
     if output == "json":
-        _whole(chosen)
+        answer_with_files(RENDERING, {"index": chosen.index}, chosen.files)
     else:
         pass_on(_documents(plan), end="")
         say(pending_lines(pending_models(plan)), sys.stderr)
@@ -137,14 +136,51 @@ def render(
 
 @frozen
 class _Chosen:
-    """The output: what is written, how, and whether with the credentials that are in it."""
+    """The output. `given` says for each agent what is applied once, and which folders it pulls."""
 
     plan: RenderedPlan
-    kinds: Kinds
     layout: str
-    credentials: tuple[RenderedCredential, ...]
-    allowed: bool
-    page: str = ""
+    files: dict[str, str]
+    index: Model
+    given: tuple[tuple[str, str, tuple[str, ...]], ...] = ()
+
+
+def _in_layout(
+    plan: RenderedPlan,
+    kinds: Kinds,
+    layout: str,
+    credentials: tuple[RenderedCredential, ...],
+    page: str,
+    *,
+    allowed: bool,
+) -> _Chosen:
+    from renderer.layout.index import index_of
+    from renderer.layout.trees import PAGE, files_of
+
+    files = files_of(plan, layout, credentials, allow_secrets=allowed) | ({PAGE: page} if page else {})
+    index = index_of(plan, kinds, files, layout, credentials, redactor())
+    return _Chosen(plan=plan, layout=layout, files=files, index=index)
+
+
+def _for_agents(
+    rendering: RenderedInputs,
+    options: DeliveryOptions,
+    credentials: tuple[RenderedCredential, ...],
+    page: str,
+    *,
+    allowed: bool,
+) -> _Chosen:
+    from renderer.delivery.prepare_delivery import prepare_delivery
+
+    delivery = prepare_delivery(rendering.assembly, rendering.plan, options, credentials, page, allow_secrets=allowed)
+    files = delivery.files()
+    return _Chosen(
+        plan=rendering.plan,
+        layout=LAYOUT,
+        files=files,
+        index=delivery.index(files, redactor()),
+        given=delivery.given(),
+    )
 
 
 def _page(rendering: RenderedInputs) -> str:
@@ -153,10 +189,14 @@ def _page(rendering: RenderedInputs) -> str:
     return page_of(rendering.assembly.facts, rendering.assembly.template_set.tree)
 
 
-def _refuse_a_part(output_dir: str | None, check: bool, names: tuple[str, ...], node: str | None) -> None:
+def _refuse_a_part(
+    output_dir: str | None, check: bool, names: tuple[str, ...], node: str | None, delivered: DeliveryWords
+) -> None:
     if check and output_dir is None:
         raise click.UsageError("--check needs --output-dir, the folder to compare with")
-    if output_dir is not None and (names or node):
+    if node and delivered.agents:
+        raise click.UsageError("--node is for stdout; agents are given whole phases")
+    if output_dir is not None and (node or (names and not delivered.is_for_agents)):
         part = "--phase" if names else "--node"
         raise click.UsageError(f"{part} is for stdout; a folder is always a whole rendering (or --through a phase)")
 
@@ -169,15 +209,6 @@ def _require_name(rendering: RenderedInputs) -> None:
         raise Problems([needs_name(rendering.inputs.plan)])
 
 
-def _whole(chosen: _Chosen) -> None:
-    from renderer.layout.index import index_of
-    from renderer.layout.trees import files_of
-
-    files = files_of(chosen.plan, chosen.layout, chosen.credentials, allow_secrets=chosen.allowed)
-    index = index_of(chosen.plan, chosen.kinds, files, chosen.layout, chosen.credentials)
-    answer_with_files(RENDERING, {"index": index}, files)
-
-
 def _documents(plan: RenderedPlan) -> Iterator[str]:
     """Every manifest as a document that says where it stands, as `helm template` prints them."""
     from renderer.layout.manifests import manifest_text
@@ -186,44 +217,25 @@ def _documents(plan: RenderedPlan) -> Iterator[str]:
         yield f"---\n# Source: {plan.plan}/{manifest.file}\n{manifest_text([manifest])}"
 
 
-def _layout_of(folder: Path) -> str:
-    """The layout that an earlier render has given the folder."""
-    from renderer.files.tree_state import layout_of
-
-    try:
-        found = layout_of(folder) or DEFAULT
-    except OSError:
-        return DEFAULT  # whoever reads or writes the folder next reports it
-    if found not in LAYOUTS:
-        raise click.UsageError(f"{folder} has the layout {found!r}; choose one with --format: {', '.join(LAYOUTS)}")
-    return found
-
-
 def _tree(chosen: _Chosen, folder: Path, *, check: bool, output: str) -> ExitCode:
     from renderer.files.tree import check_tree, write_tree
-    from renderer.layout.trees import tree_of
+    from renderer.layout.trees import INDEX
+    from renderer.yaml_io import dump
 
-    plan, layout = chosen.plan, chosen.layout
-    files = tree_of(
-        plan,
-        chosen.kinds,
-        layout,
-        chosen.credentials,
-        allow_secrets=chosen.allowed,
-        redactor=redactor(),
-        page=chosen.page,
-    )
+    plan, files = chosen.plan, {**chosen.files, INDEX: dump(chosen.index)}
     done = check_tree(folder, files) if check else write_tree(folder, files)
     model = {
         "plan": plan.plan,
         "digest": plan.digest,
-        "layout": layout,
+        "layout": chosen.layout,
         "folder": str(folder),
         "files": len(files),
         "written": not check,
         "changes": {name: list(getattr(done, name)) for name in ("missing", "changed", "stale", "foreign")},
         "pending": pending_models(plan),
     }
+    if chosen.given:
+        model["agents"] = [dict(zip(("agent", "apply", "pulls"), row, strict=True)) for row in chosen.given]
     answer(RENDERED_FOLDER, model, output, _checked if check else _written)
     return ExitCode.NO if check and done else ExitCode.YES
 
@@ -236,6 +248,8 @@ def _written(model: Model) -> Iterator[str]:
         yield f"left alone: {others} files that upgradeplan did not write"
     yield f"digest: {model['digest']}"
     yield from pending_lines(model["pending"])
+    for item in model.get("agents", ()):
+        yield f"{item['agent']}: apply {model['folder']}/{item['apply']} once; it pulls {', '.join(item['pulls'])}"
     yield f"next: read {model['folder']}/index.yaml; in CI, `{again(add='--check')}` exits 1 if the folder is stale"
 
 

@@ -34,13 +34,16 @@ def index_of(
     layout: str,
     credentials: Iterable[RenderedCredential] = (),
     redactor: Redactor | None = None,
+    delivery: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """The index as a document, without what is secret, by the packaged list if no redactor is given. `files` are all
-    files of the tree but the index itself, `credentials` those in the manifests."""
+    files of the tree but the index itself, `credentials` those in the manifests, `delivery` says what agents are
+    given."""
     body = {
         "plan": plan.plan,
         "digest": plan.digest,
         "layout": layout,
+        **_set(delivery=delivery),
         "images": list(plan.images),
         "phases": [_phase(phase, kinds) for phase in plan.phases],
         "files": sorted(files),

@@ -57,6 +57,7 @@ REDACTION_RULES = DocumentType(api_version=TEMPLATES, kind="RedactionRules", sch
 CHECKS = DocumentType(api_version=TEMPLATES, kind="Checks", schema="checks")
 CAUSES = DocumentType(api_version=TEMPLATES, kind="Causes", schema="causes")
 RELEASE_NOTES = DocumentType(api_version=TEMPLATES, kind="ReleaseNotes", schema="release-notes")
+DELIVERY_RULES = DocumentType(api_version=TEMPLATES, kind="DeliveryRules", schema="delivery-rules")
 VALUES = DocumentType(api_version=TEMPLATES, kind="Values", schema="values")
 ANNOTATIONS = DocumentType(api_version=TEMPLATES, kind="Annotations", schema="annotations")
 REASONS = DocumentType(api_version=TEMPLATES, kind="Reasons", schema="reasons")
