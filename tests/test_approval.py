@@ -15,11 +15,12 @@ from support.rendered_plans import inputs_of as inputs_given
 from support.small_cluster import Small, world
 
 from reconcile.loop.approval import Approval, approval_now, approval_of_review
-from reconcile.loop.sealing import APPROVED, APPROVED_STEPS, seal
+from reconcile.loop.sealing import seal
 from renderer.assemble import assembly_of
 from renderer.documents import Inputs
 from renderer.errors import ExitCode, Problems
 from renderer.model.plan_api import plan_ref
+from renderer.render.seal import APPROVED, APPROVED_STEPS
 
 ALL = [
     "Initialize",

@@ -21,11 +21,11 @@ from controlplane.waiting import until
 from support.real_commands import EXAMPLE, PLAN, CommandSite, SeededCluster
 from support.rehearsals import template_set
 
-from reconcile.loop.sealing import APPROVED
 from renderer.assemble import assembly_of
 from renderer.cli.completion import kubectl_candidates
 from renderer.cli.program import run
 from renderer.files.inputs import read_inputs
+from renderer.render.seal import APPROVED
 
 CERTIFICATE = "/api/v1/namespaces/harvester-system/secrets/harvester-upgrade-manager-webhook-certificate"
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/harvester-system/leases/3509939c.harvesterhci.io"

@@ -26,11 +26,11 @@ from support.small_cluster import (
 from reconcile.cluster.errors import Away
 from reconcile.loop.logs import LogLevel
 from reconcile.loop.round_log import RoundLog
-from reconcile.loop.sealing import APPROVED
 from reconcile.simulator.apiserver.faults import ApiFault, InjectedApiFault
 from reconcile.status.plan import FAILED, SUCCEEDED
 from reconcile.status.times import time_text
 from renderer.model.ref import ref_of
+from renderer.render.seal import APPROVED
 
 
 def later(found: Small, **span: float) -> None:

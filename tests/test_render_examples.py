@@ -82,7 +82,7 @@ def test_together_the_examples_take_every_step() -> None:
 def test_a_step_that_may_be_skipped_is_shown_with_the_reason() -> None:
     """Whether a node is cordoned is read when the upgrade begins, so a rendering cannot know it."""
     steps = [step for step in scenario("three-node").steps() if step.step.name == "CordonAgain"]
-    assert [undecided(step) for step in steps] == [("the node was not cordoned before", "cordon.yaml")] * 3
+    assert [undecided(step) for step in steps] == [("the node was not cordoned before", "cordon.yaml.txt")] * 3
     (single,) = (step for step in scenario("single-node").steps() if step.step.name == "CordonAgain")
     assert single.skipped == "Rancher does not uncordon the node of a single-node cluster"
     assert (single.skipped_if, single.manifests) == ((), ())

@@ -18,13 +18,14 @@ from reconcile.loop.approval import rendered_for_review
 from reconcile.loop.journal import Journal
 from reconcile.loop.overrides import overrides_of
 from reconcile.loop.reconciler import Reconciler
-from reconcile.loop.sealing import APPROVED, APPROVED_OBJECTS, seal
+from reconcile.loop.sealing import APPROVED_OBJECTS, seal
 from reconcile.report.replay import replay
 from renderer.assemble import assemble
 from renderer.catalog.template_digests import template_digests
 from renderer.errors import Problems
 from renderer.files.inputs import read_inputs
 from renderer.files.templates import read_templates
+from renderer.render.seal import APPROVED
 
 
 def approved(**spec: Any) -> Small:

@@ -16,9 +16,6 @@ from renderer.model.ref import Body
 from renderer.model.rendered import RenderedPlan
 from renderer.redaction import Redactor, packaged_redactor
 
-PENDING = "pending"
-"""Recorded in place of the digest of a phase that could not be rendered completely when the plan was approved."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchFailure:

@@ -13,7 +13,7 @@ from reconcile.decide.decision import Apply, Decision
 from reconcile.decide.decision_cache import DecisionCache
 from reconcile.decide.ending import set_finalizer
 from reconcile.decide.held import blocked, held_as_latched, held_as_unsupported, is_latched, unsupported
-from reconcile.decide.observation import PENDING, Observation
+from reconcile.decide.observation import Observation
 from reconcile.decide.other_templates import are_others, note_templates
 from reconcile.decide.phase import fold_finished, repeat, run
 from reconcile.decide.plan_conditions import set_degraded, set_progressing
@@ -30,6 +30,7 @@ from renderer.errors import in_a_line
 from renderer.model.manifest_spec import Owned
 from renderer.model.phase import Deletion, Position
 from renderer.model.rendered import RenderedPhase
+from renderer.render.seal import PENDING
 
 
 def decide(observation: Observation, cache: DecisionCache | None = None) -> Decision:

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from itertools import islice
 
 from reconcile.loop.deps import ReconcilerDeps
-from reconcile.loop.sealing import Digests, digests, is_whole
 from reconcile.observe.facts import gather
 from reconcile.status.attempt import attempt_of
 from renderer.assemble import TemplateSet, assembly_of
@@ -22,6 +21,7 @@ from renderer.layout.credentials import redacted_problems
 from renderer.model.path import path_name
 from renderer.model.ref import Body
 from renderer.model.rendered import Manifest, RenderedPhase, RenderedPlan, RenderedStep
+from renderer.render.seal import Digests, digests, is_whole
 
 _MOST_NAMED = 5
 """Differences that are named of one phase."""

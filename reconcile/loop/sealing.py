@@ -13,22 +13,18 @@ import binascii
 import json
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from itertools import groupby, islice
+from itertools import islice
 from typing import Any
 
-from reconcile.decide.observation import PENDING
 from reconcile.loop.overrides import Overrides, named
 from renderer.catalog.template_digests import TemplateDigests
 from renderer.compare import differing
-from renderer.digest import digest_of, short_digest
 from renderer.model.path import look_up, path_name
 from renderer.model.plan_api import PREFIX
 from renderer.model.ref import Body, ref_of
 from renderer.model.rendered import Manifest, RenderedPhase, RenderedPlan
+from renderer.render.seal import APPROVED, APPROVED_STEPS, PENDING, digest_annotations, digests, is_whole, step_digests
 
-APPROVED = f"{PREFIX}approved-digests"
-APPROVED_STEPS = f"{PREFIX}approved-steps"
 APPROVED_OBJECTS = f"{PREFIX}approved-objects"
 APPROVED_TEMPLATES = f"{PREFIX}approved-templates"
 
@@ -41,40 +37,11 @@ Objects = Mapping[str, Mapping[str, Any]]
 """Phase, then the manifest's file, then its body."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Digests:
-    """`phases` has those that can be rendered whole now; `pending` the names of the others."""
-
-    plan: str
-    phases: Mapping[str, str]
-    pending: tuple[str, ...]
-
-
-def digests(rendered: RenderedPlan) -> Digests:
-    whole = {phase.phase.name: phase.digest for phase in rendered.phases if is_whole(phase.phase.name, rendered)}
-    names = (phase.phase.name for phase in rendered.phases)
-    return Digests(plan=rendered.digest, phases=whole, pending=tuple(name for name in names if name not in whole))
-
-
 def seal(rendered: RenderedPlan, templates: TemplateDigests) -> dict[str, str]:
     """The annotations that approve what can be rendered whole, and the templates that it is rendered from."""
-    found = digests(rendered)
-    phases = {**found.phases, **dict.fromkeys(found.pending, PENDING)}
     text = json.dumps(_objects(rendered), sort_keys=True, separators=(",", ":"))
     packed = base64.b64encode(zlib.compress(text.encode(), 9)).decode()
-    steps = {phase.phase.name: _step_digests(phase) for phase in rendered.phases if phase.phase.name in found.phases}
-    return {
-        APPROVED: json.dumps(phases),
-        APPROVED_STEPS: json.dumps(steps),
-        APPROVED_OBJECTS: packed,
-        APPROVED_TEMPLATES: templates.digest,
-    }
-
-
-def is_whole(name: str, rendered: RenderedPlan) -> bool:
-    """True if nothing of the phase is pending."""
-    phase = next(item for item in rendered.phases if item.phase.name == name)
-    return not phase.pending and not any(step.pending for step in phase.steps)
+    return {**digest_annotations(rendered), APPROVED_OBJECTS: packed, APPROVED_TEMPLATES: templates.digest}
 
 
 def approved_of(plan: Body) -> Mapping[str, str]:
@@ -125,17 +92,8 @@ def _known_in_part(plan: Body, rendered: RenderedPlan) -> Iterator[tuple[str, tu
         name, approved = phase.phase.name, steps.get(phase.phase.name)
         pending = {item.input for step in phase.steps for item in step.pending}
         if isinstance(approved, Mapping) and not phase.pending and pending and pending <= {*phase.phase.provides}:
-            known = _step_digests(phase)
+            known = step_digests(phase)
             yield name, tuple(f"step {name}/{step}" for step, it in known.items() if it and it != approved.get(step))
-
-
-def _step_digests(phase: RenderedPhase) -> dict[str, str]:
-    """A short digest of each step, of one that fans out over all nodes; empty where something is pending."""
-    groups = ((name, [*steps]) for name, steps in groupby(phase.steps, key=lambda item: item.step.name))
-    return {
-        name: "" if any(item.pending for item in steps) else short_digest(digest_of([item.digest for item in steps]))
-        for name, steps in groups
-    }
 
 
 def _mapping_in(text: str) -> dict[str, Any] | None:

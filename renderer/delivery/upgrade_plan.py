@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 from renderer.model.plan_api import PREFIX
 from renderer.model.ref import Body
-from renderer.model.rendered import RenderedPhase, RenderedPlan
+from renderer.model.rendered import RenderedPlan
 from renderer.render.manifest import written
+from renderer.render.seal import digest_annotations
 
 _OF_THE_SERVER = (
     *("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "finalizers", "generation"),
     *("managedFields", "ownerReferences", "resourceVersion", "selfLink", "uid"),
 )
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-_PENDING = "pending"
 
 
 def plan_for_git(body: Body, rendered: RenderedPlan) -> Body:
@@ -32,13 +30,4 @@ def plan_for_git(body: Body, rendered: RenderedPlan) -> Body:
 
 
 def _review(rendered: RenderedPlan) -> Mapping[str, str]:
-    return {
-        f"{PREFIX}rendered-digest": rendered.digest,
-        f"{PREFIX}approved-digests": json.dumps(dict(_digests(rendered.phases))),
-    }
-
-
-def _digests(phases: Iterable[RenderedPhase]) -> Iterable[tuple[str, Any]]:
-    for phase in phases:
-        pending = phase.pending or any(step.pending for step in phase.steps)
-        yield phase.phase.name, _PENDING if pending else phase.digest
+    return {f"{PREFIX}rendered-digest": rendered.digest, **digest_annotations(rendered)}
