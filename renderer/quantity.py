@@ -15,7 +15,7 @@ _FORM = re.compile(r"([+-]?)(?=\.?[0-9])([0-9]*\.?[0-9]*)(?:([KMGTPE]i)|([numkMG
 _BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 _DECIMAL = ("n", "u", "m", "", "k", "M", "G", "T", "P", "E")
 _FINEST = -9
-"""The exponent of the smallest part that is told apart: a finer amount is rounded away from zero."""
+"""The exponent of the smallest part that is distinguished: a finer amount is rounded away from zero."""
 _LARGEST_BINARY = Decimal(2**63 - 1)
 """Amounts with a binary suffix are capped there, others are not."""
 

@@ -31,7 +31,7 @@ _TYPES: Mapping[str, tuple[str, str]] = {
 _WITH_VALUE = ("Invalid", "NotFound")
 _INTERNAL = ("InternalError", "Internal error")
 _MOST = 100
-"""Findings of one check that are told one by one."""
+"""Findings of one check that are listed one by one."""
 _MOST_WARNINGS = 20
 _WARNING = 250
 """Characters: API servers cut a longer one at 256."""

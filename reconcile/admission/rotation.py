@@ -60,8 +60,8 @@ class Material:
 def next_material(
     found: Material, names: Sequence[str], now: datetime, lifetimes: Lifetimes, trusted: Collection[bytes] | None
 ) -> Material:
-    """`trusted` are the authorities that the API server is told to trust; None where nobody asks the webhook, so that
-    none has to be learned. The same material where nothing is due."""
+    """`trusted` are the authorities that the API server is configured to trust; None where the webhook is not
+    registered, so that nothing has to be learned. The same material where nothing is due."""
     return _with_serving(_with_authority(found, now, lifetimes), names, now, lifetimes, trusted)
 
 

@@ -41,7 +41,7 @@ Answer = Callable[[AdmissionRequest, float], Judgement]
 """Judges a request within so many seconds."""
 
 OnReview = Callable[[str, str, float], None]
-"""Is told of each review: its operation, `allowed`, `denied`, `malformed` or `error`, and the seconds it took."""
+"""Receives each review: its operation, `allowed`, `denied`, `malformed` or `error`, and the seconds it took."""
 
 
 def tell_nobody(operation: str, result: str, seconds: float) -> None:

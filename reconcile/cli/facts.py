@@ -68,7 +68,7 @@ def facts(output_dir: str, name: str | None, target: Target) -> ExitCode:
 
 
 def _say_if_undefined(parts: ReconcilerDeps) -> None:
-    """A cluster without the definition of UpgradePlan can be looked at all the same."""
+    """A cluster without the definition of UpgradePlan can still be read."""
     import sys
 
     from reconcile.cli.parts import require_definition

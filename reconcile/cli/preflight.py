@@ -121,8 +121,8 @@ def preflight(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Looked:
-    """The plan's name, empty without one, the answers, and the table of virtual machines, which nobody asks for who
-    asks for single checks."""
+    """The plan's name, empty without one, the answers, and the table of virtual machines, which is left out where
+    single checks are selected."""
 
     plan: str
     report: CheckReport

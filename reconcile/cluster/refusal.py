@@ -117,7 +117,7 @@ def _named(body: Body) -> bool:
 
 
 def _object_absent(call: ApiCall, status: int, body: Body) -> bool:
-    """True if the proxied object itself is not there. A Service without endpoints is `not found` all the same."""
+    """True if the proxied object itself is not there. A Service without endpoints is `not found` too."""
     return status == 404 and _named(body) and call.kind.plural != "services"
 
 

@@ -143,7 +143,7 @@ class DecisionBuilder:
         self.ask_operator(WaitRequest(text=text, step=step, since=since, refs=refs))
 
     def ask_operator(self, asked: WaitRequest) -> None:
-        """The same for a wait as a step asks for it: it is slow whatever its limit."""
+        """The same for a wait as a step asks for it: it counts as slow without a limit of its own."""
         self.waits.append(replace(self.waiting(asked), counted=None, limit=None, slow=True))
 
     def is_past(self, since: datetime, limit: int) -> bool:

@@ -52,8 +52,8 @@ def end(builder: DecisionBuilder, occasion: Occasion) -> bool:
 
 
 def _is_let_go(builder: DecisionBuilder, text: str) -> bool:
-    """One object does not block the end of a plan for ever, and the next plan with it: the garbage collector deletes it
-    after the plan."""
+    """One object does not block the end of a plan indefinitely, and the next plan with it: the garbage collector
+    deletes it after the plan."""
     if not builder.is_past(max(builder.since, builder.status.last_end() or builder.since), LONG_TO_READ):
         return False
     builder.event("Warning", "CleanupGivenUp", f"left behind: {text}")
@@ -97,7 +97,7 @@ def _say_what_is_not_undone(builder: DecisionBuilder, item: RenderedStep) -> Non
 
 
 def _is_given_up(builder: DecisionBuilder, waits: list[Wait], item: RenderedStep, occasion: Occasion) -> bool:
-    """An undo step that takes too long does not block a failed or deleted plan for ever."""
+    """An undo step that takes too long does not block a failed or deleted plan indefinitely."""
     if occasion is Occasion.SUCCESS or not waits or not all(wait.slow for wait in waits):
         return False
     message = f"{item.id} was not undone: {waits[0].text}"

@@ -56,9 +56,9 @@ class Observation:
     `attended(since)` is how many seconds since then count: not those in which the API server was away. `passes` is how
     often in a row each gate had passed before, by step id and place. `approved` has the digests that were approved, by
     phase, and `sealed` those that a reviewer would see now; `unapproved` names what differs where the two do.
-    `templates` are the manager's, None where nobody asks; `approved_templates` the digest of those that were approved.
-    `preflight` has the checks; None where nobody carries them out. `redactor` hides what is secret in a text that is
-    written down.
+    `templates` are the manager's, None where they are not compared; `approved_templates` the digest of those that were
+    approved. `preflight` has the checks; None where they are not carried out. `redactor` hides what is secret in a text
+    that is written down.
     """
 
     plan: Body

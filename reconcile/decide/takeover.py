@@ -38,7 +38,7 @@ def adopt(builder: DecisionBuilder) -> None:
     reached = _reached(status, phases)
     place = next((i for i, p in enumerate(phases) if reached in (p.phase.active, p.phase.completed)), None)
     if place is None:
-        if status.phase == FAILED:  # how far it came is not known, but what it prepared is returned all the same
+        if status.phase == FAILED:  # how far it came is not known, but what it prepared is still returned
             _take_over_preparations(builder, phases)
         return
     builder.taken_over = True

@@ -32,7 +32,7 @@ class Operation(StrEnum):
 class GoesBack:
     """A borrowed field and what it goes back to (ABSENT: it is removed), on which occasions; on none it stays.
 
-    `only_ours`: of a list that others add to as well, what we added is taken out again, and `value` is of no account.
+    `only_ours`: of a list that others add to as well, what we added is taken out again, and `value` does not matter.
     """
 
     path: Path

@@ -120,7 +120,7 @@ def problems_of(rivals: Rivals) -> Iterator[Problem]:
 
 
 def ways_out(rivals: Rivals, deployments: Iterable[Ref], again: str) -> Iterator[str]:
-    """The two ways in which this program can be installed all the same. `again` is the command that installs."""
+    """The two ways in which this program can still be installed. `again` is the command that installs."""
     yield "To install beside the other manager, stop it, and remove its webhooks, which would refuse every plan then:"
     for ref in deployments:
         yield f"  kubectl -n {ref.namespace} scale deployment {ref.name} --replicas=0"

@@ -27,7 +27,7 @@ RETRY = 2.0
 OUTAGES = f"{PREFIX}outages"
 """The Lease's annotation in which one leader reports outages to the next."""
 _SILENT = 120.0
-"""Seconds without a renewal after which a holder must be gone, whatever its clock says."""
+"""Seconds without a renewal after which a holder must be gone, even if its clock differs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

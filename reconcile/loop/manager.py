@@ -41,7 +41,7 @@ Tell = Callable[[str, Mapping[str, Any]], None]
 class Running:
     """The parts of a manager. `election` is None where nobody else can run. `oldest` is the oldest release that a
     cluster may run for this program to begin. `check_api` reports what the cluster's definition of UpgradePlan lacks.
-    `on_result` is told how each attempt at a round ended and how many seconds it took, on the monotonic `clock`.
+    `on_result` receives how each attempt at a round ended and how many seconds it took, on the monotonic `clock`.
     `on_standby` is called every two seconds while another one leads."""
 
     reconciler: Reconciler

@@ -130,7 +130,7 @@ class PlanRound:
         )
 
     def _unrendered(self, rendered: RenderedPlan) -> tuple[Problem, ...]:
-        """Returns what keeps the plan from going on; one that ends is taken back all the same."""
+        """Returns what keeps the plan from going on; one that ends is still taken back."""
         return () if is_ending(self.plan, self.status) or is_over(self.status) else rendered.problems
 
     def _shown(self, problems: tuple[Problem, ...]) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Gathers the figures of one manager: what it is told as it happens, and what it asks for when metrics are read."""
+"""Gathers the figures of one manager: what is reported as it happens, and what is read when metrics are scraped."""
 
 from __future__ import annotations
 

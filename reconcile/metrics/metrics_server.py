@@ -15,7 +15,7 @@ from reconcile.metrics.token_review import Admittance, Doorkeeper
 
 PATH = "/metrics"
 _OWN_LIFE = timedelta(days=365)
-"""The life of a certificate that nobody is told to trust; each process makes its own."""
+"""The life of a self-signed certificate; each process makes its own."""
 
 _REFUSALS: Mapping[Admittance, str] = {
     Admittance.UNKNOWN_CLIENT: "the API server does not know this token",

@@ -30,7 +30,7 @@ _WORDS: Mapping[str, str] = {"notApplicable": "not applicable"}
 def preflight_model(
     report: CheckReport, machines: MachineTable | None, *, plan: str, at: datetime, live: bool
 ) -> Model:
-    """`plan` is empty where none was given, `machines` None where nobody asks for them."""
+    """`plan` is empty where none was given, `machines` None where they are not shown."""
     return {
         "plan": plan,
         "at": at.replace(microsecond=0).isoformat().replace("+00:00", "Z"),

@@ -1,5 +1,5 @@
 """The kinds that steps and checks name, apart from those of their own manifests: each has a row in the kinds table, and
-a namespace only where its objects have one. Otherwise nothing would ever be found, and the plan would wait for ever."""
+a namespace only where its objects have one. Otherwise nothing would ever be found, and the plan would hang."""
 
 from __future__ import annotations
 

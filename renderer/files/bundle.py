@@ -154,7 +154,7 @@ def _typed(document: Document) -> Document:
 
 
 def _is_needed(value: Any) -> bool:
-    """By the first item of a list: a file of a bundle holds one kind. What is no object is told apart elsewhere."""
+    """By the first item of a list: a file of a bundle holds one kind. Other documents are recognized elsewhere."""
     if not isinstance(value, dict):
         return value is not None
     group = str(_first(value).get("apiVersion") or value.get("apiVersion") or "").rpartition("/")[0]

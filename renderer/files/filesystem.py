@@ -39,7 +39,7 @@ def read_bytes(path: Path) -> bytes:
 
 
 def require_file(path: Path) -> None:
-    """Raises `Problems` for what may never end, or wait for its writer for ever."""
+    """Raises `Problems` for what may never end, or block until somebody writes to it."""
     if is_device(path) and not str(path).startswith(_OPEN):
         message = "is a device, a pipe or a socket; a file is expected"
         remedy = "pass a file, or - for standard input"
@@ -80,7 +80,7 @@ def link_outside(path: Path, folder: Path) -> Problem | None:
 
 
 def is_device(path: Path) -> bool:
-    """A pipe, socket or device: reading one that was met in a folder could wait for ever."""
+    """A pipe, socket or device: reading one that is found in a folder could block indefinitely."""
     try:
         return path.exists() and not path.is_file() and not path.is_dir()
     except OSError:

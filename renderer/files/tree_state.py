@@ -192,7 +192,7 @@ def _look_at(state: TreeState, path: str) -> None:
         state.problems.append(_in_the_way(target, _LINK))
     elif stat.S_ISDIR(mode):
         state.problems.append(_in_the_way(target, "is a folder; a file is expected"))
-    elif not stat.S_ISREG(mode):  # reading it could wait for ever
+    elif not stat.S_ISREG(mode):  # reading it could block indefinitely
         state.problems.append(_in_the_way(target, "is a device, a pipe or a socket; a file is expected"))
     else:
         state.old[path] = target.read_bytes()

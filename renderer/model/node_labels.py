@@ -17,7 +17,7 @@ def is_managed(node: Body) -> bool:
 
 
 def is_witness(node: Body) -> bool:
-    """The label makes a witness, whatever its value, but for `false`.
+    """The label makes a witness with any value but `false`.
 
     Harvester sets it to `true`. Its controllers and its detector of virtual machines ask whether it is there
     (`ExcludeWitnessNodes` in harvester/harvester), its upgrade's repository whether it is `true`. `false` is what only

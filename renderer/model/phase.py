@@ -62,7 +62,7 @@ class Again:
 @frozen
 class Hold:
     """A step that has not started waits while `when` is true. Then `state`, `reason` and `message` are the node's, and
-    `waiting`, followed by the nodes' names, is the plan's message. `event` tells of each node once."""
+    `waiting`, followed by the nodes' names, is the plan's message. `event` is emitted once for each node."""
 
     when: str
     state: str

@@ -15,8 +15,8 @@ from renderer.errors import Problem, Problems
 from renderer.manifest_rules import image_problems, plan_problems
 from renderer.model.phase import Step
 from renderer.model.rendered import RenderedPhase, RenderedPlan, RenderedStep
+from renderer.render.cached_step import CachedStepRenderer
 from renderer.render.declaration import DeclarationFiller
-from renderer.render.kept_steps import KeptSteps
 from renderer.render.last_rendering import LastRendering
 from renderer.render.manifest import DigestOf
 from renderer.render.recorded import NOTHING_RECORDED, Recorded
@@ -40,7 +40,7 @@ def render(
     digests of manifests.
 
     Raises `Problems` with everything that is wrong in any phase. If `lenient`, the plan has the problems, and steps
-    that cannot be rendered have no manifests: what has begun can be watched, and taken back, all the same.
+    that cannot be rendered have no manifests: what has begun can still be watched and taken back.
     """
     problems: list[Problem] = []
     templates.begin()
@@ -55,7 +55,9 @@ def render(
         problems=problems,
         digest=digest,
     )
-    earlier = None if kept is None else KeptSteps(renderer=renderer, within=kept.within(context, ending), kept=kept)
+    earlier = (
+        None if kept is None else CachedStepRenderer(renderer=renderer, within=kept.within(context, ending), kept=kept)
+    )
     phases = tuple(_phase(renderer, earlier, declared) for declared in catalog.phases)
     manifests = [manifest for phase in phases for manifest in phase.manifests()]
     found = [*problems, *image_problems(manifests)] or plan_problems(manifests, catalog.kinds)
@@ -73,7 +75,7 @@ def render(
     )
 
 
-def _phase(renderer: StepRenderer, earlier: KeptSteps | None, declared: Declared) -> RenderedPhase:
+def _phase(renderer: StepRenderer, earlier: CachedStepRenderer | None, declared: Declared) -> RenderedPhase:
     """A phase; one of which nothing has changed since an earlier rendering is taken from there."""
     if earlier is None:
         return _rendered_phase(renderer, None, declared)
@@ -88,7 +90,7 @@ def _phase(renderer: StepRenderer, earlier: KeptSteps | None, declared: Declared
     return rendered
 
 
-def _rendered_phase(renderer: StepRenderer, earlier: KeptSteps | None, declared: Declared) -> RenderedPhase:
+def _rendered_phase(renderer: StepRenderer, earlier: CachedStepRenderer | None, declared: Declared) -> RenderedPhase:
     phase = declared.phase
     begun = _is_under_way(renderer, declared)
     pending = () if begun else missing(renderer.context, phase.requires)
@@ -113,7 +115,7 @@ def _is_under_way(renderer: StepRenderer, declared: Declared) -> bool:
     return any(under_way(phase.name, *place) for place in places)
 
 
-def _steps(renderer: StepRenderer, earlier: KeptSteps | None, declared: Declared) -> Iterator[RenderedStep]:
+def _steps(renderer: StepRenderer, earlier: CachedStepRenderer | None, declared: Declared) -> Iterator[RenderedStep]:
     name = declared.phase.name
     places = {
         each: [(node, earlier.at(name, node) if earlier else {}) for node in nodes]
@@ -126,7 +128,7 @@ def _steps(renderer: StepRenderer, earlier: KeptSteps | None, declared: Declared
             )
 
 
-def _shapes(renderer: StepRenderer, earlier: KeptSteps | None, declared: Declared) -> tuple[Step, ...]:
+def _shapes(renderer: StepRenderer, earlier: CachedStepRenderer | None, declared: Declared) -> tuple[Step, ...]:
     name, problems = declared.phase.name, len(renderer.problems)
     if earlier and (found := earlier.kept.find_shapes(name, earlier.common)) is not None:
         known, refused = found

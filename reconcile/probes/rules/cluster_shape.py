@@ -41,7 +41,7 @@ def has_taint(call: RuleCall) -> Verdict:
 
 
 def no_drain_hooks(call: RuleCall) -> Verdict:
-    """Asks what Rancher's Cluster wants, whatever its status is about. Hooks of others are none of our business."""
+    """Asks what Rancher's Cluster wants, even if its status is older. Hooks of others do not count."""
     cluster = call.look.get(_CLUSTER)
     if isinstance(cluster, ReadFailure):
         return unread(_CLUSTER, cluster)

@@ -31,7 +31,7 @@ class MigrationTargets:
     """The nodes that may run virtual machines, by name. Witnesses run none.
 
     What an affinity allows is worked out once, however many machines have it. `instances` are all machines that run
-    now, None where they are not known: then nobody asks whether there is room.
+    now, None where they are not known: then room is not checked.
     """
 
     def __init__(self, nodes: Iterable[Body], instances: Iterable[Body] | None = None) -> None:

@@ -76,7 +76,7 @@ def _lost_by_node(volumes: Iterable[Body], replicas: Iterable[Body]) -> Mapping[
 
 
 def drain_allowed(call: RuleCall) -> Verdict:
-    """Of detached volumes: the last replica is not on `node`, or Longhorn lets the node be drained all the same."""
+    """Of detached volumes: the last replica is not on `node`, or Longhorn allows the drain anyway."""
     found = listed(call, _VOLUMES, _REPLICAS)
     if isinstance(found, Verdict):
         return found
@@ -114,7 +114,7 @@ def _by_only_place(volumes: Iterable[Body], replicas: Iterable[Body]) -> Mapping
 
 
 def stays(call: RuleCall) -> Verdict:
-    """Of Longhorn's Node: nobody asks for its replicas to be evicted, nor for those of a disk."""
+    """Of Longhorn's Node: no eviction of its replicas is requested, and none of a disk's."""
     if look_up(call.body, ("spec", "evictionRequested")) is True:
         return failed("evictionRequested is true")
     disks = look_up(call.body, ("spec", "disks"))

@@ -136,7 +136,7 @@ class Kubelets:
             self._begin(pod, task, now)
         lasts = faults.lasts(task.operation, self._context.settings.work_of(task.operation), task.node)
         over = self._timers.passed((uid, "work"), lasts)
-        # one that is to be repeated does its work and fails all the same
+        # one that is to be repeated does its work and still fails
         if faults.fails(task.operation, task.node, self._tried[uid]):
             if over:
                 self._client.patch_status(pod, _over(pod, "Failed", now))

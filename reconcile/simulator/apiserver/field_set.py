@@ -27,7 +27,7 @@ def field(name: str) -> str:
 
 
 def key(values: Mapping[str, Any]) -> str:
-    """The element of a list item that is told apart by its keys; the order of the keys does not matter."""
+    """The element of a list item that is identified by its keys; the order of the keys does not matter."""
     ordered = tuple(sorted(values.items()))
     return _key_of_texts(ordered) if all(type(value) is str for value in values.values()) else _key(ordered)
 
@@ -82,7 +82,7 @@ def _key(ordered: tuple[tuple[str, Any], ...]) -> str:
 
 
 _key_of_texts = lru_cache(maxsize=4096)(_key)
-"""The same few conditions, containers and ports are told apart in every object of a kind."""
+"""The same few conditions, containers and ports are identified in every object of a kind."""
 
 
 def _json(value: Any) -> str:

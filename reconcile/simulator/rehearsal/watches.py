@@ -29,7 +29,7 @@ class _Turns:
 class WatchedSource:
     """A `Source`: `CachedSource`, brought up to date before each read, as far as its watches get. `clock` gives the
     seconds of the simulation. `never_known` says of what checks alone look at whether the inputs, of which the cluster
-    is made, tell anything about it: a kind that nobody gave may have objects all the same."""
+    is made, tell anything about it: a kind that is not among the inputs may still have objects."""
 
     def __init__(
         self,

@@ -16,7 +16,7 @@ from renderer.render.step import Node, Raw, StepRenderer
 
 
 @frozen
-class KeptSteps:
+class CachedStepRenderer:
     """`kept` has the steps of earlier renderings, and gets those of this one; `within` is what all steps see."""
 
     renderer: StepRenderer
