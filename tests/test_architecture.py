@@ -25,7 +25,8 @@ pytestmark = pytest.mark.lane("our own code")
 ROOMS: Mapping[str, Sequence[str]] = {
     "renderer": (
         "frozen",
-        "errors",
+        "errors difference_groups",
+        "markdown",
         "pattern_paths",
         "model names image_names versions digest resources quantity suggest patterns columns",
         "yaml_io",

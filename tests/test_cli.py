@@ -26,7 +26,7 @@ from test_files_release import image
 from reconcile.cli import COMMANDS as CLUSTER_COMMANDS
 from reconcile.simulator.actors.faults import SIMULATED_OPERATIONS
 from renderer.catalog.rules import RULES
-from renderer.cli.answer import wants_json
+from renderer.cli.answer import wanted_output
 from renderer.cli.commands import COMMANDS, CommandGroup, program
 from renderer.cli.completion import kubectl_candidates
 from renderer.cli.images import is_listed
@@ -180,7 +180,7 @@ def test_the_version_is_the_projects(shell: Shell) -> None:
     ],
 )
 def test_json_is_asked_for_in_four_ways(words: str, expected: bool) -> None:
-    assert wants_json(words.split()) is expected
+    assert (wanted_output(words.split()) == "json") is expected
 
 
 # ------------------------------------------------------------------------------------------------------------ render

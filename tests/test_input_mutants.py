@@ -18,7 +18,7 @@ from support.rehearsals import ROOT, START, prepared, template_set
 from reconcile.preflight.check_context import checks_of
 from reconcile.preflight.machines import machine_table
 from reconcile.preflight.on_inputs import check_inputs, given_in
-from reconcile.report.preflight_report import junit_lines, markdown_lines, preflight_lines, preflight_model
+from reconcile.report.preflight_report import junit_lines, preflight_blocks, preflight_lines, preflight_model
 from renderer.cluster_rules import begin_problems, cluster_problems, rehearsal_problems
 from renderer.context.build import context_of
 from renderer.context.facts import Facts
@@ -27,6 +27,7 @@ from renderer.errors import Problem, Problems
 from renderer.files.decode import documents_of
 from renderer.frozen import frozen
 from renderer.input_rules import as_stored, input_problems, input_warnings
+from renderer.markdown.page import page
 from renderer.model.check import CheckTime
 from renderer.model.path import Path
 from renderer.render.last_rendering import LastRendering
@@ -215,5 +216,5 @@ def answer(change: Change) -> None:
     machines = machine_table(given, inputs.plan.body if inputs.plan else {})
     model = preflight_model(report, machines, plan="upgrade", at=START, live=False)
     ElementTree.fromstring("\n".join(junit_lines(model)))
-    lines = [*preflight_lines(model, everything=True), *markdown_lines(model, everything=True)]
+    lines = [*preflight_lines(model, everything=True), *page(preflight_blocks(model, everything=True))]
     assert not [line for line in lines if "\n" in line]

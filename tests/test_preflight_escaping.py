@@ -8,8 +8,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from reconcile.report.preflight_report import cell
 from renderer.cli.program import run
+from renderer.markdown.quoting import cell
 
 HOSTILE = '<b> & ]]> `x` [a](javascript:b) "q" | end'
 NODE = """
@@ -48,6 +48,8 @@ def test_markdown_has_it_in_one_cell(tmp_path: Path, capsys: pytest.CaptureFixtu
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
+        ("*a* _b_ ~~c~~", "&#42;a&#42; &#95;b&#95; &#126;&#126;c&#126;&#126;"),
+        ("@everyone", "@\u200beveryone"),
         ("a|b", "a\\|b"),
         ("a\\|b", "a&#92;\\|b"),
         ("a\r\nb\tc", "a b c"),

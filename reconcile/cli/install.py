@@ -206,7 +206,7 @@ def _belongs_to_another(cluster: Cluster, objects: Sequence[Body]) -> bool:
     rivals = rivals_of(cluster, objects)
     if not rivals:
         return False
-    show_problems(Problems(problems_of(rivals)), as_json=False)
+    show_problems(Problems(problems_of(rivals)), "text")
     pass_on(ways_out(rivals, their_deployments(cluster, rivals), again()), sys.stderr)  # `again` hides what is secret
     return True
 

@@ -13,7 +13,7 @@ import click
 from reconcile.cli.catalogue import template_set_in
 from reconcile.cli.checked_inputs import BEFORE
 from reconcile.cli.connect import Target, wall_clock
-from renderer.cli.answer import Model, answer
+from renderer.cli.answer import Model, answer, output_option_of
 from renderer.cli.input_options import FILE, FOLDER, InputOptions
 from renderer.errors import ExitCode, problem
 from renderer.model.check import CheckTime
@@ -70,15 +70,7 @@ if TYPE_CHECKING:
     multiple=True,
     help="An overlay over the packaged templates and checks.",
 )
-@click.option(
-    "-o",
-    "--output",
-    "output",
-    type=click.Choice(["text", "json", "junit", "markdown"]),
-    default="text",
-    show_default=True,
-    help="Output format. The schemas of the JSON output are in schemas/.",
-)
+@output_option_of("text", "json", "junit", "markdown")
 def preflight(
     files: tuple[str, ...],
     plan: str | None,
@@ -227,7 +219,7 @@ def _tell(looked: _Looked, now: datetime, output: str, *, live: bool, everything
     from reconcile.report.preflight_report import (
         could_not_look,
         junit_lines,
-        markdown_lines,
+        preflight_blocks,
         preflight_lines,
         preflight_model,
     )
@@ -236,9 +228,9 @@ def _tell(looked: _Looked, now: datetime, output: str, *, live: bool, everything
     texts: Mapping[str, Callable[[Model], Iterable[str]]] = {
         "text": partial(preflight_lines, everything=everything),
         "junit": junit_lines,
-        "markdown": partial(markdown_lines, everything=everything),
     }
-    answer(PREFLIGHT_REPORT, model, output, texts.get(output, preflight_lines))
+    markdown = partial(preflight_blocks, everything=everything)
+    answer(PREFLIGHT_REPORT, model, output, texts.get(output, preflight_lines), markdown)
     if model["blocked"]:
         return ExitCode.NO
     return ExitCode.CLUSTER if could_not_look(model) else ExitCode.YES

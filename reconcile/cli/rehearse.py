@@ -14,9 +14,10 @@ from reconcile.cli.checked_inputs import checked, unknown_lines, unknown_model
 from reconcile.cli.journal import journal_at
 from reconcile.cli.rehearsal_report import RunReportFile
 from reconcile.cli.screen import Screen
-from renderer.cli.answer import Model, answer, output_option, redact_by, warn
+from renderer.cli.answer import Model, answer, redact_by, review_output_option, warn
 from renderer.cli.input_options import FILE, InputOptions, input_options, read
 from renderer.errors import ExitCode, Problem, Problems, problem
+from renderer.markdown.quoting import cell
 from renderer.model.document_type import REHEARSAL_REPORT
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def _described(operation: SimulatedOperation) -> str:
     help="Write a report on the run to FILE: a page, Markdown for .md, JSON for .json.",
 )
 @click.option("--quiet", "-q", is_flag=True, help="Print only the report, no progress.")
-@output_option
+@review_output_option
 def rehearse(
     given: InputOptions,
     fail: tuple[str, ...],
@@ -125,7 +126,7 @@ def rehearse(
         faults=_fault_plan(options, inputs, tree, code),
         journal=film.kept_too(journal_at(journal, template_set.catalog.redaction)),
     )
-    rehearsed = _played(rehearsal.unchecked() if skip_preflight else rehearsal, quiet or output == "json")
+    rehearsed = _played(rehearsal.unchecked() if skip_preflight else rehearsal, quiet or output != "text")
     code.save()
     _require_injected(rehearsed)
     warn(_step_warnings(rehearsal))
@@ -136,10 +137,18 @@ def rehearse(
 
 def _answer(rehearsed: RehearsalResult, name: str, unknown: Model | None, output: str) -> None:
     from reconcile.simulator.rehearsal.report import report_lines, report_of
+    from reconcile.simulator.rehearsal.report_blocks import report_blocks
+
+    def unknown_checks(shown: Model) -> list[str]:
+        return unknown_lines(shown.get("preflight"))
 
     model = {**report_of(rehearsed, name), **({"preflight": unknown} if unknown else {})}
     answer(
-        REHEARSAL_REPORT, model, output, lambda shown: [*report_lines(shown), *unknown_lines(shown.get("preflight"))]
+        REHEARSAL_REPORT,
+        model,
+        output,
+        lambda shown: [*report_lines(shown), *unknown_checks(shown)],
+        lambda shown: [*report_blocks(shown), *(line for text in unknown_checks(shown) for line in ("", cell(text)))],
     )
 
 

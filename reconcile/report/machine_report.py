@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from reconcile.preflight.machines import MachineRow, MachineTable
 from reconcile.probes.rules.virtual_machines import MachineOutcome
 from renderer.columns import aligned
+from renderer.markdown.page import Block, Table
+from renderer.markdown.quoting import cell
 
 Model = dict[str, Any]
 
@@ -19,6 +21,13 @@ _WORDS: Mapping[str, str] = {
     MachineOutcome.BLOCKS: "blocks the drain",
     MachineOutcome.OFF: "is off",
 }
+_GRAVITY = (
+    MachineOutcome.BLOCKS,
+    MachineOutcome.STOPPED,
+    MachineOutcome.STARTED_AGAIN,
+    MachineOutcome.MOVES,
+    MachineOutcome.OFF,
+)
 _EXPECTED = (MachineOutcome.MOVES, MachineOutcome.OFF)
 
 
@@ -51,15 +60,18 @@ def machine_lines(model: Model, *, everything: bool = False) -> Iterator[str]:
         yield machine_count_line(model)
 
 
-def machine_markdown(model: Model, cell: Callable[[str], str], *, everything: bool = False) -> Iterator[str]:
-    """The same for a pull request or a ticket; `cell` writes a text as it stands in a table."""
+def machine_blocks(model: Model) -> Iterator[Block]:
+    """Every machine, those that fare worst first, for a pull request."""
     if not model["rows"]:
         return
-    yield from ("", f"**{machine_count_line(model)}**")
-    rows = [line for row in _shown(model, everything) for line in _lines(row)]
-    if rows:
-        yield from ("", "| node | VM | when it is drained | why |", "| --- | --- | --- | --- |")
-    yield from (f"| {' | '.join(map(cell, row))} |" for row in rows)
+    yield from ("#### Virtual machines", "", f"**{machine_count_line(model)}**")
+    lines = [tuple(map(cell, line)) for row in sorted(model["rows"], key=_gravity) for line in _lines(row)]
+    yield Table(heading=("node", "VM", "when it is drained", "why"), rows=lines, noun=("line", "lines"))
+
+
+def _gravity(row: Model) -> int:
+    worst = [row["outcome"], *(item["outcome"] for item in row["later"])]
+    return min(map(_GRAVITY.index, worst))
 
 
 def _shown(model: Model, everything: bool) -> list[Model]:

@@ -14,9 +14,11 @@ from reconcile.preflight.accepting import how_to_accept
 from reconcile.preflight.check_result import CheckFinding, CheckOutcome, CheckReport, CheckResult
 from reconcile.preflight.machines import MachineTable
 from reconcile.probes.look import ReadFailure
-from reconcile.report.machine_report import machine_lines, machine_markdown, machines_model
-from reconcile.report.release_report import upgrade_lines, upgrade_markdown, upgrade_model
+from reconcile.report.machine_report import machine_blocks, machine_lines, machines_model
+from reconcile.report.release_report import upgrade_blocks, upgrade_lines, upgrade_model
 from renderer.columns import aligned
+from renderer.markdown.page import Block, Table
+from renderer.markdown.quoting import cell, cell_lines, codes, legible
 
 Model = dict[str, Any]
 
@@ -215,40 +217,37 @@ def _test_case(check: Model) -> Iterator[str]:
         return
     message = "" if element == "system-out" else f" message={_quoted(check['reason'])}"
     yield f"{head}>"
-    yield f"      <{element}{message}>{escape(_legible(chr(10).join(_texts(check)) or check['reason']))}</{element}>"
+    yield f"      <{element}{message}>{escape(legible(chr(10).join(_texts(check)) or check['reason']))}</{element}>"
     yield "    </testcase>"
 
 
 def _quoted(text: str) -> str:
-    return quoteattr(_legible(text))
+    return quoteattr(legible(text))
 
 
-def _legible(text: str) -> str:
-    """The text without the control characters that XML cannot hold."""
-    return "".join(character if character.isprintable() or character == "\n" else "�" for character in text)
+# ---------------------------------------------------------------------------------------------- for a pull request
 
 
-def markdown_lines(model: Model, *, everything: bool = False) -> Iterator[str]:
-    """A table for a pull request or a ticket."""
-    yield f"**{count_line(model)}**"
-    shown = [check for check in model["checks"] if everything or _is_loud(check)]
-    if shown:
-        yield ""
-        yield "| outcome | check | finding |"
-        yield "| --- | --- | --- |"
-    for check in shown:
-        texts = "<br>".join(map(cell, _texts(check))) or cell(check["reason"])
-        outcome = _WORDS.get(check["outcome"], check["outcome"])
-        yield f"| {outcome} | `{check['id']}`: {cell(check['title'])} | {texts} |"
+def preflight_blocks(model: Model, *, everything: bool = False) -> Iterator[Block]:
+    """For a pull request or a ticket: the checks that have not passed, or all, the gravest first; what is known of the
+    releases; every virtual machine."""
+    of = f" of {cell(model['plan'])}" if model["plan"] else ""
+    yield f"### Pre-flight{of}: {'blocked' if model['blocked'] else 'nothing blocks'}"
+    yield from ("", f"**{count_line(model)}**")
+    shown = [check for check in model["checks"] if everything or (_is_loud(check) and not is_out_of_reach(check))]
+    shown.sort(key=lambda check: _ORDER.index(check["outcome"]))
+    rows = [tuple(_markdown_row(check)) for check in shown]
+    yield Table(heading=("outcome", "check", "finding"), rows=rows, noun=("check", "checks"))
+    never = [check["id"] for check in model["checks"] if is_out_of_reach(check)]
+    if never and not everything:
+        yield from ("", f"Not looked at, since no input of this sort can answer: {codes(never)}")
     if "upgrade" in model:
-        yield from upgrade_markdown(model["upgrade"], _content(model, everything), cell)
+        yield from upgrade_blocks(model["upgrade"], _content(model, everything))
     if "machines" in model:
-        yield from machine_markdown(model["machines"], cell, everything=everything)
+        yield from machine_blocks(model["machines"])
 
 
-_MARKUP = str.maketrans({"\\": "&#92;", "`": "&#96;", "[": "&#91;", "|": "\\|"})
-
-
-def cell(text: str) -> str:
-    """A text as it stands in a Markdown table: it marks up nothing, and ends neither cell nor line."""
-    return escape(_legible(" ".join(text.split()))).translate(_MARKUP)
+def _markdown_row(check: Model) -> Iterator[str]:
+    yield _WORDS.get(check["outcome"], check["outcome"])
+    yield f"`{check['id']}`: {cell(check['title'])}"
+    yield cell_lines(_texts(check)) or cell(check["reason"])

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from renderer.catalog.upgrade_notes import UpgradeNotes
+from renderer.markdown.page import Block, Table
+from renderer.markdown.quoting import cell, codes
 
 Model = dict[str, Any]
 
@@ -32,12 +34,18 @@ def upgrade_lines(upgrade: Model, content: Collection[str]) -> Iterator[str]:
         yield f"  remedy: {note['remedy']}"
 
 
-def upgrade_markdown(upgrade: Model, content: Collection[str], cell: Callable[[str], str]) -> Iterator[str]:
-    yield from ("", f"**Upgrade from {cell(upgrade['from'])} to {cell(upgrade['to'])}**", "")
-    yield from (f"- {cell(item['name'])}: {cell(_change(item))}" for item in upgrade["components"])
-    for note in _notes(upgrade, content):
-        by = f" (`{'`, `'.join(note['checks'])}`)" if note["checks"] else ""
-        yield f"- {note['kind']}: {cell(note['text'])}{by} Remedy: {cell(note['remedy'])}"
+def upgrade_blocks(upgrade: Model, content: Collection[str]) -> Iterator[Block]:
+    """The same for a pull request."""
+    yield f"#### From {cell(upgrade['from'])} to {cell(upgrade['to'])}"
+    components = [
+        tuple(map(cell, (item["name"], item["from"] or "?", item["to"] or "?"))) for item in upgrade["components"]
+    ]
+    yield Table(heading=("component", "from", "to"), rows=components, noun=("component", "components"))
+    notes = [
+        (cell(note["kind"]), f"{cell(note['text'])} Remedy: {cell(note['remedy'])}", codes(note["checks"]))
+        for note in _notes(upgrade, content)
+    ]
+    yield Table(heading=("note", "what", "looked for by"), rows=notes, noun=("note", "notes"))
 
 
 def _change(component: Model) -> str:

@@ -1,4 +1,5 @@
-"""Prints answers: one model, as text for people or as JSON for machines, and problems likewise.
+"""Prints answers: one model, as text for people, as Markdown for a pull request, or as JSON for machines, and problems
+likewise.
 
 Text never steers the terminal: what came from files has its control characters written out. Nothing secret is printed:
 all but manifests, which must stay as they are, passes the redactor.
@@ -14,7 +15,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 import click
 
@@ -22,6 +23,7 @@ from renderer.errors import Problem, Problems
 from renderer.model.document_type import PROBLEM_LIST, DocumentType
 
 if TYPE_CHECKING:
+    from renderer.markdown.page import Block
     from renderer.model.rendered import RenderedPlan
     from renderer.redaction import RedactionRules, Redactor
 
@@ -29,24 +31,49 @@ Model = dict[str, Any]
 _REDACTOR = f"{__name__}.redactor"
 _CONTROL = r"[\x00-\x1f\x7f-\x9f\u2028\u2029]"
 
-output_option = click.option(
-    "-o",
-    "--output",
-    "output",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="Output format. The schemas of the JSON output are in schemas/.",
-)
+_Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
-def answer(of: DocumentType, model: Model, output: str, text: Callable[[Model], Iterable[str]]) -> None:
-    """Prints the model as a document of this type, or as the lines that `text` makes of it."""
+def output_option_of(*formats: str) -> Callable[[_Command], _Command]:
+    """The option of a command that has these output formats; the first one is the default."""
+    return click.option(
+        "-o",
+        "--output",
+        "output",
+        type=click.Choice(formats),
+        default=formats[0],
+        show_default=True,
+        help="Output format. The schemas of the JSON output are in schemas/.",
+    )
+
+
+output_option = output_option_of("text", "json")
+review_output_option = output_option_of("text", "json", "markdown")
+"""For what is shown in a pull request."""
+
+
+def answer(
+    of: DocumentType,
+    model: Model,
+    output: str,
+    text: Callable[[Model], Iterable[str]],
+    markdown: Callable[[Model], Iterable[Block]] | None = None,
+) -> None:
+    """Prints the model as a document of this type, or as what `text` or `markdown` makes of it."""
     shown: Model = redactor().value(model)
     if output == "json":
         pass_on([json_text(of, shown)])
+    elif output == "markdown" and markdown:
+        say_page(markdown(shown))
     else:
         say(text(shown))
+
+
+def say_page(blocks: Iterable[Block]) -> None:
+    """Prints Markdown, no longer than a comment may be."""
+    from renderer.markdown.page import page
+
+    say(page(blocks))
 
 
 def answer_with_files(of: DocumentType, model: Model, files: Mapping[str, str]) -> None:
@@ -135,10 +162,15 @@ def again(*, add: str = "", leave_out: str = "") -> str:
     return shlex.join([*context.find_root().command_path.split(), *words, *([add] if add else [])])
 
 
-def show_problems(refusal: Problems, *, as_json: bool) -> None:
-    """All problems by place: as text on stderr with a count, or as JSON on stdout."""
+def show_problems(refusal: Problems, output: str) -> None:
+    """All problems by place: as text on stderr with a count, or as JSON on stdout; and as Markdown there, since a pull
+    request shows nothing else."""
     found = sorted(map(redacted, refusal.problems), key=_place)
-    if as_json:
+    if output == "markdown":
+        from renderer.markdown.problem_blocks import problem_blocks
+
+        say_page(problem_blocks(found))
+    if output == "json":
         model = {"problems": problem_models(found)}
         warnings = {"warnings": problem_models(refusal.warnings)} if refusal.warnings else {}
         pass_on([json_text(PROBLEM_LIST, {**model, **warnings})])
@@ -154,12 +186,15 @@ def problem_models(problems: Iterable[Problem]) -> list[Model]:
     return [{key: value for key, value in problem.items() if value is not None} for problem in found]
 
 
-def wants_json(argv: Sequence[str]) -> bool:
-    """True if JSON was asked for, by the bare words: the command line itself may be what is wrong."""
-    pairs = pairwise(argv)
-    return any(pair in (("-o", "json"), ("--output", "json")) for pair in pairs) or any(
-        word in ("-ojson", "--output=json") for word in argv
-    )
+def wanted_output(argv: Sequence[str]) -> str:
+    """The output that was asked for, by the bare words: the command line itself may be what is wrong."""
+    for word, following in pairwise([*argv, ""]):
+        if word in ("-o", "--output"):
+            return following
+        for start in ("-o", "--output="):
+            if word.startswith(start) and word != start:
+                return word.removeprefix(start)
+    return "text"
 
 
 def table(rows: Iterable[Sequence[str]]) -> list[str]:

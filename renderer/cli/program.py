@@ -116,10 +116,10 @@ def _refusal(error: Exception, argv: Sequence[str]) -> Problems | None:
 
 
 def _report(refusal: Problems, argv: Sequence[str]) -> int:
-    from renderer.cli.answer import show_problems, wants_json
+    from renderer.cli.answer import show_problems, wanted_output
 
     try:
-        show_problems(refusal, as_json=wants_json(argv))
+        show_problems(refusal, wanted_output(argv))
         sys.stdout.flush()
     except OSError:
         _drop_output()

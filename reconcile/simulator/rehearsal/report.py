@@ -51,6 +51,8 @@ def report_of(rehearsed: RehearsalResult, name: str) -> Model:
     status = status_of(rehearsed.plan or {})
     return {
         "plan": name,
+        "from": str(status.rest.get("previousVersion") or ""),
+        "to": str((status.rest.get("releaseMetadata") or {}).get("harvester") or ""),
         "succeeded": rehearsed.succeeded,
         "ending": _ending(rehearsed, status),
         "took": _span(rehearsed.ended - rehearsed.started),
@@ -75,7 +77,7 @@ def machine_facts(rehearsed: RehearsalResult) -> tuple[MachineFact, ...]:
 
 
 def report_lines(model: Model) -> Iterator[str]:
-    yield f"{model['plan']}: {_timed(model['ending'], model['took'])}"
+    yield f"{model['plan']}: {ending_line(model)}"
     yield ""
     yield "PHASES"
     for phase in model["phases"]:
@@ -88,8 +90,7 @@ def report_lines(model: Model) -> Iterator[str]:
     if model["borrowed"]:
         yield "BORROWED FIELDS"
         for loan in model["borrowed"]:
-            fate = "returned" if loan["returned"] else "NOT returned"
-            yield f"  {loan['object']} {loan['path']}: was {_short(loan['was'])}; {fate}"
+            yield f"  {loan['object']} {loan['path']}: was {short_value(loan['was'])}; {fate_of(loan)}"
     for storm in model["storms"]:
         yield f"WARNING  {storm}"
     if model["waits"]:
@@ -107,8 +108,9 @@ def report_lines(model: Model) -> Iterator[str]:
             yield f"  {where}: CEL rule {rule['rule']!r} was not evaluated ({rule['because']})"
 
 
-def _timed(ending: str, took: str) -> str:
-    """The time comes before the cause of a failure, which may be long."""
+def ending_line(model: Model) -> str:
+    """The ending and the time that it took; that comes before the cause of a failure, which may be long."""
+    ending, took = str(model["ending"]), model["took"]
     if ending.startswith(_FAILED):
         return f"{_FAILED} after {took}{ending.removeprefix(_FAILED)}"
     if ending.startswith(_UNFINISHED):
@@ -116,7 +118,11 @@ def _timed(ending: str, took: str) -> str:
     return f"{ending} after {took}"
 
 
-def _short(value: Any) -> str:
+def fate_of(loan: Model) -> str:
+    return "returned" if loan["returned"] else "NOT returned"
+
+
+def short_value(value: Any) -> str:
     """A value on a line; of a long list or text, how long it is."""
     text = json.dumps(value, ensure_ascii=False) if isinstance(value, (list, dict)) else str(value)
     return (
