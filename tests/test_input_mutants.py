@@ -27,7 +27,7 @@ from renderer.errors import Problem, Problems
 from renderer.files.decode import documents_of
 from renderer.frozen import frozen
 from renderer.input_rules import as_stored, input_problems, input_warnings
-from renderer.markdown.page import page
+from renderer.markdown.limited_page import page
 from renderer.model.check import CheckTime
 from renderer.model.path import Path
 from renderer.render.last_rendering import LastRendering

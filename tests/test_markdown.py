@@ -15,7 +15,7 @@ from reconcile.report.preflight_report import preflight_blocks
 from reconcile.simulator.rehearsal.report_blocks import report_blocks
 from renderer.errors import Problem
 from renderer.markdown.differences import difference_blocks
-from renderer.markdown.page import Block, Fold, Table, page
+from renderer.markdown.limited_page import Block, Fold, Table, page
 from renderer.markdown.problem_blocks import problem_blocks
 from renderer.markdown.quoting import cell, cell_lines, code
 

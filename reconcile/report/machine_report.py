@@ -8,7 +8,7 @@ from typing import Any
 from reconcile.preflight.machines import MachineRow, MachineTable
 from reconcile.probes.rules.virtual_machines import MachineOutcome
 from renderer.columns import aligned
-from renderer.markdown.page import Block, Table
+from renderer.markdown.limited_page import Block, Table
 from renderer.markdown.quoting import cell
 
 Model = dict[str, Any]

@@ -17,7 +17,7 @@ from reconcile.probes.look import ReadFailure
 from reconcile.report.machine_report import machine_blocks, machine_lines, machines_model
 from reconcile.report.release_report import upgrade_blocks, upgrade_lines, upgrade_model
 from renderer.columns import aligned
-from renderer.markdown.page import Block, Table
+from renderer.markdown.limited_page import Block, Table
 from renderer.markdown.quoting import cell, cell_lines, codes, legible
 
 Model = dict[str, Any]

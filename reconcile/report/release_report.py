@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from renderer.catalog.upgrade_notes import UpgradeNotes
-from renderer.markdown.page import Block, Table
+from renderer.markdown.limited_page import Block, Table
 from renderer.markdown.quoting import cell, codes
 
 Model = dict[str, Any]

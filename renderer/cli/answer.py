@@ -23,7 +23,7 @@ from renderer.errors import Problem, Problems
 from renderer.model.document_type import PROBLEM_LIST, DocumentType
 
 if TYPE_CHECKING:
-    from renderer.markdown.page import Block
+    from renderer.markdown.limited_page import Block
     from renderer.model.rendered import RenderedPlan
     from renderer.redaction import RedactionRules, Redactor
 
@@ -71,7 +71,7 @@ def answer(
 
 def say_page(blocks: Iterable[Block]) -> None:
     """Prints Markdown, no longer than a comment may be."""
-    from renderer.markdown.page import page
+    from renderer.markdown.limited_page import page
 
     say(page(blocks))
 

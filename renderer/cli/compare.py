@@ -17,7 +17,7 @@ from renderer.model.document_type import COMPARISON_REPORT
 
 if TYPE_CHECKING:
     from renderer.compare import Side
-    from renderer.markdown.page import Block
+    from renderer.markdown.limited_page import Block
 
 
 @click.command

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from renderer.difference_groups import fields_of, grouped, name_of
-from renderer.markdown.page import Block, Fold, Table
+from renderer.markdown.limited_page import Block, Fold, Table
 from renderer.markdown.quoting import cell, code, codes
 
 Model = Mapping[str, Any]

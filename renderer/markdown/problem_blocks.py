@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from renderer.errors import Problem
-from renderer.markdown.page import Block, Table
+from renderer.markdown.limited_page import Block, Table
 from renderer.markdown.quoting import cell, code
 
 

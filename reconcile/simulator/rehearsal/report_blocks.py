@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from reconcile.simulator.rehearsal.report import Model, ending_line, fate_of, short_value
-from renderer.markdown.page import Block, Table
+from renderer.markdown.limited_page import Block, Table
 from renderer.markdown.quoting import cell, cell_lines, code
 
 _SUBJECTS = (
