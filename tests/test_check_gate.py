@@ -15,7 +15,8 @@ from reconcile.loop.journal import Journal
 from reconcile.loop.reconciler import Reconciler
 from reconcile.observe.seldom import SeldomLists
 from reconcile.probes.look import Group
-from reconcile.report.progress import progress_lines, progress_of
+from reconcile.report.progress import progress_of
+from reconcile.report.progress_view import progress_lines
 from reconcile.report.replay import replay
 from reconcile.simulator.apiserver.faults import ApiFault, InjectedApiFault
 from renderer.model.document_type import STATUS_REPORT

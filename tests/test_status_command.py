@@ -15,7 +15,8 @@ from support.small_cluster import OLD_OS, rebooting
 
 from reconcile.observe.source import DirectSource
 from reconcile.report.extent import extent_of
-from reconcile.report.progress import progress_lines, progress_of
+from reconcile.report.progress import progress_of
+from reconcile.report.progress_view import progress_lines
 from reconcile.simulator.rehearsal.report import report_of
 from renderer.model.document_type import REHEARSAL_REPORT, STATUS_REPORT
 from renderer.model.plan_api import plan_ref

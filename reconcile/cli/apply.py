@@ -16,7 +16,7 @@ from reconcile.cli.connect import Target, cluster_options, connect_to, dial_of, 
 from reconcile.cli.diff import inputs_of
 from reconcile.cli.journal import journal_at
 from reconcile.cli.prompt import typed
-from reconcile.cli.screen import Screen
+from reconcile.cli.screen import Screen, newest_lines
 from renderer.cli.answer import say
 from renderer.cli.input_options import FILE
 from renderer.errors import ExitCode, Problems, problem
@@ -223,7 +223,7 @@ class _PlanRun:
         if "why" in fields:
             standby = what == "standing by"
             text = f"{fields['why']}; showing its progress" if standby else f"{what}: {fields['why']}"
-            self._screen.show([text], [text], f"{wall_clock():%H:%M:%S} ")
+            self._screen.show(newest_lines([text]), [text], f"{wall_clock():%H:%M:%S} ")
 
     def on_round(self, done: Round) -> None:
         if done.name != self._plan:
@@ -291,10 +291,11 @@ def _drive(
 
 def _show(done: Round, screen: Screen) -> None:
     """A tree on a terminal; elsewhere a line for whatever is new: phase, node, wait."""
-    from reconcile.report.progress import progress_lines, progress_of, wait_lines
+    from reconcile.report.progress import progress_of
+    from reconcile.report.progress_view import progress_view, wait_lines
 
-    model = progress_of(done, wall_clock(), followed=True)
+    model = progress_of(done, wall_clock())
     states = (f"{node['name']}={node['state']}" for node in model["nodes"] if node["state"])
     news = [" ".join((model["phase"], *states)), *wait_lines(model)] if done.decision else []
     problems = [f"problem: {text}" for text in done.problems]
-    screen.show(list(progress_lines(model)), [*news, *problems], f"{wall_clock():%H:%M:%S} ")
+    screen.show(lambda room: progress_view(model, room), [*news, *problems], f"{wall_clock():%H:%M:%S} ")

@@ -134,11 +134,20 @@ def _set_paused(target: Target, name: str | None, node: str, *, expected: bool) 
     before = list(((body.get("spec") or {}).get("nodeUpgradeOption") or {}).get("pauseNodes") or ())
     after = [item for item in before if item != node] + ([node] if expected else [])
     if after == before or (expected and node in before):
-        say([f"{plan}: {node} is already paused" if expected else f"{plan}: {node} is not paused"])
+        say([f"{plan}: {node} is already paused" if expected else f"{plan}: {_not_paused(body, node)}"])
         return ExitCode.YES
     patch_plan(parts, body, {"spec": {"nodeUpgradeOption": {"pauseNodes": after}}})
     say([f"{plan}: {node} {'will be held before its upgrade' if expected else 'resumed'}"])
     return ExitCode.YES
+
+
+def _not_paused(body: Mapping[str, Any], node: str) -> str:
+    from reconcile.report.progress import PAUSED
+
+    entry = ((body.get("status") or {}).get("nodeUpgradeStatuses") or {}).get(node) or {}
+    if entry.get("state") == PAUSED:
+        return f"{node} is already resumed; it goes on when the manager looks at the plan again"
+    return f"{node} is not paused"
 
 
 def _must_be_node(parts: ReconcilerDeps, node: str) -> None:

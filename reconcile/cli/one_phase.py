@@ -17,7 +17,7 @@ from reconcile.cli.connect import Target, wall_clock
 from reconcile.cli.live import Live, live_of
 from reconcile.cli.one_step import Stepper
 from reconcile.cli.parts import require_fitting_api
-from reconcile.cli.screen import Screen
+from reconcile.cli.screen import Screen, newest_lines
 from reconcile.cli.step_checks import CheckedByHand, has_begun
 from reconcile.cluster.errors import Away, Throttled
 from reconcile.decide.probing import refs_by_template
@@ -50,12 +50,10 @@ def apply_phase(target: Target, inputs: Inputs | None, name: str | None, phase_n
         try:
             course.until_free(phase_name, lambda: _note_facts(live, phase))
             opened = all(_take(live, phase, step, course) for step in phase.steps if step.skipped is None)
-        except (KeyboardInterrupt, Problems) as error:
+        except (KeyboardInterrupt, Problems):
             done = ", ".join(course.applied) or "nothing"
             course.tell(f"stopped; applied so far: {done}; run the same command again to continue")
-            if isinstance(error, Problems):
-                raise
-            return ExitCode.NO
+            raise
         course.tell(f"{phase_name}: {'done' if opened else 'failed'}")
     return ExitCode.YES if opened else ExitCode.NO
 
@@ -78,7 +76,7 @@ class _Course:
 
     def tell(self, *lines: str) -> None:
         self._said += lines
-        self._screen.show(self._said, lines)
+        self._screen.show(newest_lines(self._said), lines)
 
     def wrote(self, applied: Applied) -> None:
         """Tells what has come of a manifest."""
@@ -107,7 +105,8 @@ class _Course:
             pause = min(pause * 1.5, _SELDOM)
 
     def _waits(self, lines: Sequence[str], seconds: float) -> None:
-        self._screen.show([*self._said, *lines, f"  for {seconds:.0f} s"], lines, f"{wall_clock():%H:%M:%S} ")
+        shown = newest_lines([*self._said, *lines, f"  for {seconds:.0f} s"])
+        self._screen.show(shown, lines, f"{wall_clock():%H:%M:%S} ")
 
 
 def _must_be_whole(phase: RenderedPhase) -> None:

@@ -13,7 +13,7 @@ import click
 from reconcile.cli.checked_inputs import checked, unknown_lines, unknown_model
 from reconcile.cli.journal import journal_at
 from reconcile.cli.rehearsal_report import RunReportFile
-from reconcile.cli.screen import Screen
+from reconcile.cli.screen import Screen, newest_lines
 from renderer.cli.answer import Model, answer, redact_by, review_output_option, warn
 from renderer.cli.input_options import FILE, InputOptions, input_options, read
 from renderer.errors import ExitCode, Problem, Problems, problem
@@ -213,7 +213,8 @@ _LINES = 20
 def _live(now: Callable[[], datetime], screen: Screen) -> Callable[[Round], None]:
     """The whole upgrade on a terminal, of many nodes a line; elsewhere a line for each change of phase or node, of many
     nodes one now and then. Each with the simulated time."""
-    from reconcile.report.progress import progress_lines, progress_of
+    from reconcile.report.progress import progress_of
+    from reconcile.report.progress_view import progress_view
 
     last: object = None
 
@@ -228,7 +229,9 @@ def _live(now: Callable[[], datetime], screen: Screen) -> Callable[[Round], None
         last, at = (status.phase, nodes), _span(now())
         if len(nodes) > _NAMED:
             counts, shares = _of_many([str(state) for _, state in nodes])
-            screen.show([f"{at:>8}  {status.phase:20} {counts}"], [f"{status.phase:20} {shares}"], f"{at:>8}  ")
+            screen.show(
+                newest_lines([f"{at:>8}  {status.phase:20} {counts}"]), [f"{status.phase:20} {shares}"], f"{at:>8}  "
+            )
             return
         states = " ".join(f"{node}={state}" for node, state in nodes)
         waits = dict.fromkeys(
@@ -236,7 +239,7 @@ def _live(now: Callable[[], datetime], screen: Screen) -> Callable[[Round], None
         )
         news = [f"{status.phase:20} {states}".rstrip(), *(f"{'':10}waits: {wait}" for wait in [*waits][:3])]
         view = {**progress_of(done, now()), "next": ""}
-        screen.show(list(progress_lines(view)), news, f"{at:>8}  ")
+        screen.show(lambda room: progress_view(view, room), news, f"{at:>8}  ")
 
     return show
 

@@ -83,6 +83,11 @@ def model_of(run: RecordedRun, template_set: TemplateSet) -> Model:
     return run_report(run, [item.phase for item in template_set.catalog.phases], redactor())
 
 
+def report_in(path: Path) -> Model:
+    """The model in a file that `rehearse --report` has written as JSON. Raises `Problems`."""
+    return _report_in(_only_document(path))
+
+
 def _is_file(subject: str) -> bool:
     return "/" in subject or subject.endswith(_FILES) or Path(subject).exists()
 

@@ -6,7 +6,7 @@ What is shown comes from files and from the cluster, so it is made plain first: 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TextIO
 
@@ -14,6 +14,17 @@ from renderer.cli.answer import plain, redactor, say
 
 if TYPE_CHECKING:
     from rich.live import Live
+
+    from reconcile.report.progress_view import Room, ShownLine
+
+    View = Callable[[Room], Sequence[ShownLine]]
+
+
+def newest_lines(lines: Sequence[str]) -> View:
+    """A view of lines that come one after the other: of more than there is room for, the last."""
+    from reconcile.report.progress_view import ShownLine
+
+    return lambda room: [ShownLine(text=text) for text in lines[-room[1] :]]
 
 
 class Screen:
@@ -36,14 +47,18 @@ class Screen:
         if self._live is not None:
             self._live.stop()
 
-    def show(self, view: Sequence[str], news: Sequence[str], at: str = "") -> None:
-        """`view` is all there is to see now, for a terminal. `news` is written elsewhere unless it was the last; `at`,
-        the time, is put before its first line and makes no news."""
+    def show(self, view: View, news: Sequence[str], at: str = "") -> None:
+        """`view` is all there is to see now, for a terminal: what it has room for. `news` is written elsewhere unless
+        it was the last; `at`, the time, is put before its first line and makes no news."""
         if self._live is not None:
             from rich.text import Text
 
-            lines = (plain(redactor().text(line)) for line in view)
-            self._live.update(Text("\n".join(lines)), refresh=True)
+            size = self._live.console.size
+            lines = view((size.width, size.height - 1))
+            text = Text("\n").join(
+                Text(plain(redactor().text(line.text)), style=line.tone.value or "") for line in lines
+            )
+            self._live.update(text, refresh=True)
         elif news and tuple(news) != self._news:
             say([f"{at}{plain(news[0])}", *map(plain, news[1:])], self._stream)
             self._stream.flush()

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -12,11 +14,13 @@ import click
 from reconcile.cli.candidates import plan_names
 from reconcile.cli.connect import Target, cluster_options, wall_clock
 from reconcile.cli.screen import Screen
-from renderer.cli.answer import answer, output_option
+from renderer.cli.answer import answer, output_option, painted
+from renderer.cli.input_options import FILE
 from renderer.errors import ExitCode
 from renderer.model.document_type import STATUS_REPORT
 
 if TYPE_CHECKING:
+    from reconcile.loop.deps import ReconcilerDeps
     from reconcile.report.progress import Model
 
 _EVERY = 2.0
@@ -26,8 +30,14 @@ _EVERY = 2.0
 @click.argument("name", required=False, metavar="[PLAN]", shell_complete=plan_names)
 @cluster_options
 @click.option("--watch", "-w", is_flag=True, help="Follow the progress until the plan has ended.")
+@click.option(
+    "--rehearsal",
+    type=FILE,
+    metavar="FILE",
+    help="Compare with this rehearsal, as `rehearse --report FILE.json` writes it, instead of earlier plans.",
+)
 @output_option
-def status(name: str | None, target: Target, watch: bool, output: str) -> ExitCode:
+def status(name: str | None, target: Target, watch: bool, rehearsal: str | None, output: str) -> ExitCode:
     """Show the progress of a plan.
 
     \b
@@ -35,19 +45,21 @@ def status(name: str | None, target: Target, watch: bool, output: str) -> ExitCo
       upgradeplan status
       upgradeplan status hvst-upgrade-864fh --watch
 
-    Shows the phases and nodes, what the plan waits for and since when. Exits 1 if the plan has failed, or if it cannot
+    Shows the phases and nodes, how long a phase takes and usually took, what the plan waits for and since when. With
+    --watch a terminal shows what it has room for: what matters stays. Exits 1 if the plan has failed, or if it cannot
     continue because no manager runs.
     """
     from reconcile.cli.parts import nobody_works, parts_of, plan_named
     from reconcile.loop.reconciler import Reconciler
-    from reconcile.report.progress import progress_lines, progress_of
+    from reconcile.report.progress import progress_of
 
     parts = parts_of(target)
     plan = plan_named(parts, name)
     reconciler = Reconciler(parts)
+    usual = _usual(parts, plan, rehearsal)
 
     def look() -> Model:
-        model = progress_of(reconciler.look(plan), wall_clock(), followed=watch)
+        model = progress_of(reconciler.look(plan), wall_clock(), usual)
         if not (idle := nobody_works(parts, model["phase"])):
             return model
         problems = [*model["problems"], *idle]
@@ -58,9 +70,31 @@ def status(name: str | None, target: Target, watch: bool, output: str) -> ExitCo
         model = _watched(models)
     else:
         for model in models:
-            answer(STATUS_REPORT, model, output, progress_lines)
+            answer(STATUS_REPORT, model, output, _lines)
             sys.stdout.flush()
     return ExitCode.NO if model["phase"] == "Failed" or not model["managed"] else ExitCode.YES
+
+
+def _lines(model: Model) -> Iterator[str]:
+    """In colour, where a terminal shows it."""
+    from reconcile.report.progress_view import progress_view
+
+    yield from (painted(line.text, line.tone.value) if line.tone.value else line.text for line in progress_view(model))
+
+
+def _usual(parts: ReconcilerDeps, plan: str, rehearsal: str | None) -> Mapping[str, int]:
+    """The seconds that phases take: in the rehearsal that is named, else in earlier plans of this cluster."""
+    from reconcile.loop.plan_round import PLANS
+    from reconcile.probes.look import ReadFailure
+    from reconcile.report.usual_durations import durations_of_plans, durations_of_report
+
+    if rehearsal is not None:
+        from reconcile.cli.report import report_in
+
+        return durations_of_report(report_in(Path(rehearsal)))
+    found = parts.source.list(PLANS)
+    others = () if isinstance(found, ReadFailure) else [body for body in found if body["metadata"]["name"] != plan]
+    return durations_of_plans(others, [item.phase for item in parts.rendering.catalog.phases])
 
 
 def _changes(look: Callable[[], Model], watch: bool) -> Iterator[Model]:
@@ -79,10 +113,9 @@ def _changes(look: Callable[[], Model], watch: bool) -> Iterator[Model]:
 
 def _watched(models: Iterator[Model]) -> Model:
     """Shows each, on a terminal in the place of the one before it; answers the last."""
-    from reconcile.report.progress import progress_lines
+    from reconcile.report.progress_view import progress_lines, progress_view
 
     with Screen(sys.stdout) as screen:
         for model in models:
-            lines = list(progress_lines(model))
-            screen.show(lines, [*lines, ""])
+            screen.show(partial(progress_view, model), [*progress_lines(model), ""])
     return model

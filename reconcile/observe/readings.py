@@ -7,9 +7,11 @@ an answer has the form that a facts document gives it, everywhere. A rule of `re
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
+from threading import Thread
 from typing import Any
 
 from reconcile.cluster.protocol import Cluster
@@ -22,6 +24,8 @@ from renderer.model.path import ABSENT, look_up
 from renderer.model.ref import Body
 
 _AT_ONCE = 8
+_WITHIN = 1.5
+"""Seconds for all that is dialled: an address that nobody answers at must not hold up what is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,11 +40,13 @@ class Access:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadingSource:
     """`what` names one answer in messages, before its name. `asks` says how to ask, by the name of each answer, which
-    is kept for as long as it is `fresh`: a disk does not fill within a round."""
+    is kept for as long as it is `fresh`: a disk does not fill within a round. `dialled`: addresses of servers are
+    asked and not the API server, whose client has limits of its own."""
 
     what: str
     asks: Callable[[Access, Iterable[Body]], Mapping[str, Callable[[], Answer]]]
     fresh: timedelta = timedelta(seconds=60)
+    dialled: bool = False
 
 
 READERS: Mapping[Reading, ReadingSource] = {
@@ -51,6 +57,7 @@ READERS: Mapping[Reading, ReadingSource] = {
     CERTIFICATES: ReadingSource(
         what="certificate at",
         asks=lambda access, slices: certificates_of(access.dial, slices),
+        dialled=True,
     ),
     HOSTS: ReadingSource(
         what="host of",
@@ -62,7 +69,7 @@ READERS: Mapping[Reading, ReadingSource] = {
 
 class Readings:
     """Asks, several at once, and keeps answers for a while. `known` has what was given as facts instead, by reading and
-    name."""
+    name; `within` is the time for all that is dialled, in seconds."""
 
     def __init__(
         self,
@@ -71,21 +78,36 @@ class Readings:
         now: Callable[[], datetime],
         dial: Dial,
         known: Mapping[str, Any] | None = None,
+        within: float = _WITHIN,
     ) -> None:
         self._access = Access(cluster=cluster, kinds=kinds, dial=dial)
         self._now = now
         self._known = known or {}
+        self._within = within
         self._kept: dict[tuple[str, str], tuple[datetime, Answer]] = {}
 
     def read(self, reading: Reading, bodies: Iterable[Body]) -> dict[str, Answer]:
         """One answer for each that the objects of the reading's group name."""
         reader = next(reader for row, reader in READERS.items() if row.includes(reading))
         asks = reader.asks(self._access, bodies)
+        if reader.dialled:
+            return self._in_time(reading, reader, asks)
         if len(asks) == 1:
             return {name: self._answer(reading.name, name, ask, reader.fresh) for name, ask in asks.items()}
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             answers = pool.map(lambda name: self._answer(reading.name, name, asks[name], reader.fresh), asks)
             return dict(zip(asks, answers, strict=True))
+
+    def _in_time(
+        self, reading: Reading, reader: ReadingSource, asks: Mapping[str, Callable[[], Answer]]
+    ) -> dict[str, Answer]:
+        """Each asks in a thread of its own. Nobody waits for one that gets no answer."""
+        late = ReadFailure(why=f"no answer within {self._within:g} s")
+        asked = {
+            name: _asked(partial(self._answer, reading.name, name, ask, reader.fresh)) for name, ask in asks.items()
+        }
+        done, _ = wait(asked.values(), timeout=self._within)
+        return {name: answer.result() if answer in done else late for name, answer in asked.items()}
 
     def _answer(self, reading: str, name: str, ask: Callable[[], Answer], fresh: timedelta) -> Answer:
         given: Answer = look_up(self._known, (reading, name))
@@ -96,6 +118,20 @@ class Readings:
             answer = ask()
             self._kept[reading, name] = (self._now(), answer)
         return answer
+
+
+def _asked(ask: Callable[[], Answer]) -> Future[Answer]:
+    """The answer to come. The thread ends with the process."""
+    answer: Future[Answer] = Future()
+
+    def run() -> None:
+        try:
+            answer.set_result(ask())
+        except BaseException as error:
+            answer.set_exception(error)
+
+    Thread(target=run, daemon=True).start()
+    return answer
 
 
 def _may_succeed(answer: Answer) -> bool:

@@ -12,8 +12,9 @@ from reconcile.loop.deps import ReconcilerDeps
 from reconcile.loop.round import Round
 from reconcile.loop.round_causes import diagnose_round
 from reconcile.report.causes_found import cause_lines, cause_model
-from reconcile.report.progress import Model, progress_of, wait_lines
-from reconcile.status.plan import FAILED
+from reconcile.report.progress import Model, progress_of
+from reconcile.report.progress_view import wait_lines
+from reconcile.status.plan import FAILED, SUCCEEDED
 from reconcile.status.times import time_text
 from renderer.errors import Problem
 
@@ -77,8 +78,8 @@ def _unrendered(plan: str, problem: Problem) -> Cause:
 
 
 def _next(progress: Model, done: Round, causes: tuple[Cause, ...]) -> str:
-    """The first cause's remedy, unless that is patience and something takes too long; else what `status` says, but
-    where that is to come here."""
+    """The first cause's remedy, unless that is patience and something takes too long; else the object that knows more,
+    and for a plan that is well what `status` says, or to follow it. It never leads to somebody who sends back here."""
     waits = done.decision.waits if done.decision else ()
     patient = {cause.node for cause in causes if cause.patient}
     slow = [wait for wait in waits if (wait.slow or wait.unknown) and wait.node not in patient]
@@ -86,7 +87,8 @@ def _next(progress: Model, done: Round, causes: tuple[Cause, ...]) -> str:
         return causes[0].remedy
     if slow and slow[0].refs:
         return kubectl("describe", slow[0].refs[0])
-    if progress["phase"] == FAILED or slow:
+    if progress["phase"] == FAILED or slow or done.problems:
         return f"kubectl describe upgradeplan {progress['plan']}"
-    here = progress["next"] == f"upgradeplan explain {progress['plan']}"
-    return f"upgradeplan status {progress['plan']} --watch" if here else str(progress["next"])
+    if progress["phase"] == SUCCEEDED:
+        return ""
+    return str(progress["next"]) or f"upgradeplan status {progress['plan']} --watch"

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any
 
 from reconcile.borrow.loan import Loan, path_of
@@ -13,19 +14,22 @@ from reconcile.decide.decision import Wait
 from reconcile.loop.round import Round
 from reconcile.status.plan import FAILED, SUCCEEDED, PlanStatus
 from reconcile.status.plan_body import status_of
-from reconcile.status.times import age_text, span_text, time_of, time_text
+from reconcile.status.times import age_text, time_of, time_text
 from renderer.model.path import path_name
 from renderer.model.phase import Phase
 from renderer.yaml_io import dump
 
 Model = dict[str, Any]
 
+PAUSED = "UpgradePaused"
+"""The API's state of a node that is held."""
+
 _LONGEST = 60  # characters of a list or mapping that a line shows
 
 
-def progress_of(done: Round, now: datetime, *, followed: bool = False) -> Model:
-    """The model of `status`: schemas/status.json. `done` is what a round saw; its decision may be None. Its
-    `next` does not advise to follow the progress to somebody who does."""
+def progress_of(done: Round, now: datetime, usual: Mapping[str, int] = MappingProxyType({})) -> Model:
+    """The model of `status`: schemas/status.json. `done` is what a round saw; its decision may be None. `usual` says
+    how many seconds a phase usually takes."""
     plan = done.plan or {}
     status = status_of(plan)
     decision = done.decision
@@ -38,13 +42,16 @@ def progress_of(done: Round, now: datetime, *, followed: bool = False) -> Model:
         "phase": status.phase,
         "message": (status.condition("Progressing") or {}).get("message", ""),
         "deleting": bool((plan.get("metadata") or {}).get("deletionTimestamp")),
-        "phases": [phase_model(phase.phase, status) for phase in (done.rendered.phases if done.rendered else ())],
+        "phases": [
+            {**phase_model(phase.phase, status), "usual": usual.get(phase.phase.name)}
+            for phase in (done.rendered.phases if done.rendered else ())
+        ],
         "nodes": [_node(node, status) for node in nodes],
         "waits": waits,
         "problems": list(done.problems),
         "borrowed": [loan_model(loan) for loan in status.loans if loan.returned is None],
         "managed": True,
-        "next": _next(done, status, followed),
+        "next": _next(done, status),
         "at": time_text(now),
     }
 
@@ -97,61 +104,23 @@ def _wait(wait: Wait) -> Model:
     }
 
 
-def _next(done: Round, status: PlanStatus, followed: bool) -> str:
-    """The command that helps now; empty if none does."""
+def _next(done: Round, status: PlanStatus) -> str:
+    """The command that helps now; empty if none does. It is never the one that shows the progress, which is read."""
     if status.phase == SUCCEEDED:
         return ""
     if status.phase == FAILED:
         return f"upgradeplan explain {done.name}"
-    held = sorted(node for node, entry in status.node_states.items() if entry.get("state") == "UpgradePaused")
-    if held:
+    if held := _held(done, status):
         return f"upgradeplan resume {held[0]} --plan {done.name}"
     slow = done.decision is not None and any(wait.slow or wait.unknown for wait in done.decision.waits)
-    if slow or done.problems:
-        return f"upgradeplan explain {done.name}"
-    return "" if followed else f"upgradeplan status {done.name} --watch"
+    return f"upgradeplan explain {done.name}" if slow or done.problems else ""
 
 
-_MARKS = {"done": "✓", "running": "…", "failed": "✗", "skipped": "-", "to do": " "}
-
-
-def progress_lines(model: Model) -> Iterator[str]:
-    """The model as a tree for people."""
-    target = model["version"] or model["image"]
-    said = f": {model['message']}" if model["message"] else ""
-    yield f"{model['plan']} to {target}: {model['phase'] or 'not started'}{said}"
-    for phase in model["phases"]:
-        text = phase["skipped"] or _duration(phase, model["at"])
-        yield f"  {_MARKS[phase['state']]} {phase['name']:18} {text}".rstrip()
-    for node in model["nodes"]:
-        yield f"  node {node['name']}: {node['state'] or 'not started'}{_because(node)}"
-    yield from wait_lines(model)
-    for loan in model["borrowed"]:
-        yield f"  borrowed: {borrowed_line(loan)}"
-    for problem in model["problems"]:
-        yield f"  problem: {problem}"
-    if model["next"]:
-        yield f"  next: {model['next']}"
-
-
-def wait_lines(model: Model) -> Iterator[str]:
-    for wait in model["waits"]:
-        if "check" in wait:
-            yield from _check_lines(wait, model)
-            continue
-        text = wait["summary"] or (f"{wait['step']}: " if wait["step"] else "") + wait["text"]
-        yield f"  waits for {text}{age_of(wait['since'], model['at'])}{_mark(wait)}"
-
-
-def _check_lines(wait: Model, model: Model) -> Iterator[str]:
-    """The check, everything that it found, what to do and what accepts the risk, each thing in a line of its own."""
-    check, node = wait["check"], f" of {wait['node']}" if wait["node"] else ""
-    verb = "could not evaluate" if wait["unknown"] else "blocked by"
-    yield f"  {verb} {check['id']}{node}: {check['title']}{age_of(wait['since'], model['at'])}{_mark(wait)}"
-    yield from (f"    {text}" for text in check["found"])
-    yield from (f"    remedy: {text}" for text in check["remedies"])
-    if check["accept"]:
-        yield f"    to accept the risk: upgradeplan accept {check['id']} {model['plan']}, or {check['accept']}"
+def _held(done: Round, status: PlanStatus) -> list[str]:
+    """Nodes that are held, and that nobody has released."""
+    option = ((done.plan or {}).get("spec") or {}).get("nodeUpgradeOption") or {}
+    paused = option.get("pauseNodes") or ()
+    return sorted(node for node in paused if (status.node_states.get(node) or {}).get("state") == PAUSED)
 
 
 def age_of(since: str, at: str) -> str:
@@ -190,20 +159,3 @@ def value_text(value: Any) -> str:
         kind = "entries" if isinstance(value, Mapping) else "items"
         return text if len(text) <= _LONGEST else f"the former value with {len(value)} {kind}"
     return dump(value).strip()
-
-
-def _duration(phase: Mapping[str, str], at: str) -> str:
-    if not phase["began"]:
-        return ""
-    seconds = (time_of(phase["ended"] or at) - time_of(phase["began"])).total_seconds()
-    return age_text(seconds) if phase["ended"] else f"for {age_text(seconds)}"
-
-
-def _mark(wait: Mapping[str, Any]) -> str:
-    if wait["slow"]:
-        return f", longer than {span_text(wait['limit'])}" if wait["limit"] is not None else ", needs an operator"
-    return ", cannot be read" if wait["unknown"] else ""
-
-
-def _because(node: Mapping[str, str]) -> str:
-    return f" ({node['message'] or node['reason']})" if node["message"] or node["reason"] else ""
