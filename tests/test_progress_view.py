@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from support.rehearsals import template_set
+from test_rehearsal_progress import Terminal
 
 from reconcile.cli.screen import Screen, newest_lines
 from reconcile.loop.round import Round
@@ -105,11 +106,6 @@ def test_failure_stands_out_and_is_not_told_by_colour_alone() -> None:
     assert tones["✗ ISODownloa"] is Tone.BAD
     assert tones["✓ Initialize"] is Tone.GOOD
     assert tones["problem: som"] is Tone.BAD
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
 
 
 def drawn(monkeypatch: pytest.MonkeyPatch, **environment: str) -> str:

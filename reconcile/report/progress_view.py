@@ -15,7 +15,7 @@ from reconcile.status.times import age_text, span_text, time_of
 
 
 class Tone(Enum):
-    """What a line tells, for whoever shows colours."""
+    """The meaning of a line, for whoever shows colours."""
 
     PLAIN = None
     GOOD = "green"
@@ -62,7 +62,7 @@ def progress_view(model: Model, room: Room | None = None) -> list[ShownLine]:
 
 
 def wait_lines(model: Model) -> Iterator[str]:
-    """What the plan waits for."""
+    """The waits of the plan."""
     yield from (line.text for line in _waits(model))
 
 
