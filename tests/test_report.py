@@ -313,7 +313,7 @@ def test_a_thousand_nodes_are_drawn_in_part_and_counted() -> None:
 def test_markdown_keeps_the_text_of_users_as_text() -> None:
     moment = RunMoment(time=at(2), status=status("ISODownloading"), waits=(wait("a|b `c` [d](http://e) <f>", 0),))
     text = report_text(model_of(moment), "markdown", template_set())
-    assert r"| a\|b \`c\` \[d\](http://e) \<f\> |" in text
+    assert r"| a\|b &#96;c&#96; &#91;d](http://e) &lt;f&gt; |" in text
     assert text.startswith("# up: unfinished\n")
 
 

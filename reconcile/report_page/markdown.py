@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from reconcile.report_page.page import Model, page_view
-
-_MARKUP = re.compile(r"([\\`*_\[\]<>#|~])")
+from renderer.markdown.quoting import cell, legible
 
 
 def markdown_lines(model: Mapping[str, Any]) -> Iterator[str]:
     """The same parts as the page, in the same order."""
     view = page_view(model)
-    yield f"# {_text(model['plan'])}: {model['result']}"
+    yield f"# {cell(model['plan'])}: {model['result']}"
     yield ""
-    yield _text(" ".join(filter(None, [view["summary"], model["message"]])))
+    yield cell(" ".join(filter(None, [view["summary"], model["message"]])))
     yield from _failures(view["failures"])
     yield from _list(
         "What it waits for now", (f"{c['object']} {c['what']}. Remedy: {c['remedy']}" for c in model["causes"])
@@ -59,11 +57,11 @@ def markdown_lines(model: Mapping[str, Any]) -> Iterator[str]:
 
 def _failures(failures: Iterable[Model]) -> Iterator[str]:
     for failure in failures:
-        yield from ("", f"## {_text(failure['step'])} failed at {failure['after']}", "")
-        yield _text(failure["message"] or "No reason is recorded.")
+        yield from ("", f"## {cell(failure['step'])} failed at {failure['after']}", "")
+        yield cell(failure["message"] or "No reason is recorded.")
         for log in failure["logs"]:
-            yield from ("", f"Last lines of container {_text(log['container'])} of {_text(log['object'])}:", "")
-            yield from (f"    {line}" for line in log["lines"])
+            yield from ("", f"Last lines of container {cell(log['container'])} of {cell(log['object'])}:", "")
+            yield from (f"    {legible(line)}" for line in log["lines"])
 
 
 def _machine(item: Model) -> str:
@@ -79,7 +77,7 @@ def _list(heading: str, items: Iterable[str]) -> Iterator[str]:
     texts = list(items)
     if texts:
         yield from ("", f"## {heading}", "")
-        yield from (f"- {_text(text)}" for text in texts)
+        yield from (f"- {cell(text)}" for text in texts)
 
 
 def _table(heading: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
@@ -87,8 +85,4 @@ def _table(heading: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> 
         yield from ("", f"## {heading}", "")
         yield f"| {' | '.join(head)} |"
         yield f"|{'---|' * len(head)}"
-        yield from (f"| {' | '.join(map(_text, row))} |" for row in rows)
-
-
-def _text(text: str) -> str:
-    return _MARKUP.sub(r"\\\1", " ".join(str(text).split()))
+        yield from (f"| {' | '.join(map(cell, row))} |" for row in rows)
