@@ -1,6 +1,6 @@
 """The one door to the `kubernetes` package: TLS, proxies, credentials and raw requests; no typed models.
 
-It never retries by itself, but for one request with fresh credentials after a 401. `import kubernetes` costs a third
+It retries nothing but one request with fresh credentials after a 401. `import kubernetes` costs a third
 of a second, so only `client.connect` imports this module.
 """
 

@@ -59,7 +59,7 @@ def check_context(
 def context_of_facts(
     catalog: Catalog, templates: Templates, facts: Facts, schemas: Schemas, now: datetime, *, running: bool = False
 ) -> CheckContext:
-    """`running`: the plan runs, and reads the release's metadata by itself."""
+    """`running`: the plan runs, and reads the release's metadata automatically."""
     releases = releases_of(catalog)
     return CheckContext(
         names=check_names(facts, releases, release_comes=running),

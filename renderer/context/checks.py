@@ -19,7 +19,7 @@ from renderer.model.release_line import ReleaseLine
 from renderer.versions import is_older, is_release, parse_version
 
 MISSING_INPUT, LATE_INPUT = "MissingInput", "LateInput"
-"""The input was not given; or nobody can give it yet, since the upgrade reads it by itself."""
+"""The input was not given; or nobody can give it yet, since the upgrade reads it automatically."""
 _PLAN = "give the UpgradePlan, a file among the inputs or the name of one in the cluster"
 _OF_THE_PLAN = ("plan", "isoImage")
 _FUNCTIONS_OF_THE_PLAN = ("annotation", "name", "oneShotName")
@@ -127,7 +127,7 @@ def _usual(key: str, default: str | None = None) -> str:
 
 def _comes_later(*_: Any) -> NoReturn:
     raise problem(
-        LATE_INPUT, "the release's metadata is not read yet", remedy="the upgrade reads it from the ISO by itself"
+        LATE_INPUT, "the release's metadata is not read yet", remedy="the upgrade reads it from the ISO automatically"
     )
 
 

@@ -27,7 +27,7 @@ class DeclarationFiller:
     fixed: dict[int, bool] = field(default_factory=dict, repr=False, compare=False)
 
     def fill_step(self, raw: Raw, context: Context, declared: Declared) -> dict[str, Any]:
-        """The step alone: how it is undone is filled in by itself."""
+        """The step alone: how it is undone is filled in automatically."""
         return {key: self.fill(item, context.names, declared.document) for key, item in raw.items() if key != "undo"}
 
     def fill(self, value: Any, names: Mapping[str, Any], document: Document) -> Any:

@@ -1,7 +1,7 @@
 """The embedded cluster: an API server in process, with the semantics of a real one, for rehearsals and tests.
 
 It holds the objects; clients (`client`) speak to it over the Protocol. Time is the given clock's, nothing sleeps, and
-controllers do nothing by themselves: `collect` lets the garbage collector work.
+controllers do not run in the background: `collect` lets the garbage collector work.
 """
 
 from __future__ import annotations
