@@ -23,6 +23,9 @@ PLAN_LABEL = f"{PREFIX}upgrade-plan"
 NODE_LABEL = f"{PREFIX}node"
 """Names the node on an object that was made for one."""
 
+NODE_PLAN_LABEL = "upgrade.cattle.io/plan"
+"""Names the Plan of the system-upgrade-controller on each of its Jobs and their pods."""
+
 LISTED_IN_PART = frozenset({("v1", "Secret")})
 """Kinds of which no list has every object, so that each one is read by its name: nobody may read all Secrets."""
 

@@ -64,6 +64,9 @@ COMMANDS: Mapping[str, Row] = {
         help="Accept the risk of pre-flight checks.",
         group=CommandGroup.CONTROL,
     ),
+    "retry": Row(
+        target="reconcile.cli.retry:retry", help="Retry the step that has failed.", group=CommandGroup.CONTROL
+    ),
     "install": Row(
         target="reconcile.cli.install:install",
         help="Install the manager, or write its manifests.",

@@ -101,8 +101,9 @@ def accept(words: tuple[str, ...], target: Target) -> ExitCode:
 def abort(name: str | None, yes: bool, target: Target) -> ExitCode:
     """Abort a plan and restore what it changed.
 
-    Returns the borrowed fields and removes the plan's objects. Refused in phases that must be completed, so that no
-    cluster is left half upgraded, and for a plan that has ended and has nothing to restore.
+    Returns the borrowed fields, removes the plan's objects and deletes the plan; a failed plan stays as a record.
+    Refused in phases that must be completed, so that no cluster is left half upgraded, and for a plan that has
+    succeeded or was taken back.
     """
     parts, plan, body = plan_on(target, name)
     phase = _phase_now(parts, body)
@@ -110,24 +111,44 @@ def abort(name: str | None, yes: bool, target: Target) -> ExitCode:
         message = f"{plan} is in phase {phase.name}, which cannot be aborted"
         remedy = f"see what it waits for: upgradeplan explain {plan}"
         raise problem("DeletionForbidden", message, remedy=remedy, exit_code=ExitCode.NO)
-    open_loans = [*_given_back(parts, body)]
-    if not open_loans and not body["metadata"].get("deletionTimestamp"):
+    has_failed = _has_failed(body)
+    if not has_failed and not body["metadata"].get("deletionTimestamp"):
         must_go_on(plan, body)
-    say(open_loans)
+    say(_given_back(parts, body))
     if not yes and not agreed(f"Abort {plan} and restore what it changed?"):
         return ExitCode.NO
-    patch_plan(parts, body, {"metadata": {"annotations": {ALLOW_DELETION: "true"}}})
-    from renderer.model.ref import ref_of
+    if has_failed:
+        from reconcile.status.attempt import TAKE_BACK
 
-    ref = ref_of(body)
-    parts.cluster.delete(parts.kinds.row(ref.api_version, ref.kind).kind, ref, uid=str(body["metadata"]["uid"]))
+        patch_plan(parts, body, {"metadata": {"annotations": {TAKE_BACK: "true"}}})
+    else:
+        _delete(parts, body)
     say([f"aborting {plan}; to follow it, run: upgradeplan status {plan} --watch"])
     return ExitCode.YES
 
 
+def _has_failed(body: Mapping[str, Any]) -> bool:
+    """True for a plan that has ended as failed, and was not taken back: it is not deleted, since it is a record."""
+    from reconcile.decide.plan import is_over
+    from reconcile.status.attempt import is_taken_back
+    from reconcile.status.plan import FAILED
+    from reconcile.status.plan_body import status_of
+
+    status = status_of(body)
+    return is_over(status) and status.phase == FAILED and not is_taken_back(body)
+
+
+def _delete(parts: ReconcilerDeps, body: Mapping[str, Any]) -> None:
+    from renderer.model.ref import ref_of
+
+    patch_plan(parts, body, {"metadata": {"annotations": {ALLOW_DELETION: "true"}}})
+    ref = ref_of(body)
+    parts.cluster.delete(parts.kinds.row(ref.api_version, ref.kind).kind, ref, uid=str(body["metadata"]["uid"]))
+
+
 def _set_paused(target: Target, name: str | None, node: str, *, expected: bool) -> ExitCode:
     parts, plan, body = plan_on(target, name)
-    _must_be_node(parts, node)
+    require_node(parts, node)
     must_go_on(plan, body)
     if expected:
         _must_be_in_time(parts.rendering.catalog, plan, body, node)
@@ -150,7 +171,7 @@ def _not_paused(body: Mapping[str, Any], node: str) -> str:
     return f"{node} is not paused"
 
 
-def _must_be_node(parts: ReconcilerDeps, node: str) -> None:
+def require_node(parts: ReconcilerDeps, node: str) -> None:
     from reconcile.probes.look import Group, ReadFailure
 
     nodes = parts.source.list(Group(api_version="v1", kind="Node"))

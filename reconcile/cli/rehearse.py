@@ -238,7 +238,7 @@ def _live(now: Callable[[], datetime], screen: Screen) -> Callable[[Round], None
             wait.summary or ": ".join(filter(None, (wait.node or wait.step, wait.text))) for wait in done.decision.waits
         )
         news = [f"{status.phase:20} {states}".rstrip(), *(f"{'':10}waits: {wait}" for wait in [*waits][:3])]
-        view = {**progress_of(done, now()), "next": ""}
+        view = {**progress_of(done, now()), "waysOut": [], "next": ""}
         screen.show(lambda room: progress_view(view, room), news, f"{at:>8}  ")
 
     return show

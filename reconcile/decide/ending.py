@@ -155,10 +155,10 @@ def _remove_traces(builder: DecisionBuilder, steps: list[RenderedStep]) -> Itera
 
 def _traces(builder: DecisionBuilder, item: RenderedStep) -> Iterator[FieldToRemove]:
     """The fields of the objects as they are rendered now, and of those that were made under another name."""
-    record, now = builder.status.record(key_of(item)), refs_by_template(item)
+    recorded, now = builder.status.objects_of(key_of(item)), refs_by_template(item)
     for trace in item.step.remove_fields:
         yield trace
-        for made in (*record.objects, *record.earlier) if record else ():
+        for made in recorded:
             for ref in now.get(made.template, ()):
                 yield replace(trace, path=tuple(_renamed(part, ref.name, made.ref.name) for part in trace.path))
 

@@ -38,11 +38,17 @@ def welcome(builder: DecisionBuilder, steps: Sequence[RenderedStep]) -> Progress
     if item is None or (joins := item.step.late_nodes) is None:
         return None
     joined = _joined(builder, joins)
-    if joined is None or joined <= builder.since:
+    if joined is None or joined <= _entered(builder, item.phase):
         return None
     if _makes_room(builder, item, steps, joined):
         return Progress.BUSY
     return Progress.DONE if _has_nothing_to_do(builder, item, joins, steps) else None
+
+
+def _entered(builder: DecisionBuilder, phase: str) -> datetime:
+    """The time when the phase was entered; a retry does not count."""
+    values = (found.phase.active for found in builder.observation.rendered.phases if found.phase.name == phase)
+    return builder.status.first_entered(next(values, "")) or builder.since
 
 
 def _makes_room(builder: DecisionBuilder, item: RenderedStep, steps: Sequence[RenderedStep], joined: datetime) -> bool:

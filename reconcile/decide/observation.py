@@ -38,12 +38,13 @@ class BorrowedElsewhere:
 class OtherUpgrades:
     """The other upgrades of the cluster: `blocker` goes before this plan, `beside` is a built-in Upgrade that was
     started while this plan runs, `lookup_error` is why they could not be listed. `lent` is what other plans have
-    borrowed.
+    borrowed. `rival` says which of them keeps a plan that has ended from being retried.
     """
 
     blocker: str | None = None
     beside: str | None = None
     lookup_error: str | None = None
+    rival: str | None = None
     lent: tuple[BorrowedElsewhere, ...] = ()
 
 

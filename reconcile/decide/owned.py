@@ -12,7 +12,7 @@ from reconcile.decide.builder import DecisionBuilder
 from reconcile.objects import LISTED_IN_PART, NODE_LABEL, PLAN_LABEL, controller, has_labels, is_owned_by, uid
 from reconcile.probes.look import Group, ReadFailure
 from reconcile.status.plan import key_of
-from reconcile.status.record import OwnedObject, StepRecord
+from reconcile.status.record import OwnedObject
 from reconcile.status.times import time_of
 from renderer.model.manifest_spec import Occasion, Owned
 from renderer.model.path import look_up
@@ -47,9 +47,7 @@ def groups_of_nodes(steps: Iterable[RenderedStep]) -> tuple[Group, ...]:
 def groups_of_plan(builder: DecisionBuilder, steps: Iterable[RenderedStep]) -> tuple[Group, ...]:
     """The groups in which to find objects of the plan: each kind and namespace of what is rendered or recorded."""
     rendered = [manifest.ref for item in steps for manifest in _owned(item)]
-    recorded = [
-        made.ref for steps in builder.status.records.values() for record in steps.values() for made in _all(record)
-    ]
+    recorded = [made.ref for made in builder.status.all_objects()]
     label = ((PLAN_LABEL, builder.observation.rendered.plan),)
     return tuple(dict.fromkeys(_group(ref, label) for ref in (*rendered, *recorded)))
 
@@ -99,7 +97,7 @@ class Leaving:
         self._known: dict[Ref, bool] = {}
         self._marks: dict[tuple[str, str, str], set[_Mark]] = {}
         for item in steps:
-            self._learn(item, builder.status.record(key_of(item)), occasion)
+            self._learn(item, builder.status.objects_of(key_of(item)), occasion)
         self._places = {ref: place for place, ref in enumerate(self._known)}
 
     def __contains__(self, body: Body) -> bool:
@@ -120,22 +118,18 @@ class Leaving:
         """The refs of a group that are deleted, as far as they are known."""
         return tuple(ref for ref, goes in self._known.items() if goes and _group(ref, group.labels) == group)
 
-    def _learn(self, item: RenderedStep, record: StepRecord | None, occasion: Occasion) -> None:
+    def _learn(self, item: RenderedStep, recorded: Iterable[OwnedObject], occasion: Occasion) -> None:
         goes = {spec.file: occasion in spec.cleanup for spec in item.step.manifests if isinstance(spec, Owned)}
         for manifest in _owned(item):
             self._known[manifest.ref] = goes[manifest.spec.file]
             mark = _Mark(labels=_marked(manifest), goes=goes[manifest.spec.file])
             self._marks.setdefault(_place(manifest.ref), set()).add(mark)
-        for made in _all(record) if record else ():
+        for made in recorded:
             self._known[made.ref] = goes.get(made.template, True)
 
 
 def _owned(item: RenderedStep) -> Iterator[Manifest]:
     return (manifest for manifest in item.manifests if isinstance(manifest.spec, Owned))
-
-
-def _all(record: StepRecord) -> tuple[OwnedObject, ...]:
-    return (*record.objects, *record.earlier)
 
 
 def _labels(manifest: Manifest) -> _Labels:

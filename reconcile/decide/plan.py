@@ -19,6 +19,7 @@ from reconcile.decide.phase import fold_finished, repeat, run
 from reconcile.decide.plan_conditions import set_degraded, set_progressing
 from reconcile.decide.plan_end import abort, announce_completed, fail, finish, finish_failed, tidy
 from reconcile.decide.probing import is_reconsidered, is_started
+from reconcile.decide.retry import answer_retry, catch_up, note_retry
 from reconcile.decide.step import advance
 from reconcile.decide.step_run import Progress
 from reconcile.decide.takeover import adopt
@@ -41,7 +42,8 @@ def decide(observation: Observation, cache: DecisionCache | None = None) -> Deci
     if deletion_timestamp(observation.plan):
         abort(builder)
     elif is_over(before):
-        tidy(builder)
+        if not answer_retry(builder):
+            tidy(builder)
     elif observation.others.lookup_error is not None and not before.phase:
         since = builder.waiting_since("other upgrades")
         text = observation.others.lookup_error
@@ -77,6 +79,7 @@ def _go_on(builder: DecisionBuilder) -> None:
     phases = builder.observation.rendered.phases
     phase = builder.status.phase
     set_finalizer(builder, present=True)
+    note_retry(builder)
     if not phase:
         _enter_next(builder, -1)
         if builder.status.phase:
@@ -98,12 +101,26 @@ def _go_on(builder: DecisionBuilder) -> None:
     _mind_problems(builder)
     _mind_the_other(builder, phases[place])
     late = _reconsider(builder, phases[: place + (phase == phases[place].phase.completed)])
+    if not _has_caught_up(builder, phases[: place + 1]):
+        return
     if phase == phases[place].phase.active:
         _during(builder, phases[place])
     elif late and place + 1 == len(phases):  # it starts before the plan ends
         set_progressing(builder)
     else:
         _after(builder, place)
+
+
+def _has_caught_up(builder: DecisionBuilder, phases: Sequence[RenderedPhase]) -> bool:
+    """True if what a retry takes up of earlier steps is done."""
+    *_, now = phases
+    position = Position.DURING if builder.status.phase == now.phase.active else Position.LEAVE
+    progress = catch_up(builder, phases, position)
+    if progress is Progress.FAILED:
+        fail(builder, now)
+    elif progress is Progress.BUSY:
+        set_progressing(builder)
+    return progress is Progress.DONE
 
 
 def _during(builder: DecisionBuilder, phase: RenderedPhase) -> None:

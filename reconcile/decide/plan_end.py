@@ -6,6 +6,7 @@ from reconcile.decide.builder import DecisionBuilder
 from reconcile.decide.ending import end, set_finalizer
 from reconcile.decide.plan_conditions import first_waits, set_degraded, set_kstatus, set_progressing
 from reconcile.decide.takeover import adopt
+from reconcile.status.attempt import is_taken_back
 from reconcile.status.plan import FAILED, SUCCEEDED
 from reconcile.status.record import StepState
 from renderer.model.manifest_spec import Occasion
@@ -61,8 +62,17 @@ def _ended(builder: DecisionBuilder, phase: str, message: str, why: str = "") ->
 
 
 def tidy(builder: DecisionBuilder) -> None:
-    """Removes the finalizer if it is still there; nothing else is left to do."""
-    if builder.status.phase == SUCCEEDED or not _open_loans(builder):
+    """Removes the finalizer if it is still there; nothing else is left to do, unless the plan is taken back."""
+    if builder.status.phase == FAILED and is_taken_back(builder.observation.plan):
+        _take_back(builder)
+    elif builder.status.phase == SUCCEEDED or not _open_loans(builder):
+        set_finalizer(builder, present=False)
+
+
+def _take_back(builder: DecisionBuilder) -> None:
+    """Returns and removes what an aborted plan does; the record stays."""
+    adopt(builder)
+    if end(builder, Occasion.ABORT):
         set_finalizer(builder, present=False)
 
 

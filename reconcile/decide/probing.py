@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from reconcile.decide.builder import DecisionBuilder
-from reconcile.objects import Condition, conditions, label, selects
+from reconcile.objects import NODE_PLAN_LABEL, Condition, conditions, label, selects
 from reconcile.probes.evaluate import evaluate, group_of, present_ref, summarize
 from reconcile.probes.look import Group, ProbeContext, ReadFailure
 from reconcile.probes.verdict import ProbeResult, Verdict, gate_verdict
@@ -188,10 +188,12 @@ def _selected(builder: DecisionBuilder, item: RenderedStep) -> Iterator[str]:
 
 
 def _jobs_of(builder: DecisionBuilder, item: RenderedStep) -> Iterator[Body]:
-    target = job_group(item)
+    """The Jobs but those of earlier attempts, which are kept as evidence."""
+    target, tried = job_group(item), builder.status.attempts_of(key_of(item))
     found = builder.observation.look.list(group_of(target)) if target else ()
+    before = {made.ref.name for record in tried for made in record.objects}
     if not isinstance(found, ReadFailure):
-        yield from found
+        yield from (job for job in found if label(job, NODE_PLAN_LABEL) not in before)
 
 
 _WORDS = {"": "active", "Complete": "completed", "Failed": "failed"}

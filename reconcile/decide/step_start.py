@@ -68,7 +68,7 @@ def _start(run: StepRun, admit: AdmissionCheck, captured: dict[str, Any]) -> Pro
     read = read_captures(run.builder, run.item)
     if isinstance(read, str):
         return run.wait(read, since=run.since("unread"))
-    captured |= read
+    captured |= {**read, **_captured_before(run)}
     record = StepRecord(state=StepState.STARTED, started=_began(run), captured=captured)
     run.builder.record(run.key, record)
     run.node_state("active")
@@ -76,6 +76,13 @@ def _start(run: StepRun, admit: AdmissionCheck, captured: dict[str, Any]) -> Pro
         if capture.record:
             run.builder.status = run.builder.status.with_field(capture.record, captured[capture.name])
     return Progress.BUSY if captured else record
+
+
+def _captured_before(run: StepRun) -> dict[str, Any]:
+    """The values of the attempt before: a node whose first attempt has rebooted it has rebooted."""
+    names = {capture.name for capture in run.step.captures}
+    tried = run.builder.status.attempts_of(run.key)
+    return {name: value for name, value in (tried[-1].captured if tried else {}).items() if name in names}
 
 
 def _end(run: StepRun, why: tuple[str, ...]) -> Progress:

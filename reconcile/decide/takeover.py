@@ -35,7 +35,7 @@ def adopt(builder: DecisionBuilder) -> None:
     status, phases = builder.status, builder.observation.rendered.phases
     if not status.phase or status.records or status.done or status.skipped:
         return
-    reached = _reached(status, phases)
+    reached = reached_value(status, phases)
     place = next((i for i, p in enumerate(phases) if reached in (p.phase.active, p.phase.completed)), None)
     if place is None:
         if status.phase == FAILED:  # how far it came is not known, but what it prepared is still returned
@@ -76,7 +76,7 @@ def _take_over_preparations(builder: DecisionBuilder, upcoming: Sequence[Rendere
                 remember(builder, item, manifest, evident(builder, manifest, manifest.spec, live))
 
 
-def _reached(status: PlanStatus, phases: Sequence[RenderedPhase]) -> str:
+def reached_value(status: PlanStatus, phases: Sequence[RenderedPhase]) -> str:
     """The phase value that the plan reached: for a failed plan the last known one in its history."""
     known = {value for phase in phases for value in (phase.phase.active, phase.phase.completed)}
     if status.phase in known:

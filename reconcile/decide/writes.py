@@ -40,12 +40,22 @@ def writes(builder: DecisionBuilder, item: RenderedStep) -> list[Action] | str:
         if plan.taking is Taking.WAIT:
             return plan.because
         inherited = [*_lent(builder, manifest, manifest.spec, plan), *evident(builder, manifest, manifest.spec, live)]
-        if plan.taking is not Taking.SKIP and (inherited or plan.originals):
-            remember(builder, item, manifest, (*inherited, *plan.originals))
+        originals = (*inherited, *_not_kept(builder, item, manifest, plan.originals))
+        if plan.taking is not Taking.SKIP and originals:
+            remember(builder, item, manifest, originals)
         if plan.taking is Taking.TAKE and plan.patch:
             actions.append(Borrow(manifest=manifest, patch=plan.patch, step=key_of(item)))
     noted = note_originals(builder, item)
     return [noted] if noted else actions
+
+
+def _not_kept(
+    builder: DecisionBuilder, item: RenderedStep, manifest: Manifest, originals: Sequence[Original]
+) -> list[Original]:
+    """The originals but those of fields that an earlier attempt has borrowed: these go back to what was there first."""
+    tried = builder.status.attempts_of(key_of(item))
+    first = [loan for loan in _open(builder.status.loans, item) if tried and loan.ref == manifest.ref]
+    return [found for found in originals if not any(_overlap(loan.original.path, found.path) for loan in first)]
 
 
 def _lent(builder: DecisionBuilder, manifest: Manifest, spec: Borrowed, plan: TakePlan) -> list[Original]:

@@ -33,6 +33,18 @@ def beside_of(plan: Body, upgrades: Iterable[Body]) -> str | None:
     return _running(upgrades) if status.phase and not is_over(status) else None
 
 
+def rival_of(plan: Body, plans: Iterable[Body], upgrades: Iterable[Body]) -> str | None:
+    """Says what keeps a plan that has ended from being retried: an upgrade under way, or a plan that has taken over."""
+    others = [other for other in plans if not _is_same(other, plan)]
+    active = [str(other["metadata"]["name"]) for other in others if not _is_at_rest(other)]
+    if (first := min(active, default=None) or _running(upgrades)) is not None:
+        return f'another upgrade "{first}" is in progress'
+    ended = (outline_of(plan).condition("Progressing") or {}).get("lastTransitionTime", "")
+    later = [other for other in others if str(other["metadata"].get("creationTimestamp") or "") > ended]
+    began = min((str(other["metadata"]["name"]) for other in later if outline_of(other).phase), default=None)
+    return f'plan "{began}" was started after this one had ended' if began is not None else None
+
+
 def lent_by_others(plan: Body, plans: Iterable[Body]) -> tuple[BorrowedElsewhere, ...]:
     """The fields that other plans have on loan: one that has failed keeps what protects a half-upgraded cluster."""
     return tuple(

@@ -12,7 +12,6 @@ from itertools import islice
 
 from reconcile.loop.deps import ReconcilerDeps
 from reconcile.observe.facts import gather
-from reconcile.status.attempt import attempt_of
 from renderer.assemble import TemplateSet, assembly_of
 from renderer.compare import differing
 from renderer.documents import Inputs
@@ -56,7 +55,7 @@ def approval_now(deps: ReconcilerDeps, plan: Body) -> Approval:
 def approval_of_review(deps: ReconcilerDeps, template_set: TemplateSet, plan: Body, inputs: Inputs) -> Approval:
     """Of what the files of a review render. Raises `Problems`: what cannot be rendered, and each phase that the cluster
     would render otherwise."""
-    review = assembly_of(inputs, template_set, retry=attempt_of(plan)).render()
+    review = assembly_of(inputs, template_set).render()  # a retry changes names alone
     now = rendered_for_review(deps, plan)
     found = [*redacted_problems(review)] or [*_problems(review, _with_late_inputs(deps, plan, inputs))]
     if found:

@@ -202,7 +202,13 @@ def true_digests(rendered: RenderedPlan, redactor: Redactor) -> Iterator[tuple[s
 
 def _others(others: OtherUpgrades) -> Line:
     lent = [[item.plan, item.active, item.loan.to_status()] for item in others.lent]
-    return {"blocker": others.blocker, "beside": others.beside, "lookupError": others.lookup_error, "lent": lent}
+    return {
+        "blocker": others.blocker,
+        "beside": others.beside,
+        "lookupError": others.lookup_error,
+        "rival": others.rival,
+        "lent": lent,
+    }
 
 
 def _snapshot(snapshot: Snapshot, kept: Callable[[Body | ReadFailure | None], Any], redactor: Redactor) -> Line:

@@ -20,7 +20,7 @@ from reconcile.decide.decision_cache import DecisionCache
 from reconcile.decide.observation import FetchFailure, Observation, OtherUpgrades
 from reconcile.decide.plan import decide, is_over
 from reconcile.decide.unchanged import decides_the_same
-from reconcile.loop.active_plan import beside_of, blocker_of, lent_by_others
+from reconcile.loop.active_plan import beside_of, blocker_of, lent_by_others, rival_of
 from reconcile.loop.deps import ReconcilerDeps
 from reconcile.loop.executor import ActionExecutor, ExecutedAction
 from reconcile.loop.journal import Attended, JournalEntry, Seen
@@ -32,6 +32,7 @@ from reconcile.observe.facts import gather
 from reconcile.observe.fetching import fetch_all
 from reconcile.observe.snapshot import Judged, Snapshot, judge
 from reconcile.probes.look import Group, ReadFailure
+from reconcile.status.attempt import is_taken_back, unanswered_retry
 from reconcile.status.conditions import PlanCondition
 from reconcile.status.plan import PlanStatus, is_ending, key_of
 from reconcile.status.plan_body import status_of
@@ -206,7 +207,8 @@ class PlanRound:
         return deletion_timestamp(self.plan) is not None
 
     def _others(self, over: bool) -> OtherUpgrades:
-        if over and not self._is_deleted():
+        is_asked = unanswered_retry(self.plan, self.status) or is_taken_back(self.plan)
+        if over and not self._is_deleted() and not is_asked:
             return OtherUpgrades()
         plans, upgrades = self.deps.source.list(PLANS), self.deps.source.list(_UPGRADES)
         if isinstance(plans, ReadFailure) or isinstance(upgrades, ReadFailure):
@@ -216,6 +218,7 @@ class PlanRound:
             blocker=None if over else blocker_of(self.plan, plans, upgrades),
             beside=beside_of(self.plan, upgrades),
             lent=lent_by_others(self.plan, plans),
+            rival=rival_of(self.plan, plans, upgrades) if over else None,
         )
 
     def _fetch(self, rendered: RenderedPlan, status: PlanStatus) -> Mapping[str, FetchFailure] | None:

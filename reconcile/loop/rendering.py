@@ -75,7 +75,7 @@ class Rendering:
         self._spec_fields = spec_fields
         self._last: dict[str, _Rendered] = {}
         self._sealed: dict[str, tuple[str, RenderedPlan]] = {}
-        self._seen: dict[str, _KnownContext] = {}
+        self._seen: dict[tuple[str, int], _KnownContext] = {}
         self._kept: dict[str, LastRendering] = {}
         self._refused: dict[tuple[str, bool], tuple[list[Any], Problems]] = {}
 
@@ -107,14 +107,16 @@ class Rendering:
 
     def forget(self, name: str) -> None:
         """The plan is gone."""
-        for kept in (self._last, self._sealed, self._seen, self._kept):
+        for kept in (self._last, self._sealed, self._kept):
             kept.pop(name, None)
+        self._seen = {key: known for key, known in self._seen.items() if key[0] != name}
         for review in (True, False):
             self._refused.pop((name, review), None)
 
     def sealed(self, plan: Body, objects: Sequence[Body], fetched: Mapping[str, Any]) -> RenderedPlan:
-        """As a reviewer sees it: with marks where values are captured at run time."""
-        name, facts = str(plan["metadata"]["name"]), self._facts(plan, objects, fetched)
+        """As a reviewer sees it: with marks where values are captured at run time. A retry gives objects other names
+        and is no other upgrade, so what was approved holds for it."""
+        name, facts = str(plan["metadata"]["name"]), replace(self._facts(plan, objects, fetched), retry=0)
         context, key = self._read(facts)
         known, rendered = self._sealed.get(name, ("", None))
         if rendered is None or known != key:
@@ -147,8 +149,8 @@ class Rendering:
     def _read(self, facts: Facts) -> tuple[Context, str]:
         """The context, the very same one while it is equal, and the digest of all that a template can see of it: a
         Node's heartbeat is not among it. Values never change."""
-        name, inputs = str(facts.plan["metadata"]["name"]), _inputs(facts)
-        known = self._seen.get(name)
+        key, inputs = (str(facts.plan["metadata"]["name"]), facts.retry), _inputs(facts)
+        known = self._seen.get(key)
         if known is None or known.inputs != inputs or known.objects != facts.objects:
             traits = seen_of(facts.objects)
             is_same = known is not None and known.inputs == inputs and known.traits == traits
@@ -156,7 +158,7 @@ class Rendering:
             if known is not None and known.digest == digest:
                 context = known.context
             known = _KnownContext(inputs=inputs, objects=facts.objects, traits=traits, context=context, digest=digest)
-            self._seen[name] = known
+            self._seen[key] = known
         return known.context, known.digest
 
     def _facts(self, plan: Body, objects: Sequence[Body], fetched: Mapping[str, Any]) -> Facts:

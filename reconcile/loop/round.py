@@ -13,6 +13,7 @@ from reconcile.decide.plan import is_over
 from reconcile.loop.executor import ExecutedAction
 from reconcile.observe.snapshot import Judged
 from reconcile.probes.look import Need
+from reconcile.status.attempt import is_taken_back
 from reconcile.status.plan_body import status_of
 from renderer.errors import Problem
 from renderer.model.probe import Event
@@ -63,10 +64,14 @@ class Round:
     @property
     def over(self) -> bool:
         """The plan is gone, or has ended for good. One that could not be read is not gone, and one of which a write was
-        refused, such as its last one, that removes the finalizer, has not ended."""
+        refused, such as its last one, that removes the finalizer, has not ended; nor has one that is being taken
+        back."""
         if self.problems:
             return False
-        return self.plan is None or (self.decision is not None and is_over(self.decision.status))
+        if self.plan is None or self.decision is None:
+            return self.plan is None
+        is_busy = is_taken_back(self.plan) and bool(self.decision.actions or self.decision.waits)
+        return is_over(self.decision.status) and not is_busy
 
     @property
     def is_at_its_end(self) -> bool:

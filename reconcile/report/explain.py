@@ -14,6 +14,7 @@ from reconcile.loop.round_causes import diagnose_round
 from reconcile.report.causes_found import cause_lines, cause_model
 from reconcile.report.progress import Model, progress_of
 from reconcile.report.progress_view import wait_lines
+from reconcile.report.ways_out import ways_out, ways_out_lines, ways_out_model
 from reconcile.status.plan import FAILED, SUCCEEDED
 from reconcile.status.times import time_text
 from renderer.errors import Problem
@@ -31,6 +32,7 @@ def explanation_of(done: Round, parts: ReconcilerDeps, now: datetime) -> Model:
         "failed": progress["phase"] == FAILED,
         "causes": [cause_model(cause) for cause in causes],
         "unread": list(found.unread),
+        "waysOut": ways_out_model(ways_out(done)),
         "next": _next(progress, done, causes),
     }
 
@@ -52,6 +54,7 @@ def absence_of(plan: str, why: str, now: datetime) -> Model:
         "failed": False,
         "causes": [cause_model(cause)],
         "unread": [],
+        "waysOut": [],
         "next": f"upgradeplan explain {plan}".strip(),
     }
 
@@ -65,6 +68,8 @@ def explanation_lines(model: Model) -> Iterator[str]:
         yield f"  problem: {problem}"
     for text in model["unread"]:
         yield f"  not checked: {text}"
+    if model["failed"]:
+        yield from ways_out_lines(model["waysOut"])
     if model["next"]:
         yield f"  next: {model['next']}"
 

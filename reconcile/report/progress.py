@@ -12,6 +12,7 @@ from typing import Any
 from reconcile.borrow.loan import Loan, path_of
 from reconcile.decide.decision import Wait
 from reconcile.loop.round import Round
+from reconcile.report.ways_out import ways_out, ways_out_model
 from reconcile.status.plan import FAILED, SUCCEEDED, PlanStatus
 from reconcile.status.plan_body import status_of
 from reconcile.status.times import age_text, time_of, time_text
@@ -51,6 +52,7 @@ def progress_of(done: Round, now: datetime, usual: Mapping[str, int] = MappingPr
         "problems": list(done.problems),
         "borrowed": [loan_model(loan) for loan in status.loans if loan.returned is None],
         "managed": True,
+        "waysOut": ways_out_model(ways_out(done)),
         "next": _next(done, status),
         "at": time_text(now),
     }

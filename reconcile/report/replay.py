@@ -217,7 +217,13 @@ def _others(kept: Line) -> OtherUpgrades:
     lent = tuple(
         BorrowedElsewhere(plan=name, active=active, loan=Loan.from_status(item)) for name, active, item in kept["lent"]
     )
-    return OtherUpgrades(blocker=kept["blocker"], beside=kept["beside"], lookup_error=kept["lookupError"], lent=lent)
+    return OtherUpgrades(
+        blocker=kept["blocker"],
+        beside=kept["beside"],
+        lookup_error=kept["lookupError"],
+        rival=kept.get("rival"),
+        lent=lent,
+    )
 
 
 def _snapshot(read: Line, bodies: Mapping[str, Any]) -> Snapshot:

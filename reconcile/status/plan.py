@@ -14,7 +14,7 @@ from typing import Any
 from reconcile.borrow.loan import Loan
 from reconcile.objects import deletion_timestamp
 from reconcile.status.conditions import PlanCondition, find_condition, with_condition
-from reconcile.status.record import StepRecord, StepState, folded
+from reconcile.status.record import OwnedObject, StepRecord, StepState, folded
 from reconcile.status.times import time_of, time_text
 from renderer.model.node_state import NodeStates
 from renderer.model.rendered import RenderedStep
@@ -35,12 +35,14 @@ Place = tuple[str, str | None]
 class PlanStatus:
     """`rest` is every field that has no attribute of its own. `records` has steps under way and over, by
     place and step; a node that has ended a phase is folded into `done`: (phase, node) to step to a short text.
-    `waiting` says since when each wait has held whose beginning no record of a step tells."""
+    `waiting` says since when each wait has held whose beginning no record of a step tells. `attempts` has records of
+    steps that begin, or have begun, once more, oldest first."""
 
     phase: str = ""
     conditions: tuple[Mapping[str, Any], ...] = ()
     node_states: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     records: Mapping[Place, Mapping[str, StepRecord]] = field(default_factory=dict)
+    attempts: Mapping[Place, Mapping[str, tuple[StepRecord, ...]]] = field(default_factory=dict)
     done: Mapping[tuple[str, str], Mapping[str, str]] = field(default_factory=dict)
     skipped: Mapping[str, str] = field(default_factory=dict)
     loans: tuple[Loan, ...] = ()
@@ -52,6 +54,24 @@ class PlanStatus:
     def record(self, key: StepKey) -> StepRecord | None:
         phase, step, node = key
         return self.records.get((phase, node), {}).get(step)
+
+    def attempts_of(self, key: StepKey) -> tuple[StepRecord, ...]:
+        """The step's attempts before this one, oldest first."""
+        phase, step, node = key
+        return self.attempts.get((phase, node), {}).get(step, ())
+
+    def objects_of(self, key: StepKey) -> tuple[OwnedObject, ...]:
+        """All objects that the step has made or is about to, those of earlier attempts included."""
+        record = self.record(key)
+        records = (*([record] if record else ()), *self.attempts_of(key))
+        return tuple(made for each in records for made in each.all_objects)
+
+    def all_objects(self) -> Iterator[OwnedObject]:
+        """The same of all steps."""
+        for records in self.records.values():
+            yield from (made for record in records.values() for made in record.all_objects)
+        for attempts in self.attempts.values():
+            yield from (made for tried in attempts.values() for record in tried for made in record.all_objects)
 
     def records_of(self, phase: str) -> Iterator[tuple[StepKey, StepRecord]]:
         """The phase's records, those of nodes by name."""
@@ -92,7 +112,7 @@ class PlanStatus:
 
     def at(self, phase: str, node: str | None) -> tuple[Any, ...]:
         """All that is recorded of the phase for this node, or for the cluster, to be compared."""
-        return (self.records.get((phase, node)), self.done.get((phase, node or "")))
+        return (self.records.get((phase, node)), self.attempts.get((phase, node)), self.done.get((phase, node or "")))
 
     def of(self, phase: str) -> tuple[Any, ...]:
         """All that is recorded of the phase, to be compared."""
@@ -157,6 +177,19 @@ class PlanStatus:
         here = {**self.records.get((phase, node), {}), step: record}
         return replace(self, records={**self.records, (phase, node): here})
 
+    def with_another_attempt(self, key: StepKey) -> PlanStatus:
+        """The step has not begun; its record is one of its attempts."""
+        phase, step, node = key
+        here = dict(self.records[phase, node])
+        record = here.pop(step)
+        before = self.attempts.get((phase, node), {})
+        others = {place: records for place, records in self.records.items() if place != (phase, node)}
+        return replace(
+            self,
+            records={**others, **({(phase, node): here} if here else {})},
+            attempts={**self.attempts, (phase, node): {**before, step: (*before.get(step, ()), record)}},
+        )
+
     def with_skipped(self, phase: str, because: str) -> PlanStatus:
         return replace(self, skipped={**self.skipped, phase: because})
 
@@ -176,6 +209,12 @@ class PlanStatus:
         history = self.rest.get("phaseTransitionTimestamps") or ()
         return str(history[-1]["phaseTransitionTimestamp"]) if history else None
 
+    def first_entered(self, value: str) -> datetime | None:
+        """The time when the phase value was first reached; a retry reaches it once more."""
+        history = self.rest.get("phaseTransitionTimestamps") or ()
+        times = (entry["phaseTransitionTimestamp"] for entry in history if entry["phase"] == value)
+        return next(map(time_of, times), None)
+
     def last_progress(self, phase: str) -> datetime | None:
         """The time when a step of the phase last began or ended, on any node."""
         records = [record.ended or record.started for _, record in self.records_of(phase)]
@@ -194,6 +233,7 @@ class PlanStatus:
         return replace(
             self,
             records={place: records for place, records in self.records.items() if place != (phase, node)},
+            attempts={place: steps for place, steps in self.attempts.items() if place != (phase, node)},
             done={place: texts for place, texts in self.done.items() if place != (phase, node)},
             node_states={name: entry for name, entry in self.node_states.items() if name != node},
         )

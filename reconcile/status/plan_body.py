@@ -34,6 +34,7 @@ def _status(body: SameObject) -> PlanStatus:
         node_states=raw.pop("nodeUpgradeStatuses", None) or {},
         loans=tuple(Loan.from_status(item) for item in raw.pop("borrowed", None) or ()),
         records=_records(steps),
+        attempts=_attempts(steps),
         done={
             (phase, node): texts for phase, body in steps.items() for node, texts in (body.get("done") or {}).items()
         },
@@ -76,6 +77,10 @@ def _steps(status: PlanStatus) -> dict[str, Any]:
         for step, record in records.items():
             key = f"{step}/{node}" if node else step
             steps.setdefault(phase, {}).setdefault("records", {})[key] = record_body(record)
+    for (phase, node), attempts in status.attempts.items():
+        for step, records_before in attempts.items():
+            key = f"{step}/{node}" if node else step
+            steps.setdefault(phase, {}).setdefault("attempts", {})[key] = [record_body(each) for each in records_before]
     for (phase, node), texts in status.done.items():
         steps.setdefault(phase, {}).setdefault("done", {})[node] = texts
     return steps
@@ -88,3 +93,12 @@ def _records(steps: Mapping[str, Any]) -> dict[Place, dict[str, StepRecord]]:
             step, _, node = key.partition("/")
             records.setdefault((phase, node or None), {})[step] = record_from(record)
     return records
+
+
+def _attempts(steps: Mapping[str, Any]) -> dict[Place, dict[str, tuple[StepRecord, ...]]]:
+    attempts: dict[Place, dict[str, tuple[StepRecord, ...]]] = {}
+    for phase, body in steps.items():
+        for key, records in (body.get("attempts") or {}).items():
+            step, _, node = key.partition("/")
+            attempts.setdefault((phase, node or None), {})[step] = tuple(map(record_from, records))
+    return attempts

@@ -67,6 +67,11 @@ class StepRecord:
         return self.state in _ENDED
 
     @property
+    def all_objects(self) -> tuple[OwnedObject, ...]:
+        """Those of earlier attempts included."""
+        return (*self.objects, *self.earlier)
+
+    @property
     def failed(self) -> bool:
         return self.state is StepState.FAILED
 

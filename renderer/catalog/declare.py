@@ -64,6 +64,7 @@ def phase_from(raw: Raw, *, number: int, folder: str) -> Phase:
         requires=tuple(raw.get("requires", ())),
         provides=tuple(raw.get("provides", ())),
         skip_when=_expressions(raw.get("skipWhen", ())),
+        no_retry=raw.get("noRetry"),
         lanes=tuple(_lane(name, lane) for name, lane in raw.get("lanes", {}).items()),
         steps=tuple(step_from(step, position) for position in Position for step in raw.get(position, ())),
     )

@@ -46,7 +46,7 @@ def context_of(facts: Facts) -> Context:
     release = _release(facts)
     version = _version(facts)
     tag, repo_tag = _tags(plan, release, facts)
-    image = _image_in_status(facts) or plan["spec"]["image"] or safe_concat(_name(plan), "iso")
+    image = _image_in_status(facts) or plan["spec"]["image"] or safe_concat(_name(plan), "iso", _suffix(facts.retry))
     lists = _image_lists(facts.image_lists or {}) or _image_lists(facts.fetched)
     names = {
         "plan": Scope("plan", plan),
@@ -147,12 +147,16 @@ def _name(plan: Mapping[str, Any]) -> str:
     return str(plan["metadata"]["name"])
 
 
+def _suffix(retry: int) -> str:
+    return f"retry-{retry}" if retry else ""
+
+
 def _functions(plan: Mapping[str, Any], retry: int) -> dict[str, Any]:
     def name(*parts: str) -> str:
         return safe_concat(_name(plan), *parts)
 
     def one_shot_name(*parts: str) -> str:
-        return safe_concat(_name(plan), *parts, f"retry-{retry}" if retry else "")
+        return safe_concat(_name(plan), *parts, _suffix(retry))
 
     def detectors_name(*parts: str) -> str:
         return detector_name(_name(plan), *parts)

@@ -245,7 +245,7 @@ class Lane:
 @frozen
 class Phase:
     """`number` and `folder` come from the folder's name; steps are in the order in which they run. `emit_events`: an
-    event is emitted when the phase is entered and when it is completed."""
+    event is emitted when the phase is entered and when it is completed. `no_retry` is why its steps are not retried."""
 
     name: str
     number: int
@@ -258,5 +258,6 @@ class Phase:
     requires: tuple[str, ...] = ()
     provides: tuple[str, ...] = ()
     skip_when: tuple[Expression, ...] = ()
+    no_retry: str | None = None
     lanes: tuple[Lane, ...] = ()
     steps: tuple[Step, ...] = field(default_factory=tuple)

@@ -15,7 +15,6 @@ from reconcile.probes.verdict import Verdict, passed, unread, waiting
 from renderer.model.path import look_up
 from renderer.model.ref import Body, ref_of
 
-_PLAN = "upgrade.cattle.io/plan"
 _NODE = "upgrade.cattle.io/node"
 _MOST_NAMED = 3  # Jobs that are named; the others are counted
 
@@ -37,7 +36,7 @@ def job_failed(call: RuleCall) -> Verdict:
 
 
 def _jobs(namespace: str, plan: str = "") -> Group:
-    labels = ((_PLAN, plan),) if plan else ()
+    labels = ((objects.NODE_PLAN_LABEL, plan),) if plan else ()
     return Group(api_version="batch/v1", kind="Job", namespace=namespace, labels=labels)
 
 
