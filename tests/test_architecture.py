@@ -59,7 +59,7 @@ ROOMS: Mapping[str, Sequence[str]] = {
         "cluster",
         "observe act toolkit",
         "diagnosis",
-        "admission loop",
+        "admission loop gate",
         "metrics",
         "report",
         "report_page",

@@ -85,6 +85,7 @@ COMMANDS: Mapping[str, Row] = {
         target="reconcile.cli.toolkit:restore_vm",
         help="Restart the virtual machines that were stopped for a node.",
     ),
+    "gate": Row(target="reconcile.cli.gate:gate", help="Wait until the gates of a phase have passed."),
     "version-guard": Row(
         target="reconcile.cli.toolkit:version_guard",
         help="Check whether the versions in a plan's status allow the upgrade.",
