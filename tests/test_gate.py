@@ -12,8 +12,8 @@ import pytest
 from support.rendered_plans import templates
 
 from reconcile.cluster.errors import Away
-from reconcile.gate.gate_document import read_gate
 from reconcile.gate.gate_wait import GateAnswer, GateWait
+from reconcile.gate.resolved_gates import read_gate
 from reconcile.gate.start_checks import check_verdicts, with_files
 from reconcile.observe.readings import Readings
 from reconcile.probes.look import Group, ReadFailure
@@ -62,7 +62,7 @@ def _nobody_answers(address: str, port: int) -> datetime | None:
     return None
 
 
-class Site:
+class GatedCluster:
     """A cluster with a Job whose status a test writes; it can be away."""
 
     def __init__(self, text: str) -> None:
@@ -98,7 +98,7 @@ class Site:
 
 
 def test_it_waits_and_passes() -> None:
-    site = Site(document(job_gate()))
+    site = GatedCluster(document(job_gate()))
     assert site.look() == GateAnswer(outcome=ProbeResult.WAITING, lines=(WAITS,))
     site.condition("Complete")
     assert site.look().outcome is ProbeResult.PASSED
@@ -120,19 +120,19 @@ def test_it_waits_and_passes() -> None:
     ],
 )
 def test_a_failed_job(severity: str, outcome: ProbeResult, line: str) -> None:
-    site = Site(document(job_gate(failure={"message": "images: <why>", "severity": severity})))
+    site = GatedCluster(document(job_gate(failure={"message": "images: <why>", "severity": severity})))
     site.condition("Failed")
     assert site.look() == GateAnswer(outcome=outcome, lines=(line,))
 
 
 def test_a_job_that_has_gone_is_waited_for() -> None:
-    site = Site(document(job_gate()))
+    site = GatedCluster(document(job_gate()))
     site.body = None
     assert site.look().lines == ("ImagePreload/Preload: Job harvester-system/x does not exist",)
 
 
 def test_an_outage_is_a_wait_and_its_time_does_not_count() -> None:
-    site = Site(document(job_gate(timeout="1m")))
+    site = GatedCluster(document(job_gate(timeout="1m")))
     assert site.look().outcome is ProbeResult.WAITING
     site.away = True
     answer = site.look(3600)
@@ -146,7 +146,7 @@ def test_an_outage_is_a_wait_and_its_time_does_not_count() -> None:
 
 
 def test_passes_in_a_row_begin_anew_after_an_outage() -> None:
-    site = Site(document(job_gate(consecutive=2)))
+    site = GatedCluster(document(job_gate(consecutive=2)))
     site.condition("Complete")
     assert site.look().outcome is ProbeResult.WAITING
     site.away = True
@@ -157,7 +157,7 @@ def test_passes_in_a_row_begin_anew_after_an_outage() -> None:
 
 
 def test_a_long_wait_says_so() -> None:
-    site = Site(document(job_gate(slowAfter="10s")))
+    site = GatedCluster(document(job_gate(slowAfter="10s")))
     site.look()
     assert not site.look(9).lines[0].endswith("longer than expected")
     assert site.look(1).lines[0].endswith("; this takes longer than expected")
@@ -165,7 +165,7 @@ def test_a_long_wait_says_so() -> None:
 
 def test_all_gates_must_pass() -> None:
     other = job_gate(step="ImagePreload/Other", probe={"object": {**JOB, "name": "y"}, "all": [{"absent": True}]})
-    site = Site(document(job_gate(), other))
+    site = GatedCluster(document(job_gate(), other))
     site.condition("Complete")
     assert site.look().lines == ("ImagePreload/Other: Job harvester-system/y: still exists",)
 
@@ -197,7 +197,7 @@ def test_checks_come_first_and_are_those_of_the_document() -> None:
     tree = with_files(templates(), checks)
     assert [path for path in tree if path.startswith("preflight/")] == ["preflight/x.yaml"]
     template_set = open_template_set(tree)
-    site = Site(text)
+    site = GatedCluster(text)
     before = check_verdicts(checks, template_set, site, packaged_schemas())
     site.wait = GateWait(site.document, site, site.readings, packaged_schemas(), before)
     assert site.look().lines == ("check settled: Job harvester-system/x: condition Complete is absent, expected True",)

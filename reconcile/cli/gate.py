@@ -6,6 +6,7 @@ import re
 import signal
 import sys
 import time
+from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -88,7 +89,8 @@ def _report(now: datetime, answer: GateAnswer, termination_log: Path) -> None:
     sys.stdout.flush()
     if termination_log.exists():
         text = redactor().text("\n".join(lines)).encode()[:LONGEST_MESSAGE]
-        termination_log.write_bytes(text.decode(errors="ignore").encode())
+        with suppress(OSError):  # a wait does not end because nobody can be told of it
+            termination_log.write_bytes(text.decode(errors="ignore").encode())
 
 
 def _exit_code(answer: GateAnswer) -> ExitCode:
@@ -100,8 +102,8 @@ def _exit_code(answer: GateAnswer) -> ExitCode:
 
 def _wait_of(phase: str, file: Path, kubeconfig: str) -> GateWait:
     """Raises `Problems` for a document that is not there or not about this phase."""
-    from reconcile.gate.gate_document import read_gate
     from reconcile.gate.gate_wait import GateWait
+    from reconcile.gate.resolved_gates import read_gate
     from reconcile.gate.start_checks import check_verdicts, with_files
     from reconcile.observe.readings import Readings
     from reconcile.observe.source import DirectSource
@@ -132,7 +134,7 @@ def _text(file: Path) -> str:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise problem(
-            "UnreadableFile", f"{file}: {reason}", remedy="mount the rendered ConfigMap, or give --from"
+            "Unreadable", f"{file}: {reason}", remedy="mount the rendered ConfigMap, or give --from"
         ) from error
 
 

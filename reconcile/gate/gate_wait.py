@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from reconcile.cluster.errors import ClusterError
-from reconcile.gate.gate_document import GateDocument, StepGate
+from reconcile.gate.resolved_gates import GateDocument, StepGate
 from reconcile.observe.readings import Readings
 from reconcile.observe.snapshot import judge
 from reconcile.observe.source import Source
@@ -103,7 +103,7 @@ class GateWait:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Verdicts:
-    """What must pass first and has not; else the verdicts of all gates."""
+    """The verdicts of what must pass first and has not; else those of all gates."""
 
     before: tuple[Verdict, ...] = ()
     gates: tuple[Verdict, ...] = ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 
-from reconcile.gate.gate_document import CheckRun
+from reconcile.gate.resolved_gates import CheckRun
 from reconcile.observe.facts import gather
 from reconcile.observe.source import Source
 from reconcile.preflight.check_context import check_context, checks_of
