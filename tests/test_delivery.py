@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import shutil
+import subprocess
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -10,17 +12,23 @@ from typing import Any
 
 import pytest
 import yaml
-from support.rendered_plans import assembled, inputs_of_example
+from support.rendered_plans import assembled, inputs_of_example, overlaid
 from syrupy.assertion import SnapshotAssertion
 from test_cli import SINGLE_NODE, THREE_NODE, Shell, shell
 from test_render_examples import WholeTree
 
+from renderer.catalog.kinds import Kinds, rows_from
+from renderer.catalog.probes import gate_from
 from renderer.delivery.agents import AGENTS, DeliveryShape
-from renderer.delivery.delivery_tree import Delivery
-from renderer.delivery.dress import undressed
+from renderer.delivery.delivery_tree import Delivery, units_of
+from renderer.delivery.dress import dressed, record_of, undressed
 from renderer.delivery.options import DeliveryOptions, Repository
 from renderer.delivery.prepare_delivery import prepare_delivery
-from renderer.model.document_type import RENDERED_PLAN
+from renderer.delivery.units import unit_name
+from renderer.errors import Problems
+from renderer.files.tree import write_tree
+from renderer.model.document_type import GATE, RENDERED_PLAN
+from renderer.model.ref import ref_of
 from renderer.validation import document_problems
 from renderer.yaml_io import parse
 
@@ -39,7 +47,7 @@ def delivery(
 ) -> Delivery:
     assembly = assembled(inputs_of_example(example))
     chosen = DeliveryOptions(agents=agents, shape=shape, repository=REPOSITORY, **options)
-    return prepare_delivery(assembly, assembly.render(), chosen)
+    return prepare_delivery(assembly, assembly.render(), chosen, version="1.2.3")
 
 
 def loaded(text: str) -> Any:
@@ -80,7 +88,7 @@ def test_what_a_server_has_added_to_the_plan_is_left_out() -> None:
         },
         "status": {"currentPhase": "Pending"},
     }
-    made = prepare_delivery(assembly, assembly.render(), DeliveryOptions(agents=("flux",)))
+    made = prepare_delivery(assembly, assembly.render(), DeliveryOptions(agents=("flux",)), version="1")
     body = loaded(replace(made, upgrade_plan=live).files()["plan/upgradeplan.yaml"])
     assert sorted(body) == ["apiVersion", "kind", "metadata", "spec"]
     assert sorted(body["metadata"]) == ["annotations", "name"]
@@ -142,13 +150,221 @@ def test_the_index_fits_its_schema_and_names_the_dressings(shape: DeliveryShape)
     index = RENDERED_PLAN.document(found.index(found.files()))
     document = parse(_text(index), "index.yaml")[0]
     assert document_problems(document, RENDERED_PLAN) == []
-    assert [item["name"] for item in index["delivery"]["dressings"]] == ["keep"]
+    assert [item["name"] for item in index["delivery"]["dressings"]] == ["keep", "gate", "runOnce"]
     files = {item["file"] for phase in index["phases"] for step in phase["steps"] for item in step.get("manifests", ())}
     assert files <= {*found.files()}
 
 
 def _text(body: Mapping[str, Any]) -> str:
     return yaml.safe_dump(dict(body))
+
+
+# ---------------------------------------------------------------------------------------------------------- shape B
+
+PHASES = DeliveryShape.PHASES
+
+
+def in_phases(found: Delivery) -> Mapping[str, str]:
+    return {path: text for path, text in found.files().items() if path.startswith("phases/")}
+
+
+def documents(text: str) -> list[Any]:
+    return list(yaml.safe_load_all(text))
+
+
+def objects(found: Delivery, folder: str) -> list[Any]:
+    """What the folder's kustomization lists."""
+    tree = found.files()
+    listed = loaded(tree[f"{folder}/kustomization.yaml"])["resources"]
+    return [body for name in listed for body in documents(tree[f"{folder}/{name}"])]
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_the_phases_that_each_agent_is_given_are_pinned(agent: str, snapshot: SnapshotAssertion) -> None:
+    """The folders that agents pull are the same for all: they are pinned once."""
+    found = delivery("single-node", PHASES, agents=(agent,)).files()
+    above = ("agents/", "phases/") if agent == next(iter(AGENTS)) else ("agents/",)
+    shown = {path: text for path, text in found.items() if path.startswith(above) and "argocd-cm" not in path}
+    if start := shown.get("phases/10-initialize/gate.yaml"):
+        head, _, rest = start.partition("    checks:\n")
+        shown["phases/10-initialize/gate.yaml"] = f"{head}    # the catalogue of checks\n---{rest.rpartition('---')[2]}"
+    assert {"index.yaml": "", **shown} == snapshot(extension_class=WholeTree)
+
+
+def test_it_ends_before_the_phase_that_borrows() -> None:
+    folders = [unit.folder for unit in units_of(delivery("three-node", PHASES))]
+    names = ("10-initialize", "20-iso-download", "30-repo-create", "50-image-preload")
+    assert folders == [f"phases/{name}" for name in names]
+
+
+def test_a_phase_that_borrows_is_refused_with_its_fields() -> None:
+    with pytest.raises(Problems) as caught:
+        delivery("three-node", PHASES, through="ClusterUpgrade").files()
+    told = [problem.message for problem in caught.value.problems]
+    assert any("spec.workloadUpdateStrategy.workloadUpdateMethods of KubeVirt" in text for text in told)
+    assert any("spec.diff.comparePatches of ManagedChart" in text for text in told)
+
+
+@pytest.mark.parametrize("through", ["NodeUpgrade", "ImageCleanup"])
+def test_the_nodes_are_never_upgraded_by_an_agent(through: str) -> None:
+    with pytest.raises(Problems) as caught:
+        delivery("three-node", PHASES, through=through, also=("ImageCleanup",)).files()
+    assert any("NodeUpgrade cannot be delivered" in problem.message for problem in caught.value.problems)
+
+
+def test_images_are_removed_on_request_only_and_after_a_gate_on_every_node() -> None:
+    with pytest.raises(Problems) as caught:
+        delivery("three-node", PHASES, through="ImageCleanup").files()
+    assert any(problem.remedy == "add --phase ImageCleanup" for problem in caught.value.problems)
+    found = delivery("three-node", PHASES, also=("ImageCleanup",))
+    gate, last = units_of(found)[-2:]
+    assert (gate.folder, last.folder) == ("phases/79-image-cleanup-gate", "phases/80-image-cleanup")
+    (config,) = (body for body in objects(found, gate.folder) if body["kind"] == "ConfigMap")
+    (looked,) = loaded(config["data"]["gate.yaml"])["gates"]
+    assert looked["probe"] == {
+        "every": {"apiVersion": "v1", "kind": "Node", "labels": {"harvesterhci.io/managed": "true"}, "atLeast": 1},
+        "all": [
+            {"field": {"path": "status.nodeInfo.osImage", "equals": "Harvester v1.8.0-rc1"}},
+            {"field": {"path": "status.nodeInfo.kubeletVersion", "equals": "v1.35.2+rke2r1"}},
+            {"condition": {"type": "Ready", "status": "True"}},
+        ],
+    }
+    depends = loaded(found.files()[f"{last.folder}/fleet.yaml"])["dependsOn"]
+    assert depends[0]["selector"]["matchLabels"]["management.harvesterhci.io/upgrade-phase"] == "79-image-cleanup-gate"
+
+
+def test_each_folder_has_the_manifests_and_nothing_but_dressings_beside_them() -> None:
+    found = delivery("three-node", PHASES, also=("ImageCleanup",))
+    expected = {str(item.ref): dict(item.body) for item in found.plan.manifests()}
+    seen = {}
+    for unit in units_of(found):
+        for body in objects(found, unit.folder):
+            if body["metadata"]["labels"].get("management.harvesterhci.io/upgrade-component") != "gate":
+                seen[str(ref_of(body))] = undressed(body, found.rules)
+    assert len(seen) == 5
+    assert seen == {name: expected[name] for name in seen}
+
+
+def test_no_file_of_a_phase_is_unlisted_but_the_one_for_fleet() -> None:
+    found = delivery("three-node", PHASES)
+    for unit in units_of(found):
+        names = {path.rpartition("/")[2] for path in found.files() if path.startswith(f"{unit.folder}/")}
+        listed = set(loaded(found.files()[f"{unit.folder}/kustomization.yaml"])["resources"])
+        assert names - listed == {"fleet.yaml", "kustomization.yaml"}
+
+
+@pytest.mark.skipif(not shutil.which("kubectl"), reason="there is no kubectl")
+def test_kustomize_builds_each_folder_to_the_same_objects(tmp_path: Path) -> None:
+    found = delivery("single-node", PHASES)
+    write_tree(tmp_path / "tree", {**found.files(), "index.yaml": "x"})
+    key = str
+    for folder in (*(unit.folder for unit in units_of(found)),):
+        command = ["kubectl", "kustomize", str(tmp_path / "tree" / folder)]
+        built = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        assert sorted(documents(built), key=lambda body: key(ref_of(body))) == sorted(
+            objects(found, folder), key=lambda body: key(ref_of(body))
+        )
+
+
+@pytest.mark.parametrize("example", ["single-node", "three-node", "three-node-v1.6.1", "air-gap"])
+def test_each_gate_fits_its_schema(example: str) -> None:
+    found = delivery(example, PHASES)
+    gates = [body for unit in units_of(found) for body in unit.objects if body["kind"] == "ConfigMap"]
+    assert len(gates) >= 3
+    for body in gates:
+        (document,) = parse(body["data"]["gate.yaml"], "gate.yaml")
+        assert document_problems(document, GATE) == []
+        assert Kinds(rows_from(document.value))
+        assert [gate_from(item) for item in document.value["gates"]] or document.value["checks"]
+
+
+def test_the_first_folder_is_a_gate_that_runs_the_checks_of_the_start() -> None:
+    found = delivery("three-node", PHASES)
+    bodies = objects(found, "phases/10-initialize")
+    assert [body["kind"] for body in bodies if body["kind"] in ("Job", "ConfigMap")] == ["ConfigMap", "Job"]
+    gate = loaded(next(body for body in bodies if body["kind"] == "ConfigMap")["data"]["gate.yaml"])
+    assert gate["checks"]["when"] == "start"
+    assert gate["checks"]["upgradePlan"]["metadata"]["name"] == PLAN
+    assert "preflight/nodes.yaml" in gate["checks"]["files"]
+
+
+def test_a_gate_may_read_what_it_looks_at_and_nothing_else() -> None:
+    found = delivery("three-node", PHASES)
+    (role,) = (body for body in objects(found, "phases/50-image-preload") if body["kind"] == "Role")
+    assert role["metadata"]["namespace"] == "cattle-system"
+    assert role["rules"] == [
+        {"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["get", "list"]},
+        {"apiGroups": ["upgrade.cattle.io"], "resources": ["plans"], "verbs": ["get", "list"]},
+    ]
+
+
+def test_names_keep_the_limits_of_helm_and_of_labels() -> None:
+    long = "a-plan-with-a-name-that-is-as-long-as-a-plan-s-may-be-here"
+    units = [unit_name(long, folder) for folder in ("20-iso-download", "30-repo-create")]
+    assert len({*units}) == 2
+    assert all(len(name) <= 53 for name in units)
+
+
+def test_a_job_runs_its_command_unless_it_has_succeeded(tmp_path: Path) -> None:
+    """The script as the Job runs it, with a kubectl that keeps the ConfigMap in a file."""
+    found = delivery("single-node", PHASES)
+    (manifest,) = found.plan.phases[5].steps[-1].manifests
+    made = dressed(manifest.body, found.rules, record_of(manifest.body, "up", "Manifests"))
+    assert undressed(made, found.rules) == manifest.body
+    command = made["spec"]["template"]["spec"]["containers"][0]["command"]
+    assert command[3:6] == ["run-once", "harvester-system", "up-manifests-done"]
+    tool = tmp_path / "kubectl"
+    tool.write_text(KUBECTL)
+    tool.chmod(0o755)
+    environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", "STORE": str(tmp_path / "store"), "RAN": str(tmp_path / "ran")}
+    script = [*command[:-1], "sh", "-c", 'echo x >> "$RAN"; exit ${CODE:-0}']
+    run = functools.partial(subprocess.run, script, check=False, capture_output=True)
+    assert run(env={**environment, "CODE": "3"}).returncode == 3
+    assert not (tmp_path / "store").exists()
+    assert run(env=environment).returncode == 0
+    assert run(env=environment).returncode == 0
+    assert (tmp_path / "ran").read_text() == "x\nx\n"
+
+
+KUBECTL = """#!/bin/sh
+case "$*" in
+  *" get configmap "*) cat "$STORE" 2>/dev/null || true ;;
+  *"create configmap"*) for word; do case $word in digest=*) printf %s "${word#digest=}" ;; esac; done ;;
+  *" apply "*) cat > "$STORE" ;;
+esac
+"""
+
+
+def test_an_overlay_with_a_job_is_delivered_with_the_guard() -> None:
+    phase = """apiVersion: templates.upgradeplan/v1
+kind: Phase
+name: Site
+status: {active: SiteWorking, completed: SiteWorked}
+deletion: careful
+description: Does something at the site.
+steps:
+- name: Do
+  description: Runs a Job.
+  owned: [job.yaml.j2]
+  gates: [{probe: {manifest: job.yaml.j2, all: [{builtin: true}]}}]
+"""
+    container = {"name": "do", "image": "a/b:c", "command": ["do"]}
+    job = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "site-do", "namespace": "harvester-system"},
+        "spec": {
+            "backoffLimit": 0,
+            "template": {"spec": {"restartPolicy": "Never", "containers": [container]}},
+        },
+    }
+    tree = overlaid({"45-site/phase.yaml": phase, "45-site/job.yaml.j2": yaml.safe_dump(job)})
+    assembly = assembled(inputs_of_example("single-node"), tree)
+    made = prepare_delivery(assembly, assembly.render(), DeliveryOptions(agents=("fleet",), shape=PHASES), version="1")
+    (body,) = objects(made, "phases/45-site")
+    assert body["spec"]["template"]["spec"]["containers"][0]["command"][-1] == "do"
+    assert body["spec"]["template"]["spec"]["containers"][0]["command"][0] == "sh"
+    assert "phases/45-site/gate.yaml" not in made.files()
 
 
 # ------------------------------------------------------------------------------------------------------ the command

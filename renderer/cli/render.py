@@ -170,9 +170,18 @@ def _for_agents(
     *,
     allowed: bool,
 ) -> _Chosen:
+    from renderer.cli.version import installed_version
     from renderer.delivery.prepare_delivery import prepare_delivery
 
-    delivery = prepare_delivery(rendering.assembly, rendering.plan, options, credentials, page, allow_secrets=allowed)
+    delivery = prepare_delivery(
+        rendering.assembly,
+        rendering.plan,
+        options,
+        credentials,
+        page,
+        version=installed_version(),
+        allow_secrets=allowed,
+    )
     files = delivery.files()
     return _Chosen(
         plan=rendering.plan,

@@ -8,7 +8,9 @@ from typing import Any
 from renderer.catalog.kinds import Kinds
 from renderer.catalog.places import DELIVERY
 from renderer.context.scope import Scope
-from renderer.delivery.options import DeliveryOptions
+from renderer.delivery.health.argo_scripts import argo_health
+from renderer.delivery.health.flux_expressions import flux_health
+from renderer.delivery.options import DeliveryOptions, Repository
 from renderer.delivery.units import Unit, refs_of, unit_name
 from renderer.digest import short_digest
 from renderer.frozen import frozen
@@ -41,6 +43,12 @@ class AgentTemplates:
         return "---\n".join(dump(document.value) for document in documents)
 
 
+def unit_context(unit: Unit, repository: Repository, kinds: Kinds) -> dict[str, Any]:
+    """The names that templates see of one unit, Flux's health expressions for its kinds included."""
+    pairs = ((ref.api_version, ref.kind) for ref in unit.refs)
+    return {**unit.context(repository), "health": flux_health(kinds, pairs)}
+
+
 def context_of(plan: RenderedPlan, options: DeliveryOptions, units: Iterable[Unit], kinds: Kinds) -> dict[str, Any]:
     """The names that every template of `delivery/` sees."""
     found = tuple(units)
@@ -51,8 +59,14 @@ def context_of(plan: RenderedPlan, options: DeliveryOptions, units: Iterable[Uni
         "plan": {"name": plan.plan, "digest": plan.digest, "shortDigest": short_digest(plan.digest)},
         "agent": {"name": unit_name(plan.plan)},
         "shape": str(options.shape),
-        "repository": {"url": repository.url, "branch": repository.branch, "path": repository.path},
-        "units": [Scope("unit", unit.context(repository)) for unit in found],
+        "repository": {
+            "url": repository.url,
+            "branch": repository.branch,
+            "path": repository.path,
+            "agents": repository.below("agents"),
+        },
+        "units": [Scope("unit", unit_context(unit, repository, kinds)) for unit in found],
+        "argoHealth": sorted(argo_health(kinds).items()),
         "namespaces": sorted({"harvester-system", *(ref.namespace for ref in refs if ref.namespace)}),
         "kinds": [
             Scope("kind", {"group": row.kind.group, "kind": row.kind.kind, "namespaced": row.kind.namespaced})

@@ -11,6 +11,10 @@ from renderer.catalog.template_tree import TemplateTree
 from renderer.errors import Problems
 from renderer.frozen import frozen
 from renderer.model.document_type import DELIVERY_RULES
+from renderer.yaml_io import Document
+
+Pair = tuple[str, str]
+"""API version and kind."""
 
 
 @frozen
@@ -20,13 +24,39 @@ class Dressing:
     name: str
     description: str
     annotations: Mapping[str, str]
+    file: str | None = None
+    script: str | None = None
+
+
+@frozen
+class PhaseRule:
+    """The rule of one phase; `before` has gates as they are declared."""
+
+    never: str | None = None
+    on_request: str | None = None
+    left_out: tuple[str, ...] = ()
+    before: tuple[Mapping[str, Any], ...] = ()
 
 
 @frozen
 class DeliveryRules:
-    """All rules of one tree."""
+    """All rules of one tree. `document` is where they stand."""
 
+    document: Document
     dressings: tuple[Dressing, ...]
+    through: str
+    timeout: int
+    phases: Mapping[str, PhaseRule]
+    judged: frozenset[Pair]
+    reads: Mapping[str, tuple[Pair, ...]]
+
+    def of(self, phase: str) -> PhaseRule:
+        return self.phases.get(phase, PhaseRule())
+
+    @property
+    def script(self) -> str:
+        """The script that keeps a Job from running twice; empty where there is none."""
+        return next((dressing.script for dressing in self.dressings if dressing.script), "")
 
 
 def load_rules(tree: TemplateTree, validate: Validate) -> DeliveryRules:
@@ -35,8 +65,26 @@ def load_rules(tree: TemplateTree, validate: Validate) -> DeliveryRules:
     document = reader.document(FILE, DELIVERY_RULES)
     if document is None:
         raise Problems(reader.problems)
-    return rules_from(document.value)
+    raw = document.value
+    return DeliveryRules(
+        document=document,
+        dressings=tuple(Dressing(**{"annotations": {}, **item}) for item in raw["dressings"]),
+        through=raw["through"],
+        timeout=raw["timeout"],
+        phases={name: _phase(rule) for name, rule in raw["phases"].items()},
+        judged=frozenset(_pairs(raw["judged"])),
+        reads={name: _pairs(kinds) for name, kinds in raw["reads"].items()},
+    )
 
 
-def rules_from(raw: Mapping[str, Any]) -> DeliveryRules:
-    return DeliveryRules(dressings=tuple(Dressing(**item) for item in raw["dressings"]))
+def _phase(raw: Mapping[str, Any]) -> PhaseRule:
+    return PhaseRule(
+        never=raw.get("never"),
+        on_request=raw.get("onRequest"),
+        left_out=tuple(raw.get("leaveOut", {}).get("steps", ())),
+        before=tuple(raw.get("before", ())),
+    )
+
+
+def _pairs(raw: list[Mapping[str, str]]) -> tuple[Pair, ...]:
+    return tuple((item["apiVersion"], item["kind"]) for item in raw)

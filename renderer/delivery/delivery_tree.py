@@ -19,13 +19,16 @@ from dataclasses import replace
 from typing import Any
 
 from renderer.catalog.kinds import Kinds
-from renderer.delivery.agent_files import AgentTemplates, context_of
+from renderer.delivery.agent_files import AgentTemplates, context_of, unit_context
 from renderer.delivery.agents import LAYOUT, DeliveryShape
-from renderer.delivery.delivery_rules import DeliveryRules
+from renderer.delivery.delivery_rules import DeliveryRules, Dressing
 from renderer.delivery.dress import dressed
+from renderer.delivery.gate_files import GateWriter
 from renderer.delivery.options import DeliveryOptions
+from renderer.delivery.phase_choice import chosen_phases, delivered_steps
+from renderer.delivery.phase_units import PHASES, units_of_phase
 from renderer.delivery.summary import given_to, summary
-from renderer.delivery.units import KUSTOMIZATION, Unit, kustomization, unit_name
+from renderer.delivery.units import KUSTOMIZATION, Unit, in_a_row, kustomization, unit_name
 from renderer.delivery.upgrade_plan import plan_for_git
 from renderer.frozen import frozen
 from renderer.layout import plain
@@ -54,6 +57,7 @@ class Delivery:
     rules: DeliveryRules
     kinds: Kinds
     templates: AgentTemplates
+    gates: GateWriter
     credentials: Sequence[RenderedCredential] = ()
     allow_secrets: bool = False
     page: str = ""
@@ -77,11 +81,12 @@ def delivery_files(delivery: Delivery) -> Tree:
         refuse_credentials(delivery.credentials, LAYOUT)
     units = units_of(delivery)
     context = context_of(delivery.plan, delivery.options, units, delivery.kinds)
-    tree = plain.files(_for_review(delivery.plan))
+    tree = plain.files(_placed(delivery))
     for unit in units:
         tree |= unit.tree()
-        own = {**context, "unit": unit.context(delivery.options.repository)}
-        tree |= _below(unit.folder, delivery.templates.files(PLAN_FOLDER, own))
+        own = {**context, "unit": unit_context(unit, delivery.options.repository, delivery.kinds)}
+        kind = PLAN_FOLDER if unit.folder == PLAN_FOLDER else "phase"
+        tree |= _below(unit.folder, delivery.templates.files(kind, own))
     if units:
         tree |= _agents(delivery, context)
     if delivery.options.shape is DeliveryShape.PLAN:
@@ -96,24 +101,28 @@ def delivery_files(delivery: Delivery) -> Tree:
 
 def index_document(delivery: Delivery, files: Iterable[str], redactor: Redactor | None = None) -> dict[str, Any]:
     """The tree's index."""
-    placed = _for_review(delivery.plan)
+    placed = _placed(delivery)
     own = {**delivery.options.document(), "dressings": [_dressing(item) for item in delivery.rules.dressings]}
     return index_of(placed, delivery.kinds, files, LAYOUT, delivery.credentials, redactor, own)
 
 
-def _dressing(dressing: Any) -> dict[str, Any]:
-    return {
-        "name": dressing.name,
-        "description": dressing.description,
-        "annotations": dict(dressing.annotations),
-    }
+def _dressing(dressing: Dressing) -> dict[str, Any]:
+    annotations = {"annotations": dict(dressing.annotations)} if dressing.annotations else {}
+    return {"name": dressing.name, "description": dressing.description, **annotations}
 
 
 def units_of(delivery: Delivery) -> tuple[Unit, ...]:
-    if delivery.options.shape is not DeliveryShape.PLAN:
-        return ()
-    body = dressed(plan_for_git(delivery.upgrade_plan, delivery.plan), delivery.rules)
-    return (Unit(name=unit_name(delivery.plan.plan), folder=PLAN_FOLDER, files={PLAN_FILE: (body,)}),)
+    """All that agents deliver, in its order. Raises `Problems` for what they must not."""
+    match delivery.options.shape:
+        case DeliveryShape.PLAN:
+            body = dressed(plan_for_git(delivery.upgrade_plan, delivery.plan), delivery.rules)
+            return (Unit(name=unit_name(delivery.plan.plan), folder=PLAN_FOLDER, files={PLAN_FILE: (body,)}),)
+        case DeliveryShape.PHASES:
+            phases = chosen_phases(delivery.plan, delivery.options, delivery.rules)
+            units = (units_of_phase(item, delivery.plan.plan, delivery.rules, delivery.gates) for item in phases)
+            return in_a_row(unit for found in units for unit in found)
+        case _:
+            return ()
 
 
 def _agents(delivery: Delivery, context: dict[str, Any]) -> Tree:
@@ -127,20 +136,32 @@ def _below(folder: str, files: Tree) -> Tree:
     return {f"{folder}/{name}": text for name, text in files.items()}
 
 
-def _for_review(plan: RenderedPlan) -> RenderedPlan:
-    """The same plan with every manifest where nobody applies it."""
-    return replace(plan, phases=tuple(map(_phase_for_review, plan.phases)))
+def _placed(delivery: Delivery) -> RenderedPlan:
+    """The plan with every manifest where it is in the tree: with its phase where agents deliver it, or where nobody
+    applies it."""
+    delivered: set[str] = set()
+    if delivery.options.shape is DeliveryShape.PHASES:
+        phases = chosen_phases(delivery.plan, delivery.options, delivery.rules)
+        steps = (step for phase in phases for step in delivered_steps(phase, delivery.rules))
+        delivered = {step.id for step in steps}
+    return replace(delivery.plan, phases=tuple(_phase(phase, delivered) for phase in delivery.plan.phases))
 
 
-def _phase_for_review(phase: RenderedPhase) -> RenderedPhase:
-    shown = replace(phase.phase, folder=f"{REVIEW}{phase.phase.folder}")
-    return replace(phase, phase=shown, steps=tuple(map(_step_for_review, phase.steps)))
+def _phase(phase: RenderedPhase, delivered: set[str]) -> RenderedPhase:
+    above = f"{PHASES}/" if any(step.id in delivered for step in phase.steps) else REVIEW
+    shown = replace(phase.phase, folder=f"{above}{phase.phase.folder}")
+    return replace(phase, phase=shown, steps=tuple(_step(step, delivered) for step in phase.steps))
 
 
-def _step_for_review(step: RenderedStep) -> RenderedStep:
-    undo = _step_for_review(step.undo) if step.undo else None
-    return replace(step, manifests=tuple(map(_manifest_for_review, step.manifests)), undo=undo)
+def _step(step: RenderedStep, delivered: set[str]) -> RenderedStep:
+    undo = _step(step.undo, delivered) if step.undo else None
+    place = _in_phases if step.id in delivered else _for_review
+    return replace(step, manifests=tuple(map(place, step.manifests)), undo=undo)
 
 
-def _manifest_for_review(manifest: Manifest) -> Manifest:
+def _for_review(manifest: Manifest) -> Manifest:
     return replace(manifest, file=file_for_review(manifest.file))
+
+
+def _in_phases(manifest: Manifest) -> Manifest:
+    return replace(manifest, file=f"{PHASES}/{manifest.file}")

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from renderer.delivery.delivery_rules import DeliveryRules
+from renderer.digest import digest_of, short_digest
 from renderer.model.ref import Body
+from renderer.names import shortened_name
 from renderer.render.manifest import written
 
+_GUARD = "run-once"
+"""The name that the script is run under; namespace, ConfigMap and digest follow it."""
+_LONGEST = 63
 
-def dressed(body: Body, rules: DeliveryRules) -> Body:
-    """The body with every dressing."""
+
+def dressed(body: Body, rules: DeliveryRules, record: str = "") -> Body:
+    """The body with every dressing. `record` names the ConfigMap that says that a Job has succeeded, if it is one."""
     metadata = {**body["metadata"], "annotations": {**(body["metadata"].get("annotations") or {}), **_added(rules)}}
-    return written({**body, "metadata": metadata})
+    guarded = _guarded(body, rules.script, record) if record and rules.script else body
+    return written({**guarded, "metadata": metadata})
 
 
 def undressed(body: Body, rules: DeliveryRules) -> Body:
@@ -20,8 +28,43 @@ def undressed(body: Body, rules: DeliveryRules) -> Body:
     added = _added(rules)
     annotations: dict[str, Any] = body["metadata"].get("annotations") or {}
     kept = {key: text for key, text in annotations.items() if added.get(key) != text}
-    return written({**body, "metadata": {**body["metadata"], "annotations": kept}})
+    return written({**_unguarded(body, rules.script), "metadata": {**body["metadata"], "annotations": kept}})
+
+
+def record_of(body: Body, plan: str, step: str) -> str:
+    """The ConfigMap that says that a Job has succeeded; empty for an object that is no Job."""
+    is_job = (body.get("apiVersion"), body.get("kind")) == ("batch/v1", "Job")
+    return shortened_name(_LONGEST, plan, step.lower(), "done") if is_job else ""
 
 
 def _added(rules: DeliveryRules) -> dict[str, str]:
     return {key: text for dressing in rules.dressings for key, text in dressing.annotations.items()}
+
+
+def _guarded(body: Body, script: str, record: str) -> Body:
+    """The Job whose first container runs its command unless the record has the digest of the Job."""
+    container = _container(body)
+    namespace, digest = body["metadata"]["namespace"], short_digest(digest_of(body))
+    before = ["sh", "-c", script, _GUARD, namespace, record, digest]
+    return _with_container(body, {**container, "command": [*before, *container["command"]]})
+
+
+def _unguarded(body: Body, script: str) -> Body:
+    container = _container(body)
+    command = (container or {}).get("command") or []
+    if not script or command[:4] != ["sh", "-c", script, _GUARD]:
+        return body
+    return _with_container(body, {**container, "command": command[7:]})
+
+
+def _container(body: Body) -> Mapping[str, Any]:
+    containers = body.get("spec", {}).get("template", {}).get("spec", {}).get("containers") or [{}]
+    first: Mapping[str, Any] = containers[0]
+    return first
+
+
+def _with_container(body: Body, container: Mapping[str, Any]) -> Body:
+    spec = body["spec"]
+    template = spec["template"]
+    containers = [container, *template["spec"]["containers"][1:]]
+    return {**body, "spec": {**spec, "template": {**template, "spec": {**template["spec"], "containers": containers}}}}

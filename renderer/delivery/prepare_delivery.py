@@ -7,15 +7,21 @@ from typing import Protocol
 
 from renderer.catalog.load import Catalog
 from renderer.catalog.places import DELIVERY
+from renderer.context.build import context_of
 from renderer.context.facts import Facts
 from renderer.delivery.agent_files import AgentTemplates
 from renderer.delivery.delivery_rules import load_rules
 from renderer.delivery.delivery_tree import Delivery
+from renderer.delivery.gate_files import GateWriter
 from renderer.delivery.options import DeliveryOptions
+from renderer.delivery.upgrade_plan import plan_for_git
 from renderer.layout.credentials import RenderedCredential
 from renderer.model.rendered import RenderedPlan
 from renderer.templating import Templates
 from renderer.validation import document_problems
+
+_PROGRAM = "upgradeplan"
+"""Repository of this program's image where no value names one, as an installation has it."""
 
 
 class Assembled(Protocol):
@@ -36,18 +42,34 @@ def prepare_delivery(
     credentials: Sequence[RenderedCredential] = (),
     page: str = "",
     *,
+    version: str,
     allow_secrets: bool = False,
 ) -> Delivery:
     """The delivery of a plan that the assembly has rendered. Raises `Problems` for rules that cannot be read."""
     tree = assembly.catalog.tree
+    rules = load_rules(tree, document_problems)
+    values = assembly.catalog.values
+    registry = values.get("imageRegistry")
+    image = values.get("managerImage") or "/".join(part for part in (registry, f"{_PROGRAM}:{version}") if part)
     paths = tuple(path for path in tree if path.startswith(f"{DELIVERY}/") and path.endswith(".j2"))
     return Delivery(
         plan=plan,
         upgrade_plan=assembly.facts.plan,
         options=options,
-        rules=load_rules(tree, document_problems),
+        rules=rules,
         kinds=assembly.catalog.kinds,
         templates=AgentTemplates(templates=assembly.templates, paths=paths),
+        gates=GateWriter(
+            plan=plan,
+            upgrade_plan=plan_for_git(assembly.facts.plan, plan),
+            release=assembly.facts.release,
+            tree=tree,
+            templates=assembly.templates,
+            kinds=assembly.catalog.kinds,
+            rules=rules,
+            names=context_of(assembly.facts).names,
+            image=image,
+        ),
         credentials=credentials,
         allow_secrets=allow_secrets,
         page=page,
