@@ -13,7 +13,7 @@ from threading import Thread
 from typing import Any
 
 import pytest
-from controlplane.waiting import until
+from controlplane.waiting import PATIENCE, until
 from support.rehearsals import template_set
 from support.rendered_plans import Json
 from support.small_cluster import Small, world
@@ -116,7 +116,7 @@ def loop_in_a_process(found: Small) -> Iterator[list[Round]]:
         yield rounds
     finally:
         manager.stop()
-        worker.join(timeout=10)
+        worker.join(timeout=PATIENCE)
 
 
 def asleep(rounds: list[Round]) -> bool:

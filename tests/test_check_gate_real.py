@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from bench.live import PLANS
 from controlplane.cluster import ControlPlane
-from controlplane.waiting import until
+from controlplane.waiting import PATIENCE, until
 from support.real_upgrade import process, site
 
 pytestmark = [pytest.mark.controlplane, pytest.mark.lane("upgrades")]
@@ -31,7 +31,7 @@ def blocked(wiped_control_plane: ControlPlane) -> Iterator[tuple[ControlPlane, s
             yield plane, place.name
         finally:
             manager.stop()
-            thread.join(timeout=20)
+            thread.join(timeout=PATIENCE)
 
 
 def test_a_blocked_plan_says_why_and_goes_on_once_that_is_mended(blocked: tuple[ControlPlane, str]) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from bench.live import PLANS, without_disk_check
 from controlplane.cluster import ControlPlane
-from controlplane.waiting import until
+from controlplane.waiting import PATIENCE, until
 from support.real_commands import EXAMPLE, PLAN, CommandSite, SeededCluster
 from support.rehearsals import template_set
 
@@ -105,7 +105,7 @@ def test_a_plan_is_created_driven_to_its_end_and_its_lease_given_back(site: Comm
     site.stands(currentPhase="CleanedUp")
     with site.started("apply", str(EXAMPLE), "--yes") as process:
         site.charts_are_let_go()
-        out, _ = process.communicate(timeout=60)
+        out, _ = process.communicate(timeout=PATIENCE)
         assert process.returncode == 0
     assert out.startswith(f"UpgradePlan {PLAN} already exists; continuing from its status\n")
     assert out.endswith(f"{PLAN}: Succeeded\n")
@@ -128,7 +128,7 @@ def test_a_failed_plan_is_the_answer_no(site: CommandSite) -> None:
     site.stands(nodeUpgradeStatuses={"charlie-1-tink-system": {"state": "PreDrainFailed"}})
     with site.started("apply", "--plan", PLAN, "--yes") as process:
         site.charts_are_let_go()
-        out, _ = process.communicate(timeout=60)
+        out, _ = process.communicate(timeout=PATIENCE)
         assert (process.returncode, out.splitlines()[-1]) == (1, f"{PLAN}: Failed")
 
 

@@ -245,7 +245,7 @@ def test_nothing_outlives_a_run_that_was_killed(process: subprocess.Popen[str]) 
 
     process.kill()
 
-    waiting.until("children gone", lambda: not any(alive(pid) for pid in pids), seconds=5)
+    waiting.until("children gone", lambda: not any(alive(pid) for pid in pids))
     assert workdir in processes.sweep()
     assert not workdir.exists()
 
@@ -257,7 +257,7 @@ def test_ctrl_c_during_the_start_takes_everything_down(process: subprocess.Popen
 
     process.send_signal(signal.SIGINT)
 
-    assert process.wait(timeout=10) == 130
+    assert process.wait(timeout=waiting.PATIENCE) == 130
     assert not any(alive(pid) for pid in pids)
     assert not workdir.exists()
 

@@ -16,8 +16,8 @@ from threading import Thread
 
 import pytest
 from controlplane.cluster import ControlPlane
-from controlplane.waiting import until
-from support.real_upgrade import PATIENCE, carried, world_of
+from controlplane.waiting import PATIENCE, until
+from support.real_upgrade import carried, world_of
 from support.rehearsals import ROOT
 
 from reconcile.loop.round import Round

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from controlplane.cluster import ControlPlane
-from controlplane.waiting import until
+from controlplane.waiting import PATIENCE, until
 from release.archive import files_below
 from release.artefacts import write_image
 from release.image import MOST, PACKAGES, ImageRequest, build_image, size_of
@@ -107,18 +107,18 @@ def test_the_manager_in_the_image_begins_an_upgrade(
     log = tmp_path / "log"
     with log.open("w") as file, subprocess.Popen(command, stderr=file, stdout=file) as manager:
         try:
-            until("the manager is ready", lambda: manager.poll() is not None or _answers(port), seconds=60)
+            until("the manager is ready", lambda: manager.poll() is not None or _answers(port))
             assert manager.poll() is None, log.read_text()
             assert _user_of(manager.pid) == 65532
             control_plane.kubectl("annotate", "upgradeplan", PLAN, NO_CERTIFICATES)
-            until("the ISO image is asked for", site.images, seconds=60)
+            until("the ISO image is asked for", site.images)
             site.import_says("Imported")
-            until("the repository is asked for", lambda: f"{PLAN}-repo" in _deployments(site), seconds=60)
+            until("the repository is asked for", lambda: f"{PLAN}-repo" in _deployments(site))
         except TimeoutError as error:
             pytest.fail(f"{error}\n{log.read_text()[-3000:]}\n{site.plan().get('status')}")
         finally:
             manager.terminate()
-        assert manager.wait(timeout=30) == 0
+        assert manager.wait(timeout=PATIENCE) == 0
     assert "Traceback" not in log.read_text()
     assert site.plan()["status"]["currentPhase"] == "RepoCreating"
 

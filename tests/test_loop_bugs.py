@@ -9,7 +9,7 @@ from time import monotonic
 from typing import Any
 
 import pytest
-from controlplane.waiting import until
+from controlplane.waiting import PATIENCE, until
 from support.rehearsals import template_set
 from support.small_cluster import METADATA, Small, world
 
@@ -58,7 +58,7 @@ def running(found: Small, read: Repository, log: list[tuple[str, Mapping[str, An
         yield worker
     finally:
         manager.stop()
-        worker.join(timeout=10)
+        worker.join(timeout=PATIENCE)
 
 
 def test_the_loop_outlives_a_bug_and_says_so() -> None:

@@ -16,10 +16,11 @@ import yaml
 from controlplane import waiting
 from controlplane.audit import AuditEvent
 from controlplane.cluster import ControlPlane
+from controlplane.waiting import PATIENCE
 from support.final_state import FinalState, assert_same, successful_end
 from support.installed import objects_of
 from support.process_kills import WAYS, KillPlan, Sort, resource_of, run_through_kills, way_of
-from support.real_upgrade import KINDS, PATIENCE, PLAN, USER, RealUpgrade, carried, now, process, site
+from support.real_upgrade import KINDS, PLAN, USER, RealUpgrade, carried, now, process, site
 from support.rehearsals import ROOT
 from support.rendered_plans import MANAGER_IMAGE
 
@@ -115,7 +116,7 @@ def test_a_bad_host_is_looked_at_again_and_the_plan_goes_on(wiped_control_plane:
         worker.start()
         worker.join(timeout=PATIENCE)
         manager.stop()
-        worker.join(timeout=30)
+        worker.join(timeout=PATIENCE)
         reached = (place.plan() or {})["status"]
     assert any("its host reports oem.customFile is 'truncated'" in text for text in held)
     assert reached["currentPhase"] == "ISODownloading", reached
@@ -317,7 +318,7 @@ def _settled_end(plane: ControlPlane, place: RealUpgrade, before: Iterable[Body]
             seen[:] = [(moment, revision)]
         return moment - seen[0][0] > STILL
 
-    waiting.until("the end", is_still, seconds=60)
+    waiting.until("the end", is_still)
     return successful_end(before, place.everything(), place.world.log.events)
 
 

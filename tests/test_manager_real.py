@@ -23,6 +23,7 @@ from controlplane import promtool, waiting
 from controlplane.api import ApiError
 from controlplane.cluster import ControlPlane
 from controlplane.processes import ReservedPort
+from controlplane.waiting import PATIENCE
 from support.installed import ACCOUNT, text_of
 from support.real_upgrade import site
 
@@ -199,7 +200,7 @@ def test_a_rolling_update_hands_the_lease_over_and_no_round_is_made_by_both(
         assert second.rounds() == 0
         ended = time.monotonic()
         first.child.send_signal(signal.SIGTERM)
-        assert first.child.wait(timeout=30) == 0
+        assert first.child.wait(timeout=PATIENCE) == 0
         at_the_end = first.rounds()
         waiting.until("the second one leads", lambda: second.said("leading"))
         took = time.monotonic() - ended

@@ -12,7 +12,7 @@ import pytest
 import yaml
 from bench.live import PLANS
 from controlplane.cluster import ControlPlane
-from controlplane.waiting import until
+from controlplane.waiting import PATIENCE, until
 from support.real_commands import EXAMPLE, PLAN, CommandSite, SeededCluster
 
 IMAGE = f"VirtualMachineImage harvester-system/{PLAN}-iso"
@@ -160,7 +160,7 @@ def test_what_was_recorded_by_hand_counts_for_a_loop_that_takes_the_plan_over(si
     site.stands(currentPhase="CleanedUp")
     with site.started("apply", "--plan", PLAN, "--yes") as process:
         site.charts_are_let_go()
-        assert process.communicate(timeout=60)[0].endswith(f"{PLAN}: Succeeded\n")
+        assert process.communicate(timeout=PATIENCE)[0].endswith(f"{PLAN}: Succeeded\n")
     given_back(site)
 
 

@@ -267,7 +267,7 @@ def test_the_loop_is_not_ready_and_writes_nothing_until_the_remedy_is_carried_ou
         waiting.until("ready", lambda: _readiness(health.port) == 200)
     finally:
         manager.stop()
-        thread.join(timeout=30)
+        thread.join(timeout=waiting.PATIENCE)
         health.stop()
 
 
@@ -306,7 +306,7 @@ def _says_what_installs_the_definition(plane: ControlPlane, capsys: pytest.Captu
         waiting.until("ready", lambda: _readiness(health.port) == 200)
     finally:
         manager.stop()
-        thread.join(timeout=30)
+        thread.join(timeout=waiting.PATIENCE)
         health.stop()
 
 

@@ -44,7 +44,7 @@ class RealPlay:
     world: Simulation
 
     def until(self, what: str, look: Callable[[], Any]) -> Any:
-        return waiting.until(what, look, 60.0)
+        return waiting.until(what, look)
 
     def finish(self, step: str) -> tuple[Any, ...]:
         made = self.hand.apply(step)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import pytest
+from controlplane import waiting
 
 from cluster_door.kinds import NAMESPACE
 from reconcile.cluster.client import connect
@@ -42,8 +41,4 @@ def deployment(name: str, namespace: str, **spec: Any) -> dict[str, Any]:
 
 def wait_until(look: Callable[[], bool]) -> None:
     """For what the server does a moment later: its authorizer, its caches, its audit log."""
-    for _ in range(500):
-        if look():
-            return
-        time.sleep(0.01)
-    pytest.fail("it did not happen within 5 seconds")
+    waiting.until("what the server does a moment later", look)

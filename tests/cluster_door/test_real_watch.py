@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 from controlplane.cluster import ControlPlane
+from controlplane.waiting import PATIENCE
 
 from cluster_door.kinds import (
     CONFIG_MAP,
@@ -35,7 +36,7 @@ class Told:
 
     def wait_for(self, *expected: str) -> None:
         with self._changed:
-            assert self._changed.wait_for(lambda: set(expected) <= set(self.events), timeout=30), self.events
+            assert self._changed.wait_for(lambda: set(expected) <= set(self.events), timeout=PATIENCE), self.events
 
 
 @pytest.fixture

@@ -92,7 +92,7 @@ class RealStage:
         return self._connect(os.fspath(self._plane.service_account_kubeconfig(namespace, account)))
 
     def settle(self, what: str, done: Callable[[], bool]) -> None:
-        waiting.until(what, done, 60.0)
+        waiting.until(what, done)
 
     def end(self, namespace: str) -> None:
         self._plane.api.delete(f"/api/v1/namespaces/{namespace}")

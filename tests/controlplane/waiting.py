@@ -9,9 +9,11 @@ from typing import TypeVar
 T = TypeVar("T")
 
 PAUSE = 0.03
+PATIENCE = 240.0
+"""Seconds; for a machine with much else to do. Nothing that works takes so long on a quiet one."""
 
 
-def until(what: str, look: Callable[[], T], seconds: float = 30.0) -> T:
+def until(what: str, look: Callable[[], T], seconds: float = PATIENCE) -> T:
     """Looks again and again until the answer is truthy, and returns it. Raises TimeoutError that names `what`."""
     deadline = time.monotonic() + seconds
     while not (answer := look()):

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from controlplane.waiting import PATIENCE
+
 CERTIFICATES = Path(__file__).resolve().parents[1] / "host_check" / "certificates"
 
 _DF = """#!/bin/sh
@@ -87,7 +89,7 @@ def ask(script: Path, shell: Sequence[str], root: Path, tools: Path | None, **en
         capture_output=True,
         text=True,
         check=True,
-        timeout=60,
+        timeout=PATIENCE,
     )
     assert done.stdout.encode() == message.read_bytes() + b"\n"
     return Answered(raw=message.read_bytes(), stderr=done.stderr)

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from itertools import count
 from threading import Event, Thread
 
+from controlplane.waiting import PATIENCE
+
 from reconcile.cluster.errors import Away
 from reconcile.cluster.exchange import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, Exchange, Request, Transport
 from reconcile.loop.lease import LEASE, NAME
@@ -16,7 +18,7 @@ from reconcile.loop.round import Round
 from reconcile.simulator.apiserver.requests import Moment
 from renderer.model.ref import Ref
 from support.installed import ACCOUNT
-from support.real_upgrade import PATIENCE, RealUpgrade, process
+from support.real_upgrade import RealUpgrade, process
 
 WAYS = ("lease", "status", "apply", "merge patch", "JSON patch", "delete")
 """The ways in which the loop writes, and the API server stores."""
@@ -126,7 +128,7 @@ def _live(place: RealUpgrade, example: str, transport: Transport, ended: Event, 
     worker.start()
     ended.wait(timeout=PATIENCE)
     manager.stop()
-    worker.join(timeout=30)
+    worker.join(timeout=PATIENCE)
     assert not worker.is_alive()
     return last[0] if last else None
 

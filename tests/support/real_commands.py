@@ -14,7 +14,7 @@ from typing import Any
 
 from bench.live import BEGUN, IMAGES, PLANS, seed_objects, without_disk_check
 from controlplane.cluster import ControlPlane, Snapshot
-from controlplane.waiting import until
+from controlplane.waiting import PATIENCE, until
 
 from renderer.cli.program import run
 from support.rehearsals import ROOT, inputs_of
@@ -77,7 +77,7 @@ class CommandSite:
     def answered(self, answer: str, *words: str) -> subprocess.CompletedProcess[str]:
         """A process of its own that reads `answer` and then the end of its input."""
         return subprocess.run(
-            self.argv(*words), input=answer, capture_output=True, text=True, cwd=ROOT, check=False, timeout=60
+            self.argv(*words), input=answer, capture_output=True, text=True, cwd=ROOT, check=False, timeout=PATIENCE
         )
 
     @contextmanager

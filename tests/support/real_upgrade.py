@@ -17,6 +17,7 @@ from threading import Event, Thread
 from typing import Any
 
 from controlplane.cluster import ControlPlane
+from controlplane.waiting import PATIENCE
 
 from reconcile.cluster.client import Client, connect
 from reconcile.cluster.errors import NoSuchKind, NotFound
@@ -42,7 +43,6 @@ from support.rehearsals import inputs_of, template_set
 from support.seeding import seed
 
 SPEED = 1500.0
-PATIENCE = 240.0
 USER = ":".join(("system:serviceaccount", *ACCOUNT))
 KINDS = template_set().catalog.kinds
 PLAN = KINDS.row(PLAN_API_VERSION, "UpgradePlan").kind
@@ -138,7 +138,7 @@ def _at_work(world: Simulation, changes: Changes) -> Iterator[None]:
         yield
     finally:
         stop.set()
-        thread.join(timeout=20)
+        thread.join(timeout=PATIENCE)
 
 
 def process(
@@ -186,7 +186,7 @@ def carried(place: RealUpgrade, example: str, *, watch: Callable[[Round], None] 
     worker.start()
     worker.join(timeout=PATIENCE)
     manager.stop()
-    worker.join(timeout=30)
+    worker.join(timeout=PATIENCE)
     assert rounds
     assert rounds[-1].over, [wait.text for wait in rounds[-1].decision.waits] if rounds[-1].decision else rounds[-1]
     return rounds
