@@ -34,6 +34,10 @@ def blocked(wiped_control_plane: ControlPlane) -> Iterator[tuple[ControlPlane, s
             thread.join(timeout=PATIENCE)
 
 
+@pytest.mark.full(
+    "a plan that is held on a real API server; a phase by hand that checks hold there (test_one_phase_real.py), and "
+    "the loop on the embedded cluster (test_check_gate.py), stand for it"
+)
 def test_a_blocked_plan_says_why_and_goes_on_once_that_is_mended(blocked: tuple[ControlPlane, str]) -> None:
     plane, name = blocked
 

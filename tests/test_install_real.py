@@ -29,7 +29,8 @@ PLAN = "to-v1-8-0"
 PODS = "/api/v1/namespaces/harvester-system/pods"
 HELM = binaries.clients_dir() / "helm"
 LATE = pytest.mark.full(
-    "more of install on a real API server; one round of it, and the two ways beside another manager, stay"
+    "more of install on a real API server; one round of it, one beside another manager, and the fit of its addon stay; "
+    "the chart is rendered and compared in test_install.py"
 )
 NEEDS_HELM = pytest.mark.skipif(not HELM.exists() and os.environ.get("CI") != "true", reason="helm is not here")
 
@@ -274,6 +275,7 @@ def test_beside_another_manager(beside: Place) -> None:
     assert f"{NAME}-validating-webhook\n" in webhooks
 
 
+@LATE
 @NEEDS_HELM
 def test_in_place_of_another_manager_and_back(beside: Place) -> None:
     _, second = refused(beside)
@@ -356,6 +358,7 @@ def kubelet(wiped_control_plane: ControlPlane) -> Iterator[Kubelet]:
 
 
 @NEEDS_HELM
+@LATE
 def test_the_chart_is_installed_upgraded_and_removed_unless_a_plan_is_under_way(place: Place, kubelet: Kubelet) -> None:
     chart = str(place.folder / "chart")
     place.upgradeplan_offline("install", "--format", "helm-chart", "--output-dir", chart)

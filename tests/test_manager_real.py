@@ -188,6 +188,10 @@ NO_KUBELET = "management.harvesterhci.io/skip-garbage-collection-threshold-check
 """Nobody answers for the node's kubelet here, so its disk is not known."""
 
 
+@pytest.mark.full(
+    "a rolling update of two processes; the loop that gives its Lease up (test_commands_real.py), and two loops that "
+    "hand it over on the embedded cluster (test_loop_rivals.py), stand for it"
+)
 def test_a_rolling_update_hands_the_lease_over_and_no_round_is_made_by_both(
     wiped_control_plane: ControlPlane, tmp_path: Path
 ) -> None:

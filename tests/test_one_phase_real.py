@@ -22,6 +22,10 @@ PREFIX = "management.harvesterhci.io/"
 MAPS = "/api/v1/namespaces/harvester-system/configmaps"
 SPACES = "/api/v1/namespaces"
 METHODS = ["LiveMigrate", "Evict"]
+LATE = pytest.mark.full(
+    "more of one phase that is applied on a real API server; a phase that is waited for and not applied twice, what is "
+    "borrowed, a loop that takes it over, a refusal, what is being deleted and checks that hold stay"
+)
 
 pytestmark = [pytest.mark.controlplane, pytest.mark.lane("upgrades")]
 
@@ -59,6 +63,7 @@ def test_a_phase_is_applied_waited_for_and_not_applied_twice(site: CommandSite) 
     assert (again.returncode, again.stdout) == (0, f"{IMAGE}: unchanged\nISODownload: done\n")
 
 
+@LATE
 def test_the_release_that_ran_before_is_recorded_while_it_can_still_be_read(site: CommandSite) -> None:
     """Later phases compare with it, and by then the cluster says that it runs the new one."""
     for version in ("v1.7.1", "v1.8.0"):
@@ -70,6 +75,7 @@ def test_the_release_that_ran_before_is_recorded_while_it_can_still_be_read(site
         assert site.plan()["status"]["previousVersion"] == "v1.7.1"
 
 
+@LATE
 def test_what_the_loop_has_done_is_not_done_again(site: CommandSite) -> None:
     moment = "2026-01-01T00:00:00Z"
     record = {"state": "Completed", "started": moment, "ended": moment}
@@ -80,6 +86,7 @@ def test_what_the_loop_has_done_is_not_done_again(site: CommandSite) -> None:
     assert site.images() == []
 
 
+@LATE
 def test_a_gate_that_fails_ends_it(site: CommandSite) -> None:
     with site.started(*one_phase("--yes")) as process:
         assert process.stdout is not None
@@ -89,6 +96,7 @@ def test_a_gate_that_fails_ends_it(site: CommandSite) -> None:
         assert process.wait() == 1
 
 
+@LATE
 def test_ctrl_c_says_what_was_applied_and_how_to_go_on(site: CommandSite) -> None:
     with site.started(*one_phase("--yes")) as process:
         assert process.stdout is not None
@@ -225,6 +233,7 @@ def namespace(name: str) -> str:
     return f"apiVersion: v1\nkind: Namespace\nmetadata: {{name: {name}}}\n"
 
 
+@LATE
 def test_a_step_is_written_in_the_order_that_diff_shows(site: CommandSite, tmp_path: Path) -> None:
     thing = "apiVersion: example.com/v1\nkind: Thing\nmetadata: {name: it, namespace: mine}\n"
     manifests = {"map": config_map("it", "mine"), "thing": thing, "crd": THINGS, "space": namespace("mine")}
@@ -240,6 +249,7 @@ def test_a_step_is_written_in_the_order_that_diff_shows(site: CommandSite, tmp_p
     ]
 
 
+@LATE
 def test_what_is_borrowed_of_is_waited_for(site: CommandSite, tmp_path: Path) -> None:
     declared = "  borrowed: [{file: map.yaml.j2, whenAbsent: wait, return: never}]\n"
     with site.started(*overlay(tmp_path, {"map": config_map("late", data="{a: b}")}, declared)) as process:
@@ -258,7 +268,7 @@ def dying(site: CommandSite, path: str, name: str) -> None:
     site.plane.api.delete(f"{path}/{name}")
 
 
-@pytest.mark.parametrize("kind", ["ConfigMap", "Namespace"])
+@pytest.mark.parametrize("kind", ["ConfigMap", pytest.param("Namespace", marks=LATE)])
 def test_what_is_being_deleted_is_made_once_it_is_gone(site: CommandSite, tmp_path: Path, kind: str) -> None:
     """And nothing that comes behind it before."""
     path, ref = (MAPS, "ConfigMap harvester-system/it") if kind == "ConfigMap" else (SPACES, "Namespace it")
@@ -298,6 +308,7 @@ def test_a_refusal_says_what_was_applied_and_how_to_go_on(site: CommandSite, tmp
 # --------------------------------------------------------------------------------------------------------------- outage
 
 
+@pytest.mark.full("an outage under a command; the one under a watch, and those of rehearsals, stand for it")
 def test_an_api_server_that_goes_away_is_waited_for(site: CommandSite) -> None:
     with site.started(*one_phase("--yes")) as process:
         assert process.stdout is not None
@@ -310,7 +321,7 @@ def test_an_api_server_that_goes_away_is_waited_for(site: CommandSite) -> None:
         assert process.wait() == 0
 
 
-@pytest.mark.full("an outage between two writes; the one while a phase is waited for stands for it")
+@pytest.mark.full("an outage between two writes; the one under a watch, and those of rehearsals, stand for it")
 def test_an_api_server_that_goes_away_before_all_is_written_is_waited_for(site: CommandSite, tmp_path: Path) -> None:
     declared = "  noGate: it is there\n  owned: [first.yaml.j2, second.yaml.j2]\n"
     dying(site, MAPS, "second")

@@ -225,6 +225,7 @@ def _carry_out_the_remedy(plane: ControlPlane) -> None:
 
 
 @pytest.mark.controlplane
+@pytest.mark.full("the definition as Helm has left it; the remedy that a loop waits for is carried out as well")
 def test_the_remedy_works_on_a_definition_that_helm_has_installed(other_api: ControlPlane, tmp_path: Path) -> None:
     plane, folder = other_api, tmp_path / "chart"
     folder.mkdir()

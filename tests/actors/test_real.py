@@ -70,6 +70,7 @@ def play(wiped_control_plane: ControlPlane) -> Iterator[RealPlay]:
         yield RealPlay(hand=hand, world=world)
 
 
+@pytest.mark.full("the repository on real controllers; a node from its first question to the last answer stands for it")
 def test_from_the_image_to_the_repository(play: RealPlay) -> None:
     (image,) = play.finish("ISODownload/Image")
     (deployment,) = play.finish("RepoCreate/Deployment")
@@ -153,7 +154,7 @@ def test_machines_are_stopped_and_started_without_kubevirts_api(play: RealPlay) 
     assert [fact.subject for fact in play.world.log.of(SimulationEventType.VM_STARTED)] == ["default/ledger-1"]
 
 
-@pytest.mark.full("an outage under the simulation; those under clients and commands stand for it")
+@pytest.mark.full("an outage under the simulation; the one under a watch stands for it")
 def test_an_outage_only_costs_time(play: RealPlay, wiped_control_plane: ControlPlane) -> None:
     play.hand.apply("ClusterUpgrade/Manifests")
     play.until("started", lambda: play.world.log.of(SimulationEventType.WORK_STARTED))

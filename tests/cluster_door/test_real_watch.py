@@ -98,6 +98,7 @@ def test_list_watch_gets_over_an_outage(
     assert (watch.health.synced, watch.health.problem) == (True, None)
 
 
+@pytest.mark.full("another restart of the API server; the outage stands for it, and 410 Gone in test_client.py")
 def test_history_that_a_restarted_server_has_lost_is_gone(control_plane: ControlPlane, client: Cluster) -> None:
     with control_plane.outage():
         pass
