@@ -13,11 +13,12 @@ import pytest
 from support.rendered_plans import overlaid, render_made, templates, three_nodes
 
 from renderer.catalog.load import load_catalog
-from renderer.catalog.places import INSTALL, INSTALL_VALUES, NAMES_FILE, RELEASES
+from renderer.catalog.places import BUILT_IN_UPGRADE, INSTALL, INSTALL_VALUES, NAMES_FILE, RELEASES
 from renderer.catalog.template_tree import Template
 from renderer.context.scope import Scope
 from renderer.errors import Problems
 from renderer.model.document_type import (
+    BUILT_IN_UPGRADE_STATES,
     CAUSES,
     CHECKS,
     DIFF_RULES,
@@ -50,6 +51,8 @@ def type_of(path: str) -> DocumentType:
     }
     if path.startswith(f"{RELEASES}/"):
         return RELEASE_NOTES
+    if path == BUILT_IN_UPGRADE:
+        return BUILT_IN_UPGRADE_STATES
     return shared.get(path.partition("/")[0], PHASE)
 
 

@@ -55,6 +55,11 @@ COMMANDS: Mapping[str, Row] = {
         help="Write a report on the run of a plan.",
         group=CommandGroup.CONTROL,
     ),
+    "diagnose": Row(
+        target="reconcile.cli.diagnose:diagnose",
+        help="Find the causes of trouble in a cluster or a support bundle.",
+        group=CommandGroup.CONTROL,
+    ),
     "pause": Row(
         target="reconcile.cli.control:pause", help="Hold a node before its upgrade.", group=CommandGroup.CONTROL
     ),

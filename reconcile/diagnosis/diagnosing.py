@@ -11,6 +11,7 @@ from reconcile.diagnosis.engine import Knowledge, causes_of
 from reconcile.diagnosis.situation import Cause, Situation
 from reconcile.preflight.check_context import CheckContext, checks_of
 from reconcile.probes.look import Answer, Group, Look, ReadFailure, Reading
+from renderer.catalog.built_in_upgrade import BuiltInUpgrade, load_built_in_upgrade
 from renderer.catalog.cause_rules import CauseWorld
 from renderer.catalog.causes import DeclaredCause, load_causes
 from renderer.catalog.load import Catalog
@@ -47,6 +48,16 @@ def _causes(catalog: SameObject) -> tuple[DeclaredCause, ...]:
         checks=tuple(item.check.id for item in checks_of(of)),
     )
     return load_causes(of.tree, document_problems, world)
+
+
+def built_in_of(catalog: Catalog) -> BuiltInUpgrade:
+    """The states of the built-in upgrade that a template tree knows, read once. Raises `Problems`."""
+    return _built_in(SameObject(catalog))
+
+
+@lru_cache(maxsize=4)
+def _built_in(catalog: SameObject) -> BuiltInUpgrade:
+    return load_built_in_upgrade(catalog.it.tree, document_problems)
 
 
 def no_logs(_: Ref) -> Mapping[str, str]:

@@ -68,7 +68,7 @@ class _Found:
 
 def _is_looked_for(cause: KnownCause, situation: Situation) -> bool:
     moment = CauseMoment.DELETING if situation.leaving else CauseMoment.WAITING
-    fits = not (cause.phases and situation.phase) or situation.phase in cause.phases
+    fits = not (cause.phases and situation.phases) or bool(set(cause.phases).intersection(situation.phases))
     return cause.off is None and moment in cause.moments and fits
 
 

@@ -43,7 +43,7 @@ def situation_of(
         node_states=rendered.node_states if rendered else NodeStates(),
         now=now,
         look=look,
-        phase=_phase(rendered, status),
+        phases=_phases(rendered, status),
         nodes=rendered.nodes if rendered else (),
         paused=_paused(rendered, status),
         reboots={wait.node: reboot for wait, item in items if wait.node and (reboot := _reboot(wait, item, status))},
@@ -62,10 +62,10 @@ def waits_for_nothing(plan: Body, decision: Decision | None) -> bool:
     return not (decision and decision.waits) and status.phase != FAILED and not _refused(status)
 
 
-def _phase(rendered: RenderedPlan | None, status: PlanStatus) -> str:
-    """The name of the phase that is under way; empty between two of them, and where the plan has ended."""
+def _phases(rendered: RenderedPlan | None, status: PlanStatus) -> tuple[str, ...]:
+    """The phase that is under way; none between two of them, and where the plan has ended."""
     phases = rendered.phases if rendered else ()
-    return next((item.phase.name for item in phases if item.phase.active == status.phase), "")
+    return tuple(item.phase.name for item in phases if item.phase.active == status.phase)
 
 
 def _waited(rendered: RenderedPlan | None, waits: Iterable[Wait]) -> list[tuple[Wait, RenderedStep]]:

@@ -85,7 +85,8 @@ class ConflictingObject:
 class Situation:
     """`look` shows the objects around the plan; what could not be read finds nothing.
 
-    `phase` is the name of the phase that is under way, empty where none is. `nodes` are those of the upgrade, `paused`
+    `phases` are the names of those that may be under way, none where it is not known. `label` is the key of the label
+    by which objects name the plan. `nodes` are those of the upgrade, `paused`
     those that a step is held for, `reboots` those that are waited for to come back, `held_up` those that wait for
     others to be well. `gone` are objects that a step under way has made and waits for and that are not there any more,
     with the time when they were made; `attempt` is which one this is, 0 for the first. `refused` is what the API server
@@ -99,7 +100,8 @@ class Situation:
     node_states: NodeStates
     now: datetime
     look: Look
-    phase: str = ""
+    phases: tuple[str, ...] = ()
+    label: str = PLAN_LABEL
     nodes: tuple[str, ...] = ()
     paused: tuple[str, ...] = ()
     reboots: Mapping[str, ExpectedReboot] = field(default_factory=dict)
@@ -124,7 +126,7 @@ class Situation:
 
     def is_ours(self, body: Body) -> bool:
         """True for an object that the plan made, or that it waits for."""
-        return label(body, PLAN_LABEL) == self.plan or ref_of(body) in self.named(str(body.get("kind")))
+        return label(body, self.label) == self.plan or ref_of(body) in self.named(str(body.get("kind")))
 
     @property
     def busy(self) -> tuple[str, ...]:

@@ -28,7 +28,7 @@ def _upgrade(situation: Situation) -> Mapping[str, Any]:
     rancher = [wait for wait in situation.waits if is_for_rancher(wait)]
     return {
         "plan": situation.plan,
-        "phase": situation.phase,
+        "phases": list(situation.phases),
         "nodes": list(situation.nodes),
         "states": dict(situation.states),
         "busy": list(situation.busy),

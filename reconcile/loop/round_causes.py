@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
+from functools import cache
 
+from reconcile.cluster.errors import Away, ClusterError
+from reconcile.diagnosis.chain import Logs
 from reconcile.diagnosis.diagnosing import Diagnosis, diagnose, knowledge_of
 from reconcile.diagnosis.of_plan import situation_of, waits_for_nothing
+from reconcile.diagnosis.situation import entries, text
 from reconcile.loop.deps import ReconcilerDeps
 from reconcile.loop.round import Round
 from reconcile.observe.facts import Unreadable, gather
 from reconcile.observe.snapshot import judge
-from reconcile.probes.look import Look
-from renderer.model.ref import Body
+from reconcile.preflight.check_context import CheckContext
+from reconcile.probes.look import Look, ReadFailure
+from renderer.model.ref import Body, Ref
+
+_LINES = 200
+"""Of a container's log so many lines are looked at, from its end."""
 
 
 def diagnose_round(done: Round, parts: ReconcilerDeps, now: datetime) -> Diagnosis:
@@ -20,20 +29,43 @@ def diagnose_round(done: Round, parts: ReconcilerDeps, now: datetime) -> Diagnos
     plan = done.plan
     if plan is None or waits_for_nothing(plan, done.decision):
         return Diagnosis()
-    context = parts.rendering.check_context(plan, _objects(parts, plan), parts.schemas, now)
-    knowledge = knowledge_of(parts.rendering.catalog, context)
+    knowledge, logs = knowledge_of(parts.rendering.catalog, check_context_of(parts, plan, now)), logs_on(parts)
 
     def ask(look: Look) -> Diagnosis:
         situation = situation_of(plan, done.decision, done.rendered, look, now, is_rendered=not done.unrendered)
-        return diagnose(knowledge, situation)
+        return diagnose(knowledge, situation, logs)
 
     return judge(ask, parts.source, parts.readings).answer
 
 
-def _objects(parts: ReconcilerDeps, plan: Body) -> tuple[Body, ...]:
-    """The objects that rendering looks at; none where they cannot be read, which is said of each kind that is looked
-    at."""
+def check_context_of(parts: ReconcilerDeps, plan: Body | None, now: datetime) -> CheckContext:
+    """The context in which checks and causes are looked for on this cluster. What cannot be read of what rendering
+    looks at is said of each kind that is looked at."""
     try:
-        return tuple(gather(parts.source, plan))
+        objects = tuple(gather(parts.source, plan or {}))
     except Unreadable:
-        return ()
+        objects = ()
+    return parts.rendering.check_context(plan or {}, objects, parts.schemas, now)
+
+
+def logs_on(parts: ReconcilerDeps) -> Logs:
+    """The ends of the logs of pods of the cluster; of one that cannot be read there is none."""
+    kind = parts.kinds.row("v1", "Pod").kind
+
+    @cache
+    def logs_of(ref: Ref) -> Mapping[str, str]:
+        body = parts.source.get(ref)
+        pod = {} if body is None or isinstance(body, ReadFailure) else body
+        names = [text(item, "name") for key in ("initContainers", "containers") for item in entries(pod, "spec", key)]
+        found: dict[str, str] = {}
+        for name in names:
+            try:
+                query = {"container": name, "tailLines": str(_LINES)}
+                found[name] = parts.cluster.read(kind, ref, "log", query).decode("utf-8", errors="replace")
+            except Away:
+                raise
+            except ClusterError:
+                continue
+        return found
+
+    return logs_of

@@ -14,7 +14,8 @@ from reconcile.observe.source import Source
 from reconcile.probes.look import Answer, Group, Look, Need, ReadFailure, Reading
 from renderer.model.ref import Body, Ref, ref_of
 
-_NOT_READ = ReadFailure(why="it was not read")
+NOT_READ = ReadFailure(why="it was not read")
+"""The answer to what has yet to be read: whoever asked is asked again."""
 
 _T = TypeVar("_T")
 
@@ -36,8 +37,8 @@ class Snapshot:
         self._named: dict[Group, dict[str, tuple[Body, ...]]] = {}
 
     def get(self, ref: Ref) -> Body | ReadFailure | None:
-        known = self.objects.get(ref, _NOT_READ)
-        if known is not _NOT_READ:
+        known = self.objects.get(ref, NOT_READ)
+        if known is not NOT_READ:
             return known
         for group, found in self.groups.items():
             if group.holds(ref) and not isinstance(found, ReadFailure):
@@ -59,7 +60,7 @@ class Snapshot:
         answers = self.readings.get(reading.name, {})
         if name not in answers and not any(read.includes(reading) for read in self.read):
             raise NotReadError(reading)
-        return answers.get(name, _NOT_READ)
+        return answers.get(name, NOT_READ)
 
     def has_group_of(self, ref: Ref) -> bool:
         """True if a group was read that holds the object if it exists."""
@@ -107,7 +108,7 @@ class _Noting:
             return self._snapshot.get(ref)
         except NotReadError:
             self.missing[ref] = None
-            return _NOT_READ
+            return NOT_READ
 
     def list(self, group: Group) -> tuple[Body, ...] | ReadFailure:
         return self._answer(group, lambda: self._snapshot.list(group))
@@ -121,7 +122,7 @@ class _Noting:
             return look()
         except NotReadError:
             self.missing[need] = None
-            return _NOT_READ
+            return NOT_READ
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -95,6 +95,7 @@ def load_catalog(tree: TemplateTree, validate: Validate) -> Catalog:
 
 def _judge_overlay(reader: FileReader, kinds: Kinds, phases: Iterable[str]) -> None:
     """Reads what a rendering does not need: checks, what is known of releases, known causes."""
+    from renderer.catalog.built_in_upgrade import read_built_in_upgrade
     from renderer.catalog.cause_rules import CauseWorld
     from renderer.catalog.causes import read_causes
     from renderer.catalog.checks import read_checks
@@ -102,6 +103,7 @@ def _judge_overlay(reader: FileReader, kinds: Kinds, phases: Iterable[str]) -> N
 
     checks = tuple(item.check.id for item in read_checks(reader, kinds))
     read_releases(reader, set(checks))
+    read_built_in_upgrade(reader)
     read_causes(reader, CauseWorld(kinds=kinds, phases=tuple(phases), checks=checks))
 
 

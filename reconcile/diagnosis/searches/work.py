@@ -19,7 +19,7 @@ from reconcile.diagnosis.situation import (
     entries,
     text,
 )
-from reconcile.objects import PLAN_LABEL, label, node_name
+from reconcile.objects import label, node_name
 from reconcile.status.attempt import RETRY
 from reconcile.status.times import time_text
 from renderer.model.path import look_up
@@ -151,7 +151,7 @@ def _is_ours(pod: Body, situation: Situation, jobs: set[tuple[str, str]]) -> boo
     node_plans = {ref_of(plan).name for plan in situation.ours(NODE_PLANS)}
     importing = label(pod, "cdi.kubevirt.io") == _IMPORTER and any(situation.named("VirtualMachineImage"))
     return (
-        label(pod, PLAN_LABEL) == situation.plan
+        situation.is_ours(pod)
         or (namespace, job) in jobs
         or label(pod, "upgrade.cattle.io/plan") in node_plans
         or importing

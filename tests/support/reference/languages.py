@@ -141,7 +141,7 @@ def documents() -> str:
 _OTHERS = (
     *("release", "facts", "rendered-plan", "gate", "journal", "values"),
     *("kinds", "node-states", "diff-rules", "redaction-rules"),
-    *("checks", "causes", "release-notes", "delivery-rules"),
+    *("checks", "causes", "built-in-upgrade", "release-notes", "delivery-rules"),
 )
 _DOCUMENTS = (
     "Documents that upgradeplan reads and writes, beside the [UpgradePlan](upgradeplan.md) and objects of the cluster"

@@ -1,0 +1,163 @@
+"""`diagnose`: what is the matter with an upgrade, from files, a support bundle or the cluster."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import click
+
+from reconcile.cli.catalogue import template_set_in
+from reconcile.cli.connect import Target, wall_clock
+from renderer.cli.answer import Model, answer
+from renderer.cli.input_options import FILE, FOLDER, InputOptions
+from renderer.errors import ExitCode, problem
+from renderer.model.document_type import DIAGNOSIS_REPORT
+
+if TYPE_CHECKING:
+    from reconcile.diagnosis.chain import Logs
+    from reconcile.diagnosis.of_status import Upgrades, UpgradeSubject
+    from reconcile.preflight.check_context import CheckContext
+    from reconcile.probes.look import Look
+    from renderer.catalog.load import Catalog
+
+
+@click.command
+@click.argument("files", nargs=-1, type=FILE, metavar="[FILE|FOLDER|BUNDLE]...")
+@click.option("--plan", metavar="NAME", help="The UpgradePlan or Upgrade. Defaults to the one that has not ended.")
+@click.option(
+    "--kubeconfig", type=click.Path(), metavar="FILE", default="", help="The kubeconfig file, as for kubectl."
+)
+@click.option("--context", metavar="NAME", default="", help="The kubeconfig context to use.")
+@click.option(
+    "--templates",
+    type=FOLDER,
+    metavar="FOLDER",
+    multiple=True,
+    help="An overlay over the packaged templates, checks and causes.",
+)
+@click.option(
+    "-o",
+    "--output",
+    "output",
+    type=click.Choice(["text", "json", "markdown"]),
+    default="text",
+    show_default=True,
+    help="Output format. The schemas of the JSON output are in schemas/.",
+)
+def diagnose(
+    files: tuple[str, ...], plan: str | None, kubeconfig: str, context: str, templates: tuple[str, ...], output: str
+) -> ExitCode:
+    """Find out what is the matter with an upgrade, and what to do.
+
+    \b
+    Examples:
+      upgradeplan diagnose
+      upgradeplan diagnose supportbundle.zip
+      upgradeplan diagnose supportbundle.zip -o markdown
+
+    Looks for known causes in files or a support bundle, the logs of pods included, or on the cluster of the kubectl
+    context: around an UpgradePlan, or around the Upgrade of Harvester's built-in upgrade. Exits 0 if nothing is found,
+    1 if there is a cause, 2 for inputs that cannot be read, 3 if the cluster does not answer.
+    """
+    if files and (kubeconfig or context):
+        raise click.UsageError("files are looked at, or a cluster; leave out --context and --kubeconfig")
+    if files:
+        model = _in_files(InputOptions(files=files, templates=templates), plan)
+    else:
+        model = _on_cluster(Target(kubeconfig=kubeconfig, context=context, templates=templates), plan)
+    return _tell(model, output)
+
+
+def _tell(model: Model, output: str) -> ExitCode:
+    from reconcile.report.diagnosis_report import diagnosis_lines, diagnosis_markdown
+
+    answer(DIAGNOSIS_REPORT, model, output, diagnosis_markdown if output == "markdown" else diagnosis_lines)
+    return ExitCode.NO if model["causes"] else ExitCode.YES
+
+
+def _in_files(given: InputOptions, name: str | None) -> Model:
+    from reconcile.diagnosis.of_status import seen_at
+    from reconcile.preflight.check_context import check_context
+    from reconcile.preflight.on_inputs import given_in
+    from reconcile.schemas import packaged_schemas
+    from renderer.cli.input_options import read_form
+    from renderer.files.bundle_logs import BundleLogs
+
+    inputs, tree = read_form(given)
+    template_set = template_set_in(tree)
+    look = given_in(inputs, template_set.catalog.kinds)
+    now = seen_at(look, wall_clock())
+    context = check_context(
+        template_set,
+        packaged_schemas(),
+        now,
+        plan=inputs.plan.body if inputs.plan else None,
+        release=inputs.release.body if inputs.release else None,
+        objects=[source.body for source in inputs.objects],
+    )
+    logs = BundleLogs(given.files)
+    return _of_status(
+        look, template_set.catalog, context, name, now, lambda ref: logs.of(ref.namespace, ref.name), live=False
+    )
+
+
+def _on_cluster(target: Target, name: str | None) -> Model:
+    """A plan is diagnosed as `explain` does, the built-in upgrade by its object."""
+    from reconcile.cli.parts import parts_of
+    from reconcile.diagnosis.of_status import situation_of_status, work_of
+    from reconcile.loop.reconciler import Reconciler
+    from reconcile.loop.round_causes import check_context_of, diagnose_round, logs_on
+    from reconcile.observe.snapshot import judge
+    from reconcile.report.diagnosis_report import diagnosis_model
+
+    parts, now = parts_of(target), wall_clock()
+    catalog = parts.rendering.catalog
+    subject = judge(lambda look: _chosen(look, catalog, name), parts.source, parts.readings).answer
+    if subject is None or subject.body["kind"] != "UpgradePlan":
+        context, logs = check_context_of(parts, None, now), logs_on(parts)
+        return judge(
+            lambda look: _of_status(look, catalog, context, name, now, logs, live=True), parts.source, parts.readings
+        ).answer
+    found = diagnose_round(Reconciler(parts).look(subject.name), parts, now)
+    works = judge(
+        lambda look: work_of(subject, situation_of_status(subject, catalog, look, now)), parts.source, parts.readings
+    ).answer
+    return diagnosis_model(subject, works, found, at=now, live=True)
+
+
+def _of_status(
+    look: Look, catalog: Catalog, context: CheckContext, name: str | None, now: datetime, logs: Logs, *, live: bool
+) -> Model:
+    from reconcile.diagnosis.diagnosing import diagnose as diagnose_situation
+    from reconcile.diagnosis.diagnosing import knowledge_of
+    from reconcile.diagnosis.of_status import situation_of_status, work_of
+    from reconcile.report.diagnosis_report import diagnosis_model
+
+    subject = _chosen(look, catalog, name)
+    situation = situation_of_status(subject, catalog, look, now)
+    found = diagnose_situation(knowledge_of(catalog, context), situation, logs)
+    works = work_of(subject, situation) if subject else ()
+    return diagnosis_model(subject, works, found, at=now, live=live)
+
+
+def _chosen(look: Look, catalog: Catalog, name: str | None) -> UpgradeSubject | None:
+    """Raises `Problems` for a name that no upgrade has."""
+    from reconcile.diagnosis.diagnosing import built_in_of
+    from reconcile.diagnosis.of_status import upgrades_in
+
+    upgrades: Upgrades = upgrades_in(look, catalog, built_in_of(catalog))
+    found = upgrades.named(name)
+    if name is not None and found is None and not _is_unread(look):
+        known = ", ".join(item.name for item in upgrades.all)
+        remedy = f"choose one of: {known}" if known else "leave --plan out: the cluster is looked at then"
+        raise problem("NoSuchPlan", f"neither an UpgradePlan nor an Upgrade is called {name}", remedy=remedy)
+    return found
+
+
+def _is_unread(look: Look) -> bool:
+    """True while a snapshot has yet to read the plans."""
+    from reconcile.diagnosis.of_status import PLANS, UPGRADES
+    from reconcile.observe.snapshot import NOT_READ
+
+    return NOT_READ in (look.list(PLANS), look.list(UPGRADES))
