@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 def diagnose(
     files: tuple[str, ...], plan: str | None, kubeconfig: str, context: str, templates: tuple[str, ...], output: str
 ) -> ExitCode:
-    """Find out what is the matter with an upgrade, and what to do.
+    """Find the causes of trouble in a cluster or a support bundle.
 
     \b
     Examples:

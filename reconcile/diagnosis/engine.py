@@ -14,8 +14,9 @@ from reconcile.diagnosis.searches.table import SEARCHERS
 from reconcile.diagnosis.situation import Cause, Situation
 from reconcile.diagnosis.words import blamed, names_of
 from reconcile.preflight.check_context import CheckContext
+from reconcile.preflight.check_result import CheckFinding
 from reconcile.preflight.checking import run_check
-from reconcile.probes.look import ProbeContext
+from reconcile.probes.look import ProbeContext, ReadFailure
 from renderer.catalog.causes import DeclaredCause
 from renderer.catalog.checks import DeclaredCheck
 from renderer.model.known_cause import Answered, CauseMoment, FoundByCheck, KnownCause, Pattern, Search
@@ -61,9 +62,9 @@ class _Found:
         self._named: dict[tuple[str, str], None] = {}
 
     def add(self, cause: Cause, unless: Iterable[str]) -> None:
-        if not any((name, cause.object) in self._named for name in unless):
+        if not any((name, cause.about) in self._named for name in unless):
             self.causes[cause] = None
-            self._named[cause.id, cause.object] = None
+            self._named[cause.id, cause.about] = None
 
 
 def _is_looked_for(cause: KnownCause, situation: Situation) -> bool:
@@ -115,17 +116,23 @@ class _CauseSearch:
     def _told(self, known: Mapping[str, Any]) -> Iterator[Cause]:
         """The cause of a match, if its condition holds."""
         names = {**self._names, **known}
-        if self._cause.condition is None or self._holds(self._cause.condition, names):
+        if self._fits(names):
             bare = Cause(object=blamed(known[self._cause.object_of]), what="", remedy="")
             yield self._worded(bare, names)
 
     def _findings(self, check: str) -> Iterator[Cause]:
         declared, context = self._knowledge.checks.get(check), self._knowledge.check_context
-        if declared is None:
+        if declared is None or not self._fits(self._names):
             return
-        for found in run_check(declared, self._sight.look, context, declared.check.when).findings:
+        result = run_check(declared, self._sight.look, context, declared.check.when)
+        for found in filter(self._is_measured, result.findings):
             bare = Cause(object=found.offender or "cluster", what=found.says, remedy=found.remedy, node=found.node)
             yield self._worded(bare, self._names)
+
+    def _is_measured(self, found: CheckFinding) -> bool:
+        """True unless it is that something is not there at all, which says nothing of why an upgrade waits."""
+        body = self._sight.look.get(found.ref) if found.ref else None
+        return bool(found.proof) or (body is not None and not isinstance(body, ReadFailure))
 
     def _answers(self, text: str) -> Iterator[Cause]:
         pattern, longest = compiled(text)
@@ -144,6 +151,7 @@ class _CauseSearch:
         remedy = cause.wait if patient and cause.wait else cause.remedy
         return replace(
             found,
+            about=found.object,
             object=self._words(cause.offender, names) or found.object,
             node=self._words(cause.node, names) or found.node,
             what=self._words(cause.what, names) or found.what,
@@ -151,6 +159,10 @@ class _CauseSearch:
             remedy=self._words(remedy, names) or found.remedy,
             patient=patient,
         )
+
+    def _fits(self, names: Mapping[str, Any]) -> bool:
+        """True if the cause's condition holds."""
+        return self._cause.condition is None or self._holds(self._cause.condition, names)
 
     def _holds(self, expression: str, names: Mapping[str, Any]) -> bool:
         return self._knowledge.templates.holds(expression, names, of=self._document)

@@ -43,7 +43,8 @@ class Cause:
     """`object` is what blocks, `what` how, `since` when it began (empty where nobody says), `remedy` the command, or
     the sentence, that helps. `patient`: it resolves itself, and nobody has to act.
 
-    `id`, `title`, `docs` and `restart` are those of the known cause; empty for what stands in no file."""
+    `about` is the object by kind, namespace and name, whatever people call it. `id`, `title`, `docs` and `restart` are
+    those of the known cause; empty for what stands in no file."""
 
     object: str
     what: str
@@ -51,6 +52,7 @@ class Cause:
     node: str = ""
     since: str = ""
     patient: bool = False
+    about: str = ""
     id: str = ""
     title: str = ""
     docs: str = ""

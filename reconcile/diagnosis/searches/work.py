@@ -78,15 +78,14 @@ def pods(situation: Situation) -> Iterator[Cause]:
     """Pods of the plan's Jobs and Deployments, and importers of its images: why they do not run, or did not live."""
     jobs = {(ref_of(job).namespace, ref_of(job).name) for job in situation.ours(JOBS)}
     for pod in situation.all(PODS):
-        if _is_ours(pod, situation, jobs) and (found := _trouble(pod)):
-            what, remedy = found
+        if _is_ours(pod, situation, jobs) and (what := _trouble(pod)):
             ref = ref_of(pod)
             yield Cause(
                 object=str(ref),
                 what=what,
                 node=text(pod, "spec", "nodeName"),
                 since=text(pod, "metadata", "creationTimestamp"),
-                remedy=remedy or f"kubectl describe pod -n {ref.namespace} {ref.name}",
+                remedy=f"kubectl describe pod -n {ref.namespace} {ref.name}",
             )
 
 
@@ -158,35 +157,24 @@ def _is_ours(pod: Body, situation: Situation, jobs: set[tuple[str, str]]) -> boo
     )
 
 
-def _trouble(pod: Body) -> tuple[str, str] | None:
-    """The trouble and its remedy; empty where only a look at the pod does. None for a pod that is well."""
+def _trouble(pod: Body) -> str:
+    """The trouble of a pod; empty for one that is well."""
     scheduled = condition_of(pod, "PodScheduled")
     if scheduled.get("status") == "False":
-        return f"cannot be scheduled: {scheduled.get('message') or scheduled.get('reason') or 'no reason given'}", ""
-    for container in (*entries(pod, "status", "initContainerStatuses"), *entries(pod, "status", "containerStatuses")):
-        if found := _container(pod, container):
-            return found
-    return None
+        return f"cannot be scheduled: {scheduled.get('message') or scheduled.get('reason') or 'no reason given'}"
+    containers = (*entries(pod, "status", "initContainerStatuses"), *entries(pod, "status", "containerStatuses"))
+    return next(filter(None, map(_trouble_of_container, containers)), "")
 
 
-def _container(pod: Body, container: Mapping[str, Any]) -> tuple[str, str] | None:
+def _trouble_of_container(container: Mapping[str, Any]) -> str:
     name = text(container, "name")
     ended = [look_up(container, (when, "terminated")) for when in ("state", "lastState")]
     for state in (state for state in ended if isinstance(state, Mapping)):
         if state.get("exitCode") == _KILLED or state.get("reason") == _OUT_OF_MEMORY:
-            return f"container {name} was killed with exit code {_KILLED}: out of memory", _more_memory(pod)
+            return f"container {name} was killed with exit code {_KILLED}: out of memory"
     waiting = look_up(container, ("state", "waiting"))
     if isinstance(waiting, Mapping) and waiting.get("reason") not in (None, *_NOT_YET):
         message = f": {waiting['message']}" if waiting.get("message") else ""
         image = f" (image {text(container, 'image')})" if "Image" in str(waiting["reason"]) else ""
-        return f"container {name} is waiting: {waiting['reason']}{image}{message}", ""
-    return None
-
-
-def _more_memory(pod: Body) -> str:
-    if label(pod, "cdi.kubevirt.io") != _IMPORTER:
-        return ""
-    return (
-        "raise the value cdi.spec.config.podResourceRequirements.limits.memory to 4G: "
-        "kubectl edit managedchart -n fleet-local harvester"
-    )
+        return f"container {name} is waiting: {waiting['reason']}{image}{message}"
+    return ""

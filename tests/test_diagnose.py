@@ -1,0 +1,160 @@
+"""Known causes: each is found where it is, live and in a support bundle, and not where something is otherwise."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.answer_schemas import validate
+from support.diagnosis import everything_in, knowledge
+from support.diagnosis_cases import CASES, DiagnosisCase, Objects, paths, read, world
+from support.preflight_cases import template_set
+
+from reconcile.decide.decision import Wait
+from reconcile.diagnosis.diagnosing import Diagnosis, built_in_of, diagnose, known_causes
+from reconcile.diagnosis.of_status import situation_of_status, upgrades_in
+from reconcile.diagnosis.situation import Cause, Situation
+from reconcile.observe.readings import Readings
+from reconcile.observe.snapshot import judge
+from reconcile.observe.source import DirectSource
+from reconcile.probes.look import Look
+from reconcile.simulator.apiserver.clock import SimulatedClock
+from reconcile.simulator.apiserver.cluster import EmbeddedCluster
+from renderer.cli.program import run
+from renderer.model.document_type import DIAGNOSIS_REPORT
+from renderer.model.known_cause import Pattern
+from renderer.model.node_state import NodeStates
+from renderer.model.ref import ref_of
+from renderer.yaml_io import dump, parse
+
+NOW = datetime(2025, 5, 2, 13, tzinfo=UTC)
+KNOWN = {item.id: item.cause for item in known_causes(template_set().catalog)}
+
+
+def found_by(case: DiagnosisCase, look: Look) -> Diagnosis:
+    catalog = template_set().catalog
+    subject = upgrades_in(look, catalog, built_in_of(catalog)).named(None)
+    return diagnose(knowledge(NOW), situation_of_status(subject, catalog, look, NOW), case.logs)
+
+
+def live(case: DiagnosisCase, objects: Objects) -> list[Mapping[str, Any]]:
+    """On a cluster that answers as an API server does."""
+    cluster, kinds = EmbeddedCluster(SimulatedClock(NOW)), template_set().catalog.kinds
+    cluster.seed(objects.values())
+    client = cluster.client()
+    readings = Readings(client, kinds, lambda: NOW, lambda address: pytest.fail(f"{address} is dialled"))
+    found = judge(lambda look: found_by(case, look), DirectSource(client, kinds), readings).answer
+    return [{"id": c.id, "object": c.object, "node": c.node, "what": c.what, "remedy": c.remedy} for c in found.causes]
+
+
+def bundled(
+    case: DiagnosisCase, objects: Objects, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> list[Mapping[str, Any]]:
+    """In a support bundle, by the command."""
+    write_bundle(folder, objects, case.head.get("logs", {}))
+    status = run(["upgradeplan", "diagnose", str(folder), "-o", "json"])
+    model = json.loads(capsys.readouterr().out)
+    assert model["kind"] == DIAGNOSIS_REPORT.kind, model["problems"]
+    validate(DIAGNOSIS_REPORT, model)
+    assert status == (1 if model["causes"] else 0)
+    causes: list[Mapping[str, Any]] = model["causes"]
+    return causes
+
+
+def write_bundle(folder: Path, objects: Objects, logs: Mapping[str, Mapping[str, str]]) -> None:
+    kinds = template_set().catalog.kinds
+    files: dict[Path, list[Any]] = {}
+    for body in objects.values():
+        ref = ref_of(body)
+        scope = f"namespaced/{ref.namespace}" if ref.namespace else "cluster"
+        group = ref.api_version.replace("/", "_")
+        plural = kinds.row(ref.api_version, ref.kind).kind.plural
+        files.setdefault(folder / "yamls" / scope / group / f"{plural}.yaml", []).append(body)
+    for path, bodies in files.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(dump({"apiVersion": "v1", "kind": "List", "items": bodies}), encoding="utf-8")
+    for pod, containers in logs.items():
+        for container, text in containers.items():
+            path = folder / "logs" / pod / f"{container}.log"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+
+
+def is_like(found: Mapping[str, Any], expected: Mapping[str, str]) -> bool:
+    pairs = ((str(found[key]), text) for key, text in expected.items())
+    return all(said.startswith(text[:-1]) if text.endswith("…") else said == text for said, text in pairs)
+
+
+@pytest.mark.parametrize("path", paths(), ids=lambda path: path.stem)
+def test_a_cause_is_found_live_and_in_a_bundle(path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    case = read(path)
+    for causes in (live(case, case.objects), bundled(case, case.objects, tmp_path, capsys)):
+        its = [cause for cause in causes if cause["id"] == case.cause]
+        assert [cause for cause in its if is_like(cause, case.expected)], its or causes
+
+
+@pytest.mark.parametrize("path", paths(), ids=lambda path: path.stem)
+def test_a_near_miss_is_not_found(path: Path) -> None:
+    case = read(path)
+    assert case.head["source"]
+    assert case.near_misses
+    for why, objects in case.near_misses.items():
+        causes = found_by(case, everything_in(objects.values())).causes
+        assert [cause for cause in causes if cause.id == case.cause] == [], why
+
+
+def test_every_cause_that_is_a_pattern_has_a_case() -> None:
+    patterns = {name for name, cause in KNOWN.items() if isinstance(cause.sign, Pattern)}
+    assert patterns - {path.stem for path in paths()} == set()
+
+
+def documented() -> list[Mapping[str, Any]]:
+    text = (CASES / "_documented.yaml").read_text(encoding="utf-8")
+    troubles: list[Mapping[str, Any]] = parse(text, "_documented.yaml")[0].value["troubles"]
+    return troubles
+
+
+def test_all_documented_trouble_is_known() -> None:
+    assert len(documented()) == 19
+    cases = {path.stem for path in paths()}
+    assert [item["trouble"] for item in documented() if not set(item["causes"]) & cases] == []
+    assert [name for item in documented() for name in item["causes"] if name not in KNOWN] == []
+
+
+def test_a_healthy_cluster_has_no_cause() -> None:
+    case = DiagnosisCase(cause="", head={}, objects=world())
+    calm = dict(world())
+    calm.pop("Upgrade harvester-system/hvst-upgrade-zjft7")
+    assert found_by(case, everything_in(calm.values())).causes == ()
+
+
+ANSWERS = {
+    'admission webhook "validator.example.svc" does not support dry run': "webhook-without-dry-run",
+    "conversion webhook for cluster.x-k8s.io/v1beta2, Kind=Machine failed: EOF": "conversion-webhook-away",
+    "conversion webhook for example.io/v1alpha1, Kind=Thing returned invalid metadata": "conversion-webhook-away",
+    'admission webhook "validator.harvesterhci.io" denied the request: no': "admission-refused",
+    'failed calling webhook "validator.harvesterhci.io": connection refused': "admission-webhook-away",
+    "Service up-repo is invalid: spec.ports: Required value": "refused-by-the-server",
+}
+
+
+@pytest.mark.parametrize(("text", "cause"), ANSWERS.items(), ids=lambda value: str(value)[:30])
+def test_a_refusal_is_named_as_what_it_is(text: str, cause: str) -> None:
+    assert [item.id for item in refused(text)] == [cause]
+
+
+def refused(text: str) -> tuple[Cause, ...]:
+    situation = Situation(
+        plan="up",
+        waits=(Wait(text="a write"),),
+        states={},
+        node_states=NodeStates(),
+        now=NOW,
+        look=everything_in(()),
+        refused=text,
+    )
+    return diagnose(knowledge(NOW), situation).causes
