@@ -41,12 +41,16 @@ def found_by(case: DiagnosisCase, look: Look) -> Diagnosis:
     return diagnose(knowledge(NOW), situation_of_status(subject, catalog, look, NOW), case.logs)
 
 
+def nobody(host: str, port: int) -> datetime | None:
+    pytest.fail(f"{host}:{port} is dialled")
+
+
 def live(case: DiagnosisCase, objects: Objects) -> list[Mapping[str, Any]]:
     """On a cluster that answers as an API server does."""
     cluster, kinds = EmbeddedCluster(SimulatedClock(NOW)), template_set().catalog.kinds
     cluster.seed(objects.values())
     client = cluster.client()
-    readings = Readings(client, kinds, lambda: NOW, lambda address: pytest.fail(f"{address} is dialled"))
+    readings = Readings(client, kinds, lambda: NOW, nobody)
     found = judge(lambda look: found_by(case, look), DirectSource(client, kinds), readings).answer
     return [{"id": c.id, "object": c.object, "node": c.node, "what": c.what, "remedy": c.remedy} for c in found.causes]
 
