@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,8 +12,9 @@ from typing import Any
 import pytest
 from support.answer_schemas import validate
 from support.diagnosis import everything_in, knowledge
-from support.diagnosis_cases import CASES, DiagnosisCase, Objects, paths, read, world
+from support.diagnosis_cases import CASES, DiagnosisCase, Objects, changed, paths, read, world
 from support.preflight_cases import template_set
+from support.unreachable import KUBECONFIG
 
 from reconcile.decide.decision import Wait
 from reconcile.diagnosis.diagnosing import Diagnosis, built_in_of, diagnose, known_causes
@@ -25,6 +27,7 @@ from reconcile.probes.look import Look
 from reconcile.simulator.apiserver.clock import SimulatedClock
 from reconcile.simulator.apiserver.cluster import EmbeddedCluster
 from renderer.cli.program import run
+from renderer.files.bundle_logs import BundleLogs
 from renderer.model.document_type import DIAGNOSIS_REPORT
 from renderer.model.known_cause import Pattern
 from renderer.model.node_state import NodeStates
@@ -162,3 +165,121 @@ def refused(text: str) -> tuple[Cause, ...]:
         refused=text,
     )
     return diagnose(knowledge(NOW), situation).causes
+
+
+# ------------------------------------------------------------------------------------------------ the built-in upgrade
+
+STATES = {
+    "CreatingUpgradeImage": ("ISODownload", "1: provision the upgrade repository", "allowed"),
+    "PreparingRepo": ("RepoCreate", "1: provision the upgrade repository", "allowed"),
+    "PreparingNodes": ("ImagePreload", "2: preload container images", "allowed"),
+    "UpgradingSystemServices": ("ClusterUpgrade", "3: upgrade system services", "afterSupportBundle"),
+    "UpgradingNodes": ("NodeUpgrade", "4: upgrade nodes", "notAllowed"),
+    "Failed": ("", "the upgrade has failed", "afterSupportBundle"),
+}
+UPGRADE = "Upgrade harvester-system/hvst-upgrade-zjft7"
+STATE = 'metadata.labels["harvesterhci.io/upgradeState"]'
+
+
+def diagnosed(
+    folder: Path, objects: Objects, capsys: pytest.CaptureFixture[str], *options: str
+) -> tuple[int | None, str]:
+    write_bundle(folder, objects, {})
+    status = run(["upgradeplan", "diagnose", str(folder), *options])
+    return status, capsys.readouterr().out
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_a_state_of_the_built_in_upgrade_is_a_phase_of_the_documentation(
+    state: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, out = diagnosed(tmp_path, changed(world(), {UPGRADE: {STATE: state}}), capsys, "-o", "json")
+    upgrade = json.loads(out)["upgrade"]
+    assert (upgrade["phase"], upgrade["step"], upgrade["restart"]) == STATES[state]
+    assert (upgrade["object"], upgrade["version"], upgrade["state"]) == (UPGRADE, "v1.5.0", state)
+    assert {node["name"]: node["state"] for node in upgrade["nodes"]}["n1"] == "Pre-drained"
+    assert upgrade["how"]
+
+
+def test_what_works_is_named_and_what_is_done_is_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def job(name: str, **status: Any) -> dict[str, Any]:
+        labels = {"harvesterhci.io/upgrade": "hvst-upgrade-zjft7", "harvesterhci.io/node": "n1"}
+        metadata = {"name": name, "namespace": "harvester-system", "labels": labels}
+        return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "status": status}
+
+    done = {"conditions": [{"type": "Complete", "status": "True"}]}
+    objects = {**world(), "a": job("pre", **done), "b": job("post", active=1)}
+    _, out = diagnosed(tmp_path, objects, capsys, "-o", "json")
+    assert json.loads(out)["upgrade"]["works"] == ["Job harvester-system/post"]
+
+
+def test_rancher_s_words_are_passed_on_for_the_node_that_nobody_works_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = "uncordoning etcd node(s) custom-1: waiting for uncordon to finish"
+    waiting = {"type": "Updated", "status": "Unknown", "reason": "Waiting", "message": words}
+    objects = changed(world(), {"Rancher Cluster fleet-local/local": {"status.conditions[1]": waiting}})
+    status, out = diagnosed(tmp_path, objects, capsys)
+    assert status == 1
+    assert f"because Machine fleet-local/custom-1 [n1] Rancher reports: {words}" in out
+    assert "remedy: kubectl uncordon n1" in out
+    assert "restart: it must not be started again; " in out
+
+
+def test_a_cluster_without_an_upgrade_is_looked_at(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    calm = {name: body for name, body in world().items() if name != UPGRADE}
+    status, out = diagnosed(tmp_path / "calm", calm, capsys)
+    assert (status, "no known cause was found" in out) == (0, True)
+    full = changed(calm, {"Node n2": {"status.conditions[1]": {"type": "DiskPressure", "status": "True"}}})
+    status, out = diagnosed(tmp_path / "full", full, capsys)
+    assert (status, "because Node n2 [n2] has disk pressure" in out) == (1, True)
+
+
+def test_markdown_is_for_an_issue_and_nothing_in_it_is_markup_or_secret(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = "<script>alert(1)</script> | https://admin:hunter2@registry.example/x"
+    pressure = {"type": "DiskPressure", "status": "True", "message": words}
+    objects = changed(world(), {"Node n2": {"status.conditions[1]": pressure}})
+    status, out = diagnosed(tmp_path, objects, capsys, "-o", "markdown")
+    assert status == 1
+    assert out.startswith("## Diagnosis\n\n- Upgrade harvester-system/hvst-upgrade-zjft7 to v1.5.0: **UpgradingNodes**")
+    assert "| n1 | Pre-drained |  |" in out
+    assert "<script>" not in out
+    assert "hunter2" not in out
+    assert "```\nremove images that nothing uses, on n2: crictl rmi --prune" in out
+
+
+def test_a_name_that_no_upgrade_has_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_bundle(tmp_path, world(), {})
+    assert run(["upgradeplan", "diagnose", str(tmp_path), "--plan", "other"]) == 2
+    assert "neither an UpgradePlan nor an Upgrade is called other" in capsys.readouterr().err
+
+
+def test_files_and_a_cluster_are_not_asked_for_together(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["upgradeplan", "diagnose", "bundle.zip", "--context", "site"]) == 2
+    assert "files are looked at, or a cluster" in capsys.readouterr().err
+
+
+def test_a_cluster_that_is_away_is_3(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "kubeconfig"
+    path.write_text(KUBECONFIG, encoding="utf-8")
+    assert run(["upgradeplan", "diagnose", "--kubeconfig", str(path)]) == 3
+    assert capsys.readouterr().err
+
+
+@pytest.mark.parametrize("damaged", ["../../etc", "a/b", "..", ""])
+def test_a_pod_s_log_is_looked_for_in_the_bundle_alone(damaged: str, tmp_path: Path) -> None:
+    write_bundle(tmp_path, world(), {"default/p": {"c": "text"}})
+    logs = BundleLogs([str(tmp_path)])
+    assert logs.of("default", "p") == {"c": "text"}
+    assert logs.of("default", damaged) == {}
+
+
+def test_the_end_of_a_log_is_read_from_a_zipped_bundle(tmp_path: Path) -> None:
+    path = tmp_path / "bundle.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("supportbundle_1/logs/default/p/c.log", "first\n" + "x" * 100_000 + "\nlast\n")
+    found = BundleLogs([str(path)]).of("default", "p")["c"]
+    assert found.endswith("\nlast\n")
+    assert "first" not in found

@@ -5,8 +5,8 @@ A match is a mapping from the names of the chain to what was found. What could n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from reconcile.diagnosis.joins import leads_to
@@ -15,23 +15,28 @@ from reconcile.probes.evaluate import group_of, present_ref
 from reconcile.probes.look import Look, ProbeContext, ReadFailure
 from reconcile.probes.predicates import Subject, check
 from renderer.catalog.causes import OBJECT
-from renderer.model.known_cause import Link, LogLink, Pattern, Take
+from renderer.model.known_cause import Join, Link, LogLink, Pattern, Take
+from renderer.model.path import Path, look_up
 from renderer.model.probe import EveryTarget, Predicate
 from renderer.model.ref import Body, Ref, ref_of
 from renderer.patterns import compiled
 
 Match = Mapping[str, Any]
+Index = Mapping[tuple[Any, ...], Sequence[Body]]
+"""The objects to which a link leads, by the values of the fields that have to be equal."""
 Logs = Callable[[Ref], Mapping[str, str]]
 """The ends of the logs of a pod, by container; none where they are not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sight:
-    """The means by which patterns are carried out."""
+    """The means by which patterns are carried out. `indexes` are kept, so that of many objects none is compared with
+    each of many others."""
 
     look: Look
     probes: ProbeContext
     logs: Logs
+    indexes: dict[Link, Index] = field(default_factory=dict, repr=False, compare=False)
 
 
 def matches_of(pattern: Pattern, chain: tuple[Link | LogLink, ...], sight: Sight) -> Iterator[Match]:
@@ -60,7 +65,7 @@ def _found(link: Link | LogLink, start: Body, sight: Sight) -> Iterable[Any]:
     """Everything that a link may go on with; nothing where there is no match."""
     if isinstance(link, LogLink):
         return _line(link, start, sight)
-    joined = [body for body in _members(link.target, (), sight) if leads_to(link, start, body)]
+    joined = [body for body in _candidates(link, start, sight) if leads_to(link, start, body)]
     if link.take is Take.NEWEST:
         joined = sorted(joined, key=lambda body: text(body, "metadata", "creationTimestamp"))[-1:]
     found = [body for body in joined if _holds(link.all, body, sight)]
@@ -73,6 +78,23 @@ def _found(link: Link | LogLink, start: Body, sight: Sight) -> Iterable[Any]:
             return [] if found else [()]
         case _:
             return found
+
+
+def _candidates(link: Link, start: Body, sight: Sight) -> Iterable[Body]:
+    """The objects to which the link may lead from this one."""
+    if link.join is not Join.FIELDS:
+        return _members(link.target, (), sight)
+    if link not in sight.indexes:
+        index: dict[tuple[Any, ...], list[Body]] = {}
+        for body in _members(link.target, (), sight):
+            index.setdefault(_values(body, [theirs for theirs, _ in link.fields]), []).append(body)
+        sight.indexes[link] = index
+    return sight.indexes[link].get(_values(start, [ours for _, ours in link.fields]), ())
+
+
+def _values(body: Body, paths: Iterable[Path]) -> tuple[Any, ...]:
+    """What can be compared by its text; the join compares the values themselves."""
+    return tuple(repr(look_up(body, path)) for path in paths)
 
 
 def _members(target: EveryTarget, predicates: tuple[Predicate, ...], sight: Sight) -> Iterable[Body]:
