@@ -69,8 +69,8 @@ class Difference:
 
 
 @frozen
-class _Thing:
-    """Something that can be compared; `place` sorts it among the things of its side."""
+class Thing:
+    """A phase, a step or a manifest that can be compared; `place` sorts it among the things of its side."""
 
     subject: ComparedItem
     name: str
@@ -79,7 +79,7 @@ class _Thing:
     step: str = ""
     node: str = ""
     template: str = ""
-    ref: Ref | None = None
+    ref: Ref | str | None = None
     body: Mapping[str, Any]
 
     @property
@@ -93,6 +93,15 @@ def compare(left: Side, right: Side) -> tuple[Difference, ...]:
     before, after = list(_things(left, redactor)), list(_things(right, redactor))
     placed = list(_differences(before, after))
     placed += _hidden(left, right, after, {(difference.phase, difference.step) for _, difference in placed})
+    return _in_order(placed)
+
+
+def differences_of(before: list[Thing], after: list[Thing]) -> tuple[Difference, ...]:
+    """The same for things that somebody else has read."""
+    return _in_order(list(_differences(before, after)))
+
+
+def _in_order(placed: list[_Placed]) -> tuple[Difference, ...]:
     outside_in = list(ComparedItem)
     placed.sort(key=lambda item: (item[0], outside_in.index(item[1].subject)))
     return tuple(difference for _, difference in placed)
@@ -101,44 +110,44 @@ def compare(left: Side, right: Side) -> tuple[Difference, ...]:
 # ------------------------------------------------------------------------------------------------ what is compared
 
 
-def _things(side: Side, redactor: Redactor) -> Iterator[_Thing]:
+def _things(side: Side, redactor: Redactor) -> Iterator[Thing]:
     index = index_of(side.plan, side.kinds, (), "plain")
     for phase, entry in zip(side.plan.phases, index["phases"], strict=True):
         name, places = phase.phase.name, count()
         steps = entry.pop("steps", ())
-        yield _Thing(
+        yield Thing(
             subject=ComparedItem.PHASE,
             name=name,
             phase=name,
             place=(phase.phase.number, next(places)),
-            body=_words(entry),
+            body=words_of(entry),
         )
         by_step = {step["name"]: step for step in steps}
         for step in phase.steps:
             place = (phase.phase.number, next(places))
             if (words := by_step.pop(step.step.name, None)) is not None:
-                yield _step_thing(name, step.step.name, place, words)
+                yield step_thing(name, step.step.name, place, words)
             for part in (step, step.undo) if step.undo else (step,):
                 yield from (_manifest_thing(part, item, place, redactor) for item in part.manifests)
 
 
-def _words(entry: Mapping[str, Any]) -> dict[str, Any]:
+def words_of(entry: Mapping[str, Any]) -> dict[str, Any]:
     """The index entry of a phase or step without its manifests: those are compared as such."""
     return {
-        key: _words(value) if isinstance(value, Mapping) else value
+        key: words_of(value) if isinstance(value, Mapping) else value
         for key, value in entry.items()
         if key not in ("manifests", "nodes", "steps")
     }
 
 
-def _step_thing(phase: str, step: str, place: tuple[int, int], words: Mapping[str, Any]) -> _Thing:
-    return _Thing(
-        subject=ComparedItem.STEP, name=f"{phase}/{step}", phase=phase, step=step, place=place, body=_words(words)
+def step_thing(phase: str, step: str, place: tuple[int, int], words: Mapping[str, Any]) -> Thing:
+    return Thing(
+        subject=ComparedItem.STEP, name=f"{phase}/{step}", phase=phase, step=step, place=place, body=words_of(words)
     )
 
 
-def _manifest_thing(step: RenderedStep, manifest: Manifest, place: tuple[int, int], redactor: Redactor) -> _Thing:
-    return _Thing(
+def _manifest_thing(step: RenderedStep, manifest: Manifest, place: tuple[int, int], redactor: Redactor) -> Thing:
+    return Thing(
         subject=ComparedItem.MANIFEST,
         name=str(manifest.ref),
         phase=step.phase,
@@ -156,7 +165,7 @@ def _manifest_thing(step: RenderedStep, manifest: Manifest, place: tuple[int, in
 _Placed = tuple[tuple[int, int], Difference]
 
 
-def _differences(before: list[_Thing], after: list[_Thing]) -> Iterator[_Placed]:
+def _differences(before: list[Thing], after: list[Thing]) -> Iterator[_Placed]:
     pairs, old, new = _pairs(before, after)
     for left, right in pairs:
         if left.body != right.body or (left.phase, left.step) != (right.phase, right.step):
@@ -169,13 +178,13 @@ def _differences(before: list[_Thing], after: list[_Thing]) -> Iterator[_Placed]
                 yield thing.place, _whole(operation, thing)
 
 
-def _ends(old: list[_Thing], new: list[_Thing]) -> tuple[tuple[ChangeType, list[_Thing]], ...]:
+def _ends(old: list[Thing], new: list[Thing]) -> tuple[tuple[ChangeType, list[Thing]], ...]:
     return (ChangeType.REMOVED, old), (ChangeType.ADDED, new)
 
 
-def _pairs(before: list[_Thing], after: list[_Thing]) -> tuple[list[tuple[_Thing, _Thing]], list[_Thing], list[_Thing]]:
+def _pairs(before: list[Thing], after: list[Thing]) -> tuple[list[tuple[Thing, Thing]], list[Thing], list[Thing]]:
     """Pairs, and what is left on either side. A later rule sees only what the earlier ones have left."""
-    pairs: list[tuple[_Thing, _Thing]] = []
+    pairs: list[tuple[Thing, Thing]] = []
     for rule in (lambda t: t.key, lambda t: t.ref, lambda t: t.ref and (t.phase, t.step, t.node, t.template)):
         known = _only(before, rule)
         found = [(known[mark], thing) for mark, thing in _only(after, rule).items() if mark in known]
@@ -186,7 +195,7 @@ def _pairs(before: list[_Thing], after: list[_Thing]) -> tuple[list[tuple[_Thing
     return pairs, before, after
 
 
-def _only(things: list[_Thing], rule: Callable[[_Thing], object]) -> dict[object, _Thing]:
+def _only(things: list[Thing], rule: Callable[[Thing], object]) -> dict[object, Thing]:
     """Each thing by its mark, where no other has the same; a thing without a mark is left out."""
     counted = Counter(rule(thing) for thing in things)
     return {rule(thing): thing for thing in things if rule(thing) is not None and counted[rule(thing)] == 1}
@@ -195,7 +204,7 @@ def _only(things: list[_Thing], rule: Callable[[_Thing], object]) -> dict[object
 # ------------------------------------------------------------------------------------------------------ differences
 
 
-def _changed(left: _Thing, right: _Thing) -> Difference:
+def _changed(left: Thing, right: Thing) -> Difference:
     moved = (left.phase, left.step) != (right.phase, right.step)
     renamed = left.name != right.name and not moved
     return Difference(
@@ -211,7 +220,7 @@ def _changed(left: _Thing, right: _Thing) -> Difference:
     )
 
 
-def _whole(operation: ChangeType, thing: _Thing) -> Difference:
+def _whole(operation: ChangeType, thing: Thing) -> Difference:
     sides = (thing, None) if operation is ChangeType.REMOVED else (None, thing)
     return Difference(
         operation=operation,
@@ -240,17 +249,17 @@ def differing(left: Any, right: Any, path: Path = ()) -> Iterator[Path]:
         yield path
 
 
-def _diff(left: _Thing | None, right: _Thing | None) -> str:
+def _diff(left: Thing | None, right: Thing | None) -> str:
     old, new = (dump(thing.body).splitlines() if thing else [] for thing in (left, right))
     names = (f"a/{_label(left)}" if left else "/dev/null", f"b/{_label(right)}" if right else "/dev/null")
     return "".join(f"{line}\n" for line in difflib.unified_diff(old, new, *names, lineterm=""))
 
 
-def _label(thing: _Thing) -> str:
+def _label(thing: Thing) -> str:
     return "/".join(part for part in (thing.phase, thing.step, thing.node, thing.template) if part)
 
 
-def _hidden(left: Side, right: Side, after: list[_Thing], shown: set[tuple[str, str]]) -> Iterator[_Placed]:
+def _hidden(left: Side, right: Side, after: list[Thing], shown: set[tuple[str, str]]) -> Iterator[_Placed]:
     """Steps that differ in what neither index nor manifests show, such as after how long a wait counts as slow."""
     old, new = _declared(left.plan), _declared(right.plan)
     for thing in after:

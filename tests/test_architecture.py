@@ -46,6 +46,7 @@ ROOMS: Mapping[str, Sequence[str]] = {
         "layout",
         "delivery",
         "compare assemble files install",
+        "compare_trees",
         "cli",
     ),
     "reconcile": (

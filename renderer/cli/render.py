@@ -14,16 +14,18 @@ from renderer.cli.answer import (
     again,
     answer,
     answer_with_files,
-    output_option,
     pass_on,
     pending_lines,
     pending_models,
     redactor,
+    review_output_option,
     say,
+    say_page,
     warn,
 )
 from renderer.cli.delivery_options import DeliveryWords, delivery_options, layout_in, options_of
 from renderer.cli.input_options import FOLDER, InputOptions, RenderedInputs, catalog_of, input_options, rendering_of
+from renderer.cli.render_review import review_model, review_page
 from renderer.delivery.agents import LAYOUT
 from renderer.errors import ExitCode, Problems
 from renderer.frozen import frozen
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from renderer.catalog.kinds import Kinds
     from renderer.delivery.options import DeliveryOptions
     from renderer.layout.credentials import RenderedCredential
+    from renderer.markdown.limited_page import Block
     from renderer.model.rendered import RenderedPlan
 
 
@@ -69,7 +72,13 @@ def _phase_names(ctx: click.Context, _: click.Parameter, incomplete: str) -> lis
     is_flag=True,
     help="Write credentials also in a layout that is made for a Git repository.",
 )
-@output_option
+@click.option(
+    "--against",
+    type=FOLDER,
+    metavar="FOLDER",
+    help="With -o markdown or json: also show what differs from the rendering in FOLDER, such as the base branch's.",
+)
+@review_output_option
 def render(
     given: InputOptions,
     output_dir: str | None,
@@ -79,6 +88,7 @@ def render(
     node: str | None,
     delivered: DeliveryWords,
     allow_secrets: bool,
+    against: str | None,
     output: str,
 ) -> ExitCode:
     """Render the manifests of a plan for review.
@@ -88,6 +98,7 @@ def render(
       upgradeplan render examples/three-node
       upgradeplan render upgradeplan.yaml --release harvester.iso --cluster facts/ --output-dir rendered
       upgradeplan render examples/three-node --output-dir rendered --check
+      upgradeplan render examples/three-node --against base/rendered -o markdown
       upgradeplan render examples/three-node --phase NodeUpgrade --node charlie-1-tink-system
       upgradeplan render examples/three-node --output-dir rendered --format flux --repo https://git.example.com/site.git
 
@@ -109,6 +120,8 @@ def render(
     if output_dir is None and output == "text" and (delivered.first or allow_secrets):
         option = delivered.first or "--allow-secrets"
         raise click.UsageError(f"{option} needs --output-dir or -o json: it is about files")
+    if against is not None and output == "text":
+        raise click.UsageError("--against needs -o markdown or -o json")
     rendering = rendering_of(given)
     if output_dir is not None or delivered.agents:
         _require_name(rendering)
@@ -124,10 +137,15 @@ def render(
         chosen = _in_layout(plan, catalog.kinds, layout, credentials, page, allowed=allow_secrets)
     else:
         chosen = _for_agents(rendering, options, credentials, page, allowed=allow_secrets)
+    review = {}
+    if output != "text":
+        review = review_model(rendering, plan, chosen.index, chosen.files, against)
     if folder is not None:
-        return _tree(chosen, folder, check=check, output=output)
+        return _tree(chosen, review, folder, check=check, output=output)
     if output == "json":
-        answer_with_files(RENDERING, {"index": chosen.index}, chosen.files)
+        answer_with_files(RENDERING, {"index": chosen.index, "review": review}, chosen.files)
+    elif output == "markdown":
+        say_page(review_page(chosen.index, redactor().value(review), None))
     else:
         pass_on(_documents(plan), end="")
         say(pending_lines(pending_models(plan)), sys.stderr)
@@ -226,7 +244,7 @@ def _documents(plan: RenderedPlan) -> Iterator[str]:
         yield f"---\n# Source: {plan.plan}/{manifest.file}\n{manifest_text([manifest])}"
 
 
-def _tree(chosen: _Chosen, folder: Path, *, check: bool, output: str) -> ExitCode:
+def _tree(chosen: _Chosen, review: Model, folder: Path, *, check: bool, output: str) -> ExitCode:
     from renderer.files.tree import check_tree, write_tree
     from renderer.layout.trees import INDEX
     from renderer.yaml_io import dump
@@ -245,7 +263,13 @@ def _tree(chosen: _Chosen, folder: Path, *, check: bool, output: str) -> ExitCod
     }
     if chosen.given:
         model["agents"] = [dict(zip(("agent", "apply", "pulls"), row, strict=True)) for row in chosen.given]
-    answer(RENDERED_FOLDER, model, output, _checked if check else _written)
+    if review:
+        model["review"] = review
+
+    def page(shown: Model) -> Iterator[Block]:
+        return review_page(chosen.index, shown["review"], shown["changes"] if check else None)
+
+    answer(RENDERED_FOLDER, model, output, _checked if check else _written, page)
     return ExitCode.NO if check and done else ExitCode.YES
 
 

@@ -15,9 +15,14 @@ from renderer.validation import document_problems
 
 def page_of(facts: Facts, tree: TemplateTree) -> str:
     """The page; empty where one of the versions is not known. Raises `Problems` for notes that cannot be read."""
-    lines = load_releases(tree, document_problems)
-    found = upgrade_notes(check_names(facts, lines).given, lines)
+    found = notes_of(facts, tree)
     return "\n".join((*_lines(found), "")) if found else ""
+
+
+def notes_of(facts: Facts, tree: TemplateTree) -> UpgradeNotes | None:
+    """All that is known of the two releases; None where one of the versions is not. Raises `Problems`."""
+    lines = load_releases(tree, document_problems)
+    return upgrade_notes(check_names(facts, lines).given, lines)
 
 
 def _lines(upgrade: UpgradeNotes) -> Iterator[str]:
