@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import yaml
-from support.rendered_plans import assembled, inputs_of_example, overlaid
+from support.rendered_plans import assembled, inputs_of_example, overlaid, templates
 from syrupy.assertion import SnapshotAssertion
 from test_cli import SINGLE_NODE, THREE_NODE, Shell, shell
 from test_render_examples import WholeTree
@@ -20,8 +20,11 @@ from test_render_examples import WholeTree
 from renderer.catalog.kinds import Kinds, rows_from
 from renderer.catalog.probes import gate_from
 from renderer.delivery.agents import AGENTS, DeliveryShape
+from renderer.delivery.delivered_jobs import changed_jobs
+from renderer.delivery.delivery_rules import load_rules
 from renderer.delivery.delivery_tree import Delivery, units_of
 from renderer.delivery.dress import dressed, record_of, undressed
+from renderer.delivery.linter import LintedDocument, lint
 from renderer.delivery.options import DeliveryOptions, Repository
 from renderer.delivery.prepare_delivery import prepare_delivery
 from renderer.delivery.units import unit_name
@@ -30,7 +33,7 @@ from renderer.files.tree import write_tree
 from renderer.model.document_type import GATE, RENDERED_PLAN
 from renderer.model.ref import ref_of
 from renderer.validation import document_problems
-from renderer.yaml_io import parse
+from renderer.yaml_io import dump, parse
 
 REPOSITORY = Repository(url="https://git.example.com/site.git", path="clusters/site/hvst-upgrade-864fh")
 __all__ = ["shell"]
@@ -349,22 +352,134 @@ steps:
   gates: [{probe: {manifest: job.yaml.j2, all: [{builtin: true}]}}]
 """
     container = {"name": "do", "image": "a/b:c", "command": ["do"]}
-    job = {
+    body = {
         "apiVersion": "batch/v1",
         "kind": "Job",
         "metadata": {"name": "site-do", "namespace": "harvester-system"},
         "spec": {
-            "backoffLimit": 0,
+            **{"completions": 1, "parallelism": 1, "backoffLimit": 0},
             "template": {"spec": {"restartPolicy": "Never", "containers": [container]}},
         },
     }
-    tree = overlaid({"45-site/phase.yaml": phase, "45-site/job.yaml.j2": yaml.safe_dump(job)})
+    tree = overlaid({"45-site/phase.yaml": phase, "45-site/job.yaml.j2": yaml.safe_dump(body)})
     assembly = assembled(inputs_of_example("single-node"), tree)
     made = prepare_delivery(assembly, assembly.render(), DeliveryOptions(agents=("fleet",), shape=PHASES), version="1")
     (body,) = objects(made, "phases/45-site")
     assert body["spec"]["template"]["spec"]["containers"][0]["command"][-1] == "do"
     assert body["spec"]["template"]["spec"]["containers"][0]["command"][0] == "sh"
     assert "phases/45-site/gate.yaml" not in made.files()
+
+
+# ----------------------------------------------------------------------------------------------------------- linter
+
+
+def linted(body: Mapping[str, Any], *, delivered: bool = True) -> list[str]:
+    """The rules that find something."""
+    document = LintedDocument(file="it.yaml", body=body, delivered=delivered)
+    return [problem.message.rpartition("(rule ")[2].rstrip(")") for problem in lint(RULES.lint, [document])]
+
+
+def job(**changes: Any) -> Mapping[str, Any]:
+    """A Job that agents take; `metadata`, `spec` and `container` are laid over it."""
+    container = {"name": "do", "image": "a/b:c", "command": ["do"], **changes.get("container", {})}
+    pod = {"restartPolicy": "Never", "containers": [{key: it for key, it in container.items() if it is not None}]}
+    spec = {"completions": 1, "parallelism": 1, "backoffLimit": 0, "template": {"spec": pod}, **changes.get("spec", {})}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "do", "namespace": "site", **changes.get("metadata", {})},
+        "spec": {key: value for key, value in spec.items() if value is not None},
+    }
+
+
+RULES = load_rules(templates(), document_problems)
+FOUND: Mapping[str, tuple[Mapping[str, Any], str]] = {
+    "TTL": (job(spec={"ttlSecondsAfterFinished": 600}), "job-runs-once"),
+    "suspend": (job(spec={"suspend": True}), "job-runs-once"),
+    "selector": (job(spec={"selector": {}}), "job-runs-once"),
+    "defaults": (job(spec={"completions": None}), "job-says-what-defaults-say"),
+    "no command": (job(container={"command": None}), "job-has-a-command"),
+    "generated name": (job(metadata={"generateName": "do-"}), "name-is-fixed"),
+    "helm hook": (job(metadata={"annotations": {"helm.sh/hook": "post-install"}}), "no-hooks"),
+    "owner": (job(metadata={"ownerReferences": [{"uid": "1"}]}), "no-owners"),
+    "uid": (job(metadata={"uid": "1"}), "nothing-of-the-server"),
+    "tracking": (job(metadata={"labels": {"app.kubernetes.io/instance": "x"}}), "no-tracking-marks"),
+    "Flux's mark": (job(metadata={"labels": {"kustomize.toolkit.fluxcd.io/name": "x"}}), "no-tracking-marks"),
+    "last applied": (
+        job(metadata={"annotations": {"kubectl.kubernetes.io/last-applied-configuration": "{}"}}),
+        "no-tracking-marks",
+    ),
+    "create once": (
+        job(metadata={"annotations": {"kustomize.toolkit.fluxcd.io/ssa": "IfNotPresent"}}),
+        "no-options-of-agents",
+    ),
+    "replace": (
+        job(metadata={"annotations": {"argocd.argoproj.io/sync-options": "Replace=true"}}),
+        "no-options-of-agents",
+    ),
+    "too large": (
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"a": "x" * 2**20}},
+        "fits-into-etcd",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_what_agents_would_refuse_or_misread_is_found(name: str) -> None:
+    body, rule = FOUND[name]
+    assert rule in linted(body)
+    assert linted(job()) == []
+
+
+@pytest.mark.parametrize(
+    ("body", "rule"),
+    [
+        ({"name": "x" * 54, "helm": {"releaseName": "x"}, "correctDrift": {"enabled": False}}, "fleet-keeps-what-runs"),
+        ({"name": "x", "helm": {"releaseName": "x"}, "correctDrift": {"enabled": True}}, "fleet-keeps-what-runs"),
+        ({"name": "x", "helm": {"releaseName": "x", "atomic": True}}, "fleet-keeps-what-runs"),
+    ],
+)
+def test_a_file_for_fleet_is_looked_at(body: Mapping[str, Any], rule: str) -> None:
+    assert rule in linted(body, delivered=False)
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "after"),
+    [
+        ("flux/kustomizations.yaml.j2", "force: false", "force: true"),
+        ("flux/kustomizations.yaml.j2", "prune: false", "prune: true"),
+        ("flux/kustomizations.yaml.j2", "wait: true", "wait: false"),
+        ("flux/kustomizations.yaml.j2", "deletionPolicy: Orphan", "deletionPolicy: MirrorPrune"),
+        ("_application.j2", "selfHeal: false", "selfHeal: true"),
+        ("fleet/gitrepo.yaml.j2", "keepResources: true", "keepResources: false"),
+        ("plan/fleet.yaml.j2", "takeOwnership: false", "takeOwnership: true"),
+    ],
+)
+def test_an_overlay_of_an_agents_objects_keeps_the_rules(path: str, before: str, after: str) -> None:
+    text = templates()[f"delivery/{path}"].text
+    assert before in text
+    assembly = assembled(inputs_of_example("single-node"), overlaid({f"delivery/{path}": text.replace(before, after)}))
+    made = prepare_delivery(assembly, assembly.render(), DeliveryOptions(agents=tuple(AGENTS)), version="1")
+    with pytest.raises(Problems) as caught:
+        made.files()
+    assert {problem.reason for problem in caught.value.problems} == {"UnfitForAgents"}
+
+
+def test_a_job_that_was_delivered_is_not_changed() -> None:
+    one, other = ({"phases/60-x/job.yaml": dump(job(container={"command": [word]}))} for word in ("a", "b"))
+    assert list(changed_jobs(one, one)) == []
+    (problem,) = changed_jobs(one, other)
+    assert (problem.reason, problem.file) == ("DeliveredJobChanges", "phases/60-x/job.yaml")
+    assert list(changed_jobs({"review/60-x/job.yaml.txt": "x", "phases/broken.yaml": "a: ["}, other)) == []
+
+
+def test_render_does_not_change_a_job_that_the_folder_has(shell: Shell, tmp_path: Path) -> None:
+    command = ("render", SINGLE_NODE, "--output-dir", str(tmp_path), "--format", "fleet", "--deliver", "phases")
+    assert shell(*command).status == 0
+    (gate,) = tmp_path.glob("*/phases/50-*/gate.yaml")
+    gate.write_text(gate.read_text().replace("backoffLimit: 6", "backoffLimit: 1"))
+    ended = shell(*command)
+    assert (ended.status, "was delivered with another content" in ended.err) == (2, True)
 
 
 # ------------------------------------------------------------------------------------------------------ the command
@@ -376,6 +491,7 @@ def test_render_says_what_to_apply_and_which_folder_each_agent_pulls(
     monkeypatch.chdir(tmp_path)
     ended = shell("render", THREE_NODE, "--output-dir", "clusters/site", *PULLED)
     assert ended.status == 0
+    assert "warning: the agents are told to pull from https://git.example.invalid/change-me.git" in ended.err
     for title in AGENTS.values():
         assert f"{title}: apply clusters/site/{PLAN}/agents/" in ended.out
     assert f" once; it pulls clusters/site/{PLAN}/plan\n" in ended.out
@@ -412,6 +528,7 @@ def test_a_generated_name_is_refused_with_a_proposed_one(shell: Shell, tmp_path:
     [
         (["--format", "plain", "--format", "flux"], "--format plain is for no agent"),
         (["--deliver", "plan"], "--deliver plan needs a --format that an agent pulls: fleet, argocd, flux"),
+        (["--format", "flux", "--repo", "https://me:secret@git.example.com"], "--repo has a password"),
         (["--repo", "https://a"], "--repo needs a --format that an agent pulls"),
         (["--format", "flux", "--through", "RepoCreate"], "--through is not for --deliver plan"),
         (["--format", "flux", "--phase", "RepoCreate"], "--phase is not for --deliver plan"),

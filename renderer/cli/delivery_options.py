@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path, PurePosixPath
@@ -37,6 +38,8 @@ _OPTIONS = (
         help="The plan's folder in the repository. Default: --output-dir and the plan's name.",
     ),
 )
+
+_PASSWORD = re.compile(r"://[^/@\s]*:[^/@\s]*@")
 
 Command = Callable[..., ExitCode]
 
@@ -148,6 +151,8 @@ def _merged(
     if not agents and shape is not DeliveryShape.REVIEW:
         raise click.UsageError(f"--deliver {shape} needs a --format that an agent pulls: {', '.join(AGENTS)}")
     _refuse_parts(shape, through, also)
+    if words.repo and _PASSWORD.search(words.repo):
+        raise click.UsageError("--repo has a password, and the tree is for Git; let the agent read it from a Secret")
     known = kept.repository if kept else Repository(path=path)
     return DeliveryOptions(
         agents=agents,

@@ -201,6 +201,7 @@ def _for_agents(
         allow_secrets=allowed,
     )
     files = delivery.files()
+    warn(options.warnings())
     return _Chosen(
         plan=rendering.plan,
         layout=LAYOUT,
@@ -250,6 +251,8 @@ def _tree(chosen: _Chosen, review: Model, folder: Path, *, check: bool, output: 
     from renderer.yaml_io import dump
 
     plan, files = chosen.plan, {**chosen.files, INDEX: dump(chosen.index)}
+    if chosen.layout == LAYOUT:
+        _refuse_changed_jobs(folder, files)
     done = check_tree(folder, files) if check else write_tree(folder, files)
     model = {
         "plan": plan.plan,
@@ -271,6 +274,14 @@ def _tree(chosen: _Chosen, review: Model, folder: Path, *, check: bool, output: 
 
     answer(RENDERED_FOLDER, model, output, _checked if check else _written, page)
     return ExitCode.NO if check and done else ExitCode.YES
+
+
+def _refuse_changed_jobs(folder: Path, files: dict[str, str]) -> None:
+    from renderer.delivery.delivered_jobs import changed_jobs
+    from renderer.files.tree_state import texts_below
+
+    if found := list(changed_jobs(texts_below(folder, "phases"), files)):
+        raise Problems(found)
 
 
 def _written(model: Model) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import field
 from typing import Any
 
 from renderer.catalog.file_reader import FileReader, Validate
@@ -39,6 +40,22 @@ class PhaseRule:
 
 
 @frozen
+class LintRule:
+    """One rule of the linter; without `kinds` it is for every object that is delivered."""
+
+    id: str
+    because: str
+    remedy: str
+    kinds: frozenset[Pair] = frozenset()
+    forbid: tuple[str, ...] = ()
+    require: tuple[str, ...] = ()
+    values: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    longest: Mapping[str, int] = field(default_factory=dict)
+    largest: int | None = None
+    keys: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+
+@frozen
 class DeliveryRules:
     """All rules of one tree. `document` is where they stand."""
 
@@ -49,6 +66,7 @@ class DeliveryRules:
     phases: Mapping[str, PhaseRule]
     judged: frozenset[Pair]
     reads: Mapping[str, tuple[Pair, ...]]
+    lint: tuple[LintRule, ...] = ()
 
     def of(self, phase: str) -> PhaseRule:
         return self.phases.get(phase, PhaseRule())
@@ -73,6 +91,7 @@ def load_rules(tree: TemplateTree, validate: Validate) -> DeliveryRules:
         timeout=raw["timeout"],
         phases={name: _phase(rule) for name, rule in raw["phases"].items()},
         judged=frozenset(_pairs(raw["judged"])),
+        lint=tuple(map(_lint_rule, raw["lint"])),
         reads={name: _pairs(kinds) for name, kinds in raw["reads"].items()},
     )
 
@@ -83,6 +102,21 @@ def _phase(raw: Mapping[str, Any]) -> PhaseRule:
         on_request=raw.get("onRequest"),
         left_out=tuple(raw.get("leaveOut", {}).get("steps", ())),
         before=tuple(raw.get("before", ())),
+    )
+
+
+def _lint_rule(raw: Mapping[str, Any]) -> LintRule:
+    return LintRule(
+        id=raw["id"],
+        because=raw["because"],
+        remedy=raw["remedy"],
+        kinds=frozenset(_pairs(raw.get("kinds", []))),
+        forbid=tuple(raw.get("forbid", ())),
+        require=tuple(raw.get("require", ())),
+        values={path: tuple(values) for path, values in raw.get("values", {}).items()},
+        longest=raw.get("longest", {}),
+        largest=raw.get("largest"),
+        keys=tuple((item["path"], tuple(item["prefixes"])) for item in raw.get("keys", ())),
     )
 
 

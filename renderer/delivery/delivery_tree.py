@@ -14,7 +14,7 @@ A folder that agents pull is the same for all of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -22,14 +22,16 @@ from renderer.catalog.kinds import Kinds
 from renderer.delivery.agent_files import AgentTemplates, context_of, unit_context
 from renderer.delivery.agents import LAYOUT, DeliveryShape
 from renderer.delivery.delivery_rules import DeliveryRules, Dressing
-from renderer.delivery.dress import dressed
+from renderer.delivery.dress import dressed, undressed
 from renderer.delivery.gate_files import GateWriter
+from renderer.delivery.linter import FLEET_FILE, LintedDocument, lint
 from renderer.delivery.options import DeliveryOptions
 from renderer.delivery.phase_choice import chosen_phases, delivered_steps
 from renderer.delivery.phase_units import PHASES, units_of_phase
 from renderer.delivery.summary import given_to, summary
 from renderer.delivery.units import KUSTOMIZATION, Unit, in_a_row, kustomization, unit_name
 from renderer.delivery.upgrade_plan import plan_for_git
+from renderer.errors import Problems
 from renderer.frozen import frozen
 from renderer.layout import plain
 from renderer.layout.credentials import RenderedCredential, refuse_credentials
@@ -40,7 +42,7 @@ from renderer.model.ref import Body
 from renderer.model.rendered import Manifest, RenderedPhase, RenderedPlan, RenderedStep
 from renderer.redaction import Redactor
 from renderer.render.manifest import REVIEW, file_for_review
-from renderer.yaml_io import dump
+from renderer.yaml_io import dump, parse
 
 PLAN_FOLDER = "plan"
 PLAN_FILE = "upgradeplan.yaml"
@@ -95,6 +97,8 @@ def delivery_files(delivery: Delivery) -> Tree:
         tree[f"{REVIEW}{PLAN_FILE}.txt"] = dump(plan_for_git(delivery.upgrade_plan, delivery.plan))
     if delivery.page:
         tree[PAGE] = delivery.page
+    if found := lint(delivery.rules.lint, _linted(delivery, units, tree)):
+        raise Problems(found)
     tree[SUMMARY] = summary(delivery.plan, delivery.options, units)
     return tree
 
@@ -130,6 +134,18 @@ def _agents(delivery: Delivery, context: dict[str, Any]) -> Tree:
     for agent in delivery.options.agents:
         found |= _below(f"agents/{agent}", delivery.templates.files(agent, context))
     return found
+
+
+def _linted(delivery: Delivery, units: Sequence[Unit], tree: Tree) -> Iterator[LintedDocument]:
+    """Manifests as they were before they were dressed, by their templates; and what agents read beside them."""
+    templates = {str(manifest.ref): manifest.template for manifest in delivery.plan.manifests()}
+    for unit in units:
+        for ref, body in zip(unit.refs, unit.objects, strict=True):
+            file = templates.get(str(ref), unit.folder)
+            yield LintedDocument(file=file, body=undressed(body, delivery.rules), delivered=True)
+    for path, text in tree.items():
+        if path.startswith("agents/") or path.endswith(f"/{FLEET_FILE[1]}"):
+            yield from (LintedDocument(file=path, body=it.value, delivered=False) for it in parse(text, path))
 
 
 def _below(folder: str, files: Tree) -> Tree:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from renderer.delivery.agents import DeliveryShape
+from renderer.errors import Problem
 from renderer.frozen import frozen
 
 UNKNOWN_URL = "https://git.example.invalid/change-me.git"
@@ -34,6 +35,12 @@ class DeliveryOptions:
     through: str | None = None
     also: tuple[str, ...] = ()
     repository: Repository = Repository()
+
+    def warnings(self) -> Iterator[Problem]:
+        """Reports that nobody said where to pull from."""
+        if self.shape is not DeliveryShape.REVIEW and self.repository.url == UNKNOWN_URL:
+            message = f"the agents are told to pull from {UNKNOWN_URL}, which does not exist"
+            yield Problem(reason="UnknownRepository", message=message, remedy="give --repo URL")
 
     def document(self) -> dict[str, Any]:
         """As `index.yaml` has them."""

@@ -9,6 +9,7 @@ import os
 import re
 import stat
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -233,6 +234,16 @@ def files_below(folder: Path) -> Iterator[str]:
     for parent, folders, names in os.walk(folder):
         links = (name for name in folders if (Path(parent) / name).is_symlink())
         yield from ((Path(parent) / name).relative_to(folder).as_posix() for name in (*names, *links))
+
+
+def texts_below(folder: Path, name: str) -> dict[str, str]:
+    """The YAML files of a folder in the plan's folder, by their paths; those that are no text are left out."""
+    found: dict[str, str] = {}
+    for path in files_below(folder / name) if not (folder / name).is_symlink() else ():
+        if path.endswith(".yaml") and not (folder / name / path).is_symlink():
+            with suppress(OSError, UnicodeDecodeError):
+                found[f"{name}/{path}"] = (folder / name / path).read_text(encoding="utf-8")
+    return found
 
 
 def empty_folders(folder: Path) -> Iterator[str]:
