@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from support.rendered_plans import overlaid
+from support.rendered_plans import ROOT, overlaid
 
 from reconcile.diagnosis.diagnosing import known_causes
 from renderer.assemble import open_template_set
@@ -89,3 +89,11 @@ def test_one_id_stands_for_one_cause() -> None:
     assert [reason for reason, _ in refused(CAUSE, CAUSE)] == ["CauseConflict"]
     [(reason, message)] = refused({"id": "disk-presure", "disabled": True, "reason": "no"})
     assert (reason, "did you mean 'disk-pressure'" in message) == ("UnknownCause", True)
+
+
+def test_the_cause_that_the_documentation_shows_can_be_loaded() -> None:
+    text = (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
+    [shown] = [block for block in text.split("```yaml\n")[1:] if "kind: Causes" in block]
+    files = {"diagnosis/site.yaml": shown.partition("```")[0]}
+    found = known_causes(open_template_set(overlaid(files)).catalog)
+    assert found[-1].id == "site-registry-away"

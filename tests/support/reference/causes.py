@@ -11,7 +11,7 @@ from renderer.model.known_cause import Answered, FoundByCheck, Search
 from support.preflight_cases import template_set
 from support.reference.markdown import code, codes, page, section, table
 
-_HEADING = ("Cause", "What is the matter", "Phases", "Looked for by", "Remedy", "Restart", "Source")
+_HEADING = ("Cause", "What is the matter", "Phases", "Looked for by", "Remedy", "Restart", "Page", "Source")
 
 
 def cause_table() -> str:
@@ -40,11 +40,12 @@ def _rows(subject: str) -> Iterator[tuple[str, ...]]:
             cause = item.cause
             yield (
                 code(cause.id),
-                f"[{cause.title}]({cause.docs})" if cause.docs else cause.title,
+                cause.title,
                 codes(list(cause.phases)) if cause.phases else "all",
                 _sign(item),
                 code(" ".join(cause.remedy.split())) if cause.remedy else "",
                 cause.restart.value,
+                code(cause.docs) if cause.docs else "",
                 cause.source,
             )
 
