@@ -1,8 +1,8 @@
 """Inputs from the field, laid over an example: what each command must answer. A case is a file.
 
 The comment on top: `over` is the example, three-node unless it is given; `run` is a command and `exit` its exit status,
-in the same order; `says` and `never` are texts that all of its output has and has not. An object of the case takes the
-place of the example's of the same name.
+in the same order; `says` and `never` are texts that all of its output has and has not; `full` is why a case is left out
+of short runs, and what stands for it. An object of the case takes the place of the example's of the same name.
 """
 
 from __future__ import annotations
@@ -54,7 +54,12 @@ def lay_over(case: Path, folder: Path) -> None:
     (folder / "case.yaml").write_text(case.read_text(encoding="utf-8"), encoding="utf-8")
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.stem)
+def cases() -> Iterator[Any]:
+    for case in CASES:
+        yield pytest.param(case, id=case.stem, marks=[pytest.mark.full(why) for why in told(case, "full")])
+
+
+@pytest.mark.parametrize("case", list(cases()))
 def test_the_answer_is_the_right_one(case: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lay_over(case, tmp_path)
     assert told(case, "source")

@@ -213,6 +213,7 @@ def test_the_command_explains_that_the_cluster_is_away(tmp_path: Path, capsys: p
     assert model["next"] == "upgradeplan explain up"
 
 
+@pytest.mark.full("what is said of a real API server; its form there (test_answers.py), and rehearsals, stand for it")
 @pytest.mark.controlplane
 def test_the_commands_on_a_real_control_plane(
     wiped_control_plane: ControlPlane, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -155,11 +155,20 @@ def test_the_same_cluster_gives_the_same_bytes() -> None:
     assert as_files(collected_from(cluster.client())) == as_files(collected_from(cluster.client()))
 
 
-def test_a_rehearsal_plays_on_what_was_collected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+TO_ITS_END = pytest.mark.full("three nodes to the end; the same until an image cannot be imported stands for it")
+
+
+@pytest.mark.parametrize("fault", [("--fail", "image-import"), pytest.param((), marks=TO_ITS_END)])
+def test_a_rehearsal_plays_on_what_was_collected(
+    fault: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     folder = tmp_path / "facts"
     write_flat(folder, as_files(collected_from(embedded().client())), NAMES)
-    assert run(["upgradeplan", "rehearse", str(EXAMPLE), "--cluster", str(folder), "-q", "-o", "json"]) == 0
-    assert json.loads(capsys.readouterr().out)["succeeded"]
+    words = (str(EXAMPLE), "--cluster", str(folder), *fault, "-q", "-o", "json")
+    assert run(["upgradeplan", "rehearse", *words]) == (1 if fault else 0)
+    report = json.loads(capsys.readouterr().out)
+    assert report["succeeded"] is not bool(fault)
+    assert report["notInjected"] == []
 
 
 SECRETIVE: list[Body] = [

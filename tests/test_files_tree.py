@@ -450,6 +450,7 @@ def test_what_a_killed_write_leaves_is_cleaned_up_by_the_next_one(
         assert standing(folder.parent).keys() == {f"plan/{name}" for name in standing(folder)}, at
 
 
+@pytest.mark.full("two kills, one after the other; one at each operation stands for them")
 def test_kills_one_after_the_other_are_cleaned_up(tmp_path: Path) -> None:
     count = len(steps(tmp_path, FIRST, SECOND, swaps=False))
     for first in range(count):
