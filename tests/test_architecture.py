@@ -64,6 +64,7 @@ ROOMS: Mapping[str, Sequence[str]] = {
         "metrics",
         "report",
         "report_page",
+        "pod_logs",
         "install",
         "simulator",
         "cli",

@@ -18,8 +18,8 @@ from typing import Any, NoReturn
 import pytest
 
 from reconcile.cluster.kubeconfig import find_access
-from reconcile.simulator.actors.fault_options import duration_of
 from reconcile.status.attempt import RETRY, attempt_of
+from reconcile.status.times import duration_of
 from renderer.catalog.template_tree import Template
 from renderer.context.scope import Scope
 from renderer.errors import Problem, Problems

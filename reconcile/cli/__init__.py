@@ -50,6 +50,7 @@ COMMANDS: Mapping[str, Row] = {
         help="Explain why a plan waits and what to do.",
         group=CommandGroup.CONTROL,
     ),
+    "logs": Row(target="reconcile.cli.logs:logs", help="Print the logs of a plan's pods.", group=CommandGroup.CONTROL),
     "report": Row(
         target="reconcile.cli.report:report",
         help="Write a report on the run of a plan.",

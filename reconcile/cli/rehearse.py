@@ -154,7 +154,7 @@ def _answer(rehearsed: RehearsalResult, name: str, unknown: Model | None, output
 
 def _pause_of(resume_after: str) -> timedelta:
     """Raises `Problems` for what is no duration."""
-    from reconcile.simulator.actors.fault_options import duration_of
+    from reconcile.status.times import duration_of
 
     pause = duration_of(resume_after)
     if pause is None:

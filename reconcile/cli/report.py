@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -154,6 +155,7 @@ def _of_cluster(name: str | None, target: Target, template_set: TemplateSet) -> 
     from reconcile.cli.connect import connect_to
     from reconcile.cli.parts import parts_on, plan_named
     from reconcile.loop.reconciler import Reconciler
+    from reconcile.pod_logs.excerpts import excerpts_of
     from reconcile.report.explain import explanation_of
     from reconcile.report_page.plan_run import run_of_plan, with_cluster
     from reconcile.report_page.recorded_run import waits_of
@@ -165,7 +167,8 @@ def _of_cluster(name: str | None, target: Target, template_set: TemplateSet) -> 
     waits = waits_of(done.decision.waits) if done.decision and not done.is_at_its_end else ()
     causes = () if done.is_at_its_end and not _failed(plan) else explanation_of(done, parts, now)["causes"]
     run = run_of_plan(plan, connection.context, now, waits)
-    return model_of(with_cluster(run, parts.source, causes, lambda refs: ()), template_set)
+    excerpts = partial(excerpts_of, parts.cluster, parts.source, plan)
+    return model_of(with_cluster(run, parts.source, causes, excerpts), template_set)
 
 
 def _failed(plan: Body) -> bool:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+import re
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
+_DURATION = re.compile(r"(?:(?P<hours>\d{1,9})h)?(?:(?P<minutes>\d{1,9})m)?(?:(?P<seconds>\d{1,9})s)?")
+_LONGEST = timedelta(days=365)
 _FORM = "%Y-%m-%dT%H:%M:%SZ"
 
 
@@ -45,6 +48,14 @@ def age_text(seconds: float) -> str:
         if whole < limit:
             return f"{count}{unit}{rest}{small}" if rest else f"{count}{unit}"
     return f"{days}d"
+
+
+def duration_of(text: str) -> timedelta | None:
+    """`90s`, `5m`, `1h30m`, a year at most; None for anything else, and for a duration of zero."""
+    match = _DURATION.fullmatch(text)
+    parts = {unit: int(value) for unit, value in match.groupdict().items() if value} if match else {}
+    duration = timedelta(**parts)
+    return duration if timedelta(0) < duration <= _LONGEST else None
 
 
 @lru_cache(maxsize=4096)

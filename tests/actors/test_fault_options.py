@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from reconcile.simulator.actors.fault_options import FaultOptions, KnownTargets, duration_of, fault_plan_of
+from reconcile.simulator.actors.fault_options import FaultOptions, KnownTargets, fault_plan_of
 from reconcile.simulator.actors.faults import (
     SIMULATED_OPERATIONS,
     FaultInjector,
@@ -20,6 +20,7 @@ from reconcile.simulator.actors.faults import (
     OperationTarget,
 )
 from reconcile.simulator.actors.settings import Settings
+from reconcile.status.times import duration_of
 from renderer.errors import Problems
 
 CASES = yaml.safe_load((Path(__file__).parent / "fault_options.yaml").read_text())

@@ -24,6 +24,7 @@ from reconcile.simulator.actors.faults import (
     with_jobs,
 )
 from reconcile.simulator.actors.job_effects import operation_of
+from reconcile.status.times import duration_of
 from renderer.errors import Problem, Problems, problem, quoted
 from renderer.model.ref import Body
 from renderer.suggest import did_you_mean
@@ -34,8 +35,6 @@ _FAULT = re.compile(
     r"(?P<operation>[a-z][a-z0-9-]*)(?: on (?P<target>\S+?))?(?: x(?P<times>[1-9]\d{0,5}))?(?:=(?P<lasts>\S+))?"
 )
 _OUTAGE = re.compile(r"(?P<lasts>\S+)(?: at (?P<operation>[a-z][a-z0-9-]*)(?: on (?P<target>\S+))?)?")
-_DURATION = re.compile(r"(?:(?P<hours>\d{1,9})h)?(?:(?P<minutes>\d{1,9})m)?(?:(?P<seconds>\d{1,9})s)?")
-_LONGEST = timedelta(days=365)
 _FORMS = {
     FaultMode.FAIL: "OPERATION [on NAME] [xTIMES]",
     FaultMode.REPEAT: "OPERATION [on NAME] [xTIMES]",
@@ -104,14 +103,6 @@ def _each(parsers: Iterable[Callable[[], Parsed]], problems: list[Problem]) -> I
             yield parse()
         except Problems as error:
             problems.extend(error.problems)
-
-
-def duration_of(text: str) -> timedelta | None:
-    """`90s`, `5m`, `1h30m`, a year at most; None for anything else, and for a duration of zero."""
-    match = _DURATION.fullmatch(text)
-    parts = {unit: int(value) for unit, value in match.groupdict().items() if value} if match else {}
-    duration = timedelta(**parts)
-    return duration if timedelta(0) < duration <= _LONGEST else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,75 @@
+"""Reads what a container has printed, line by line, with the time of each line as the kubelet has it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from reconcile.cluster.errors import Away, ClusterError
+from reconcile.cluster.protocol import Cluster
+from reconcile.status.times import time_text
+from renderer.model.ref import Kind, Ref
+
+POD = Kind(api_version="v1", kind="Pod", plural="pods", namespaced=True)
+LARGEST = 2**20
+"""Bytes of one answer. What is longer is read in the next one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogLine:
+    """`time` is an RFC 3339 time with nanoseconds, as the kubelet writes it; empty for a line without."""
+
+    time: str
+    text: str
+
+
+class LogUnavailableError(Exception):
+    """The reason why a log cannot be read now: the container has not begun, or its pod is gone."""
+
+
+def read_log(
+    cluster: Cluster, pod: Ref, container: str, *, since: datetime | None = None, last: int | None = None
+) -> Iterator[LogLine]:
+    """The lines since a time, which counts in whole seconds, or the last so many. Raises `LogUnavailableError`, and
+    `Away`."""
+    query = {"container": container, "timestamps": "true", "limitBytes": str(LARGEST)}
+    query |= {"sinceTime": time_text(since)} if since else {}
+    query |= {"tailLines": str(last)} if last is not None else {}
+    try:
+        content = cluster.read(POD, pod, "log", query)
+    except Away:
+        raise
+    except ClusterError as error:
+        raise LogUnavailableError(error.message) from error
+    yield from _lines(content)
+
+
+def _lines(content: bytes) -> Iterator[LogLine]:
+    """A last line that the limit has cut has no end, and is left for the next time, unless it is all there is."""
+    whole = content if len(content) < LARGEST else content[: content.rfind(b"\n") + 1] or content
+    for text in whole.decode(errors="replace").splitlines():
+        time, _, rest = text.partition(" ")
+        yield LogLine(time=time, text=rest) if _is_time(time) else LogLine(time="", text=text)
+
+
+def _is_time(text: str) -> bool:
+    return len(text) >= 20 and text[4:5] == "-" and text[10:11] == "T" and text.endswith("Z")
+
+
+def after(lines: Iterable[LogLine], last: str) -> Iterator[LogLine]:
+    """Those that came after the time of the last one that is known: a server counts whole seconds, and repeats."""
+    for line in lines:
+        if not last or _exact(line.time) > _exact(last):
+            yield line
+
+
+def _exact(time: str) -> str:
+    """A time that sorts as text: the kubelet leaves zeros at the end of a fraction out."""
+    seconds, _, fraction = time.removesuffix("Z").partition(".")
+    return f"{seconds}.{fraction:0<9}"
+
+
+def moment_of_line(time: str) -> datetime:
+    """The second in which a line was printed."""
+    return datetime.fromisoformat(f"{time[:19]}+00:00")

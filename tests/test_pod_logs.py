@@ -1,0 +1,294 @@
+"""The logs of a plan's pods: read through the API server and kept in a folder of bounded size, without secrets."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.rehearsals import rehearsal_of, template_set
+
+from reconcile.cli.logs import LogFollower
+from reconcile.cluster.errors import BackendFailed
+from reconcile.loop.round import Round
+from reconcile.observe.source import DirectSource
+from reconcile.pod_logs.collector import LogCollector
+from reconcile.pod_logs.excerpts import excerpts_of
+from reconcile.pod_logs.folder import INDEX, LogEntry, LogFolder
+from reconcile.pod_logs.plan_pods import pods_of_plan
+from reconcile.pod_logs.reading import POD, LogLine, after
+from reconcile.probes.look import ReadFailure
+from reconcile.simulator.apiserver.clock import SimulatedClock
+from reconcile.simulator.apiserver.cluster import EmbeddedCluster
+from reconcile.simulator.apiserver.seeding import namespace
+from renderer.model.ref import Ref
+from renderer.redaction import packaged_redactor
+
+PLAN_LABEL = "management.harvesterhci.io/upgrade-plan"
+COMPONENT = "management.harvesterhci.io/upgrade-component"
+JOB = {"apiVersion": "batch/v1", "kind": "Job", "namespace": "harvester-system", "name": "j", "digest": "1"}
+SUC = {
+    "apiVersion": "upgrade.cattle.io/v1",
+    "kind": "Plan",
+    "namespace": "cattle-system",
+    "name": "up-preload",
+    "digest": "1",
+}
+
+
+def plan(state: str = "Failed") -> dict[str, Any]:
+    record = {"state": state, "started": "2026-01-01T00:00:00Z", "objects": [JOB, SUC]}
+    steps = {"NodeUpgrade": {"records": {"PreDrain/n1": record}}}
+    return {"metadata": {"name": "up"}, "spec": {}, "status": {"currentPhase": "NodeUpgrading", "steps": steps}}
+
+
+@dataclass
+class Site:
+    """A cluster whose kubelets answer what `printed` has, by pod and container."""
+
+    cluster: EmbeddedCluster = field(
+        default_factory=lambda: EmbeddedCluster(SimulatedClock(datetime(2026, 1, 1, tzinfo=UTC)))
+    )
+    printed: dict[tuple[str, str], list[str]] = field(default_factory=dict)
+    asked: list[Mapping[str, str]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.cluster.seed(namespace(name) for name in ("harvester-system", "cattle-system"))
+        self.cluster.backends.serve_read("Pod", "log", self._read)
+        self.client = self.cluster.client()
+        self.source = DirectSource(self.client, template_set().catalog.kinds)
+
+    def _read(self, ref: Ref, path: str, query: Mapping[str, str]) -> bytes:
+        self.asked.append(query)
+        lines = self.printed.get((ref.name, query["container"]))
+        if lines is None:
+            raise BackendFailed(ref, "log", 400, "container is waiting to start")
+        since = query.get("sinceTime", "")[:19]
+        kept = [line for line in lines if line[:19] >= since]
+        return "".join(f"{line}\n" for line in kept[-int(query.get("tailLines", len(kept) or 1)) :]).encode()
+
+    def pod(self, name: str, phase: str = "Running", where: str = "harvester-system", **labels: str) -> None:
+        containers = [{"name": "main", "image": "busybox"}]
+        body = {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {
+                "name": name,
+                "namespace": where,
+                "labels": {key.replace("__", "/"): v for key, v in labels.items()},
+            },
+            "spec": {"containers": containers, "nodeName": "n1", "terminationGracePeriodSeconds": 0},
+        }
+        self.cluster.seed([{**body, "status": {"phase": phase, "containerStatuses": [_begun()]}}])
+
+    def ours(self, name: str, phase: str = "Running") -> None:
+        self.pod(name, phase, **{PLAN_LABEL: "up", COMPONENT: "node-upgrade", "job-name": "j"})
+
+    def remove(self, name: str) -> None:
+        ref = Ref(api_version="v1", kind="Pod", namespace="harvester-system", name=name)
+        self.client.delete(POD, ref)
+
+    def collector(self, folder: LogFolder) -> LogCollector:
+        found = LogCollector(self.client, self.source, folder, packaged_redactor(), lambda what, fields: None)
+        folder.open()
+        found.on_round(Round(name="up", plan=plan()))
+        return found
+
+
+def _begun() -> Mapping[str, Any]:
+    return {"name": "main", "state": {"running": {}}, "ready": True, "restartCount": 0, "image": "a", "imageID": "b"}
+
+
+@pytest.fixture
+def site() -> Site:
+    return Site()
+
+
+def line(second: int, text: str) -> str:
+    return f"2026-01-01T00:00:{second:02}.5Z {text}"
+
+
+def kept(folder: LogFolder) -> dict[str, list[str]]:
+    return {entry.pod: [text.partition(" ")[2] for text in folder.lines(entry)] for entry in folder.entries.values()}
+
+
+# ---------------------------------------------------------------------------------------------------------- reading
+
+
+def test_pods_of_a_plan_are_those_with_its_label_and_those_of_its_node_plans(site: Site) -> None:
+    site.ours("a")
+    site.pod("b", where="cattle-system", **{"upgrade.cattle.io/plan": "up-preload"})
+    site.pod("c", **{PLAN_LABEL: "another"})
+    pods = pods_of_plan(site.source, plan())
+    assert not isinstance(pods, ReadFailure)
+    assert [(pod.ref.name, pod.component, pod.node, pod.containers, pod.ended) for pod in pods] == [
+        ("b", "up-preload", "n1", ("main",), False),
+        ("a", "node-upgrade", "n1", ("main",), False),
+    ]
+
+
+def test_lines_of_the_same_second_are_read_once() -> None:
+    lines = [LogLine(time=f"2026-01-01T00:00:01{part}Z", text=part) for part in ("", ".1", ".12", ".123456789")]
+    assert [item.text for item in after(lines, "2026-01-01T00:00:01.1Z")] == [".12", ".123456789"]
+    assert [item.text for item in after(lines, "")] == ["", ".1", ".12", ".123456789"]
+
+
+def test_a_failed_step_has_the_last_lines_of_its_jobs_pods(site: Site) -> None:
+    site.ours("a", "Failed")
+    site.pod("other", **{PLAN_LABEL: "up", "job-name": "another"})
+    site.printed["a", "main"] = [line(n, f"line {n}") for n in range(50)]
+    job = Ref(api_version="batch/v1", kind="Job", namespace="harvester-system", name="j")
+    (excerpt,) = excerpts_of(site.client, site.source, plan(), [job])
+    assert (excerpt.object, excerpt.container) == ("Pod harvester-system/a", "main")
+    assert (excerpt.lines[0], excerpt.lines[-1], len(excerpt.lines)) == ("line 10", "line 49", 40)
+
+
+# ------------------------------------------------------------------------------------------------------- collecting
+
+
+def test_each_line_is_kept_once_and_secrets_are_hidden(site: Site, tmp_path: Path) -> None:
+    site.ours("a")
+    site.printed["a", "main"] = [line(1, "one"), line(2, "password=hunter2secret")]
+    folder = LogFolder(path=tmp_path, limit=2**20)
+    collector = site.collector(folder)
+    collector.collect()
+    site.printed["a", "main"] += [line(2, "the same second"), line(3, "three")]
+    site.printed["a", "main"][2] = "2026-01-01T00:00:02.75Z later in it"
+    collector.collect()
+    texts = kept(folder)["a"]
+    assert [text for text in texts if "password" not in text] == ["one", "later in it", "three"]
+    assert "hunter2secret" not in "".join(path.read_text(encoding="utf-8") for path in tmp_path.iterdir())
+    assert site.asked[-1]["sinceTime"] == "2026-01-01T00:00:02Z"
+
+
+def test_a_collector_that_starts_again_goes_on_where_the_other_was(site: Site, tmp_path: Path) -> None:
+    site.ours("a")
+    site.printed["a", "main"] = [line(1, "one")]
+    site.collector(LogFolder(path=tmp_path, limit=2**20)).collect()
+    site.printed["a", "main"].append(line(2, "two"))
+    folder = LogFolder(path=tmp_path, limit=2**20)
+    site.collector(folder).collect()
+    assert kept(folder) == {"a": ["one", "two"]}
+
+
+def test_the_log_of_a_pod_that_vanishes_stays_and_says_what_may_be_missing(site: Site, tmp_path: Path) -> None:
+    site.ours("a")
+    site.printed["a", "main"] = [line(1, "one")]
+    folder = LogFolder(path=tmp_path, limit=2**20)
+    collector = site.collector(folder)
+    collector.collect()
+    site.remove("a")
+    collector.collect()
+    assert kept(folder) == {"a": ["one"]}
+    (entry,) = folder.entries.values()
+    assert entry.ended
+    assert entry.lost == ("what was printed after 2026-01-01T00:00:01.5Z: the pod is gone",)
+
+
+def test_a_pod_that_has_ended_is_read_no_more(site: Site, tmp_path: Path) -> None:
+    site.ours("a", "Succeeded")
+    site.printed["a", "main"] = [line(1, "one")]
+    folder = LogFolder(path=tmp_path, limit=2**20)
+    collector = site.collector(folder)
+    collector.collect()
+    asked = len(site.asked)
+    collector.collect()
+    assert len(site.asked) == asked
+    site.remove("a")
+    collector.collect()
+    assert [entry.lost for entry in folder.entries.values()] == [()]
+
+
+def test_a_log_that_cannot_be_read_is_noted_once_and_read_later(site: Site, tmp_path: Path) -> None:
+    site.ours("a")
+    folder = LogFolder(path=tmp_path, limit=2**20)
+    collector = site.collector(folder)
+    collector.collect()
+    collector.collect()
+    (entry,) = folder.entries.values()
+    assert len(entry.lost) == 1
+    site.printed["a", "main"] = [line(1, "one")]
+    collector.collect()
+    assert kept(folder) == {"a": ["one"]}
+
+
+def test_a_plan_that_has_ended_is_collected_once_more(site: Site, tmp_path: Path) -> None:
+    site.ours("a")
+    site.printed["a", "main"] = [line(1, "one")]
+    folder = LogFolder(path=tmp_path, limit=2**20)
+    collector = site.collector(folder)
+    ended = {**plan(), "status": {"currentPhase": "Succeeded"}}
+    collector.on_round(Round(name="up", plan=ended, decision=None))
+    collector.on_round(Round(name="up"))
+    collector.collect()
+    asked = len(site.asked)
+    collector.collect()
+    assert (kept(folder), len(site.asked)) == ({"a": ["one"]}, asked)
+
+
+# -------------------------------------------------------------------------------------------------------- the folder
+
+
+def entry(pod: str) -> LogEntry:
+    return LogEntry(plan="up", namespace="ns", pod=pod, container="main")
+
+
+def test_a_long_log_keeps_its_end(tmp_path: Path) -> None:
+    folder = LogFolder(path=tmp_path, limit=2**20, largest_file=100)
+    folder.open()
+    found = entry("a")
+    for number in range(20):
+        found = folder.append(found, [LogLine(time="2026-01-01T00:00:00Z", text=f"line {number}")])
+    folder.keep(found)
+    texts = [text.rpartition(" ")[2] for text in folder.lines(found)]
+    assert texts[-1] == "19"
+    assert len(texts) < 10
+    assert found.lost
+    assert sum(path.stat().st_size for path in tmp_path.iterdir()) <= 200
+
+
+def test_a_full_folder_loses_its_oldest_files_and_says_so(tmp_path: Path) -> None:
+    folder = LogFolder(path=tmp_path, limit=100)
+    folder.open()
+    for pod in ("a", "b", "c"):
+        folder.keep(folder.append(entry(pod), [LogLine(time="", text="x" * 40)]))
+    folder.close()
+    assert sorted(path.name for path in tmp_path.glob("*.log")) == ["ns_b_main.log", "ns_c_main.log"]
+    lost = {item["pod"]: item["lost"] for item in json.loads((tmp_path / INDEX).read_text())["logs"].values()}
+    assert lost == {"a": ["ns_a_main.log: the folder is full"], "b": [], "c": []}
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"logs": {"a": {"no": 1}}}'])
+def test_an_index_that_cannot_be_read_is_begun_anew(text: str, tmp_path: Path) -> None:
+    (tmp_path / INDEX).write_text(text, encoding="utf-8")
+    folder = LogFolder(path=tmp_path, limit=100)
+    folder.open()
+    assert folder.entries == {}
+
+
+# ------------------------------------------------------------------------------------------------------- the command
+
+
+def test_the_command_prints_what_is_new_of_the_pods_that_are_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    rehearsal = rehearsal_of("single-node")
+    labels = {PLAN_LABEL: rehearsal.name, COMPONENT: "image-preload"}
+    site = Site(cluster=rehearsal.cluster)
+    site.pod("a", **labels)
+    site.pod("b", **{**labels, COMPONENT: "node-upgrade"})
+    site.printed |= {("a", "main"): [line(1, "one"), line(2, "token=abcdef0123456789abcdef")], ("b", "main"): []}
+    deps = replace(rehearsal.deps, source=site.source, cluster=site.client)
+    follower = LogFollower(deps, "image-preload", None, None)
+    assert follower.look(rehearsal.name)
+    site.printed["a", "main"].append(line(3, "three\x1b[2J"))
+    assert follower.look(rehearsal.name)
+    first, second, third = capsys.readouterr().out.splitlines()
+    assert first == "[harvester-system/a/main] one"
+    assert "abcdef0123456789" not in second
+    assert third == "[harvester-system/a/main] three\\x1b[2J"
+    assert LogFollower(deps, None, "n2", None).look(rehearsal.name)
+    assert capsys.readouterr().out == ""
+    assert not follower.look("no-such-plan")
