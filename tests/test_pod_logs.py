@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.installed import installation
 from support.rehearsals import rehearsal_of, template_set
 
-from reconcile.cli.logs import LogFollower
+from reconcile.cli.logs import Asked, LogFollower
 from reconcile.cluster.errors import BackendFailed
 from reconcile.loop.round import Round
 from reconcile.observe.source import DirectSource
@@ -25,6 +26,7 @@ from reconcile.probes.look import ReadFailure
 from reconcile.simulator.apiserver.clock import SimulatedClock
 from reconcile.simulator.apiserver.cluster import EmbeddedCluster
 from reconcile.simulator.apiserver.seeding import namespace
+from renderer.cli.program import run
 from renderer.model.ref import Ref
 from renderer.redaction import packaged_redactor
 
@@ -281,7 +283,7 @@ def test_the_command_prints_what_is_new_of_the_pods_that_are_asked_for(capsys: p
     site.pod("b", **{**labels, COMPONENT: "node-upgrade"})
     site.printed |= {("a", "main"): [line(1, "one"), line(2, "token=abcdef0123456789abcdef")], ("b", "main"): []}
     deps = replace(rehearsal.deps, source=site.source, cluster=site.client)
-    follower = LogFollower(deps, "image-preload", None, None)
+    follower = LogFollower(deps, Asked(component="image-preload"))
     assert follower.look(rehearsal.name)
     site.printed["a", "main"].append(line(3, "three\x1b[2J"))
     assert follower.look(rehearsal.name)
@@ -289,6 +291,67 @@ def test_the_command_prints_what_is_new_of_the_pods_that_are_asked_for(capsys: p
     assert first == "[harvester-system/a/main] one"
     assert "abcdef0123456789" not in second
     assert third == "[harvester-system/a/main] three\\x1b[2J"
-    assert LogFollower(deps, None, "n2", None).look(rehearsal.name)
+    assert LogFollower(deps, Asked(node="n2")).look(rehearsal.name)
     assert capsys.readouterr().out == ""
     assert not follower.look("no-such-plan")
+
+
+def test_what_was_collected_is_printed_with_what_was_lost(
+    site: Site, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site.ours("a")
+    site.printed["a", "main"] = [line(1, "one"), line(2, "two")]
+    collector = site.collector(LogFolder(path=tmp_path, limit=2**20))
+    collector.collect()
+    site.remove("a")
+    collector.collect()
+    words = ["upgradeplan", "logs", "--from", str(tmp_path)]
+    assert run([*words, "up", "--phase", "NodeUpgrade", "--node", "n1"]) == 0
+    shown = capsys.readouterr()
+    where = "[harvester-system/a/main]"
+    assert shown.out == f"{where} {line(1, 'one')}\n{where} {line(2, 'two')}\n"
+    assert shown.err.startswith(f"{where} lost: what was printed after")
+    assert run([*words, "--phase", "ImagePreload"]) == 0
+    assert capsys.readouterr().out == ""
+    assert run([*words[:3], str(tmp_path / "nothing")]) == 2
+    assert "contains no collected logs" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("--since", "soon"), "--since: 'soon' is not a duration"),
+        (("--from", ".", "--phase", "NodeUpgrad"), "--phase: there is no phase NodeUpgrad; did you mean"),
+    ],
+)
+def test_wrong_words_are_refused(words: tuple[str, ...], expected: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["upgradeplan", "logs", *words]) == 2
+    assert expected in capsys.readouterr().err
+
+
+# ------------------------------------------------------------------------------------------------- the installation
+
+
+def installed(**values: Any) -> list[Mapping[str, Any]]:
+    return [body for file in installation(values).files for body in file.objects]
+
+
+def test_the_manager_may_read_logs_only_where_it_collects_them() -> None:
+    def rules(**values: Any) -> list[tuple[str, Mapping[str, Any]]]:
+        roles = [body for body in installed(**values) if body["kind"] in ("Role", "ClusterRole")]
+        found = [(role["metadata"].get("namespace", ""), rule) for role in roles for rule in role["rules"]]
+        return [(where, rule) for where, rule in found if "pods/log" in rule.get("resources", ())]
+
+    expected = {"apiGroups": [""], "resources": ["pods/log"], "verbs": ["get"]}
+    assert rules() == []
+    assert rules(logs={"enable": True}) == [("harvester-system", expected), ("cattle-system", expected)]
+
+
+def test_the_folder_has_a_limit_that_the_manager_knows() -> None:
+    bodies = installed(logs={"enable": True, "sizeLimit": "64Mi"})
+    (deployment,) = [body for body in bodies if body["kind"] == "Deployment"]
+    pod = deployment["spec"]["template"]["spec"]
+    args = pod["containers"][0]["args"]
+    assert {"--logs=/var/log/upgradeplan", "--logs-limit=64Mi"} <= set(args)
+    assert {"name": "logs", "emptyDir": {"sizeLimit": "64Mi"}} in pod["volumes"]
+    assert {"name": "logs", "mountPath": "/var/log/upgradeplan"} in pod["containers"][0]["volumeMounts"]

@@ -4,22 +4,39 @@ from __future__ import annotations
 
 import sys
 import time
+from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from reconcile.cli.candidates import node_names, plan_names
-from reconcile.cli.connect import Target, cluster_options, wall_clock
+from reconcile.cli.connect import Target, cluster_options, template_set_of, wall_clock
 from renderer.cli.answer import plain, say
+from renderer.cli.input_options import FOLDER
 from renderer.errors import ExitCode, problem
 from renderer.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from reconcile.loop.deps import ReconcilerDeps
     from reconcile.pod_logs.plan_pods import PlanPod
+    from renderer.catalog.load import Catalog
 
 _EVERY = 2.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """The pods that are asked for, and since when; None for all."""
+
+    component: str | None = None
+    node: str | None = None
+    start: datetime | None = None
+
+    def takes(self, component: str, node: str) -> bool:
+        """The component of a node Plan's pods ends with the phase's."""
+        return (self.component is None or component.endswith(self.component)) and self.node in (None, node)
 
 
 @click.command
@@ -28,9 +45,18 @@ _EVERY = 2.0
 @click.option("--node", metavar="NAME", shell_complete=node_names, help="Only the pods on this node.")
 @click.option("--follow", "-f", is_flag=True, help="Print what comes until the plan has ended.")
 @click.option("--since", metavar="DURATION", help="Only lines that are not older, such as 10m.")
+@click.option(
+    "--from", "folder", type=FOLDER, metavar="FOLDER", help="Print what `run --logs` has collected in FOLDER."
+)
 @cluster_options
 def logs(
-    name: str | None, phase: str | None, node: str | None, follow: bool, since: str | None, target: Target
+    name: str | None,
+    phase: str | None,
+    node: str | None,
+    follow: bool,
+    since: str | None,
+    folder: str | None,
+    target: Target,
 ) -> ExitCode:
     """Print the logs of a plan's pods.
 
@@ -38,16 +64,21 @@ def logs(
     Examples:
       upgradeplan logs --phase NodeUpgrade --node charlie-2-tink-system
       upgradeplan logs hvst-upgrade-864fh --follow --since 10m
+      kubectl -n harvester-system exec deploy/harvester-upgrade-manager-controller-manager -- \\
+        upgradeplan logs --from /var/log/upgradeplan
 
     Each line begins with pod and container. Pods of later steps are followed as they come. Secrets are hidden.
     """
     from reconcile.cli.parts import parts_of, plan_named
 
     start = _start_of(since)
+    if folder is not None:
+        catalog = template_set_of(target.templates).catalog
+        return _collected(Path(folder), name, Asked(component=_component(catalog, phase), node=node, start=start))
     parts = parts_of(target)
-    component = None if phase is None else _component(parts, phase)
+    asked = Asked(component=_component(parts.rendering.catalog, phase), node=node, start=start)
     plan = plan_named(parts, name)
-    follower = LogFollower(parts, component, node, start)
+    follower = LogFollower(parts, asked)
     while follower.look(plan) and follow:
         time.sleep(_EVERY)
     return ExitCode.YES
@@ -66,9 +97,11 @@ def _start_of(since: str | None) -> datetime | None:
     return wall_clock() - duration
 
 
-def _component(parts: ReconcilerDeps, phase: str) -> str:
+def _component(catalog: Catalog, phase: str | None) -> str | None:
     """The component that the phase's objects are labelled with: its folder's name. Raises `Problems`."""
-    folders = {item.phase.name: item.phase.folder.partition("-")[2] for item in parts.rendering.catalog.phases}
+    if phase is None:
+        return None
+    folders = {item.phase.name: item.phase.folder.partition("-")[2] for item in catalog.phases}
     if phase not in folders:
         remedy = f"choose one of: {', '.join(folders)}"
         raise problem(
@@ -77,14 +110,32 @@ def _component(parts: ReconcilerDeps, phase: str) -> str:
     return folders[phase]
 
 
+def _collected(folder: Path, plan: str | None, asked: Asked) -> ExitCode:
+    """Prints what is kept; what was lost goes to stderr. Raises `Problems` for a folder without logs."""
+    from reconcile.pod_logs.folder import LogFolder
+    from reconcile.status.times import time_text
+
+    kept = LogFolder(path=folder, limit=0)
+    kept.read()
+    if not kept.entries:
+        remedy = "name the folder that was given as run --logs"
+        raise problem("NoLogs", "contains no collected logs", file=str(folder), remedy=remedy)
+    first = time_text(asked.start)[:19] if asked.start else ""
+    for entry in sorted(kept.entries.values(), key=lambda entry: (entry.plan, entry.name)):
+        if plan not in (None, entry.plan) or not asked.takes(entry.component, entry.node):
+            continue
+        where = f"[{entry.namespace}/{entry.pod}/{entry.container}]"
+        say(f"{where} {plain(line)}" for line in kept.lines(entry) if line[:19] >= first)
+        say((f"{where} lost: {text}" for text in entry.lost), sys.stderr)
+    return ExitCode.YES
+
+
 class LogFollower:
     """Prints what is new since it looked last."""
 
-    def __init__(self, parts: ReconcilerDeps, component: str | None, node: str | None, start: datetime | None) -> None:
+    def __init__(self, parts: ReconcilerDeps, asked: Asked) -> None:
         self._parts = parts
-        self._component = component
-        self._node = node
-        self._start = start
+        self._asked = asked
         self._last: dict[tuple[str, str], str] = {}
 
     def look(self, plan: str) -> bool:
@@ -103,14 +154,11 @@ class LogFollower:
             raise problem(
                 "Forbidden", f"pods cannot be listed: {pods.why}", remedy=pods.remedy, exit_code=ExitCode.CLUSTER
             )
-        for pod in filter(self._is_asked_for, pods):
-            self._print(pod)
+        for pod in pods:
+            if self._asked.takes(pod.component, pod.node):
+                self._print(pod)
         sys.stdout.flush()
         return not is_over(status_of(body))
-
-    def _is_asked_for(self, pod: PlanPod) -> bool:
-        of_phase = self._component is None or pod.component.endswith(self._component)  # a node Plan's ends with it
-        return of_phase and self._node in (None, pod.node)
 
     def _print(self, pod: PlanPod) -> None:
         from reconcile.pod_logs.reading import LogUnavailableError, after, moment_of_line, read_log
@@ -118,7 +166,7 @@ class LogFollower:
         for container in pod.containers:
             key = (str(pod.ref), container)
             last = self._last.get(key, "")
-            since = moment_of_line(last) if last else self._start
+            since = moment_of_line(last) if last else self._asked.start
             try:
                 lines = list(after(read_log(self._parts.cluster, pod.ref, container, since=since), last))
             except LogUnavailableError as error:

@@ -8,7 +8,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -28,6 +28,7 @@ from reconcile.cli.connect import (
 )
 from reconcile.cli.endpoints import MetricsOptions, serve_health, serve_metrics, serve_webhook
 from reconcile.cli.journal import journal_at
+from reconcile.cli.log_collection import collecting, collector_of
 from renderer.cli.input_options import FILE, FOLDER
 from renderer.cli.version import installed_version
 from renderer.errors import ExitCode, Problem
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from reconcile.loop.round import Round
     from reconcile.loop.setup import ManagerConfig
     from reconcile.metrics.manager_metrics import ManagerMetrics
+    from reconcile.pod_logs.collector import LogCollector
 
 
 @click.command
@@ -107,6 +109,20 @@ if TYPE_CHECKING:
     help="The least level of what is logged.",
 )
 @click.option("--journal", type=FILE, metavar="FILE", help="Record every decision in FILE, for `explain --replay`.")
+@click.option(
+    "--logs",
+    "logs_folder",
+    type=FOLDER,
+    metavar="FOLDER",
+    help="Collect the logs of the plans' pods in FOLDER, for `logs --from`.",
+)
+@click.option(
+    "--logs-limit",
+    default="256Mi",
+    show_default=True,
+    metavar="SIZE",
+    help="Size of the volume of FOLDER. At most half of it is used, and the oldest logs go first.",
+)
 def run(
     target: Target,
     namespace: str,
@@ -120,6 +136,8 @@ def run(
     log_format: str,
     log_level: str,
     journal: str | None,
+    logs_folder: str | None,
+    logs_limit: str,
 ) -> ExitCode:
     """Run the manager, as the in-cluster Deployment does.
 
@@ -135,7 +153,8 @@ def run(
     metrics = _metrics() if metrics_address else None
     connection = connect_to(target, _meter(metrics) if metrics else None)
     config = _config(target, connection, namespace if leader_elect else "", (log_format, log_level), journal)
-    manager = _manager(_observed(config, metrics))
+    collector = None if logs_folder is None else collector_of(config, logs_folder, logs_limit)
+    manager = _manager(_observed(config, metrics, collector))
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: manager.stop())
     with ExitStack() as served:
@@ -146,6 +165,8 @@ def run(
         if health_address:
             health = serve_health(health_address, lambda: manager.ready and (webhook is None or webhook.ready))
             served.callback(health.stop)
+        if collector is not None:
+            served.callback(collecting(collector))
         if metrics is not None:
             options = MetricsOptions(address=metrics_address, secure=metrics_secure, certificate=metrics_certificate)
             server = serve_metrics(options, metrics, connection.cluster.ask, manager, webhook)
@@ -154,19 +175,20 @@ def run(
     return ExitCode.YES
 
 
-def _observed(config: ManagerConfig, metrics: ManagerMetrics | None) -> ManagerConfig:
-    """Adds a log of the rounds, and metrics that record them."""
+def _observed(config: ManagerConfig, metrics: ManagerMetrics | None, collector: LogCollector | None) -> ManagerConfig:
+    """Adds a log of the rounds, metrics that record them, and the collector that learns of plans by them."""
     from reconcile.loop.round_log import RoundLog
 
-    log = RoundLog(config.tell)
-    if metrics is None:
-        return replace(config, on_round=log)
+    told: list[Callable[[Round], None]] = [RoundLog(config.tell)]
+    told += [] if metrics is None else [metrics.on_round]
+    told += [] if collector is None else [collector.on_round]
 
     def on_round(done: Round) -> None:
-        log(done)
-        metrics.on_round(done)
+        for tell in told:
+            tell(done)
 
-    return replace(config, on_round=on_round, on_result=metrics.on_result)
+    config = replace(config, on_round=on_round)
+    return config if metrics is None else replace(config, on_result=metrics.on_result)
 
 
 def _metrics() -> ManagerMetrics:

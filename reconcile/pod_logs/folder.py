@@ -52,8 +52,12 @@ class LogFolder:
     entries: dict[str, LogEntry] = field(default_factory=dict)
 
     def open(self) -> None:
-        """Reads the index of an earlier process. One that cannot be read is begun anew: its logs are read again."""
+        """Makes the folder, and goes on with what an earlier process has kept in it."""
         self.path.mkdir(parents=True, exist_ok=True)
+        self.read()
+
+    def read(self) -> None:
+        """Reads the index. One that cannot be read is begun anew: its logs are read again."""
         try:
             raw = json.loads((self.path / INDEX).read_text(encoding="utf-8"))
             self.entries = {name: _entry(item) for name, item in raw["logs"].items()}
