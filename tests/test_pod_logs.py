@@ -17,9 +17,9 @@ from reconcile.cli.logs import Asked, LogFollower
 from reconcile.cluster.errors import BackendFailed
 from reconcile.loop.round import Round
 from reconcile.observe.source import DirectSource
-from reconcile.pod_logs.collector import LogCollector
 from reconcile.pod_logs.excerpts import excerpts_of
 from reconcile.pod_logs.folder import INDEX, LogEntry, LogFolder
+from reconcile.pod_logs.log_collector import LogCollector
 from reconcile.pod_logs.plan_pods import pods_of_plan
 from reconcile.pod_logs.reading import POD, LogLine, after
 from reconcile.probes.look import ReadFailure
@@ -49,7 +49,7 @@ def plan(state: str = "Failed") -> dict[str, Any]:
 
 
 @dataclass
-class Site:
+class LoggedSite:
     """A cluster whose kubelets answer what `printed` has, by pod and container."""
 
     cluster: EmbeddedCluster = field(
@@ -106,8 +106,8 @@ def _begun() -> Mapping[str, Any]:
 
 
 @pytest.fixture
-def site() -> Site:
-    return Site()
+def site() -> LoggedSite:
+    return LoggedSite()
 
 
 def line(second: int, text: str) -> str:
@@ -121,7 +121,7 @@ def kept(folder: LogFolder) -> dict[str, list[str]]:
 # ---------------------------------------------------------------------------------------------------------- reading
 
 
-def test_pods_of_a_plan_are_those_with_its_label_and_those_of_its_node_plans(site: Site) -> None:
+def test_pods_of_a_plan_are_those_with_its_label_and_those_of_its_node_plans(site: LoggedSite) -> None:
     site.ours("a")
     site.pod("b", where="cattle-system", **{"upgrade.cattle.io/plan": "up-preload"})
     site.pod("c", **{PLAN_LABEL: "another"})
@@ -139,7 +139,7 @@ def test_lines_of_the_same_second_are_read_once() -> None:
     assert [item.text for item in after(lines, "")] == ["", ".1", ".12", ".123456789"]
 
 
-def test_a_failed_step_has_the_last_lines_of_its_jobs_pods(site: Site) -> None:
+def test_a_failed_step_has_the_last_lines_of_its_jobs_pods(site: LoggedSite) -> None:
     site.ours("a", "Failed")
     site.pod("other", **{PLAN_LABEL: "up", "job-name": "another"})
     site.printed["a", "main"] = [line(n, f"line {n}") for n in range(50)]
@@ -152,7 +152,7 @@ def test_a_failed_step_has_the_last_lines_of_its_jobs_pods(site: Site) -> None:
 # ------------------------------------------------------------------------------------------------------- collecting
 
 
-def test_each_line_is_kept_once_and_secrets_are_hidden(site: Site, tmp_path: Path) -> None:
+def test_each_line_is_kept_once_and_secrets_are_hidden(site: LoggedSite, tmp_path: Path) -> None:
     site.ours("a")
     site.printed["a", "main"] = [line(1, "one"), line(2, "password=hunter2secret")]
     folder = LogFolder(path=tmp_path, limit=2**20)
@@ -167,7 +167,7 @@ def test_each_line_is_kept_once_and_secrets_are_hidden(site: Site, tmp_path: Pat
     assert site.asked[-1]["sinceTime"] == "2026-01-01T00:00:02Z"
 
 
-def test_a_collector_that_starts_again_goes_on_where_the_other_was(site: Site, tmp_path: Path) -> None:
+def test_a_collector_that_starts_again_goes_on_where_the_other_was(site: LoggedSite, tmp_path: Path) -> None:
     site.ours("a")
     site.printed["a", "main"] = [line(1, "one")]
     site.collector(LogFolder(path=tmp_path, limit=2**20)).collect()
@@ -177,7 +177,7 @@ def test_a_collector_that_starts_again_goes_on_where_the_other_was(site: Site, t
     assert kept(folder) == {"a": ["one", "two"]}
 
 
-def test_the_log_of_a_pod_that_vanishes_stays_and_says_what_may_be_missing(site: Site, tmp_path: Path) -> None:
+def test_the_log_of_a_pod_that_vanishes_stays_and_says_what_may_be_missing(site: LoggedSite, tmp_path: Path) -> None:
     site.ours("a")
     site.printed["a", "main"] = [line(1, "one")]
     folder = LogFolder(path=tmp_path, limit=2**20)
@@ -191,7 +191,7 @@ def test_the_log_of_a_pod_that_vanishes_stays_and_says_what_may_be_missing(site:
     assert entry.lost == ("what was printed after 2026-01-01T00:00:01.5Z: the pod is gone",)
 
 
-def test_a_pod_that_has_ended_is_read_no_more(site: Site, tmp_path: Path) -> None:
+def test_a_pod_that_has_ended_is_read_no_more(site: LoggedSite, tmp_path: Path) -> None:
     site.ours("a", "Succeeded")
     site.printed["a", "main"] = [line(1, "one")]
     folder = LogFolder(path=tmp_path, limit=2**20)
@@ -205,7 +205,7 @@ def test_a_pod_that_has_ended_is_read_no_more(site: Site, tmp_path: Path) -> Non
     assert [entry.lost for entry in folder.entries.values()] == [()]
 
 
-def test_a_log_that_cannot_be_read_is_noted_once_and_read_later(site: Site, tmp_path: Path) -> None:
+def test_a_log_that_cannot_be_read_is_noted_once_and_read_later(site: LoggedSite, tmp_path: Path) -> None:
     site.ours("a")
     folder = LogFolder(path=tmp_path, limit=2**20)
     collector = site.collector(folder)
@@ -218,7 +218,7 @@ def test_a_log_that_cannot_be_read_is_noted_once_and_read_later(site: Site, tmp_
     assert kept(folder) == {"a": ["one"]}
 
 
-def test_a_plan_that_has_ended_is_collected_once_more(site: Site, tmp_path: Path) -> None:
+def test_a_plan_that_has_ended_is_collected_once_more(site: LoggedSite, tmp_path: Path) -> None:
     site.ours("a")
     site.printed["a", "main"] = [line(1, "one")]
     folder = LogFolder(path=tmp_path, limit=2**20)
@@ -278,7 +278,7 @@ def test_an_index_that_cannot_be_read_is_begun_anew(text: str, tmp_path: Path) -
 def test_the_command_prints_what_is_new_of_the_pods_that_are_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
     rehearsal = rehearsal_of("single-node")
     labels = {PLAN_LABEL: rehearsal.name, COMPONENT: "image-preload"}
-    site = Site(cluster=rehearsal.cluster)
+    site = LoggedSite(cluster=rehearsal.cluster)
     site.pod("a", **labels)
     site.pod("b", **{**labels, COMPONENT: "node-upgrade"})
     site.printed |= {("a", "main"): [line(1, "one"), line(2, "token=abcdef0123456789abcdef")], ("b", "main"): []}
@@ -297,7 +297,7 @@ def test_the_command_prints_what_is_new_of_the_pods_that_are_asked_for(capsys: p
 
 
 def test_what_was_collected_is_printed_with_what_was_lost(
-    site: Site, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    site: LoggedSite, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     site.ours("a")
     site.printed["a", "main"] = [line(1, "one"), line(2, "two")]

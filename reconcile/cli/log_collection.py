@@ -11,14 +11,14 @@ from renderer.errors import problem
 
 if TYPE_CHECKING:
     from reconcile.loop.setup import ManagerConfig
-    from reconcile.pod_logs.collector import LogCollector
+    from reconcile.pod_logs.log_collector import LogCollector
 
 
 def collector_of(config: ManagerConfig, folder: str, limit: str) -> LogCollector:
     """Raises `Problems` for a limit that is no size."""
     from reconcile.observe.source import DirectSource
-    from reconcile.pod_logs.collector import LogCollector
     from reconcile.pod_logs.folder import LogFolder
+    from reconcile.pod_logs.log_collector import LogCollector
     from renderer.quantity import quantity_of
     from renderer.redaction import Redactor
 

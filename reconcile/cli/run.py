@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from reconcile.loop.round import Round
     from reconcile.loop.setup import ManagerConfig
     from reconcile.metrics.manager_metrics import ManagerMetrics
-    from reconcile.pod_logs.collector import LogCollector
+    from reconcile.pod_logs.log_collector import LogCollector
 
 
 @click.command

@@ -88,7 +88,7 @@ class LogFolder:
         beside.replace(self.path / INDEX)
 
     def lines(self, entry: LogEntry) -> Iterator[str]:
-        """What is kept of a log, with its times."""
+        """The lines of a log that are kept, with their times."""
         for file in (self.path / f"{entry.name}.1", self.path / entry.name):
             if file.exists():
                 with file.open(encoding="utf-8", errors="replace") as stream:
