@@ -63,6 +63,7 @@ def crowded() -> Model:
             wait("the newest", 59),
             wait("one that is too long", 1, slow=True, limit=600),
         ],
+        "waysOut": [],
         "borrowed": [
             {"object": "Node n", "path": f"/spec/a{n}", "goesBackTo": ["a" * 20] * n, "taken": AT} for n in range(12)
         ],
