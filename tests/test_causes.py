@@ -74,7 +74,11 @@ LINK = {
         ({"follow": [LINK, LINK]}, "InvalidChain", "two things are called 'pod'"),
         ({"follow": [{**LINK, "as": "upgrade"}]}, "InvalidChain", "two things are called 'upgrade'"),
         ({"pattern": None, "search": {"name": "podz"}}, "InvalidSearch", "did you mean 'pods'"),
-        ({"pattern": None, "search": {"name": "pods", "of": "x"}}, "InvalidSearch", "has no argument 'of'"),
+        (
+            {"pattern": None, "search": {"name": "pods", "says": "("}},
+            "InvalidDeclaration",
+            "is not a regular expression",
+        ),
         ({"pattern": None, "check": "node-redy"}, "UnknownCheck", "did you mean 'node-ready'"),
         ({"follow": [{"as": "line", "log": "(a+)+$"}]}, "InvalidDeclaration", "repeats"),
     ],

@@ -32,7 +32,7 @@ from reconcile.simulator.rehearsal.rehearsal import Rehearsal
 from reconcile.status.times import time_of
 from renderer.cli.program import run
 from renderer.documents import plan_of
-from renderer.model.document_type import EXPLAIN_REPORT
+from renderer.model.document_type import DIAGNOSIS_REPORT, EXPLAIN_REPORT
 from renderer.model.plan_api import PLAN_API_VERSION
 from renderer.model.ref import Body, Ref
 
@@ -235,6 +235,11 @@ def test_the_commands_on_a_real_control_plane(
             "no manager has ever held Lease harvester-system/3509939c.harvesterhci.io, "
             "so the upgrade does not continue; start `upgradeplan run` or `upgradeplan apply`"
         ]
+    status = run(["upgradeplan", "diagnose", *target, "-o", "json"])
+    diagnosis = json.loads(capsys.readouterr().out)
+    validate(DIAGNOSIS_REPORT, diagnosis)
+    assert (status, diagnosis["live"]) == (1 if diagnosis["causes"] else 0, True)
+    assert diagnosis["upgrade"]["object"] == f"UpgradePlan {plan['metadata']['name']}"
     assert run(["upgradeplan", "approve", *target]) == 0
     assert "phases, digest sha256:" in capsys.readouterr().out
     folder = tmp_path / "facts"

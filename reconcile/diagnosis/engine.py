@@ -106,8 +106,8 @@ class _CauseSearch:
             case Pattern() as pattern:
                 for known in matches_of(pattern, self._cause.chain, self._sight):
                     yield from self._told(known)
-            case Search(name=name):
-                yield from (self._worded(found, {}) for found in SEARCHERS[name](self._situation))
+            case Search() as search:
+                yield from self._searched(search)
             case FoundByCheck(check=check):
                 yield from self._findings(check)
             case Answered(matches=text):
@@ -119,6 +119,17 @@ class _CauseSearch:
         if self._fits(names):
             bare = Cause(object=blamed(known[self._cause.object_of]), what="", remedy="")
             yield self._worded(bare, names)
+
+    def _searched(self, search: Search) -> Iterator[Cause]:
+        """What a search finds, if its words match."""
+        for found in SEARCHERS[search.name](self._situation):
+            groups: Mapping[str, str] = {}
+            if search.says is not None:
+                pattern, longest = compiled(search.says)
+                if (match := pattern.search(found.what[:longest])) is None:
+                    continue
+                groups = match.groupdict(default="")
+            yield self._worded(found, {"found": {**groups, "what": found.what, "node": found.node}})
 
     def _findings(self, check: str) -> Iterator[Cause]:
         declared, context = self._knowledge.checks.get(check), self._knowledge.check_context
@@ -145,7 +156,7 @@ class _CauseSearch:
 
     def _worded(self, found: Cause, known: Mapping[str, Any]) -> Cause:
         """With the words of the file where it has any."""
-        names = {**self._names, **known, "found": {"what": found.what, "node": found.node}}
+        names = {**self._names, **known}
         cause = self._cause
         patient = found.patient or (cause.patience is not None and self._holds(cause.patience, names))
         remedy = cause.wait if patient and cause.wait else cause.remedy

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from renderer.catalog.kinds import Kinds
 from renderer.catalog.named_kinds import named_in_probe, wrong_kind
 from renderer.catalog.rules import misused
-from renderer.catalog.searches import misused_search
+from renderer.catalog.searches import SEARCHES
 from renderer.errors import Problem
 from renderer.frozen import frozen
 from renderer.model.known_cause import FoundByCheck, Link, LogLink, Pattern, Search, Take
@@ -63,10 +63,11 @@ def _sign(declared: DeclaredCause, world: CauseWorld) -> Iterator[Problem]:
             if not predicates and not cause.chain and cause.condition is None and not getattr(target, "where", ()):
                 message = f"cause {cause.id} would be found for every object: nothing is asked of it"
                 yield declared.problem("NoPattern", message, "add all, follow or if", "pattern")
-        case Search(name=name, arguments=arguments):
-            if wrong := misused_search(name, dict(arguments)):
-                remedy = "the reference lists the searches of the program"
-                yield declared.problem("InvalidSearch", f"cause {cause.id}: {wrong}", remedy, "search")
+        case Search(name=name) if name not in SEARCHES:
+            message = f"cause {cause.id}: search {name!r} not found{did_you_mean(name, SEARCHES)}"
+            yield declared.problem(
+                "InvalidSearch", message, "the reference lists the searches of the program", "search"
+            )
         case FoundByCheck(check=check) if check not in world.checks:
             message = f"cause {cause.id}: check {check!r} not found{did_you_mean(check, world.checks)}"
             yield declared.problem("UnknownCheck", message, "`upgradeplan preflight --all` lists the checks", "check")

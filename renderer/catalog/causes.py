@@ -125,8 +125,8 @@ def _sign(raw: Raw) -> Sign:
             raise ValueError("a pattern begins with an object, or with every object of a kind")
         return Pattern(target=target, all=tuple(predicate_from(item) for item in raw["pattern"].get("all", ())))
     if "search" in raw:
-        named = raw["search"]
-        return Search(name=named["name"], arguments=tuple((key, named[key]) for key in named if key != "name"))
+        says = raw["search"].get("says")
+        return Search(name=raw["search"]["name"], says=_pattern(says) if says else None)
     if "check" in raw:
         return FoundByCheck(check=raw["check"])
     return Answered(matches=_pattern(raw["answer"]["matches"]))

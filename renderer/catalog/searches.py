@@ -1,14 +1,13 @@
 """The named searches for causes, for what needs arithmetic or the plan's own record.
 
-A table of names, arguments and descriptions. `reconcile.diagnosis` carries them out; nothing here looks at an object.
+A table of names and descriptions. `reconcile.diagnosis` carries them out; nothing here looks at an object.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 
 from renderer.frozen import frozen
-from renderer.suggest import did_you_mean
 
 
 @frozen
@@ -42,10 +41,3 @@ SEARCHES: Mapping[str, SearchSpec] = {
     "deletedObjects": SearchSpec(words="objects that a plan waits for that is being deleted"),
     "refusedReturn": SearchSpec(words="what the API server said to a plan that is being deleted"),
 }
-
-
-def misused_search(name: str, arguments: Collection[str]) -> str | None:
-    """The reason why a search cannot be used like this; None where it can."""
-    if name not in SEARCHES:
-        return f"search {name!r} not found{did_you_mean(name, SEARCHES)}"
-    return f"search {name} has no argument {next(iter(arguments))!r}" if arguments else None

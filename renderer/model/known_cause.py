@@ -7,7 +7,6 @@ looks at an object.
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any
 
 from renderer.frozen import frozen
 from renderer.model.path import Path
@@ -85,10 +84,11 @@ class LogLink:
 
 @frozen
 class Search:
-    """A search of the program, for what needs arithmetic or the plan's own record."""
+    """A search of the program, for what needs arithmetic or the plan's own record. `says` is a regular expression: of
+    what is found, only that whose words match, and its named groups are fields of `found`."""
 
     name: str
-    arguments: tuple[tuple[str, Any], ...] = ()
+    says: str | None = None
 
 
 @frozen

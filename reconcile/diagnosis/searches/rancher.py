@@ -38,15 +38,6 @@ _TYPES = (
 """The conditions that say what is being waited for where they are not True."""
 _PROVISIONED = "Provisioned"
 _WAIT = "wait; Rancher is working on it"
-_POD = re.compile(r'pods/"(?P<name>[^"]+)" -n "(?P<namespace>[^"]+)"')
-_REMEDIES: Mapping[str, str] = {
-    "when evicting": "find out what keeps the pod: kubectl describe pod -n {namespace} {name}",
-    "helm chart reconciliation": "find the bundle that is not ready, and why: kubectl get bundles.fleet.cattle.io -A",
-    "waiting for uncordon": "kubectl uncordon {node}",
-    "waiting for kubelet to update": "look at its logs on {node}: journalctl -u rancher-system-agent -u rke2-server "
-    "-u rke2-agent",
-}
-"""Maps a part of a report to what helps. The first that fits is said, if all that it names is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +61,7 @@ def reports(situation: Situation) -> Iterator[Cause]:
             what=f"Rancher reports: {report.message}" + _node_state(situation, report.node),
             node=report.node,
             since=report.since,
-            remedy=_WAIT if patient else _remedy(report),
+            remedy=_WAIT if patient else RANCHER,
             patient=patient,
         )
 
@@ -152,12 +143,3 @@ def _node_state(situation: Situation, name: str) -> str:
     runs = text(node, "status", "nodeInfo", "kubeletVersion")
     old = f"; the kubelet of {name} is {runs}, expected {expected}" if runs and expected and runs != expected else ""
     return old + (f"; {name} is cordoned" if look_up(node, ("spec", "unschedulable")) is True else "")
-
-
-def _remedy(report: _Report) -> str:
-    pod = _POD.search(report.message)
-    known = {**(pod.groupdict() if pod else {}), **({"node": report.node} if report.node else {})}
-    for part, remedy in _REMEDIES.items():
-        if part in report.message and set(re.findall(r"{(\w+)}", remedy)) <= set(known):
-            return remedy.format_map(known)
-    return RANCHER

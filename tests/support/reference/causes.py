@@ -52,8 +52,8 @@ def _rows(subject: str) -> Iterator[tuple[str, ...]]:
 
 def _sign(item: DeclaredCause) -> str:
     match item.cause.sign:
-        case Search(name=name):
-            return f"search {code(name)}"
+        case Search(name=name, says=says):
+            return f"search {code(name)}" + (f" that says {code(says)}" if says else "")
         case FoundByCheck(check=check):
             return f"check {code(check)}"
         case Answered(matches=text):
