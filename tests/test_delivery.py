@@ -269,6 +269,16 @@ def test_kustomize_builds_each_folder_to_the_same_objects(tmp_path: Path) -> Non
         )
 
 
+@pytest.mark.skipif(not shutil.which("kubectl"), reason="there is no kubectl")
+@pytest.mark.parametrize("folder", [".", "phases", "review"])
+def test_a_folder_that_holds_all_phases_builds_to_nothing(tmp_path: Path, folder: str) -> None:
+    write_tree(tmp_path / "tree", {**delivery("single-node", PHASES).files(), "index.yaml": "x"})
+    command = ["kubectl", "kustomize", str(tmp_path / "tree" / folder)]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert folder == "review" or "give-the-agent-each-folder-below-phases" in ended.stderr
+
+
 @pytest.mark.parametrize("example", ["single-node", "three-node", "three-node-v1.6.1", "air-gap"])
 def test_each_gate_fits_its_schema(example: str) -> None:
     found = delivery(example, PHASES)

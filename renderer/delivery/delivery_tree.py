@@ -47,6 +47,8 @@ from renderer.yaml_io import dump, parse
 PLAN_FOLDER = "plan"
 PLAN_FILE = "upgradeplan.yaml"
 SUMMARY = "SUMMARY.md"
+_ONE_BY_ONE = "give-the-agent-each-folder-below-phases-and-not-this-one"
+"""Names no file: an agent that is given all phases at once would make all of them at once, and is told so instead."""
 
 
 @frozen
@@ -95,6 +97,8 @@ def delivery_files(delivery: Delivery) -> Tree:
         tree[KUSTOMIZATION] = dump(kustomization([PLAN_FOLDER]))
     else:
         tree[f"{REVIEW}{PLAN_FILE}.txt"] = dump(plan_for_git(delivery.upgrade_plan, delivery.plan))
+    if delivery.options.shape is DeliveryShape.PHASES:
+        tree |= dict.fromkeys((KUSTOMIZATION, f"{PHASES}/{KUSTOMIZATION}"), dump(kustomization([_ONE_BY_ONE])))
     if delivery.page:
         tree[PAGE] = delivery.page
     if found := lint(delivery.rules.lint, _linted(delivery, units, tree)):
