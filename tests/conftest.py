@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from agents import engines
 from controlplane import binaries, build, cluster
 from hypothesis import settings
 from support import container_image
@@ -25,6 +26,7 @@ CRDS = Path(__file__).resolve().parents[1] / "schemas" / "crds"
 DEFINITIONS = Path(__file__).resolve().parent / "conformance" / "definitions"
 MARKER = "controlplane"
 PROGRAMS: Mapping[str, tuple[str, Callable[[], str | None]]] = {
+    "engines": ("of the engines of Flux and Argo CD", engines.why_absent),
     "image": ("of the container image", container_image.why_absent),
     "browser": ("in a browser", partial(why_not_installed, "chromium")),
 }

