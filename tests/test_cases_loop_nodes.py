@@ -411,6 +411,7 @@ def test_of_two_plans_one_goes_on_and_the_other_after_it() -> None:
     assert found.condition("Available")["status"] == "True"
 
 
+@pytest.mark.slow
 def test_a_failing_image_cleanup_is_a_warning() -> None:
     recorded = recording("single-node", fail=("image-cleanup",))
     assert recorded.result.succeeded

@@ -56,7 +56,9 @@ def lay_over(case: Path, folder: Path) -> None:
 
 def cases() -> Iterator[Any]:
     for case in CASES:
-        yield pytest.param(case, id=case.stem, marks=[pytest.mark.full(why) for why in told(case, "full")])
+        plays = any("rehearse" in command for command in told(case, "run"))
+        marks = [pytest.mark.full(why) for why in told(case, "full")] + [pytest.mark.slow] * plays
+        yield pytest.param(case, id=case.stem, marks=marks)
 
 
 @pytest.mark.parametrize("case", list(cases()))

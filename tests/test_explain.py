@@ -99,6 +99,7 @@ def test_an_image_that_does_not_arrive_is_the_cause() -> None:
     assert model["next"] == model["causes"][0]["remedy"]
 
 
+@pytest.mark.slow
 def test_a_machine_that_waits_while_a_drain_stalls() -> None:
     scene = rehearsal_of("three-node", stall=["pre-drain on charlie-1-tink-system"])
     played(scene, 6)
@@ -109,6 +110,7 @@ def test_a_machine_that_waits_while_a_drain_stalls() -> None:
     }
 
 
+@pytest.mark.slow
 def test_the_troubleshooting_page_shows_what_is_said_of_a_node_that_does_not_come_back() -> None:
     scene = rehearsal_of("three-node", stall=["reboot on charlie-1-tink-system"])
     played(scene, 5)
@@ -117,6 +119,7 @@ def test_the_troubleshooting_page_shows_what_is_said_of_a_node_that_does_not_com
     assert "\n".join(lines[first : first + 2]) in (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_a_failed_plan_says_so() -> None:
     scene = rehearsal_of("three-node", fail=["pre-drain on charlie-1-tink-system"])
     played(scene, 24)
@@ -194,6 +197,7 @@ def set_phase(scene: Rehearsal, phase: str) -> None:
     scene.cluster.client().patch(kind, ref, {"status": {"currentPhase": phase}}, subresource="status")
 
 
+@pytest.mark.slow
 def test_a_plan_that_has_succeeded_has_nothing_to_do_next() -> None:
     scene = rehearsal_of("single-node")
     played(scene, 24)

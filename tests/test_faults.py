@@ -132,6 +132,7 @@ def rehearse(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]
     return status, captured.out + captured.err
 
 
+@pytest.mark.slow
 def test_a_fault_that_never_takes_place_is_refused_with_what_does(capsys: pytest.CaptureFixture[str]) -> None:
     inputs = str(ROOT / "examples" / "single-node")
     status, text = rehearse(capsys, inputs, "--fail", "pre-drain on alfa-1", "--away", "5m at image-preload")
@@ -163,6 +164,7 @@ def test_a_template_that_cannot_be_rendered_is_why_nothing_happens(
     assert f"{tmp_path / '12-site-token' / 'token.yaml.j2'}:1: plan has no 'nam'" in text
 
 
+@pytest.mark.slow
 def test_a_job_of_a_phase_of_ones_own_can_fail(capsys: pytest.CaptureFixture[str]) -> None:
     folder = ROOT / "examples" / "pre-check-overlay"
     words = (str(folder), "--templates", str(folder / "templates"), "--fail")
@@ -187,6 +189,7 @@ def definition_with_rule(path: Path) -> None:
     path.write_text(yaml.safe_dump(body), encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_a_rule_that_was_not_evaluated_is_reported(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     definition_with_rule(tmp_path / "definition.yaml")
     inputs = (str(ROOT / "examples" / "single-node"), str(tmp_path))

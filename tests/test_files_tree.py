@@ -390,6 +390,7 @@ def test_the_folder_changes_in_one_step_once_everything_is_written(
     "error", [OSError(errno.ENOSPC, "No space left on device"), KeyboardInterrupt()], ids=["full", "^C"]
 )
 @pytest.mark.parametrize(("before", "after"), WRITES, ids=["first", "second", "third"])
+@pytest.mark.slow
 def test_a_failing_operation_leaves_the_old_tree_byte_for_byte(
     tmp_path: Path, before: Mapping[str, str] | None, after: Mapping[str, str], error: BaseException, *, swaps: bool
 ) -> None:
@@ -432,6 +433,7 @@ def test_a_killed_write_leaves_the_old_folder_or_the_new_one(tmp_path: Path, bef
 @SWAPS
 @pytest.mark.parametrize("next_one", [SECOND, THIRD, FIRST], ids=["same", "another", "the one before"])
 @pytest.mark.parametrize("before", [None, FIRST], ids=["nothing", "first"])
+@pytest.mark.slow
 def test_what_a_killed_write_leaves_is_cleaned_up_by_the_next_one(
     tmp_path: Path, before: Mapping[str, str] | None, next_one: Mapping[str, str], *, swaps: bool
 ) -> None:

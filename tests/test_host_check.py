@@ -81,6 +81,7 @@ def runs() -> list[Any]:
 
 
 @pytest.mark.parametrize(("path", "shell"), runs())
+@pytest.mark.slow
 def test_a_host_is_looked_at(path: Path, shell: list[str], script: Path, tmp_path: Path) -> None:
     case = loaded(path)
     expected = merged(GOOD["expect"], case.get("expect", {}))

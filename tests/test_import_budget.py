@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 from support.rendered_plans import ROOT
 
+pytestmark = pytest.mark.slow
+
 NEVER = (
     "kubernetes",
     "deepdiff",

@@ -161,6 +161,7 @@ def judge(some: tuple[Change, ...]) -> None:
     assert failed == []
 
 
+@pytest.mark.slow
 def test_a_changed_value_is_accepted_or_refused_with_its_place() -> None:
     judge(changes()[::SLICES])
 
@@ -178,6 +179,7 @@ def test_so_is_each_other_one(number: int) -> None:
         for number in range(0, REHEARSED, 30)
     ],
 )
+@pytest.mark.slow
 def test_what_is_accepted_can_be_rehearsed(number: int) -> None:
     """A rehearsal ends with a yes or a no."""
     for change in changes()[number::REHEARSED]:
@@ -193,6 +195,7 @@ def test_what_is_accepted_can_be_rehearsed(number: int) -> None:
         for number in range(0, CHECKED, 31)
     ],
 )
+@pytest.mark.slow
 def test_checks_answer_whatever_is_accepted(number: int) -> None:
     """In words, and as each of the files that others read."""
     failed = []

@@ -120,6 +120,7 @@ def chart(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @CLIENTS
 @pytest.mark.parametrize("values", [*VALUES, "no-webhook"])
+@pytest.mark.slow
 def test_helm_makes_of_the_chart_what_plain_is(values: str, chart: Path, tmp_path: Path) -> None:
     file = tmp_path / "values.yaml"
     text = VALUES.get(values, "webhook: {enable: false}\nmetrics: {enable: false}\nnetworkPolicy: {enable: true}\n")
@@ -278,6 +279,7 @@ def tolerated(found: Installation) -> set[str]:
     return {item["key"] for item in deployment(found)["spec"]["template"]["spec"]["tolerations"]}
 
 
+@pytest.mark.slow
 def test_a_drained_node_is_left_and_the_only_one_is_not() -> None:
     cordoned = {"node.kubernetes.io/unschedulable", "kubevirt.io/drain"}
     assert tolerated(by_default()) & cordoned == set()

@@ -73,6 +73,7 @@ def triggers(rendered: Any) -> list[Any]:
     return [step for step in steps if step.name == "PreDrain" and step.trigger]
 
 
+@pytest.mark.slow
 def test_a_rehearsal_of_such_a_cluster_succeeds() -> None:
     inputs = inputs_of("three-node")
     objects = tuple(

@@ -21,6 +21,8 @@ from pathlib import Path
 import pytest
 from support.installed import VERSION
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("renderer", "reconcile")
 KNOWLEDGE = ("templates", "schemas")

@@ -159,6 +159,7 @@ def _made_in(clone: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in (clone / "dist").iterdir()}
 
 
+@pytest.mark.slow
 def test_the_bill_of_materials_names_every_pinned_package_and_who_needs_it() -> None:
     site = Path(pytest.__file__).parents[1]
     text = bill_of_materials(SOURCE, site)

@@ -14,6 +14,8 @@ import pytest
 
 from controlplane import binaries, build
 
+pytestmark = pytest.mark.slow
+
 TESTS = Path(__file__).resolve().parents[1]
 FOLDER = f"controlplane-{binaries.kube_version()}-{binaries.etcd_version()}"
 FAKE_GO = """#!/bin/sh
