@@ -296,3 +296,14 @@ def test_a_decision_about_our_own_fields_is_made_again_alike(tmp_path: Path) -> 
     lines = replayed(path)
     assert any("Return Secret" in text for line in lines_of(path) for text in map(str, line["results"]))
     assert [line.problem or line.differs for line in lines if line.problem or line.differs] == []
+
+
+def test_a_replay_says_why_the_plan_waited_in_the_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = written(tmp_path / "j", recording("single-node", stall=("image-import",)))
+    assert run(["upgradeplan", "explain", "--replay", str(path), "-o", "json"]) == 0
+    model = json.loads(capsys.readouterr().out)
+    validator("replay").validate(model)
+    [last] = model["last"]
+    assert [cause["id"] for cause in last["causes"]][:1] == ["image-import"]
+    assert run(["upgradeplan", "explain", "--replay", str(path)]) == 0
+    assert f"{last['plan']} waited at {last['at']}:\n  because VirtualMachineImage " in capsys.readouterr().out

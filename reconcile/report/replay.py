@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import Any
 from reconcile.borrow.loan import Loan
 from reconcile.decide.observation import BorrowedElsewhere, FetchFailure, Observation, OtherUpgrades
 from reconcile.decide.plan import decide
+from reconcile.diagnosis.situation import Cause
 from reconcile.loop.decision_body import Line, decision_body, redacted_digest
 from reconcile.loop.journal import FORMAT
 from reconcile.loop.rendering import Rendering
@@ -20,6 +21,8 @@ from reconcile.loop.sealing import approved_of, approved_templates_of
 from reconcile.observe.readings import READERS
 from reconcile.observe.snapshot import NotReadError, Snapshot
 from reconcile.probes.look import Group, ReadFailure
+from reconcile.report.causes_found import cause_lines, cause_model
+from reconcile.report.causes_then import causes_then
 from reconcile.report.progress import Model
 from reconcile.schemas import Schemas, packaged_schemas
 from reconcile.status.plan_body import status_of
@@ -41,6 +44,7 @@ def replay_of(journal: str, lines: Iterable[Replayed]) -> Model:
         "replayed": sum(1 for line in found if line.problem is None),
         "same": bool(found) and not any(line.differs or line.problem for line in found),
         "lines": [_line(line) for line in found if line.differs or line.problem],
+        "last": [_last(line) for line in {line.plan: line for line in found if line.causes}.values()],
     }
 
 
@@ -51,6 +55,10 @@ def replay_lines(model: Model) -> Iterator[str]:
         for part in line["differs"]:
             yield f"  {part['part']}: was {_short(part['was'])}"
             yield f"  {' ' * len(part['part'])}  now {_short(part['now'])}"
+    for last in model["last"]:
+        if last["causes"]:
+            yield f"{last['plan']} waited at {last['at']}:"
+            yield from cause_lines(last)
     differing = sum(1 for line in model["lines"] if line["differs"])
     yield f"{model['replayed']} decisions replayed, {differing} differ"
 
@@ -67,6 +75,12 @@ def _line(line: Replayed) -> Model:
             for place, before, after in _pairs(part, was, now)
         ],
     }
+
+
+def _last(line: Replayed) -> Model:
+    """The causes of what the plan waited for at the end of its journal, by what was read then."""
+    causes = line.causes() if line.causes else ()
+    return {"plan": line.plan, "at": line.time, "causes": [cause_model(cause) for cause in causes]}
 
 
 def _pairs(part: str, was: Any, now: Any) -> Iterator[tuple[str, Any, Any]]:
@@ -90,13 +104,14 @@ _KEYS = ("status", "actions", "events", "waits", "recheck", "again", "passes")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replayed:
     """One line of a journal. `differs` has what came out otherwise: (part, recorded, now); `problem` is why the line
-    could not be replayed."""
+    could not be replayed; `causes` looks for why the plan waited."""
 
     line: int
     time: str = ""
     plan: str = ""
     differs: tuple[tuple[str, Any, Any], ...] = ()
     problem: str | None = None
+    causes: Callable[[], tuple[Cause, ...]] | None = field(default=None, repr=False, compare=False)
 
 
 NO_LINE = "is not a journal line"
@@ -163,21 +178,17 @@ class _Replayer:
         if self._digests.use(line["digests"]):
             self._rendering.forget(name)
         try:
-            again = self._decided(line, bodies)
+            world = world_from(line, bodies, self._rendering, self._schemas)
+            decision = decide(world)
         except Problems as error:
             return Replayed(line=number, time=line["time"], plan=name, problem=f"cannot be rendered: {error}")
         except NotReadError as error:
             why = f"the decision looks at {error} today, which was not read then"
             return Replayed(line=number, time=line["time"], plan=name, problem=why)
-        was = without_numbers(line["decision"])
+        again, was = without_numbers(decision_body(decision, self._redactor)), without_numbers(line["decision"])
         differs = tuple((key, was.get(key), again[key]) for key in _KEYS if was.get(key) != again[key])
-        return Replayed(line=number, time=line["time"], plan=name, differs=differs)
-
-    def _decided(self, line: Line, bodies: Mapping[str, Any]) -> Line:
-        """Marks tell values apart within a decision; between two decisions their numbers mean nothing."""
-        decision = decide(world_from(line, bodies, self._rendering, self._schemas))
-        again: Line = without_numbers(decision_body(decision, self._redactor))
-        return again
+        causes = partial(causes_then, world, decision, self._rendering)
+        return Replayed(line=number, time=line["time"], plan=name, differs=differs, causes=causes)
 
 
 def world_from(line: Line, bodies: Mapping[str, Any], rendering: Rendering, schemas: Schemas) -> Observation:
