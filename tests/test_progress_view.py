@@ -125,6 +125,23 @@ def test_a_terminal_of_24_rows_shows_it_whole_and_in_colour(monkeypatch: pytest.
     assert "\x1b[31m" in text
 
 
+@pytest.mark.parametrize("waits", range(1, 8))
+def test_a_terminal_breaks_lines_where_the_view_expects_it(waits: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Words are not torn, so that a line may take a row more than its letters."""
+    model = crowded()
+    long = " ".join(["x" * 45] * 3)
+    model = {**model, "waits": [wait(long, 1)] * waits, "nodes": model["nodes"][:3], "borrowed": model["borrowed"][:2]}
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("LINES", "24")
+    stream = Terminal()
+    with Screen(stream) as screen:
+        screen.show(lambda room: progress_view(model, room), ["news"])
+        first = stream.getvalue()
+    assert first.count("\n") < 24
+    assert "next: upgradeplan explain up" in first, "it would be cut: a view that is too high loses its end"
+
+
 def test_without_colours_or_a_terminal_it_is_plain(monkeypatch: pytest.MonkeyPatch) -> None:
     text = drawn(monkeypatch, NO_COLOR="1")
     assert not re.search(r"\x1b\[3[0-7]m", text)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from textwrap import wrap
 
 from reconcile.report.progress import Model, age_of, borrowed_line
 from reconcile.status.times import age_text, span_text, time_of
@@ -83,7 +84,8 @@ def _flat(sections: Iterable[Section]) -> list[ShownLine]:
 
 
 def _height(lines: Iterable[ShownLine], columns: int) -> int:
-    return sum(max(1, -(-len(line.text) // columns)) for line in lines)
+    """Rows, with lines broken between words as a terminal's view breaks them."""
+    return sum(max(1, len(wrap(line.text, columns, break_on_hyphens=False))) for line in lines)
 
 
 def _clipped(text: str, columns: int) -> str:
