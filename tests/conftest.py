@@ -115,9 +115,10 @@ def pytest_xdist_node_collection_finished(node: Any, ids: Sequence[str]) -> None
 
 
 def _turn(item: pytest.Item) -> tuple[bool, bool, bool]:
-    """The lanes first, then what takes long, so that a run does not end with one of these alone."""
+    """The lanes first, then what takes long, so that a run does not end with one of these alone. What needs the image
+    stays together, with a control plane or without: it is built for its module."""
     return (
-        not item.get_closest_marker(MARKER),
+        not any(item.get_closest_marker(name) for name in (MARKER, *PROGRAMS)),
         not item.get_closest_marker("lane"),
         not item.get_closest_marker("slow"),
     )

@@ -24,7 +24,8 @@ from controlplane import waiting
 from controlplane.api import ApiError
 from controlplane.audit import AuditEvent
 from controlplane.cluster import ControlPlane
-from support.real_upgrade import KINDS, PATIENCE, RealUpgrade, process, world_of
+from controlplane.waiting import PATIENCE
+from support.real_upgrade import KINDS, RealUpgrade, process, world_of
 
 from reconcile.loop.round import Round
 

@@ -56,6 +56,7 @@ def test_a_setting_that_cannot_be_read_is_let_through_and_told() -> None:
     assert check_preconditions(found.scene.deps.source, OLDEST).startswith("Setting server-version cannot be read: ")
 
 
+@pytest.mark.slow
 def test_a_rehearsal_says_that_the_loop_would_not_begin(capsys: pytest.CaptureFixture[str]) -> None:
     example = Path(__file__).parent.parent / "examples" / "three-node-v1.6.1"
     assert run(["upgradeplan", "rehearse", "--quiet", str(example)]) == 1
