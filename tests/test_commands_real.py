@@ -293,6 +293,22 @@ def test_a_node_is_held_and_let_go(site: CommandSite) -> None:
     assert "Node charlie-9 not found\n    remedy: choose one of: charlie-1-tink-system, " in unknown.stderr
 
 
+def test_a_change_of_a_plan_that_an_agent_delivers_is_to_be_committed(site: CommandSite) -> None:
+    labels = {"kustomize.toolkit.fluxcd.io/name": "upgrade"}
+    site.plane.api.patch(f"{PLANS}/{PLAN}", {"metadata": {"labels": labels}})
+    warning = f"warning: Flux (label kustomize.toolkit.fluxcd.io/name) delivers {PLAN}: Git "
+    for words, change in (
+        (("pause", "charlie-2-tink-system"), "      - charlie-2-tink-system"),
+        (("resume", "charlie-2-tink-system"), "      pauseNodes: []"),
+        (("accept", "pod-ready"), "      management.harvesterhci.io/accept-risk: pod-ready"),
+        (("retry", "--yes"), '      management.harvesterhci.io/retry: "1"'),
+    ):
+        said = site.run(*words).stdout
+        assert f"{warning}sets this back unless it is committed as well:\n  apiVersion: " in said
+        assert change in said.splitlines()
+    assert f"{warning}creates the plan again" in site.answered("n\n", "abort").stdout
+
+
 def test_what_a_failed_plan_has_on_loan_is_told_before_it_is_taken_back(site: CommandSite) -> None:
     cluster = {
         "apiVersion": "provisioning.cattle.io/v1",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from reconcile.cli.candidates import node_names, plan_names
+from reconcile.cli.change_to_commit import change_to_commit, removal_to_commit
 from reconcile.cli.connect import Target, cluster_options
 from reconcile.cli.one_plan import must_go_on, patch_plan, plan_of, plan_on
 from reconcile.cli.prompt import agreed
@@ -84,13 +85,15 @@ def accept(words: tuple[str, ...], target: Target) -> ExitCode:
     must_go_on(plan, body)
     before = accepted_ids(body["metadata"].get("annotations") or {})
     after = tuple(dict.fromkeys((*before, *(check.id for check in chosen))))
+    change = {"metadata": {"annotations": {ACCEPT_RISK: ",".join(after)}}}
     if after != before:
-        patch_plan(parts, body, {"metadata": {"annotations": {ACCEPT_RISK: ",".join(after)}}})
+        patch_plan(parts, body, change)
     say(
         f"{plan}: {check.id} is {'already ' if check.id in before else ''}accepted, though it may not hold that "
         f"{check.title}"
         for check in chosen
     )
+    say(change_to_commit(target, body, change))
     return ExitCode.YES
 
 
@@ -105,6 +108,8 @@ def abort(name: str | None, yes: bool, target: Target) -> ExitCode:
     Refused in phases that must be completed, so that no cluster is left half upgraded, and for a plan that has
     succeeded or was taken back.
     """
+    from reconcile.status.attempt import TAKE_BACK
+
     parts, plan, body = plan_on(target, name)
     phase = _phase_now(parts, body)
     if phase is not None and phase.deletion == "forbidden" and not body["metadata"].get("deletionTimestamp"):
@@ -115,12 +120,12 @@ def abort(name: str | None, yes: bool, target: Target) -> ExitCode:
     if not has_failed and not body["metadata"].get("deletionTimestamp"):
         must_go_on(plan, body)
     say(_given_back(parts, body))
+    taken_back = {"metadata": {"annotations": {TAKE_BACK: "true"}}}
+    say(change_to_commit(target, body, taken_back) if has_failed else removal_to_commit(target, body))
     if not yes and not agreed(f"Abort {plan} and restore what it changed?"):
         return ExitCode.NO
     if has_failed:
-        from reconcile.status.attempt import TAKE_BACK
-
-        patch_plan(parts, body, {"metadata": {"annotations": {TAKE_BACK: "true"}}})
+        patch_plan(parts, body, taken_back)
     else:
         _delete(parts, body)
     say([f"aborting {plan}; to follow it, run: upgradeplan status {plan} --watch"])
@@ -157,8 +162,10 @@ def _set_paused(target: Target, name: str | None, node: str, *, expected: bool) 
     if after == before or (expected and node in before):
         say([f"{plan}: {node} is already paused" if expected else f"{plan}: {_not_paused(body, node)}"])
         return ExitCode.YES
-    patch_plan(parts, body, {"spec": {"nodeUpgradeOption": {"pauseNodes": after}}})
+    change = {"spec": {"nodeUpgradeOption": {"pauseNodes": after}}}
+    patch_plan(parts, body, change)
     say([f"{plan}: {node} {'will be held before its upgrade' if expected else 'resumed'}"])
+    say(change_to_commit(target, body, change))
     return ExitCode.YES
 
 

@@ -42,10 +42,10 @@ def must_go_on(plan: str, body: Mapping[str, Any]) -> None:
         raise problem("PlanHasEnded", f"{plan} has ended: {status.phase}", remedy=remedy, exit_code=ExitCode.NO)
 
 
-def patch_plan(parts: ReconcilerDeps, body: Mapping[str, Any], patch: dict[str, Any]) -> None:
+def patch_plan(parts: ReconcilerDeps, body: Mapping[str, Any], patch: Mapping[str, Any]) -> None:
     """Refused where somebody else has changed the plan since."""
     from renderer.model.ref import ref_of
 
     ref = ref_of(body)
-    metadata = {**patch.pop("metadata", {}), "resourceVersion": body["metadata"]["resourceVersion"]}
-    parts.cluster.patch(parts.kinds.row(ref.api_version, ref.kind).kind, ref, {"metadata": metadata, **patch})
+    metadata = {**patch.get("metadata", {}), "resourceVersion": body["metadata"]["resourceVersion"]}
+    parts.cluster.patch(parts.kinds.row(ref.api_version, ref.kind).kind, ref, {**patch, "metadata": metadata})

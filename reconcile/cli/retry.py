@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from reconcile.cli.candidates import node_names, plan_names
+from reconcile.cli.change_to_commit import change_to_commit
 from reconcile.cli.connect import Target, cluster_options
 from reconcile.cli.control import require_node
 from reconcile.cli.one_plan import patch_plan, plan_on
@@ -53,8 +54,9 @@ def retry(name: str | None, node: str | None, yes: bool, target: Target) -> Exit
     say(_what_is_retried(plan, status))
     if not yes and not agreed(f"Retry {plan}?"):
         return ExitCode.NO
-    patch_plan(parts, body, {"metadata": {"annotations": {RETRY: number}}})
-    say(_how_it_goes_on(parts, plan, number))
+    change = {"metadata": {"annotations": {RETRY: number}}}
+    patch_plan(parts, body, change)
+    say([*_how_it_goes_on(parts, plan, number), *change_to_commit(target, body, change)])
     return ExitCode.YES
 
 

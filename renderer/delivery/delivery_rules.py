@@ -9,6 +9,7 @@ from typing import Any
 from renderer.catalog.file_reader import FileReader, Validate
 from renderer.catalog.places import DELIVERY_RULES as FILE
 from renderer.catalog.template_tree import TemplateTree
+from renderer.delivery.agent_marks import AgentMarks
 from renderer.errors import Problems
 from renderer.frozen import frozen
 from renderer.model.document_type import DELIVERY_RULES
@@ -66,6 +67,7 @@ class DeliveryRules:
     phases: Mapping[str, PhaseRule]
     judged: frozenset[Pair]
     reads: Mapping[str, tuple[Pair, ...]]
+    marks: tuple[AgentMarks, ...]
     lint: tuple[LintRule, ...] = ()
 
     def of(self, phase: str) -> PhaseRule:
@@ -93,6 +95,7 @@ def load_rules(tree: TemplateTree, validate: Validate) -> DeliveryRules:
         judged=frozenset(_pairs(raw["judged"])),
         lint=tuple(map(_lint_rule, raw["lint"])),
         reads={name: _pairs(kinds) for name, kinds in raw["reads"].items()},
+        marks=tuple(map(_marks, raw["marks"])),
     )
 
 
@@ -117,6 +120,16 @@ def _lint_rule(raw: Mapping[str, Any]) -> LintRule:
         longest=raw.get("longest", {}),
         largest=raw.get("largest"),
         keys=tuple((item["path"], tuple(item["prefixes"])) for item in raw.get("keys", ())),
+    )
+
+
+def _marks(raw: Mapping[str, Any]) -> AgentMarks:
+    return AgentMarks(
+        agent=raw["agent"],
+        annotations=tuple(raw.get("annotations", ())),
+        labels=tuple(raw.get("labels", ())),
+        managers=tuple(raw.get("managers", ())),
+        weak_labels=tuple(raw.get("weakLabels", ())),
     )
 
 

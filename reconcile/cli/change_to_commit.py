@@ -1,0 +1,58 @@
+"""Says of a plan that an agent delivers from Git that a change of the live one is set back, and what to commit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from reconcile.cli.connect import Target, template_set_of
+
+if TYPE_CHECKING:
+    from renderer.delivery.agent_marks import AgentMarks
+
+
+def change_to_commit(target: Target, plan: Mapping[str, Any], patch: Mapping[str, Any]) -> list[str]:
+    """The lines; none for a plan that nobody delivers."""
+    return [*change_lines(_marks(target), plan, patch)]
+
+
+def removal_to_commit(target: Target, plan: Mapping[str, Any]) -> list[str]:
+    """The same for a plan that is to be deleted."""
+    return [*removal_lines(_marks(target), plan)]
+
+
+def change_lines(marks: Sequence[AgentMarks], plan: Mapping[str, Any], patch: Mapping[str, Any]) -> Iterator[str]:
+    from renderer.yaml_io import dump
+
+    if found := _agents(marks, plan):
+        yield f"{found}: Git sets this back unless it is committed as well:"
+        metadata = {"name": plan["metadata"]["name"], **patch.get("metadata", {})}
+        change = {"apiVersion": plan["apiVersion"], "kind": plan["kind"], "metadata": metadata}
+        change |= {part: value for part, value in patch.items() if part != "metadata"}
+        yield from (f"  {line}" for line in dump(change).splitlines())
+
+
+def removal_lines(marks: Sequence[AgentMarks], plan: Mapping[str, Any]) -> Iterator[str]:
+    if found := _agents(marks, plan):
+        name = plan["metadata"]["name"]
+        yield f"{found}: Git creates the plan again, and with it the upgrade; first commit this:"
+        yield f"  remove the file of {plan['kind']} {name}, and its entry in kustomization.yaml"
+
+
+def _agents(marks: Sequence[AgentMarks], plan: Mapping[str, Any]) -> str:
+    """`warning: Flux delivers up (label x)`; empty where nobody does."""
+    from renderer.delivery.agent_marks import agents_of
+
+    found = agents_of(plan, marks)
+    if not found:
+        return ""
+    verb = "delivers" if len(found) == 1 else "deliver"
+    named = " and ".join(f"{item.agent} ({item.mark})" for item in found)
+    return f"warning: {named} {verb} {plan['metadata']['name']}"
+
+
+def _marks(target: Target) -> Sequence[AgentMarks]:
+    from renderer.delivery.delivery_rules import load_rules
+    from renderer.validation import document_problems
+
+    return load_rules(template_set_of(target.templates).tree, document_problems).marks
