@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -17,10 +17,12 @@ from support.rehearsals import ROOT, template_set
 
 from reconcile.cli.report import format_of, report_text
 from reconcile.loop.journal import FORMAT
+from reconcile.probes.look import Group, ReadFailure
 from reconcile.report_page.model import Model, run_report
 from reconcile.report_page.page import NODES, PAGE, WAITS, page_view
-from reconcile.report_page.plan_run import run_of_plan
+from reconcile.report_page.plan_run import run_of_plan, with_cluster
 from reconcile.report_page.recorded_run import (
+    LogExcerpt,
     MachineFact,
     NodeVersions,
     RecordedRun,
@@ -31,10 +33,12 @@ from reconcile.report_page.recorded_run import (
 )
 from renderer.cli.program import run
 from renderer.model.document_type import RUN_REPORT
+from renderer.model.ref import Body, Ref, ref_of
 from renderer.redaction import packaged_redactor
 from renderer.yaml_io import parse
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
+START_TEXT = "2026-01-01T00:00:00Z"
 PHASES = [item.phase for item in template_set().catalog.phases]
 HOSTILE = "<script>alert(1)</script>"
 ENTRY = {"decision": {}, "apiVersion": "upgradeplan/v1", "kind": "JournalEntry", "format": FORMAT}
@@ -209,6 +213,75 @@ def test_a_plan_that_has_not_begun_has_a_report() -> None:
     validate(RUN_REPORT, model)
     assert model["result"] == "not started"
     page(model)
+
+
+class LookedAt:
+    """A source of the objects of these groups; every other kind cannot be read."""
+
+    def __init__(self, **bodies: Sequence[Body]) -> None:
+        self._bodies = bodies
+
+    def list(self, group: Group) -> tuple[Body, ...] | ReadFailure:
+        found = self._bodies.get(group.kind)
+        return ReadFailure(why="not allowed") if found is None else tuple(found)
+
+    def get(self, ref: Ref) -> Body | ReadFailure | None:
+        return next((body for body in self._bodies.get(ref.kind, ()) if ref_of(body) == ref), None)
+
+    def held(self) -> Mapping[Ref, Body]:
+        return {}
+
+    def note(self, body: Body) -> None:
+        """Keeps nothing."""
+
+
+def moved(name: str, minute: int, **state: Any) -> Body:
+    ended = {"completed": True, "endTimestamp": f"2026-01-01T00:{minute:02}:00Z", "targetNode": "n2", **state}
+    return {
+        "apiVersion": "kubevirt.io/v1",
+        "kind": "VirtualMachineInstanceMigration",
+        "metadata": {"name": f"m-{name}", "namespace": "default"},
+        "spec": {"vmiName": name},
+        "status": {"migrationState": ended},
+    }
+
+
+def event_of(plan: str, reason: str) -> Body:
+    about = {"kind": "UpgradePlan", "name": plan}
+    return {
+        **{"apiVersion": "v1", "kind": "Event", "metadata": {"name": reason, "namespace": "default"}},
+        **{"involvedObject": about, "type": "Normal", "reason": reason, "message": "", "firstTimestamp": START_TEXT},
+    }
+
+
+def test_a_plan_in_the_cluster_has_what_the_cluster_still_knows() -> None:
+    """Migrations since it began, events, machines that are still stopped; what cannot be read is named."""
+    record = {"state": "Failed", "started": START_TEXT, "ended": START_TEXT}
+    steps = {"NodeUpgrade": {"records": {"PreDrain/n1": record}}}
+    plan = {"metadata": {"name": "up"}, "spec": {"version": "v1"}, "status": status("Failed", steps=steps)}
+    stopped = {"apiVersion": "v1", "kind": "ConfigMap", "data": {"n1": "default/db"}}
+    stopped["metadata"] = {"name": "up-restore-vm", "namespace": "harvester-system"}
+    source = LookedAt(
+        VirtualMachineInstanceMigration=[
+            moved("web", 5),
+            moved("bad", 6, failed=True),
+            moved("going", 7, completed=False),
+        ],
+        Event=[event_of("up", "PhaseCompleted"), event_of("another", "PhaseTransition")],
+        ConfigMap=[stopped],
+    )
+    excerpt = LogExcerpt(object="Pod a/b", container="main", lines=("no space",))
+    run = with_cluster(run_of_plan(plan, "site", at(9)), source, [], lambda made: (excerpt,))
+    model = run_report(run, PHASES, packaged_redactor())
+    validate(RUN_REPORT, model)
+    assert [(m["name"], [f["what"] for f in m["facts"]]) for m in model["machines"]] == [
+        ("default/db", ["stopped"]),
+        ("default/web", ["moved"]),
+    ]
+    assert [event["reason"] for event in model["events"]] == ["PhaseCompleted"]
+    assert model["failures"][0]["logs"][0]["lines"] == ["no space"]
+    assert model["unread"] == ["Node objects: not allowed"]
+    assert "no space" in page(model).text
 
 
 # -------------------------------------------------------------------------------------------------------- the page
