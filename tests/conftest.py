@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from agents import engines
 from controlplane import binaries, build, cluster
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from support import container_image
 from support.debian_packages import why_not_installed
 from support.examples import FULL, SHORT
@@ -44,8 +44,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    settings.register_profile("full", max_examples=FULL)
-    settings.register_profile("short", max_examples=SHORT)
+    for name, count in (("full", FULL), ("short", SHORT)):  # a machine with much else to do is no failure
+        unhurried = settings(max_examples=count, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+        settings.register_profile(name, unhurried)
     settings.load_profile("short" if _is_short(config) else "full")
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         # As a shell without job control starts what stands before `&`. Programs that tests interrupt would inherit it.

@@ -158,7 +158,7 @@ class Process:
     def metrics(self, token: str) -> tuple[int, str]:
         context = ssl.create_default_context()
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-        connection = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=10, context=context)
+        connection = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=PATIENCE, context=context)
         connection.request("GET", "/metrics", headers={"Authorization": f"Bearer {token}"} if token else {})
         answer = connection.getresponse()
         return answer.status, answer.read().decode()

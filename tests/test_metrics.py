@@ -17,7 +17,7 @@ from cluster_door.kinds import NODE
 from cluster_door.loopback import NOW as REQUESTED
 from cluster_door.loopback import access_to
 from cluster_door.server import Reply, serving
-from controlplane import promtool
+from controlplane import promtool, waiting
 from support.recordings import recording
 
 from reconcile.admission.certificates import Pair, Validity, new_authority, new_serving_pair
@@ -359,7 +359,7 @@ def served(doorkeeper: Doorkeeper | None = None, certificate: ServedCertificate 
 def got(port: int, path: str = PATH, context: ssl.SSLContext | None = None, **headers: str) -> tuple[int, str, str]:
     """Status, content type and content."""
     make: Any = http.client.HTTPSConnection if context else http.client.HTTPConnection
-    connection = make("127.0.0.1", port, timeout=10, **({"context": context} if context else {}))
+    connection = make("127.0.0.1", port, timeout=waiting.PATIENCE, **({"context": context} if context else {}))
     connection.request("GET", path, headers=headers)
     answer = connection.getresponse()
     text = answer.read().decode()
@@ -419,7 +419,7 @@ def test_https_with_a_certificate_that_is_exchanged() -> None:
 def test_a_client_that_does_not_shake_hands_keeps_nobody_waiting() -> None:
     pair = own_pair(("localhost",), datetime.now(UTC))
     with served(certificate=ServedCertificate(lambda: pair)) as port:
-        silent = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+        silent = http.client.HTTPConnection("127.0.0.1", port, timeout=waiting.PATIENCE)
         silent.connect()
         context = ssl.create_default_context()
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE

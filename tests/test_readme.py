@@ -17,6 +17,7 @@ from difflib import unified_diff
 from pathlib import Path
 
 import pytest
+from controlplane.waiting import PATIENCE
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ("examples", "docs")
@@ -94,7 +95,7 @@ def _output(command: str, desk: Path) -> str:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=120,
+        timeout=PATIENCE,
     )
     assert done.returncode == 0, f"{command}\n{done.stdout}"
     return done.stdout

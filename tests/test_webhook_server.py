@@ -14,6 +14,7 @@ from threading import Event, Thread
 from typing import Any
 
 import pytest
+from controlplane.waiting import PATIENCE
 from support.admission_cases import review_of
 
 from reconcile.admission.certificates import Pair, Validity, new_authority, new_serving_pair
@@ -80,7 +81,9 @@ def trusting(*authorities: Pair) -> ssl.SSLContext:
 
 
 def connected(server: WebhookServer, context: ssl.SSLContext | None = None) -> http.client.HTTPSConnection:
-    return http.client.HTTPSConnection("127.0.0.1", server.port, context=context or trusting(AUTHORITY), timeout=10)
+    return http.client.HTTPSConnection(
+        "127.0.0.1", server.port, context=context or trusting(AUTHORITY), timeout=PATIENCE
+    )
 
 
 def sent(

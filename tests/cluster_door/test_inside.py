@@ -10,6 +10,7 @@ from itertools import count
 from threading import Thread
 
 import pytest
+from controlplane.waiting import PATIENCE
 
 from reconcile.cluster import inside
 from reconcile.cluster.errors import BackendFailed
@@ -38,10 +39,10 @@ def served(answer: bytes) -> Iterator[tuple[inside.Connect, list[bytes]]]:
 
         def connect(host: str, expected: int) -> HTTPConnection:
             asked.append(f"{host}:{expected}".encode())
-            return HTTPConnection("127.0.0.1", port, timeout=5)
+            return HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
 
         yield connect, asked
-        thread.join(timeout=5)
+        thread.join(timeout=PATIENCE)
 
 
 def test_the_document_is_read_by_the_services_own_name() -> None:
@@ -77,7 +78,7 @@ def test_nobody_is_there() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     with pytest.raises(BackendFailed, match="Connection refused"):
-        read_service(REPO, 80, "/x", lambda host, expected: HTTPConnection("127.0.0.1", port, timeout=5))
+        read_service(REPO, 80, "/x", lambda host, expected: HTTPConnection("127.0.0.1", port, timeout=PATIENCE))
 
 
 def test_what_never_ends_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
