@@ -184,6 +184,48 @@ checks:
 """
 
 
+UNSEEN = """
+apiVersion: templates.upgradeplan/v1
+kind: Checks
+checks:
+- id: host-unseen
+  title: its host says so
+  severity: block
+  when: [start]
+  probe:
+    every: {apiVersion: v1, kind: Node}
+    all: [{rule: {name: hostReports, path: oem.customFile, equals: complete}}]
+  remedy: none
+  source: this test
+"""
+
+
+class OneNode(GatedCluster):
+    """A cluster with one node."""
+
+    def list(self, group: Group) -> tuple[Body, ...]:
+        return ({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}},) if group.kind == "Node" else ()
+
+
+def test_a_check_that_nobody_can_answer_holds_no_gate() -> None:
+    """Without a manager no Job looks at the hosts."""
+    plan = {"apiVersion": "management.harvesterhci.io/v1beta1", "kind": "UpgradePlan", "metadata": {"name": "up"}}
+    run_of = {
+        "when": "start",
+        "upgradePlan": {**plan, "spec": {"version": "v1.8.0"}},
+        "files": {"preflight/x.yaml": UNSEEN},
+    }
+    text = document(checks=run_of)
+    checks = read_gate(text, "gate.yaml").checks
+    assert checks is not None
+    site, template_set = OneNode(text), open_template_set(with_files(templates(), checks))
+    client = EmbeddedCluster(site.clock).client()
+    site.readings = Readings(client, template_set.catalog.kinds, site.clock.now, _nobody_answers)
+    before = check_verdicts(checks, template_set, site, packaged_schemas())
+    site.wait = GateWait(site.document, site, site.readings, packaged_schemas(), before)
+    assert site.look().outcome is ProbeResult.PASSED
+
+
 def test_checks_come_first_and_are_those_of_the_document() -> None:
     plan = {"apiVersion": "management.harvesterhci.io/v1beta1", "kind": "UpgradePlan", "metadata": {"name": "up"}}
     run_of = {

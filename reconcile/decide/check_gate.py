@@ -20,7 +20,7 @@ from reconcile.preflight.checking import run_check
 from reconcile.preflight.running_plan import LivePreflight, SeldomLook, judged_at
 from reconcile.status.times import time_text
 from renderer.catalog.checks import DeclaredCheck
-from renderer.model.check import CheckSeverity, CheckTime
+from renderer.model.check import CheckTime
 from renderer.model.phase import StepChecks
 from renderer.model.rendered import RenderedStep
 
@@ -54,7 +54,7 @@ def carry_out(builder: DecisionBuilder, item: RenderedStep) -> CheckedStep:
     _record_accepted(builder, results, checks.when)
     if ends := tuple(_ends(results, checks.when)):
         return CheckedStep(ends=ends)
-    kept = [result for result in results if _keeps(result)]
+    kept = [result for result in results if result.holds]
     if not kept:
         _tell_passed(builder, item, checks, results)
         return _CLEAR
@@ -94,14 +94,6 @@ def _result(
     result = run_check(declared, seldom, made[0], (when,), item.step.node)
     builder.cache.checks[place] = CarriedOut(inputs=inputs, look=seldom, result=result)
     return result
-
-
-def _keeps(result: CheckResult) -> bool:
-    """True if the step does not begin: something blocks, or a check that would block could not look and might yet."""
-    if result.outcome is CheckOutcome.UNKNOWN:
-        in_reach = not result.read_failures or any(not failure.out_of_reach for failure in result.read_failures)
-        return result.check.severity is CheckSeverity.BLOCK and in_reach
-    return result.outcome is CheckOutcome.BLOCKED
 
 
 def _ends(results: Iterable[CheckResult], when: CheckTime) -> Iterator[str]:

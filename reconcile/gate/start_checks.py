@@ -32,14 +32,15 @@ def with_files(tree: TemplateTree, run: CheckRun) -> TemplateTree:
 def check_verdicts(
     run: CheckRun, template_set: TemplateSet, source: Source, schemas: Schemas
 ) -> Callable[[Look, datetime], tuple[Verdict, ...]]:
-    """Judges the checks: one that blocks is waited for, since somebody can mend what it found."""
+    """Judges the checks as the loop does: one that blocks is waited for, since somebody can mend what it found; one
+    that nobody here can ever answer, such as what only hosts know, is not."""
     checks = checks_of(template_set.catalog)
 
     def verdicts(look: Look, now: datetime) -> tuple[Verdict, ...]:
         objects = gather(source, dict(run.plan))
         context = check_context(template_set, schemas, now, plan=run.plan, release=run.release, objects=objects)
         report = run_checks(checks, look, context, (CheckTime(run.when),))
-        return tuple(_HOLDS[result.outcome](_line(result)) for result in report.results if result.outcome in _HOLDS)
+        return tuple(_HOLDS[result.outcome](_line(result)) for result in report.results if result.holds)
 
     return verdicts
 

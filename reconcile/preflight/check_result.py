@@ -81,6 +81,14 @@ class CheckResult:
     accepted: Acceptance | None = None
     notes: tuple[str, ...] = ()
 
+    @property
+    def holds(self) -> bool:
+        """True if a step waits for it: it blocks, or it would block, could not look and might yet."""
+        if self.outcome is CheckOutcome.UNKNOWN:
+            in_reach = not self.read_failures or any(not failure.out_of_reach for failure in self.read_failures)
+            return self.check.severity is CheckSeverity.BLOCK and in_reach
+        return self.outcome is CheckOutcome.BLOCKED
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckReport:
