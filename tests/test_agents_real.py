@@ -5,11 +5,15 @@ Shape A: an agent delivers the UpgradePlan, and the loop upgrades. Harvester is 
 
 from __future__ import annotations
 
+import json
+import os
 import shutil
+import subprocess
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -20,14 +24,17 @@ from agents.argo_driver import ArgoDriver, application_of, argo
 from agents.engines import Engines
 from agents.flux_controller import flux
 from agents.rendered_tree import RenderedTree
-from controlplane import waiting
+from controlplane import binaries, waiting
 from controlplane.api import ApiError
 from controlplane.audit import AuditEvent
 from controlplane.cluster import ControlPlane
-from controlplane.waiting import PATIENCE
 from support.real_upgrade import KINDS, RealUpgrade, process, world_of
+from test_agents_health import OBJECTS
+from test_agents_health import _values as values_of
+from test_agents_health import argo as judge_as_argo
 
 from reconcile.loop.round import Round
+from renderer.delivery.health.argo_scripts import argo_health
 
 pytestmark = [
     pytest.mark.engines,
@@ -67,7 +74,7 @@ class Delivery:
         return str((found or {}).get("status", {}).get("currentPhase", ""))
 
     def reaches(self, *phases: str) -> None:
-        waiting.until(f"one of {phases}", lambda: self.phase() in phases, seconds=PATIENCE)
+        waiting.until(f"one of {phases}", lambda: self.phase() in phases, seconds=waiting.PATIENCE)
 
 
 @contextmanager
@@ -290,3 +297,87 @@ def test_two_agents_at_once_deliver_one_plan(
 
 def is_healthy(driver: ArgoDriver, tree: RenderedTree) -> bool:
     return bool(driver.last(tree.plan).get("health") == "Healthy")
+
+
+# ------------------------------------------------------------------------------------------ Fleet's path: the real helm
+
+
+def test_helm_installs_the_plan_as_fleet_does_and_an_uninstall_keeps_it(
+    wiped_control_plane: ControlPlane, tree: RenderedTree, tmp_path: Path
+) -> None:
+    """Through kustomize, with the release name of fleet.yaml and helm's wait; a release whose install was interrupted,
+    and one whose folder was removed, leave the plan as it is."""
+    plane = wiped_control_plane
+    (bundle,) = tree.documents("plan/fleet.yaml")
+    release = bundle["helm"]["releaseName"]
+    chart = chart_of(plane, tree, tmp_path / "chart")
+    helm = partial(run_helm, plane, tmp_path)
+    helm("install", release, str(chart), "-n", bundle["defaultNamespace"], "--wait=hookOnly")
+    uid = plane.api.get(f"{PLANS}/{tree.plan}")["metadata"]["uid"]
+
+    helm("upgrade", release, str(chart), "-n", bundle["defaultNamespace"], "--wait=hookOnly")
+    helm("uninstall", release, "-n", bundle["defaultNamespace"])
+    assert plane.api.get(f"{PLANS}/{tree.plan}")["metadata"]["uid"] == uid
+    helm("install", release, str(chart), "-n", bundle["defaultNamespace"], "--wait=hookOnly")
+    assert plane.api.get(f"{PLANS}/{tree.plan}")["metadata"]["uid"] == uid
+
+
+@pytest.mark.parametrize(
+    ("phase", "ready", "code"), [("NodeUpgrading", "False", 1), ("Succeeded", "True", 0), ("Failed", "False", 1)]
+)
+def test_helm_waits_for_a_plan_by_its_own_conditions(
+    phase: str, ready: str, code: int, wiped_control_plane: ControlPlane, tree: RenderedTree, tmp_path: Path
+) -> None:
+    """Without a rule of ours: kstatus reads Ready, Reconciling and Stalled."""
+    plane = wiped_control_plane
+    chart = chart_of(plane, tree, tmp_path / "chart")
+    plane.kubectl("apply", "-f", str(chart / "templates" / "all.yaml"))
+    at = {"lastTransitionTime": "2026-11-02T08:00:00Z", "reason": phase, "message": ""}
+    states = {"Ready": ready, "Reconciling": str(phase == "NodeUpgrading"), "Stalled": str(phase == "Failed")}
+    conditions = [{"type": type_, "status": status, **at} for type_, status in states.items()]
+    plane.api.patch(f"{PLANS}/{tree.plan}/status", {"status": {"currentPhase": phase, "conditions": conditions}})
+    options = ("--take-ownership", "--wait", "--timeout", "2s")
+    done = run_helm(plane, tmp_path, "install", "up", str(chart), "-n", "harvester-system", *options, check=False)
+    assert done.returncode == code, done.stderr
+
+
+def chart_of(plane: ControlPlane, tree: RenderedTree, folder: Path) -> Path:
+    (folder / "templates").mkdir(parents=True)
+    built = plane.kubectl("kustomize", str(tree.current / tree.plan / "plan")).stdout
+    (folder / "templates" / "all.yaml").write_text(built, encoding="utf-8")
+    (folder / "Chart.yaml").write_text("{apiVersion: v2, name: c, version: 0.1.0}\n", encoding="utf-8")
+    return folder
+
+
+def run_helm(plane: ControlPlane, home: Path, *words: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+    environment = {"PATH": os.defpath, "HOME": str(home), "KUBECONFIG": str(plane.kubeconfig)}
+    done = subprocess.run(
+        [str(binaries.clients_dir() / "helm"), *words], env=environment, capture_output=True, text=True, check=False
+    )
+    assert not check or done.returncode == 0, done.stderr
+    return done
+
+
+# ------------------------------------------------------------------------------------------------------- health in Argo
+
+
+def test_argos_own_interpreter_judges_as_the_tests_do(built_engines: Engines, tmp_path: Path) -> None:
+    """All objects of `probes/` whose kinds have a script, by the interpreter that Argo CD has."""
+    rules = tmp_path / "argocd-cm.json"
+    rules.write_text(json.dumps({"data": dict(argo_health(KINDS))}), encoding="utf-8")
+    given = [(rule, body) for _, body, rule in map(values_of, OBJECTS) if rule.is_custom and named(body)]
+    lines = "".join(json.dumps(body) + "\n" for _, body in given)
+    command = [str(built_engines.argo), "health", str(rules)]
+    done = subprocess.run(command, input=lines, capture_output=True, text=True, check=True)
+    told = [json.loads(line)["status"] for line in done.stdout.splitlines()]
+    assert told == [judged_in_test(rule, body) for rule, body in given]
+    assert {"Healthy", "Progressing", "Degraded"} == set(told)
+
+
+def named(body: Any) -> bool:
+    return isinstance(body.get("metadata", {}).get("name"), str)
+
+
+def judged_in_test(rule: Any, body: Any) -> str:
+    """The engine itself waits for an object that is being deleted, before it asks a script."""
+    return "Progressing" if body["metadata"].get("deletionTimestamp") else str(judge_as_argo(rule, body)["status"])

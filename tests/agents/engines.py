@@ -5,6 +5,7 @@ The versions stand in the two go.mod files. Without Go, and without binaries, th
 
 from __future__ import annotations
 
+import hashlib
 import re
 import shutil
 import sys
@@ -29,8 +30,10 @@ class Engines:
 
 
 def folder() -> Path:
+    """Named by the versions, and by the text of our driver."""
+    driver = hashlib.sha256((HERE / "argo" / "main.go").read_bytes()).hexdigest()[:8]
     versions = (_version("flux", "kustomize-controller"), _version("argo", "gitops-engine"))
-    return binaries.cache_root() / "-".join(("agents", *versions))
+    return binaries.cache_root() / "-".join(("agents", *versions, driver))
 
 
 def why_absent() -> str | None:

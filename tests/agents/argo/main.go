@@ -353,7 +353,15 @@ func (rules luaRules) GetResourceHealth(object *unstructured.Unstructured) (*hea
 		state.Push(lua.LString(library))
 		state.Call(1, 0)
 	}
-	state.SetGlobal("obj", luajson.DecodeValue(state, object.Object))
+	content, err := object.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	given, err := luajson.Decode(state, content)
+	if err != nil {
+		return nil, err
+	}
+	state.SetGlobal("obj", given)
 	if err := state.DoString(text); err != nil {
 		return nil, err
 	}
