@@ -70,6 +70,12 @@ def control_plane(request: pytest.FixtureRequest) -> Iterator[cluster.ControlPla
         yield plane
 
 
+@pytest.fixture(scope="session")
+def built_engines() -> engines.Engines:
+    """The engines of Flux and Argo CD, built first if need be."""
+    return engines.build(lambda text: None)
+
+
 @pytest.fixture
 def wiped_control_plane(control_plane: cluster.ControlPlane) -> cluster.ControlPlane:
     """The same, as empty as after its start. It is wiped before, not after, so that a failed test leaves its traces."""

@@ -19,7 +19,6 @@ from threading import Thread
 from typing import Any
 
 import pytest
-from agents import engines
 from agents.argo_driver import ArgoDriver, application_of, argo
 from agents.engines import Engines
 from agents.flux_controller import flux
@@ -46,11 +45,6 @@ pytestmark = [
 EXAMPLE = "single-node"
 PLANS = "/apis/management.harvesterhci.io/v1beta1/upgradeplans"
 JOBS = "/apis/batch/v1/jobs"
-
-
-@pytest.fixture(scope="session")
-def built_engines() -> Engines:
-    return engines.build(lambda text: None)
 
 
 @pytest.fixture

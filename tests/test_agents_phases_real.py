@@ -1,0 +1,184 @@
+"""Phases that an agent delivers one after the other, through the real engines on the real API server.
+
+The gates' Jobs run our own command, under the account and the roles that were rendered beside them; the test plays
+kubelet and system-upgrade-controller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from agents.argo_driver import application_of, argo
+from agents.engines import Engines
+from agents.flux_controller import flux
+from agents.rendered_tree import RenderedTree
+from controlplane import waiting
+from controlplane.cluster import ControlPlane
+from support.real_upgrade import KINDS
+from test_agents_real import exists
+
+from renderer.cli.program import run
+
+pytestmark = [
+    pytest.mark.engines,
+    pytest.mark.slow,
+    pytest.mark.lane("upgrades"),
+    pytest.mark.full(
+        "real agents deliver phases; tests/test_delivery.py, tests/test_gate.py, tests/test_agents_health.py"
+    ),
+]
+
+JOBS = "/apis/batch/v1/namespaces/harvester-system/jobs"
+PODS = "/api/v1/namespaces/harvester-system/pods"
+MAPS = "/api/v1/namespaces/harvester-system/configmaps"
+SUC_PLANS = "/apis/upgrade.cattle.io/v1/namespaces/cattle-system/plans"
+DEPLOYMENTS = "/apis/apps/v1/namespaces/harvester-system/deployments"
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> RenderedTree:
+    return RenderedTree(tmp_path / "tree", "single-node", "--deliver", "phases")
+
+
+class Cluster:
+    """What a test does as kubelet and as the system-upgrade-controller."""
+
+    def __init__(self, plane: ControlPlane, folder: Path) -> None:
+        self.api = plane.api
+        self._plane = plane
+        self._folder = folder
+
+    def gate(self, phase: str) -> str:
+        """The name of the phase's gate Job, once it is there."""
+        return str(waiting.until(f"the gate of {phase}", lambda: self._gate(phase), seconds=60))
+
+    def _gate(self, phase: str) -> str:
+        jobs = self.api.get(JOBS)["items"]
+        return next(
+            (job["metadata"]["name"] for job in jobs if f"gate-{phase.lower()}-" in job["metadata"]["name"]), ""
+        )
+
+    def gates(self) -> int:
+        return len(self.api.get(JOBS)["items"])
+
+    def run_gate(self, phase: str, name: str) -> int:
+        """Our command as the Job's pod runs it: its account, its ConfigMap."""
+        file = self._folder / f"{phase}.yaml"
+        file.write_text(self.api.get(f"{MAPS}/{name}")["data"]["gate.yaml"], encoding="utf-8")
+        account = self._plane.service_account_kubeconfig("harvester-system", name)
+        return run(["upgradeplan", "gate", phase, "--from", str(file), "--kubeconfig", str(account), "--timeout", "0s"])
+
+    def end_pod(self, job: str, phase: str = "Succeeded") -> None:
+        pod = waiting.until(f"the pod of {job}", lambda: self._pod(f"job-name%3D{job}"))
+        self.api.patch(f"{PODS}/{pod}/status", {"status": {"phase": phase}})
+
+    def make_pods_ready(self) -> None:
+        """Those of the Deployment."""
+        ready = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+        pod = waiting.until("the repository's pod", lambda: self._pod("%21job-name"))
+        self.api.patch(f"{PODS}/{pod}/status", {"status": ready})
+
+    def _pod(self, selector: str) -> str:
+        found = self.api.get(f"{PODS}?labelSelector={selector}")["items"]
+        return str(found[0]["metadata"]["name"]) if found else ""
+
+    def complete_plan(self) -> None:
+        (plan,) = self.api.get(SUC_PLANS)["items"]
+        condition = {"type": "Complete", "status": "True", "lastUpdateTime": "2026-11-02T08:00:00Z"}
+        path = f"{SUC_PLANS}/{plan['metadata']['name']}/status"
+        self.api.patch(path, {"status": {"conditions": [condition]}})
+
+
+def play(cluster: Cluster, restart: Callable[[], None], capsys: pytest.CaptureFixture[str]) -> None:
+    """Each phase is there only when the one before has passed; the agent is killed while a gate is under way."""
+    first = cluster.gate("Initialize")
+    assert cluster.gates() == 1
+    restart()
+    cluster.end_pod(first)
+
+    second = cluster.gate("ISODownload")
+    assert cluster.api.get(DEPLOYMENTS)["items"] == []
+    cluster.end_pod(second)
+
+    third = cluster.gate("RepoCreate")
+    cluster.end_pod(third)
+    assert cluster.api.get(SUC_PLANS)["items"] == []  # the Deployment is not available yet
+    cluster.make_pods_ready()
+
+    last = cluster.gate("ImagePreload")
+    assert cluster.gates() == 4
+    capsys.readouterr()
+    assert cluster.run_gate("ImagePreload", last) == 1
+    said = capsys.readouterr().out
+    assert "waiting: ImagePreload/" in said
+    assert "condition Complete is absent, expected True" in said
+    cluster.complete_plan()
+    assert cluster.run_gate("ImagePreload", last) == 0
+    cluster.end_pod(last)
+
+
+def test_flux_takes_phase_after_phase(
+    wiped_control_plane: ControlPlane,
+    built_engines: Engines,
+    tree: RenderedTree,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    plane = wiped_control_plane
+    cluster = Cluster(plane, tmp_path)
+    with flux(plane, built_engines, tree, tmp_path / "flux") as controller:
+
+        def restart() -> None:
+            controller.kill()
+            controller.start()
+
+        controller.publish()
+        names = controller.apply(interval="5s", retryInterval="5s", timeout="30s")
+        controller.start()
+        play(cluster, restart, capsys)
+        waiting.until("all", lambda: all(controller.ready(name)[0] == "True" for name in names), seconds=60)
+        runs = {job["metadata"]["name"]: job["metadata"]["uid"] for job in plane.api.get(JOBS)["items"]}
+
+        for name in names:  # nothing is pruned with its Kustomization
+            controller.delete(name)
+        assert {job["metadata"]["name"]: job["metadata"]["uid"] for job in plane.api.get(JOBS)["items"]} == runs
+        assert len(plane.api.get(SUC_PLANS)["items"]) == 1
+
+
+def test_argo_takes_phase_after_phase(
+    wiped_control_plane: ControlPlane,
+    built_engines: Engines,
+    tree: RenderedTree,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A Job that vanished is not made again, since nothing heals automatically; a sync makes it again, and its command
+    only looks."""
+    plane = wiped_control_plane
+    cluster = Cluster(plane, tmp_path)
+    bodies = tree.documents("agents/argocd/app-of-apps/phases/applications.yaml")
+    applications: list[dict[str, Any]] = []
+    for body in bodies:
+        applications.append(application_of(body, after=[item["name"] for item in applications[-1:]]))
+    with argo(plane, built_engines, tree, KINDS, tmp_path / "argo") as driver:
+
+        def restart() -> None:
+            driver.kill()
+            driver.start(*applications)
+
+        driver.start(*applications)
+        play(cluster, restart, capsys)
+        last = applications[-1]["name"]
+        waiting.until("all", lambda: driver.last(last).get("health") == "Healthy", seconds=60)
+
+        name = cluster.gate("ISODownload")
+        plane.api.delete(f"{JOBS}/{name}")
+        gone = applications[1]["name"]
+        waiting.until("a loss that is seen", lambda: driver.last(gone)["health"] == "Missing", seconds=30)
+        assert not exists(plane, f"{JOBS}/{name}")
+        tree.commit()
+        assert cluster.gate("ISODownload") == name
+        assert cluster.run_gate("ISODownload", name) in (0, 1)
