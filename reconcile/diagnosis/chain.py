@@ -93,7 +93,7 @@ def _candidates(link: Link, start: Body, sight: Sight) -> Iterable[Body]:
 
 
 def _values(body: Body, paths: Iterable[Path]) -> tuple[Any, ...]:
-    """What can be compared by its text; the join compares the values themselves."""
+    """The values as text, by which they are found; the join compares the values themselves."""
     return tuple(repr(look_up(body, path)) for path in paths)
 
 

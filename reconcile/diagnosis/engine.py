@@ -121,7 +121,7 @@ class _CauseSearch:
             yield self._worded(bare, names)
 
     def _searched(self, search: Search) -> Iterator[Cause]:
-        """What a search finds, if its words match."""
+        """The finds of a search, if its words match."""
         for found in SEARCHERS[search.name](self._situation):
             groups: Mapping[str, str] = {}
             if search.says is not None:
