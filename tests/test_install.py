@@ -110,6 +110,10 @@ def deployment(found: Installation) -> Mapping[str, Any]:
 # ----------------------------------------------------------------------------------------------- one source, four ways
 
 
+TELLING = ("defaults", "everything", "no-webhook")
+OTHER_VALUES = pytest.mark.full("a chart of other values; those by default, all, and no webhook stand for them")
+
+
 @pytest.fixture(scope="module")
 def chart(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The chart as the command writes it."""
@@ -119,7 +123,10 @@ def chart(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @CLIENTS
-@pytest.mark.parametrize("values", [*VALUES, "no-webhook"])
+@pytest.mark.parametrize(
+    "values",
+    [pytest.param(name, marks=[] if name in TELLING else [OTHER_VALUES]) for name in (*VALUES, "no-webhook")],
+)
 @pytest.mark.slow
 def test_helm_makes_of_the_chart_what_plain_is(values: str, chart: Path, tmp_path: Path) -> None:
     file = tmp_path / "values.yaml"

@@ -15,6 +15,7 @@ import sys
 from collections.abc import Iterator
 from difflib import unified_diff
 from pathlib import Path
+from typing import Any
 
 import pytest
 from controlplane.waiting import PATIENCE
@@ -29,6 +30,7 @@ DOCUMENTS = sorted(
     ]
 )
 CONSOLE = re.compile(r"(?<=^```console\n).*?(?=^```$)", re.MULTILINE | re.DOTALL)
+PAGES = pytest.mark.full("commands that pages of the docs show; those of README and CONTRIBUTING stand for them")
 LINK = re.compile(r"\[[^\]]*\]\(([^)]+)\)")
 CODE = re.compile(r"`[^`\n]*`")
 NAMED = re.compile(r'<a id="([^"]+)">')
@@ -56,7 +58,14 @@ def desk(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("document", [path for path in DOCUMENTS if CONSOLE.search(path.read_text())], ids=_name)
+def shown() -> Iterator[Any]:
+    for path in DOCUMENTS:
+        if CONSOLE.search(path.read_text()):
+            yield pytest.param(path, id=_name(path), marks=[] if path.parent == ROOT else [PAGES])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("document", list(shown()))
 def test_what_is_shown_is_what_comes(document: Path, desk: Path, pytestconfig: pytest.Config) -> None:
     written = document.read_text()
     run = CONSOLE.sub(lambda block: "".join(_transcript(block[0], desk)), written)
