@@ -76,6 +76,9 @@ OFFLINE: Mapping[str, Row] = {
     "preflight, the cluster away": ("problems", 3, ("preflight",)),
     "diff, the cluster away": ("problems", 3, ("diff", THREE_NODE)),
     "status, the cluster away": ("problems", 3, ("status",)),
+    "diagnose": ("diagnose", 0, ("diagnose", THREE_NODE)),
+    "diagnose nothing": ("problems", 2, ("diagnose", "nothing")),
+    "diagnose, the cluster away": ("problems", 3, ("diagnose",)),
     "explain, the cluster away": ("explain", 3, ("explain", "up")),
     "no such command": ("problems", 2, ("rendr",)),
 }

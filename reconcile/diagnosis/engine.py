@@ -27,7 +27,7 @@ from renderer.templating import Templates
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Knowledge:
     """All that is known of trouble: causes, and the checks that some of them mean.
-    What no check can know of plan, release and nodes, `check_context` says."""
+    `check_context` is all that checks and texts see of plan, release and nodes."""
 
     causes: tuple[DeclaredCause, ...]
     checks: Mapping[str, DeclaredCheck]
