@@ -208,6 +208,13 @@ def test_a_phase_that_borrows_is_refused_with_its_fields() -> None:
     assert any("spec.diff.comparePatches of ManagedChart" in text for text in told)
 
 
+def test_a_phase_with_missing_inputs_is_refused_with_what_is_missing(shell: Shell, tmp_path: Path) -> None:
+    given = [str(path) for path in Path(SINGLE_NODE).glob("*.yaml") if path.name != "harvester-release.yaml"]
+    ended = shell("render", *given, "--output-dir", str(tmp_path), "--format", "flux", "--deliver", "phases")
+    assert (ended.status, "ImagePreload cannot be delivered without releaseMetadata" in ended.err) == (2, True)
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("through", ["NodeUpgrade", "ImageCleanup"])
 def test_the_nodes_are_never_upgraded_by_an_agent(through: str) -> None:
     with pytest.raises(Problems) as caught:
