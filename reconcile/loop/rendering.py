@@ -116,7 +116,10 @@ class Rendering:
     def sealed(self, plan: Body, objects: Sequence[Body], fetched: Mapping[str, Any]) -> RenderedPlan:
         """As a reviewer sees it: with marks where values are captured at run time. A retry gives objects other names
         and is no other upgrade, so what was approved holds for it."""
-        name, facts = str(plan["metadata"]["name"]), replace(self._facts(plan, objects, fetched), retry=0)
+        name, facts = (
+            str(plan["metadata"]["name"]),
+            replace(self._facts(_first_attempt(plan), objects, fetched), retry=0),
+        )
         context, key = self._read(facts)
         known, rendered = self._sealed.get(name, ("", None))
         if rendered is None or known != key:
@@ -227,6 +230,14 @@ def _context_and_digest(facts: Facts) -> tuple[Context, str]:
     context = context_of(facts)
     data = {name: value for name, value in context.data.items() if name != "values"}
     return context, digest_of([data, sorted(context.given), sorted(context.marks)])
+
+
+def _first_attempt(plan: Body) -> Body:
+    """The plan as if none of its steps were retried: the import of the ISO gets another image then."""
+    status = plan.get("status") or {}
+    if "retry" not in status or (plan.get("spec") or {}).get("image"):
+        return plan
+    return {**plan, "status": {key: value for key, value in status.items() if key not in ("isoImageID", "retry")}}
 
 
 _BOOKKEEPING = ("managedFields", "resourceVersion", "generation")

@@ -46,7 +46,7 @@ def context_of(facts: Facts) -> Context:
     release = _release(facts)
     version = _version(facts)
     tag, repo_tag = _tags(plan, release, facts)
-    image = _image_in_status(facts) or plan["spec"]["image"] or safe_concat(_name(plan), "iso", _suffix(facts.retry))
+    image = _image_in_status(facts) or plan["spec"]["image"] or _own_image(facts, plan)
     lists = _image_lists(facts.image_lists or {}) or _image_lists(facts.fetched)
     names = {
         "plan": Scope("plan", plan),
@@ -83,6 +83,11 @@ def context_of(facts: Facts) -> Context:
     }
     marks = frozenset(node["machinePlan"] for node in nodes if node["machinePlan"] == unknown_plan(node["name"]))
     return Context(names=names, given=frozenset(key for key, there in given.items() if there), marks=marks)
+
+
+def _own_image(facts: Facts, plan: Mapping[str, Any]) -> str:
+    """The name of the plan's own image; another one where the loop retries the import, which no review does."""
+    return safe_concat(_name(plan), "iso", _suffix(facts.retry) if status(facts, "retry") else "")
 
 
 def _image_in_status(facts: Facts) -> str:
