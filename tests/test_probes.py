@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -186,8 +187,7 @@ REPORTING = sorted({(row.kind.api_version, row.kind.kind) for row in KINDS if ro
 @pytest.mark.parametrize("kind", REPORTING, ids=str)
 def test_a_status_that_does_not_say_its_generation_proves_nothing(kind: tuple[str, str], said: Any) -> None:
     """Of a kind that always says it: everything else in the status is as of an object that is done."""
-    bodies = [body for path in PATHS for body in [_first_two(path)[1]] if path.stem == "done" and body is not None]
-    (done,) = [body for body in bodies if (body["apiVersion"], body["kind"]) == kind]
+    (done,) = [body for body in _done() if (body["apiVersion"], body["kind"]) == kind]
     for status in ({**done["status"], "observedGeneration": said}, _without(done["status"], "observedGeneration")):
         body = {**done, "metadata": {**done["metadata"], "generation": 2}, "status": status}
         probe = _ready(ref_of(body))
@@ -195,6 +195,13 @@ def test_a_status_that_does_not_say_its_generation_proves_nothing(kind: tuple[st
         verdict = evaluate(probe, GivenObjects(bodies=(body,)), scope)
         assert verdict.outcome is ProbeResult.WAITING
         assert "generation 2 is not observed yet, the status does not say which generation" in verdict.reason
+
+
+@cache
+def _done() -> list[Any]:
+    """Each kind's object that is done."""
+    paths = [path for path in PATHS if path.stem == "done"]
+    return [body for path in paths for body in [_first_two(path)[1]] if body is not None]
 
 
 def _without(value: Mapping[str, Any], key: str) -> dict[str, Any]:
