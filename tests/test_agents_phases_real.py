@@ -6,7 +6,7 @@ kubelet and system-upgrade-controller.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +60,10 @@ class Cluster:
         return next(
             (job["metadata"]["name"] for job in jobs if f"gate-{phase.lower()}-" in job["metadata"]["name"]), ""
         )
+
+    def uids(self) -> Mapping[str, str]:
+        """Of all Jobs by name."""
+        return {job["metadata"]["name"]: job["metadata"]["uid"] for job in self.api.get(JOBS)["items"]}
 
     def gates(self) -> int:
         return len(self.api.get(JOBS)["items"])
@@ -130,21 +134,34 @@ def test_flux_takes_phase_after_phase(
     plane = wiped_control_plane
     cluster = Cluster(plane, tmp_path)
     with flux(plane, built_engines, tree, tmp_path / "flux") as controller:
-
-        def restart() -> None:
-            controller.kill()
-            controller.start()
-
         controller.publish()
         names = controller.apply(interval="5s", retryInterval="5s", timeout="30s")
+
+        def restart() -> None:
+            """Killed in the wait, then out of time: the Job is the same, and is waited for again."""
+            uids = cluster.uids()
+            controller.kill()
+            controller.start()
+            waiting.until("a time-out", lambda: controller.ready(names[0])[1] == "HealthCheckFailed", seconds=90)
+            assert cluster.uids() == uids
+
         controller.start()
         play(cluster, restart, capsys)
         waiting.until("all", lambda: all(controller.ready(name)[0] == "True" for name in names), seconds=60)
-        runs = {job["metadata"]["name"]: job["metadata"]["uid"] for job in plane.api.get(JOBS)["items"]}
 
+        # A Job that somebody deletes is made again, whatever its annotations say, and its command only looks.
+        vanished = cluster.gate("ISODownload")
+        uid = cluster.uids()[vanished]
+        plane.api.delete(f"{JOBS}/{vanished}")
+        waiting.until("another Job", lambda: cluster.uids().get(vanished, uid) != uid, seconds=60)
+        assert cluster.run_gate("ISODownload", vanished) in (0, 1)
+        cluster.end_pod(vanished)
+        waiting.until("all", lambda: all(controller.ready(name)[0] == "True" for name in names), seconds=60)
+
+        uids = cluster.uids()
         for name in names:  # nothing is pruned with its Kustomization
             controller.delete(name)
-        assert {job["metadata"]["name"]: job["metadata"]["uid"] for job in plane.api.get(JOBS)["items"]} == runs
+        assert cluster.uids() == uids
         assert len(plane.api.get(SUC_PLANS)["items"]) == 1
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from support.rendered_plans import templates
 
+from reconcile.cli.gate import LONGEST_MESSAGE, report
 from reconcile.cluster.errors import Away
 from reconcile.gate.gate_wait import GateAnswer, GateWait
 from reconcile.gate.resolved_gates import read_gate
@@ -277,3 +278,16 @@ def test_bad_usage(
     file.write_text(document(job_gate()), encoding="utf-8")
     assert run(["upgradeplan", "gate", phase, "--from", str(file), *options]) == 2
     assert says in capsys.readouterr().err
+
+
+def test_the_termination_message_has_the_reason_and_fits(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = tmp_path / "termination-log"
+    answer = GateAnswer(outcome=ProbeResult.WAITING, lines=("first", "ä" * LONGEST_MESSAGE))
+    report(datetime(2026, 11, 2, 8, tzinfo=UTC), answer, log)
+    assert not log.exists()  # outside a pod there is nobody to leave it for
+
+    log.touch()
+    report(datetime(2026, 11, 2, 8, tzinfo=UTC), answer, log)
+    assert log.read_text("utf-8").startswith("waiting: first\nwaiting: ää")
+    assert LONGEST_MESSAGE - 1 <= log.stat().st_size <= LONGEST_MESSAGE
+    assert "2026-11-02T08:00:00Z waiting: first\n" in capsys.readouterr().out

@@ -75,14 +75,14 @@ def _follow(wait: GateWait, limit: timedelta | None, termination_log: Path) -> G
         now = wall_clock()
         answer = wait.look(now)
         if answer != said:
-            _report(now, answer, termination_log)
+            report(now, answer, termination_log)
         said = answer
         if answer.outcome in (ProbeResult.PASSED, ProbeResult.FAILED) or (limit is not None and wait.looked >= limit):
             return answer
         time.sleep(_PAUSE)
 
 
-def _report(now: datetime, answer: GateAnswer, termination_log: Path) -> None:
+def report(now: datetime, answer: GateAnswer, termination_log: Path) -> None:
     """Logs the answer, and leaves it where Kubernetes looks when the pod ends, however it ends."""
     lines = [f"{answer.outcome.value}: {line}" for line in answer.lines] or [answer.outcome.value]
     say(f"{now:%Y-%m-%dT%H:%M:%SZ} {line}" for line in lines)
