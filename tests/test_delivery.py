@@ -18,6 +18,8 @@ from test_cli import SINGLE_NODE, THREE_NODE, Shell, shell
 from test_render_examples import WholeTree
 
 from renderer.catalog.kinds import Kinds, rows_from
+from renderer.catalog.load import load_catalog
+from renderer.catalog.places import DELIVERY_FOLDERS
 from renderer.catalog.probes import gate_from
 from renderer.delivery.agents import AGENTS, DeliveryShape
 from renderer.delivery.delivered_jobs import changed_jobs
@@ -480,6 +482,20 @@ def test_an_overlay_of_an_agents_objects_keeps_the_rules(path: str, before: str,
     with pytest.raises(Problems) as caught:
         made.files()
     assert {problem.reason for problem in caught.value.problems} == {"UnfitForAgents"}
+
+
+@pytest.mark.parametrize("path", ["delivery/other/a.yaml.j2", "delivery/gate/more.yaml.j2", "delivery/loose.j2"])
+def test_a_template_that_no_agent_is_given_is_reported(path: str) -> None:
+    with pytest.raises(Problems) as caught:
+        load_catalog(overlaid({path: "a: b\n"}), document_problems)
+    assert [problem.reason for problem in caught.value.problems] == ["UnusedFile"]
+
+
+def test_every_file_of_a_delivery_may_be_laid_over() -> None:
+    own = {path: file.text for path, file in templates().items() if path.startswith("delivery/")}
+    assert load_catalog(overlaid(own), document_problems)
+    assert {path.split("/")[1] for path in own if path.count("/") > 1} == {*DELIVERY_FOLDERS, "gate"}
+    assert {*AGENTS} < {*DELIVERY_FOLDERS}
 
 
 def test_a_job_that_was_delivered_is_not_changed() -> None:

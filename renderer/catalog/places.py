@@ -24,6 +24,10 @@ REPORT = "report"
 DELIVERY = "delivery"
 """The files that agents which pull from Git need beside the manifests."""
 DELIVERY_RULES = f"{DELIVERY}/rules.yaml"
+DELIVERY_GATE = f"{DELIVERY}/gate/gate.yaml.j2"
+"""The Job of a gate, with what it reads and its role."""
+DELIVERY_FOLDERS = ("argocd", "fleet", "flux", "phase", "plan")
+"""Its folders of which every template is rendered; one beside them is read where another template includes it."""
 NAMES_FILE = f"{PREFLIGHT}/_names.j2"
 """The macros by which checks name objects for people."""
 
@@ -73,6 +77,11 @@ def _wrong(path: Path, phases: set[Path], tree: TemplateTree) -> Wrong | None:
     if path.parent == Path():
         return _at_the_root(path, phases)
     top = path.parts[0]
+    if top == DELIVERY and path.suffix == SHARED[top] and str(path) != DELIVERY_GATE:
+        if len(path.parts) > 2 and path.parts[1] in DELIVERY_FOLDERS:
+            return None
+        remedy = f"put it into one of the folders {', '.join(DELIVERY_FOLDERS)} of {DELIVERY}"
+        return _nothing_reads(path.name, _beside(path, tree)), remedy
     if top in SHARED:
         remedy = f"correct its name, or remove it; files of {top} end in {SHARED[top]}"
         return None if path.suffix == SHARED[top] else (_nothing_reads(path.name, _beside(path, tree)), remedy)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from renderer.catalog.kinds import Kinds
-from renderer.catalog.places import INSTALL, PREFLIGHT
+from renderer.catalog.places import DELIVERY_GATE, INSTALL, PREFLIGHT
 from renderer.catalog.probes import gate_from
 from renderer.catalog.template_tree import TemplateTree
 from renderer.context.scope import Scope
@@ -22,7 +22,7 @@ from renderer.names import shortened_name
 from renderer.templating import Templates
 from renderer.yaml_io import dump, parse
 
-_TEMPLATE = "delivery/gate/gate.yaml.j2"
+_TEMPLATE = DELIVERY_GATE
 _PREFLIGHT_ROLES = f"{INSTALL}/rbac-helpers.yaml.j2"
 _LONGEST = 52
 """Of a Job's name, so that its pods' names keep it whole."""
