@@ -45,7 +45,7 @@ PIPELINES: dict[str, Any] = {"github": github, "gitlab": gitlab}
 TOO_LONG = pytest.mark.full("four processes and a rehearsal; the folder that is stale, on GitLab")
 
 
-class Repository:
+class ReviewedRepository:
     """A clone whose branch `main` has a rendered upgrade; work goes on in another branch."""
 
     def __init__(self, folder: Path) -> None:
@@ -108,13 +108,15 @@ class Repository:
 
 
 @pytest.fixture
-def repository(tmp_path: Path) -> Repository:
-    return Repository(tmp_path)
+def repository(tmp_path: Path) -> ReviewedRepository:
+    return ReviewedRepository(tmp_path)
 
 
 @TOO_LONG
 @pytest.mark.parametrize("pipeline", PIPELINES)
-def test_a_change_that_was_rendered_passes_and_is_shown_by_object(repository: Repository, pipeline: str) -> None:
+def test_a_change_that_was_rendered_passes_and_is_shown_by_object(
+    repository: ReviewedRepository, pipeline: str
+) -> None:
     repository.edit("spec:", "spec:\n  upgrade: v9.9.9")
     assert repository.shell("upgradeplan render inputs --output-dir rendered") == 0
     assert set(repository.run(pipeline)) == {0}
@@ -128,7 +130,7 @@ def test_a_change_that_was_rendered_passes_and_is_shown_by_object(repository: Re
 
 @pytest.mark.parametrize("pipeline", [pytest.param("github", marks=TOO_LONG), "gitlab"])
 def test_a_folder_that_was_not_rendered_again_fails_and_is_told_all_the_same(
-    repository: Repository, pipeline: str
+    repository: ReviewedRepository, pipeline: str
 ) -> None:
     repository.edit("spec:", "spec:\n  upgrade: v9.9.9")
     assert 1 in repository.run(pipeline)
