@@ -25,7 +25,6 @@ from renderer.cli.answer import (
 )
 from renderer.cli.delivery_options import DeliveryWords, delivery_options, layout_in, options_of
 from renderer.cli.input_options import FOLDER, InputOptions, RenderedInputs, catalog_of, input_options, rendering_of
-from renderer.cli.render_review import review_model, review_page
 from renderer.delivery.agents import LAYOUT
 from renderer.errors import ExitCode, Problems
 from renderer.frozen import frozen
@@ -137,8 +136,10 @@ def render(
         chosen = _in_layout(plan, catalog.kinds, layout, credentials, page, allowed=allow_secrets)
     else:
         chosen = _for_agents(rendering, options, credentials, page, allowed=allow_secrets)
-    review = {}
+    review: Model = {}
     if output != "text":
+        from renderer.cli.render_review import review_model, review_page
+
         review = review_model(rendering, plan, chosen.index, chosen.files, against)
     if folder is not None:
         return _tree(chosen, review, folder, check=check, output=output)
@@ -270,6 +271,8 @@ def _tree(chosen: _Chosen, review: Model, folder: Path, *, check: bool, output: 
         model["review"] = review
 
     def page(shown: Model) -> Iterator[Block]:
+        from renderer.cli.render_review import review_page
+
         return review_page(chosen.index, shown["review"], shown["changes"] if check else None)
 
     answer(RENDERED_FOLDER, model, output, _checked if check else _written, page)
