@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from reconcile.cli.catalogue import template_set_in
-from reconcile.cli.connect import Target, wall_clock
-from renderer.cli.answer import Model, answer
-from renderer.cli.input_options import FILE, FOLDER, InputOptions
+from reconcile.cli.connect import Target, cluster_options, wall_clock
+from renderer.cli.answer import Model, answer, output_option_of
+from renderer.cli.input_options import FILE, InputOptions
 from renderer.errors import ExitCode, problem
 from renderer.model.document_type import DIAGNOSIS_REPORT
 
@@ -25,29 +25,9 @@ if TYPE_CHECKING:
 @click.command
 @click.argument("files", nargs=-1, type=FILE, metavar="[FILE|FOLDER|BUNDLE]...")
 @click.option("--plan", metavar="NAME", help="The UpgradePlan or Upgrade. Defaults to the one that has not ended.")
-@click.option(
-    "--kubeconfig", type=click.Path(), metavar="FILE", default="", help="The kubeconfig file, as for kubectl."
-)
-@click.option("--context", metavar="NAME", default="", help="The kubeconfig context to use.")
-@click.option(
-    "--templates",
-    type=FOLDER,
-    metavar="FOLDER",
-    multiple=True,
-    help="An overlay over the packaged templates, checks and causes.",
-)
-@click.option(
-    "-o",
-    "--output",
-    "output",
-    type=click.Choice(["text", "json", "markdown"]),
-    default="text",
-    show_default=True,
-    help="Output format. The schemas of the JSON output are in schemas/.",
-)
-def diagnose(
-    files: tuple[str, ...], plan: str | None, kubeconfig: str, context: str, templates: tuple[str, ...], output: str
-) -> ExitCode:
+@cluster_options
+@output_option_of("text", "json", "markdown")
+def diagnose(files: tuple[str, ...], plan: str | None, target: Target, output: str) -> ExitCode:
     """Find the causes of trouble in a cluster or a support bundle.
 
     \b
@@ -60,12 +40,12 @@ def diagnose(
     context: around an UpgradePlan, or around the Upgrade of Harvester's built-in upgrade. Exits 0 if nothing is found,
     1 if there is a cause, 2 for inputs that cannot be read, 3 if the cluster does not answer.
     """
-    if files and (kubeconfig or context):
+    if files and (target.kubeconfig or target.context):
         raise click.UsageError("files are looked at, or a cluster; leave out --context and --kubeconfig")
     if files:
-        model = _in_files(InputOptions(files=files, templates=templates), plan)
+        model = _in_files(InputOptions(files=files, templates=target.templates), plan)
     else:
-        model = _on_cluster(Target(kubeconfig=kubeconfig, context=context, templates=templates), plan)
+        model = _on_cluster(target, plan)
     return _tell(model, output)
 
 
@@ -78,9 +58,7 @@ def _tell(model: Model, output: str) -> ExitCode:
 
 def _in_files(given: InputOptions, name: str | None) -> Model:
     from reconcile.diagnosis.of_status import seen_at
-    from reconcile.preflight.check_context import check_context
-    from reconcile.preflight.on_inputs import given_in
-    from reconcile.schemas import packaged_schemas
+    from reconcile.preflight.on_inputs import context_of_inputs, given_in
     from renderer.cli.input_options import read_form
     from renderer.files.bundle_logs import BundleLogs
 
@@ -88,14 +66,7 @@ def _in_files(given: InputOptions, name: str | None) -> Model:
     template_set = template_set_in(tree)
     look = given_in(inputs, template_set.catalog.kinds)
     now = seen_at(look, wall_clock())
-    context = check_context(
-        template_set,
-        packaged_schemas(),
-        now,
-        plan=inputs.plan.body if inputs.plan else None,
-        release=inputs.release.body if inputs.release else None,
-        objects=[source.body for source in inputs.objects],
-    )
+    context = context_of_inputs(inputs, template_set, now)
     logs = BundleLogs(given.files)
     return _of_status(
         look, template_set.catalog, context, name, now, lambda ref: logs.of(ref.namespace, ref.name), live=False

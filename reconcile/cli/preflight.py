@@ -12,9 +12,9 @@ import click
 
 from reconcile.cli.catalogue import template_set_in
 from reconcile.cli.checked_inputs import BEFORE
-from reconcile.cli.connect import Target, wall_clock
+from reconcile.cli.connect import Target, cluster_options, wall_clock
 from renderer.cli.answer import Model, answer, output_option_of
-from renderer.cli.input_options import FILE, FOLDER, InputOptions
+from renderer.cli.input_options import FILE, InputOptions
 from renderer.errors import ExitCode, problem
 from renderer.model.check import CheckTime
 from renderer.model.document_type import PREFLIGHT_REPORT
@@ -59,17 +59,7 @@ if TYPE_CHECKING:
 @click.option("--node", metavar="NAME", help="The node that is next, for checks before each node. Defaults to each.")
 @click.option("--all", "everything", is_flag=True, help="Show the checks that have passed as well.")
 @click.option("--at", metavar="TIME", help="Check certificates at this time, 2027-01-31 or RFC 3339. Defaults to now.")
-@click.option(
-    "--kubeconfig", type=click.Path(), metavar="FILE", default="", help="The kubeconfig file, as for kubectl."
-)
-@click.option("--context", metavar="NAME", default="", help="The kubeconfig context to use.")
-@click.option(
-    "--templates",
-    type=FOLDER,
-    metavar="FOLDER",
-    multiple=True,
-    help="An overlay over the packaged templates and checks.",
-)
+@cluster_options
 @output_option_of("text", "json", "junit", "markdown")
 def preflight(
     files: tuple[str, ...],
@@ -81,9 +71,7 @@ def preflight(
     node: str | None,
     everything: bool,
     at: str | None,
-    kubeconfig: str,
-    context: str,
-    templates: tuple[str, ...],
+    target: Target,
     output: str,
 ) -> ExitCode:
     """Check whether the cluster can be upgraded.
@@ -99,12 +87,11 @@ def preflight(
     need them are unknown without them. Exits 1 if a check blocks the upgrade, 3 if none does but one that these inputs
     should answer could not be evaluated.
     """
-    given = InputOptions(files=files, plan=plan, release=release, cluster=cluster, templates=templates)
+    given = InputOptions(files=files, plan=plan, release=release, cluster=cluster, templates=target.templates)
     when = tuple(CheckTime(time) for time in times) or BEFORE
     now = _time(at)
-    live = bool(kubeconfig or context or not (files or plan or release or cluster))
+    live = bool(target.kubeconfig or target.context or not (files or plan or release or cluster))
     if live:
-        target = Target(kubeconfig=kubeconfig, context=context, templates=templates)
         looked = _look_at_cluster(given, target, ids, when, node, now)
     else:
         looked = _look_at_files(given, ids, when, node, now)

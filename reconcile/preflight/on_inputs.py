@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from datetime import datetime
 
-from reconcile.preflight.check_context import check_context
+from reconcile.preflight.check_context import CheckContext, check_context
 from reconcile.preflight.check_result import CheckReport
 from reconcile.preflight.checking import run_checks
 from reconcile.preflight.given_objects import GivenObjects
@@ -16,6 +16,17 @@ from renderer.catalog.checks import DeclaredCheck
 from renderer.catalog.kinds import Kinds
 from renderer.documents import Inputs
 from renderer.model.check import CheckTime
+
+
+def context_of_inputs(inputs: Inputs, template_set: TemplateSet, now: datetime) -> CheckContext:
+    return check_context(
+        template_set,
+        packaged_schemas(),
+        now,
+        plan=inputs.plan.body if inputs.plan else None,
+        release=inputs.release.body if inputs.release else None,
+        objects=[source.body for source in inputs.objects],
+    )
 
 
 def check_inputs(
@@ -29,14 +40,7 @@ def check_inputs(
 ) -> CheckReport:
     """`given` are the inputs as `given_in` has them. Raises `Problems` for a node that they do not have, and for a
     declaration that cannot be carried out."""
-    context = check_context(
-        template_set,
-        packaged_schemas(),
-        now,
-        plan=inputs.plan.body if inputs.plan else None,
-        release=inputs.release.body if inputs.release else None,
-        objects=[source.body for source in inputs.objects],
-    )
+    context = context_of_inputs(inputs, template_set, now)
     require_node(node, context.names.nodes)
     return run_checks(checks, given, context, when, node)
 
