@@ -112,7 +112,6 @@ def render(
     A folder always contains a whole rendering: --phase and --node are for stdout only, and --through leaves out the
     later phases.
     """
-    from renderer.layout.credentials import credentials_of
     from renderer.layout.select import select
 
     _refuse_a_part(output_dir, check, names, node, delivered)
@@ -124,32 +123,51 @@ def render(
     rendering = rendering_of(given)
     if output_dir is not None or delivered.agents:
         _require_name(rendering)
-    catalog = rendering.assembly.catalog
+    if output_dir is None and output == "text":
+        return _printed(rendering, select(rendering.plan, phases=names, through=through, node=node))
     folder = Path(output_dir) / rendering.plan.plan if output_dir is not None else None
     options = options_of(delivered, folder, through=through, also=names, plan=rendering.plan.plan)
     plan = rendering.plan if options else select(rendering.plan, phases=names, through=through, node=node)
-    credentials = credentials_of(plan, catalog.redaction)
-    warn(item.warning() for item in credentials)
+    credentials = _credentials(rendering, plan)
     page = _page(rendering) if folder is not None else ""
     if options is None:
         layout = delivered.layout or layout_in(folder)
-        chosen = _in_layout(plan, catalog.kinds, layout, credentials, page, allowed=allow_secrets)
+        chosen = _in_layout(plan, rendering.assembly.catalog.kinds, layout, credentials, page, allowed=allow_secrets)
     else:
         chosen = _for_agents(rendering, options, credentials, page, allowed=allow_secrets)
+    return _shown(rendering, chosen, folder, against, check=check, output=output)
+
+
+def _printed(rendering: RenderedInputs, plan: RenderedPlan) -> ExitCode:
+    _credentials(rendering, plan)
+    pass_on(_documents(plan), end="")
+    say(pending_lines(pending_models(plan)), sys.stderr)
+    return ExitCode.YES
+
+
+def _credentials(rendering: RenderedInputs, plan: RenderedPlan) -> tuple[RenderedCredential, ...]:
+    """The credentials in rendered values, each with a warning."""
+    from renderer.layout.credentials import credentials_of
+
+    found = credentials_of(plan, rendering.assembly.catalog.redaction)
+    warn(item.warning() for item in found)
+    return found
+
+
+def _shown(
+    rendering: RenderedInputs, chosen: _Chosen, folder: Path | None, against: str | None, *, check: bool, output: str
+) -> ExitCode:
     review: Model = {}
     if output != "text":
         from renderer.cli.render_review import review_model, review_page
 
-        review = review_model(rendering, plan, chosen.index, chosen.files, against)
+        review = review_model(rendering, chosen.plan, chosen.index, chosen.files, against)
     if folder is not None:
         return _tree(chosen, review, folder, check=check, output=output)
     if output == "json":
         answer_with_files(RENDERING, {"index": chosen.index, "review": review}, chosen.files)
-    elif output == "markdown":
-        say_page(review_page(chosen.index, redactor().value(review), None))
     else:
-        pass_on(_documents(plan), end="")
-        say(pending_lines(pending_models(plan)), sys.stderr)
+        say_page(review_page(chosen.index, redactor().value(review), None))
     return ExitCode.YES
 
 
