@@ -22,7 +22,12 @@ LISTED = {item["key"].partition("<")[0] for item in known_annotations()}
 
 SIMULATED = "reconcile/simulator/"
 NO_KEYS: Mapping[str, str] = {
+    "argocd.argoproj.io/hook": "refused in a delivered tree",
+    "argocd.argoproj.io/installation-id": "refused in a delivered tree",
     "client.authentication.k8s.io/exec": "begins an API version of credential plug-ins",
+    "config.k8s.io/owning-inventory": "refused in a delivered tree",
+    "kluctl.io/delete": "refused in a delivered tree",
+    "kluctl.io/hook": "refused in a delivered tree",
     "kubernetes.io/arch": "a taint that pods tolerate",
     "kubernetes.io/hostname": "a topology key",
     "kubevirt.io/drain": "a taint that pods tolerate",

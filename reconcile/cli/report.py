@@ -40,7 +40,7 @@ _FILES = (*_ENDINGS, ".jsonl", ".yaml", ".yml")
     help="Output format. The schema of the JSON output is schemas/report.json.",
 )
 def report(subject: str | None, plan: str | None, target: Target, output: str) -> ExitCode:
-    """Write a report on the run of a plan: what it did, what it waited for, what it changed.
+    """Write a report on the run of a plan.
 
     \b
     Examples:

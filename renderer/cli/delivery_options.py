@@ -39,7 +39,7 @@ _OPTIONS = (
     ),
 )
 
-_PASSWORD = re.compile(r"://[^/@\s]*:[^/@\s]*@")
+_CREDENTIALS_IN_ADDRESS = r"://[^/@\s]*:[^/@\s]*@"
 
 Command = Callable[..., ExitCode]
 
@@ -151,7 +151,7 @@ def _merged(
     if not agents and shape is not DeliveryShape.REVIEW:
         raise click.UsageError(f"--deliver {shape} needs a --format that an agent pulls: {', '.join(AGENTS)}")
     _refuse_parts(shape, through, also)
-    if words.repo and _PASSWORD.search(words.repo):
+    if words.repo and re.search(_CREDENTIALS_IN_ADDRESS, words.repo):
         raise click.UsageError("--repo has a password, and the tree is for Git; let the agent read it from a Secret")
     known = kept.repository if kept else Repository(path=path)
     return DeliveryOptions(

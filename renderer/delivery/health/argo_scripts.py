@@ -16,7 +16,7 @@ from renderer.describe import asks_presence
 from renderer.model.path import Path
 from renderer.model.probe import ConditionPredicate, FieldOf, FieldPredicate, Fixed, Operand, Test
 
-_PREFIX = "resource.customizations.health."
+_SETTING = "resource.customizations.health."
 
 APPLICATION = """local hs = {status = "Progressing", message = ""}
 if obj.status ~= nil and obj.status.health ~= nil then
@@ -78,8 +78,8 @@ end
 
 def argo_health(kinds: Kinds) -> Mapping[str, str]:
     """The settings for argocd-cm: a rule for each kind that is not Kubernetes' own, and one for Applications."""
-    settings = {f"{_PREFIX}{rule.group}_{rule.kind}": lua(rule) for rule in health_rules(kinds) if rule.is_custom}
-    return settings | {f"{_PREFIX}argoproj.io_Application": APPLICATION}
+    settings = {f"{_SETTING}{rule.group}_{rule.kind}": lua(rule) for rule in health_rules(kinds) if rule.is_custom}
+    return settings | {f"{_SETTING}argoproj.io_Application": APPLICATION}
 
 
 def lua(rule: HealthRule) -> str:
