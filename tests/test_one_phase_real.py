@@ -281,7 +281,7 @@ def test_what_is_being_deleted_is_made_once_it_is_gone(site: CommandSite, tmp_pa
         assert f" Mine/Do is waiting: {ref} is being deleted (since " in process.stdout.readline()
         process.send_signal(signal.SIGINT)
         assert process.stdout.read().startswith("stopped; applied so far: nothing; ")
-        assert process.wait() == 1
+        assert process.wait() == 130
     with site.started(*words) as process:
         assert process.stdout is not None
         process.stdout.readline()

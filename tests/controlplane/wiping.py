@@ -76,7 +76,7 @@ def _delete_each(api: Api, found: Sequence[_Found], left: Sequence[_Found]) -> N
         _try(api, "DELETE", one.path, AT_ONCE)
         if one.place == _NAMESPACES:
             _end_namespace(api, one, left)
-        elif one.held:
+        if one.held:
             with contextlib.suppress(ApiError):
                 api.patch(one.path, {"metadata": {"finalizers": None}})
 
