@@ -101,8 +101,6 @@ def test_a_failed_plan_that_is_aborted_stays_as_a_record(failed: CommandSite) ->
 @pytest.mark.parametrize(
     ("example", "fault", "phase"),
     [
-        ("single-node", "image-import x1", "ISODownloading"),
-        ("single-node", "image-preload x1", "ImagePreloading"),
         ("single-node", "cluster-upgrade x1", "ClusterUpgrading"),
         ("single-node", "single-node-upgrade x1", "NodeUpgrading"),
         ("three-node", "skip-manifest-apply x1", "ClusterUpgraded"),
