@@ -104,8 +104,8 @@ def test_a_failed_plan_that_is_aborted_stays_as_a_record(failed: CommandSite) ->
         ("single-node", "cluster-upgrade x1", "ClusterUpgrading"),
         ("single-node", "single-node-upgrade x1", "NodeUpgrading"),
         ("three-node", "skip-manifest-apply x1", "ClusterUpgraded"),
-        ("three-node", "pre-drain x1", "NodeUpgrading"),
-        ("three-node", "post-drain x1", "NodeUpgrading"),
+        ("three-node", "pre-drain on charlie-1 x1", "NodeUpgrading"),
+        ("three-node", "post-drain on charlie-1 x1", "NodeUpgrading"),
     ],
 )
 def test_an_upgrade_goes_on_from_each_step(
