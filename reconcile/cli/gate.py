@@ -115,17 +115,14 @@ def _wait_of(phase: str, file: Path, kubeconfig: str) -> GateWait:
     if document.name != phase:
         raise problem("AnotherGate", f"{file} is the gate {document.name}, not {phase}", remedy="give its own file")
     connection = connect_to(Target(kubeconfig=kubeconfig, context="", templates=()))
-    schemas, kinds = packaged_schemas(), document.kinds
-    if document.checks is None:
-        source = DirectSource(connection.cluster, kinds)
-        readings = Readings(connection.cluster, kinds, wall_clock, dial_of(connection))
-        return GateWait(document, source, readings, schemas)
-    template_set = open_template_set(with_files(read_templates(), document.checks))
-    kinds = template_set.catalog.kinds
+    schemas, checks = packaged_schemas(), document.checks
+    template_set = open_template_set(with_files(read_templates(), checks)) if checks else None
+    kinds = template_set.catalog.kinds if template_set else document.kinds
     source = DirectSource(connection.cluster, kinds)
     readings = Readings(connection.cluster, kinds, wall_clock, dial_of(connection))
-    before = check_verdicts(document.checks, template_set, source, schemas)
-    return GateWait(document, source, readings, schemas, before)
+    if checks is None or template_set is None:
+        return GateWait(document, source, readings, schemas)
+    return GateWait(document, source, readings, schemas, check_verdicts(checks, template_set, source, schemas))
 
 
 def _text(file: Path) -> str:

@@ -8,7 +8,17 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from reconcile.decide.decision import Wait
-from reconcile.diagnosis.situation import JOBS, MACHINES, NODES, Situation, condition_of, entries, mapping, text
+from reconcile.diagnosis.situation import (
+    JOBS,
+    MACHINES,
+    NODES,
+    Situation,
+    condition_of,
+    entries,
+    listed,
+    mapping,
+    text,
+)
 from reconcile.objects import PLAN_LABEL, label, node_name
 from reconcile.probes.look import Group, Look, ReadFailure
 from reconcile.status.plan import SUCCEEDED, TERMINAL
@@ -85,8 +95,8 @@ class Upgrades:
 
 def upgrades_in(look: Look, catalog: Catalog, known: BuiltInUpgrade) -> Upgrades:
     """All UpgradePlans and Upgrades."""
-    plans = (_of_plan(body, catalog) for body in _listed(look, PLANS))
-    upgrades = (_of_upgrade(body, catalog, known) for body in _listed(look, UPGRADES))
+    plans = (_of_plan(body, catalog) for body in listed(look, PLANS))
+    upgrades = (_of_upgrade(body, catalog, known) for body in listed(look, UPGRADES))
     newest = sorted(
         [*plans, *upgrades], key=lambda item: text(item.body, "metadata", "creationTimestamp"), reverse=True
     )
@@ -222,13 +232,4 @@ def _asked_in(bare: Situation, node: str) -> tuple[Ref, ...]:
     machines = [ref_of(machine).name for machine in bare.all(MACHINES) if node_of_machine(machine) == node]
     return tuple(
         Ref(api_version="v1", kind="Secret", namespace="fleet-local", name=f"{name}-machine-plan") for name in machines
-    )
-
-
-def _listed(look: Look, group: Group) -> tuple[Body, ...]:
-    found = look.list(group)
-    return (
-        ()
-        if isinstance(found, ReadFailure)
-        else tuple({"apiVersion": group.api_version, "kind": group.kind, **b} for b in found)
     )

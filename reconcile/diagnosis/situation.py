@@ -115,8 +115,7 @@ class Situation:
     leaving: Departure | None = None
 
     def all(self, group: Group) -> tuple[Body, ...]:
-        found = self.look.list(group)
-        return () if isinstance(found, ReadFailure) else tuple(map(partial(_typed, group), found))
+        return listed(self.look, group)
 
     def named(self, kind: str) -> set[Ref]:
         """Objects of a kind that something waits for."""
@@ -156,6 +155,12 @@ class Situation:
         """The Machine that the node belongs to; empty where there is none."""
         refer = (ref_of(m).name for m in self.all(MACHINES) if node_of_machine(m) == node)
         return next(refer, "")
+
+
+def listed(look: Look, group: Group) -> tuple[Body, ...]:
+    """The objects of a kind. One that could not be read has none."""
+    found = look.list(group)
+    return () if isinstance(found, ReadFailure) else tuple(map(partial(_typed, group), found))
 
 
 def _typed(group: Group, body: Body) -> Body:
