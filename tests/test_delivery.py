@@ -24,7 +24,7 @@ from renderer.catalog.probes import gate_from
 from renderer.delivery.agents import AGENTS, DeliveryShape
 from renderer.delivery.delivered_jobs import changed_jobs
 from renderer.delivery.delivery_rules import load_rules
-from renderer.delivery.delivery_tree import Delivery, units_of
+from renderer.delivery.delivery_tree import Delivery
 from renderer.delivery.dress import dressed, record_of, undressed
 from renderer.delivery.linter import LintedDocument, lint
 from renderer.delivery.options import DeliveryOptions, Repository
@@ -197,7 +197,7 @@ def test_the_phases_that_each_agent_is_given_are_pinned(agent: str, snapshot: Sn
 
 
 def test_it_ends_before_the_phase_that_borrows() -> None:
-    folders = [unit.folder for unit in units_of(delivery("three-node", PHASES))]
+    folders = [unit.folder for unit in delivery("three-node", PHASES).units]
     names = ("10-initialize", "20-iso-download", "30-repo-create", "50-image-preload")
     assert folders == [f"phases/{name}" for name in names]
 
@@ -229,7 +229,7 @@ def test_images_are_removed_on_request_only_and_after_a_gate_on_every_node() -> 
         delivery("three-node", PHASES, through="ImageCleanup").files()
     assert any(problem.remedy == "add --phase ImageCleanup" for problem in caught.value.problems)
     found = delivery("three-node", PHASES, also=("ImageCleanup",))
-    gate, last = units_of(found)[-2:]
+    gate, last = found.units[-2:]
     assert (gate.folder, last.folder) == ("phases/79-image-cleanup-gate", "phases/80-image-cleanup")
     (config,) = (body for body in objects(found, gate.folder) if body["kind"] == "ConfigMap")
     (looked,) = loaded(config["data"]["gate.yaml"])["gates"]
@@ -249,7 +249,7 @@ def test_each_folder_has_the_manifests_and_nothing_but_dressings_beside_them() -
     found = delivery("three-node", PHASES, also=("ImageCleanup",))
     expected = {str(item.ref): dict(item.body) for item in found.plan.manifests()}
     seen = {}
-    for unit in units_of(found):
+    for unit in found.units:
         for body in objects(found, unit.folder):
             if body["metadata"]["labels"].get("management.harvesterhci.io/upgrade-component") != "gate":
                 seen[str(ref_of(body))] = undressed(body, found.rules)
@@ -259,7 +259,7 @@ def test_each_folder_has_the_manifests_and_nothing_but_dressings_beside_them() -
 
 def test_no_file_of_a_phase_is_unlisted_but_the_one_for_fleet() -> None:
     found = delivery("three-node", PHASES)
-    for unit in units_of(found):
+    for unit in found.units:
         names = {path.rpartition("/")[2] for path in found.files() if path.startswith(f"{unit.folder}/")}
         listed = set(loaded(found.files()[f"{unit.folder}/kustomization.yaml"])["resources"])
         assert names - listed == {"fleet.yaml", "kustomization.yaml"}
@@ -270,7 +270,7 @@ def test_kustomize_builds_each_folder_to_the_same_objects(tmp_path: Path) -> Non
     found = delivery("single-node", PHASES)
     write_tree(tmp_path / "tree", {**found.files(), "index.yaml": "x"})
     key = str
-    for folder in (*(unit.folder for unit in units_of(found)),):
+    for folder in (*(unit.folder for unit in found.units),):
         command = ["kubectl", "kustomize", str(tmp_path / "tree" / folder)]
         built = subprocess.run(command, capture_output=True, text=True, check=True).stdout
         assert sorted(documents(built), key=lambda body: key(ref_of(body))) == sorted(
@@ -291,7 +291,7 @@ def test_a_folder_that_holds_all_phases_builds_to_nothing(tmp_path: Path, folder
 @pytest.mark.parametrize("example", ["single-node", "three-node", "three-node-v1.6.1", "air-gap"])
 def test_each_gate_fits_its_schema(example: str) -> None:
     found = delivery(example, PHASES)
-    gates = [body for unit in units_of(found) for body in unit.objects if body["kind"] == "ConfigMap"]
+    gates = [body for unit in found.units for body in unit.objects if body["kind"] == "ConfigMap"]
     assert len(gates) >= 3
     for body in gates:
         (document,) = parse(body["data"]["gate.yaml"], "gate.yaml")

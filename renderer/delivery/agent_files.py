@@ -43,7 +43,7 @@ class AgentTemplates:
         return "---\n".join(dump(document.value) for document in documents)
 
 
-def unit_context(unit: Unit, repository: Repository, kinds: Kinds) -> dict[str, Any]:
+def _unit_context(unit: Unit, repository: Repository, kinds: Kinds) -> dict[str, Any]:
     """The names that templates see of one unit, Flux's health expressions for its kinds included."""
     pairs = ((ref.api_version, ref.kind) for ref in unit.refs)
     return {**unit.context(repository), "health": flux_health(kinds, pairs)}
@@ -65,7 +65,7 @@ def context_of(plan: RenderedPlan, options: DeliveryOptions, units: Iterable[Uni
             "path": repository.path,
             "agents": repository.below("agents"),
         },
-        "units": [Scope("unit", unit_context(unit, repository, kinds)) for unit in found],
+        "units": [Scope("unit", _unit_context(unit, repository, kinds)) for unit in found],
         "argoHealth": sorted(argo_health(kinds).items()),
         "namespaces": sorted({"harvester-system", *(ref.namespace for ref in refs if ref.namespace)}),
         "kinds": [

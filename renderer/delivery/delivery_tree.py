@@ -15,11 +15,12 @@ A folder that agents pull is the same for all of them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from renderer.catalog.kinds import Kinds
-from renderer.delivery.agent_files import AgentTemplates, context_of, unit_context
+from renderer.delivery.agent_files import AgentTemplates, context_of
 from renderer.delivery.agents import LAYOUT, DeliveryShape
 from renderer.delivery.delivery_rules import DeliveryRules, Dressing
 from renderer.delivery.dress import dressed, undressed
@@ -32,7 +33,6 @@ from renderer.delivery.summary import given_to, summary
 from renderer.delivery.units import KUSTOMIZATION, Unit, in_a_row, kustomization, unit_name
 from renderer.delivery.upgrade_plan import plan_for_git
 from renderer.errors import Problems
-from renderer.frozen import frozen
 from renderer.layout import plain
 from renderer.layout.credentials import RenderedCredential, refuse_credentials
 from renderer.layout.index import index_of
@@ -51,7 +51,7 @@ _ONE_BY_ONE = "give-the-agent-each-folder-below-phases-and-not-this-one"
 """Names no file: an agent that is given all phases at once would make all of them at once, and is told so instead."""
 
 
-@frozen
+@dataclass(frozen=True, kw_only=True)
 class Delivery:
     """All that a tree is made of."""
 
@@ -68,50 +68,83 @@ class Delivery:
 
     def files(self) -> Tree:
         """All files of the tree but the index. Raises `Problems`."""
-        return delivery_files(self)
+        if not self.allow_secrets:
+            refuse_credentials(self.credentials, LAYOUT)
+        tree = plain.files(self._placed) | self._pulled() | self._for_people()
+        if found := lint(self.rules.lint, self._linted(tree)):
+            raise Problems(found)
+        tree[SUMMARY] = summary(self.plan, self.options, self.units)
+        return tree
 
     def index(self, files: Iterable[str], redactor: Redactor | None = None) -> dict[str, Any]:
         """The tree's index; `files` are all others."""
-        return index_document(self, files, redactor)
+        own = {**self.options.document(), "dressings": [_dressing(item) for item in self.rules.dressings]}
+        return index_of(self._placed, self.kinds, files, LAYOUT, self.credentials, redactor, own)
 
     def given(self) -> tuple[tuple[str, str, tuple[str, ...]], ...]:
         """For each agent its title, the folder whose files are applied once, and the folders that it pulls."""
-        return tuple(given_to(self.options, units_of(self)))
+        return tuple(given_to(self.options, self.units))
 
+    @cached_property
+    def units(self) -> tuple[Unit, ...]:
+        """All that agents deliver, in its order. Raises `Problems` for what they must not."""
+        name = self.plan.plan
+        if self.options.shape is DeliveryShape.PLAN:
+            body = dressed(self._plan_for_git, self.rules)
+            return (Unit(name=unit_name(name), folder=PLAN_FOLDER, files={PLAN_FILE: (body,)}),)
+        units = (units_of_phase(phase, name, self.rules, self.gates) for phase in self._phases)
+        return in_a_row(unit for found in units for unit in found)
 
-def delivery_files(delivery: Delivery) -> Tree:
-    """All files of the tree but the index. Raises `Problems`."""
-    if not delivery.allow_secrets:
-        refuse_credentials(delivery.credentials, LAYOUT)
-    units = units_of(delivery)
-    context = context_of(delivery.plan, delivery.options, units, delivery.kinds)
-    tree = plain.files(_placed(delivery))
-    for unit in units:
-        tree |= unit.tree()
-        own = {**context, "unit": unit_context(unit, delivery.options.repository, delivery.kinds)}
-        kind = PLAN_FOLDER if unit.folder == PLAN_FOLDER else "phase"
-        tree |= _below(unit.folder, delivery.templates.files(kind, own))
-    if units:
-        tree |= _agents(delivery, context)
-    if delivery.options.shape is DeliveryShape.PLAN:
-        tree[KUSTOMIZATION] = dump(kustomization([PLAN_FOLDER]))
-    else:
-        tree[f"{REVIEW}{PLAN_FILE}.txt"] = dump(plan_for_git(delivery.upgrade_plan, delivery.plan))
-    if delivery.options.shape is DeliveryShape.PHASES:
-        tree |= dict.fromkeys((KUSTOMIZATION, f"{PHASES}/{KUSTOMIZATION}"), dump(kustomization([_ONE_BY_ONE])))
-    if delivery.page:
-        tree[PAGE] = delivery.page
-    if found := lint(delivery.rules.lint, _linted(delivery, units, tree)):
-        raise Problems(found)
-    tree[SUMMARY] = summary(delivery.plan, delivery.options, units)
-    return tree
+    @cached_property
+    def _phases(self) -> Sequence[RenderedPhase]:
+        """The phases that agents deliver; none where they deliver the plan, or nothing."""
+        is_phases = self.options.shape is DeliveryShape.PHASES
+        return chosen_phases(self.plan, self.options, self.rules) if is_phases else ()
 
+    @cached_property
+    def _placed(self) -> RenderedPlan:
+        """The plan with every manifest where it is in the tree: with its phase where agents deliver it, or where nobody
+        applies it."""
+        delivered = {step.id for phase in self._phases for step in delivered_steps(phase, self.rules)}
+        return replace(self.plan, phases=tuple(_phase(phase, delivered) for phase in self.plan.phases))
 
-def index_document(delivery: Delivery, files: Iterable[str], redactor: Redactor | None = None) -> dict[str, Any]:
-    """The tree's index."""
-    placed = _placed(delivery)
-    own = {**delivery.options.document(), "dressings": [_dressing(item) for item in delivery.rules.dressings]}
-    return index_of(placed, delivery.kinds, files, LAYOUT, delivery.credentials, redactor, own)
+    @cached_property
+    def _plan_for_git(self) -> Body:
+        return plan_for_git(self.upgrade_plan, self.plan)
+
+    def _pulled(self) -> Tree:
+        """The folders that agents pull, and their own objects."""
+        if not self.units:
+            return {}
+        tree: Tree = {}
+        context = context_of(self.plan, self.options, self.units, self.kinds)
+        for unit, names in zip(self.units, context["units"], strict=True):
+            kind = PLAN_FOLDER if unit.folder == PLAN_FOLDER else "phase"
+            tree |= unit.tree() | _below(unit.folder, self.templates.files(kind, {**context, "unit": names}))
+        for agent in self.options.agents:
+            tree |= _below(f"agents/{agent}", self.templates.files(agent, context))
+        return tree
+
+    def _for_people(self) -> Tree:
+        """The files beside the folders that agents pull."""
+        tree: Tree = {PAGE: self.page} if self.page else {}
+        if self.options.shape is DeliveryShape.PLAN:
+            return tree | {KUSTOMIZATION: dump(kustomization([PLAN_FOLDER]))}
+        tree[f"{REVIEW}{PLAN_FILE}.txt"] = dump(self._plan_for_git)
+        if self.options.shape is DeliveryShape.PHASES:
+            tree |= dict.fromkeys((KUSTOMIZATION, f"{PHASES}/{KUSTOMIZATION}"), dump(kustomization([_ONE_BY_ONE])))
+        return tree
+
+    def _linted(self, tree: Tree) -> Iterator[LintedDocument]:
+        """Manifests as they were before they were dressed, by their templates; and what agents read beside them."""
+        templates = {str(manifest.ref): manifest.template for manifest in self.plan.manifests()}
+        for unit in self.units:
+            for ref, body in zip(unit.refs, unit.objects, strict=True):
+                file = templates.get(str(ref), unit.folder)
+                yield LintedDocument(file=file, body=undressed(body, self.rules), delivered=True)
+        for path, text in tree.items():
+            if path.startswith("agents/") or path.endswith(f"/{FLEET_FILE[1]}"):
+                yield from (LintedDocument(file=path, body=it.value, delivered=False) for it in parse(text, path))
 
 
 def _dressing(dressing: Dressing) -> dict[str, Any]:
@@ -119,52 +152,8 @@ def _dressing(dressing: Dressing) -> dict[str, Any]:
     return {"name": dressing.name, "description": dressing.description, **annotations}
 
 
-def units_of(delivery: Delivery) -> tuple[Unit, ...]:
-    """All that agents deliver, in its order. Raises `Problems` for what they must not."""
-    match delivery.options.shape:
-        case DeliveryShape.PLAN:
-            body = dressed(plan_for_git(delivery.upgrade_plan, delivery.plan), delivery.rules)
-            return (Unit(name=unit_name(delivery.plan.plan), folder=PLAN_FOLDER, files={PLAN_FILE: (body,)}),)
-        case DeliveryShape.PHASES:
-            phases = chosen_phases(delivery.plan, delivery.options, delivery.rules)
-            units = (units_of_phase(item, delivery.plan.plan, delivery.rules, delivery.gates) for item in phases)
-            return in_a_row(unit for found in units for unit in found)
-        case _:
-            return ()
-
-
-def _agents(delivery: Delivery, context: dict[str, Any]) -> Tree:
-    found: Tree = {}
-    for agent in delivery.options.agents:
-        found |= _below(f"agents/{agent}", delivery.templates.files(agent, context))
-    return found
-
-
-def _linted(delivery: Delivery, units: Sequence[Unit], tree: Tree) -> Iterator[LintedDocument]:
-    """Manifests as they were before they were dressed, by their templates; and what agents read beside them."""
-    templates = {str(manifest.ref): manifest.template for manifest in delivery.plan.manifests()}
-    for unit in units:
-        for ref, body in zip(unit.refs, unit.objects, strict=True):
-            file = templates.get(str(ref), unit.folder)
-            yield LintedDocument(file=file, body=undressed(body, delivery.rules), delivered=True)
-    for path, text in tree.items():
-        if path.startswith("agents/") or path.endswith(f"/{FLEET_FILE[1]}"):
-            yield from (LintedDocument(file=path, body=it.value, delivered=False) for it in parse(text, path))
-
-
 def _below(folder: str, files: Tree) -> Tree:
     return {f"{folder}/{name}": text for name, text in files.items()}
-
-
-def _placed(delivery: Delivery) -> RenderedPlan:
-    """The plan with every manifest where it is in the tree: with its phase where agents deliver it, or where nobody
-    applies it."""
-    delivered: set[str] = set()
-    if delivery.options.shape is DeliveryShape.PHASES:
-        phases = chosen_phases(delivery.plan, delivery.options, delivery.rules)
-        steps = (step for phase in phases for step in delivered_steps(phase, delivery.rules))
-        delivered = {step.id for step in steps}
-    return replace(delivery.plan, phases=tuple(_phase(phase, delivered) for phase in delivery.plan.phases))
 
 
 def _phase(phase: RenderedPhase, delivered: set[str]) -> RenderedPhase:
