@@ -11,8 +11,6 @@ import click
 
 from renderer.cli.answer import (
     Model,
-    again,
-    answer,
     answer_with_files,
     pass_on,
     pending_lines,
@@ -25,16 +23,12 @@ from renderer.cli.answer import (
 )
 from renderer.cli.delivery_options import DeliveryWords, delivery_options, layout_in, options_of
 from renderer.cli.input_options import FOLDER, InputOptions, RenderedInputs, catalog_of, input_options, rendering_of
-from renderer.delivery.agents import LAYOUT
 from renderer.errors import ExitCode, Problems
-from renderer.frozen import frozen
-from renderer.model.document_type import RENDERED_FOLDER, RENDERING
+from renderer.model.document_type import RENDERING
 
 if TYPE_CHECKING:
-    from renderer.catalog.kinds import Kinds
-    from renderer.delivery.options import DeliveryOptions
+    from renderer.cli.rendered_folder import RenderedFiles
     from renderer.layout.credentials import RenderedCredential
-    from renderer.markdown.limited_page import Block
     from renderer.model.rendered import RenderedPlan
 
 
@@ -125,6 +119,8 @@ def render(
         _require_name(rendering)
     if output_dir is None and output == "text":
         return _printed(rendering, select(rendering.plan, phases=names, through=through, node=node))
+    from renderer.cli.rendered_folder import for_agents, in_layout
+
     folder = Path(output_dir) / rendering.plan.plan if output_dir is not None else None
     options = options_of(delivered, folder, through=through, also=names, plan=rendering.plan.plan)
     plan = rendering.plan if options else select(rendering.plan, phases=names, through=through, node=node)
@@ -132,9 +128,9 @@ def render(
     page = _page(rendering) if folder is not None else ""
     if options is None:
         layout = delivered.layout or layout_in(folder)
-        chosen = _in_layout(plan, rendering.assembly.catalog.kinds, layout, credentials, page, allowed=allow_secrets)
+        chosen = in_layout(plan, rendering.assembly.catalog.kinds, layout, credentials, page, allowed=allow_secrets)
     else:
-        chosen = _for_agents(rendering, options, credentials, page, allowed=allow_secrets)
+        chosen = for_agents(rendering, options, credentials, page, allowed=allow_secrets)
     return _shown(rendering, chosen, folder, against, check=check, output=output)
 
 
@@ -155,7 +151,13 @@ def _credentials(rendering: RenderedInputs, plan: RenderedPlan) -> tuple[Rendere
 
 
 def _shown(
-    rendering: RenderedInputs, chosen: _Chosen, folder: Path | None, against: str | None, *, check: bool, output: str
+    rendering: RenderedInputs,
+    chosen: RenderedFiles,
+    folder: Path | None,
+    against: str | None,
+    *,
+    check: bool,
+    output: str,
 ) -> ExitCode:
     review: Model = {}
     if output != "text":
@@ -163,71 +165,14 @@ def _shown(
 
         review = review_model(rendering, chosen.plan, chosen.index, chosen.files, against)
     if folder is not None:
-        return _tree(chosen, review, folder, check=check, output=output)
+        from renderer.cli.rendered_folder import answer_folder
+
+        return answer_folder(chosen, review, folder, check=check, output=output)
     if output == "json":
         answer_with_files(RENDERING, {"index": chosen.index, "review": review}, chosen.files)
     else:
         say_page(review_page(chosen.index, redactor().value(review), None))
     return ExitCode.YES
-
-
-@frozen
-class _Chosen:
-    """The output. `given` says for each agent what is applied once, and which folders it pulls."""
-
-    plan: RenderedPlan
-    layout: str
-    files: dict[str, str]
-    index: Model
-    given: tuple[tuple[str, str, tuple[str, ...]], ...] = ()
-
-
-def _in_layout(
-    plan: RenderedPlan,
-    kinds: Kinds,
-    layout: str,
-    credentials: tuple[RenderedCredential, ...],
-    page: str,
-    *,
-    allowed: bool,
-) -> _Chosen:
-    from renderer.layout.index import index_of
-    from renderer.layout.trees import PAGE, files_of
-
-    files = files_of(plan, layout, credentials, allow_secrets=allowed) | ({PAGE: page} if page else {})
-    index = index_of(plan, kinds, files, layout, credentials, redactor())
-    return _Chosen(plan=plan, layout=layout, files=files, index=index)
-
-
-def _for_agents(
-    rendering: RenderedInputs,
-    options: DeliveryOptions,
-    credentials: tuple[RenderedCredential, ...],
-    page: str,
-    *,
-    allowed: bool,
-) -> _Chosen:
-    from renderer.cli.version import installed_version
-    from renderer.delivery.prepare_delivery import prepare_delivery
-
-    delivery = prepare_delivery(
-        rendering.assembly,
-        rendering.plan,
-        options,
-        credentials,
-        page,
-        version=installed_version(),
-        allow_secrets=allowed,
-    )
-    files = delivery.files()
-    warn(options.warnings())
-    return _Chosen(
-        plan=rendering.plan,
-        layout=LAYOUT,
-        files=files,
-        index=delivery.index(files, redactor()),
-        given=delivery.given(),
-    )
 
 
 def _page(rendering: RenderedInputs) -> str:
@@ -262,68 +207,3 @@ def _documents(plan: RenderedPlan) -> Iterator[str]:
 
     for manifest in plan.manifests():
         yield f"---\n# Source: {plan.plan}/{manifest.file}\n{manifest_text([manifest])}"
-
-
-def _tree(chosen: _Chosen, review: Model, folder: Path, *, check: bool, output: str) -> ExitCode:
-    from renderer.files.tree import check_tree, write_tree
-    from renderer.layout.trees import INDEX
-    from renderer.yaml_io import dump
-
-    plan, files = chosen.plan, {**chosen.files, INDEX: dump(chosen.index)}
-    if chosen.layout == LAYOUT:
-        _refuse_changed_jobs(folder, files)
-    done = check_tree(folder, files) if check else write_tree(folder, files)
-    model = {
-        "plan": plan.plan,
-        "digest": plan.digest,
-        "layout": chosen.layout,
-        "folder": str(folder),
-        "files": len(files),
-        "written": not check,
-        "changes": {name: list(getattr(done, name)) for name in ("missing", "changed", "stale", "foreign")},
-        "pending": pending_models(plan),
-    }
-    if chosen.given:
-        model["agents"] = [dict(zip(("agent", "apply", "pulls"), row, strict=True)) for row in chosen.given]
-    if review:
-        model["review"] = review
-
-    def page(shown: Model) -> Iterator[Block]:
-        from renderer.cli.render_review import review_page
-
-        return review_page(chosen.index, shown["review"], shown["changes"] if check else None)
-
-    answer(RENDERED_FOLDER, model, output, _checked if check else _written, page)
-    return ExitCode.NO if check and done else ExitCode.YES
-
-
-def _refuse_changed_jobs(folder: Path, files: dict[str, str]) -> None:
-    from renderer.delivery.delivered_jobs import changed_jobs
-    from renderer.files.tree_state import texts_below
-
-    if found := list(changed_jobs(texts_below(folder, "phases"), files)):
-        raise Problems(found)
-
-
-def _written(model: Model) -> Iterator[str]:
-    changes = model["changes"]
-    new, changed, removed, others = (len(changes[name]) for name in ("missing", "changed", "stale", "foreign"))
-    yield f"wrote {model['folder']}: {model['files']} files ({new} new, {changed} changed, {removed} removed)"
-    if others:
-        yield f"left alone: {others} files that upgradeplan did not write"
-    yield f"digest: {model['digest']}"
-    yield from pending_lines(model["pending"])
-    for item in model.get("agents", ()):
-        yield f"{item['agent']}: apply {model['folder']}/{item['apply']} once; it pulls {', '.join(item['pulls'])}"
-    yield f"next: read {model['folder']}/index.yaml; in CI, `{again(add='--check')}` exits 1 if the folder is stale"
-
-
-def _checked(model: Model) -> Iterator[str]:
-    changes = model["changes"]
-    stale = [(word, path) for word in ("missing", "changed", "stale") for path in changes[word]]
-    if not stale:
-        yield f"{model['folder']} is up to date: {model['files']} files, digest {model['digest']}"
-        return
-    yield f"{model['folder']} is stale; it differs from what these inputs render:"
-    yield from (f"  {word:<8} {path}" for word, path in stale)
-    yield f"next: `{again(leave_out='--check')}` renders it again"
