@@ -89,7 +89,7 @@ def report(now: datetime, answer: GateAnswer, termination_log: Path) -> None:
     sys.stdout.flush()
     if termination_log.exists():
         text = redactor().text("\n".join(lines)).encode()[:LONGEST_MESSAGE]
-        with suppress(OSError):  # a wait does not end because nobody can be told of it
+        with suppress(OSError):  # the wait goes on even if its message cannot be written
             termination_log.write_bytes(text.decode(errors="ignore").encode())
 
 
