@@ -40,6 +40,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="leave out what is marked `full`, and most examples of each property, as `make test` does",
     )
+    parser.addoption(
+        "--rerun-real",
+        action="store_true",
+        help="run a failed test on real processes once more, and print both outcomes, as `make test-full` does",
+    )
     parser.addoption("--quick", action="store_true", help="leave out `slow` and `controlplane` too (`make quick`)")
 
 
@@ -101,8 +106,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(MARKER)
         if config.pluginmanager.hasplugin("xdist"):
             item.add_marker(pytest.mark.xdist_group(_lane(item)))
+        if config.getoption("rerun_real") and _is_on_real_processes(item):
+            item.add_marker(pytest.mark.flaky(reruns=1))
     items.sort(key=_turn)
     _leave_out(config, items)
+
+
+def _is_on_real_processes(item: pytest.Item) -> bool:
+    return any(item.get_closest_marker(name) for name in (MARKER, *PROGRAMS))
 
 
 def _lane(item: pytest.Item) -> str:
@@ -125,7 +136,7 @@ def _turn(item: pytest.Item) -> tuple[bool, bool, bool]:
     """The lanes first, then what takes long, so that a run does not end with one of these alone. What needs the image
     stays together, with a control plane or without: it is built for its module."""
     return (
-        not any(item.get_closest_marker(name) for name in (MARKER, *PROGRAMS)),
+        not _is_on_real_processes(item),
         not item.get_closest_marker("lane"),
         not item.get_closest_marker("slow"),
     )

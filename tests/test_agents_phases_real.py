@@ -53,7 +53,7 @@ class Cluster:
 
     def gate(self, phase: str) -> str:
         """The name of the phase's gate Job, once it is there."""
-        return str(waiting.until(f"the gate of {phase}", lambda: self._gate(phase), seconds=60))
+        return str(waiting.until(f"the gate of {phase}", lambda: self._gate(phase)))
 
     def _gate(self, phase: str) -> str:
         jobs = self.api.get(JOBS)["items"]
@@ -142,21 +142,21 @@ def test_flux_takes_phase_after_phase(
             uids = cluster.uids()
             controller.kill()
             controller.start()
-            waiting.until("a time-out", lambda: controller.ready(names[0])[1] == "HealthCheckFailed", seconds=90)
+            waiting.until("a time-out", lambda: controller.ready(names[0])[1] == "HealthCheckFailed")
             assert cluster.uids() == uids
 
         controller.start()
         play(cluster, restart, capsys)
-        waiting.until("all", lambda: all(controller.ready(name)[0] == "True" for name in names), seconds=60)
+        waiting.until("all", lambda: all(controller.ready(name)[0] == "True" for name in names))
 
         # A Job that somebody deletes is made again, whatever its annotations say, and its command only looks.
         vanished = cluster.gate("ISODownload")
         uid = cluster.uids()[vanished]
         plane.api.delete(f"{JOBS}/{vanished}")
-        waiting.until("another Job", lambda: cluster.uids().get(vanished, uid) != uid, seconds=60)
+        waiting.until("another Job", lambda: cluster.uids().get(vanished, uid) != uid)
         assert cluster.run_gate("ISODownload", vanished) in (0, 1)
         cluster.end_pod(vanished)
-        waiting.until("all", lambda: all(controller.ready(name)[0] == "True" for name in names), seconds=60)
+        waiting.until("all", lambda: all(controller.ready(name)[0] == "True" for name in names))
 
         uids = cluster.uids()
         for name in names:  # nothing is pruned with its Kustomization
@@ -189,12 +189,12 @@ def test_argo_takes_phase_after_phase(
         driver.start(*applications)
         play(cluster, restart, capsys)
         last = applications[-1]["name"]
-        waiting.until("all", lambda: driver.last(last).get("health") == "Healthy", seconds=60)
+        waiting.until("all", lambda: driver.last(last).get("health") == "Healthy")
 
         name = cluster.gate("ISODownload")
         plane.api.delete(f"{JOBS}/{name}")
         gone = applications[1]["name"]
-        waiting.until("a loss that is seen", lambda: driver.last(gone)["health"] == "Missing", seconds=30)
+        waiting.until("a loss that is seen", lambda: driver.last(gone)["health"] == "Missing")
         assert not exists(plane, f"{JOBS}/{name}")
         tree.commit()
         assert cluster.gate("ISODownload") == name
