@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from reconcile.cli.connect import Target, cluster_options, connect_to, wall_clock
+from reconcile.cli.given_installation import GivenInstallation
 from renderer.cli.answer import again, pass_on, say, show_problems
 from renderer.cli.input_options import FILE, FOLDER
 from renderer.errors import ExitCode, Problems, problem, quoted
@@ -19,14 +19,12 @@ from renderer.errors import ExitCode, Problems, problem, quoted
 if TYPE_CHECKING:
     from reconcile.cluster.protocol import Cluster
     from reconcile.install.installer import InstallChange
-    from renderer.catalog.template_tree import TemplateTree
     from renderer.install.formats import Installation
     from renderer.model.ref import Body
 
 FORMATS = ("plain", "kustomize", "helm-chart", "addon")
 _ON_STDOUT = ("plain", "addon")
 _CHART_FOLDER = "templates"
-_CRDS = "crd"
 _EVERY = 1.0
 
 
@@ -42,6 +40,12 @@ _EVERY = 1.0
 @click.option(
     "--values", "files", type=FILE, metavar="FILE", multiple=True, help="Values, as for the chart. Repeatable."
 )
+@click.option(
+    "--release",
+    type=FILE,
+    metavar="FILE|URL|ISO",
+    help="The release to upgrade to: its version becomes the value `toolkitTag`.",
+)
 @click.option("--name", metavar="NAME", help="The value `name`, the first part of every object's name.")
 @click.option("--output-dir", type=FOLDER, metavar="FOLDER", help="Write the manifests to FOLDER instead of stdout.")
 @click.option("--crds", is_flag=True, help="Install only the CRD, for `upgradeplan apply` from a laptop.")
@@ -56,6 +60,7 @@ def install(
     action: str | None,
     layout: str | None,
     files: tuple[str, ...],
+    release: str | None,
     name: str | None,
     output_dir: str | None,
     crds: bool,
@@ -81,62 +86,26 @@ def install(
     --format and --output-dir write the manifests instead; all formats have the same objects: CustomResourceDefinition,
     ServiceAccount and the permissions of the manager, its Deployment, and an admission policy that guards plans. The
     values are those of the chart. --templates gives the manager an overlay of templates, as a ConfigMap.
+
+    The value `toolkitTag` is that of --release, or of --values. Without both the cluster suggests one: the image of
+    another manager, or the only Version for which there is a toolkit. The output says which tag it is, and from where.
     """
     writes = layout is not None or output_dir is not None
     if writes and (action or dry_run or wait):
         raise click.UsageError("--format and --output-dir write manifests; leave them out to install")
-    given = _Given(files=files, name=name, templates=target.templates, crds=crds)
+    given = GivenInstallation(files=files, release=release, name=name, templates=target.templates, crds=crds)
     if writes:
         return _written(given, layout or "plain", output_dir)
     return _installed(given, target, dry_run=dry_run, timeout=timeout if wait else 0, force=force_conflicts)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Given:
-    """The command line's words about what is installed; nothing is read yet."""
-
-    files: tuple[str, ...]
-    name: str | None
-    templates: tuple[str, ...]
-    crds: bool
-
-    def installation(self, known: Mapping[str, Any] | None = None) -> Installation:
-        """`known` are values that a cluster suggests; the user's win. Raises `Problems` with all that is wrong."""
-        from renderer.cli.version import installed_version
-        from renderer.files.templates import read_templates
-        from renderer.files.value_files import read_documents
-        from renderer.install.install_values import read_values
-        from renderer.install.prepare import prepare_installation
-
-        tree = read_templates([Path(folder) for folder in self.templates])
-        overlay = _overlay_values(tree) if self.templates else {}
-        read = [read_values(read_documents(file)) for file in self.files]
-        named = {"name": self.name} if self.name else {}
-        found = prepare_installation(tree, [known or {}, overlay, *read, named], installed_version())
-        return found.only(_CRDS) if self.crds else found
-
-
-def _overlay_values(tree: TemplateTree) -> Mapping[str, Any]:
-    """The overlay's files, and the rules that they need. Raises `Problems` where the templates do not hold together."""
-    from reconcile.cli.catalogue import template_set_in
-    from reconcile.preflight.check_context import checks_of
-    from renderer.install.install_objects import in_order
-    from renderer.install.overlay_rules import overlay_rules
-    from renderer.install.overlay_values import overlay_values
-    from renderer.install.prepare import prepare_installation
-
-    template_set = template_set_in(tree)
-    granted = in_order(prepare_installation(tree, (), "").files)
-    rules = overlay_rules(template_set.catalog, checks_of(template_set.catalog), tree, granted)
-    return {**overlay_values(tree), "rbac": {"rules": rules}}
-
-
-def _written(given: _Given, layout: str, output_dir: str | None) -> ExitCode:
+def _written(given: GivenInstallation, layout: str, output_dir: str | None) -> ExitCode:
     from renderer.install.formats import FORMATS as WRITERS
 
     if output_dir is None and layout not in _ON_STDOUT:
         raise click.UsageError(f"--format {layout} needs --output-dir: it has several files")
-    found = given.installation()
+    found, tag = given.read()
+    say([tag] if tag else [], sys.stderr)
     tree = WRITERS[layout](found)
     if output_dir is None:
         pass_on(tree.values(), end="")
@@ -175,19 +144,20 @@ _NEXT = {
 # ---------------------------------------------------------------------------------------------------- to the cluster
 
 
-def _installed(given: _Given, target: Target, *, dry_run: bool, timeout: int, force: bool) -> ExitCode:
-    from reconcile.install.installer import Installer, has_one_node
+def _installed(given: GivenInstallation, target: Target, *, dry_run: bool, timeout: int, force: bool) -> ExitCode:
+    from reconcile.install.installer import Installer
     from reconcile.schemas import packaged_schemas
     from renderer.install.install_objects import in_order
 
     cluster = connect_to(target).cluster
-    found = given.installation({"singleNode": has_one_node(cluster)})
+    found, tag = given.read(cluster)
     objects = in_order(found.files)
     if _belongs_to_another(cluster, objects):
         return ExitCode.NO
     pruned = "" if given.crds else str(found.values["name"])
     installer = Installer(cluster=cluster, schemas=packaged_schemas(), force=force, pruned=pruned)
     tried = installer.tried(objects)
+    say([tag] if tag else [])
     if dry_run:
         say(line for change in tried for line in _would(change))
         return ExitCode.YES

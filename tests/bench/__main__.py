@@ -10,7 +10,7 @@ from pathlib import Path
 
 from bench.checking import bench_checking
 from bench.gating import bench_gating
-from bench.live import bench_live
+from bench.live import bench_live, bench_many_nodes
 from bench.rehearsing import bench_rehearsing
 from bench.rendering import bench_rendering
 from bench.table import Line, as_text
@@ -21,6 +21,7 @@ BENCHES: Mapping[str, Callable[[Path], Iterator[Line]]] = {
     "checking": bench_checking,
     "gating": bench_gating,
     "live": bench_live,
+    "many-nodes": bench_many_nodes,
 }
 
 
