@@ -17,9 +17,10 @@ DEMO := build/demo
 install = $(if $(UV),$(UV) pip install -q --python $(BIN)/python $(1) ||) \
 	$(BIN)/python -m pip install -q --disable-pip-version-check $(1)
 
-# Two of the three workers mostly wait for a control plane of their own (tests/conftest.py). Which tests run beside each
-# other is set by groups, so plain `pytest`, one after the other, runs the same ones.
+# Two of the three workers mostly wait for a control plane of their own (tests/conftest.py); without one, two have enough
+# to do. Which tests run beside each other is set by groups, so plain `pytest`, one after the other, runs the same ones.
 WORKERS ?= 3
+quick: WORKERS = 2
 pytest = $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder --durations 15
 prebuilt = PYTHONPATH=tests $(BIN)/python -m controlplane.build --if-possible
 

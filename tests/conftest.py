@@ -104,24 +104,42 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if "control_plane" in getattr(item, "fixturenames", ()):
             item.add_marker(MARKER)
+    marks = {item: _Marks(item) for item in items}
+    _leave_out(config, items, marks)
+    for item in items:
         if config.pluginmanager.hasplugin("xdist"):
-            item.add_marker(pytest.mark.xdist_group(_lane(item)))
-        if config.getoption("rerun_real") and _is_on_real_processes(item):
+            item.add_marker(pytest.mark.xdist_group(marks[item].lane))
+        if config.getoption("rerun_real") and marks[item].real:
             item.add_marker(pytest.mark.flaky(reruns=1))
-    items.sort(key=_turn)
-    _leave_out(config, items)
+    items.sort(key=lambda item: marks[item].turn)
 
 
-def _is_on_real_processes(item: pytest.Item) -> bool:
-    return any(item.get_closest_marker(name) for name in (MARKER, *PROGRAMS))
+class _Marks:
+    """What the marks of a test say, looked up once: there are thousands of tests, and each process collects them."""
 
+    def __init__(self, item: pytest.Item) -> None:
+        self.all = tuple(item.iter_markers())
+        self._file = item.nodeid.partition("::")[0]
+        self._names = {mark.name for mark in self.all}
 
-def _lane(item: pytest.Item) -> str:
-    """Tests of one lane run one after the other. Those on a control plane are in two lanes, that of whole upgrades and
-    commands and that of all others, each with a control plane of its own; what needs none goes a module at a time."""
-    if mark := item.get_closest_marker("lane"):
-        return str(mark.args[0])
-    return "requests" if item.get_closest_marker(MARKER) else item.nodeid.partition("::")[0]
+    @property
+    def real(self) -> bool:
+        """True if the test needs processes that are not ours."""
+        return not self._names.isdisjoint((MARKER, *PROGRAMS))
+
+    @property
+    def lane(self) -> str:
+        """Tests of one lane run one after the other. Those on a control plane are in two lanes, that of whole upgrades
+        and commands and that of all others, each with a control plane of its own; what needs none goes a module at a
+        time."""
+        named = next((str(mark.args[0]) for mark in self.all if mark.name == "lane"), "")
+        return named or ("requests" if MARKER in self._names else self._file)
+
+    @property
+    def turn(self) -> tuple[bool, bool, bool]:
+        """The lanes first, then what takes long, so that a run does not end with one of these alone. What needs the
+        image stays together, with a control plane or without: it is built for its module."""
+        return not self.real, "lane" not in self._names, "slow" not in self._names
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -132,19 +150,9 @@ def pytest_xdist_node_collection_finished(node: Any, ids: Sequence[str]) -> None
         pytest.exit("pytest-xdist does not keep lanes together under this version of pytest", returncode=3)
 
 
-def _turn(item: pytest.Item) -> tuple[bool, bool, bool]:
-    """The lanes first, then what takes long, so that a run does not end with one of these alone. What needs the image
-    stays together, with a control plane or without: it is built for its module."""
-    return (
-        not _is_on_real_processes(item),
-        not item.get_closest_marker("lane"),
-        not item.get_closest_marker("slow"),
-    )
-
-
-def _leave_out(config: pytest.Config, items: list[pytest.Item]) -> None:
-    marks = [name for option, name in _OPTIONS if config.getoption(option)]
-    left_out = {item: mark for item in items for mark in item.iter_markers() if mark.name in marks}
+def _leave_out(config: pytest.Config, items: list[pytest.Item], marks: Mapping[pytest.Item, _Marks]) -> None:
+    names = [name for option, name in _OPTIONS if config.getoption(option)]
+    left_out = {item: mark for item in items for mark in marks[item].all if mark.name in names}
     config.stash[LEFT_OUT] = Counter(_why(mark) for mark in left_out.values())
     if left_out:
         config.hook.pytest_deselected(items=list(left_out))

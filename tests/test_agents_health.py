@@ -134,6 +134,7 @@ def test_the_agents_judge_as_we_do(name: str, body: Body, rule: HealthRule) -> N
     assert flux(rule, body) == ("InProgress" if case in FLUX_WAITS else STATUS[ours]), cel(rule)
 
 
+@pytest.mark.slow
 def test_each_exception_is_a_wait_where_we_report_more() -> None:
     cases = {(name, rule.kind): _ours(name, body) for name, body, rule in map(_values, OBJECTS)}
     assert {cases[case] for case in FLUX_WAITS} == {ProbeResult.FAILED, ProbeResult.PASSED}

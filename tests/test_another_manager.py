@@ -16,6 +16,8 @@ from reconcile.loop.reconciler import Reconciler
 from reconcile.report.replay import replay
 from renderer.catalog.template_tree import TemplateTree
 
+pytestmark = pytest.mark.slow
+
 JOB = "60-cluster-upgrade/job.yaml.j2"
 NODE_JOB = "70-node-upgrade/pre-drain-job.yaml.j2"
 HELD = "has not begun, since the manager's templates differ from those that the plan began with: "

@@ -114,6 +114,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KUBECONFIG", "kubeconfig")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OFFLINE)
 def test_without_a_cluster(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     _assert_fits(OFFLINE[name], (), capsys)

@@ -22,6 +22,8 @@ from renderer.errors import ExitCode, Problems
 from renderer.model.plan_api import plan_ref
 from renderer.render.seal import APPROVED, APPROVED_STEPS
 
+pytestmark = pytest.mark.slow
+
 ALL = [
     "Initialize",
     "ISODownload",

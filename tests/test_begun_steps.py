@@ -33,6 +33,8 @@ from renderer.model.phase import Fetch
 from renderer.model.ref import Ref, ref_of
 from renderer.templating import Templates
 
+pytestmark = pytest.mark.slow
+
 RETRY = f"{PREFIX}retry"
 
 

@@ -124,6 +124,7 @@ def thing(spec: Any) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Thing", "metadata": metadata, "spec": spec}
 
 
+@pytest.mark.slow
 @SAME_EACH_TIME
 @given(expected=SPECS, there=SPECS)
 def test_what_is_taken_is_given_back_exactly(expected: Any, there: Any) -> None:
@@ -140,6 +141,7 @@ def test_what_is_taken_is_given_back_exactly(expected: Any, there: Any) -> None:
     assert plan.settled == loans
 
 
+@pytest.mark.slow
 @SAME_EACH_TIME
 @given(expected=SPECS, there=SPECS)
 def test_what_is_taken_is_what_the_manifest_says(expected: Any, there: Any) -> None:
@@ -154,6 +156,7 @@ def test_what_is_taken_is_what_the_manifest_says(expected: Any, there: Any) -> N
         assert after(live, taken.patch) != live
 
 
+@pytest.mark.slow
 @SAME_EACH_TIME
 @given(expected=SPECS, there=SPECS, theirs=st.dictionaries(st.sampled_from("xyz"), TREES, min_size=1, max_size=2))
 def test_what_others_add_meanwhile_stays(expected: Any, there: Any, theirs: Any) -> None:

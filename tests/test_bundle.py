@@ -84,6 +84,7 @@ def rendered(out: Path, *cluster: str) -> dict[str, bytes]:
     return {path.relative_to(out).as_posix(): path.read_bytes() for path in out.rglob("*") if path.is_file()}
 
 
+@pytest.mark.slow
 def test_rendering_from_a_bundle_is_rendering_from_the_objects(tmp_path: Path) -> None:
     noise = {
         "logs/kube-system/etcd.log": "{{{",
@@ -94,6 +95,7 @@ def test_rendering_from_a_bundle_is_rendering_from_the_objects(tmp_path: Path) -
     assert rendered(tmp_path / "found", "--cluster", str(path)) == rendered(tmp_path / "expected")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("below", ["", "supportbundle_1"])
 def test_an_unpacked_bundle_is_read_alike(below: str, tmp_path: Path) -> None:
     event = {"apiVersion": "v1", "kind": "Event", "metadata": {"name": "e", "namespace": "default"}}
@@ -222,6 +224,7 @@ def test_a_link_in_an_archive_is_refused(tmp_path: Path) -> None:
     assert "settings.yaml is a symbolic link; a file is expected" in refused(path)
 
 
+@pytest.mark.slow
 def test_aliases_of_all_files_of_a_bundle_are_counted_together(tmp_path: Path) -> None:
     repeated = f"- &a [{', '.join(['[]'] * 1000)}]\n- [{', '.join(['*a'] * 30)}]\n"
     files = {f"yamls/namespaced/ns-{number}/longhorn.io/v1beta2/volumes.yaml": repeated for number in range(2)}

@@ -191,6 +191,7 @@ def test_every_case_has_a_handler_or_a_room_that_answers_it() -> None:
     assert not set(HANDLERS) & set(ELSEWHERE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", HANDLERS)
 def test_a_case_ends_as_it_demands(case: str) -> None:
     path = ROOT / "tests" / "cases" / f"{case}.yaml"

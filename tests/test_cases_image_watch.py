@@ -24,6 +24,8 @@ from reconcile.loop.setup import ManagerConfig, assemble_manager
 from reconcile.schemas import packaged_schemas
 from renderer.model.ref import ref_of
 
+pytestmark = pytest.mark.slow
+
 IMAGE, OURS = "VirtualMachineImage", "up-iso"
 
 

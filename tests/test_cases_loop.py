@@ -70,6 +70,7 @@ def case_25() -> Small:
     return found
 
 
+@pytest.mark.slow
 def test_case_25_two_nodes_pre_drain() -> None:
     """node-a is being drained, Rancher asks for node-b, and node-b gets no Job."""
     found = case_25()
@@ -103,6 +104,7 @@ def test_case_25_the_answer_comes_with_the_job_of_its_own() -> None:
     assert len(found.jobs()) == 1
 
 
+@pytest.mark.slow
 def test_case_12_disk_over_gc_threshold() -> None:
     given, said = documents(ROOT / "tests" / "cases" / "12-disk-over-gc-threshold.yaml")
     other = facts({})["facts"]
@@ -180,6 +182,7 @@ def test_who_blocks_whom() -> None:
     assert blocker_of(own, [own], [succeeded]) is None
 
 
+@pytest.mark.slow
 def test_a_failed_plan_is_finished_with_its_message() -> None:
     found = world()
     found.round()
@@ -216,6 +219,7 @@ def test_a_plan_in_an_unknown_phase_is_left_alone() -> None:
     assert found.phase == "Dreaming"
 
 
+@pytest.mark.slow
 def test_each_phase_is_stamped_once() -> None:
     found = world()
     found.rounds()
@@ -224,6 +228,7 @@ def test_each_phase_is_stamped_once() -> None:
     assert stamped == ["Initializing", "Initialized", "ISODownloading"]
 
 
+@pytest.mark.slow
 def test_a_phase_that_is_refused_is_never_entered() -> None:
     """The version guard stands before the preload: its active value is not recorded."""
     found = world()
@@ -271,6 +276,7 @@ def test_same_ordinal_overwrites_and_unknown_is_behind_all() -> None:
 # ---------------------------------------------------------------------------------------------------- the ISO, the repo
 
 
+@pytest.mark.slow
 def test_an_image_that_is_there_is_adopted() -> None:
     found = world(more=[image("given", "True")], image="given")
     assert found.until(lambda done: found.phase == "ISODownloaded")
@@ -282,6 +288,7 @@ def test_an_image_that_is_there_is_adopted() -> None:
 ACCEPTED = {f"{PREFIX}accept-risk": "image-import-failed"}
 
 
+@pytest.mark.slow
 def test_an_adopted_image_that_failed_to_import() -> None:
     """It is found when the plan starts; if that is accepted, the plan ends where it waits for the image."""
     more = [image("given", "False")]
@@ -378,6 +385,7 @@ def annotated(**annotations: str) -> Json:
     return plan(annotations={f"{PREFIX}{key.replace('_', '-')}": value for key, value in annotations.items()})
 
 
+@pytest.mark.slow
 def test_a_skipped_disk_check_is_an_accepted_risk() -> None:
     found = world(given=annotated(skip_garbage_collection_threshold_check="true"), more=[facts({"n1": 146})])
     found.rounds()
@@ -387,6 +395,7 @@ def test_a_skipped_disk_check_is_an_accepted_risk() -> None:
     assert (risk["check"], risk["by"], risk["value"]) == ("disk-headroom", f"annotation {key}", "true")
 
 
+@pytest.mark.slow
 def test_a_skip_that_is_no_boolean() -> None:
     found = world(given=annotated(skip_garbage_collection_threshold_check="perhaps"))
     found.rounds()
@@ -394,6 +403,7 @@ def test_a_skip_that_is_no_boolean() -> None:
     assert "is perhaps, which is not a boolean" in found.condition("Degraded")["message"]
 
 
+@pytest.mark.slow
 def test_the_kubelet_has_its_own_threshold() -> None:
     used = {"n1": 124}  # with 13 GiB of new images 93 % of 147
     tight, roomy = world("n1", more=[facts(used)]), world("n1", more=[facts(used, threshold=95)])
@@ -405,6 +415,7 @@ def test_the_kubelet_has_its_own_threshold() -> None:
 HELD = "Initialized"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("days", "phase"), [(None, FAILED), ("3", "ISODownloading"), ("0", HELD), ("abc", HELD)])
 def test_a_certificate_that_ends_in_six_days(days: str | None, phase: str) -> None:
     """Only one that was read and ends too early ends the plan."""
@@ -414,6 +425,7 @@ def test_a_certificate_that_ends_in_six_days(days: str | None, phase: str) -> No
     assert found.phase == phase
 
 
+@pytest.mark.slow
 def test_a_single_node_is_named() -> None:
     one, two = world("n1"), world("n1", "n2")
     one.rounds()
@@ -433,6 +445,7 @@ def preloading(**spec: Any) -> Small:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("asked", "given"), [(2, 2), (3, 3), (5, 3)])
 def test_concurrency_is_at_most_the_nodes(asked: int, given: int) -> None:
     found = preloading(imagePreloadOption={"concurrency": asked})
@@ -440,6 +453,7 @@ def test_concurrency_is_at_most_the_nodes(asked: int, given: int) -> None:
     assert preload["spec"]["concurrency"] == given
 
 
+@pytest.mark.slow
 def test_a_negative_concurrency_skips_the_preload() -> None:
     found = preloading(imagePreloadOption={"concurrency": -1})
     assert found.phase == "ClusterUpgrading"
@@ -457,6 +471,7 @@ def test_a_preload_that_failed(reason: str, failed: bool) -> None:
         assert found.condition("Progressing")["message"] == "image-preload plan job(s) failed"
 
 
+@pytest.mark.slow
 def test_force_enters_a_downgrade() -> None:
     found = world(version="v1.8.0", force=True)
     known = upgrading(states={"n1": "x"}).status
@@ -511,6 +526,7 @@ def test_the_pointer_is_added_once() -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("missing", [("KubeVirt",), ("KubeVirt", "ManagedChart")])
 def test_what_is_absent_is_left_out(missing: tuple[str, ...]) -> None:
     found = world(without=missing, imagePreloadOption={"concurrency": -1}, version="v1.8.0")

@@ -71,6 +71,7 @@ def alone(**more: Any) -> Small:
 # ---------------------------------------------------------------------------------------------- Jobs, and their nodes
 
 
+@pytest.mark.slow
 def test_our_jobs_are_never_suspended() -> None:
     """Ours differs: a pause holds what has not started, so there is nothing to suspend."""
     found = provisioned(paused=("n1",))
@@ -80,6 +81,7 @@ def test_our_jobs_are_never_suspended() -> None:
     assert [body["spec"].get("suspend") for body in drained().all("Job")] == [False]  # as the server defaults it
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("paused", "held"), [((), False), (("n2",), False), (("n1",), True)])
 def test_only_a_listed_node_is_held(paused: tuple[str, ...], held: bool) -> None:
     found = provisioned(paused=paused)
@@ -92,6 +94,7 @@ def test_only_a_listed_node_is_held(paused: tuple[str, ...], held: bool) -> None
         assert found.condition("Progressing")["message"] == "node upgrade paused: n1"
 
 
+@pytest.mark.slow
 def test_the_answer_is_what_rancher_wrote() -> None:
     found = drained()
     assert found.state("n1") == "PreDrained"
@@ -99,6 +102,7 @@ def test_the_answer_is_what_rancher_wrote() -> None:
     assert found.annotation("n2", PRE_HOOK) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("state", ["PostDraining", "WaitingReboot"])
 def test_a_node_does_not_go_back(state: str) -> None:
     found = provisioned()
@@ -110,6 +114,7 @@ def test_a_node_does_not_go_back(state: str) -> None:
     assert found.state("n1") == state
 
 
+@pytest.mark.slow
 def test_a_failed_pre_drain_ends_the_plan_and_keeps_the_hooks() -> None:
     found = provisioned()
     found.ask("n1", PRE, "first")
@@ -122,6 +127,7 @@ def test_a_failed_pre_drain_ends_the_plan_and_keeps_the_hooks() -> None:
     assert found.annotation("n1", PRE_HOOK) is None
 
 
+@pytest.mark.slow
 def test_the_single_nodes_job() -> None:
     found, failing = alone(), alone()
     assert found.state("n1") == "SingleNodeUpgrading"
@@ -154,6 +160,7 @@ def test_a_single_node_has_no_drain() -> None:
     assert found.jobs() == [SINGLE_JOB]
 
 
+@pytest.mark.slow
 def test_post_drain_comes_after_the_answer() -> None:
     found = drained()
     assert found.jobs() == [PRE_JOB]
@@ -166,6 +173,7 @@ def test_post_drain_comes_after_the_answer() -> None:
 MACHINE = {"cluster.x-k8s.io/machine": "m-n1"}
 
 
+@pytest.mark.slow
 def test_a_node_that_waits_for_its_reboot_is_not_acknowledged() -> None:
     """Whether the OS is another one or the same."""
     found = rebooting()
@@ -189,6 +197,7 @@ def test_the_last_acknowledgement_is_repeated_after_the_last_node() -> None:
     assert (found.annotation("n1", POST_HOOK), found.annotation("n2", POST_HOOK)) == ("asked-late", "asked-later")
 
 
+@pytest.mark.slow
 def test_another_value_is_answered_and_the_job_is_not_repeated() -> None:
     found = drained()
     found.ask("n1", PRE, "first, again")
@@ -207,6 +216,7 @@ ON_THE_WAY = (
 )
 
 
+@pytest.mark.slow
 def test_which_states_end_a_nodes_upgrade() -> None:
     """Seen by where the phase goes when another manager has left its last node so; alone where only a node alone is
     in that state."""
@@ -248,6 +258,7 @@ def test_all_nodes_end_the_phase() -> None:
     assert other.phase == "NodeUpgrading"
 
 
+@pytest.mark.slow
 def test_a_failure_goes_before_a_pause() -> None:
     found = provisioned(paused=("n2",))
     found.ask("n1", PRE, "a")
@@ -281,6 +292,7 @@ def cleaned_up(**more: Any) -> Small:
     return found
 
 
+@pytest.mark.slow
 def test_cleanup_of_nothing() -> None:
     found = world("n1", "n2", without=("KubeVirt", "ManagedChart", "Cluster"))
     found.set_status(currentPhase="CleanedUp", previousVersion="v1.7.1")
@@ -299,6 +311,7 @@ def job(name: str, plan_name: str, job_type: str) -> dict[str, Any]:
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": {"template": {"spec": pod}}}
 
 
+@pytest.mark.slow
 def test_only_what_is_ours_goes() -> None:
     found = cleaned_up()
     kept = ["other-pre-drain", "up-node-upgrade-restore-vm-n1"]
@@ -316,6 +329,7 @@ def test_a_strategy_that_we_did_not_set_stays() -> None:
     assert local(found)["rkeConfig"]["upgradeStrategy"] == STRATEGY
 
 
+@pytest.mark.slow
 def test_only_our_annotation_leaves_the_node() -> None:
     found = rebooting()
     body = found.get("v1", "Node", "n1")
@@ -325,6 +339,7 @@ def test_only_our_annotation_leaves_the_node() -> None:
     assert found.get("v1", "Node", "n1")["metadata"]["annotations"] == {**MACHINE, "else": "kept"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("enabled", [True, False])
 def test_the_descheduler_is_as_it_was(enabled: bool) -> None:
     found = provisioned(more=[descheduler(enabled=enabled)])
@@ -347,11 +362,13 @@ def _abort(found: Small) -> None:
 # ------------------------------------------------------------------------------------------------------- our own fixes
 
 
+@pytest.mark.slow
 def test_longhorns_wait_is_never_lowered() -> None:
     assert setting(provisioned(more=[longhorn("3600")])) == "3600"
     assert setting(provisioned(more=[longhorn("600")])) == "1800"
 
 
+@pytest.mark.slow
 def test_a_plan_that_fails_early_touches_no_kubevirt() -> None:
     found = world("n1", more=[facts({"n1": 140})])
     before = found.get("kubevirt.io/v1", "KubeVirt", "kubevirt", "harvester-system")
@@ -373,6 +390,7 @@ def test_a_conflict_behind_the_record_keeps_the_first_original() -> None:
     assert loan["value"] == "600"
 
 
+@pytest.mark.slow
 def test_after_a_failed_node_the_hooks_stay_until_the_plan_is_deleted() -> None:
     found = provisioned()
     found.ask("n1", PRE, "x")
@@ -395,6 +413,7 @@ def test_a_pause_does_not_touch_what_runs() -> None:
     assert found.state("n1") == "SingleNodeUpgrading"
 
 
+@pytest.mark.slow
 def test_of_two_plans_one_goes_on_and_the_other_after_it() -> None:
     """Made in the same second, so by name: `rival` goes before `up`."""
     found = world()
@@ -433,6 +452,7 @@ def test_an_unreachable_kubelet_is_asked_again() -> None:
     assert found.phase == "ISODownloading"
 
 
+@pytest.mark.slow
 def test_the_same_os_needs_a_new_boot() -> None:
     """Ours differs: an OS string that is equal already is no proof, and not answered at
     once."""
@@ -452,6 +472,7 @@ def test_the_same_os_needs_a_new_boot() -> None:
     assert (found.state("n1"), found.annotation("n1", POST_HOOK)) == ("PostDrained", "b")
 
 
+@pytest.mark.slow
 def test_a_round_that_finds_nothing_new_writes_nothing() -> None:
     found = provisioned()
     found.ask("n1", PRE, "a")
@@ -464,6 +485,7 @@ def test_a_round_that_finds_nothing_new_writes_nothing() -> None:
     assert found.plan == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reached", [provisioned, drained, rebooting])
 def test_a_node_that_leaves_is_not_waited_for_and_leaves_nothing(reached: Callable[[], Small]) -> None:
     """Before its turn, drained, and while it reboots. Its Jobs go at the end like those of the others."""
@@ -478,6 +500,7 @@ def test_a_node_that_leaves_is_not_waited_for_and_leaves_nothing(reached: Callab
     assert found.jobs() == []
 
 
+@pytest.mark.slow
 def test_a_node_whose_job_was_last_seen_running_is_done_once_its_plan_is() -> None:
     """Jobs and Plans come by two watches: the Plan's end may be seen before that of its last Job."""
     found = upgrading("n1", "n2", states={"n1": "PostDrained", "n2": "PostDrained"})

@@ -77,6 +77,7 @@ def test_the_image_cleanup_of_these_cases_has_something_to_remove() -> None:
     assert purged(cleaning_up(FILES)) == ["rancher/old:v1"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lacking", [PREVIOUS, CURRENT], ids=["previous", "current"])
 def test_without_an_image_list_the_cleanup_is_skipped(lacking: str) -> None:
     found = cleaning_up({path: content for path, content in FILES.items() if path != lacking})

@@ -21,6 +21,8 @@ from renderer.cli.program import run
 from renderer.source_document import PLAN_KIND, Piece, pieces_of
 from renderer.yaml_io import parse
 
+pytestmark = pytest.mark.slow
+
 CASES = sorted((ROOT / "tests" / "cases" / "inputs").glob("*.yaml"))
 
 

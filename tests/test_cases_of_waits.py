@@ -21,6 +21,8 @@ from reconcile.report.explain import explanation_lines, explanation_of
 from renderer.model.document_type import EXPLAIN_REPORT
 from renderer.yaml_io import parse
 
+pytestmark = pytest.mark.slow
+
 CASES = sorted((ROOT / "tests" / "cases" / "waits").glob("*.yaml"))
 
 

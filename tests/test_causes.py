@@ -36,10 +36,12 @@ def refused(*causes: dict[str, Any]) -> list[tuple[str, str]]:
     return [(problem.reason, problem.message) for problem in error.value.problems]
 
 
+@pytest.mark.slow
 def test_an_overlay_adds_a_cause_after_those_that_are_there() -> None:
     assert loaded(CAUSE)[-1].cause.id == "site-node-hot"
 
 
+@pytest.mark.slow
 def test_an_overlay_replaces_a_cause_in_its_place() -> None:
     before = [item.id for item in loaded(CAUSE)]
     found = loaded({**CAUSE, "id": "disk-pressure"}, CAUSE)
@@ -89,6 +91,7 @@ def test_what_would_do_nothing_is_refused(change: dict[str, Any], reason: str, w
     assert [item for item in found if item[0] == reason and words in item[1]], found
 
 
+@pytest.mark.slow
 def test_one_id_stands_for_one_cause() -> None:
     assert [reason for reason, _ in refused(CAUSE, CAUSE)] == ["CauseConflict"]
     [(reason, message)] = refused({"id": "disk-presure", "disabled": True, "reason": "no"})

@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 from support.answer_schemas import validate
 from support.rehearsals import template_set
 from support.rendered_plans import Json, plan
@@ -20,6 +21,8 @@ from reconcile.report.progress_view import progress_lines
 from reconcile.report.replay import replay
 from reconcile.simulator.apiserver.faults import ApiFault, InjectedApiFault
 from renderer.model.document_type import STATUS_REPORT
+
+pytestmark = pytest.mark.slow
 
 ACCEPT = f"{PREFIX}accept-risk"
 DEGRADED, HEALTHY = "degraded", "healthy"

@@ -186,6 +186,7 @@ def test_json_is_asked_for_in_four_ways(words: str, expected: bool) -> None:
 # ------------------------------------------------------------------------------------------------------------ render
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_stdout_has_every_manifest_in_the_order_of_the_steps_each_with_its_place(example: str, shell: Shell) -> None:
     overlay = ROOT / "examples" / example / "templates"
@@ -202,6 +203,7 @@ def test_stdout_has_every_manifest_in_the_order_of_the_steps_each_with_its_place
     ]
 
 
+@pytest.mark.slow
 def test_a_part_is_what_its_names_say(shell: Shell) -> None:
     def folders(*options: str) -> set[str]:
         return {path.split("/")[0] for path in shell("render", THREE_NODE, *options, "-o", "json").json["files"]}
@@ -212,11 +214,13 @@ def test_a_part_is_what_its_names_say(shell: Shell) -> None:
     assert {path.split("/")[:3][-1] for path in files} == {"charlie-2-tink-system"}
 
 
+@pytest.mark.slow
 def test_the_digest_of_a_part_is_that_of_the_whole(shell: Shell) -> None:
     whole = shell("render", THREE_NODE, "-o", "json").json["index"]["digest"]
     assert shell("render", THREE_NODE, "--phase", "RepoCreate", "-o", "json").json["index"]["digest"] == whole
 
 
+@pytest.mark.slow
 def test_a_folder_is_written_found_up_to_date_found_stale_and_mended(shell: Shell, tmp_path: Path) -> None:
     command = ("render", THREE_NODE, "--output-dir", str(tmp_path))
     assert "36 files (36 new, 0 changed, 0 removed)" in shell(*command).out
@@ -233,6 +237,7 @@ def test_a_folder_is_written_found_up_to_date_found_stale_and_mended(shell: Shel
     assert shell(*command, "--check").status == 0
 
 
+@pytest.mark.slow
 def test_the_next_command_that_is_named_is_the_one_to_run(shell: Shell, tmp_path: Path) -> None:
     folder = tmp_path / "a folder"
     said = shell("render", THREE_NODE, "--output-dir", str(folder), name="kubectl-upgradeplan").out
@@ -243,6 +248,7 @@ def test_the_next_command_that_is_named_is_the_one_to_run(shell: Shell, tmp_path
     assert said.endswith(f"next: `upgradeplan render {THREE_NODE} --output-dir '{folder}'` renders it again\n")
 
 
+@pytest.mark.slow
 def test_through_a_phase_the_folder_holds_the_phases_up_to_it_and_the_whole_comes_back(
     shell: Shell, tmp_path: Path
 ) -> None:
@@ -254,12 +260,14 @@ def test_through_a_phase_the_folder_holds_the_phases_up_to_it_and_the_whole_come
     assert shell(*command, "--check").status == 0
 
 
+@pytest.mark.slow
 def test_kustomize_lists_what_may_be_applied_from_outside(shell: Shell, tmp_path: Path) -> None:
     assert shell("render", THREE_NODE, "--output-dir", str(tmp_path), "--format", "kustomize").status == 0
     listed = yaml.safe_load((tmp_path / PLAN / "30-repo-create" / "kustomization.yaml").read_text(encoding="utf-8"))
     assert listed["resources"] == ["deployment.yaml", "service.yaml"]
 
 
+@pytest.mark.slow
 def test_a_folder_keeps_its_layout_until_another_one_is_chosen(shell: Shell, tmp_path: Path) -> None:
     command = ("render", THREE_NODE, "--output-dir", str(tmp_path))
     shell(*command, "--format", "kustomize")
@@ -274,6 +282,7 @@ def test_a_folder_keeps_its_layout_until_another_one_is_chosen(shell: Shell, tmp
     assert (refused.status, "has the layout 'odd'; choose one with --format" in refused.err) == (2, True)
 
 
+@pytest.mark.slow
 def test_a_retry_gives_one_shot_objects_new_names(shell: Shell) -> None:
     def jobs(*options: str) -> set[str]:
         documents = yaml.safe_load_all(shell("render", THREE_NODE, *options).out)
@@ -298,6 +307,7 @@ def _folders(folder: Path) -> list[str]:
 # --------------------------------------------------------------------------------------- validate, phases and context
 
 
+@pytest.mark.slow
 def test_force_skips_the_version_guard_and_nothing_else(shell: Shell, tmp_path: Path) -> None:
     release, plan = tmp_path / "release.yaml", tmp_path / "plan.yaml"
     release.write_text(yaml.safe_dump(OLDER), encoding="utf-8")
@@ -312,6 +322,7 @@ def test_force_skips_the_version_guard_and_nothing_else(shell: Shell, tmp_path: 
     assert f"warning: {plan}:5: spec.force skips the version guard: current v1.7.1, target v1.7.0" in forced.err
 
 
+@pytest.mark.slow
 def test_a_version_beside_an_image_is_warned_of_wherever_inputs_are_read(shell: Shell, tmp_path: Path) -> None:
     plan = tmp_path / "plan.yaml"
     body = yaml.safe_load((Path(SINGLE_NODE) / "upgradeplan.yaml").read_text(encoding="utf-8"))
@@ -326,12 +337,14 @@ def test_every_rule_that_its_arguments_decide_is_decided_here() -> None:
     assert {name for name, rule in RULES.items() if rule.render_time} == set(DECIDED)
 
 
+@pytest.mark.slow
 def test_what_is_pending_is_said_with_its_remedy_and_is_no_error(shell: Shell) -> None:
     ended = shell("validate", f"{THREE_NODE}/upgradeplan.yaml")
     assert ended.status == 0
     assert "pending: releaseMetadata; give the release's harvester-release.yaml with --release\n" in ended.out
 
 
+@pytest.mark.slow
 def test_a_release_without_a_minimum_is_warned_of(shell: Shell, tmp_path: Path) -> None:
     """Field rule 11: nothing restricts the version to upgrade from, and that may be an oversight."""
     assert "warning" not in shell("validate", THREE_NODE).err
@@ -347,6 +360,7 @@ def test_a_release_without_a_minimum_is_warned_of(shell: Shell, tmp_path: Path) 
     assert [warning["reason"] for warning in as_json["warnings"]] == ["NoMinimum"]
 
 
+@pytest.mark.slow
 def test_a_version_that_could_not_be_imported_is_warned_of(shell: Shell, tmp_path: Path) -> None:
     """Before anything is downloaded. Harvester takes any text there, so it can be rendered; the import would fail."""
     given = tmp_path / "given.yaml"
@@ -389,6 +403,7 @@ def test_an_empty_name_is_refused(shell: Shell, words: tuple[str, ...]) -> None:
     assert "an empty name is given" in ended.err
 
 
+@pytest.mark.slow
 def test_what_leaves_nothing_to_render_is_refused(shell: Shell) -> None:
     ended = shell("render", THREE_NODE, "--phase", "NodeUpgrade", "--through", "ISODownload")
     assert (ended.status, ended.out) == (2, "")
@@ -414,6 +429,7 @@ def test_a_template_that_no_plan_reaches_is_looked_at_too(shell: Shell, tmp_path
     assert "80-image-cleanup/plan.yaml.j2:1: unexpected '}'" in ended.err
 
 
+@pytest.mark.slow
 def test_phases_are_listed_as_declared_and_as_this_plan_has_them(shell: Shell) -> None:
     declared = shell("phases").out
     assert "50  ImagePreload      ImagePreloading     ImagePreloaded     careful " in declared
@@ -461,6 +477,7 @@ def test_the_context_says_types_without_inputs_and_values_with_them(shell: Shell
     assert "value" not in full["captured.bootID"]
 
 
+@pytest.mark.slow
 def test_the_context_is_there_for_whoever_mends_a_template(shell: Shell, tmp_path: Path) -> None:
     """The rendering fails, so the context must not need it."""
     shutil.copytree(ROOT / "templates" / "30-repo-create", tmp_path / "30-repo-create")
@@ -479,6 +496,7 @@ def test_a_digest_beside_a_tag_is_no_other_image() -> None:
     assert not is_listed(listed, "rancher/b@sha256:2")
 
 
+@pytest.mark.slow
 def test_images_are_listed_and_found_in_a_list_whatever_its_spelling(shell: Shell, tmp_path: Path) -> None:
     image = "rancher/harvester-upgrade-toolkit:main-head"
     assert shell("images", THREE_NODE).out == f"{image}\n"
@@ -488,6 +506,7 @@ def test_images_are_listed_and_found_in_a_list_whatever_its_spelling(shell: Shel
     assert (ended.status, ended.out) == (0, "none of 1 images is missing\n")
 
 
+@pytest.mark.slow
 def test_with_all_the_images_of_the_installation_are_listed_too(shell: Shell, tmp_path: Path) -> None:
     """The hook of the chart as well; what the release's list has not must be loaded by other means."""
     toolkit, manager = "rancher/harvester-upgrade-toolkit:main-head", f"upgradeplan:{PROJECT_VERSION}"
@@ -504,6 +523,7 @@ def test_with_all_the_images_of_the_installation_are_listed_too(shell: Shell, tm
     assert (ended.status, ended.out.splitlines()[-1]) == (1, "missing: 1 of 2 images")
 
 
+@pytest.mark.slow
 def test_one_value_moves_all_images_to_a_registry(shell: Shell, tmp_path: Path) -> None:
     values = tmp_path / "values.yaml"
     values.write_text("registry: {prefix: 'registry.example.com:5000/harvester'}\ntoolkitTag: v9\n")
@@ -524,6 +544,7 @@ def test_values_without_all_are_refused(shell: Shell, tmp_path: Path) -> None:
     assert shell("images", THREE_NODE, "--values", str(tmp_path / "values.yaml")).status == 2
 
 
+@pytest.mark.slow
 def test_an_iso_image_brings_its_own_list(shell: Shell, tmp_path: Path) -> None:
     def against(name: str, images: bytes | None) -> Ended:
         files = {RELEASE_FILE: Path(THREE_NODE, RELEASE_FILE).read_bytes()}
@@ -545,6 +566,7 @@ def test_what_is_pending_may_bring_more_images_and_is_not_mixed_with_them(shell:
     assert "pending: releaseMetadata" in ended.err
 
 
+@pytest.mark.slow
 def test_the_same_release_makes_no_difference_and_another_does(shell: Shell, tmp_path: Path) -> None:
     same = shell("compare", THREE_NODE, "--to-release", f"{THREE_NODE}/harvester-release.yaml")
     assert (same.status, same.out) == (0, "no difference: both do the same with 34 manifests\n")
@@ -560,6 +582,7 @@ def test_the_same_release_makes_no_difference_and_another_does(shell: Shell, tmp
     assert "-  kubernetesVersion: v1.35.2+rke2r1\n+  kubernetesVersion: v1.35.4+rke2r1\n" in ended.out
 
 
+@pytest.mark.slow
 def test_the_status_of_a_plan_belongs_to_one_release_and_does_not_count(shell: Shell, tmp_path: Path) -> None:
     """It holds the release that was read during the run, and that wins over the one that is given."""
     plan, other = tmp_path / "plan.yaml", tmp_path / "release.yaml"
@@ -571,6 +594,7 @@ def test_the_status_of_a_plan_belongs_to_one_release_and_does_not_count(shell: S
     assert shell("compare", THREE_NODE, "--plan", str(plan), "--to-release", str(other)).status == 1
 
 
+@pytest.mark.slow
 def test_what_is_the_same_for_every_node_is_shown_once(shell: Shell, tmp_path: Path) -> None:
     other = tmp_path / "release.yaml"
     text = (Path(THREE_NODE) / "harvester-release.yaml").read_text(encoding="utf-8")

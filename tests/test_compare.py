@@ -58,6 +58,7 @@ def test_a_rendering_does_not_differ_from_itself(example: str) -> None:
     assert compare(side(rendered), side(rendered)) == ()
 
 
+@pytest.mark.slow
 def test_another_release_changes_what_is_waited_for_and_what_is_written() -> None:
     given_plan, _, *others = three_nodes()
     other = release("v1.8.1", kubernetes="v1.35.4+rke2r1")
@@ -72,6 +73,7 @@ def test_another_release_changes_what_is_waited_for_and_what_is_written() -> Non
     ]
 
 
+@pytest.mark.slow
 def test_a_phase_that_comes_or_goes_is_told_with_its_objects_and_without_its_steps() -> None:
     without, with_it = side(render_made(*three_nodes())), probe()
     config = "manifest ConfigMap harvester-system/up-x"
@@ -79,6 +81,7 @@ def test_a_phase_that_comes_or_goes_is_told_with_its_objects_and_without_its_ste
     assert summary(compare(with_it, without)) == ["removed phase Probe", f"removed {config}"]
 
 
+@pytest.mark.slow
 def test_a_step_that_comes_is_told_in_the_order_of_the_upgrade() -> None:
     third = "- name: Third\n  owned: [config.yaml.j2]\n"
     without = PHASE.replace("- name: First\n  owned: [config.yaml.j2]\n", "") + third
@@ -89,6 +92,7 @@ def test_a_step_that_comes_is_told_in_the_order_of_the_upgrade() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_an_object_that_moves_may_change_as_well() -> None:
     owned = "  owned: [config.yaml.j2]\n"
     first, second = PHASE.split(owned)
@@ -108,12 +112,14 @@ def test_an_object_that_moves_may_change_as_well() -> None:
     )
 
 
+@pytest.mark.slow
 def test_an_object_of_another_name_is_still_that_of_its_template() -> None:
     found = compare(probe(), probe(config=CONFIG.replace('name("x")', 'name("y")')))
     manifest = "ConfigMap harvester-system/up-x -> ConfigMap harvester-system/up-y"
     assert f"changed manifest {manifest}: metadata.name" in summary(found)
 
 
+@pytest.mark.slow
 def test_what_only_the_loop_reads_is_told_by_its_name_in_the_phase_file() -> None:
     """How long is slow stands neither in a manifest nor in the index."""
     gate = "  gates: [{probe: {manifest: config.yaml.j2, all: [{builtin: true}]}, slowAfter: %s}]\n"
@@ -123,6 +129,7 @@ def test_what_only_the_loop_reads_is_told_by_its_name_in_the_phase_file() -> Non
     assert found.diff == ""
 
 
+@pytest.mark.slow
 def test_a_diff_of_what_comes_shows_all_of_it() -> None:
     phase, manifest = compare(side(render_made(*three_nodes())), probe())
     assert phase.diff.startswith("--- /dev/null\n+++ b/Probe\n@@ -0,0 +1,")

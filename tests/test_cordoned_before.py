@@ -5,7 +5,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from support.small_cluster import POST, PRE, Small, node, rebooting, upgrading, waiting_for_rancher
+
+pytestmark = pytest.mark.slow
 
 
 def cordon(found: Small, name: str, *, is_cordoned: bool = True) -> None:

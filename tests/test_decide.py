@@ -41,6 +41,7 @@ def draining() -> Small:
     return found
 
 
+@pytest.mark.slow
 def test_it_changes_nothing_and_says_the_same_twice(worlds: list[Observation]) -> None:
     draining()
     assert len(worlds) >= 3
@@ -52,6 +53,7 @@ def test_it_changes_nothing_and_says_the_same_twice(worlds: list[Observation]) -
         assert repr(first) == repr(second)
 
 
+@pytest.mark.slow
 def test_a_round_without_news_decides_nothing(worlds: list[Observation]) -> None:
     draining()
     last = decide(worlds[-1])
@@ -59,6 +61,7 @@ def test_a_round_without_news_decides_nothing(worlds: list[Observation]) -> None
     assert last.waits
 
 
+@pytest.mark.slow
 def test_a_wait_that_takes_too_long_is_said_and_is_no_failure(worlds: list[Observation]) -> None:
     draining()
     late = replace(worlds[-1], now=worlds[-1].now + timedelta(hours=2), attended=lambda since: 7200.0)
@@ -69,6 +72,7 @@ def test_a_wait_that_takes_too_long_is_said_and_is_no_failure(worlds: list[Obser
     assert found.status.phase == "NodeUpgrading"
 
 
+@pytest.mark.slow
 def test_time_that_the_server_was_away_does_not_count(worlds: list[Observation]) -> None:
     draining()
     late = replace(worlds[-1], now=worlds[-1].now + timedelta(hours=2), attended=lambda since: 60.0)
@@ -76,6 +80,7 @@ def test_time_that_the_server_was_away_does_not_count(worlds: list[Observation])
     assert degraded["status"] == "False"
 
 
+@pytest.mark.slow
 def test_errors_of_the_last_round_are_said(worlds: list[Observation]) -> None:
     draining()
     degraded: Any = decide(replace(worlds[-1], errors=("it was refused",))).status.condition("Degraded")
@@ -96,6 +101,7 @@ def test_a_rendering_that_nobody_approved_is_not_entered(worlds: list[Observatio
     assert agreed.actions == (SetFinalizer(present=True),)
 
 
+@pytest.mark.slow
 def test_a_plan_goes_only_after_its_traces_could_be_searched_for(worlds: list[Observation]) -> None:
     found = draining()
     found.delete_plan()
@@ -168,6 +174,7 @@ def test_what_is_kept_from_earlier_decisions_changes_none(example: str, faults: 
     assert cache.nodes
 
 
+@pytest.mark.slow
 def test_a_node_is_decided_again_when_anything_has_changed_that_it_looks_at(worlds: list[Observation]) -> None:
     """The same world twice is taken over; a Secret that Rancher has written to since is not."""
     found = waiting_for_rancher()

@@ -110,6 +110,7 @@ def test_a_phase_with_missing_inputs_is_approved_as_pending(shell: Shell, tmp_pa
     assert loaded(approved)["ISODownload"].startswith("sha256:")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [DeliveryShape.PLAN, DeliveryShape.REVIEW])
 def test_manifests_are_to_be_read_and_nothing_reads_them_as_yaml(shape: DeliveryShape) -> None:
     found = delivery("three-node", shape)
@@ -224,6 +225,7 @@ def test_the_nodes_are_never_upgraded_by_an_agent(through: str) -> None:
     assert any("NodeUpgrade cannot be delivered" in problem.message for problem in caught.value.problems)
 
 
+@pytest.mark.slow
 def test_images_are_removed_on_request_only_and_after_a_gate_on_every_node() -> None:
     with pytest.raises(Problems) as caught:
         delivery("three-node", PHASES, through="ImageCleanup").files()
@@ -245,6 +247,7 @@ def test_images_are_removed_on_request_only_and_after_a_gate_on_every_node() -> 
     assert depends[0]["selector"]["matchLabels"]["management.harvesterhci.io/upgrade-phase"] == "79-image-cleanup-gate"
 
 
+@pytest.mark.slow
 def test_each_folder_has_the_manifests_and_nothing_but_dressings_beside_them() -> None:
     found = delivery("three-node", PHASES, also=("ImageCleanup",))
     expected = {str(item.ref): dict(item.body) for item in found.plan.manifests()}
@@ -257,6 +260,7 @@ def test_each_folder_has_the_manifests_and_nothing_but_dressings_beside_them() -
     assert seen == {name: expected[name] for name in seen}
 
 
+@pytest.mark.slow
 def test_no_file_of_a_phase_is_unlisted_but_the_one_for_fleet() -> None:
     found = delivery("three-node", PHASES)
     for unit in found.units:
@@ -265,6 +269,7 @@ def test_no_file_of_a_phase_is_unlisted_but_the_one_for_fleet() -> None:
         assert names - listed == {"fleet.yaml", "kustomization.yaml"}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("kubectl"), reason="there is no kubectl")
 def test_kustomize_builds_each_folder_to_the_same_objects(tmp_path: Path) -> None:
     found = delivery("single-node", PHASES)
@@ -357,6 +362,7 @@ esac
 """
 
 
+@pytest.mark.slow
 def test_an_overlay_with_a_job_is_delivered_with_the_guard() -> None:
     phase = """apiVersion: templates.upgradeplan/v1
 kind: Phase
@@ -506,6 +512,7 @@ def test_a_job_that_was_delivered_is_not_changed() -> None:
     assert list(changed_jobs({"review/60-x/job.yaml.txt": "x", "phases/broken.yaml": "a: ["}, other)) == []
 
 
+@pytest.mark.slow
 def test_render_does_not_change_a_job_that_the_folder_has(shell: Shell, tmp_path: Path) -> None:
     command = ("render", SINGLE_NODE, "--output-dir", str(tmp_path), "--format", "fleet", "--deliver", "phases")
     assert shell(*command).status == 0
@@ -518,6 +525,7 @@ def test_render_does_not_change_a_job_that_the_folder_has(shell: Shell, tmp_path
 # ------------------------------------------------------------------------------------------------------ the command
 
 
+@pytest.mark.slow
 def test_render_says_what_to_apply_and_which_folder_each_agent_pulls(
     shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -530,6 +538,7 @@ def test_render_says_what_to_apply_and_which_folder_each_agent_pulls(
     assert f" once; it pulls clusters/site/{PLAN}/plan\n" in ended.out
 
 
+@pytest.mark.slow
 def test_a_folder_keeps_what_is_delivered_until_another_choice_is_made(shell: Shell, tmp_path: Path) -> None:
     command = ("render", THREE_NODE, "--output-dir", str(tmp_path))
     assert shell(*command, *PULLED, "--repo", "https://git.example.com/a.git").status == 0
@@ -544,6 +553,7 @@ def test_a_folder_keeps_what_is_delivered_until_another_choice_is_made(shell: Sh
     assert not (tmp_path / PLAN / "review" / "30-repo-create").exists()
 
 
+@pytest.mark.slow
 def test_a_generated_name_is_refused_with_a_proposed_one(shell: Shell, tmp_path: Path) -> None:
     plan = loaded((Path(THREE_NODE) / "upgradeplan.yaml").read_text())
     plan["metadata"] = {"generateName": "hvst-upgrade-"}
@@ -576,6 +586,7 @@ def test_options_that_would_do_nothing_are_refused(
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_the_answer_as_json_fits_its_schema_and_has_the_same(shell: Shell, tmp_path: Path) -> None:
     found = shell("render", SINGLE_NODE, "--output-dir", str(tmp_path), *PULLED, "-o", "json").json
     assert [item["agent"] for item in found["agents"]] == [*AGENTS.values()]

@@ -121,6 +121,7 @@ def test_an_absent_document_too() -> None:
     assert current(old, PHASE).warnings[-1].field == "steps[0].fetch.x.absent.because"
 
 
+@pytest.mark.slow
 def test_an_old_phase_has_the_digest_of_the_new_one() -> None:
     """So a site that renames its keys need not have its plan approved again."""
     old = "\n".join(OLD.splitlines()[:9])
@@ -196,6 +197,7 @@ def old_site(tmp_path: Path) -> list[str]:
     return [str(EXAMPLE), str(tmp_path / "facts.yaml"), "--templates", str(tmp_path / "templates")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [["render"], ["validate"], ["phases"], ["images"], ["rehearse", "--quiet"]])
 def test_every_command_that_reads_them_warns(
     command: list[str], old_site: list[str], capsys: pytest.CaptureFixture[str]

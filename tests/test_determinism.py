@@ -34,6 +34,8 @@ from renderer.documents import Inputs
 from renderer.layout.trees import tree_of
 from renderer.templating import Templates
 
+pytestmark = pytest.mark.slow
+
 EXAMPLE = "pre-check-overlay"
 PLAN = "hvst-upgrade-864fh"
 

@@ -226,6 +226,7 @@ def test_rancher_s_words_are_passed_on_for_the_node_that_nobody_works_on(
     assert "restart: it must not be started again; " in out
 
 
+@pytest.mark.slow
 def test_a_cluster_without_an_upgrade_is_looked_at(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     calm = {name: body for name, body in world().items() if name != UPGRADE}
     status, out = diagnosed(tmp_path / "calm", calm, capsys)

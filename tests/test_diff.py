@@ -478,6 +478,7 @@ def test_what_is_better_shown_as_a_whole_is(before: Any, after: Any) -> None:
     assert explanation(before, after) == [("a", before, after)]
 
 
+@pytest.mark.slow
 def test_deepdiff_and_the_client_are_not_loaded_for_equal_objects() -> None:
     code = """
 import sys
@@ -682,6 +683,7 @@ def test_a_diff_reads_each_object_once_and_tries_it_once(site: DiffSite) -> None
     assert sum(asked.values()) == 55
 
 
+@pytest.mark.slow
 def test_a_first_apply_is_one_write_an_object_and_a_second_none(site: DiffSite) -> None:
     owned = [m for phase in site.plan.phases for step in phase.steps for m in step.manifests if not m.borrowed]
 
@@ -696,6 +698,7 @@ def test_a_first_apply_is_one_write_an_object_and_a_second_none(site: DiffSite) 
     assert site.asked() == {}
 
 
+@pytest.mark.slow
 def test_the_same_example_twice_is_the_same_text() -> None:
     """Numbers, orders and words depend on nothing but what is there."""
     site = embedded_site()

@@ -222,6 +222,7 @@ LIKE_AN_OBJECT = st.fixed_dictionaries(
 LIKE_FACTS = st.fixed_dictionaries({"facts": ANYTHING})
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(500), deadline=None)
 @given(st.lists(LIKE_A_PLAN | LIKE_AN_OBJECT | LIKE_FACTS | ANYTHING, max_size=4), st.booleans())
 def test_any_documents_end_in_inputs_and_problems(values: list[Any], named: bool) -> None:

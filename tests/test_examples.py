@@ -347,6 +347,7 @@ def test_the_known_final_status_is_of_this_example(name: str) -> None:
     assert status.get("provisionGeneration", before + 1) == before + 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
 def test_preflight_of_an_example_can_answer(example: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """An example has what `facts` collects: only what is on the hosts is not known."""

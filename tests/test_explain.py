@@ -90,6 +90,7 @@ def explained(scene: Rehearsal) -> dict[str, Any]:
     return explanation_of(scene.reconciler.look(scene.name), scene.deps, scene.clock.now())
 
 
+@pytest.mark.slow
 def test_an_image_that_does_not_arrive_is_the_cause() -> None:
     scene = rehearsal_of("single-node", stall=["image-import"])
     played(scene, 2)
@@ -133,6 +134,7 @@ def test_a_failed_plan_says_so() -> None:
     assert model["next"].startswith("read its log: kubectl logs -n harvester-system job/")
 
 
+@pytest.mark.slow
 def test_what_may_not_be_read_is_said_and_the_rest_is_explained() -> None:
     scene = rehearsal_of("single-node", stall=["image-import"])
     played(scene, 2)
@@ -157,6 +159,7 @@ def test_what_may_not_be_read_is_said_and_the_rest_is_explained() -> None:
     assert model["causes"]
 
 
+@pytest.mark.slow
 def test_explaining_writes_nothing_and_an_absent_server_has_its_own_words() -> None:
     scene = rehearsal_of("single-node", stall=["image-import"])
     played(scene, 2)
@@ -171,6 +174,7 @@ def test_explaining_writes_nothing_and_an_absent_server_has_its_own_words() -> N
     assert heads == [f"{who}: the API server is unavailable" for who in ("up", "UpgradePlan")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("asked", "marks"),
     [

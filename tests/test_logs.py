@@ -60,6 +60,7 @@ def logged(example: str, least: LogLevel = LogLevel.INFO) -> list[Any]:
     return [json.loads(line) for line in stream.getvalue().splitlines()]
 
 
+@pytest.mark.slow
 def test_a_whole_upgrade_says_of_each_write_where_it_belongs() -> None:
     lines = logged("three-node")
     phases = [line["phase"] for line in lines if line["msg"] == "phase"]

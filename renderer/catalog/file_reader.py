@@ -6,6 +6,7 @@ Packaged files are proven by the tests; files of an overlay are checked against 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import TypeVar
 
 from renderer.catalog.probes import AmountError
@@ -46,7 +47,8 @@ class FileReader:
             self.keep(problem("TemplateNotFound", f"file {path!r} not found in the template tree", remedy=remedy))
             return None
         try:
-            documents = parse(template.text, template.shown)
+            read = _packaged if template.packaged else parse
+            documents = read(template.text, template.shown)
         except Problems as error:
             self.keep(error)
             return None
@@ -77,3 +79,9 @@ class FileReader:
         wrong = [*found.problems, *self._validate(found.document, of)]
         self.problems += wrong
         return None if wrong else found.document
+
+
+@cache
+def _packaged(text: str, file: str) -> tuple[Document, ...]:
+    """The documents of a packaged file, which stays the same while a process runs and is read for each of its trees."""
+    return parse(text, file)

@@ -31,6 +31,7 @@ def os_of(play: Play) -> str:
     return str(node(play)["status"]["nodeInfo"]["osImage"])
 
 
+@pytest.mark.slow
 def test_a_node_is_up_for_a_moment_then_away_then_back_with_all_that_is_new() -> None:
     play = rebooting()
     boot = play.boot_id(NODE_1)
@@ -65,6 +66,7 @@ def test_with_the_same_os_only_the_boot_id_tells_of_it() -> None:
     assert play.boot_id(NODE_1) != boot
 
 
+@pytest.mark.slow
 def test_a_node_whose_plug_was_pulled_comes_up_as_it_was() -> None:
     play = rebooting(os_image="")
     boot = play.boot_id(NODE_1)
@@ -94,6 +96,7 @@ def test_a_slow_one_comes_back_late() -> None:
     assert (back.time - down.time).total_seconds() == 7200
 
 
+@pytest.mark.slow
 def test_two_reboots_give_two_boot_ids() -> None:
     play = rebooting()
     ids = {play.boot_id(NODE_1)}
@@ -132,6 +135,7 @@ def test_a_job_that_fails_reboots_nothing() -> None:
     assert play.told(SimulationEventType.WENT_DOWN) == []
 
 
+@pytest.mark.slow
 def test_with_the_only_server_the_api_goes_away_as_well() -> None:
     play = Play("single-node")
     (step,) = (step for step in play.steps if "/SingleNode/" in step)

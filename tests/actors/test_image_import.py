@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from actors.playing import SYSTEM, Play, condition, fault
 from reconcile.simulator.actors.actor_client import CLAIM, IMAGE
 from reconcile.simulator.actors.simulation_log import SimulationEventType
@@ -44,6 +46,7 @@ def test_it_is_given_up_after_more_failures_than_retries() -> None:
     assert play.told(SimulationEventType.IMAGE_FAILED) == [NAME]
 
 
+@pytest.mark.slow
 def test_failures_within_the_limit_only_take_time() -> None:
     play = Play("three-node", fault("fail", "image-import", times=2))
     play.finish(STEP)
@@ -51,6 +54,7 @@ def test_failures_within_the_limit_only_take_time() -> None:
     assert condition(image(play), "Imported") == "True"
 
 
+@pytest.mark.slow
 def test_one_that_stalls_never_ends() -> None:
     play = Play("three-node", fault("stall", "image-import"))
     play.apply(STEP)
@@ -59,6 +63,7 @@ def test_one_that_stalls_never_ends() -> None:
     assert play.world.next_due() is None
 
 
+@pytest.mark.slow
 def test_an_image_that_is_there_already_only_gets_its_claim() -> None:
     play = Play("air-gap")
     (given,) = play.all(IMAGE, SYSTEM)
@@ -68,6 +73,7 @@ def test_an_image_that_is_there_already_only_gets_its_claim() -> None:
     assert play.told(SimulationEventType.IMAGE_IMPORTED) == []
 
 
+@pytest.mark.slow
 def test_the_claim_goes_with_the_image_once_no_pod_uses_it() -> None:
     play = Play()
     play.finish(STEP)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from actors.playing import Play, fault
 from reconcile.simulator.actors.actor_client import ADDON, LONGHORN_SETTING, REPLICA, VOLUME
 from reconcile.simulator.actors.simulation_log import SimulationEventType
@@ -63,6 +65,7 @@ def test_a_changed_setting_is_applied() -> None:
     assert play.again(setting)["status"]["applied"] is True
 
 
+@pytest.mark.slow
 def test_an_addon_follows_its_switch_after_a_while() -> None:
     play = Play("paused-node")
     (addon,) = [each for each in play.all(ADDON) if each["metadata"]["name"] == "descheduler"]
@@ -75,6 +78,7 @@ def test_an_addon_follows_its_switch_after_a_while() -> None:
         assert play.again(addon)["status"]["status"] == there
 
 
+@pytest.mark.slow
 def test_nothing_is_done_to_a_cluster_at_rest() -> None:
     for example in ("three-node", "paused-node", "two-node-witness"):
         play = Play(example)

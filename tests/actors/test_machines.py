@@ -21,6 +21,8 @@ from reconcile.simulator.actors.actor_client import (
 )
 from reconcile.simulator.actors.simulation_log import SimulationEventType
 
+pytestmark = pytest.mark.slow
+
 ECHO_1, ECHO_2, ECHO_3 = "echo-1", "echo-2", "echo-3"
 LIST = "hvst-upgrade-p3m9x-restore-vm"
 

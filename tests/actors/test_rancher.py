@@ -53,12 +53,14 @@ def to_post_drain(play: Play, node: str) -> None:
     assert play.run(until=lambda: node in play.asking(AFTER))
 
 
+@pytest.mark.slow
 def test_nothing_happens_until_the_cluster_changes() -> None:
     play = Play()
     play.run()
     assert play.facts == ()
 
 
+@pytest.mark.slow
 def test_one_node_after_the_other_is_drained_upgraded_and_given_back() -> None:
     play = begun()
     cluster = play.get(PROVISIONING_CLUSTER, "local", FLEET)
@@ -77,6 +79,7 @@ def test_one_node_after_the_other_is_drained_upgraded_and_given_back() -> None:
     assert violations(play.facts) == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", ["", " ", "x"])
 def test_only_the_very_value_counts_as_an_answer(change: str) -> None:
     play = begun()
@@ -91,6 +94,7 @@ def test_only_the_very_value_counts_as_an_answer(change: str) -> None:
     assert len(play.told(SimulationEventType.PRE_DRAIN_ANSWERED)) == 1
 
 
+@pytest.mark.slow
 def test_the_value_is_another_one_each_time() -> None:
     play = begun(fault("repeat", "pre-drain-request", FIRST, times=2), fault("repeat", "post-drain-request"))
     for node in (FIRST, THIRD, SECOND):
@@ -113,6 +117,7 @@ def answer_until_satisfied(play: Play, keys: tuple[str, str], node: str) -> None
         play.settle()
 
 
+@pytest.mark.slow
 def test_a_node_is_not_drained_while_a_machine_runs_there() -> None:
     play = begun()
     play.run(until=lambda: play.asking(BEFORE))
@@ -123,6 +128,7 @@ def test_a_node_is_not_drained_while_a_machine_runs_there() -> None:
     assert play.told(SimulationEventType.DRAINED) == [f"{FIRST} on {FIRST}"]
 
 
+@pytest.mark.slow
 def test_a_machine_that_cannot_move_holds_the_drain() -> None:
     play = begun()
     for node in (FIRST, THIRD):
@@ -134,6 +140,7 @@ def test_a_machine_that_cannot_move_holds_the_drain() -> None:
     assert (is_cordoned(play, SECOND), kubelet(play, SECOND)) == (True, OLD)
 
 
+@pytest.mark.slow
 def test_the_drain_evicts_what_a_replica_set_can_start_elsewhere() -> None:
     play = Play("three-node")
     play.finish("ISODownload/Image")
@@ -147,6 +154,7 @@ def test_the_drain_evicts_what_a_replica_set_can_start_elsewhere() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_pod_that_tolerates_the_cordon_and_comes_back_is_not_evicted_again() -> None:
     play = begun()
     play.finish("ISODownload/Image")
@@ -161,6 +169,7 @@ def test_a_pod_that_tolerates_the_cordon_and_comes_back_is_not_evicted_again() -
     assert {each["spec"]["nodeName"] for each in pods} == {FIRST}
 
 
+@pytest.mark.slow
 def test_a_budget_that_allows_no_disruption_holds_the_drain() -> None:
     play = Play("three-node")
     play.finish("ISODownload/Image")
@@ -190,6 +199,7 @@ def test_a_budget_that_allows_no_disruption_holds_the_drain() -> None:
     assert play.told(SimulationEventType.DRAINED) == [f"{FIRST} on {FIRST}"]
 
 
+@pytest.mark.slow
 def test_without_hooks_it_goes_on_without_asking_and_that_shows() -> None:
     play = begun()
     to_post_drain(play, FIRST)
@@ -211,6 +221,7 @@ def test_hooks_that_go_while_it_waits_are_missed_as_well() -> None:
     assert violations(play.facts) == (f"{FIRST} was upgraded without having been drained",)
 
 
+@pytest.mark.slow
 def test_a_machine_that_has_the_version_is_not_touched_without_hooks() -> None:
     play = Play()
     play.settle()
@@ -242,6 +253,7 @@ def test_the_machines_of_a_paused_cluster_are_left_alone() -> None:
     assert play.run(until=lambda: play.asking(BEFORE) == [FIRST])
 
 
+@pytest.mark.slow
 def test_two_are_asked_at_once_where_it_does_not_keep_its_order() -> None:
     play = begun(fault("fail", "one-at-a-time"))
     play.run()

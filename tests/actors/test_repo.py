@@ -16,6 +16,8 @@ from reconcile.simulator.actors.actor_client import SERVICE
 from renderer.model.ref import Ref
 from renderer.yaml_io import parse
 
+pytestmark = pytest.mark.slow
+
 NAME = "hvst-upgrade-864fh-repo"
 RELEASE = "harvester-iso/harvester-release.yaml"
 LISTS = "harvester-iso/bundle/harvester/images-lists-archive"

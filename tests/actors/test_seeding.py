@@ -16,6 +16,7 @@ from reconcile.simulator.rehearsal.rehearsal import HARVESTER_NAMESPACES
 from renderer.model.ref import ref_of
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_everything_is_there_as_it_was_given(example: str) -> None:
     cluster, kinds = EmbeddedCluster(SimulatedClock(START)).client(), render_example(example).kinds

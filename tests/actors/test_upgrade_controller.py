@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from actors.playing import PLANS, Play, condition, fault
 from reconcile.simulator.actors.actor_client import JOB, NODE, NODE_PLAN
 from reconcile.simulator.actors.simulation_log import SimulationEventType
 from renderer.names import safe_concat
+
+pytestmark = pytest.mark.slow
 
 STEP = "ImagePreload/Preload"
 NODES = ["charlie-1-tink-system", "charlie-2-tink-system", "charlie-3-tink-system"]

@@ -11,6 +11,8 @@ from actors.playing import SYSTEM, Play, condition, fault
 from reconcile.simulator.actors.actor_client import DEPLOYMENT, ENDPOINT_SLICE, JOB, NODE, POD, REPLICA_SET
 from reconcile.simulator.actors.simulation_log import SimulationEventType
 
+pytestmark = pytest.mark.slow
+
 PRE_DRAIN = "NodeUpgrade/PreDrain/charlie-1-tink-system"
 RESTORE = "NodeUpgrade/RestoreVM/charlie-1-tink-system"
 CLUSTER = "ClusterUpgrade/Manifests"
