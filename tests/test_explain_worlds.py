@@ -94,6 +94,7 @@ UNKNOWN = "is not ready: Ready is Unknown (NodeStatusUnknown: Kubelet stopped po
 TURN = "Machine fleet-local/m-n2 Rancher is busy with n1 -> wait for its turn"
 
 
+@pytest.mark.slow
 def test_a_node_that_dies_while_it_reboots_is_the_cause() -> None:
     found = rebooting()
     lost(found, "n1")
@@ -105,6 +106,7 @@ def test_a_node_that_dies_while_it_reboots_is_the_cause() -> None:
     assert model["next"] == BACK.format("n1")
 
 
+@pytest.mark.slow
 def test_the_upgrade_goes_on_without_a_node_that_is_removed() -> None:
     found = rebooting()
     lost(found, "n1")
@@ -127,6 +129,7 @@ def test_the_only_node_is_not_to_be_removed() -> None:
     assert told(explained(found))[0] == f"Node n1 is not ready: Ready is False -> {CONSOLE}"
 
 
+@pytest.mark.slow
 def test_a_node_that_reboots_in_time_is_waited_for() -> None:
     found = rebooting()
     lost(found, "n1")
@@ -136,6 +139,7 @@ def test_a_node_that_reboots_in_time_is_waited_for() -> None:
     assert told(model)[0] == f"Node n1 {UNKNOWN}{runs} -> wait: it may be rebooting"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("os", "boot", "what", "remedy"),
     [
@@ -170,6 +174,7 @@ def test_another_node_in_trouble_is_the_cause() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_node_without_a_machine_says_so() -> None:
     found = waiting_for_rancher()
     found.create(node("n3"))
@@ -186,6 +191,7 @@ def test_a_node_without_a_machine_says_so() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_machine_without_a_plan_secret_says_so() -> None:
     found = waiting_for_rancher()
     remove(found, "v1", "Secret", "p-n2", "fleet-local")
@@ -204,6 +210,7 @@ EMPTY = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("machines", "end"), [((), GONE), (("node-of-old",), EMPTY)], ids=["no machine", "no node"])
 def test_a_secret_of_no_node_that_keeps_the_end_from_coming(machines: tuple[str, ...], end: str) -> None:
     secret = machine_plan("p-ghost", "m-ghost")
@@ -220,6 +227,7 @@ def test_a_secret_of_no_node_that_keeps_the_end_from_coming(machines: tuple[str,
     assert told(model) == [GHOST + end]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("annotation", "value"), [(None, 1), ("4", 5), ("²", 1)])
 def test_a_job_that_somebody_deleted_is_the_cause(annotation: str | None, value: int) -> None:
     found = waiting_for_rancher()
@@ -239,6 +247,7 @@ def test_a_job_that_somebody_deleted_is_the_cause(annotation: str | None, value:
     assert model["next"] == remedy
 
 
+@pytest.mark.slow
 def test_rancher_that_does_not_go_on_with_a_node_is_asked() -> None:
     found = drained()
     found.ask("n1", PRE, None)
@@ -249,6 +258,7 @@ def test_rancher_that_does_not_go_on_with_a_node_is_asked() -> None:
     assert model["next"] == RANCHER
 
 
+@pytest.mark.slow
 def test_rancher_that_does_not_take_a_node_back_is_asked() -> None:
     found = rebooting()
     found.ask("n1", PRE, None)
@@ -260,6 +270,7 @@ def test_rancher_that_does_not_take_a_node_back_is_asked() -> None:
     assert told(explained(found)) == [said]
 
 
+@pytest.mark.slow
 def test_rancher_that_does_not_take_the_last_node_back_is_asked() -> None:
     found = waiting_for_rancher()
     carried(found, "n2")
@@ -272,6 +283,7 @@ def test_rancher_that_does_not_take_the_last_node_back_is_asked() -> None:
     assert (found.phase, told(model), model["next"]) == ("NodeUpgraded", [said], RANCHER)
 
 
+@pytest.mark.slow
 def test_what_takes_long_comes_before_a_turn_that_comes() -> None:
     found = waiting_for_rancher()
     found.ask("n2", PRE, "asked")
@@ -285,6 +297,7 @@ def test_what_takes_long_comes_before_a_turn_that_comes() -> None:
     assert model["next"] == "kubectl describe job.batch -n harvester-system up-node-upgrade-pre-drain-n2"
 
 
+@pytest.mark.slow
 def test_what_could_not_be_looked_at_comes_before_a_turn_that_comes() -> None:
     found = waiting_for_rancher()
     found.ask("n2", PRE, "asked")
@@ -296,6 +309,7 @@ def test_what_could_not_be_looked_at_comes_before_a_turn_that_comes() -> None:
     assert [text.partition(":")[0] for text in model["unread"]] == ["Job objects"]
 
 
+@pytest.mark.slow
 def test_case_25_both_are_asked_and_one_waits() -> None:
     found = waiting_for_rancher()
     for name in ("n1", "n2"):
@@ -306,6 +320,7 @@ def test_case_25_both_are_asked_and_one_waits() -> None:
     assert told(model) == [f"{what} -> wait for its turn"]
 
 
+@pytest.mark.slow
 def test_an_import_that_failed_gives_its_own_message() -> None:
     found = world()
     found.rounds()
@@ -353,6 +368,7 @@ def deleted(found: Small) -> dict[str, Any]:
     return explained(found)
 
 
+@pytest.mark.slow
 def test_a_deletion_names_whose_finalizer_it_waits_for() -> None:
     found = world()
     found.rounds()
@@ -365,6 +381,7 @@ def test_a_deletion_names_whose_finalizer_it_waits_for() -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "line"),
     [

@@ -105,12 +105,14 @@ def assert_same_rendering(collected: Collected, tmp_path: Path, capsys: pytest.C
     assert rendered(capsys, tmp_path / "found", "--cluster", str(folder)) == expected
 
 
+@pytest.mark.slow
 def test_rendering_from_what_was_collected_is_rendering_from_the_example(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert_same_rendering(collected_from(embedded().client()), tmp_path, capsys)
 
 
+@pytest.mark.slow
 def test_the_live_plan_is_collected_with_the_rest(tmp_path: Path) -> None:
     scene = rehearsal_of("three-node")
     scene.reconciler.round(scene.name)
@@ -132,6 +134,7 @@ def test_on_a_real_control_plane(
     assert_same_rendering(collected_from(admin), tmp_path, capsys)
 
 
+@pytest.mark.slow
 def test_what_was_collected_answers_what_the_cluster_would(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Nothing is unknown for the want of an object: that there is none of a kind is written down."""
     folder = tmp_path / "facts"
@@ -150,6 +153,7 @@ def test_what_was_collected_answers_what_the_cluster_would(tmp_path: Path, capsy
     ] == []
 
 
+@pytest.mark.slow
 def test_the_same_cluster_gives_the_same_bytes() -> None:
     cluster = embedded()
     assert as_files(collected_from(cluster.client())) == as_files(collected_from(cluster.client()))
@@ -158,6 +162,7 @@ def test_the_same_cluster_gives_the_same_bytes() -> None:
 TO_ITS_END = pytest.mark.full("three nodes to the end; the same until an image cannot be imported stands for it")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", [("--fail", "image-import"), pytest.param((), marks=TO_ITS_END)])
 def test_a_rehearsal_plays_on_what_was_collected(
     fault: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -142,6 +142,7 @@ def test_a_fault_that_never_takes_place_is_refused_with_what_does(capsys: pytest
     assert "image-preload'" not in text
 
 
+@pytest.mark.slow
 def test_a_fault_that_comes_too_late_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
     inputs = str(ROOT / "examples" / "single-node")
     status, text = rehearse(capsys, inputs, "--fail", "image-import", "--fail", "reboot")

@@ -200,6 +200,7 @@ def test_what_may_not_be_read_is_said(as_nobody: Path) -> None:
     as_root(closed.chmod, 0o755)
 
 
+@pytest.mark.slow
 def test_too_much_is_refused_before_it_is_read(folder: Path) -> None:
     with (folder / "huge.yaml").open("wb") as file:
         file.truncate(10 * 2**40)
@@ -238,6 +239,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(60), deadline=None)
 @given(st.dictionaries(st.text(max_size=3), JSON, min_size=1), st.booleans(), st.sampled_from([None, "\t", 2]))
 def test_json_reads_the_same_fast_and_with_lines(value: dict[str, Any], escaped: bool, indent: Any) -> None:
@@ -418,6 +420,7 @@ def listed(path: Path, cwd: Path) -> str:
     return run.stdout
 
 
+@pytest.mark.slow
 def test_templates_and_schemas_are_found_in_a_tree_in_a_wheel_and_in_a_zip(tmp_path: Path) -> None:
     wheel = tmp_path / "wheel.zip"
     with zipfile.ZipFile(wheel, "w") as archive:

@@ -419,6 +419,7 @@ def killed(folder: Path, files: Mapping[str, str], at: int, *, swaps: bool = Tru
         write_tree(folder, files, Recorded(at, WriterKilled(), for_good=True, swaps=swaps))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("before", [None, FIRST], ids=["nothing", "first"])
 def test_a_killed_write_leaves_the_old_folder_or_the_new_one(tmp_path: Path, before: Mapping[str, str] | None) -> None:
     for at in range(len(steps(tmp_path, before, SECOND))):
@@ -595,6 +596,7 @@ def test_a_folder_above_that_a_failed_render_takes_away_is_recreated(folder: Pat
     assert standing(above / "plan") == FIRST
 
 
+@pytest.mark.slow
 def test_renders_at_the_same_time_leave_one_whole_tree(folder: Path) -> None:
     """Processes that all begin together, again and again: each one's tree holds 30 files of its own text."""
     code = """
@@ -629,6 +631,7 @@ NAMES = st.sampled_from(["a", "b", "x/a", "x/b", "x/y/a", "z/a"])
 TREES = st.dictionaries(NAMES, st.sampled_from(["1", "2"]), max_size=5)
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(40), deadline=None)
 @given(st.lists(st.tuples(TREES, st.integers(0, 40)), min_size=1, max_size=5))
 def test_after_any_renderings_and_crashes_the_last_one_stands(

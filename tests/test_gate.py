@@ -132,6 +132,7 @@ def test_a_job_that_has_gone_is_waited_for() -> None:
     assert site.look().lines == ("ImagePreload/Preload: Job harvester-system/x does not exist",)
 
 
+@pytest.mark.slow
 def test_an_outage_is_a_wait_and_its_time_does_not_count() -> None:
     site = GatedCluster(document(job_gate(timeout="1m")))
     assert site.look().outcome is ProbeResult.WAITING

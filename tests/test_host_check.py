@@ -101,6 +101,7 @@ def test_a_host_is_looked_at(path: Path, shell: list[str], script: Path, tmp_pat
     assert answer.raw.isascii()
 
 
+@pytest.mark.slow
 def test_nothing_on_the_host_is_changed(script: Path, tmp_path: Path) -> None:
     def files() -> dict[str, tuple[int, int]]:
         found = sorted((tmp_path / "root").rglob("*"))
@@ -112,6 +113,7 @@ def test_nothing_on_the_host_is_changed(script: Path, tmp_path: Path) -> None:
     assert files() == before
 
 
+@pytest.mark.slow
 def test_a_real_partition_is_measured(script: Path, tmp_path: Path) -> None:
     if subprocess.run(["unshare", "--user", "--map-root-user", "--mount", "true"], capture_output=True).returncode:
         pytest.skip("this user may not mount in a namespace of its own")
@@ -140,6 +142,7 @@ def test_without_openssl_certificates_are_not_looked_at(script: Path, tmp_path: 
     assert '"certificate": "the image has no openssl"' in done.stdout
 
 
+@pytest.mark.slow
 def test_shellcheck_finds_nothing(script: Path) -> None:
     shellcheck = Path(sys.executable).with_name("shellcheck")
     if not shellcheck.exists() and not os.environ.get("CI"):

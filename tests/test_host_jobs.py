@@ -18,6 +18,8 @@ from reconcile.simulator.actors.fault_options import FaultOptions, KnownTargets,
 from reconcile.simulator.rehearsal.rehearsal import prepare
 from renderer.assemble import TemplateSet, open_template_set
 
+pytestmark = pytest.mark.slow
+
 NODE = "alfa-1-tink-system"
 JOB = "hvst-upgrade-9s9cd-host-check-alfa-1-tink-system-1"
 TRUNCATED = {"oem": {"customFile": "truncated"}}

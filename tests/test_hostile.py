@@ -86,6 +86,7 @@ def test_a_template_for_which_there_is_no_memory() -> None:
         Templates(tree).render_text("t.j2", {"name": name})
 
 
+@pytest.mark.slow
 def test_all_templates_of_a_rendering_together_are_bounded() -> None:
     templates = Templates({"t.j2": Template(text=HALF_A_BUDGET, shown="t.j2", packaged=False)})
 
@@ -143,6 +144,7 @@ def run(*command: str, **environment: str) -> tuple[int, str]:
     return done.returncode, done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "environment",
     [

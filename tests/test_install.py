@@ -136,6 +136,7 @@ def test_helm_makes_of_the_chart_what_plain_is(values: str, chart: Path, tmp_pat
     assert by_ref(yaml.safe_load_all(rendered)) == by_ref(yaml.safe_load_all(one_file(of(text))))
 
 
+@pytest.mark.slow
 @CLIENTS
 def test_helm_finds_nothing_wrong_with_the_chart(chart: Path) -> None:
     assert "0 chart(s) failed" in client("helm", "lint", "--strict", str(chart))
@@ -147,6 +148,7 @@ def test_helm_refuses_values_that_the_schema_refuses(chart: Path) -> None:
         client("helm", "template", "any", str(chart), "--set", "manager.replica=1")
 
 
+@pytest.mark.slow
 @CLIENTS
 def test_a_chart_of_values_of_ones_own_has_them_as_defaults(tmp_path: Path) -> None:
     found = of(VALUES["everything"])
@@ -157,6 +159,7 @@ def test_a_chart_of_values_of_ones_own_has_them_as_defaults(tmp_path: Path) -> N
     assert by_ref(yaml.safe_load_all(rendered)) == by_ref(yaml.safe_load_all(one_file(found)))
 
 
+@pytest.mark.slow
 @CLIENTS
 def test_a_kustomization_builds_what_plain_is(tmp_path: Path) -> None:
     assert run(["upgradeplan", "install", "--format", "kustomize", "--output-dir", str(tmp_path / "base")]) == 0

@@ -26,6 +26,8 @@ from support.small_cluster import (
 from reconcile.simulator.apiserver.clock import SimulatedClock
 from renderer.model.ref import Ref
 
+pytestmark = pytest.mark.slow
+
 NEW_KUBELET = "v1.35.2+rke2r1"
 
 

@@ -39,6 +39,7 @@ def test_the_source_and_its_version_stand_in_the_file() -> None:
     assert extract.SCHEMA_SET in DOCUMENT["$comment"]
 
 
+@pytest.mark.slow
 def test_it_is_a_schema() -> None:
     Draft202012Validator.check_schema(DOCUMENT)
 

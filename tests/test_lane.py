@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import pytest
 from support.small_cluster import (
     POST,
     POST_HOOK,
@@ -18,6 +19,8 @@ from support.small_cluster import (
 )
 
 from renderer.model.ref import ref_of
+
+pytestmark = pytest.mark.slow
 
 SECOND_JOB = "up-node-upgrade-pre-drain-n2"
 

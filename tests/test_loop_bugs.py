@@ -61,6 +61,7 @@ def running(found: Small, read: Repository, log: list[tuple[str, Mapping[str, An
         worker.join(timeout=PATIENCE)
 
 
+@pytest.mark.slow
 def test_the_loop_outlives_a_bug_and_says_so() -> None:
     found = world(version="v1.8.0")
     found.set_status(

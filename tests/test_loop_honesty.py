@@ -32,6 +32,8 @@ from reconcile.status.times import time_text
 from renderer.model.ref import ref_of
 from renderer.render.seal import APPROVED
 
+pytestmark = pytest.mark.slow
+
 
 def later(found: Small, **span: float) -> None:
     found.scene.clock.advance(timedelta(**span).total_seconds())

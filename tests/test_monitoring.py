@@ -137,6 +137,7 @@ def test_promtool_takes_the_rules(tmp_path: Path) -> None:
     assert f"{len(rules())} rules found" in done.stdout
 
 
+@pytest.mark.slow
 @PROMTOOL
 def test_alerts_fire_when_they_should_and_not_before(tmp_path: Path) -> None:
     write_rules(tmp_path)

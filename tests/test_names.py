@@ -63,6 +63,7 @@ def test_long_names_that_differ_at_the_end_or_in_the_middle_stay_apart() -> None
 names = st.from_regex(VALID, fullmatch=True).filter(lambda text: len(text) <= 253)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=examples(200))
 @given(parts=st.lists(names, min_size=1, max_size=4))
 def test_valid_parts_make_a_valid_name_that_is_always_the_same(parts: list[str]) -> None:

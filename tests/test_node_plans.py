@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from support.manual_actors import ManualActors
 from support.small_cluster import METADATA, PREFIX, Small, upgrading, world
 
@@ -43,6 +44,7 @@ def run_job(found: Small, plan: str, name: str, *, failed: bool) -> None:
     found.end_job(job, failed=failed, message=LIMIT if failed else "")
 
 
+@pytest.mark.slow
 def test_a_job_that_failed_while_nobody_looked_fails_the_preload() -> None:
     found = preloading()
     run_job(found, PRELOAD, "n1", failed=True)
@@ -56,6 +58,7 @@ def test_a_job_that_failed_while_nobody_looked_fails_the_preload() -> None:
     assert (found.state("n1"), found.state("n2")) == ("ImagePreloadFailed", "ImagePreloaded")
 
 
+@pytest.mark.slow
 def test_a_failed_job_fails_the_plan_that_skips_manifests() -> None:
     found = world()
     found.set_status(currentPhase="ClusterUpgraded", previousVersion="v1.7.1", releaseMetadata=METADATA)
@@ -67,6 +70,7 @@ def test_a_failed_job_fails_the_plan_that_skips_manifests() -> None:
     assert LIMIT in found.condition("Degraded")["message"]
 
 
+@pytest.mark.slow
 def test_a_failed_job_of_the_image_cleanup_is_a_warning() -> None:
     found = upgrading(states=dict.fromkeys(("n1", "n2"), "PostDrained"))
     found.set_status(currentPhase="CleaningUp")

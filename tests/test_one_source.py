@@ -172,14 +172,17 @@ def waits_for_a_secret(*more: Body, access: Authorizer | None = None) -> list[st
     return [wait.text for wait in done.decision.waits if wait.step == "Site/Token"]
 
 
+@pytest.mark.slow
 def test_it_passes_once_the_secret_is_there() -> None:
     assert waits_for_a_secret(TOKEN) == []
 
 
+@pytest.mark.slow
 def test_it_waits_while_there_is_no_secret() -> None:
     assert waits_for_a_secret() == ["Secret harvester-system/site-token does not exist"]
 
 
+@pytest.mark.slow
 def test_it_names_the_rule_where_the_secret_may_not_be_read() -> None:
     [text] = waits_for_a_secret(TOKEN, access=NoSecretByName())
     assert text == (

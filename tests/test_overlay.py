@@ -77,6 +77,7 @@ def test_the_phase_stands_between_the_packaged_ones() -> None:
     assert names(OVERLAY) == ["Initialize", "PreCheck", "ISODownload", *names()[2:]]
 
 
+@pytest.mark.slow
 def test_the_phase_is_rendered_and_nothing_else_changes() -> None:
     plain, with_phase = render_example("three-node"), render_example("pre-check-overlay")
     added = {path: text for path, text in with_phase.files().items() if path not in plain.files()}
@@ -156,6 +157,7 @@ def test_a_phase_may_have_no_step_and_take_a_packaged_input() -> None:
     assert not list(rendered.plan.phases[0].manifests())
 
 
+@pytest.mark.slow
 def test_a_value_that_is_captured_is_marked_and_kept_from_agents() -> None:
     step = """steps:
 - name: Do
@@ -175,6 +177,7 @@ def test_a_value_that_is_captured_is_marked_and_kept_from_agents() -> None:
     assert not any("90-wait" in path for path in rendered.files("kustomize") if path.endswith("kustomization.yaml"))
 
 
+@pytest.mark.slow
 def test_what_others_stand_in_comes_first_in_files_and_in_what_is_applied() -> None:
     """Within a step; what is borrowed keeps its order, and two objects of one template stay in one file."""
     declared = "steps:\n- name: Do\n  owned: [map.yaml.j2, more.yaml.j2]\n  borrowed:\n"
@@ -264,6 +267,7 @@ def test_what_goes_wrong_in_a_template_is_told_by_its_line() -> None:
         render_made(*three_nodes(), tree=overlaid(files))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("line", "told"),
     [
@@ -282,6 +286,7 @@ def test_what_goes_wrong_in_a_declaration_is_told_by_its_line(line: str, told: s
     assert str(caught.value).startswith(f"overlay/90-wait/phase.yaml:10: {told}"), caught.value
 
 
+@pytest.mark.slow
 def test_a_path_that_a_plan_fills_in_wrongly_is_told() -> None:
     field = """{path: "data['{{ annotation('own') }}']", exists: true}"""
     probe = f"{{object: {{apiVersion: v1, kind: Node, name: a}}, all: [{{field: {field}}}]}}"
@@ -294,6 +299,7 @@ def test_a_path_that_a_plan_fills_in_wrongly_is_told() -> None:
         render_made(*three_nodes(given_plan=plan(annotations={f"{PREFIX}own": "a']..b"})), tree=tree)
 
 
+@pytest.mark.slow
 def test_a_new_kind_needs_a_row_and_no_more() -> None:
     owned = "steps:\n- name: Do\n  owned: [thing.yaml.j2]\n"
     thing = CONFIG_MAP.replace("v1\nkind: ConfigMap", "example.com/v1\nkind: Thing")
@@ -334,6 +340,7 @@ def test_nothing_is_rendered_from_a_tree_that_is_wrong() -> None:
         assemble(inputs_of_example("three-node"), overlaid({"wait/phase.yaml": PHASE}))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", MANIFESTS)
 def test_what_is_wrong_with_a_manifest_is_told_by_template_and_field(what: str) -> None:
     text, expected = MANIFESTS[what]["renders"], MANIFESTS[what]["told"]
@@ -345,6 +352,7 @@ def test_what_is_wrong_with_a_manifest_is_told_by_template_and_field(what: str) 
     assert all(problem.remedy for problem in caught.value.problems)
 
 
+@pytest.mark.slow
 def test_what_is_borrowed_must_be_one_object_and_a_field() -> None:
     borrowed = f"{PHASE}steps:\n- name: Do\n  borrowed: [{{file: a.yaml.j2, return: always}}]\n"
     node = "{apiVersion: v1, kind: Node, metadata: {name: x}}"

@@ -12,6 +12,7 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
@@ -244,6 +245,7 @@ def test_the_inputs_mean_the_same_as_text(given_plan: Json, cluster: tuple[Json,
     assert [source.body for source in inputs.objects] == [source.body for source in direct.objects]
 
 
+@pytest.mark.slow
 @settings(BOUNDED, max_examples=examples(50))
 @given(text=texts)
 @example(text="1.10")

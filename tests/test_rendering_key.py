@@ -6,12 +6,15 @@ import copy
 from collections.abc import Iterator
 from typing import Any
 
+import pytest
 from support.rehearsals import inputs_of, template_set
 
 from reconcile.loop.rendering import Rendering
 from reconcile.status.plan_body import status_of
 from renderer.documents import Inputs, plan_of
 from renderer.model.rendered import RenderedStep
+
+pytestmark = pytest.mark.slow
 
 SEEN_KINDS = ("Node", "Machine", "Secret", "Version", "Setting")
 NAMES = [("plan", "metadata", "name"), ("plan", "apiVersion"), ("plan", "kind")]

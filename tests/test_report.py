@@ -418,6 +418,7 @@ def test_a_rehearsal_its_journal_and_its_report_agree(tmp_path: Path, capsys: py
     read_page(shown(capsys, "report", journal, "-o", "html"))
 
 
+@pytest.mark.slow
 def test_a_journal_that_was_put_aside_comes_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     journal = tmp_path / "journal.jsonl"
     shown(capsys, "rehearse", "-q", SINGLE_NODE, "--journal", str(journal))

@@ -23,6 +23,8 @@ from support.small_cluster import (
 from reconcile.status.attempt import RETRY, TAKE_BACK
 from reconcile.status.plan import FAILED
 
+pytestmark = pytest.mark.slow
+
 SETTING = ("longhorn.io/v1beta2", "Setting", "replica-replenishment-wait-interval", "longhorn-system")
 
 

@@ -27,6 +27,8 @@ from renderer.files.inputs import read_inputs
 from renderer.files.templates import read_templates
 from renderer.render.seal import APPROVED
 
+pytestmark = pytest.mark.slow
+
 
 def approved(**spec: Any) -> Small:
     """A plan as `approve` leaves it, before it has begun."""

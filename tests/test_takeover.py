@@ -40,6 +40,8 @@ from reconcile.status.plan import FAILED, SUCCEEDED
 from reconcile.status.times import time_text
 from renderer.model.plan_api import PLAN_API_VERSION, plan_ref
 
+pytestmark = pytest.mark.slow
+
 POINTER = "/spec/workloadUpdateStrategy/workloadUpdateMethods"
 ANNOTATIONS = {f"{PREFIX}replica-replenishment-wait-interval": "450", f"{PREFIX}descheduler-was-enabled": "true"}
 OTHERS = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "x", "jsonPointers": ["/spec/replicas"]}

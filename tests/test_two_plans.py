@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from support.rendered_plans import plan
 from support.small_cluster import PRE, PRE_JOB, STRATEGY, Small, waiting_for_rancher, world
 
@@ -12,6 +13,8 @@ from reconcile.simulator.apiserver.faults import ApiFault, InjectedApiFault
 from reconcile.status.plan import FAILED, SUCCEEDED
 from renderer.model.plan_api import PLAN_API_VERSION
 from renderer.model.ref import Ref
+
+pytestmark = pytest.mark.slow
 
 
 def strategy(found: Small) -> Any:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
 from support.rendered_plans import Json, overlaid
 from support.small_cluster import METADATA, POST, PRE_JOB, Small, being_prepared, drained, waiting_for_rancher, world
 
@@ -19,6 +20,8 @@ from reconcile.status.plan import SUCCEEDED
 from renderer.assemble import TemplateSet, open_template_set
 from renderer.model.plan_api import PLAN_API_VERSION
 from renderer.model.ref import ref_of
+
+pytestmark = pytest.mark.slow
 
 HOUR = 3600
 RETRY = "management.harvesterhci.io/retry"
