@@ -15,7 +15,7 @@ from renderer.errors import Problem
 from renderer.model.path import look_up
 from renderer.model.ref import Body
 from renderer.names import is_subdomain
-from renderer.plan_rules import metadata_problems, toolkit_problems, unsupported_problems, version_warnings
+from renderer.plan_rules import iso_warnings, metadata_problems, toolkit_problems, unsupported_problems
 from renderer.source_document import SourceDocument
 from renderer.validation import load, schema_problems
 from renderer.validation import problems as problems_by
@@ -72,7 +72,7 @@ def input_warnings(inputs: Inputs) -> list[Problem]:
     """Reports what is allowed and may be an oversight."""
     return [
         *_release_warnings(inputs.release),
-        *version_warnings(inputs),
+        *iso_warnings(inputs),
         *(_generated_name(inputs.plan) if inputs.plan and inputs.generated else ()),
     ]
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from renderer.documents import Inputs, tell_apart
+from renderer.documents import Inputs, plan_of, tell_apart
 from renderer.errors import Problem, Problems
 from renderer.frozen import frozen
 from renderer.input_rules import input_problems, input_warnings, nearest_plan_name
 from renderer.model.plan_api import PLAN_API_VERSION
+from renderer.names import is_subdomain
 from renderer.plan_rules import TOOLKIT_IMAGE
 from renderer.source_document import without_lines
+from renderer.validation.messages import found
 
 _NAMESPACE = "harvester-system"
 _API = "harvesterhci.io/v1beta1"
@@ -38,9 +40,18 @@ def new_documents(given: NewPlan, values: Mapping[str, Any]) -> tuple[Mapping[st
     """The object of the ISO image, if any, and the plan. Raises `Problems` where `validate` would refuse them."""
     made = (*([_source_of(given, values)] if given.iso_url else []), _plan_of(given))
     inputs, problems = tell_apart([without_lines(body, f"the new {body['kind']}") for body in made])
-    if found := [*problems, *input_problems(inputs), *_of_the_source(inputs)]:
-        raise Problems(found)
+    if wrong := [*problems, *input_problems(inputs), *_of_the_version(inputs), *_of_the_source(inputs)]:
+        raise Problems(wrong)
     return made
+
+
+def _of_the_version(inputs: Inputs) -> Iterator[Problem]:
+    """A Version of that name can never be made. A plan that is there already waits for one, and says so."""
+    plan = plan_of(inputs)
+    version = plan.body["spec"].get("version")
+    if version is not None and not is_subdomain(version):
+        message, remedy = f"{found(version)} is not a name that a Version can have", "write it such as v1.8.0"
+        yield plan.problem("InvalidName", message, ("spec", "version"), remedy=remedy)
 
 
 def _of_the_source(inputs: Inputs) -> list[Problem]:

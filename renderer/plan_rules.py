@@ -94,23 +94,33 @@ def unsupported_problems(plan: SourceDocument) -> Iterator[Problem]:
             yield plan.problem("UnsupportedSpec", message, ("spec", name), remedy=remedy)
 
 
-def version_warnings(inputs: Inputs) -> Iterator[Problem]:
-    """Of the Version that the plan names: the import would fail, hours later. Harvester takes any text there."""
-    expected = _text(inputs.plan, ("spec", "version")) if inputs.plan else ""
+def iso_warnings(inputs: Inputs) -> Iterator[Problem]:
+    """Of the object that says where the plan's ISO image is: the import would fail, hours later. Harvester takes any
+    text there."""
+    if inputs.plan is None:
+        return
+    named = {kind: _text(inputs.plan, ("spec", field)) for kind, (field, *_) in _ISO_SOURCES.items()}
     for source in inputs.objects:
-        if source.body["kind"] == "Version" and expected and look_up(source.body, ("metadata", "name")) == expected:
-            yield from _iso_problems(source)
+        kind = source.body["kind"]
+        if named.get(kind) and look_up(source.body, ("metadata", "name")) == named[kind]:
+            yield from _iso_problems(source, *_ISO_SOURCES[kind][1:])
 
 
-def _iso_problems(version: SourceDocument) -> Iterator[Problem]:
-    address, checksum = ("spec", "isoURL"), ("spec", "isoChecksum")
-    if (text := _text(version, address)) and not _ADDRESS.fullmatch(text):
+_ISO_SOURCES = {
+    "Version": ("version", ("spec", "isoURL"), ("spec", "isoChecksum")),
+    "VirtualMachineImage": ("image", ("spec", "url"), ("spec", "checksum")),
+}
+"""By kind: the field of the plan's spec that names it, and the places of the address and the SHA-512 checksum."""
+
+
+def _iso_problems(source: SourceDocument, address: Path, checksum: Path) -> Iterator[Problem]:
+    if (text := _text(source, address)) and not _ADDRESS.fullmatch(text):
         remedy = "write the address of the ISO image, such as https://example.com/harvester.iso"
-        yield version.problem("InvalidValue", f"{found(text)} is not an http or https URL", address, remedy=remedy)
-    if (text := _text(version, checksum)) and not _CHECKSUM.fullmatch(text):
+        yield source.problem("InvalidValue", f"{found(text)} is not an http or https URL", address, remedy=remedy)
+    if (text := _text(source, checksum)) and not _CHECKSUM.fullmatch(text):
         message = f"{found(text)} is not a SHA-512 checksum: expected 128 hexadecimal digits, not {len(text)}"
         remedy = "copy it from the .sha512 file beside the ISO image, or leave it out"
-        yield version.problem("InvalidValue", message, checksum, remedy=remedy)
+        yield source.problem("InvalidValue", message, checksum, remedy=remedy)
 
 
 def _text(source: SourceDocument, path: Path) -> str:

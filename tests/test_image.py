@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import platform
 import socket
 import subprocess
 import urllib.error
@@ -21,7 +20,8 @@ from release.image import MOST, PACKAGES, ImageRequest, build_image, size_of
 from release.site_packages import PLATFORMS, missing_wheels
 from release.source import source_of
 from support import container_image
-from support.container_image import BuiltImage, built_image
+from support.container_image import ARCH, EMULATORS, BuiltImage, built_image
+from support.debian_packages import why_not_installed
 from support.installed import ACCOUNT, VERSION, installation, text_of
 from support.pins import pins
 from support.real_commands import PLAN, CommandSite, SeededCluster
@@ -31,7 +31,9 @@ pytestmark = [
     pytest.mark.lane("upgrades"),
     pytest.mark.full("the container image, built and run; the same program in a wheel stays (test_packaging.py)"),
 ]
-ARCH = {"x86_64": "amd64", "aarch64": "arm64"}[platform.machine()]
+OTHER = next(arch for arch in PLATFORMS if arch != ARCH)
+ELF_MACHINES = {"amd64": 62, "arm64": 183}
+"""As `e_machine` of an ELF file has them."""
 NO_CERTIFICATES = "management.harvesterhci.io/accept-risk=api-server-certificates"
 """This API server has no endpoint in a cluster that a check could connect to."""
 
@@ -85,6 +87,32 @@ def test_the_image_archive_and_its_bill_of_materials_are_made_twice_to_the_same_
 @pytest.mark.parametrize("arch", PLATFORMS)
 def test_every_pin_has_a_wheel_for_the_machine(arch: str) -> None:
     assert missing_wheels(arch) == ""
+
+
+@pytest.fixture(scope="module")
+def foreign() -> Iterator[BuiltImage]:
+    with built_image(OTHER) as built:
+        yield built
+
+
+def test_the_image_for_another_machine_has_no_program_of_this_one(foreign: BuiltImage) -> None:
+    """And as many as the image for this machine: every package with compiled parts has them."""
+    assert foreign.arch == OTHER
+    programs = {path: path.read_bytes()[:20] for path in (foreign.root / PACKAGES).rglob("*.so*") if path.is_file()}
+    machines = {path.name: int.from_bytes(head[18:20], "little") for path, head in programs.items()}
+    assert len(machines) > 5
+    assert set(machines.values()) == {ELF_MACHINES[OTHER]}
+    others = [path for path in (foreign.root / PACKAGES).rglob("*") if path.is_file() and path not in programs]
+    assert not [path for path in others if path.open("rb").read(4) == b"\x7fELF"]
+    assert size_of(foreign.root / PACKAGES) < MOST
+
+
+def test_the_image_for_another_machine_runs_there(foreign: BuiltImage) -> None:
+    if reason := why_not_installed(EMULATORS[OTHER]):
+        pytest.skip(f"nothing runs the other machine's programs: {reason}")
+    said = container_image.run(foreign.emulated("--version"))
+    assert said == f"upgradeplan {VERSION} (commit {source_of().commit})"
+    assert "kind: Deployment" in container_image.run(foreign.emulated("install", "--format", "plain"))
 
 
 def test_the_manager_in_the_image_begins_an_upgrade(

@@ -350,6 +350,16 @@ def test_a_file_that_is_no_longer_rendered_goes(tmp_path: Path) -> None:
     assert not (tmp_path / "base" / "rbac-helpers.yaml").exists()
 
 
+def test_the_next_command_is_of_this_installation(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A release of the usual name may be another manager's, beside which this one is installed."""
+    values = tmp_path / "values.yaml"
+    values.write_text("namespace: ops\n")
+    folder = str(tmp_path / "a chart")
+    command = ["upgradeplan", "install", "--format", "helm-chart", "--output-dir", folder]
+    assert run([*command, "--name", "upgradeplan", "--values", str(values)]) == 0
+    assert capsys.readouterr().out.endswith(f"next: helm install -n ops upgradeplan '{folder}'\n")
+
+
 # ----------------------------------------------------------------------------------------------- templates of one's own
 
 OVERLAY = {"_kinds/more.yaml": "a: <b> {{ c }}\n", "values.yaml": "x: 1\n", "75-more/phase.yaml": "name: More\n"}

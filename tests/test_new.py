@@ -89,6 +89,17 @@ def test_what_is_printed_is_accepted(capsys: pytest.CaptureFixture[str], tmp_pat
     assert [source.body["kind"] for source in inputs.objects] == ["Version"]
 
 
+def test_credentials_of_an_address_are_printed_since_the_cluster_needs_them(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    url = "https://user:hunter2@files.example.com/h.iso?token=abcdef0123456789"
+    assert run(["upgradeplan", "new", "--version", "v1.8.0", "--iso-url", url]) == 0
+    shown = capsys.readouterr()
+    assert next(document.value for document in parse(shown.out, "new"))["spec"]["isoURL"] == url
+    assert "spec.isoURL: Version v1.8.0 contains a credential, which all see who may read it" in shown.err
+    assert "hunter2" not in shown.err
+
+
 def iso(path: Path, release: bytes) -> Path:
     image = pycdlib.PyCdlib()
     image.new(rock_ridge="1.09")
@@ -116,6 +127,9 @@ def test_version_and_checksum_are_read_from_the_iso(capsys: pytest.CaptureFixtur
         (["--image", "No_Image"], "spec.image: 'No_Image' is not a name"),
         (["--version", "v1.8.0", "--iso-url", "ftp://x/y"], "spec.isoURL: 'ftp://x/y' is not an http or https URL"),
         (["--version", "v1.8.0", "--iso-url", URL, "--iso-checksum", "0f"], "'0f' is not a SHA-512 checksum"),
+        (["--image", "i", "--iso-url", URL, "--iso-checksum", "0f"], "spec.checksum: '0f' is not a SHA-512 checksum"),
+        (["--image", "i", "--iso-url", "h.iso"], "spec.url: 'h.iso' is not an http or https URL"),
+        (["--version", "v1.8.0 "], "spec.version: 'v1.8.0 ' is not a name that a Version can have"),
         (["--version", "v1.8.0", "--toolkit-tag", "a b"], "'a b' cannot be the tag of the toolkit image"),
         (["--iso", "/nowhere/h.iso"], "/nowhere/h.iso"),
     ],

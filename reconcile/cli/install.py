@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from reconcile.cluster.protocol import Cluster
     from reconcile.install.installer import InstallChange
     from renderer.install.formats import Installation
+    from renderer.install.install_values import Values
     from renderer.model.ref import Body
 
 FORMATS = ("plain", "kustomize", "helm-chart", "addon")
@@ -111,7 +113,7 @@ def _written(given: GivenInstallation, layout: str, output_dir: str | None) -> E
         pass_on(tree.values(), end="")
         return ExitCode.YES
     _write(Path(output_dir), tree, found)
-    say(_next(layout, output_dir, len(tree)))
+    say(_next(layout, output_dir, len(tree), found.values))
     return ExitCode.YES
 
 
@@ -128,15 +130,15 @@ def _write(folder: Path, tree: dict[str, str], found: Installation) -> None:
         write_flat(folder / _CHART_FOLDER, below, known)
 
 
-def _next(layout: str, folder: str, count: int) -> Iterator[str]:
+def _next(layout: str, folder: str, count: int, values: Values) -> Iterator[str]:
     yield f"wrote {folder}: {count} {'file' if count == 1 else 'files'}"
-    yield f"next: {_NEXT[layout].format(folder=folder)}"
+    yield f"next: {_NEXT[layout].format(folder=shlex.quote(folder), **values)}"
 
 
 _NEXT = {
     "plain": "kubectl apply --server-side -f {folder}",
     "kustomize": "kubectl apply --server-side -k {folder}",
-    "helm-chart": "helm install -n harvester-system harvester-upgrade-manager {folder}",
+    "helm-chart": "helm install -n {namespace} {name} {folder}",
     "addon": "kubectl apply -f {folder}/addon.yaml",
 }
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 
 from reconcile.cli.candidates import node_names
 from reconcile.cli.prompt import agreed, typed
-from renderer.cli.answer import say
+from renderer.cli.answer import pass_on, warn
 from renderer.cli.input_options import FILE
-from renderer.errors import ExitCode, problem
+from renderer.errors import ExitCode, Problem, problem
 
 
 @click.command
@@ -101,8 +103,22 @@ def new(
         restore_vms=restore_vms,
     )
     made = new_documents(given, catalog_of(InputOptions()).values)
-    say(["---\n".join(map(dump, made))], end="")
+    warn(warning for body in made for warning in _credentials_in(body))
+    pass_on(["---\n".join(map(dump, made))], end="")
     return ExitCode.YES
+
+
+def _credentials_in(body: Mapping[str, Any]) -> Iterator[Problem]:
+    """Warnings of credentials, which are printed, since the cluster needs them."""
+    from renderer.cli.answer import redactor
+    from renderer.model.path import path_name
+
+    for path in redactor().found(body):
+        message = (
+            f"{body['kind']} {body['metadata']['name']} contains a credential, which everybody sees who may read it"
+        )
+        remedy = "serve the file without credentials, or from an address that only the cluster reaches"
+        yield Problem(reason="CredentialInManifest", message=message, field=path_name(path), remedy=remedy)
 
 
 def _refuse_unused(version: str, image: str, iso_url: str, iso_checksum: str) -> None:

@@ -55,7 +55,8 @@ class Health:
 class ListWatch:
     """One selection, watched. `cycle` and `run` belong to one thread; `health`, `objects` and `stop` to any.
 
-    `clock` is monotonic and in seconds; `random` gives [0, 1). `trim` may cut an object down before it is kept.
+    `clock` is monotonic and in seconds; `random` gives [0, 1). `trim` may cut an object down before it is kept; of a
+    list it does so page by page, since all of it at once may be most of what a process ever needs.
     """
 
     def __init__(
@@ -125,7 +126,7 @@ class ListWatch:
             return self._failed(error)
 
     def _list(self) -> float:
-        listing = self._cluster.list(self.selection)
+        listing = self._cluster.list(self.selection, self._trim)
         self._well(served=True)
         self._replace(listing)
         self._resource_version = listing.resource_version
@@ -176,7 +177,7 @@ class ListWatch:
 
     def _replace(self, listing: Listing) -> None:
         """Reports the differences between the copy and a new list: no event will come for them any more."""
-        now = {ref_of(body): self._trim(body) for body in listing.items}
+        now = {ref_of(body): body for body in listing.items}
         for ref, body in tuple(self._objects.items()):
             if ref not in now or _uid(now[ref]) != _uid(body):
                 self._take(WatchEvent(type=EventType.DELETED, body=body))

@@ -41,8 +41,8 @@ def tag_of_release(version: str, file: str) -> KnownTag:
 
 
 def known_tag(cluster: Cluster, values: Values, usual: str | None) -> KnownTag:
-    """The first that is known: while a plan is under way the tag that the installed manager has, since another one
-    would hold the plan; the tag of another manager's image; the only Version for which there is a toolkit.
+    """The first that is known: while a plan is under way the tag that the installed manager has, so that the upgrade
+    goes on as it began; the tag of another manager's image; the only Version for which there is a toolkit.
 
     `usual` is the tag of the templates, which is used where none is suggested.
     """

@@ -194,6 +194,7 @@ def test_stop_before_the_window_is_open_still_ends_it() -> None:
 
 
 def test_trim_decides_what_is_kept_and_told() -> None:
+    """Of a list page by page: untrimmed, a small page of it is the most that is in memory."""
     told: list[WatchEvent] = []
     with serving(_page("5 a@3"), Stream(lines=[_line("MODIFIED a@6")])) as server:
         watch = ListWatch(
@@ -208,6 +209,7 @@ def test_trim_decides_what_is_kept_and_told() -> None:
         watch.cycle()
     assert [event.body["kind"] for event in told] == ["Trimmed", "Trimmed"]
     assert [body["kind"] for body in watch.objects()] == ["Trimmed"]
+    assert dict(server.seen[0].query)["limit"] == "100"
 
 
 def test_error_of_the_receiver_is_not_taken_for_the_servers() -> None:

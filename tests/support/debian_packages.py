@@ -6,13 +6,17 @@ import os
 import shutil
 import subprocess
 
+_PACKAGES = {"qemu-aarch64-static": "qemu-user-static", "qemu-x86_64-static": "qemu-user-static"}
+"""Of programs that are not named as their package."""
+
 
 def why_not_installed(*programs: str) -> str | None:
-    """Why the programs, named as their packages, are not there; None if they are. With CI=true they are installed where
-    that is possible: as root, where apt-get is and reaches its package lists."""
+    """Why the programs are not there; None if they are. With CI=true they are installed where that is possible: as
+    root, where apt-get is and reaches its package lists."""
     missing = [name for name in programs if shutil.which(name) is None]
     if missing and os.environ.get("CI") == "true" and os.geteuid() == 0 and _has_packages():
-        _apt("install", "-y", "--no-install-recommends", *missing).check_returncode()
+        packages = (_PACKAGES.get(name, name) for name in missing)
+        _apt("install", "-y", "--no-install-recommends", *packages).check_returncode()
         return None
     return f"{' and '.join(missing)} not installed" if missing else None
 
