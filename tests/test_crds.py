@@ -129,7 +129,7 @@ def test_the_plan_is_shown_and_called_as_before() -> None:
             "status",
             "conditions currentPhase isoImageID nodeUpgradeStatuses phaseTransitionTimestamps previousVersion"
             " provisionGeneration releaseMetadata singleNode version"
-            " acceptedRisks borrowed observedGeneration retry steps templates waitingSince",
+            " acceptedRisks borrowed observedGeneration retry steps templates verification waitingSince",
         ),
     ],
 )

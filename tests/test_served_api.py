@@ -33,7 +33,7 @@ from reconcile.loop.setup import ManagerConfig, assemble_manager
 from reconcile.schemas import packaged_schemas
 from renderer.cli.program import run
 
-ADDED = ("steps", "borrowed", "waitingSince", "acceptedRisks", "templates", "observedGeneration")
+ADDED = ("steps", "borrowed", "waitingSince", "acceptedRisks", "verification", "templates", "observedGeneration")
 OURS = ROOT / "schemas" / "crds" / "upgradeplan.yaml"
 
 
@@ -65,8 +65,8 @@ def test_another_definition_is_named_with_its_fields_and_the_remedy() -> None:
     assert problem.reason == "AnotherDefinition"
     assert problem.message == (
         "CustomResourceDefinition upgradeplans.management.harvesterhci.io is another program's: it does not have "
-        "status.observedGeneration, status.steps, status.borrowed, status.waitingSince, status.acceptedRisks, "
-        "status.templates; "
+        "status.observedGeneration, status.steps, status.borrowed, status.waitingSince, "
+        "status.verification, status.acceptedRisks, status.templates; "
         "no plan is touched"
     )
     assert problem.remedy == REMEDY

@@ -61,6 +61,11 @@ COMMANDS: Mapping[str, Row] = {
         help="Find the causes of trouble in a cluster or a support bundle.",
         group=CommandGroup.CONTROL,
     ),
+    "verify": Row(
+        target="reconcile.cli.verify:verify",
+        help="Check whether an upgrade has left the cluster as expected.",
+        group=CommandGroup.CONTROL,
+    ),
     "pause": Row(
         target="reconcile.cli.control:pause", help="Hold a node before its upgrade.", group=CommandGroup.CONTROL
     ),

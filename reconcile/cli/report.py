@@ -11,6 +11,7 @@ import click
 
 from reconcile.cli.candidates import plan_names
 from reconcile.cli.connect import Target, cluster_options, template_set_of, wall_clock
+from reconcile.cli.subjects import is_file
 from renderer.cli.answer import Model, json_text, pass_on, redactor
 from renderer.errors import ExitCode, Problems, problem
 from renderer.model.document_type import REHEARSAL_REPORT, RUN_REPORT
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 FORMATS = ("html", "markdown", "json")
 _ENDINGS = {".html": "html", ".htm": "html", ".md": "markdown", ".json": "json"}
 _EXPECTED = "name a journal, an UpgradePlan, or a file that rehearse --report has written"
-_FILES = (*_ENDINGS, ".jsonl", ".yaml", ".yml")
 
 
 @click.command
@@ -53,7 +53,7 @@ def report(subject: str | None, plan: str | None, target: Target, output: str) -
     Secrets are hidden. Exits 0 however the upgrade went.
     """
     template_set = template_set_of(target.templates)
-    model = _of_file(Path(subject), plan, template_set) if subject and _is_file(subject) else None
+    model = _of_file(Path(subject), plan, template_set) if subject and is_file(subject) else None
     if model is None:
         model = _of_cluster(subject or plan, target, template_set)
     pass_on([report_text(model, output, template_set)], end="")
@@ -87,10 +87,6 @@ def model_of(run: RecordedRun, template_set: TemplateSet) -> Model:
 def report_in(path: Path) -> Model:
     """The model in a file that `rehearse --report` has written as JSON. Raises `Problems`."""
     return _report_in(_only_document(path))
-
-
-def _is_file(subject: str) -> bool:
-    return "/" in subject or subject.endswith(_FILES) or Path(subject).exists()
 
 
 def _of_file(path: Path, plan: str | None, template_set: TemplateSet) -> Model:

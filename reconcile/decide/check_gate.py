@@ -50,7 +50,7 @@ def carry_out(builder: DecisionBuilder, item: RenderedStep) -> CheckedStep:
     if checks is None or given is None:
         return _CLEAR
     builder.saw_others = True
-    results = tuple(_results(builder, item, checks, given()))
+    results = tuple(results_of(builder, item.id, checks.when, item.step.node, given()))
     _record_accepted(builder, results, checks.when)
     if ends := tuple(_ends(results, checks.when)):
         return CheckedStep(ends=ends)
@@ -65,25 +65,27 @@ def carry_out(builder: DecisionBuilder, item: RenderedStep) -> CheckedStep:
 # ------------------------------------------------------------------------------------------------------ carrying out
 
 
-def _results(
-    builder: DecisionBuilder, item: RenderedStep, checks: StepChecks, given: LivePreflight
+def results_of(
+    builder: DecisionBuilder, place: str, when: CheckTime, node: str | None, given: LivePreflight
 ) -> Iterator[CheckResult]:
+    """The answers of all checks of this time. `place` tells them from those that are carried out elsewhere."""
     made: list[CheckContext] = []
     for declared in given.checks():
-        if checks.when in declared.check.when:
-            yield _result(builder, item, checks.when, declared, given, made)
+        if when in declared.check.when:
+            yield _result(builder, place, when, node, declared, given, made)
 
 
 def _result(
     builder: DecisionBuilder,
-    item: RenderedStep,
+    at: str,
     when: CheckTime,
+    node: str | None,
     declared: DeclaredCheck,
     given: LivePreflight,
     made: list[CheckContext],
 ) -> CheckResult:
     """As it came out before, if all that it was made from is the same. `made` gets the context once one is needed."""
-    place, now = (item.id, declared.check.id), judged_at(builder.now)
+    place, now = (at, declared.check.id), judged_at(builder.now)
     inputs, look = (given.inputs, now, declared), builder.observation.look
     known = builder.cache.checks.get(place)
     if known is not None and known.inputs == inputs and known.look.on(look).answers_as_before():
@@ -91,7 +93,7 @@ def _result(
     if not made:
         made.append(given.context(now))
     seldom = SeldomLook(look=look)
-    result = run_check(declared, seldom, made[0], (when,), item.step.node)
+    result = run_check(declared, seldom, made[0], (when,), node)
     builder.cache.checks[place] = CarriedOut(inputs=inputs, look=seldom, result=result)
     return result
 
@@ -128,7 +130,7 @@ def _wait_for(builder: DecisionBuilder, item: RenderedStep, checks: StepChecks, 
             builder.ask_operator(wait)
     builder.progress = f"pre-flight checks block the upgrade{_of(item)}: {', '.join(r.check.id for r in kept)}"
     if news:
-        builder.event("Warning", BLOCKED, f"pre-flight checks block the upgrade{_of(item)}: {_of_each(news)}")
+        builder.event("Warning", BLOCKED, f"pre-flight checks block the upgrade{_of(item)}: {in_an_event(news)}")
 
 
 def _tell_passed(
@@ -137,7 +139,7 @@ def _tell_passed(
     if not checks.patient and any(what.startswith(_prefix(item)) for what in builder.status.waiting):
         builder.event("Normal", PASSED, f"no pre-flight check blocks the upgrade{_of(item)} any more")
     if warned := [result for result in results if result.outcome is CheckOutcome.WARNED]:
-        builder.event("Warning", WARNED, f"pre-flight checks{_of(item)}: {_of_each(warned)}")
+        builder.event("Warning", WARNED, f"pre-flight checks{_of(item)}: {in_an_event(warned)}")
 
 
 def _prefix(item: RenderedStep) -> str:
@@ -153,20 +155,20 @@ def _text(result: CheckResult, room: int) -> str:
     verb = "could not be evaluated" if result.outcome is CheckOutcome.UNKNOWN else "blocks"
     accept = how_to_accept(result.check)
     parts = (
-        f"check {result.check.id} {verb}: {_offenders(result, room)}",
-        _joined(_remedies(result), 0),
+        f"check {result.check.id} {verb}: {offenders_of(result, room)}",
+        _joined(remedies_of(result), 0),
         f"or accept the risk: {accept}" if accept else "",
     )
     return "; ".join(filter(None, parts))
 
 
-def _of_each(results: Sequence[CheckResult]) -> str:
+def in_an_event(results: Sequence[CheckResult]) -> str:
     """The checks with their offenders, as far as an event has room for them."""
     room = _TOLD // len(results)
-    return "; ".join(f"{result.check.id}: {_offenders(result, room)}" for result in results)
+    return "; ".join(f"{result.check.id}: {offenders_of(result, room)}" for result in results)
 
 
-def _offenders(result: CheckResult, room: int) -> str:
+def offenders_of(result: CheckResult, room: int) -> str:
     return _joined(_says(result), room) or result.reason
 
 
@@ -176,7 +178,7 @@ def _says(result: CheckResult) -> tuple[str, ...]:
     return tuple(dict.fromkeys(finding.text for finding in result.findings))
 
 
-def _remedies(result: CheckResult) -> tuple[str, ...]:
+def remedies_of(result: CheckResult) -> tuple[str, ...]:
     if result.outcome is CheckOutcome.UNKNOWN:
         return tuple(dict.fromkeys(failure.remedy for failure in result.read_failures if failure.remedy))
     return tuple(dict.fromkeys(finding.remedy for finding in result.findings))
@@ -187,7 +189,7 @@ def _blocking(result: CheckResult) -> BlockingCheck:
         id=result.check.id,
         title=result.check.title,
         found=_says(result) or (result.reason,),
-        remedies=_remedies(result),
+        remedies=remedies_of(result),
         accept=how_to_accept(result.check),
     )
 
@@ -224,6 +226,6 @@ def _record_accepted(builder: DecisionBuilder, results: Iterable[CheckResult], w
         recorded = (*recorded, entry)
         builder.status = builder.status.with_field(ACCEPTED_RISKS, list(recorded))
         message = (
-            f'risk {result.check.id} is accepted by {accepted.by}: "{accepted.value}": {_offenders(result, _TOLD)}'
+            f'risk {result.check.id} is accepted by {accepted.by}: "{accepted.value}": {offenders_of(result, _TOLD)}'
         )
         builder.event("Warning", ACCEPTED, message[:_TOLD])

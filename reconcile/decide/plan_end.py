@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from reconcile.decide.after_checks import verify
 from reconcile.decide.builder import DecisionBuilder
 from reconcile.decide.ending import end, set_finalizer
 from reconcile.decide.plan_conditions import first_waits, set_degraded, set_kstatus, set_progressing
@@ -28,6 +29,7 @@ def finish(builder: DecisionBuilder, last: RenderedPhase) -> None:
     if not end(builder, Occasion.SUCCESS):
         set_progressing(builder)
         return
+    verify(builder)
     announce_completed(builder, last)
     builder.enter(SUCCEEDED)
     _ended(builder, SUCCEEDED, "UpgradePlan has completed")

@@ -22,6 +22,7 @@ _TRIED: Mapping[str, Any] = {
     "steps": {},
     "borrowed": [],
     "waitingSince": {},
+    "verification": [],
     "acceptedRisks": [],
     "templates": {},
     "observedGeneration": 0,

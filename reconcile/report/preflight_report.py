@@ -6,6 +6,7 @@ Pure. People are shown what is not passed, and how many are; machines get everyt
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from xml.sax.saxutils import escape, quoteattr
@@ -22,17 +23,42 @@ from renderer.markdown.quoting import cell, cell_lines, codes, legible
 
 Model = dict[str, Any]
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckWords:
+    """The words around the answers: `title` of a page, `suite` for JUnit, and what is said of the whole where something
+    blocks and where nothing does. `after`: of the notes on the releases only those for the time after an upgrade."""
+
+    title: str
+    suite: str
+    blocked: str
+    clear: str
+    after: bool = False
+
+
+BEFORE_AN_UPGRADE = CheckWords(title="Pre-flight", suite="preflight", blocked="blocked", clear="nothing blocks")
+AFTER_AN_UPGRADE = CheckWords(
+    title="Verification", suite="verify", blocked="not as expected", clear="as expected", after=True
+)
+
 _HEADING = ("OUTCOME", "CHECK", "FINDING")
 _ORDER = tuple(outcome.value for outcome in CheckOutcome)
 """From what is gravest."""
 _QUIET = (CheckOutcome.PASSED, CheckOutcome.NOT_APPLICABLE)
-_WORDS: Mapping[str, str] = {"notApplicable": "not applicable"}
+_SAID: Mapping[str, str] = {"notApplicable": "not applicable"}
 
 
 def preflight_model(
-    report: CheckReport, machines: MachineTable | None, *, plan: str, at: datetime, live: bool
+    report: CheckReport,
+    machines: MachineTable | None,
+    *,
+    plan: str,
+    at: datetime,
+    live: bool,
+    words: CheckWords = BEFORE_AN_UPGRADE,
 ) -> Model:
     """`plan` is empty where none was given, `machines` None where they are not shown."""
+    shows_notes = bool(machines) or words.after
     return {
         "plan": plan,
         "at": at.replace(microsecond=0).isoformat().replace("+00:00", "Z"),
@@ -41,7 +67,7 @@ def preflight_model(
         "counts": {outcome.value: count for outcome, count in report.counts.items()},
         "checks": [_check(result) for result in report.results],
         **({"machines": machines_model(machines)} if machines else {}),
-        **({"upgrade": upgrade_model(report.upgrade)} if machines and report.upgrade else {}),
+        **({"upgrade": upgrade_model(report.upgrade, after=words.after)} if shows_notes and report.upgrade else {}),
     }
 
 
@@ -111,7 +137,7 @@ def _content(model: Model, everything: bool) -> frozenset[str]:
 
 def count_line(model: Model) -> str:
     """`4 checks: 1 blocked, 3 passed`."""
-    counts = [f"{count} {_WORDS.get(name, name)}" for name, count in model["counts"].items() if count]
+    counts = [f"{count} {_SAID.get(name, name)}" for name, count in model["counts"].items() if count]
     total = len(model["checks"])
     return f"{total} check{'' if total == 1 else 's'}: {', '.join(counts) or 'none was carried out'}"
 
@@ -144,7 +170,7 @@ def _rows(checks: Sequence[Model]) -> Iterator[tuple[str, str, str]]:
     check, *others = checks
     lines = list(_texts(check)) or [check["reason"]]
     lines += [f"  needed as well by: {', '.join(other['id'] for other in others)}"] if others else []
-    yield _WORDS.get(check["outcome"], check["outcome"]), check["id"], lines[0]
+    yield _SAID.get(check["outcome"], check["outcome"]), check["id"], lines[0]
     yield from (("", "", line) for line in lines[1:])
 
 
@@ -174,7 +200,7 @@ def _by_remedy(findings: Iterable[Model]) -> Iterator[tuple[str, Sequence[Model]
 # --------------------------------------------------------------------------------------------- for other programs
 
 
-def junit_lines(model: Model) -> Iterator[str]:
+def junit_lines(model: Model, *, words: CheckWords = BEFORE_AN_UPGRADE) -> Iterator[str]:
     """A test suite: what blocks has failed, what could not be looked at is an error, what does not count is skipped."""
     checks = model["checks"]
     blocked, unknown = model["counts"]["blocked"], sum(_is_error(check) for check in checks)
@@ -182,7 +208,7 @@ def junit_lines(model: Model) -> Iterator[str]:
     yield '<?xml version="1.0" encoding="UTF-8"?>'
     yield "<testsuites>"
     yield (
-        f'  <testsuite name="preflight" tests="{len(checks)}" failures="{blocked}" errors="{unknown}" '
+        f'  <testsuite name="{words.suite}" tests="{len(checks)}" failures="{blocked}" errors="{unknown}" '
         f'skipped="{skipped}" timestamp="{model["at"].removesuffix("Z")}">'
     )
     for check in checks:
@@ -228,11 +254,13 @@ def _quoted(text: str) -> str:
 # ---------------------------------------------------------------------------------------------- for a pull request
 
 
-def preflight_blocks(model: Model, *, everything: bool = False) -> Iterator[Block]:
+def preflight_blocks(
+    model: Model, *, words: CheckWords = BEFORE_AN_UPGRADE, everything: bool = False
+) -> Iterator[Block]:
     """For a pull request or a ticket: the checks that have not passed, or all, the gravest first; what is known of the
     releases; every virtual machine."""
     of = f" of {cell(model['plan'])}" if model["plan"] else ""
-    yield f"### Pre-flight{of}: {'blocked' if model['blocked'] else 'nothing blocks'}"
+    yield f"### {words.title}{of}: {words.blocked if model['blocked'] else words.clear}"
     yield from ("", f"**{count_line(model)}**")
     shown = [check for check in model["checks"] if everything or (_is_loud(check) and not is_out_of_reach(check))]
     shown.sort(key=lambda check: _ORDER.index(check["outcome"]))
@@ -248,6 +276,6 @@ def preflight_blocks(model: Model, *, everything: bool = False) -> Iterator[Bloc
 
 
 def _markdown_row(check: Model) -> Iterator[str]:
-    yield _WORDS.get(check["outcome"], check["outcome"])
+    yield _SAID.get(check["outcome"], check["outcome"])
     yield f"`{check['id']}`: {cell(check['title'])}"
     yield cell_lines(_texts(check)) or cell(check["reason"])

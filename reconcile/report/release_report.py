@@ -12,7 +12,8 @@ from renderer.markdown.quoting import cell, codes
 Model = dict[str, Any]
 
 
-def upgrade_model(upgrade: UpgradeNotes) -> Model:
+def upgrade_model(upgrade: UpgradeNotes, *, after: bool = False) -> Model:
+    """All notes, or those of which somebody has to know `after` the upgrade."""
     return {
         "from": upgrade.current,
         "to": upgrade.target,
@@ -20,6 +21,7 @@ def upgrade_model(upgrade: UpgradeNotes) -> Model:
         "notes": [
             {"id": note.id, "kind": note.kind.value, "text": note.text, "remedy": note.remedy, "checks": [*note.checks]}
             for note in upgrade.notes
+            if note.afterwards or not after
         ],
     }
 

@@ -58,6 +58,7 @@ def _note(raw: Raw) -> ReleaseNote:
         text=raw["text"],
         remedy=raw["remedy"],
         checks=tuple(raw.get("checks", ())),
+        afterwards=raw.get("afterwards", False),
     )
 
 

@@ -160,6 +160,15 @@ RULES: Mapping[str, RuleSpec] = {
     ),
     "pauseMap": RuleSpec(words="pauses nodes that exist", subject=RuleSubject.OBJECT, kinds=("Upgrade",)),
     "pauseNodesSetting": RuleSpec(words="pauses nodes that exist", subject=RuleSubject.OBJECT, kinds=("Setting",)),
+    "borrowedReturned": RuleSpec(
+        words="has returned every field that it has borrowed", subject=RuleSubject.OBJECT, kinds=("UpgradePlan",)
+    ),
+    "stoppedMachinesRun": RuleSpec(
+        words="has started every virtual machine again that it has captured as {captured}",
+        subject=RuleSubject.OBJECT,
+        kinds=("UpgradePlan",),
+        required=("captured",),
+    ),
 }
 
 

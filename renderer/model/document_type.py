@@ -84,6 +84,7 @@ REPLAY_REPORT = DocumentType(api_version=ANSWERS, kind="ReplayReport", schema="r
 RUN_REPORT = DocumentType(api_version=ANSWERS, kind="RunReport", schema="report")
 STATUS_REPORT = DocumentType(api_version=ANSWERS, kind="StatusReport", schema="status")
 VALIDATION_REPORT = DocumentType(api_version=ANSWERS, kind="ValidationReport", schema="validate")
+VERIFICATION_REPORT = DocumentType(api_version=ANSWERS, kind="VerificationReport", schema="verify")
 VERSION_INFO = DocumentType(api_version=ANSWERS, kind="VersionInfo", schema="version")
 
 ALL = tuple(item for item in dict(globals()).values() if isinstance(item, DocumentType))

@@ -20,7 +20,7 @@ class NoteKind(StrEnum):
 @frozen
 class ReleaseNote:
     """`before` and `after` are the versions that it is about: lines such as 1.7.x, or single ones. `checks` are the ids
-    of those that look for it."""
+    of those that look for it; `afterwards`: it is to be done, or looked at, once the upgrade has ended."""
 
     id: str
     before: tuple[str, ...]
@@ -29,6 +29,7 @@ class ReleaseNote:
     text: str
     remedy: str
     checks: tuple[str, ...] = ()
+    afterwards: bool = False
 
 
 @frozen

@@ -16,6 +16,7 @@ from reconcile.probes.rules import (
     named,
     node_plans,
     pauses,
+    plan_record,
     readiness,
     version,
     virtual_machines,
@@ -61,6 +62,8 @@ RULES: Mapping[str, Rule] = {
     "imageStorageClass": iso.has_storage_class,
     "pauseMap": pauses.of_map,
     "pauseNodesSetting": pauses.of_setting,
+    "borrowedReturned": plan_record.returned,
+    "stoppedMachinesRun": plan_record.machines_run,
 }
 
 
