@@ -34,8 +34,8 @@ FORMATS = ("text", "json", "junit", "markdown")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckQuestion:
-    """A question to checks: on what, by which of them, and when. No `ids`: all; no `node`: each. `machines`: the table of
-    virtual machines is shown as well."""
+    """A question to checks: on what, by which of them, and when. No `ids`: all; no `node`: each. `machines`: the table
+    of virtual machines is shown as well."""
 
     given: InputOptions
     target: Target
