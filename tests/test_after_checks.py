@@ -101,3 +101,16 @@ def test_what_was_borrowed_counts_as_it_is_recorded_now() -> None:
         "600",
     )
     assert "borrowed-fields-returned" not in by_check(found)
+
+
+def test_what_is_still_settling_is_left_to_the_command() -> None:
+    addon = {
+        "apiVersion": "harvesterhci.io/v1beta1",
+        "kind": "Addon",
+        "metadata": {"name": "descheduler", "namespace": "kube-system"},
+        "spec": {"enabled": True},
+        "status": {"status": "AddonEnabling"},
+    }
+    found = ends(upgraded(at_its_end(addon)))
+    assert (found.phase, warned(found)) == ("Succeeded", [])
+    assert "addon-settled" not in by_check(found)

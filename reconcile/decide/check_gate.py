@@ -68,10 +68,11 @@ def carry_out(builder: DecisionBuilder, item: RenderedStep) -> CheckedStep:
 def results_of(
     builder: DecisionBuilder, place: str, when: CheckTime, node: str | None, given: LivePreflight
 ) -> Iterator[CheckResult]:
-    """The answers of all checks of this time. `place` tells them from those that are carried out elsewhere."""
+    """The answers of all checks of this time, but of those that settle after an upgrade. `place` tells them from those
+    that are carried out elsewhere."""
     made: list[CheckContext] = []
     for declared in given.checks():
-        if when in declared.check.when:
+        if when in declared.check.when and not (when is CheckTime.AFTER and declared.check.settles):
             yield _result(builder, place, when, node, declared, given, made)
 
 

@@ -98,6 +98,7 @@ def check_from(raw: Raw) -> Check:
         override=_override(override) if isinstance(override, Mapping) else None,
         acceptable=override != _NO_OVERRIDE,
         terminal=raw.get("terminal", False),
+        settles=raw.get("settles", False),
         denial=Denial(**raw.get("denial", {})),
         source=raw["source"],
         per_node=_speaks_of_node(raw),
