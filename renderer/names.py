@@ -53,6 +53,11 @@ def is_subdomain(text: str) -> bool:
     return len(text) <= SUBDOMAIN_LIMIT and bool(_SUBDOMAIN.fullmatch(text))
 
 
+def is_dns_label(text: str, limit: int = 40) -> bool:
+    """True if this is a DNS label that leaves room for what is put before and after it."""
+    return len(text) <= limit and "." not in text and bool(_SUBDOMAIN.fullmatch(text))
+
+
 def is_key(text: str) -> bool:
     """True if this may be the key of a label or a finalizer: `name` or `prefix/name`."""
     prefix, slash, name = text.rpartition("/")

@@ -11,7 +11,16 @@ from typing import Any
 from renderer.deprecated import current
 from renderer.errors import Problem
 from renderer.frozen import frozen
-from renderer.model.document_type import ANSWERS, FACTS, FILES, RENDERED_PLAN, TEMPLATES
+from renderer.model.document_type import (
+    ANSWERS,
+    CLUSTER_VALUES,
+    FACTS,
+    FILES,
+    RENDERED_CLUSTERS,
+    RENDERED_PLAN,
+    TEMPLATES,
+    WAVES,
+)
 from renderer.model.path import Path, path_name
 from renderer.model.plan_api import PLAN_API_VERSION
 from renderer.model.ref import Body
@@ -21,6 +30,8 @@ from renderer.yaml_io import Document
 
 PLAN_KIND = "UpgradePlan"
 
+CLUSTER_FILE, WAVES_FILE = "cluster.yaml", "waves.yaml"
+"""Files of many clusters that are not inputs of one: what is particular to a cluster, and which go when."""
 
 _AGENT_FILES = {"kustomization.yaml", "kustomization.yml", "fleet.yaml", "fleet.yml", "Chart.yaml"}
 
@@ -107,13 +118,30 @@ def pieces_of(document: Document, named: Role | None) -> Iterator[Piece | Proble
 
 
 def _is_for_an_agent(document: Document) -> bool:
-    """Files beside manifests that are not inputs: our own index, and those of kustomize, Fleet and Helm."""
-    kind, api_version = document.value.get("kind"), str(document.value.get("apiVersion", ""))
+    """Files beside manifests that are not inputs: our own indexes and those of many clusters, and those of kustomize,
+    Fleet and Helm."""
+    value, name = document.value, PurePath(document.file).name
+    kind, api_version = value.get("kind"), str(value.get("apiVersion", ""))
     if kind is None:
-        return PurePath(document.file).name in _AGENT_FILES
-    return kind == RENDERED_PLAN.kind or (
-        kind == "Kustomization" and api_version.startswith("kustomize.config.k8s.io/")
+        return name in _AGENT_FILES
+    ours = (CLUSTER_VALUES.is_type_of(value) and name == CLUSTER_FILE) or (
+        WAVES.is_type_of(value) and name == WAVES_FILE
     )
+    return (
+        ours
+        or kind in (RENDERED_PLAN.kind, RENDERED_CLUSTERS.kind)
+        or (kind == "Kustomization" and api_version.startswith("kustomize.config.k8s.io/"))
+    )
+
+
+def is_plan_or_release(document: Document) -> Role | None:
+    """The role of a document of which a run has one: a plan or a release; None for any other."""
+    value = document.value
+    if not isinstance(value, Mapping):
+        return None
+    if value.get("kind") == PLAN_KIND:
+        return Role.PLAN
+    return Role.RELEASE if _is_release(value) else None
 
 
 def _is_release(value: Mapping[str, Any]) -> bool:

@@ -25,6 +25,7 @@ from renderer.cli.program import run
 EXAMPLE = ROOT / "examples" / "three-node"
 THREE_NODE = str(EXAMPLE)
 SINGLE_NODE = str(ROOT / "examples" / "single-node")
+MANY = str(ROOT / "examples" / "many-clusters" / "clusters")
 OVERLAY = str(ROOT / "examples" / "pre-check-overlay" / "templates")
 PLAN = "hvst-upgrade-864fh"
 OLDER = {"harvester": "v1.7.0", "os": "Harvester v1.7.0", "kubernetes": "v1.34.1+rke2r1"}
@@ -43,6 +44,7 @@ OFFLINE: Mapping[str, Row] = {
     ),
     "render into a folder": ("render", 0, ("render", THREE_NODE, "--output-dir", "out")),
     "render and check": ("render", 1, ("render", THREE_NODE, "--output-dir", "out", "--check")),
+    "render clusters": ("render", 0, ("render", "--clusters", MANY, "--output-dir", "many")),
     "render nothing": ("problems", 2, ("render", "nothing")),
     "validate": ("validate", 0, ("validate", THREE_NODE)),
     "validate a plan alone": ("validate", 0, ("validate", f"{THREE_NODE}/upgradeplan.yaml")),

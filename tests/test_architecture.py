@@ -45,6 +45,7 @@ ROOMS: Mapping[str, Sequence[str]] = {
         "render",
         "layout",
         "delivery",
+        "clusters",
         "compare assemble files install",
         "compare_trees",
         "cli",

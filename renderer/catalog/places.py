@@ -26,7 +26,7 @@ DELIVERY = "delivery"
 DELIVERY_RULES = f"{DELIVERY}/rules.yaml"
 DELIVERY_GATE = f"{DELIVERY}/gate/gate.yaml.j2"
 """The Job of a gate, with what it reads and its role."""
-DELIVERY_FOLDERS = ("argocd", "fleet", "flux", "phase", "plan")
+DELIVERY_FOLDERS = ("argocd", "fleet", "flux", "phase", "plan", "waves")
 """Its folders of which every template is rendered; one beside them is read where another template includes it."""
 NAMES_FILE = f"{PREFLIGHT}/_names.j2"
 """The macros by which checks name objects for people."""

@@ -118,10 +118,10 @@ def layout_in(folder: Path | None) -> str:
 
 
 def options_of(
-    words: DeliveryWords, folder: Path | None, *, through: str | None, also: tuple[str, ...], plan: str
+    words: DeliveryWords, folder: Path | None, *, through: str | None, also: tuple[str, ...], path: str
 ) -> DeliveryOptions | None:
     """The delivery that is asked for; None for a layout that is for no agent. An option that is not given is as in the
-    folder, where that is for agents. Raises `UsageError`."""
+    folder, where that is for agents; `path` is the place in the repository where none is given. Raises `UsageError`."""
     if words.layout:
         _refuse_others(words)
         return None
@@ -129,7 +129,7 @@ def options_of(
     if not (words.agents or words.deliver or kept):
         _refuse_others(words)
         return None
-    return _merged(words, kept, through=through, also=also, path=_path_in_repository(folder, plan))
+    return _merged(words, kept, through=through, also=also, path=path)
 
 
 def _refuse_others(words: DeliveryWords) -> None:
@@ -187,6 +187,7 @@ def _kept(folder: Path | None) -> DeliveryOptions | None:
         return None
 
 
-def _path_in_repository(folder: Path | None, plan: str) -> str:
-    path = PurePosixPath(folder.as_posix()) if folder else PurePosixPath(plan)
-    return str(path) if not path.is_absolute() and ".." not in path.parts else plan
+def path_in_repository(folder: Path | None, otherwise: str) -> str:
+    """The place of a folder in the repository, if it is named from its root."""
+    path = PurePosixPath(folder.as_posix()) if folder else PurePosixPath(otherwise)
+    return str(path) if not path.is_absolute() and ".." not in path.parts else otherwise

@@ -148,18 +148,18 @@ def rendering_from(inputs: Inputs, tree: TemplateTree, *, retry: int) -> Rendere
     problems = _syntax_problems(tree, code)
     assembly = _attempt(lambda: assemble(inputs, tree, retry=retry, code=code), problems)
     plan = _attempt(assembly.render, problems) if assembly else None
-    problems += [*_form_problems(plan, tree), *redacted_problems(plan)] if plan else ()
+    problems += [*form_problems_of(plan, tree), *redacted_problems(plan)] if plan else ()
     if assembly:
         redact_by(assembly.catalog.redaction)
         warn(assembly.catalog.warnings)
     if assembly is None or plan is None or problems:
         raise Problems(problems)
     code.save()
-    warn(_skip_warnings(inputs, plan))
+    warn(skip_warnings(inputs, plan))
     return RenderedInputs(inputs=inputs, assembly=assembly, plan=plan)
 
 
-def _skip_warnings(inputs: Inputs, plan: RenderedPlan) -> Iterator[Problem]:
+def skip_warnings(inputs: Inputs, plan: RenderedPlan) -> Iterator[Problem]:
     """Reports what steps that are skipped let pass, or leave undone."""
     from renderer.documents import plan_of
 
@@ -172,7 +172,7 @@ def _skip_warnings(inputs: Inputs, plan: RenderedPlan) -> Iterator[Problem]:
 def read(given: InputOptions) -> tuple[Inputs, TemplateTree]:
     """Inputs and templates. Raises `Problems` with all that is wrong with either of them."""
     inputs, tree = read_form(given)
-    if problems := _cluster_problems(inputs):
+    if problems := cluster_problems_of(inputs):
         raise Problems(problems)
     return inputs, tree
 
@@ -184,19 +184,19 @@ def read_form(given: InputOptions) -> tuple[Inputs, TemplateTree]:
     tree = _attempt(lambda: tree_of(given), problems)
     if inputs is None and tree is not None:
         problems += [*_declaration_problems(tree), *_syntax_problems(tree, {})]
-    warn(_warnings_of(inputs) if inputs else ())
+    warn(warnings_of(inputs) if inputs else ())
     if inputs is None or tree is None or problems:
         raise Problems(problems)
     return inputs, tree
 
 
-def _cluster_problems(inputs: Inputs) -> list[Problem]:
+def cluster_problems_of(inputs: Inputs) -> list[Problem]:
     from renderer.cluster_rules import cluster_problems
 
     return cluster_problems(inputs)
 
 
-def _warnings_of(inputs: Inputs) -> list[Problem]:
+def warnings_of(inputs: Inputs) -> list[Problem]:
     from renderer.input_rules import input_warnings
 
     return [*inputs.warnings, *input_warnings(inputs)]
@@ -261,7 +261,7 @@ def _syntax_problems(tree: TemplateTree, code: MutableMapping[str, bytes]) -> li
     return problems
 
 
-def _form_problems(plan: RenderedPlan, tree: TemplateTree) -> list[Problem]:
+def form_problems_of(plan: RenderedPlan, tree: TemplateTree) -> list[Problem]:
     """Of the manifests that overlays render."""
     from renderer.built_in import form_problems
 

@@ -21,7 +21,7 @@ BROKEN_PIPE = 141
 words."""
 
 
-_GARBAGE = 50_000
+GARBAGE = 50_000
 """Objects that may gather before Python looks for garbage. At its 700 the looking costs a tenth of a short run, and
 half of the reading of a large cluster."""
 
@@ -36,7 +36,7 @@ def run(argv: Sequence[str]) -> int:
 
 def _run(argv: Sequence[str]) -> int:
     _ready_streams()
-    gc.set_threshold(_GARBAGE)
+    gc.set_threshold(GARBAGE)
     if COMPLETE_VARIABLE in os.environ:
         from renderer.cli.completion import answer_shell
 

@@ -21,7 +21,13 @@ from renderer.cli.answer import (
     say_page,
     warn,
 )
-from renderer.cli.delivery_options import DeliveryWords, delivery_options, layout_in, options_of
+from renderer.cli.delivery_options import (
+    DeliveryWords,
+    delivery_options,
+    layout_in,
+    options_of,
+    path_in_repository,
+)
 from renderer.cli.input_options import FOLDER, InputOptions, RenderedInputs, catalog_of, input_options, rendering_of
 from renderer.errors import ExitCode, Problems
 from renderer.model.document_type import RENDERING
@@ -71,6 +77,18 @@ def _phase_names(ctx: click.Context, _: click.Parameter, incomplete: str) -> lis
     metavar="FOLDER",
     help="With -o markdown or json: also show what differs from the rendering in FOLDER, such as the base branch's.",
 )
+@click.option(
+    "--clusters",
+    type=FOLDER,
+    metavar="FOLDER",
+    help="Render each cluster that has a folder in FOLDER, and its waves.yaml, to --output-dir.",
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="With --clusters: render in N processes. Default: one for each CPU.",
+)
 @review_output_option
 def render(
     given: InputOptions,
@@ -82,6 +100,8 @@ def render(
     delivered: DeliveryWords,
     allow_secrets: bool,
     against: str | None,
+    clusters: str | None,
+    jobs: int | None,
     output: str,
 ) -> ExitCode:
     """Render the manifests of a plan for review.
@@ -94,6 +114,7 @@ def render(
       upgradeplan render examples/three-node --against base/rendered -o markdown
       upgradeplan render examples/three-node --phase NodeUpgrade --node charlie-1-tink-system
       upgradeplan render examples/three-node --output-dir rendered --format flux --repo https://git.example.com/site.git
+      upgradeplan render --clusters clusters --output-dir rendered --format flux
 
     FILES and FOLDERS contain the UpgradePlan, the release and objects of the cluster, in any order; each document is
     recognized by its content, and `-` reads standard input. If an input is missing, the rest is rendered and the
@@ -108,6 +129,17 @@ def render(
     """
     from renderer.layout.select import select
 
+    if clusters is not None:
+        _refuse_beside_clusters(given, output_dir, names=names, through=through, node=node, against=against)
+        from renderer.cli.cluster_folders import ClustersAsked
+        from renderer.cli.render_clusters import render_clusters
+
+        asked = ClustersAsked(
+            folder=clusters, output=str(output_dir), check=check, allow_secrets=allow_secrets, jobs=jobs or 0
+        )
+        return render_clusters(given, asked, delivered, output)
+    if jobs:
+        raise click.UsageError("--jobs is for --clusters")
     _refuse_a_part(output_dir, check, names, node, delivered)
     if output_dir is None and output == "text" and (delivered.first or allow_secrets):
         option = delivered.first or "--allow-secrets"
@@ -122,7 +154,8 @@ def render(
     from renderer.cli.rendered_folder import for_agents, in_layout
 
     folder = Path(output_dir) / rendering.plan.plan if output_dir is not None else None
-    options = options_of(delivered, folder, through=through, also=names, plan=rendering.plan.plan)
+    path = path_in_repository(folder, rendering.plan.plan)
+    options = options_of(delivered, folder, through=through, also=names, path=path)
     plan = rendering.plan if options else select(rendering.plan, phases=names, through=through, node=node)
     credentials = _credentials(rendering, plan)
     page = _page(rendering) if folder is not None else ""
@@ -191,6 +224,19 @@ def _refuse_a_part(
     if output_dir is not None and (node or (names and not delivered.is_for_agents)):
         part = "--phase" if names else "--node"
         raise click.UsageError(f"{part} is for stdout; a folder is always a whole rendering (or --through a phase)")
+
+
+def _refuse_beside_clusters(given: InputOptions, output_dir: str | None, **others: object) -> None:
+    """Refuses what is for one cluster only."""
+    if output_dir is None:
+        raise click.UsageError("--clusters needs --output-dir, the folder to write to")
+    parts = {"--phase": others["names"], "--plan": given.plan, "--cluster": given.cluster, "--retry": given.retry}
+    parts |= {f"--{name}": others[name] for name in ("through", "node", "against")}
+    if given.files:
+        raise click.UsageError("--clusters names the inputs of all clusters; FILES and FOLDERS are those of one")
+    for name, value in parts.items():
+        if value:
+            raise click.UsageError(f"{name} is for one cluster, and cannot be combined with --clusters")
 
 
 def _require_name(rendering: RenderedInputs) -> None:

@@ -69,6 +69,9 @@ class DeliveryRules:
     reads: Mapping[str, tuple[Pair, ...]]
     marks: tuple[AgentMarks, ...]
     lint: tuple[LintRule, ...] = ()
+    timed_pauses: tuple[str, ...] = ()
+    after_plan: tuple[Mapping[str, Any], ...] = ()
+    """Gates on the plan itself, as they are declared."""
 
     def of(self, phase: str) -> PhaseRule:
         return self.phases.get(phase, PhaseRule())
@@ -96,6 +99,8 @@ def load_rules(tree: TemplateTree, validate: Validate) -> DeliveryRules:
         lint=tuple(map(_lint_rule, raw["lint"])),
         reads={name: _pairs(kinds) for name, kinds in raw["reads"].items()},
         marks=tuple(map(_marks, raw["marks"])),
+        after_plan=tuple(raw.get("plan", {}).get("after", ())),
+        timed_pauses=tuple(raw.get("timedPauses", ())),
     )
 
 

@@ -24,7 +24,8 @@ from renderer.delivery.agent_files import AgentTemplates, context_of
 from renderer.delivery.agents import LAYOUT, DeliveryShape
 from renderer.delivery.delivery_rules import DeliveryRules, Dressing
 from renderer.delivery.dress import dressed, undressed
-from renderer.delivery.gate_files import GateWriter
+from renderer.delivery.gate_document import GateContent
+from renderer.delivery.gate_files import PLAN_GATE, GateWriter
 from renderer.delivery.linter import FLEET_FILE, LintedDocument, lint
 from renderer.delivery.options import DeliveryOptions
 from renderer.delivery.phase_choice import chosen_phases, delivered_steps
@@ -94,6 +95,14 @@ class Delivery:
             return (Unit(name=unit_name(name), folder=PLAN_FOLDER, files={PLAN_FILE: (body,)}),)
         units = (units_of_phase(phase, name, self.rules, self.gates) for phase in self._phases)
         return in_a_row(unit for found in units for unit in found)
+
+    def waited_plan(self) -> Unit:
+        """The plan with a gate that passes once it has succeeded, for an agent that cannot judge it."""
+        files = {PLAN_FILE: (dressed(self._plan_for_git, self.rules),)}
+        content = GateContent(name=PLAN_GATE, gates=self.gates.after_plan())
+        if content:
+            files["gate.yaml"] = tuple(dressed(body, self.rules) for body in self.gates.bodies(content))
+        return Unit(name=unit_name(self.plan.plan), folder=PLAN_FOLDER, files=files, timeout=self.rules.timeout)
 
     @cached_property
     def _phases(self) -> Sequence[RenderedPhase]:

@@ -27,6 +27,8 @@ _PREFLIGHT_ROLES = f"{INSTALL}/rbac-helpers.yaml.j2"
 _LONGEST = 52
 """Of a Job's name, so that its pods' names keep it whole."""
 _READ = ("get", "list")
+PLAN_GATE = "UpgradePlan"
+"""The name of the gate on the plan itself."""
 
 Rule = Mapping[str, Any]
 
@@ -49,6 +51,11 @@ class GateWriter:
         """The gates that the delivery rules put before a phase."""
         raw = (self._filled(item) for item in self.rules.of(phase).before)
         return tuple(NamedGate(step=f"{phase}/Before", gate=gate_from(item)) for item in raw)
+
+    def after_plan(self) -> tuple[NamedGate, ...]:
+        """The gates that pass once the plan has ended well."""
+        raw = (self._filled(item) for item in self.rules.after_plan)
+        return tuple(NamedGate(step=f"{PLAN_GATE}/After", gate=gate_from(item)) for item in raw)
 
     def bodies(self, content: GateContent) -> tuple[Body, ...]:
         """ServiceAccount, roles, ConfigMap and Job."""

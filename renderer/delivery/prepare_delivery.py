@@ -7,6 +7,7 @@ from typing import Protocol
 
 from renderer.catalog.load import Catalog
 from renderer.catalog.places import DELIVERY
+from renderer.catalog.template_tree import TemplateTree
 from renderer.context.build import context_of
 from renderer.context.facts import Facts
 from renderer.delivery.agent_files import AgentTemplates
@@ -51,14 +52,13 @@ def prepare_delivery(
     values = assembly.catalog.values
     registry = values.get("imageRegistry")
     image = values.get("managerImage") or "/".join(part for part in (registry, f"{_PROGRAM}:{version}") if part)
-    paths = tuple(path for path in tree if path.startswith(f"{DELIVERY}/") and path.endswith(".j2"))
     return Delivery(
         plan=plan,
         upgrade_plan=assembly.facts.plan,
         options=options,
         rules=rules,
         kinds=assembly.catalog.kinds,
-        templates=AgentTemplates(templates=assembly.templates, paths=paths),
+        templates=agent_templates(assembly.templates, tree),
         gates=GateWriter(
             plan=plan,
             upgrade_plan=plan_for_git(assembly.facts.plan, plan),
@@ -74,3 +74,9 @@ def prepare_delivery(
         allow_secrets=allow_secrets,
         page=page,
     )
+
+
+def agent_templates(templates: Templates, tree: TemplateTree) -> AgentTemplates:
+    """The templates of the tree from which agents' own files are made."""
+    paths = tuple(path for path in tree if path.startswith(f"{DELIVERY}/") and path.endswith(".j2"))
+    return AgentTemplates(templates=templates, paths=paths)

@@ -47,11 +47,12 @@ class Unit:
 
     def tree(self) -> Tree:
         """Its manifests and the kustomization that lists them."""
+        return {f"{self.folder}/{name}": text for name, text in self.texts().items()}
+
+    def texts(self) -> Tree:
+        """The same by their names in the folder."""
         texts = {name: "---\n".join(map(dump, bodies)) for name, bodies in self.files.items()}
-        return {
-            **{f"{self.folder}/{name}": text for name, text in texts.items()},
-            f"{self.folder}/{KUSTOMIZATION}": dump(kustomization(texts)),
-        }
+        return {**texts, KUSTOMIZATION: dump(kustomization(texts))}
 
     def context(self, repository: Repository) -> dict[str, Any]:
         """The names that templates see of it."""

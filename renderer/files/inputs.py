@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
@@ -16,7 +16,7 @@ from renderer.files.filesystem import FilesRead
 from renderer.files.iso import is_iso, read_iso
 from renderer.input_rules import as_stored, input_problems, is_plan_name
 from renderer.redaction import bare_address
-from renderer.source_document import Piece, Role, SourceDocument, pieces_of
+from renderer.source_document import Piece, Role, SourceDocument, is_plan_or_release, pieces_of
 from renderer.yaml_io import Document
 
 
@@ -28,21 +28,24 @@ def read_inputs(
     release: str | None = None,
     cluster: Iterable[str] = (),
     stdin: BinaryIO | None = None,
+    shared: Sequence[Document] = (),
 ) -> Inputs:
     """The inputs of one run. Raises `Problems` with all that is wrong with any of them.
 
     `arguments`, `plan` and `cluster` are files, folders or `-`; `release` is also an http(s) address or an ISO image.
-    `name` chooses among several plans; a `plan` that is no file is such a name.
+    `name` chooses among several plans; a `plan` that is no file is such a name. `shared` are documents that were read
+    already: of plans and releases they count only where the arguments hold none.
     What an option names wins over what the arguments hold. That there is no plan at all is for the caller to refuse
     (`documents.plan_of`).
     """
     clusters = tuple(cluster)
     found = read_documents(arguments, stdin)
+    found.documents += _not_overridden(shared, found.documents)
     if plan and is_name(plan):
         plan, name = None, plan
     plans = read_documents([plan], stdin) if plan else None
     objects = read_documents(clusters, stdin) if clusters else None
-    releases = _read_release(release, _previous(found, plans, objects), stdin) if release else None
+    releases = read_release(release, _previous(found, plans, objects), stdin) if release else None
     inputs, unrecognized = tell_apart(
         found.documents,
         plan=_documents(plans),
@@ -68,6 +71,13 @@ def _with_plans_there(inputs: Inputs, *readings: FilesRead | None) -> Inputs:
     return replace(inputs, other_plans=(*inputs.other_plans, *plans), collected=(*inputs.collected, *empty))
 
 
+def _not_overridden(shared: Sequence[Document], own: Sequence[Document]) -> list[Document]:
+    if not shared:
+        return []
+    there = {role for document in own if (role := is_plan_or_release(document))}
+    return [document for document in shared if is_plan_or_release(document) not in there]
+
+
 def is_name(text: str) -> bool:
     """True if an argument names a plan rather than its file."""
     return is_plan_name(text) and not Path(text).exists()
@@ -77,7 +87,8 @@ def _documents(reading: FilesRead | None) -> list[Document] | None:
     return None if reading is None else reading.documents
 
 
-def _read_release(name: str, previous: str | None, stdin: BinaryIO | None) -> FilesRead:
+def read_release(name: str, previous: str | None = None, stdin: BinaryIO | None = None) -> FilesRead:
+    """The release of a file, an address or an ISO image; `previous` is the version whose image list is wanted too."""
     if is_address(name):
         return _attempt(lambda: _fetched(name))
     if is_iso(Path(name)):

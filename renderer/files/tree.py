@@ -71,6 +71,26 @@ def write_tree(
         raise Problems([_refusal(folder, error)]) from error
 
 
+def remove_tree(folder: Path, operations: FileOperations | None = None, *, sleep: Sleep = time.sleep) -> TreeChanges:
+    """Removes the files of an earlier render, and the folders that they leave empty; answers which. Others stay. Raises
+    `Problems`."""
+    disk = operations or Disk()
+    try:
+        with writing(folder.parent, disk, sleep):
+            state = look(folder, {})
+            if state.problems:
+                raise Problems(state.problems)
+            done = changes(state, {})
+            for path in sorted(done.stale, key=lambda path: (path == INDEX, path)):
+                disk.remove(folder / path)
+            for parent, _, _ in os.walk(folder, topdown=False):
+                with suppress(OSError):  # somebody else's file is in it
+                    disk.remove_folder(Path(parent))
+            return done
+    except OSError as error:
+        raise Problems([_refusal(folder, error)]) from error
+
+
 def _written(folder: Path, expected: Mapping[str, bytes], staging: _Staging) -> TreeChanges:
     staging.recover()
     state = look(folder, expected)

@@ -18,10 +18,12 @@ from renderer.errors import Problem, Problems
 from renderer.files.decode import text_of
 from renderer.files.filesystem import unreadable
 from renderer.frozen import frozen
-from renderer.model.document_type import RENDERED_PLAN
+from renderer.model.document_type import RENDERED_CLUSTERS, RENDERED_PLAN
 from renderer.yaml_io import Document, parse
 
 INDEX = "index.yaml"
+CLUSTERS = "clusters"
+"""The folder of the clusters' folders, in the output of many."""
 STAGING = ".upgradeplan-staging"
 """Beside the plan's folder, while one is written."""
 
@@ -159,7 +161,7 @@ def _listed(documents: tuple[Document, ...], file: str) -> list[str]:
     body: Any = documents[0].value if len(documents) == 1 else None
     if (
         not isinstance(body, Mapping)
-        or body.get("kind") != RENDERED_PLAN.kind
+        or body.get("kind") not in (RENDERED_PLAN.kind, RENDERED_CLUSTERS.kind)
         or not isinstance(body.get("files"), list)
     ):
         raise Problems(
@@ -251,3 +253,14 @@ def empty_folders(folder: Path) -> Iterator[str]:
     for parent, folders, names in os.walk(folder):
         if not folders and not names and Path(parent) != folder:
             yield Path(parent).relative_to(folder).as_posix()
+
+
+def cluster_folders(folder: Path) -> tuple[str, ...]:
+    """The folders of clusters that the last rendering of many has written, beside this one; none if there was none."""
+    try:
+        document = parse(text_of((folder / INDEX).read_bytes(), INDEX), INDEX)[0]
+        rows = document.value["clusters"] if RENDERED_CLUSTERS.is_type_of(document.value) else ()
+        found = (row["folder"] for row in rows)
+        return tuple(name for name in found if is_inside(name) and name.startswith(f"{CLUSTERS}/"))
+    except (OSError, Problems, LookupError, TypeError):
+        return ()

@@ -65,6 +65,9 @@ REASONS = DocumentType(api_version=TEMPLATES, kind="Reasons", schema="reasons")
 
 FACTS = DocumentType(api_version=FILES, kind="Facts", schema="facts")
 RENDERED_PLAN = DocumentType(api_version=FILES, kind="RenderedPlan", schema="rendered-plan")
+RENDERED_CLUSTERS = DocumentType(api_version=FILES, kind="RenderedClusters", schema="rendered-clusters")
+CLUSTER_VALUES = DocumentType(api_version=FILES, kind="ClusterValues", schema="cluster-values")
+WAVES = DocumentType(api_version=FILES, kind="Waves", schema="waves")
 GATE = DocumentType(api_version=FILES, kind="Gate", schema="gate")
 JOURNAL_ENTRY = DocumentType(api_version=FILES, kind="JournalEntry", schema="journal")
 
@@ -79,6 +82,7 @@ PROBLEM_LIST = DocumentType(api_version=ANSWERS, kind="ProblemList", schema="pro
 PREFLIGHT_REPORT = DocumentType(api_version=ANSWERS, kind="PreflightReport", schema="preflight")
 REHEARSAL_REPORT = DocumentType(api_version=ANSWERS, kind="RehearsalReport", schema="rehearse")
 RENDERED_FOLDER = DocumentType(api_version=ANSWERS, kind="RenderedFolder", schema="render")
+RENDERED_CLUSTER_FOLDERS = DocumentType(api_version=ANSWERS, kind="RenderedClusterFolders", schema="render")
 RENDERING = DocumentType(api_version=ANSWERS, kind="Rendering", schema="render")
 REPLAY_REPORT = DocumentType(api_version=ANSWERS, kind="ReplayReport", schema="replay")
 RUN_REPORT = DocumentType(api_version=ANSWERS, kind="RunReport", schema="report")

@@ -139,7 +139,7 @@ def documents() -> str:
 
 
 _OTHERS = (
-    *("release", "facts", "rendered-plan", "gate", "journal", "values"),
+    *("release", "facts", "cluster-values", "waves", "rendered-plan", "rendered-clusters", "gate", "journal", "values"),
     *("kinds", "node-states", "diff-rules", "redaction-rules"),
     *("checks", "causes", "built-in-upgrade", "release-notes", "delivery-rules"),
 )

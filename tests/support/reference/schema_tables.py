@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from renderer.model.document_type import COMMON, COMPARISON_REPORT, KINDS, PHASE, RENDERED_PLAN
+from renderer.model.document_type import COMMON, COMPARISON_REPORT, KINDS, PHASE, RENDERED_CLUSTERS, RENDERED_PLAN
 from support.reference.markdown import code, codes, link, section, table
 from support.reference.sources import schema
 
@@ -142,6 +142,7 @@ OTHER_SCHEMAS = {
     PHASE.schema_id: ("phase", "probe-language.md", ""),
     KINDS.schema_id: ("kinds", "documents.md", "kinds."),
     COMMON: ("common", "json.md", "common."),
+    RENDERED_CLUSTERS.schema_id: ("rendered-clusters", "documents.md", "rendered-clusters."),
     RENDERED_PLAN.schema_id: ("rendered-plan", "documents.md", "rendered-plan."),
     COMPARISON_REPORT.schema_id: ("compare", "json.md", "compare."),
 }
