@@ -98,7 +98,7 @@ class Delivery:
 
     def waited_plan(self) -> Unit:
         """The plan with a gate that passes once it has succeeded, for an agent that cannot judge it."""
-        files = {PLAN_FILE: (dressed(self._plan_for_git, self.rules),)}
+        files: dict[str, tuple[Body, ...]] = {PLAN_FILE: (dressed(self._plan_for_git, self.rules),)}
         content = GateContent(name=PLAN_GATE, gates=self.gates.after_plan())
         if content:
             files["gate.yaml"] = tuple(dressed(body, self.rules) for body in self.gates.bodies(content))
