@@ -83,6 +83,7 @@ DOORS: Mapping[str, Sequence[str]] = {
     "jsonschema": ("renderer/validation/validate.py",),
     "kubernetes": ("reconcile/cluster/transport.py",),
     "markupsafe": ("renderer/templating/environment.py",),
+    "msgspec": ("reconcile/cluster/kept_page.py",),
     "prometheus_client": ("reconcile/metrics/exposition.py",),
     "pycdlib": ("renderer/files/iso.py",),
     "rich": ("renderer/cli/*", "reconcile/cli/*"),

@@ -22,9 +22,9 @@ from reconcile.observe.source import Source
 from reconcile.observe.timed import TimedSource
 from reconcile.preflight.check_context import check_context
 from reconcile.preflight.check_result import CheckOutcome, CheckReport, CheckResult
-from reconcile.preflight.checking import run_checks
 from reconcile.preflight.denied_field import named_entry
 from reconcile.preflight.looked_at import looked_at
+from reconcile.preflight.rounds import CheckRounds
 from reconcile.probes.look import Group
 from reconcile.schemas import Schemas
 from renderer.assemble import TemplateSet
@@ -110,9 +110,8 @@ class AdmissionJudge:
                 source.list(group)
             with self._one_at_a_time:
                 context = check_context(config.template_set, config.schemas, config.now(), plan=plan, objects=there)
-                judgement = judge(
-                    lambda look: run_checks(checks, look, context, _WHEN), source, config.readings, likely
-                )
+                rounds = CheckRounds(checks, context, _WHEN)
+                judgement = judge(rounds.report, source, config.readings, likely)
         finally:
             source.give_up()
         if checks is self._checks:

@@ -129,6 +129,6 @@ def _chosen(look: Look, catalog: Catalog, name: str | None) -> UpgradeSubject | 
 def _is_unread(look: Look) -> bool:
     """True while a snapshot has yet to read the plans."""
     from reconcile.diagnosis.of_status import PLANS, UPGRADES
-    from reconcile.observe.snapshot import NOT_READ
+    from reconcile.probes.look import NOT_READ
 
     return NOT_READ in (look.list(PLANS), look.list(UPGRADES))

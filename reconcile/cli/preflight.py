@@ -95,10 +95,10 @@ def needs_on_cluster(parts: ReconcilerDeps, template_set: TemplateSet, plan: Bod
     """All that the checks look at on this cluster, be the plan there or not."""
     from reconcile.observe.snapshot import judge
     from reconcile.preflight.check_context import checks_of
-    from reconcile.preflight.checking import run_checks
     from reconcile.preflight.looked_at import looked_at
+    from reconcile.preflight.rounds import CheckRounds
 
     checks = checks_of(template_set.catalog)
     context = context_on(parts, template_set, plan, wall_clock())
-    judged = judge(lambda look: run_checks(checks, look, context, BEFORE), parts.source, parts.readings)
+    judged = judge(CheckRounds(checks, context, BEFORE).report, parts.source, parts.readings)
     return looked_at(checks, judged.looked_at)

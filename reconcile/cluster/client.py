@@ -36,10 +36,11 @@ from reconcile.cluster.protocol import (
 )
 from reconcile.cluster.refusal import ApiCall, refusal
 from reconcile.objects import FIELD_MANAGER
+from renderer.model.path import Path
 from renderer.model.ref import Body, Kind, Ref, ref_of
 
 _PAGE = 500
-_SMALL_PAGE = 100
+_SMALL_PAGE = 250
 """The same where less is kept than comes: a page in memory then counts for more than all that is kept of it."""
 _STREAM_GRACE = 15.0  # a server may end its window a little late
 _REVIEW = Kind(
@@ -203,7 +204,7 @@ class Client:
         token: Query = ()
         while True:
             query = (*limit, *token, *_selectors(selection))
-            answer = self._answer(call, Request(method="GET", path=path, query=query))
+            answer = self._answer(call, Request(method="GET", path=path, query=query), keep.paths if keep else None)
             page = answer.body.get("items") or ()
             items += map(keep, page) if keep else page
             warnings |= dict.fromkeys(answer.warnings)
@@ -225,10 +226,13 @@ class Client:
         request = Request(method="PATCH", path=path, query=query, body=body, content_type=content_type)
         return self._answer(ApiCall(verb="patch", kind=kind, ref=ref, subresource=subresource), request)
 
-    def _answer(self, call: ApiCall, request: Request) -> Answer:
+    def _answer(self, call: ApiCall, request: Request, paths: tuple[Path, ...] | None = None) -> Answer:
+        """`paths` are what is wanted of each item of a list; None for everything."""
         exchange = self._accepted(call, request)
         content = exchange.read()
-        return Answer(body=parsed(content, exchange.status) if content else {}, warnings=exchange.warnings)
+        page = _page(content, paths) if paths else None
+        body = page or (parsed(content, exchange.status) if content else {})
+        return Answer(body=body, warnings=exchange.warnings)
 
     def _accepted(self, call: ApiCall, request: Request) -> Exchange:
         if self._check is not None and request.method != "GET" and call.kind != _REVIEW:
@@ -240,6 +244,12 @@ class Client:
 
     def _sent(self, call: ApiCall, request: Request) -> Exchange:
         return self._meter.open(self._transport, call, request) if self._meter else self._transport.open(request)
+
+
+def _page(content: bytes, paths: tuple[Path, ...]) -> Body | None:
+    from reconcile.cluster.kept_page import read_page  # most commands list no more than a few objects
+
+    return read_page(content, paths)
 
 
 def _prefix(body: Body) -> str:

@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from reconcile.objects import FIELD_MANAGER
+from renderer.model.path import Path
 from renderer.model.ref import Body, Kind, Ref
 
 
@@ -57,8 +58,14 @@ class Answer:
     warnings: tuple[str, ...] = ()
 
 
-Keep = Callable[[Body], Body]
-"""Returns the part of an object of a list that is kept."""
+class Keep(Protocol):
+    """Returns the part of an object of a list that is kept. `paths` are all that it keeps anything of; None where that
+    may be everything."""
+
+    @property
+    def paths(self) -> tuple[Path, ...] | None: ...
+
+    def __call__(self, body: Body, /) -> Body: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,16 +19,22 @@ _Tree = dict[str, Any]
 _APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
+class KeptFields:
+    """See `protocol.Keep`. The objects of one list share what is equal in the one before."""
+
+    def __init__(self, paths: tuple[Path, ...] | None) -> None:
+        self.paths = paths
+        self._part = _bare if paths is None else _only(paths)
+        self._last: Body = {}
+
+    def __call__(self, body: Body, /) -> Body:
+        self._last = shared(self._part(body), self._last)
+        return self._last
+
+
 def for_checks(row: KindRow) -> Keep:
-    """Keeps what checks read of the row's objects. Those of one list share what is equal in the one before."""
-    keep = _bare if row.checked is None else _only((*ALWAYS_CHECKED, *row.checked))
-    last: list[Body] = [{}]
-
-    def kept(body: Body) -> Body:
-        last[0] = shared(keep(body), last[0])
-        return last[0]
-
-    return kept
+    """Keeps what checks read of the row's objects, of one list."""
+    return KeptFields(None if row.checked is None else (*ALWAYS_CHECKED, *row.checked))
 
 
 def _only(paths: Iterable[Path]) -> Callable[[Body], Body]:

@@ -6,6 +6,7 @@ Secret is read by name, so that the loop needs no right to read all Secrets of a
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from reconcile.cluster.errors import (
@@ -22,6 +23,7 @@ from reconcile.cluster.protocol import Cluster, Selection
 from reconcile.objects import LISTED_IN_PART
 from reconcile.probes.look import Group, ReadFailure
 from renderer.model.ref import Body, Kind, Ref, ref_of
+from renderer.model.sharing import same_shape
 from renderer.validation.shapes import misfit
 
 MACHINE_PLANS = Group(api_version="v1", kind="Secret", namespace="fleet-local")
@@ -92,6 +94,16 @@ def misshapen(body: Body) -> ReadFailure | None:
     ref = ref_of(body)
     where = f" -n {ref.namespace}" if ref.namespace else ""
     return ReadFailure(why=f"{ref}: {why}", remedy=f"correct it: kubectl edit {ref.kind.lower()} {ref.name}{where}")
+
+
+def misshapen_among(bodies: Iterable[Body]) -> ReadFailure | None:
+    """The failure for the first such object of a list. One of the shape of the one before is as right as that."""
+    before: Body = {}
+    for body in bodies:
+        if not same_shape(body, before) and (found := misshapen(body)):
+            return found
+        before = body
+    return None
 
 
 def trimmed(body: Body) -> Body:

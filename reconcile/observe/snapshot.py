@@ -11,11 +11,8 @@ from typing import Generic, TypeVar
 from reconcile.objects import LISTED_IN_PART
 from reconcile.observe.readings import Readings
 from reconcile.observe.source import Source
-from reconcile.probes.look import Answer, Group, Look, Need, ReadFailure, Reading
+from reconcile.probes.look import NOT_READ, Answer, Group, Look, Need, ReadFailure, Reading
 from renderer.model.ref import Body, Ref, ref_of
-
-NOT_READ = ReadFailure(why="it was not read")
-"""The answer to what has yet to be read: whoever asked is asked again."""
 
 _T = TypeVar("_T")
 

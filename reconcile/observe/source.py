@@ -12,7 +12,7 @@ from reconcile.cluster.protocol import Cluster, Keep
 from reconcile.observe.selection import (
     COULD_NOT_LOOK,
     is_whole,
-    misshapen,
+    misshapen_among,
     not_listed,
     read_by_name,
     read_failures,
@@ -93,7 +93,7 @@ class DirectSource:
             keep = self._keep(self._kinds.row(kind.api_version, kind.kind)) if self._keep else None
             chosen = replace(selection, labels=labels, fields=fields)
             items = self._cluster.list(chosen, keep).items
-            return next(filter(None, map(misshapen, items)), None) or tuple(map(trimmed, items))
+            return misshapen_among(items) or tuple(map(trimmed, items))
         except NoSuchKind:
             return ()
         except COULD_NOT_LOOK as error:

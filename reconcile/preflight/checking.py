@@ -49,8 +49,12 @@ def run_checks(
     Raises `Problems` for a declaration that cannot be carried out.
     """
     chosen = [declared for declared in checks if set(declared.check.when).intersection(when)]
-    results = tuple(run_check(item, look, context, when, node) for item in chosen)
-    return CheckReport(results=results, upgrade=upgrade_notes(context.names.given, context.releases))
+    return report_of([run_check(item, look, context, when, node) for item in chosen], context)
+
+
+def report_of(results: Iterable[CheckResult], context: CheckContext) -> CheckReport:
+    """The answers of all checks, and what is known of the upgrade."""
+    return CheckReport(results=tuple(results), upgrade=upgrade_notes(context.names.given, context.releases))
 
 
 def run_check(

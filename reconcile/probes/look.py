@@ -101,6 +101,9 @@ class ReadFailure:
         return f"{self.why}; {self.remedy}" if self.remedy else self.why
 
 
+NOT_READ = ReadFailure(why="it was not read")
+"""The answer to what has yet to be read: whoever asked is asked again."""
+
 Answer = Mapping[str, Any] | ReadFailure
 """One answer of a reading, as a facts document has it."""
 

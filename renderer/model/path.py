@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 Path = tuple[str | int, ...]
@@ -42,6 +43,7 @@ def parse_path(text: str) -> Path:
     return tuple(steps)
 
 
+@lru_cache(maxsize=4096)
 def path_name(path: Path) -> str:
     """The inverse of `parse_path`."""
     text = ""
@@ -63,6 +65,11 @@ def starts_with(path: Path, start: Path) -> bool:
 def look_up(value: Any, path: Path) -> Any:
     """The value at `path`, or `ABSENT`."""
     for step in path:
+        if type(value) is dict and type(step) is str:  # nearly always, and it is asked millions of times
+            value = value.get(step, ABSENT)
+            if value is ABSENT:
+                return ABSENT
+            continue
         if not _has(value, step):
             return ABSENT
         value = value[step]

@@ -58,6 +58,19 @@ def shared(value: Any, like: Any) -> Any:
     return like if alike else value
 
 
+def same_shape(one: Any, other: Any) -> bool:
+    """True if both have the same keys, and values of the same types; quick where they share much."""
+    if one is other:
+        return True
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(same_shape(item, other[key]) for key, item in one.items())
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(same_shape, one, other))
+    return True
+
+
 def _mapping(value: dict[str, Any], like: dict[str, Any]) -> dict[str, Any]:
     made = {sys.intern(key): shared(item, like.get(key, _NOTHING)) for key, item in value.items()}
     return like if list(made) == list(like) and all(made[key] is like[key] for key in made) else made

@@ -28,6 +28,7 @@ _CLEAN = 65_536
 """Texts without a secret that are remembered."""
 _KEYED_BY_NAME = {"done": 2, "nodeUpgradeStatuses": 1, "records": 1, "steps": 1}
 """Fields of a plan's status whose keys are names of phases, steps and nodes, and on how many levels."""
+_SCALARS = (str, int, float, bool, type(None))
 _SHORTEST = 4
 """Characters; a shorter text would be found in the middle of every other word."""
 
@@ -59,6 +60,7 @@ class Redactor:
         self._numbers: dict[bytes, int] = {}
         self._texts: dict[str, str] = {}
         self._clean: set[str] = set()
+        self._open: set[tuple[object, ...]] = set()
 
     def text(self, text: str) -> str:
         """A text, or a message about something."""
@@ -103,6 +105,15 @@ class Redactor:
 
     def field(self, api_version: str, kind: str, path: Path, value: Any) -> Any:
         """The value of one field of an object, as `body` would have it; a mark for what would be left out."""
+        asked = (api_version, kind, path, type(value), value) if isinstance(value, _SCALARS) else None
+        if asked in self._open:
+            return value
+        shown = self._field(api_version, kind, path, value)
+        if asked and shown is value and len(self._open) < _CLEAN:
+            self._open.add(asked)
+        return shown
+
+    def _field(self, api_version: str, kind: str, path: Path, value: Any) -> Any:
         body = value
         for step in reversed(path):
             body = [body] if isinstance(step, int) else {step: body}
@@ -143,6 +154,7 @@ class Redactor:
             if len(text) >= _SHORTEST:
                 self._texts[text] = mark
                 self._clean.clear()
+                self._open.clear()
         return mark
 
     def found(self, body: Body) -> Iterator[Path]:
