@@ -223,9 +223,27 @@ def test_a_check_that_nobody_can_answer_holds_no_gate() -> None:
     site, template_set = OneNode(text), open_template_set(with_files(templates(), checks))
     client = EmbeddedCluster(site.clock).client()
     site.readings = Readings(client, template_set.catalog.kinds, site.clock.now, _nobody_answers)
-    before = check_verdicts(checks, template_set, site, packaged_schemas())
+    before = check_verdicts(checks, template_set, site, site.readings, packaged_schemas())
     site.wait = GateWait(site.document, site, site.readings, packaged_schemas(), before)
     assert site.look().outcome is ProbeResult.PASSED
+
+
+class Refused(GatedCluster):
+    """A cluster that does not let its nodes be listed."""
+
+    def list(self, group: Group) -> Any:
+        return ReadFailure(why="forbidden") if group.kind == "Node" else ()
+
+
+def test_what_may_not_be_read_is_waited_for() -> None:
+    plan = {"apiVersion": "management.harvesterhci.io/v1beta1", "kind": "UpgradePlan", "metadata": {"name": "up"}}
+    run_of = {"when": "start", "upgradePlan": {**plan, "spec": {}}, "files": {"preflight/x.yaml": CHECK}}
+    checks = read_gate(document(checks=run_of), "gate.yaml").checks
+    assert checks is not None
+    site, template_set = Refused(document(checks=run_of)), open_template_set(with_files(templates(), checks))
+    before = check_verdicts(checks, template_set, site, site.readings, packaged_schemas())
+    site.wait = GateWait(site.document, site, site.readings, packaged_schemas(), before)
+    assert site.look() == GateAnswer(outcome=ProbeResult.UNKNOWN, lines=("Node objects cannot be read: forbidden",))
 
 
 def test_checks_come_first_and_are_those_of_the_document() -> None:
@@ -242,7 +260,7 @@ def test_checks_come_first_and_are_those_of_the_document() -> None:
     assert [path for path in tree if path.startswith("preflight/")] == ["preflight/x.yaml"]
     template_set = open_template_set(tree)
     site = GatedCluster(text)
-    before = check_verdicts(checks, template_set, site, packaged_schemas())
+    before = check_verdicts(checks, template_set, site, site.readings, packaged_schemas())
     site.wait = GateWait(site.document, site, site.readings, packaged_schemas(), before)
     assert site.look().lines == ("check settled: Job harvester-system/x: condition Complete is absent, expected True",)
     site.condition("Complete")

@@ -92,8 +92,8 @@ def _look_at_cluster(asked: CheckQuestion) -> CheckAnswers:
     from reconcile.observe.snapshot import judge
     from reconcile.observe.source import DirectSource
     from reconcile.preflight.check_context import checks_of
-    from reconcile.preflight.checking import run_checks
     from reconcile.preflight.machines import machine_table
+    from reconcile.preflight.rounds import CheckRounds
     from reconcile.preflight.running_plan import SeldomLook
     from reconcile.preflight.selecting import checks_named, require_node
     from renderer.cli.input_options import read_form
@@ -109,12 +109,13 @@ def _look_at_cluster(asked: CheckQuestion) -> CheckAnswers:
     except Unreadable as error:
         raise Unreadable(dict.fromkeys((*error.problems, *_unreadable(parts.source, checks)))) from None
     require_node(asked.node, context.names.nodes)
+    rounds = CheckRounds(checks, context, asked.when, asked.node)
 
     def look_at(look: Look) -> CheckAnswers:
         seldom = SeldomLook(look=look)
         return CheckAnswers(
             plan=str(plan["metadata"]["name"]) if plan else "",
-            report=run_checks(checks, seldom, context, asked.when, asked.node),
+            report=rounds.report(seldom),
             machines=machine_table(seldom, plan or {}) if asked.machines else None,
         )
 

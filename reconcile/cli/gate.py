@@ -105,6 +105,7 @@ def _wait_of(phase: str, file: Path, kubeconfig: str) -> GateWait:
     from reconcile.gate.gate_wait import GateWait
     from reconcile.gate.resolved_gates import read_gate
     from reconcile.gate.start_checks import check_verdicts, with_files
+    from reconcile.observe.kept_fields import for_checks
     from reconcile.observe.readings import Readings
     from reconcile.observe.source import DirectSource
     from reconcile.schemas import packaged_schemas
@@ -122,7 +123,9 @@ def _wait_of(phase: str, file: Path, kubeconfig: str) -> GateWait:
     readings = Readings(connection.cluster, kinds, wall_clock, dial_of(connection))
     if checks is None or template_set is None:
         return GateWait(document, source, readings, schemas)
-    return GateWait(document, source, readings, schemas, check_verdicts(checks, template_set, source, schemas))
+    for_them = DirectSource(connection.cluster, kinds, for_checks)
+    before = check_verdicts(checks, template_set, for_them, readings, schemas)
+    return GateWait(document, source, readings, schemas, before)
 
 
 def _text(file: Path) -> str:

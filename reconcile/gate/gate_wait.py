@@ -20,8 +20,8 @@ from reconcile.probes.verdict import ProbeResult, Verdict, gate_verdict, passed,
 from reconcile.schemas import Schemas
 from renderer.model.probe import Severity
 
-ExtraLook = Callable[[Look, datetime], tuple[Verdict, ...]]
-"""Judges what must pass before the gates are looked at, such as checks."""
+BeforeGates = Callable[[datetime], tuple[Verdict, ...]]
+"""Looks at what must pass before the gates are looked at, such as checks, and judges it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +41,7 @@ class GateWait:
         source: Source,
         readings: Readings,
         schemas: Schemas,
-        before: ExtraLook = lambda look, now: (),
+        before: BeforeGates = lambda now: (),
     ) -> None:
         self._document = document
         self._source = source
@@ -55,7 +55,7 @@ class GateWait:
     def look(self, now: datetime) -> GateAnswer:
         """One look. What could not be looked at is unknown, and never a failure."""
         try:
-            verdicts = judge(lambda look: self._verdicts(look, now), self._source, self._readings).answer
+            verdicts = self._verdicts(now)
         except ClusterError as error:
             self._last = None
             self._passes.clear()
@@ -65,12 +65,15 @@ class GateWait:
         self._last = now
         return self._answer(verdicts)
 
-    def _verdicts(self, look: Look, now: datetime) -> _Verdicts:
-        first = tuple(verdict for verdict in self._before(look, now) if not verdict.passed)
+    def _verdicts(self, now: datetime) -> _Verdicts:
+        first = tuple(verdict for verdict in self._before(now) if not verdict.passed)
         if first:
             return _Verdicts(before=first)
+        return _Verdicts(gates=judge(lambda look: self._of_gates(look, now), self._source, self._readings).answer)
+
+    def _of_gates(self, look: Look, now: datetime) -> tuple[Verdict, ...]:
         scope = ProbeContext(kinds=self._document.kinds, schemas=self._schemas, now=now)
-        return _Verdicts(gates=tuple(evaluate(item.gate.probe, look, scope) for item in self._document.gates))
+        return tuple(evaluate(item.gate.probe, look, scope) for item in self._document.gates)
 
     def _answer(self, verdicts: _Verdicts) -> GateAnswer:
         if verdicts.before:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import datetime
 
+from reconcile.gate.gate_wait import BeforeGates
 from reconcile.gate.resolved_gates import CheckRun
-from reconcile.observe.facts import gather
+from reconcile.observe.facts import Unreadable, gather
+from reconcile.observe.readings import Readings
+from reconcile.observe.snapshot import judge
 from reconcile.observe.source import Source
 from reconcile.preflight.check_context import check_context, checks_of
 from reconcile.preflight.check_result import CheckOutcome, CheckResult
-from reconcile.preflight.checking import run_checks
-from reconcile.probes.look import Look
+from reconcile.preflight.rounds import CheckRounds
 from reconcile.probes.verdict import Verdict, unknown, waiting
 from reconcile.schemas import Schemas
 from renderer.assemble import TemplateSet
@@ -30,16 +31,23 @@ def with_files(tree: TemplateTree, run: CheckRun) -> TemplateTree:
 
 
 def check_verdicts(
-    run: CheckRun, template_set: TemplateSet, source: Source, schemas: Schemas
-) -> Callable[[Look, datetime], tuple[Verdict, ...]]:
+    run: CheckRun, template_set: TemplateSet, source: Source, readings: Readings, schemas: Schemas
+) -> BeforeGates:
     """Judges the checks as the loop does: one that blocks is waited for, since somebody can mend what it found; one
-    that nobody here can ever answer, such as what only hosts know, is not."""
+    that nobody here can ever answer, such as what only hosts know, is not.
+
+    `source` needs to keep no more than checks read. Nothing is kept once they have judged.
+    """
     checks = checks_of(template_set.catalog)
 
-    def verdicts(look: Look, now: datetime) -> tuple[Verdict, ...]:
-        objects = gather(source, dict(run.plan))
+    def verdicts(now: datetime) -> tuple[Verdict, ...]:
+        try:
+            objects = gather(source, dict(run.plan))
+        except Unreadable as error:
+            return tuple(unknown(problem.message) for problem in error.problems)
         context = check_context(template_set, schemas, now, plan=run.plan, release=run.release, objects=objects)
-        report = run_checks(checks, look, context, (CheckTime(run.when),))
+        rounds = CheckRounds(checks, context, (CheckTime(run.when),))
+        report = judge(rounds.report, source, readings).answer
         return tuple(_HOLDS[result.outcome](_line(result)) for result in report.results if result.holds)
 
     return verdicts

@@ -72,8 +72,16 @@ def same_shape(one: Any, other: Any) -> bool:
 
 
 def _mapping(value: dict[str, Any], like: dict[str, Any]) -> dict[str, Any]:
-    made = {sys.intern(key): shared(item, like.get(key, _NOTHING)) for key, item in value.items()}
-    return like if list(made) == list(like) and all(made[key] is like[key] for key in made) else made
+    """Texts, which most values are, are compared here and not in a call each."""
+    made: dict[str, Any] = {}
+    same = len(value) == len(like)
+    for key, item in value.items():
+        other = like.get(key, _NOTHING)
+        texts = type(item) is type(other) is str
+        found = (other if item == other else item) if texts else shared(item, other)
+        same = same and found is other
+        made[sys.intern(key)] = found
+    return like if same and list(made) == list(like) else made
 
 
 def _list(value: list[Any], like: list[Any]) -> list[Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -52,9 +53,9 @@ class ServedCluster:
         plural, *named = rest[2:] if namespace else rest
         labelled = "labelSelector" in query  # nothing here has the labels that are asked for
         listed = () if labelled else self._lists.get((version, plural), ())
-        there = [item for item in listed if namespace in ("", item[0])]
+        there = [item for item in listed if item[0] == namespace] if namespace else listed
         name = named[0] if named else query.get("fieldSelector", [""])[0].partition("metadata.name=")[2]
-        there = [item for item in there if name in ("", item[1])]
+        there = [item for item in there if item[1] == name] if name else there
         if named:
             return json.loads(there[0][2]()) if there else None
         start, limit = (int(query.get(key, [default])[0]) for key, default in (("continue", "0"), ("limit", PAGE)))
@@ -105,10 +106,15 @@ def _copies(body: Json, nodes: int) -> Iterator[tuple[str, str, Callable[[], str
         return
     text = json.dumps(_as_large_as_real({**body, "metadata": {**body["metadata"], "name": _NAME}}, name))
     each = count // nodes
+    pieces = [part.split(_NAME) for part in text.split(_NODE)]
     for number in range(count):
         node = node_name(number // each)
         called = node if each == 1 and body["kind"] == "Node" else f"{name}-{number}"
-        yield namespace, called, lambda called=called, node=node: text.replace(_NAME, called).replace(_NODE, node)  # type: ignore[misc]
+        yield namespace, called, partial(_with_names, pieces, called, node)
+
+
+def _with_names(pieces: list[list[str]], name: str, node: str) -> str:
+    return node.join(name.join(part) for part in pieces)
 
 
 def _as_large_as_real(body: Json, name: str) -> Json:
