@@ -206,7 +206,7 @@ class Client:
             query = (*limit, *token, *_selectors(selection))
             answer = self._answer(call, Request(method="GET", path=path, query=query), keep.paths if keep else None)
             page = answer.body.get("items") or ()
-            items += map(keep, page) if keep else page
+            items += map(keep.trim, page) if keep else page
             warnings |= dict.fromkeys(answer.warnings)
             metadata = answer.body.get("metadata") or {}
             if not metadata.get("continue"):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from reconcile.cluster.errors import Away, ClusterError, Gone, NoSuchKind, Throttled
-from reconcile.cluster.protocol import Cluster, EventType, Listing, Selection, WatchEvent, Window
+from reconcile.cluster.protocol import Cluster, EventType, Keep, Listing, Selection, WatchEvent, Window
 from renderer.model.ref import Body, Ref, ref_of
 
 WINDOW = 290
@@ -126,7 +126,7 @@ class ListWatch:
             return self._failed(error)
 
     def _list(self) -> float:
-        listing = self._cluster.list(self.selection, self._trim)
+        listing = self._cluster.list(self.selection, Keep(trim=self._trim))
         self._well(served=True)
         self._replace(listing)
         self._resource_version = listing.resource_version

@@ -58,14 +58,13 @@ class Answer:
     warnings: tuple[str, ...] = ()
 
 
-class Keep(Protocol):
-    """Returns the part of an object of a list that is kept. `paths` are all that it keeps anything of; None where that
-    may be everything."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Keep:
+    """The part of the objects of a list that is kept: `trim` returns it of each; `paths` are all that it has anything
+    of, None where that may be everything."""
 
-    @property
-    def paths(self) -> tuple[Path, ...] | None: ...
-
-    def __call__(self, body: Body, /) -> Body: ...
+    trim: Callable[[Body], Body]
+    paths: tuple[Path, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

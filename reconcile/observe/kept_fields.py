@@ -19,22 +19,17 @@ _Tree = dict[str, Any]
 _APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
-class KeptFields:
-    """See `protocol.Keep`. The objects of one list share what is equal in the one before."""
-
-    def __init__(self, paths: tuple[Path, ...] | None) -> None:
-        self.paths = paths
-        self._part = _bare if paths is None else _only(paths)
-        self._last: Body = {}
-
-    def __call__(self, body: Body, /) -> Body:
-        self._last = shared(self._part(body), self._last)
-        return self._last
-
-
 def for_checks(row: KindRow) -> Keep:
-    """Keeps what checks read of the row's objects, of one list."""
-    return KeptFields(None if row.checked is None else (*ALWAYS_CHECKED, *row.checked))
+    """Keeps what checks read of the row's objects. Those of one list share what is equal in the one before."""
+    paths = None if row.checked is None else (*ALWAYS_CHECKED, *row.checked)
+    part = _bare if paths is None else _only(paths)
+    last: list[Body] = [{}]
+
+    def kept(body: Body) -> Body:
+        last[0] = shared(part(body), last[0])
+        return last[0]
+
+    return Keep(trim=kept, paths=paths)
 
 
 def _only(paths: Iterable[Path]) -> Callable[[Body], Body]:

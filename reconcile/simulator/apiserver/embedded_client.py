@@ -75,7 +75,7 @@ class EmbeddedClient:
             version = str(store.version)
         for _ in range(_PAGE, len(items), _PAGE):
             self._meet("list", kind, _collection(selection))
-        return Listing(items=tuple(map(keep, items)) if keep else items, resource_version=version)
+        return Listing(items=tuple(map(keep.trim, items)) if keep else items, resource_version=version)
 
     def watch(self, selection: Selection, *, resource_version: str, window: int) -> EmbeddedWindow:
         kind, store = selection.kind, self._server.store
