@@ -350,4 +350,4 @@ def test_the_cluster_job() -> None:
             }
         ],
     }
-    assert same(multi().body("ClusterUpgrade/Manifests"), job("up-cluster-upgrade", labels("cluster-upgrade"), pod, 0))
+    assert same(multi().body("ClusterUpgrade/Manifests"), job("up-cluster-upgrade", labels("cluster-upgrade"), pod, 6))

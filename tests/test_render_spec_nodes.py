@@ -154,7 +154,7 @@ def node_job(job_type: str, *, pod_name: bool) -> dict[str, Any]:
         ],
         "volumes": [{"name": "host-root", "hostPath": {"path": "/"}}],
     }
-    return job(f"up-node-upgrade-{job_type}-n1", labels("node-upgrade", job_type), pod, 0)
+    return job(f"up-node-upgrade-{job_type}-n1", labels("node-upgrade", job_type), pod, 6)
 
 
 def test_the_jobs_on_a_node() -> None:

@@ -12,6 +12,8 @@ from reconcile.decide.builder import DecisionBuilder
 from reconcile.objects import NODE_PLAN_LABEL, Condition, conditions, label, selects
 from reconcile.probes.evaluate import evaluate, group_of, present_ref, summarize
 from reconcile.probes.look import Group, ProbeContext, ReadFailure
+from reconcile.probes.rules.call import RuleCall
+from reconcile.probes.rules.table import rule_named
 from reconcile.probes.verdict import ProbeResult, Verdict, gate_verdict
 from reconcile.status.plan import PlanStatus, key_of
 from reconcile.status.record import StepRecord
@@ -36,7 +38,7 @@ def read_captures(builder: DecisionBuilder, item: RenderedStep, *, done: bool = 
         if capture.value_on_take_over is not None and (done or _has_done_its_work(builder, item)):
             found[capture.name] = capture.value_on_take_over.value
             continue
-        value = _captured(builder, item, capture)
+        value = _united(builder, item, capture, done) if capture.unite else _captured(builder, item, capture)
         if isinstance(value, ReadFailure):
             return f"{capture.name} cannot be read: {value.why}"
         found[capture.name] = value
@@ -125,6 +127,45 @@ def _captured(builder: DecisionBuilder, item: RenderedStep, capture: Capture) ->
     if value is None:
         return ReadFailure(why=f"{ref} does not have it")
     return value + capture.add if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _united(builder: DecisionBuilder, item: RenderedStep, capture: Capture, done: bool) -> str | ReadFailure:
+    """All names that are known: those captured before, those that the field has now, and those that the rule finds."""
+    live = _captured(builder, item, replace(capture, default=""))
+    if isinstance(live, ReadFailure):
+        return live
+    rule = capture.unite.rule if capture.unite and not done else None
+    found = ""
+    if rule is not None:
+        verdict = rule_named(rule.name)(
+            RuleCall(
+                arguments=dict(rule.arguments),
+                look=builder.observation.look,
+                scope=scope_of(builder, item),
+                body={},
+            )
+        )
+        if verdict.outcome is ProbeResult.UNKNOWN:
+            return ReadFailure(why=verdict.reason)
+        found = str(verdict.seen)
+    before = builder.status.captured(item.phase, item.step.node).get(capture.name, "")
+    return joined_names(before, live, found)
+
+
+def joined_names(*lists: Any) -> str:
+    """One list with commas, each name once."""
+    names = (name.strip() for text in lists for name in str(text or "").split(","))
+    return ",".join(dict.fromkeys(filter(None, names)))
+
+
+def united_since(builder: DecisionBuilder, item: RenderedStep, record: StepRecord) -> dict[str, Any]:
+    """The captured values of a step under way, with the names that their fields have got since."""
+    grown = dict(record.captured)
+    for capture in (each for each in item.step.captures if each.unite):
+        live = _captured(builder, item, replace(capture, default=""))
+        if not isinstance(live, ReadFailure):
+            grown[capture.name] = joined_names(record.captured.get(capture.name), live)
+    return grown
 
 
 def _ref_of(builder: DecisionBuilder, item: RenderedStep, capture: Capture) -> Ref:

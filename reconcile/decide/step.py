@@ -19,6 +19,7 @@ from reconcile.decide.probing import (
     jobs_are_done,
     note_jobs,
     renamed,
+    united_since,
 )
 from reconcile.decide.step_run import Progress, StepRun
 from reconcile.decide.step_start import begin
@@ -144,6 +145,7 @@ class _Step:
             return self._carry_out(record)
         if self.item.pending:
             return self.run.wait_for_inputs(record.started)
+        record = self._united(record)
         note_jobs(self.builder, self.item)
         verdicts = [self._gate(index, gate, record) for index, gate in enumerate(self.step.gates)]
         for gate, verdict in zip(self.step.gates, verdicts, strict=True):
@@ -153,6 +155,15 @@ class _Step:
         if waiting:
             return Progress.BUSY
         return self._complete(record, verdicts)
+
+    def _united(self, record: StepRecord) -> StepRecord:
+        """With names that lists have got since: whoever writes such a list may forget them again."""
+        captured = united_since(self.builder, self.item, record)
+        if captured == record.captured:
+            return record
+        record = replace(record, captured=captured)
+        self.builder.record(self.key, record)
+        return record
 
     def _is_to_be_made_again(self, record: StepRecord) -> bool:
         """Nothing is created twice automatically: only if another attempt is requested, by the plan's annotation, and

@@ -45,9 +45,10 @@ from renderer.model.phase import (
     StatesOfWork,
     Step,
     StepChecks,
+    Unite,
     ValueOnTakeOver,
 )
-from renderer.model.probe import Gate, Probe
+from renderer.model.probe import Gate, Probe, RulePredicate
 
 
 def phase_from(raw: Raw, *, number: int, folder: str) -> Phase:
@@ -170,7 +171,13 @@ def _capture(name: str, raw: Raw) -> Capture:
         add=raw.get("add", 0),
         record=raw.get("record"),
         value_on_take_over=ValueOnTakeOver(**raw["valueOnTakeOver"]) if "valueOnTakeOver" in raw else None,
+        unite=_unite(raw["unite"]) if "unite" in raw else None,
     )
+
+
+def _unite(raw: Raw) -> Unite:
+    rule = predicate_from({"rule": raw["rule"]}) if "rule" in raw else None
+    return Unite(rule=rule if isinstance(rule, RulePredicate) else None)
 
 
 def _fetches(raws: Mapping[str, Raw]) -> tuple[Fetch, ...]:

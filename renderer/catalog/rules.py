@@ -87,6 +87,11 @@ RULES: Mapping[str, RuleSpec] = {
         words="Harvester's detector stops every virtual machine that KubeVirt cannot migrate",
         subject=RuleSubject.CLUSTER,
     ),
+    "machinesToStop": RuleSpec(
+        words="the virtual machines of {node} that Harvester's detector stops are known",
+        subject=RuleSubject.CLUSTER,
+        required=("node",),
+    ),
     "hotplugSettled": RuleSpec(
         words="has no volume that is plugged in for a time only", subject=RuleSubject.OBJECT, kinds=("VirtualMachine",)
     ),

@@ -143,6 +143,8 @@ class _Steps:
             yield self._problem("UnknownNodeState", message, remedy, state)
         for probe in probes_of(step):
             yield from self._probe(step, probe)
+        for rule in (capture.unite.rule for capture in step.captures if capture.unite):
+            yield from self._predicate(step, rule) if rule else ()
 
     def _probe(self, step: Step, probe: Probe) -> Iterator[Problem]:
         if isinstance(probe.target, ManifestTarget) and probe.target.file not in {s.file for s in step.manifests}:

@@ -11,7 +11,7 @@ from renderer.frozen import frozen
 from renderer.model.check import CheckTime
 from renderer.model.manifest_spec import Expression, ManifestSpec
 from renderer.model.path import Path
-from renderer.model.probe import Event, Gate, Predicate, Probe, Target, Trigger
+from renderer.model.probe import Event, Gate, Predicate, Probe, RulePredicate, Target, Trigger
 from renderer.model.ref import Ref
 
 
@@ -82,9 +82,17 @@ class ValueOnTakeOver:
 
 
 @frozen
+class Unite:
+    """The value is a list with commas: what the phase has captured under this name, what `rule` finds when the step
+    starts, and every name that the field has while the step is under way."""
+
+    rule: RulePredicate | None = None
+
+
+@frozen
 class Capture:
     """A field that is read when the step starts and recorded; `add` is added to a number; `record` names a status field
-    that gets the value as well."""
+    that gets the value as well. `unite`: the value is a list of names, and nothing is ever taken out of it."""
 
     name: str
     target: Target
@@ -93,6 +101,7 @@ class Capture:
     add: int = 0
     record: str | None = None
     value_on_take_over: ValueOnTakeOver | None = None
+    unite: Unite | None = None
 
 
 class FetchAs(StrEnum):

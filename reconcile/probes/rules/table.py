@@ -44,6 +44,7 @@ RULES: Mapping[str, Rule] = {
     "canBeMoved": virtual_machines.can_be_moved,
     "leavesNode": virtual_machines.leave,
     "detectorKnows": virtual_machines.overlooked,
+    "machinesToStop": virtual_machines.to_stop,
     "hotplugSettled": virtual_machines.hotplug_settled,
     "hostReports": hosts.reports,
     "hostCertificate": hosts.certificate,

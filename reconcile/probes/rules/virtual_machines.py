@@ -7,7 +7,7 @@ what has an eviction strategy that says so. What is neither stopped nor moved is
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -112,6 +112,21 @@ def has_machine(instance: Body) -> bool:
 
 
 # ----------------------------------------------------------------------------------------------------------- the rules
+
+
+def to_stop(call: RuleCall) -> Verdict:
+    """Passes, and has seen the names of the machines that the detector stops on the node and that are to be started
+    again: `namespace/name` with commas."""
+    found = listed(call, INSTANCES, NODES, MACHINES)
+    if isinstance(found, Verdict):
+        return found
+    instances, nodes, machines = found
+    targets, startable = MigrationTargets(nodes), machine_names(instances, machines)
+    here = [each for each in instances if look_up(each, ("status", "nodeName")) == call.text("node") and runs(each)]
+    tied = [each for each in here if is_restored(each) and any(it.detected for it in obstacles(each, targets))]
+    names = sorted(f"{ref_of(each).namespace}/{ref_of(each).name}" for each in tied)
+    seen = ",".join(name for name in names if tuple(name.split("/")) in startable)
+    return replace(passed(f"{len(names)} virtual machines"), seen=seen)
 
 
 def can_be_moved(call: RuleCall) -> Verdict:

@@ -1,0 +1,125 @@
+"""Every virtual machine that a drain has stopped is started again, whatever repeated Jobs have left in their list."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from support.small_cluster import POST, POST_JOB, PRE_JOB, Small, being_prepared, waiting_for_rancher
+
+LIST = ("v1", "ConfigMap", "up-restore-vm", "harvester-system")
+
+
+def machine(name: str, node: str = "n1", *, tied: bool = True, **more: Any) -> list[dict[str, Any]]:
+    """A VirtualMachine that runs on the node, by default with a device of it."""
+    devices = {"hostDevices": [{"name": "gpu", "deviceName": "vendor/gpu"}]} if tied else {}
+    metadata = {"name": name, "namespace": "default"}
+    instance = {
+        "apiVersion": "kubevirt.io/v1",
+        "kind": "VirtualMachineInstance",
+        "metadata": {**metadata, "labels": {"kubevirt.io/nodeName": node}},
+        "spec": {"domain": {"devices": devices}, "evictionStrategy": "LiveMigrate"},
+        "status": {"nodeName": node, "phase": "Running", **more},
+    }
+    running = {"runStrategy": "RerunOnFailure", "template": {"spec": {"domain": {"devices": devices}}}}
+    return [instance, {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "metadata": metadata, "spec": running}]
+
+
+def prepared(*machines: list[dict[str, Any]]) -> Small:
+    """Node n1 is being prepared for its drain; these run."""
+    found = waiting_for_rancher(more=[body for each in machines for body in each], restoreVM=True, version="v1.8.0")
+    return being_prepared(found)
+
+
+def recorded(found: Small, step: str = "PreDrain") -> str:
+    return str(found.status["steps"]["NodeUpgrade"]["records"][f"{step}/n1"]["captured"]["stoppedVMs"])
+
+
+def detector_writes(found: Small, names: str) -> None:
+    """As upstream's vm-live-migrate-detector: the entry is what cannot be moved now, whatever it was."""
+    if found.get(*LIST) is None:
+        found.create(
+            {
+                "apiVersion": "v1",
+                "kind": "ConfigMap",
+                "metadata": {"name": LIST[2], "namespace": LIST[3]},
+                "data": {"n1": names},
+            }
+        )
+    else:
+        found.patch(found.get(*LIST), {"data": {"n1": names}})
+
+
+def upgraded(found: Small) -> None:
+    found.end_job(PRE_JOB)
+    found.rounds()
+    found.ask("n1", POST, "second")
+    found.rounds()
+    found.end_job(POST_JOB)
+    found.reboot("n1")
+    found.rounds()
+
+
+def test_what_would_be_stopped_is_recorded_before_the_job_is_made() -> None:
+    found = waiting_for_rancher(
+        more=[*machine("a"), *machine("b"), *machine("free", tied=False), *machine("elsewhere", "n2")],
+        restoreVM=True,
+        version="v1.8.0",
+    )
+    found.ask("n1", "rke.cattle.io/pre-drain", "first")
+    found.until(lambda _: "PreDrain/n1" in found.status["steps"]["NodeUpgrade"]["records"])
+    assert (recorded(found), found.jobs()) == ("default/a,default/b", [])
+
+
+def test_a_loop_that_was_away_during_both_rounds_starts_every_machine() -> None:
+    """The second pod of the Job finds the machines off and empties the list, and nobody has seen the first one's."""
+    found = prepared(machine("a"), machine("b"))
+    detector_writes(found, "default/a,default/b")
+    detector_writes(found, "")
+    found.restart()
+    upgraded(found)
+    assert found.get(*LIST)["data"]["n1"] == "default/a,default/b"
+    assert "up-node-upgrade-restore-vm-n1" in found.jobs()
+
+
+def test_names_that_the_loop_has_seen_are_kept() -> None:
+    """A machine that came to the node after the drain had begun is known by the list alone."""
+    found = prepared(machine("a"))
+    detector_writes(found, "default/a,default/late")
+    found.rounds()
+    detector_writes(found, "")
+    found.rounds()
+    assert recorded(found) == "default/a,default/late"
+    upgraded(found)
+    assert found.get(*LIST)["data"]["n1"] == "default/a,default/late"
+
+
+def test_what_is_paused_or_nobody_can_start_is_not_listed() -> None:
+    paused = machine("paused", conditions=[{"type": "Paused", "status": "True"}])
+    bare = machine("bare")[:1]
+    assert recorded(prepared(paused, bare, machine("a"))) == "default/a"
+
+
+def test_where_nothing_was_stopped_no_list_is_made() -> None:
+    found = prepared(machine("free", tied=False))
+    upgraded(found)
+    assert found.get(*LIST) is None
+    assert "up-node-upgrade-restore-vm-n1" not in found.jobs()
+
+
+def test_a_list_that_is_complete_is_left_alone() -> None:
+    found = prepared(machine("a"))
+    detector_writes(found, "default/a,default/unseen")
+    upgraded(found)
+    assert found.get(*LIST)["data"] == {"n1": "default/a,default/unseen"}
+
+
+def test_a_list_is_completed_although_nobody_asks_to_start_machines_yet() -> None:
+    """`spec.restoreVM` may be set later, when the records are short."""
+    found = waiting_for_rancher(more=machine("a"), version="v1.8.0")
+    being_prepared(found)
+    detector_writes(found, "")
+    upgraded(found)
+    assert found.get(*LIST)["data"]["n1"] == "default/a"
+    found.patch(found.plan, {"spec": {"restoreVM": True}})
+    found.rounds()
+    assert "up-node-upgrade-restore-vm-n1" in found.jobs()
