@@ -10,7 +10,7 @@ import random
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import Event, Thread
@@ -33,6 +33,7 @@ from reconcile.schemas import packaged_schemas
 from reconcile.simulator.actors.fault_options import FaultOptions, KnownTargets, fault_plan_of
 from reconcile.simulator.actors.simulation import Simulation
 from reconcile.simulator.rehearsal.rehearsal import settings_of
+from renderer.assemble import TemplateSet
 from renderer.documents import plan_of
 from renderer.model.plan_api import PLAN_API_VERSION
 from renderer.model.ref import Body, Ref
@@ -141,6 +142,15 @@ def _at_work(world: Simulation, changes: Changes) -> Iterator[None]:
         thread.join(timeout=PATIENCE)
 
 
+def run_once() -> TemplateSet:
+    """The packaged templates, with Jobs that are not repeated: between two pods a real Job controller pauses, in all
+    for ten minutes."""
+    packaged = template_set()
+    limits = dict.fromkeys(packaged.catalog.values["backoffLimits"], 0)
+    catalog = replace(packaged.catalog, values={**packaged.catalog.values, "backoffLimits": limits})
+    return replace(packaged, catalog=catalog)
+
+
 def process(
     place: RealUpgrade,
     example: str,
@@ -154,7 +164,7 @@ def process(
     return assemble_manager(
         ManagerConfig(
             cluster=Client(transport),
-            template_set=template_set(),
+            template_set=run_once(),
             schemas=packaged_schemas(),
             now=now,
             clock=time.monotonic,
