@@ -22,7 +22,7 @@ from renderer.catalog.verify import ROUND
 from renderer.context.nodes import unknown_plan
 from renderer.model.path import ABSENT, look_up
 from renderer.model.phase import Capture
-from renderer.model.probe import EveryTarget, Gate, ObjectTarget
+from renderer.model.probe import EveryTarget, Gate, ObjectTarget, RulePredicate
 from renderer.model.ref import Body, Ref, ref_of
 from renderer.model.rendered import RenderedStep
 
@@ -136,21 +136,22 @@ def _united(builder: DecisionBuilder, item: RenderedStep, capture: Capture, done
     if isinstance(live, ReadFailure):
         return live
     rule = capture.unite.rule if capture.unite and not done else None
-    found = ""
-    if rule is not None:
-        verdict = rule_named(rule.name)(
-            RuleCall(
-                arguments=dict(rule.arguments),
-                look=SeldomLook(look=builder.observation.look),  # nobody watches all virtual machines
-                scope=scope_of(builder, item),
-                body={},
-            )
-        )
-        if verdict.outcome is ProbeResult.UNKNOWN:
-            return ReadFailure(why=verdict.reason)
-        found = str(verdict.seen)
+    found = _found_by(builder, item, rule) if rule else ""
+    if isinstance(found, ReadFailure):
+        return found
     before = builder.status.captured(item.phase, item.step.node).get(capture.name, "")
     return joined_names(before, live, found)
+
+
+def _found_by(builder: DecisionBuilder, item: RenderedStep, rule: RulePredicate) -> str | ReadFailure:
+    """The names that the rule finds; none where nobody can ever look, as in files that hold no such objects."""
+    look = SeldomLook(look=builder.observation.look)  # nobody watches all virtual machines
+    scope = scope_of(builder, item)
+    verdict = rule_named(rule.name)(RuleCall(arguments=dict(rule.arguments), look=look, scope=scope, body={}))
+    if verdict.outcome is not ProbeResult.UNKNOWN:
+        return str(verdict.seen)
+    failures = [answer for answer in look.seen.values() if isinstance(answer, ReadFailure)]
+    return "" if all(failure.out_of_reach for failure in failures) else ReadFailure(why=verdict.reason)
 
 
 def joined_names(*lists: Any) -> str:
