@@ -223,7 +223,7 @@ def test_the_digest_of_a_part_is_that_of_the_whole(shell: Shell) -> None:
 @pytest.mark.slow
 def test_a_folder_is_written_found_up_to_date_found_stale_and_mended(shell: Shell, tmp_path: Path) -> None:
     command = ("render", THREE_NODE, "--output-dir", str(tmp_path))
-    assert "36 files (36 new, 0 changed, 0 removed)" in shell(*command).out
+    assert "39 files (39 new, 0 changed, 0 removed)" in shell(*command).out
     assert shell(*command, "--check").status == 0
     folder = tmp_path / PLAN
     (folder / "30-repo-create" / "service.yaml").write_text("kind: Service\n", encoding="utf-8")
@@ -233,7 +233,7 @@ def test_a_folder_is_written_found_up_to_date_found_stale_and_mended(shell: Shel
     assert checked.status == 1
     assert "  missing  80-image-cleanup/plan.yaml\n  changed  30-repo-create/service.yaml\n" in checked.out
     mended = shell(*command)
-    assert "36 files (1 new, 1 changed, 0 removed)\nleft alone: 1 files" in mended.out
+    assert "39 files (1 new, 1 changed, 0 removed)\nleft alone: 1 files" in mended.out
     assert shell(*command, "--check").status == 0
 
 
@@ -569,7 +569,7 @@ def test_what_is_pending_may_bring_more_images_and_is_not_mixed_with_them(shell:
 @pytest.mark.slow
 def test_the_same_release_makes_no_difference_and_another_does(shell: Shell, tmp_path: Path) -> None:
     same = shell("compare", THREE_NODE, "--to-release", f"{THREE_NODE}/harvester-release.yaml")
-    assert (same.status, same.out) == (0, "no difference: both do the same with 34 manifests\n")
+    assert (same.status, same.out) == (0, "no difference: both do the same with 37 manifests\n")
     other = tmp_path / "release.yaml"
     text = (Path(THREE_NODE) / "harvester-release.yaml").read_text(encoding="utf-8")
     other.write_text(text.replace("v1.35.2", "v1.35.4"), encoding="utf-8")

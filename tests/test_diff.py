@@ -678,9 +678,9 @@ def test_a_diff_reads_each_object_once_and_tries_it_once(site: DiffSite) -> None
     assert asked == {
         "read": len(tried) - counts[Operation.PENDING],
         "try": counts[Operation.CREATE] + counts[Operation.BORROW],
-        "review": 2,  # of all that is pending: secrets may be read, and patched
+        "review": 4,  # of all that is pending: Secrets and a ConfigMap may be read, and patched
     }
-    assert sum(asked.values()) == 55
+    assert sum(asked.values()) == 57
 
 
 @pytest.mark.slow
