@@ -9,7 +9,7 @@ from bench.live import PLANS
 from controlplane.cluster import ControlPlane
 from support.real_commands import PLAN, CommandSite, SeededCluster
 from support.real_upgrade import PLAN as KIND
-from support.real_upgrade import carried, site
+from support.real_upgrade import carried, run_once, site
 
 from reconcile.status.attempt import RETRY, TAKE_BACK
 from renderer.model.plan_api import plan_ref
@@ -112,11 +112,11 @@ def test_an_upgrade_goes_on_from_each_step(
 ) -> None:
     """Of those whose Job is ours: a failed Job of a Plan is made again by its controller, and does not end a plan."""
     with site(wiped_control_plane, example, fail=[fault]) as place:
-        rounds = carried(place, example)
+        rounds = carried(place, example, templates=run_once())
         assert rounds[-1].decision is not None
         assert rounds[-1].decision.status.phase == "Failed"
         place.admin.patch(KIND, plan_ref(place.name), {"metadata": {"annotations": {RETRY: "1"}}})
-        rounds = carried(place, example)
+        rounds = carried(place, example, templates=run_once())
         plan = place.plan()
         assert plan is not None
         history = [entry["phase"] for entry in plan["status"]["phaseTransitionTimestamps"]]

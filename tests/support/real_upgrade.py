@@ -159,12 +159,13 @@ def process(
     transport: Transport,
     identity: str = "test",
     overrides: Overrides | None = None,
+    templates: TemplateSet | None = None,
 ) -> Manager:
-    """The loop as one process runs it."""
+    """The loop as one process runs it, by default with the packaged templates."""
     return assemble_manager(
         ManagerConfig(
             cluster=Client(transport),
-            template_set=run_once(),
+            template_set=templates or template_set(),
             schemas=packaged_schemas(),
             now=now,
             clock=time.monotonic,
@@ -181,7 +182,13 @@ def process(
     )
 
 
-def carried(place: RealUpgrade, example: str, *, watch: Callable[[Round], None] = lambda done: None) -> list[Round]:
+def carried(
+    place: RealUpgrade,
+    example: str,
+    *,
+    watch: Callable[[Round], None] = lambda done: None,
+    templates: TemplateSet | None = None,
+) -> list[Round]:
     """Runs the loop until the plan is over, or for as long as patience lasts."""
     rounds: list[Round] = []
 
@@ -191,7 +198,7 @@ def carried(place: RealUpgrade, example: str, *, watch: Callable[[Round], None] 
         if done.over:
             manager.stop()
 
-    manager = process(place, example, on_round, transport=place.transport())
+    manager = process(place, example, on_round, transport=place.transport(), templates=templates)
     worker = Thread(target=manager.run, daemon=True)
     worker.start()
     worker.join(timeout=PATIENCE)
