@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+import pytest
+from support.rehearsals import rehearsal_of
 from support.small_cluster import POST, POST_JOB, PRE_JOB, Small, being_prepared, waiting_for_rancher
+
+from reconcile.loop.round import Round
+from reconcile.simulator.actors.simulation_log import SimulationEventType
+from reconcile.simulator.rehearsal.rehearsal import Rehearsal
 
 LIST = ("v1", "ConfigMap", "up-restore-vm", "harvester-system")
 
@@ -123,3 +130,47 @@ def test_a_list_is_completed_although_nobody_asks_to_start_machines_yet() -> Non
     found.patch(found.plan, {"spec": {"restoreVM": True}})
     found.rounds()
     assert "up-node-upgrade-restore-vm-n1" in found.jobs()
+
+
+# ------------------------------------------------------------------------------------------------- whole upgrades
+
+
+def started(scene: Rehearsal, on_round: Callable[[Round], None] = lambda done: None) -> list[str]:
+    """The machines that were started again by the end of the upgrade, which has succeeded."""
+    scene.play(on_round)
+    assert plan_phase(scene) == "Succeeded"
+    return sorted(event.subject for event in scene.log.of(SimulationEventType.VM_STARTED))
+
+
+def plan_phase(scene: Rehearsal) -> str:
+    return Small(scene=scene).phase
+
+
+def failed_pods(scene: Rehearsal) -> list[str]:
+    return [event.subject for event in scene.log.of(SimulationEventType.WORK_FAILED)]
+
+
+@pytest.mark.slow
+def test_a_machine_is_neither_lost_nor_started_twice_where_jobs_are_repeated() -> None:
+    """The first pod does its work and fails at its last call; the second pre-drain writes an empty list."""
+    scene = rehearsal_of("paused-node", repeat=["pre-drain on echo-3", "post-drain on echo-3"])
+    assert started(scene) == ["media/ingest-1", "media/transcoder-1"]
+    assert failed_pods(scene) == ["pre-drain", "post-drain"]
+
+
+@pytest.mark.slow
+def test_a_post_drain_whose_node_reboots_under_it_is_repeated() -> None:
+    """The API server that it talks to is away meanwhile; the node comes back with the old OS, and a second pod goes
+    on."""
+    scene = rehearsal_of("paused-node", away=["5m at post-drain on echo-3"])
+    pulled: list[str] = []
+
+    def pull_the_plug(done: Round) -> None:
+        begun = scene.log.of(SimulationEventType.WORK_STARTED)
+        if not pulled and any((event.subject, event.node) == ("post-drain", "echo-3") for event in begun):
+            pulled.append("echo-3")
+            scene.simulation.reboot("echo-3", "")
+
+    assert started(scene, pull_the_plug) == ["media/ingest-1", "media/transcoder-1"]
+    assert failed_pods(scene) == ["post-drain"]
+    assert [event.node for event in scene.log.of(SimulationEventType.CAME_BACK)].count("echo-3") == 2

@@ -135,6 +135,19 @@ def test_a_job_that_fails_reboots_nothing() -> None:
     assert play.told(SimulationEventType.WENT_DOWN) == []
 
 
+def test_a_pod_whose_node_reboots_under_it_has_failed_and_is_repeated() -> None:
+    play = Play()
+    (job,) = play.apply(POST_DRAIN)
+    assert play.run(until=lambda: play.told(SimulationEventType.WORK_STARTED))
+    play.world.reboot(NODE_1, "")
+    assert play.run(until=lambda: play.told(SimulationEventType.CAME_BACK))
+    play.patch(node(play), {"status": {"nodeInfo": {"kubeletVersion": "v1.35.2+rke2r1"}}}, "status")
+    assert play.run(until=lambda: condition(play.again(job), "Complete"))
+    assert (play.again(job)["status"]["failed"], os_of(play)) == (1, OLD)
+    play.run()
+    assert os_of(play) == NEW
+
+
 @pytest.mark.slow
 def test_with_the_only_server_the_api_goes_away_as_well() -> None:
     play = Play("single-node")

@@ -45,13 +45,14 @@ _NODE_PLAN_NODE = "upgrade.cattle.io/node"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """One pod's task. `node` is empty for a Job that may run anywhere; `host` is where it does."""
+    """One pod's task. `node` is empty for a Job that may run anywhere; `host` is where it does; `pod` is its uid."""
 
     operation: str
     node: str
     host: str
     plan: str
     job: Body
+    pod: str
 
 
 def _nothing(task: Task, now: datetime) -> None:
@@ -95,6 +96,7 @@ def task_of(job: Body, pod: Body) -> Task:
         host=str(pod["spec"].get("nodeName") or ""),
         plan=labels.get(_PLAN, ""),
         job=job,
+        pod=_uid(pod),
     )
 
 
@@ -112,6 +114,7 @@ class UpgradeJobEffects:
         self._machines = machines
         self._kubevirt = kubevirt
         self._asked: set[tuple[str, str]] = set()
+        self._listed: set[str] = set()
 
     @property
     def by_operation(self) -> JobEffectTable:
@@ -171,7 +174,7 @@ class UpgradeJobEffects:
 
     def _stop(self, task: Task, instances: Iterable[Body]) -> None:
         fresh = [each for each in instances if (_uid(task.job), _uid(each)) not in self._asked]
-        if not fresh:
+        if task.pod in self._listed and not fresh:
             return
         self._remember(task, [name_of(each) for each in fresh if is_restored(each)])
         for instance in fresh:
@@ -181,13 +184,17 @@ class UpgradeJobEffects:
             self._asked.add((_uid(task.job), _uid(instance)))
 
     def _remember(self, task: Task, names: Iterable[str]) -> None:
-        """Names are only ever added: a second run sees what is off already and must not forget it."""
+        """As upstream's detector: a pod that begins writes what it finds, and one that repeats the Job finds those
+        machines off, and forgets them."""
         found = self._restore_list(task)
-        if found is None:
+        before = names_in(found, task.node)
+        wanted = joined(before if task.pod in self._listed else (), names)
+        if found is None and wanted:
             plan = self._client.find(UPGRADE_PLAN, task.plan) or {"metadata": {"name": task.plan}}
-            self._client.create(new_list(plan, task.node, names))
-        else:
-            self._client.patch(found, {"data": {task.node: joined(names_in(found, task.node), names)}})
+            self._client.create(new_list(plan, task.node, wanted.split(",")))
+        elif found is not None and wanted != joined(before, ()):
+            self._client.patch(found, {"data": {task.node: wanted}})
+        self._listed.add(task.pod)
 
     def _restore_list(self, task: Task) -> Body | None:
         (ref, *_) = list_refs(task.plan)

@@ -44,6 +44,7 @@ class Kubelets:
         self._tries: Counter[tuple[str, str, str]] = Counter()
         self._tried: dict[str, int] = {}
         self._working: dict[str, tuple[str, str]] = {}
+        self._boots: dict[str, str] = {}
         self._addresses = 0
         self._owed: list[tuple[JobEffect, Task]] = []
 
@@ -117,6 +118,7 @@ class Kubelets:
         whose = (task.operation, task.node, task.plan)
         uid = str(pod["metadata"]["uid"])
         self._tried[uid], self._working[uid] = self._tries[whose], _place(pod)
+        self._boots[uid] = _boot_id(self._client.find(NODE, task.host))
         self._tries[whose] += 1
         self._context.log.add(now, SimulationEventType.WORK_STARTED, task.operation, task.node, _job_name(task))
         lasts = self._context.faults.outage(task.operation, task.node)
@@ -134,6 +136,12 @@ class Kubelets:
         uid, faults = str(pod["metadata"]["uid"]), self._context.faults
         if uid not in self._tried:
             self._begin(pod, task, now)
+        node = self._client.find(NODE, task.host)
+        if node is None or not is_ready(node):
+            return
+        if _boot_id(node) != self._boots[uid]:  # its containers went with the node
+            self._client.patch_status(pod, _over(pod, "Failed", now))
+            return
         lasts = faults.lasts(task.operation, self._context.settings.work_of(task.operation), task.node)
         over = self._timers.passed((uid, "work"), lasts)
         # one that is to be repeated does its work and still fails
@@ -155,7 +163,7 @@ class Kubelets:
             return
         task, succeeded = task_of(job, pod), status_of(pod).get("phase") == "Succeeded"
         uid = str(pod["metadata"]["uid"])
-        del self._tried[uid], self._working[uid]
+        del self._tried[uid], self._working[uid], self._boots[uid]
         what = SimulationEventType.WORK_SUCCEEDED if succeeded else SimulationEventType.WORK_FAILED
         self._context.log.add(now, what, task.operation, task.node, _job_name(task))
         effect = self._effects.get(task.operation)
@@ -207,6 +215,10 @@ def _place(pod: Body) -> tuple[str, str]:
 
 def _is_open(pod: Body) -> bool:
     return is_deleted(pod) or not pod["spec"].get("nodeName") or status_of(pod).get("phase") not in _ENDED
+
+
+def _boot_id(node: Body | None) -> str:
+    return str((status_of(node or {}).get("nodeInfo") or {}).get("bootID", ""))
 
 
 def _job_name(task: Task) -> str:
