@@ -225,7 +225,8 @@ def test_every_mark_that_prints_quotes_calls_a_macro_or_prints_a_number(path: st
     quoted, and a page is escaped as HTML."""
     if path.endswith(".html.j2"):
         return
-    numbers = r"values\.(isoImportRetries|backoffLimits\.\w+)|backoffLimit|\[full, 2\] \| min|concurrency|(unit|part)\.timeout"
+    values = r"values\.(isoImportRetries|backoffLimits\.\w+)|backoffLimit|(unit|part)\.timeout"
+    numbers = rf"{values}|\[full, 2\] \| min|concurrency"
     for mark in re.findall(r"\{\{-?\s*((?:\"[^\"]*\"|.)*?)\s*-?\}\}", TREE[path].text):
         assert re.search(rf"\| quote$|^(?:\w+\.)?\w+\(.*\)$|^(?:{numbers})$", mark), mark
 
