@@ -120,7 +120,9 @@ def test_upgrade_and_rollback_of_the_manager_in_the_middle_of_a_plan(
         text = until("the new manager holds the plan", lambda: held(site))
         assert f"phase ClusterUpgrade {HELD}{OF_CLUSTER}; review what they change" in text
         assert (phase(site), names(site, JOBS)) == ("ImagePreloaded", [])
-        assert f"{HELD}{OF_CLUSTER}" in " ".join(site.run("status", PLAN).stdout.split())
+        for command in ("status", "explain"):
+            shown = " ".join(site.run(command, PLAN).stdout.split())
+            assert "the manager's templates differ from those that the plan began with" in shown, shown
         assert site.plan()["status"]["templates"]["digest"] == began
 
     with manager(site, tmp_path):  # a rollback

@@ -197,6 +197,17 @@ def test_fields_that_somebody_else_holds(place: Place) -> None:
     assert place.deployment()["spec"]["replicas"] == 2
 
 
+@LATE
+def test_kubectl_and_this_program_share_what_both_apply(place: Place) -> None:
+    """None of them has to force anything, whoever comes first."""
+    folder = place.folder / "plain"
+    place.upgradeplan_offline("install", "--format", "plain", "--output-dir", str(folder))
+    apply = ("apply", "--server-side", "-f", str(folder / "install.yaml"))
+    place.plane.kubectl(*apply)
+    assert set(kinds_said(place.upgradeplan("install"))) == {"unchanged"}
+    place.plane.kubectl(*apply)
+
+
 # ------------------------------------------------------------------------------------------- beside another manager
 
 

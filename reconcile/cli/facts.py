@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -61,10 +62,20 @@ def facts(output_dir: str, name: str | None, target: Target) -> ExitCode:
     write_flat(Path(output_dir), files, NAMES)
     say([f"warning: {text}" for text in collected.unread], sys.stderr)
     count = sum(len(bodies) for bodies in collected.files.values())
-    say([f"{count} objects in {output_dir}", f"next: upgradeplan render {output_dir} --release FILE"])
+    say([f"{count} objects in {output_dir}", f"next: {_next(output_dir, plan)}"])
     if plan is None:
         _say_if_undefined(parts)
     return ExitCode.YES
+
+
+def _next(folder: str, plan: Body | None) -> str:
+    """Without a plan nothing can be rendered yet."""
+    place = shlex.quote(folder)
+    if plan is None:
+        return (
+            f"upgradeplan new --version VERSION > plan.yaml, then upgradeplan render plan.yaml {place} --release FILE"
+        )
+    return f"upgradeplan render {place} --release FILE"
 
 
 def _say_if_undefined(parts: ReconcilerDeps) -> None:

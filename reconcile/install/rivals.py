@@ -37,6 +37,12 @@ class Holder:
         kind = "Addon" if self.addon else "Helm release"
         return f"{kind} {self.namespace}/{self.release}"
 
+    def change(self) -> str:
+        """The command that gives it other values; CHART is what `install --format helm-chart` has written."""
+        if self.addon:
+            return f"kubectl -n {self.namespace} edit addons.harvesterhci.io {self.release}"
+        return f"helm upgrade -n {self.namespace} {self.release} CHART --reuse-values"
+
     def removal(self) -> str:
         """The command that takes it away."""
         if self.addon:
@@ -47,10 +53,12 @@ class Holder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rivals:
-    """Objects of others, by holder. `webhooks` are configurations that judge UpgradePlans."""
+    """Objects of others, by holder. `webhooks` are configurations that judge UpgradePlans. `are_ours`: they are all of
+    this program's own chart."""
 
     objects: Mapping[Holder, tuple[Ref, ...]]
     webhooks: tuple[Ref, ...]
+    are_ours: bool
     definition_is_kept: bool
 
     def __bool__(self) -> bool:
@@ -61,12 +69,15 @@ def rivals_of(cluster: Cluster, expected: Iterable[Body]) -> Rivals:
     """`expected` are the objects of the installation."""
     found: dict[Holder, list[Ref]] = {}
     webhooks = [body for body in _webhooks(cluster) if not is_ours(body)]
+    are_ours = not webhooks
     for live in (*_same_names(cluster, expected), *webhooks):
         if (holder := holder_of(cluster, live)) is not None:
             found.setdefault(holder, []).append(ref_of(live))
+            are_ours = are_ours and is_ours(live)
     return Rivals(
         objects={holder: tuple(dict.fromkeys(refs)) for holder, refs in sorted(found.items())},
         webhooks=tuple(map(ref_of, webhooks)),
+        are_ours=are_ours,
         definition_is_kept=_is_kept(cluster, expected),
     )
 
@@ -121,12 +132,22 @@ def problems_of(rivals: Rivals) -> Iterator[Problem]:
 
 def ways_out(rivals: Rivals, deployments: Iterable[Ref], again: str) -> Iterator[str]:
     """The two ways in which this program can still be installed. `again` is the command that installs."""
+    if rivals.are_ours:
+        yield "It is this program, installed by its chart. To change that installation:"
+        for holder in rivals.objects:
+            yield f"  {holder.change()}"
+        yield from _in_place(rivals, again)
+        return
     yield "To install beside the other manager, stop it, and remove its webhooks, which would refuse every plan then:"
     for ref in deployments:
         yield f"  kubectl -n {ref.namespace} scale deployment {ref.name} --replicas=0"
     for ref in rivals.webhooks:
         yield f"  kubectl delete {ref.kind.lower()} {ref.name}"
     yield f"  {again} --name upgradeplan"
+    yield from _in_place(rivals, again)
+
+
+def _in_place(rivals: Rivals, again: str) -> Iterator[str]:
     releases = [holder for holder in rivals.objects if holder.release]
     if not releases:
         return
