@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import ast
 import json
 from datetime import UTC, datetime
 from io import StringIO
 from typing import Any
 
 import pytest
+from support.answer_schemas import SCHEMAS, validator
 from support.recordings import recording
+from support.source_code import modules, nodes
 
 from reconcile.loop.logs import LogLevel, json_lines, redacted, text_lines
 from reconcile.loop.round import Round
-from reconcile.loop.round_log import RoundLog
+from reconcile.loop.round_log import MESSAGES, RoundLog
 from renderer.redaction import packaged_redactor
 
 pytestmark = pytest.mark.lane("recordings")
@@ -92,3 +95,55 @@ def test_what_could_not_be_rendered_is_an_error() -> None:
     RoundLog(json_lines(stream, lambda: NOW, LogLevel.ERROR))(Round(name="a", plan={}, problems=("no such name",)))
     (line,) = (json.loads(text) for text in stream.getvalue().splitlines())
     assert (line["msg"], line["plan"], line["problems"]) == ("not decided", "a", ["no such name"])
+
+
+LINE = validator("log-line")
+
+
+def test_each_line_of_a_whole_upgrade_fits_the_schema() -> None:
+    lines = logged("single-node", LogLevel.DEBUG)
+    assert {"round", "phase", "waiting", "applied"} <= {line["msg"] for line in lines}
+    assert [error.message for line in lines for error in LINE.iter_errors(line)] == []
+
+
+@pytest.mark.parametrize(
+    ("what", "fields", "wrong"),
+    [
+        ("away", {"plan": "a", "why": "connection refused"}, ""),
+        ("values from the environment", {"kubectlImage": "a/b:c"}, ""),
+        ("away", {"kubectlImage": "a/b:c"}, "('kubectlImage' was unexpected)"),
+        ("gone away", {}, "'gone away' is not one of"),
+        ("round", {"did": -1}, "-1 is less than the minimum of 0"),
+    ],
+)
+def test_the_schema_knows_each_message_and_its_fields(what: str, fields: dict[str, Any], wrong: str) -> None:
+    stream = StringIO()
+    json_lines(stream, lambda: NOW, LogLevel.DEBUG)(what, fields)
+    found = [error.message for error in LINE.iter_errors(json.loads(stream.getvalue()))]
+    assert (wrong in found[0]) if wrong else found == []
+
+
+LOGGING = ("reconcile/admission/", "reconcile/loop/", "reconcile/pod_logs/", "reconcile/cli/run.py")
+
+
+def messages_in_code() -> set[str]:
+    """The first argument of every call that logs a line."""
+    calls = [
+        node
+        for file, tree in modules().items()
+        if file.startswith(LOGGING)
+        for node in nodes(tree)
+        if isinstance(node, ast.Call) and node.args
+    ]
+    logging = [call.args[0] for call in calls if _name(call.func) in ("tell", "_tell", "_say", "log", "lines")]
+    return {argument.value for argument in logging if isinstance(argument, ast.Constant)}
+
+
+def _name(function: ast.expr) -> str:
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+
+
+def test_the_schema_lists_what_is_logged_and_nothing_else() -> None:
+    """Two messages are chosen by who leads, and those of writes by the kind of the action."""
+    chosen = {"leading", "standing by", *MESSAGES.values()}
+    assert messages_in_code() | chosen == set(SCHEMAS["log-line"]["properties"]["msg"]["enum"])

@@ -12,7 +12,7 @@ from reconcile.loop.logs import LogLevel, Tell
 from reconcile.loop.round import Round
 from renderer.model.plan_api import plan_ref
 
-_SAID: Mapping[type[Action], str] = {
+MESSAGES: Mapping[type[Action], str] = {
     Apply: "applied",
     Borrow: "borrowed",
     Return: "returned",
@@ -21,14 +21,14 @@ _SAID: Mapping[type[Action], str] = {
     SetFinalizer: "finalizer",
     Annotate: "annotated",
 }
-"""The words for an action that was carried out."""
+"""The message about an action that was carried out."""
 
 _Told = tuple[str, str, str]
-"""A wait as it was told: step without its node, the words, and the level's name."""
+"""A wait as it was logged: step without its node, the words, and the level's name."""
 
 
 class RoundLog:
-    """Remembers of each plan what was told last."""
+    """Remembers of each plan what was logged last."""
 
     def __init__(self, tell: Tell) -> None:
         self._tell = tell
@@ -49,7 +49,7 @@ class RoundLog:
             self._phases[done.name] = phase
             self._tell("phase", {"plan": done.name, "phase": phase})
         for result in done.results:
-            self._tell(_SAID[type(result.action)], {"plan": done.name, **_of_result(result, done.name, phase)})
+            self._tell(MESSAGES[type(result.action)], {"plan": done.name, **_of_result(result, done.name, phase)})
         self._tell_waits(done.name, phase, decision.waits)
         counts = {"did": len(done.results), "problems": len(done.problems), "waits": len(decision.waits)}
         self._tell("round", {"plan": done.name, "phase": phase, **counts})

@@ -139,7 +139,8 @@ def documents() -> str:
 
 
 _OTHERS = (
-    *("release", "facts", "cluster-values", "waves", "rendered-plan", "rendered-clusters", "gate", "journal", "values"),
+    *("release", "facts", "cluster-values", "waves", "rendered-plan", "rendered-clusters"),
+    *("gate", "journal", "log-line", "values"),
     *("kinds", "node-states", "diff-rules", "redaction-rules"),
     *("checks", "causes", "built-in-upgrade", "release-notes", "delivery-rules"),
 )

@@ -27,7 +27,7 @@ _OVERVIEW: Mapping[str, tuple[str, ...]] = {
         "- [Reasons](reasons.md): every reason, its effect on the upgrade, and what to do",
         "- [Metrics](metrics.md) for Prometheus",
         "- [Commands](commands.md), [exit codes](exit-codes.md), [JSON output](json.md)",
-        "- [Documents](documents.md): release, facts, rendered plan, journal, files of a template tree",
+        "- [Documents](documents.md): release, facts, rendered plan, journal, log lines, files of a template tree",
         "- [Values of an installation](install-values.md)",
     ),
     "Writing templates": (
