@@ -136,7 +136,7 @@ def messages_in_code() -> set[str]:
         if isinstance(node, ast.Call) and node.args
     ]
     logging = [call.args[0] for call in calls if _name(call.func) in ("tell", "_tell", "_say", "log", "lines")]
-    return {argument.value for argument in logging if isinstance(argument, ast.Constant)}
+    return {str(argument.value) for argument in logging if isinstance(argument, ast.Constant)}
 
 
 def _name(function: ast.expr) -> str:
