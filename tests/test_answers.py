@@ -81,6 +81,7 @@ OFFLINE: Mapping[str, Row] = {
     "verify, the cluster away": ("problems", 3, ("verify",)),
     "diff, the cluster away": ("problems", 3, ("diff", THREE_NODE)),
     "status, the cluster away": ("problems", 3, ("status",)),
+    "status of clusters that are away": ("status", 3, ("status", "--contexts")),
     "diagnose": ("diagnose", 0, ("diagnose", THREE_NODE)),
     "diagnose nothing": ("problems", 2, ("diagnose", "nothing")),
     "diagnose, the cluster away": ("problems", 3, ("diagnose",)),

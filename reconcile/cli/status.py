@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -15,7 +16,7 @@ from reconcile.cli.candidates import plan_names
 from reconcile.cli.connect import Target, cluster_options, wall_clock
 from reconcile.cli.screen import Screen
 from renderer.cli.answer import answer, output_option, painted
-from renderer.cli.input_options import FILE
+from renderer.cli.input_options import FILE, FOLDER
 from renderer.errors import ExitCode
 from renderer.model.document_type import STATUS_REPORT
 
@@ -36,19 +37,43 @@ _EVERY = 2.0
     metavar="FILE",
     help="Compare with this rehearsal, as `rehearse --report FILE.json` writes it, instead of earlier plans.",
 )
+@click.option("--contexts", is_flag=True, help="Show the plans of the clusters of all contexts in one table.")
+@click.option(
+    "--kubeconfigs",
+    type=FOLDER,
+    metavar="FOLDER",
+    help="The same for the clusters of all kubeconfig files in FOLDER.",
+)
 @output_option
-def status(name: str | None, target: Target, watch: bool, rehearsal: str | None, output: str) -> ExitCode:
-    """Show the progress of a plan.
+def status(
+    name: str | None,
+    target: Target,
+    watch: bool,
+    rehearsal: str | None,
+    contexts: bool,
+    kubeconfigs: str | None,
+    output: str,
+) -> ExitCode:
+    """Show the progress of a plan, or the plans of many clusters.
 
     \b
     Examples:
       upgradeplan status
       upgradeplan status hvst-upgrade-864fh --watch
+      upgradeplan status --contexts
 
     Shows the phases and nodes, how long a phase takes and usually took, what the plan waits for and since when. With
     --watch a terminal shows what it has room for: what matters stays. Exits 1 if the plan has failed, or if it cannot
     continue because no manager runs.
+
+    --contexts and --kubeconfigs ask many clusters side by side. A cluster that cannot be asked is a row that says why.
+    Exits 1 if any plan has failed, and otherwise 3 if a cluster could not be asked.
     """
+    if contexts or kubeconfigs is not None:
+        _refuse_one(target, watch=watch, rehearsal=rehearsal, contexts=contexts, kubeconfigs=kubeconfigs)
+        from reconcile.cli.status_of_clusters import status_of_clusters
+
+        return status_of_clusters(target, os.environ, name, kubeconfigs, output)
     from reconcile.cli.parts import nobody_works, parts_of, plan_named
     from reconcile.loop.reconciler import Reconciler
     from reconcile.report.progress import progress_of
@@ -73,6 +98,18 @@ def status(name: str | None, target: Target, watch: bool, rehearsal: str | None,
             answer(STATUS_REPORT, model, output, _lines)
             sys.stdout.flush()
     return ExitCode.NO if model["phase"] == "Failed" or not model["managed"] else ExitCode.YES
+
+
+def _refuse_one(target: Target, **given: object) -> None:
+    """Refuses what is for one cluster, or names the clusters twice."""
+    if given["contexts"] and given["kubeconfigs"] is not None:
+        raise click.UsageError("--contexts and --kubeconfigs name the clusters in two ways")
+    chosen = "--contexts" if given["contexts"] else "--kubeconfigs"
+    one = {"--watch": given["watch"], "--rehearsal": given["rehearsal"], "--context": target.context}
+    one |= {"--kubeconfig": target.kubeconfig} if given["kubeconfigs"] is not None else {}
+    for option, value in one.items():
+        if value:
+            raise click.UsageError(f"{chosen} is for many clusters, and cannot be combined with {option}")
 
 
 def _lines(model: Model) -> Iterator[str]:

@@ -125,6 +125,19 @@ def contexts_of(environ: Mapping[str, str], kubeconfig: str = "") -> tuple[str, 
     return tuple(dict.fromkeys(name for name in names if name))
 
 
+def kubeconfigs_in(folder: Path) -> tuple[Path, ...]:
+    """The kubeconfig files of a folder, by name. Raises `Problems` where there is none."""
+    try:
+        found = sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
+    except OSError as error:
+        message = f"cannot be read: {error.strerror or error}"
+        raise problem("NoKubeconfig", message, file=str(folder), remedy="name a folder of kubeconfig files") from error
+    if not found:
+        message = "contains no kubeconfig file"
+        raise problem("NoKubeconfig", message, file=str(folder), remedy="name a folder of kubeconfig files")
+    return tuple(found)
+
+
 def _places(environ: Mapping[str, str], kubeconfig: str) -> list[Path]:
     if kubeconfig:
         return [_expanded(kubeconfig)]

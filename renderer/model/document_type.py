@@ -86,6 +86,7 @@ RENDERED_CLUSTER_FOLDERS = DocumentType(api_version=ANSWERS, kind="RenderedClust
 RENDERING = DocumentType(api_version=ANSWERS, kind="Rendering", schema="render")
 REPLAY_REPORT = DocumentType(api_version=ANSWERS, kind="ReplayReport", schema="replay")
 RUN_REPORT = DocumentType(api_version=ANSWERS, kind="RunReport", schema="report")
+CLUSTERS_STATUS = DocumentType(api_version=ANSWERS, kind="ClustersStatus", schema="status")
 STATUS_REPORT = DocumentType(api_version=ANSWERS, kind="StatusReport", schema="status")
 VALIDATION_REPORT = DocumentType(api_version=ANSWERS, kind="ValidationReport", schema="validate")
 VERIFICATION_REPORT = DocumentType(api_version=ANSWERS, kind="VerificationReport", schema="verify")
