@@ -71,6 +71,7 @@ class DecisionBuilder:
         self.taken_over = False
         self.errors = list(observation.errors)
         self._progress: dict[str, datetime] = {}
+        self._idle: dict[tuple[str, int | None], tuple[datetime, bool]] = {}
         self.recorded_waits: dict[str, datetime] = {}
         self.common: tuple[SameObject, str, tuple[Any, ...], Mapping[str, tuple[Loan, ...]]] | None = None
 
@@ -132,9 +133,16 @@ class DecisionBuilder:
         )
 
     def counted(self, asked: WaitRequest) -> tuple[datetime, bool]:
-        """The time from which the wait's limit counts, and whether it is exceeded."""
-        counted = self.idle_since(asked.idle) if asked.idle else asked.counted or asked.since or self.since
-        return counted, asked.limit is not None and self.observation.attended(counted) > asked.limit
+        """The time from which the wait's limit counts, and whether it is exceeded. Many nodes wait for the same."""
+        if asked.idle is None:
+            return self._counted(asked.counted or asked.since or self.since, asked.limit)
+        key = asked.idle, asked.limit
+        if key not in self._idle:
+            self._idle[key] = self._counted(self.idle_since(asked.idle), asked.limit)
+        return self._idle[key]
+
+    def _counted(self, counted: datetime, limit: int | None) -> tuple[datetime, bool]:
+        return counted, limit is not None and self.observation.attended(counted) > limit
 
     def wait_for_operator(
         self, text: str, *, step: str = "", since: datetime | None = None, refs: tuple[Ref, ...] = ()

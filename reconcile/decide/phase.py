@@ -17,7 +17,7 @@ from reconcile.decide.missing_inputs import wait_for_inputs
 from reconcile.decide.probing import counts_rounds, scope_of
 from reconcile.decide.step import advance
 from reconcile.decide.step_run import Progress
-from reconcile.decide.unchanged import unless_unchanged
+from reconcile.decide.unchanged import UnchangedNodes
 from reconcile.probes.evaluate import evaluate
 from reconcile.probes.look import Group, ProbeContext
 from reconcile.status.plan import key_of
@@ -101,9 +101,10 @@ def _in_order(builder: DecisionBuilder, items: Iterable[RenderedStep]) -> Progre
 
 def _nodes(builder: DecisionBuilder, phase: RenderedPhase, stretch: Stretch) -> Progress:
     """Runs every node's steps. After a failure on one node the others are still watched."""
+    unchanged = UnchangedNodes(builder, stretch, phase.phase.name)
     reached = [
-        unless_unchanged(builder, stretch, steps, partial(_node, builder, phase, steps, stretch.of_node))
-        for steps in stretch.of_node.values()
+        unchanged.unless_unchanged(node, steps, partial(_node, builder, phase, steps, stretch.of_node))
+        for node, steps in stretch.of_node.items()
     ]
     if Progress.FAILED in reached:
         return Progress.FAILED

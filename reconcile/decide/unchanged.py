@@ -6,22 +6,23 @@ Most of what a watch brings is nothing that a plan looks at, and of many nodes m
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 from reconcile.borrow.loan import Loan
 from reconcile.decide.builder import DecisionBuilder
 from reconcile.decide.decision import Decision
 from reconcile.decide.decision_cache import DecisionCache, NodeDecision, Stretch
 from reconcile.decide.observation import Observation
+from reconcile.decide.step_run import Progress
 from reconcile.objects import uid
 from reconcile.probes.look import Answer, Group, Look, Need, ReadFailure, Reading
+from reconcile.status.plan import PlanStatus
 from renderer.model.ref import Body, Ref
 from renderer.model.rendered import RenderedStep
 from renderer.model.sharing import SameObject
 
-_T = TypeVar("_T")
 _Common = tuple[tuple[Any, ...], Mapping[str, tuple[Loan, ...]]]
 """(inputs, loans by node)."""
 
@@ -78,28 +79,40 @@ def _reported(observation: Observation) -> tuple[Any, ...]:
     )
 
 
-def unless_unchanged(
-    builder: DecisionBuilder, stretch: Stretch, steps: Sequence[RenderedStep], decided: Callable[[], _T]
-) -> _T:
-    """The result of `decided` for the steps of one node, or what it came to when everything was as it is now."""
-    if stretch.looks_further:
-        return decided()
-    phase, node = steps[0].phase, str(steps[0].step.node)
-    place, inputs = (phase, node, steps[0].step.name), _inputs(builder, phase, node, steps)
-    kept = builder.cache.nodes.get(place)
-    if kept is not None and kept.inputs == inputs and _holds(builder, kept):
-        _take_over(builder, kept)
-        reached: _T = kept.reached
-        return reached
-    builder.cache.nodes.pop(place, None)
-    return _noted(builder, place, inputs, decided)
+class UnchangedNodes:
+    """The decisions about the nodes of a stretch that hold as they are: of many nodes nearly all do, in every round.
 
+    What they have in common is gathered once, as long as the nodes before have changed nothing.
+    """
 
-def _inputs(builder: DecisionBuilder, phase: str, node: str, steps: Sequence[RenderedStep]) -> tuple[Any, ...]:
-    """All that a node is decided from, but what is looked at, counted and timed."""
-    status = builder.status
-    common, loans = _common(builder, phase)
-    return common, steps, status.at(phase, node), status.node_states.get(node), loans.get(node)
+    def __init__(self, builder: DecisionBuilder, stretch: Stretch, phase: str) -> None:
+        self._builder = builder
+        self._stretch = stretch
+        self._phase = phase
+        self._status: PlanStatus | None = None
+        self._common: tuple[Any, ...] = ()
+        self._loans: Mapping[str, tuple[Loan, ...]] = {}
+
+    def unless_unchanged(self, node: str, steps: Sequence[RenderedStep], decided: Callable[[], Progress]) -> Progress:
+        """The result of `decided` for the steps of one node, or what it came to when everything was as it is now."""
+        if self._stretch.looks_further:
+            return decided()
+        builder, place, inputs = self._builder, (self._phase, node, steps[0].step.name), self._inputs(node, steps)
+        kept = builder.cache.nodes.get(place)
+        if kept is not None and kept.inputs == inputs and _holds(builder, kept):
+            _take_over(builder, kept)
+            reached: Progress = kept.reached
+            return reached
+        builder.cache.nodes.pop(place, None)
+        return _noted(builder, place, inputs, decided)
+
+    def _inputs(self, node: str, steps: Sequence[RenderedStep]) -> tuple[Any, ...]:
+        """All that a node is decided from, but what is looked at, counted and timed."""
+        status = self._builder.status
+        if status is not self._status:
+            self._status, (self._common, self._loans) = status, _common(self._builder, self._phase)
+        recorded = status.at(self._phase, node)
+        return self._common, steps, recorded, status.node_states.get(node), self._loans.get(node)
 
 
 def _common(builder: DecisionBuilder, phase: str) -> _Common:
@@ -128,32 +141,46 @@ def _common(builder: DecisionBuilder, phase: str) -> _Common:
 def _holds(builder: DecisionBuilder, kept: NodeDecision) -> bool:
     observation = builder.observation
     return (
-        all(observation.passes.get(place, 0) == count for place, count in kept.passes_before.items())
-        and all(_is_same(_answer(observation.look, need), then) for need, then in kept.seen)
-        and all(builder.is_past(since, limit) is past for since, limit, past in kept.timed)
+        (not kept.passes_before or _has_counts(observation.passes, kept.passes_before))
+        and _looks_the_same(observation.look, kept.seen)
+        and (not kept.timed or all(builder.is_past(since, limit) is past for since, limit, past in kept.timed))
     )
 
 
+def _has_counts(passes: Mapping[tuple[str, int], int], before: Mapping[tuple[str, int], int]) -> bool:
+    return all(passes.get(place, 0) == count for place, count in before.items())
+
+
+def _looks_the_same(look: Look, seen: Iterable[tuple[Need, Any]]) -> bool:
+    for need, then in seen:
+        found = look.get(need) if isinstance(need, Ref) else _answer(look, need)
+        if found is not then and not _is_same(found, then):
+            return False
+    return True
+
+
 def _answer(look: Look, need: Need) -> Any:
-    return look.get(need) if isinstance(need, Ref) else look.list(need) if isinstance(need, Group) else None
+    return look.list(need) if isinstance(need, Group) else None
 
 
 def _is_same(found: Any, then: Any) -> bool:
     """A narrower group is made again each time, of the same bodies."""
-    return found is then or (isinstance(found, (tuple, ReadFailure)) and found == then)
+    return isinstance(found, (tuple, ReadFailure)) and found == then
 
 
 def _take_over(builder: DecisionBuilder, kept: NodeDecision) -> None:
     for asked, then in zip(kept.asked, kept.waits, strict=True):
-        is_same = builder.counted(asked) == (then.counted, then.slow)
+        counted, slow = builder.counted(asked)
+        is_same = slow is then.slow and (counted is then.counted or counted == then.counted)
         builder.waits.append(then if is_same else builder.waiting(asked))
-    builder.passes.update(kept.passes)
+    if kept.passes:
+        builder.passes.update(kept.passes)
     builder.progress = builder.progress or kept.progress
 
 
 def _noted(
-    builder: DecisionBuilder, place: tuple[str, str, str], inputs: tuple[Any, ...], decided: Callable[[], _T]
-) -> _T:
+    builder: DecisionBuilder, place: tuple[str, str, str], inputs: tuple[Any, ...], decided: Callable[[], Progress]
+) -> Progress:
     """Decides, and keeps that if nothing is to be done."""
     observation, look = builder.observation, _Remembering(builder.observation.look)
     before, progress, passes = _written(builder), builder.progress, builder.passes
