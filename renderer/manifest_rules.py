@@ -223,7 +223,7 @@ def _identities(manifests: list[Manifest]) -> Iterator[Problem]:
 
 def _selectors(manifests: list[Manifest], kinds: Kinds) -> Iterator[Problem]:
     """Services are few, and each is next to the pods that it selects."""
-    for manifest in (manifest for manifest in manifests if manifest.ref.kind == "Service"):
+    for manifest in (manifest for manifest in manifests if manifest.body.get("kind") == "Service"):
         selector = look_up(manifest.body, ("spec", "selector"))
         pods = (_pod_labels(other.body, kinds.find(other.ref.api_version, other.ref.kind)) for other in manifests)
         if isinstance(selector, Mapping) and not any(

@@ -130,7 +130,7 @@ class NodeDecision:
     """The result for one node where nothing is to be done: waits, and how often in a row gates have passed.
 
     It holds while `inputs` are the same, each of `seen` is answered the same, `passes_before` are the counts that were
-    found, and the limits of `timed` are still kept or exceeded. `waits` are those that `asked` came to.
+    found, and the limits of `timed` are still kept or exceeded. `waits` are what `asked` came to last.
     """
 
     inputs: tuple[Any, ...]
@@ -138,7 +138,7 @@ class NodeDecision:
     passes_before: Mapping[tuple[str, int], int]
     timed: tuple[tuple[datetime, int, bool], ...]
     asked: tuple[WaitRequest, ...]
-    waits: tuple[Wait, ...]
+    waits: list[Wait]
     passes: Mapping[tuple[str, int], int]
     progress: str
     reached: Any
@@ -157,13 +157,15 @@ class CarriedOut:
 class DecisionCache:
     """The results of earlier decisions about one plan. All of it can be lost. `timed` are the limits that the last
     decision has asked about, `unfolded` the nodes of which it is known that they are not through with a phase, with
-    what that was seen from; `peers` says of a Node, by name, by which requirement it is unhealthy and why, or None;
-    `slots` whether a step's node still holds its slot, after what was seen and recorded;
+    what that was seen from, and `nothing_to_fold` what was seen when that held of all; `peers` says of a Node, by
+    name, by which requirement it is unhealthy and why, or None; `slots` whether a step's node still holds its slot,
+    after what was seen and recorded;
     `texts` are the redacted texts of waits, `checks` what the checks of a step came to, by step and check."""
 
     timed: tuple[tuple[datetime, int, bool], ...] = ()
     nodes: dict[tuple[str, str, str], NodeDecision] = field(default_factory=dict)
     unfolded: dict[tuple[str, str], tuple[Any, ...]] = field(default_factory=dict)
+    nothing_to_fold: tuple[SameObject, ...] | None = None
     peers: dict[str, tuple[Any, RequirePeers, str | None]] = field(default_factory=dict)
     slots: dict[tuple[str, str, str | None], tuple[tuple[SameObject, SameObject], tuple[Any, ...], bool]] = field(
         default_factory=dict

@@ -20,7 +20,7 @@ from reconcile.decide.step_run import Progress
 from reconcile.decide.unchanged import UnchangedNodes
 from reconcile.probes.evaluate import evaluate
 from reconcile.probes.look import Group, ProbeContext
-from reconcile.status.plan import key_of
+from reconcile.status.plan import PlanStatus, key_of
 from renderer.model.phase import Lane, Position, RequirePeers
 from renderer.model.probe import ObjectTarget, Probe, RulePredicate, is_about_fields
 from renderer.model.ref import Ref
@@ -67,25 +67,41 @@ def repeat(builder: DecisionBuilder, phase: RenderedPhase) -> Progress:
 def fold_finished(builder: DecisionBuilder) -> None:
     """Shortens the record of every node that is through with a phase. A node that something is still borrowed for keeps
     its record until that is returned, which may be phases later; one with several rounds of a step for good."""
+    status = builder.status
+    seen = (SameObject(status.records), SameObject(status.done), SameObject(status.loans), _rendered_of(builder))
+    if builder.cache.nothing_to_fold == seen:
+        return
     begun: dict[str, list[str]] = {}
-    for name, node in builder.status.records:
+    for name, node in status.records:
         if node is not None:
             begun.setdefault(name, []).append(node)
     for phase in (phase for phase in builder.observation.rendered.phases if phase.phase.name in begun):
         of_node = builder.cache.steps_of(phase).of_node
+        lent = _lent_for(status, phase)
         for node in sorted(begun[phase.phase.name]):
-            if _is_through(builder, phase, node, of_node.get(node, ())):
+            if _is_through(builder, phase, node, of_node.get(node, ()), node in lent):
                 builder.status = builder.status.fold(phase.phase.name, node)
+    builder.cache.nothing_to_fold = seen if builder.status is status else None
 
 
-def _is_through(builder: DecisionBuilder, phase: RenderedPhase, node: str, steps: _Steps) -> bool:
+def _rendered_of(builder: DecisionBuilder) -> SameObject:
+    return SameObject(builder.observation.rendered)
+
+
+def _lent_for(status: PlanStatus, phase: RenderedPhase) -> frozenset[str]:
+    """The nodes that something of the phase is still borrowed for."""
+    open_loans = (loan for loan in status.loans if loan.returned is None and loan.phase == phase.phase.name)
+    return frozenset(loan.step.rpartition("/")[2] for loan in open_loans)
+
+
+def _is_through(builder: DecisionBuilder, phase: RenderedPhase, node: str, steps: _Steps, lent: bool) -> bool:
     """True if the node has ended its steps of the phase; a no is kept while steps, records and loans stay."""
     place, status = (phase.phase.name, node), builder.status
-    seen = (steps, status.at(*place), status.loans)
+    seen = (steps, status.at(*place), lent)
     if builder.cache.unfolded.get(place) == seen:
         return False
     is_over = bool(steps) and all(status.is_over(key_of(item)) for item in steps)
-    if is_over and not any(counts_rounds(status, item) for item in steps) and not _has_loans(builder, phase, node):
+    if is_over and not lent and not any(counts_rounds(status, item) for item in steps):
         return True
     builder.cache.unfolded[place] = seen
     return False
@@ -140,13 +156,6 @@ def _mind_hold(builder: DecisionBuilder, phase: RenderedPhase, steps: Iterable[R
 def _initial_state(phase: RenderedPhase) -> str | None:
     seeds = (item.step.initial_node_state for item in phase.steps)
     return next((seed.state for seed in seeds if seed is not None), None)
-
-
-def _has_loans(builder: DecisionBuilder, phase: RenderedPhase, node: str) -> bool:
-    return any(
-        loan.returned is None and loan.phase == phase.phase.name and loan.step.endswith(f"/{node}")
-        for loan in builder.status.loans
-    )
 
 
 def _admission(

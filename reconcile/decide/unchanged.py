@@ -169,10 +169,11 @@ def _is_same(found: Any, then: Any) -> bool:
 
 
 def _take_over(builder: DecisionBuilder, kept: NodeDecision) -> None:
-    for asked, then in zip(kept.asked, kept.waits, strict=True):
+    for place, (asked, then) in enumerate(zip(kept.asked, kept.waits, strict=True)):
         counted, slow = builder.counted(asked)
-        is_same = slow is then.slow and (counted is then.counted or counted == then.counted)
-        builder.waits.append(then if is_same else builder.waiting(asked))
+        if slow is not then.slow or (counted is not then.counted and counted != then.counted):
+            kept.waits[place] = builder.waiting(asked)
+    builder.waits += kept.waits
     if kept.passes:
         builder.passes.update(kept.passes)
     builder.progress = builder.progress or kept.progress
@@ -197,7 +198,7 @@ def _noted(
                 passes_before={gate: observation.passes.get(gate, 0) for gate in builder.passes},
                 timed=tuple(builder.timed[timed:]),
                 asked=tuple(builder.asked[asked:]),
-                waits=tuple(builder.waits[waits:]),
+                waits=builder.waits[waits:],
                 passes=dict(builder.passes),
                 progress=builder.progress,
                 reached=reached,

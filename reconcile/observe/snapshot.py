@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Generic, TypeVar
 
 from reconcile.objects import LISTED_IN_PART
@@ -13,6 +14,7 @@ from reconcile.observe.readings import Readings
 from reconcile.observe.source import Source
 from reconcile.probes.look import NOT_READ, Answer, Group, Look, Need, ReadFailure, Reading
 from renderer.model.ref import Body, Ref, ref_of
+from renderer.model.sharing import SameObject
 
 _T = TypeVar("_T")
 
@@ -76,7 +78,7 @@ class Snapshot:
         """The group's objects, under the version that was asked for, also where the server has a later one; every node
         of many asks for its own."""
         if group not in self._members:
-            self._members[group] = {ref_of(body)._replace(api_version=group.api_version): body for body in found}
+            self._members[group] = _members_of(SameObject(found), group.api_version)
         return self._members[group]
 
     def _of(self, group: Group, found: tuple[Body, ...], name: str) -> tuple[Body, ...]:
@@ -189,6 +191,11 @@ def _list(snapshot: Snapshot, group: Group, source: Source) -> tuple[Body, ...]:
     return () if isinstance(found, ReadFailure) else found
 
 
+@lru_cache(maxsize=64)  # a source answers with the very same objects until one changes
+def _members_of(found: SameObject, api_version: str) -> dict[Ref, Body]:
+    return {ref_of(body)._replace(api_version=api_version): body for body in found.it}
+
+
 def _is_whole(group: Group) -> bool:
     """True if an object of the group that was not read does not exist."""
     return bool(group.name) or (group.api_version, group.kind) not in LISTED_IN_PART
@@ -197,7 +204,7 @@ def _is_whole(group: Group) -> bool:
 def _within(found: tuple[Body, ...], group: Group) -> tuple[Body, ...]:
     """Those of the group's namespace and labels; all of them where it names none."""
     if group.namespace:
-        found = tuple(body for body in found if ref_of(body).namespace == group.namespace)
+        found = tuple(body for body in found if (body["metadata"].get("namespace") or "") == group.namespace)
     if group.labels:
         labels = set(group.labels)
         found = tuple(body for body in found if labels <= set((body["metadata"].get("labels") or {}).items()))
