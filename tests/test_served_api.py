@@ -242,7 +242,9 @@ def test_the_remedy_works_on_a_definition_that_helm_has_installed(other_api: Con
 
 
 @pytest.mark.controlplane
-def test_the_loop_is_not_ready_and_writes_nothing_until_the_remedy_is_carried_out(other_api: ControlPlane) -> None:
+def test_the_loop_is_not_ready_and_writes_nothing_until_the_remedy_is_carried_out(
+    other_api: ControlPlane, capsys: pytest.CaptureFixture[str]
+) -> None:
     plane = other_api
     _until_published(plane, present=False)
     admin, lines = client(plane.kubeconfig), []
@@ -264,12 +266,22 @@ def test_the_loop_is_not_ready_and_writes_nothing_until_the_remedy_is_carried_ou
         (found,) = admin.list(Selection(kind=PLAN)).items
         assert "status" not in found
         assert "finalizers" not in found["metadata"]
+        _commands_name_the_remedy(plane, found["metadata"]["name"], capsys)
         _carry_out_the_remedy(plane)
         waiting.until("ready", lambda: _readiness(health.port) == 200)
     finally:
         manager.stop()
         thread.join(timeout=waiting.PATIENCE)
         health.stop()
+
+
+def _commands_name_the_remedy(plane: ControlPlane, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """`apply` begins nothing that it could not record, and `status` does not lead to it."""
+    remedy, to_plane = REMEDY.partition(": ")[2], ("--kubeconfig", str(plane.kubeconfig))
+    assert run(["upgradeplan", "apply", "--plan", name, "--yes", *to_plane]) == 3
+    assert remedy in capsys.readouterr().err
+    assert run(["upgradeplan", "status", name, *to_plane]) == 1
+    assert f"next: {remedy}" in capsys.readouterr().out
 
 
 @pytest.mark.controlplane

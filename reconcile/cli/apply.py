@@ -69,7 +69,7 @@ def apply(
     another loop runs the upgrade, shows its progress, and takes over if that loop ends. Exits 0 when the plan has
     succeeded, 1 if it has failed, 130 at Ctrl-C.
     """
-    from reconcile.cli.parts import parts_on, plan_named
+    from reconcile.cli.parts import parts_on, plan_named, require_fitting_api
 
     connection = connect_to(target)
     inputs = inputs_of(files, release, name)
@@ -82,6 +82,7 @@ def apply(
 
         return apply_phase(target, inputs, name, phase)
     keep = journal_at(journal, template_set().catalog.redaction)
+    require_fitting_api(parts())
     plan = _created(parts(), inputs) if name is None else plan_named(parts(), name)
     return _drive(connection, template_set(), parts(), plan, keep)
 
@@ -120,12 +121,11 @@ def _extent(parts_now: Callable[[], ReconcilerDeps], inputs: Inputs | None, name
 
 def _created(parts: ReconcilerDeps, inputs: Inputs | None) -> str:
     """The plan of the files, created if it is not there, or the one that runs."""
-    from reconcile.cli.parts import plan_named, require_fitting_api
+    from reconcile.cli.parts import plan_named
     from reconcile.cluster.errors import AlreadyExists, Denied
     from reconcile.loop.preconditions import check_preconditions, oldest_of
     from renderer.model.ref import ref_of
 
-    require_fitting_api(parts)
     if inputs is None or inputs.plan is None:
         return plan_named(parts, None)
     check_preconditions(parts.source, oldest_of(parts.rendering.catalog.values))

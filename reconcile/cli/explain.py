@@ -49,7 +49,8 @@ def explain(name: str | None, replay: str | None, target: Target, output: str) -
     except Away as away:
         answer(EXPLAIN_REPORT, absence_of(name or "", away.problem.message, wall_clock()), output, explanation_lines)
         return ExitCode.CLUSTER
-    model["problems"] += nobody_works(parts, model["phase"])
+    if idle := nobody_works(parts, model["phase"], plan):
+        model["problems"].append(idle.why)
     answer(EXPLAIN_REPORT, model, output, explanation_lines)
     return ExitCode.NO if model["failed"] else ExitCode.YES
 

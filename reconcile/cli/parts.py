@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from reconcile.cli.connect import Connection, Target, connect_to, dial_of, template_set_of, wall_clock
@@ -65,18 +66,26 @@ def _unfit_api(parts: ReconcilerDeps) -> Problem | None:
     return check_served_api(parts.cluster, kind, parts.schemas)
 
 
-def nobody_works(parts: ReconcilerDeps, phase: str) -> list[str]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Idle:
+    """Why nobody runs a plan, and the command that mends it."""
+
+    why: str
+    command: str
+
+
+def nobody_works(parts: ReconcilerDeps, phase: str, plan: str) -> Idle | None:
     """Explains why a plan that has not ended makes no progress: no loop runs, or the cluster's definition of
     UpgradePlan lacks what a loop writes."""
     from reconcile.loop.lease import nobody_leads
     from reconcile.status.plan import TERMINAL
 
     if phase in TERMINAL:
-        return []
+        return None
     if found := _unfit_api(parts):
-        return [f"{found.message}; {found.remedy}"]
+        return Idle(why=f"{found.message}; {found.remedy}", command="upgradeplan install --crds")
     text = nobody_leads(parts.cluster, "harvester-system", wall_clock())
-    return [text] if text else []
+    return Idle(why=text, command=f"upgradeplan apply --plan {plan}") if text else None
 
 
 def plan_named(parts: ReconcilerDeps, name: str | None) -> str:

@@ -104,7 +104,8 @@ def _how_it_goes_on(parts: ReconcilerDeps, plan: str, number: str) -> Iterator[s
     from reconcile.cli.parts import nobody_works
 
     yield f"retry {number} of {plan} is requested; to follow it, run: upgradeplan status {plan} --watch"
-    yield from (f"note: {text}; or run: upgradeplan apply --plan {plan}" for text in nobody_works(parts, ""))
+    if idle := nobody_works(parts, "", plan):
+        yield f"note: {idle.why}; or run: {idle.command}"
 
 
 def _with_annotation(body: Mapping[str, Any], key: str, value: str) -> dict[str, Any]:

@@ -85,10 +85,9 @@ def status(
 
     def look() -> Model:
         model = progress_of(reconciler.look(plan), wall_clock(), usual)
-        if not (idle := nobody_works(parts, model["phase"])):
+        if (idle := nobody_works(parts, model["phase"], plan)) is None:
             return model
-        problems = [*model["problems"], *idle]
-        return {**model, "managed": False, "problems": problems, "next": f"upgradeplan apply --plan {plan}"}
+        return {**model, "managed": False, "problems": [*model["problems"], idle.why], "next": idle.command}
 
     models = _changes(look, watch)
     if watch and output == "text":

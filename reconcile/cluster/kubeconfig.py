@@ -205,7 +205,8 @@ def _entry(files: list[Document], kind: str, name: str, because: str = "") -> _E
     asked_by = f" that {because} names" if because else ""
     raise problem(
         _NO_SUCH[kind],
-        f"{', '.join(document.file for document in files)}: no {kind} {name!r}{asked_by}",
+        f"no {kind} {name!r}{asked_by}",
+        file=", ".join(document.file for document in files),
         remedy=f"choose one of: {', '.join(sorted(set(known))) or 'none'}",
     )
 

@@ -17,6 +17,7 @@ import yaml
 from reconcile.cluster.client import connect
 from reconcile.cluster.kubeconfig import ClusterAccess, find_access
 from reconcile.cluster.wire import Proxy, proxy_of
+from renderer.cli.program import run
 from renderer.errors import ExitCode, Problems
 
 
@@ -335,6 +336,13 @@ def test_remedy_lists_what_is_there(tmp_path: Path) -> None:
     with pytest.raises(Problems) as caught:
         find_access({}, kubeconfig=str(file), context="y")
     assert caught.value.problems[0].remedy == "choose one of: x"
+
+
+def test_the_words_about_a_file_are_not_taken_for_its_value(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`admin.kubeconfig: no context 'y'` reads like a name and its secret."""
+    file = write(tmp_path / "admin.kubeconfig", kubeconfig("x"))
+    assert run(["upgradeplan", "status", "--kubeconfig", str(file), "--context", "y"]) == ExitCode.BAD_INPUT
+    assert f"{file}: no context 'y'" in capsys.readouterr().err
 
 
 def test_unreadable_file_is_a_clear_error(tmp_path: Path) -> None:
