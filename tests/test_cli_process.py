@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import select
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -34,15 +36,24 @@ def ended(*words: str, stdout: int, **environment: str) -> subprocess.CompletedP
     )
 
 
+def kubeconfig_for(server: socket.socket, folder: Path) -> str:
+    file, port = folder / "kubeconfig", server.getsockname()[1]
+    named = {"name": "x", "cluster": {"server": f"http://127.0.0.1:{port}"}, "context": {"cluster": "x"}}
+    file.write_text(json.dumps({"current-context": "x", "clusters": [named], "contexts": [named]}))
+    return str(file)
+
+
 def test_ctrl_c_is_a_plain_line(tmp_path: Path) -> None:
-    """The program opens a pipe that nobody writes to, so it is known to be at work and not at its end."""
-    pipe = tmp_path / "kubeconfig"
-    os.mkfifo(pipe)
+    """The program waits for an answer that nobody gives, so it is known to be at work and not at its end."""
     with (
+        socket.create_server(("127.0.0.1", 0)) as server,
         subprocess.Popen(
-            [*PROGRAM, "status", "--kubeconfig", str(pipe)], stderr=subprocess.PIPE, cwd=ROOT, text=True
+            [*PROGRAM, "status", "--kubeconfig", kubeconfig_for(server, tmp_path)],
+            stderr=subprocess.PIPE,
+            cwd=ROOT,
+            text=True,
         ) as process,
-        pipe.open("w"),  # returns when the other end is open
+        server.accept()[0],
     ):
         process.send_signal(signal.SIGINT)
         assert process.stderr is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -310,3 +311,9 @@ def test_the_termination_message_has_the_reason_and_fits(tmp_path: Path, capsys:
     assert log.read_text("utf-8").startswith("waiting: first\nwaiting: ää")
     assert LONGEST_MESSAGE - 1 <= log.stat().st_size <= LONGEST_MESSAGE
     assert "2026-11-02T08:00:00Z waiting: first\n" in capsys.readouterr().out
+
+
+def test_a_pipe_is_no_document_and_not_waited_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    assert run(["upgradeplan", "gate", "ImagePreload", "--from", str(tmp_path / "pipe")]) == 2
+    assert "is a device, a pipe or a socket" in capsys.readouterr().err

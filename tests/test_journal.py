@@ -201,17 +201,18 @@ def test_a_rehearsal_writes_one_as_well(tmp_path: Path, capsys: pytest.CaptureFi
     assert "decisions replayed, 0 differ" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("option", ["--journal", "--report"])
 @pytest.mark.parametrize("name", [".", "no-folder/j", "file/j", "pipe"])
-def test_a_journal_that_cannot_be_written_is_refused_before_the_work(
-    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_a_file_that_cannot_be_written_is_refused_before_the_work(
+    name: str, option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "file").write_text("")
     os.mkfifo(tmp_path / "pipe")
     path = str(tmp_path / name)
-    assert run(["upgradeplan", "rehearse", "--journal", path, str(ROOT / "examples" / "single-node")]) == 2
+    assert run(["upgradeplan", "rehearse", option, path, str(ROOT / "examples" / "single-node")]) == 2
     out, err = capsys.readouterr()
     assert out == ""
-    assert err.startswith(f"--journal: {path} cannot be written: ")
+    assert err.startswith(f"{option}: {path} cannot be written: ")
 
 
 def test_a_pipe_is_no_journal_and_not_waited_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,12 +16,14 @@ import click
 from reconcile.cli.connect import Target, connect_to, dial_of, wall_clock
 from renderer.cli.answer import redactor, say
 from renderer.errors import ExitCode, problem
+from renderer.files.filesystem import require_file
 
 if TYPE_CHECKING:
     from reconcile.gate.gate_wait import GateAnswer, GateWait
 
 _PAUSE = 5.0
 _SECONDS = {"s": 1, "m": 60, "h": 3600}
+_FROM_REMEDY = "mount the rendered ConfigMap, or give --from"
 LONGEST_MESSAGE = 4096
 """Bytes that Kubernetes keeps of a termination message."""
 
@@ -129,13 +131,12 @@ def _wait_of(phase: str, file: Path, kubeconfig: str) -> GateWait:
 
 
 def _text(file: Path) -> str:
+    require_file(file, remedy=_FROM_REMEDY)
     try:
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise problem(
-            "Unreadable", f"{file}: {reason}", remedy="mount the rendered ConfigMap, or give --from"
-        ) from error
+        raise problem("Unreadable", reason, file=str(file), remedy=_FROM_REMEDY) from error
 
 
 def _duration(text: str | None) -> timedelta | None:

@@ -23,14 +23,14 @@ def journal_at(file: str | None, rules: RedactionRules) -> Callable[[JournalEntr
     if not file:
         return keep_nothing
     try:
-        _try_to_open(file)
+        try_to_open(file)
     except OSError as error:
         message = f"--journal: {file} cannot be written: {error.strerror or error}"
         raise problem("CannotWrite", message, remedy="name a file in a folder that may be written to") from error
     return Journal(Path(file), _warn, rules)
 
 
-def _try_to_open(file: str) -> None:
+def try_to_open(file: str) -> None:
     """Raises `OSError` if the file cannot be written, also for a pipe that nobody reads, and leaves it as it is, or
     empty where there was none."""
     without_waiting = getattr(os, "O_NONBLOCK", 0)  # Windows has none

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from reconcile.cli.journal import try_to_open
 from renderer.errors import problem
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ class RunReportFile:
 
     def _write(self, text: str) -> None:
         try:
+            try_to_open(str(self._file))
             Path(str(self._file)).write_text(text, encoding="utf-8")
         except OSError as error:
             message = f"--report: {self._file} cannot be written: {error.strerror or error}"

@@ -21,6 +21,8 @@ from typing import Any
 from reconcile.cluster.errors import Unauthorized
 from reconcile.cluster.kubeconfig import ClusterAccess
 from reconcile.cluster.wire import token_fault
+from renderer.errors import Problems
+from renderer.files.filesystem import require_file
 from renderer.model.ref import Body
 
 _TOKEN_FILE_AGE = timedelta(minutes=1)  # the kubelet renews a pod's token in place
@@ -61,7 +63,10 @@ def _rest(user: Body) -> dict[str, Any]:
 
 def _token_in(path: Path) -> str:
     try:
+        require_file(path)
         token = path.read_text(encoding="utf-8").strip()
+    except Problems as error:
+        raise Unauthorized(f"the token file {path} {error.problems[0].message}") from error
     except OSError as error:
         raise Unauthorized(f"the token file cannot be read: {error}") from error
     except UnicodeDecodeError:

@@ -15,6 +15,7 @@ from typing import Any
 
 from reconcile.cluster.wire import PROXY_REMEDY, PROXY_SCHEMES, SERVER_SCHEMES, token_fault, url_fault
 from renderer.errors import Problem, Problems, problem
+from renderer.files.filesystem import require_file
 from renderer.model import path as paths
 from renderer.model.ref import Body
 from renderer.validation import load, part_problems
@@ -154,6 +155,7 @@ def _expanded(path: str) -> Path:
 
 
 def _read(path: Path) -> Document:
+    require_file(path, remedy="pass a kubeconfig file")
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -242,9 +244,12 @@ def _schema_of(kind: str) -> Any:
 
 def _read_fault(path: str) -> str | None:
     try:
+        require_file(Path(path))
         Path(path).read_bytes()
     except OSError as error:
         return f"{path} cannot be read: {error.strerror}"
+    except Problems as error:
+        return f"{path} {error.problems[0].message}"
     return None
 
 

@@ -38,11 +38,10 @@ def read_bytes(path: Path) -> bytes:
         raise Problems([unreadable(str(path), error)]) from error
 
 
-def require_file(path: Path) -> None:
+def require_file(path: Path, remedy: str = "pass a file, or - for standard input") -> None:
     """Raises `Problems` for what may never end, or block until somebody writes to it."""
     if is_device(path) and not str(path).startswith(_OPEN):
         message = "is a device, a pipe or a socket; a file is expected"
-        remedy = "pass a file, or - for standard input"
         raise problem("NotText", message, file=str(path), remedy=remedy)
 
 

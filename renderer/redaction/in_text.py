@@ -17,7 +17,7 @@ Mark = Callable[[str], str]
 _USER = (
     r"(?i)(?P<scheme>\bhttps?://)(?P<user>[^\s/?#\"<>]+)@"
     r"|(?P<other>\b[a-z][a-z0-9+.-]*://)(?P<pair>[^\s/?#:@\"<>]*:[^\s/?#\"<>]+)@"
-    r"|(?P<slashed>\b[a-z][a-z0-9+.-]*://)(?P<odd>[^\s/?#:@\"<>]*:(?!\d{1,5}(?:[/?#]|$))[^\s\"<>]*?)@"
+    r"|(?P<slashed>\b[a-z][a-z0-9+.-]*://)(?P<odd>[^\s/?#:@\"<>]*:(?!\d{1,5}(?:[/?#]|$))[^\s\"<>]{0,2047}?)@"
 )
 """The user part of an address. A password may have any sign in it, as people write them."""
 _ADDRESS = r"(?i)(\b[a-z][a-z0-9+.-]*://)(?:[^\s/?#]*@)?([^\s?#]*)(?:[?#]\S*)?"

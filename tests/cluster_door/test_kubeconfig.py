@@ -15,6 +15,7 @@ import pytest
 import yaml
 
 from reconcile.cluster.client import connect
+from reconcile.cluster.credential import credential_of
 from reconcile.cluster.kubeconfig import ClusterAccess, find_access
 from reconcile.cluster.wire import Proxy, proxy_of
 from renderer.cli.program import run
@@ -343,6 +344,19 @@ def test_the_words_about_a_file_are_not_taken_for_its_value(tmp_path: Path, caps
     file = write(tmp_path / "admin.kubeconfig", kubeconfig("x"))
     assert run(["upgradeplan", "status", "--kubeconfig", str(file), "--context", "y"]) == ExitCode.BAD_INPUT
     assert f"{file}: no context 'y'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("field", ["", "certificate-authority", "tokenFile"])
+def test_a_pipe_is_not_waited_for(tmp_path: Path, field: str) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    file = pipe
+    if field:
+        part = "cluster" if field == "certificate-authority" else "user"
+        entry = {**SERVER, field: str(pipe)} if part == "cluster" else {field: str(pipe)}
+        file = write(tmp_path / "config", kubeconfig("x", current="x", **{part: entry}))
+    with pytest.raises(Problems, match="is a device, a pipe or a socket"):
+        credential_of(find_access({}, kubeconfig=str(file)), {}, datetime.now(UTC))
 
 
 def test_unreadable_file_is_a_clear_error(tmp_path: Path) -> None:
