@@ -135,7 +135,7 @@ def _text(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        reason = (error.strerror or str(error)) if isinstance(error, OSError) else "it is not UTF-8"
         raise problem("Unreadable", reason, file=str(file), remedy=_FROM_REMEDY) from error
 
 
