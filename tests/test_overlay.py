@@ -388,6 +388,7 @@ def mutated(body: Any, random: Random, depth: int = 0) -> Any:
     return [*body[:index], mutated(body[index], random, depth + 1), *body[index + 1 :]]
 
 
+@pytest.mark.slow
 def test_a_declaration_of_any_form_is_taken_or_refused() -> None:
     random = Random(3)
     told: list[Problem] = []
@@ -437,6 +438,7 @@ OBJECTS = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=examples(60), derandomize=True)
 @given(body=OBJECTS, borrowed=st.booleans())
 def test_a_manifest_of_any_form_is_rendered_or_refused(body: dict[str, Any], borrowed: bool) -> None:

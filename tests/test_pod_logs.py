@@ -296,6 +296,7 @@ def test_the_command_prints_what_is_new_of_the_pods_that_are_asked_for(capsys: p
     assert not follower.look("no-such-plan")
 
 
+@pytest.mark.slow
 def test_what_was_collected_is_printed_with_what_was_lost(
     site: LoggedSite, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -78,6 +78,7 @@ def test_what_blocks_is_shown_with_offender_remedy_and_what_would_accept_it(caps
     )
 
 
+@pytest.mark.slow
 def test_a_hundred_offenders_are_a_hundred_lines(capsys: pytest.CaptureFixture[str]) -> None:
     volumes = "---\n".join(VOLUME.replace("NAME", f"{n:03}") for n in range(100))
     files(nodes=NODES, volumes=volumes)
@@ -94,6 +95,7 @@ def test_what_nobody_has_given_is_unknown_and_says_how_to_give_it(capsys: pytest
     assert text.endswith("1 check: 1 unknown\n")
 
 
+@pytest.mark.slow
 def test_checks_that_lack_the_same_are_told_together(capsys: pytest.CaptureFixture[str]) -> None:
     files(nodes=NODES)
     words = ("--check", "volume-single-replica-attached", "--check", "volume-single-replica-detached")
@@ -126,6 +128,7 @@ def test_the_plan_accepts_a_risk_by_the_id_of_the_check(capsys: pytest.CaptureFi
     assert "accepted by annotation management.harvesterhci.io/accept-risk: node-schedulable" in text
 
 
+@pytest.mark.slow
 def test_a_misspelt_check_and_a_node_that_is_not_there_are_named(capsys: pytest.CaptureFixture[str]) -> None:
     files(nodes=NODES)
     status, text = asked(capsys, "nodes.yaml", "--check", "node-schedulabel")
@@ -136,6 +139,7 @@ def test_a_misspelt_check_and_a_node_that_is_not_there_are_named(capsys: pytest.
     assert (status, "'tomorrow' is not a time" in text) == (2, True)
 
 
+@pytest.mark.slow
 def test_checks_of_another_time_are_left_out(capsys: pytest.CaptureFixture[str]) -> None:
     files(nodes=NODES)
     found = answered(capsys, "nodes.yaml", "--when", "beforeNode")
@@ -191,6 +195,7 @@ def test_markdown_is_a_table(capsys: pytest.CaptureFixture[str]) -> None:
 LEDGER = "it has a node selector: kubernetes.io/hostname=charlie-2-tink-system"
 
 
+@pytest.mark.slow
 def test_every_virtual_machine_is_shown_below_the_checks(capsys: pytest.CaptureFixture[str]) -> None:
     _, text = asked(capsys, str(ROOT / "examples" / "three-node"))
     assert text.splitlines()[-6:-1] == [
@@ -212,6 +217,7 @@ def test_every_virtual_machine_is_shown_below_the_checks(capsys: pytest.CaptureF
     assert "virtual machines" not in text
 
 
+@pytest.mark.slow
 def test_programs_get_the_virtual_machines_too(capsys: pytest.CaptureFixture[str]) -> None:
     found = answered(capsys, str(ROOT / "examples" / "paused-node"))
     validate(PREFLIGHT_REPORT, found)
@@ -231,6 +237,7 @@ def test_programs_get_the_virtual_machines_too(capsys: pytest.CaptureFixture[str
     assert "machines" not in answered(capsys, "nodes.yaml", "--check", "node-ready")
 
 
+@pytest.mark.slow
 def test_an_overlay_switches_a_check_off_and_adds_one(capsys: pytest.CaptureFixture[str]) -> None:
     overlay = """\
 apiVersion: templates.upgradeplan/v1
@@ -284,6 +291,7 @@ checks:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", WRONG)
 def test_a_check_that_cannot_be_carried_out_is_refused_with_its_line(
     part: str, capsys: pytest.CaptureFixture[str]
@@ -309,6 +317,7 @@ value: VERSION
 FROM_1_7, PLAIN = SETTING.replace("VERSION", "v1.7.1"), PLAN.replace("ANNOTATION", "a").replace("VALUE", "b")
 
 
+@pytest.mark.slow
 def test_what_is_known_of_the_two_releases_stands_below(capsys: pytest.CaptureFixture[str]) -> None:
     """Components, and each note with what looks for it, as long as that is not content."""
     files(nodes=NODES, setting=FROM_1_7, plan=PLAIN)
@@ -324,6 +333,7 @@ def test_what_is_known_of_the_two_releases_stands_below(capsys: pytest.CaptureFi
     assert "| probe | The partition COS&#95;STATE must have 15 GB" in asked(capsys, ".", "-o", "markdown")[1]
 
 
+@pytest.mark.slow
 def test_machines_get_every_note(capsys: pytest.CaptureFixture[str]) -> None:
     files(nodes=NODES, setting=FROM_1_7, plan=PLAIN)
     upgrade = answered(capsys, ".")["upgrade"]
@@ -332,6 +342,7 @@ def test_machines_get_every_note(capsys: pytest.CaptureFixture[str]) -> None:
     assert "upgrade" not in answered(capsys, ".", "--check", "node-ready")
 
 
+@pytest.mark.slow
 def test_without_two_versions_there_is_nothing_to_know(capsys: pytest.CaptureFixture[str]) -> None:
     files(nodes=NODES, plan=PLAIN)
     assert "upgrade from" not in asked(capsys, ".")[1]

@@ -82,6 +82,7 @@ def test_every_check_has_its_cases(check: str) -> None:
         assert CheckOutcome.NOT_APPLICABLE in outcomes
 
 
+@pytest.mark.slow
 def test_packaged_checks_keep_the_rules_of_overlays() -> None:
     """What the program asks of an overlay's file only, since packaged ones are proven here."""
     kinds = load_catalog(templates(), document_problems).kinds

@@ -50,6 +50,7 @@ def test_of_few_nodes_each_change_is_a_line() -> None:
     assert lines[0].endswith("node-000=PreDraining node-001=ImagePreloaded node-002=ImagePreloaded")
 
 
+@pytest.mark.slow
 def test_on_a_terminal_one_line_of_many_nodes_is_drawn_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "120")

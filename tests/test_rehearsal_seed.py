@@ -124,6 +124,7 @@ def test_no_watch_can_go_back_to_before_the_seed(cluster: EmbeddedCluster) -> No
         client.watch(Selection(kind=NODE), resource_version=before, window=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("example", EXAMPLES, ids=[path.name for path in EXAMPLES])
 def test_every_example_can_be_seeded_and_written_to(cluster: EmbeddedCluster, example: Path) -> None:
     cluster.seed(documents(example))
@@ -141,6 +142,7 @@ def documents(example: Path) -> Iterator[dict[str, Any]]:
         yield from (body for body in bodies if body and "kind" in body and body["apiVersion"] != FILES)
 
 
+@pytest.mark.slow
 def test_a_thousand_nodes_are_listed_in_order_and_in_two_pages(cluster: EmbeddedCluster) -> None:
     cluster.seed(node(number) for number in range(1000))
     client = cluster.client()

@@ -40,6 +40,7 @@ def recorded_claims() -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.slow
 def test_every_claim_of_the_real_server_reads_and_writes_back() -> None:
     claims = recorded_claims()
     assert len(claims) > 100
@@ -109,6 +110,7 @@ def fresh() -> EmbeddedCluster:
     return EmbeddedCluster(SimulatedClock(datetime(2026, 11, 28, tzinfo=UTC)), definitions=definitions())
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(40), deadline=None)
 @given(specs, specs)
 def test_an_apply_is_done_once(first: dict[str, Any], second: dict[str, Any]) -> None:

@@ -101,6 +101,7 @@ def tree_with(**files: str) -> Mapping[str, Template]:
     return {**templates(), **{path: Template(text=text, shown=path, packaged=False) for path, text in own.items()}}
 
 
+@pytest.mark.slow
 def test_a_new_release_is_a_new_file_and_one_of_a_line_takes_its_place() -> None:
     tree = tree_with(
         new=OF_A_SITE.format(release="1.11.x", check="node-ready"),
@@ -128,6 +129,7 @@ def test_a_gate_without_a_check_is_refused() -> None:
     assert [(item.file, item.line) for item in caught.value.problems] == [("preflight/releases/ours.yaml", 7)]
 
 
+@pytest.mark.slow
 def test_a_review_tree_has_what_is_known_of_the_releases(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A page of its own beside the index; no digest depends on it, and without the version that runs there is none."""
     example, out = ROOT / "examples" / "three-node", tmp_path / "out"

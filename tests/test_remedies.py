@@ -59,6 +59,7 @@ def commands() -> Sequence[tuple[str, str]]:
     return sorted({(check, found.strip()) for check, text in remedies() for found in COMMAND.findall(text)})
 
 
+@pytest.mark.slow
 def test_there_are_commands(commands: Sequence[tuple[str, str]]) -> None:
     assert len(commands) > 80
 

@@ -118,6 +118,7 @@ KUBERNETES = ("1.33", "1.35", "1.37")
 _VALID: set[tuple[str, str]] = set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kubernetes", KUBERNETES)
 def test_built_in_kinds_pass_the_strict_schemas(example: Rendered, kubernetes: str) -> None:
     """Of every Kubernetes that an upgrade passes through. A manifest that many examples share is looked at once."""

@@ -14,6 +14,8 @@ from renderer.model.document_type import RENDERED_PLAN
 from renderer.validation import document_problems
 from renderer.yaml_io import parse
 
+pytestmark = pytest.mark.slow
+
 
 def index(rendered: Rendered, layout: str = "plain") -> dict[str, Any]:
     return dict(parse(rendered.files(layout)["index.yaml"], "index.yaml")[0].value)

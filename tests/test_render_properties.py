@@ -42,6 +42,8 @@ from renderer.names import NAME_LIMIT
 from renderer.source_document import without_lines
 from renderer.yaml_io import dump, parse
 
+pytestmark = pytest.mark.slow
+
 BOUNDED = settings(
     deadline=None, max_examples=examples(30), suppress_health_check=[HealthCheck.too_slow], derandomize=True
 )
@@ -245,7 +247,6 @@ def test_the_inputs_mean_the_same_as_text(given_plan: Json, cluster: tuple[Json,
     assert [source.body for source in inputs.objects] == [source.body for source in direct.objects]
 
 
-@pytest.mark.slow
 @settings(BOUNDED, max_examples=examples(50))
 @given(text=texts)
 @example(text="1.10")

@@ -17,6 +17,8 @@ from renderer.cli.program import run
 from renderer.markdown.limited_page import page
 from renderer.markdown.rendering_blocks import rendering_blocks
 
+pytestmark = pytest.mark.slow
+
 PLAN = "hvst-upgrade-864fh"
 TOOLKIT = "rancher/harvester-upgrade-toolkit"
 Shell = Callable[..., tuple[int, str, str]]

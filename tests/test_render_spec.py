@@ -31,6 +31,7 @@ from renderer.model.phase import Position
 # ------------------------------------------------------------------------------------------------------ 3.2 ISODownload
 
 
+@pytest.mark.slow
 def test_the_image() -> None:
     assert multi().body("ISODownload/Image") == {
         "apiVersion": "harvesterhci.io/v1beta1",
@@ -53,6 +54,7 @@ def test_the_image() -> None:
     }
 
 
+@pytest.mark.slow
 def test_an_image_without_checksum_says_so_with_the_empty_text() -> None:
     documents = [document for document in three_nodes() if document.get("kind") != "Version"]
     for lacking in ({"isoChecksum": None}, {"isoChecksum": ""}):
@@ -60,6 +62,7 @@ def test_an_image_without_checksum_says_so_with_the_empty_text() -> None:
         assert body["spec"]["checksum"] == ""
 
 
+@pytest.mark.slow
 def test_an_image_of_a_plan_without_version_is_shown_under_the_plan_s_name() -> None:
     """A plan whose `image` is the empty text passes the API's rules; its Version is what the status has recorded."""
     recorded = {"version": {"isoURL": "https://example.com/x.iso"}, "previousVersion": "v1.7.1"}
@@ -81,6 +84,7 @@ def test_a_named_image_is_used_as_it_is(spec: Mapping[str, Any]) -> None:
     assert volume["persistentVolumeClaim"] == {"claimName": "my-iso"}
 
 
+@pytest.mark.slow
 def test_what_the_status_has_recorded_wins_over_the_objects() -> None:
     """The ISO's place, the image's name and the release do not change under a run."""
     status = {
@@ -168,6 +172,7 @@ def deployment(replicas: int, tolerations: list[Any], image: str = f"{TOOLKIT}:v
     }
 
 
+@pytest.mark.slow
 def test_the_repository_s_deployment() -> None:
     """It tolerates what its nodes are, but not a witness, where its volume cannot be attached; with a second node to go
     to, a drain may move it."""
@@ -177,6 +182,7 @@ def test_the_repository_s_deployment() -> None:
     assert same(single().body("RepoCreate/Deployment"), deployment(1, alone))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("witnesses", "replicas"),
     [
@@ -195,6 +201,7 @@ def test_one_replica_for_each_full_node_up_to_two(witnesses: tuple[str | None, .
     assert rendered.body("RepoCreate/Deployment")["spec"]["replicas"] == replicas
 
 
+@pytest.mark.slow
 def test_a_cluster_of_witnesses_has_no_place_for_the_repository() -> None:
     cluster = [node("n1", witness="true"), node("n2", witness="true")]
     with pytest.raises(Problems, match="no non-witness managed nodes found in the cluster"):
@@ -209,6 +216,7 @@ def test_nodes_that_harvester_does_not_manage_are_not_counted() -> None:
     assert rendered.step("NodeUpgrade/SingleNode/n1").skipped is None
 
 
+@pytest.mark.slow
 def test_the_repository_s_service() -> None:
     assert multi().body("RepoCreate/Service") == {
         "apiVersion": "v1",
@@ -222,6 +230,7 @@ def test_the_repository_s_service() -> None:
     }
 
 
+@pytest.mark.slow
 def test_the_repository_is_kept_alive_until_the_plan_ends() -> None:
     """Later phases read from it."""
     for step in ("RepoCreate/Deployment", "RepoCreate/Service"):
@@ -233,6 +242,7 @@ def test_the_repository_is_kept_alive_until_the_plan_ends() -> None:
 # ------------------------------------------------------------------------------------------- 3.4 MetadataPopulate, 3.8
 
 
+@pytest.mark.slow
 def test_where_the_release_and_the_image_lists_are_read() -> None:
     """By the Service's own name, also where it is shortened."""
     rendered = multi()
@@ -264,6 +274,7 @@ def test_the_preload_plan() -> None:
     assert same(multi().body("ImagePreload/Preload"), expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("asked", "resolved"), [(None, 3), (0, 3), (1, 1), (2, 2), (3, 3), (5, 3), (100, 3)])
 def test_how_many_nodes_preload_at_a_time(asked: int | None, resolved: int) -> None:
     option: dict[str, Any] = {} if asked is None else {"concurrency": asked}
@@ -281,6 +292,7 @@ def test_a_negative_number_preloads_nothing(asked: int) -> None:
     assert rendered.step("ImagePreload/VersionGuard").skipped is None
 
 
+@pytest.mark.slow
 def test_the_version_guard_is_strict_and_force_alone_skips_it() -> None:
     (gate,) = multi().step("ImagePreload/VersionGuard").step.gates
     (rule,) = gate.probe.all
@@ -335,6 +347,7 @@ def test_virtual_machines_do_not_move_because_kubevirt_is_new() -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_cluster_job() -> None:
     pod = {
         "restartPolicy": "Never",

@@ -28,6 +28,7 @@ from renderer.layout.index import index_of
 # ------------------------------------------------------------------------------ names, labels, tags, images (1.4, 2.10)
 
 
+@pytest.mark.slow
 def test_every_object_of_ours_carries_the_plan_and_its_component() -> None:
     components = {
         "ISODownload/Image": "iso",
@@ -51,6 +52,7 @@ def test_every_object_of_ours_carries_the_plan_and_its_component() -> None:
         assert found[f"{PREFIX}upgrade-component"] == component
 
 
+@pytest.mark.slow
 def test_the_system_upgrade_controller_copies_our_labels_onto_its_jobs() -> None:
     """It copies labels without `cattle.io/` (6.1); by these the Jobs are found, and the node by one of its own."""
     for step, component in (("ImagePreload/Preload", "image-preload"), ("ImageCleanup/Purge", "image-cleanup")):
@@ -61,6 +63,7 @@ def test_the_system_upgrade_controller_copies_our_labels_onto_its_jobs() -> None
         assert (jobs.namespace, jobs.node_label) == ("cattle-system", "upgrade.cattle.io/node")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("spec", "target", "repo", "jobs"),
     [
@@ -104,6 +107,7 @@ def test_the_tag_of_the_toolkit_before_the_release_is_known(asked: str | None, r
     assert ("ClusterUpgrade/Manifests" in waiting) == (asked is None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", [{}, {"upgrade": "main-head"}])
 def test_what_is_reviewed_with_the_release_at_hand_is_what_the_loop_makes(spec: Mapping[str, Any]) -> None:
     """The loop learns of the release after it has made the repository."""
@@ -120,6 +124,7 @@ def test_what_is_reviewed_with_the_release_at_hand_is_what_the_loop_makes(spec: 
     assert {step.id: step.manifests for step in after.steps()} == {step.id: step.manifests for step in reviewed.steps()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("tag", "repo"), [("v1.9.0", "v1.9.0"), ("null", None)])
 def test_the_tag_of_values_is_for_the_repository_of_a_plan_without_one(tag: str, repo: str | None) -> None:
     """Without either nobody guesses: the installed release need not have a toolkit, the new one is not known yet."""
@@ -149,6 +154,7 @@ def test_the_image_of_the_toolkit(annotation: str, expected: str) -> None:
     assert container["securityContext"] == {"runAsUser": 0}
 
 
+@pytest.mark.slow
 def test_registry_and_secrets_are_those_of_every_image() -> None:
     """A plan's own image names its registry; its pods take the same Secrets."""
     text = templates()["values.yaml"].text.replace('imageRegistry: ""', "imageRegistry: registry.example.com/a")
@@ -179,6 +185,7 @@ def test_an_image_of_the_toolkit_that_is_none_is_refused(annotation: str) -> Non
     assert len(caught.value.problems) == 2, "one for the repository's tag and one for the others'"
 
 
+@pytest.mark.slow
 def test_long_names_are_shortened_once_and_bind_to_the_whole_node_name() -> None:
     name = "rack12-chassis03-blade07-compute-prod-a1.dc.example.com"
     given = (plan("hvst-upgrade-names"), release(), version(), server_version(), *nodes(name, "n2"))
@@ -194,6 +201,7 @@ def test_long_names_are_shortened_once_and_bind_to_the_whole_node_name() -> None
     assert len(body["metadata"]["labels"][f"{PREFIX}node"]) == 63
 
 
+@pytest.mark.slow
 def test_a_retry_is_a_new_object_that_says_so() -> None:
     """What runs once gets another name; what is kept alive does not (gitops 4.7)."""
     first, again = multi(), render_made(*three_nodes(), retry=2)
@@ -233,6 +241,7 @@ def test_without_a_release_the_rest_is_pending_and_says_what_to_give() -> None:
     assert all("--release" in remedy for remedy in remedies)
 
 
+@pytest.mark.slow
 def test_the_loop_and_git_render_the_same_bytes() -> None:
     """Given as a file, or recorded in the status: no difference."""
     recorded = {key: text for key, text in release().items() if key in RECORDED}

@@ -41,6 +41,7 @@ def test_the_cleanup_plan() -> None:
     assert same(body, node_plan("image-cleanup", 1, command=["sh", "-c"], args=[script], envs=envs))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("previous", "current", "expected"),
     [
@@ -63,6 +64,7 @@ def test_what_is_purged(previous: list[str], current: list[str], expected: str |
     assert purged(previous, current) == expected
 
 
+@pytest.mark.slow
 def test_a_cleanup_that_fails_is_a_warning() -> None:
     (gate,) = multi().step("ImageCleanup/Purge").step.gates
     assert (gate.failure.message, gate.failure.severity) == ("image-cleanup plan job(s) failed", Severity.WARNING)
@@ -96,6 +98,7 @@ def tool(path: Path, text: str) -> None:
     path.chmod(0o755)
 
 
+@pytest.mark.slow
 def test_the_script_that_skips_manifests(tmp_path: Path) -> None:
     script = script_of("NodeUpgrade/SkipManifests", tmp_path)
     manifests = tmp_path / "var/lib/rancher/rke2/server/manifests"
@@ -110,6 +113,7 @@ def test_the_script_that_skips_manifests(tmp_path: Path) -> None:
     assert script == script_of("NodeUpgrade/UnskipManifests", tmp_path)
 
 
+@pytest.mark.slow
 def test_the_script_that_removes_images(tmp_path: Path) -> None:
     """An image that is missing or in use is no failure."""
     script, tools = script_of("ImageCleanup/Purge", tmp_path), tmp_path / "tools"

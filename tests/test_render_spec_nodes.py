@@ -34,6 +34,8 @@ from support.rendered_plans import (
 from renderer.model.manifest_spec import BorrowOption, Occasion, Owned
 from renderer.model.phase import Position
 
+pytestmark = pytest.mark.slow
+
 # ------------------------------------------------------------------------------------------------------ 3.7 NodeUpgrade
 
 

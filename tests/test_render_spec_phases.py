@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import pytest
 from support.expected_objects import RUN_TIME, everything, multi, single
 from support.rendered_plans import PREFIX, Rendered
 
@@ -19,6 +20,7 @@ from renderer.model.phase import Deletion, Position
 # --------------------------------------------------------------------------- phases as the API has them (1.6, 1.7, 2.5)
 
 
+@pytest.mark.slow
 def test_phases_and_status_values() -> None:
     found = [(p.phase.name, p.phase.active, p.phase.completed, str(p.phase.deletion)) for p in multi().plan.phases]
     assert found == [
@@ -38,6 +40,7 @@ def test_phases_and_status_values() -> None:
     assert [p.phase.name for p in multi().plan.phases if not p.phase.emit_events] == ["Initialize"]  # 2.8
 
 
+@pytest.mark.slow
 def test_what_is_said_of_a_phase_that_waits_or_fails() -> None:
     """2.5 and 1.5, word for word."""
     rendered, alone = multi(), single()
@@ -64,6 +67,7 @@ def test_what_is_said_of_a_phase_that_waits_or_fails() -> None:
     assert rendered.step("NodeUpgrade/RancherDone").step.position is Position.LEAVE
 
 
+@pytest.mark.slow
 def test_node_states() -> None:
     """1.7 and 4.1: a Job that has rebooted its node leaves it in WaitingReboot until the reboot is proven."""
 
@@ -87,6 +91,7 @@ def test_node_states() -> None:
     assert "ImagePreloadFailed" in seed.replaces
 
 
+@pytest.mark.slow
 def test_what_initialize_looks_at() -> None:
     """3.1: that checks are carried out after the completed value is recorded; what they are, test_preflight_cases."""
     plain = multi()
@@ -101,6 +106,7 @@ def test_what_initialize_looks_at() -> None:
 # ------------------------------------------------------------------------------------------------- borrow and return
 
 
+@pytest.mark.slow
 def test_when_a_borrowed_field_goes_back() -> None:
     """On success and abort all of it; after a failure what protects a half-upgraded cluster stays."""
     ended = {Occasion.SUCCESS, Occasion.ABORT}
@@ -124,6 +130,7 @@ def test_when_a_borrowed_field_goes_back() -> None:
         assert dict(borrowed[step].returns) == returns, step  # type: ignore[union-attr]
 
 
+@pytest.mark.slow
 def test_what_is_not_there_cannot_be_borrowed() -> None:
     """The Cluster must be there."""
     rendered = multi()
@@ -143,6 +150,7 @@ def test_fleet_is_told_to_look_away_before_the_field_changes() -> None:
     assert enter == ["Preflight", "KeepWorkloadUpdates", "StopWorkloadUpdates"]
 
 
+@pytest.mark.slow
 def test_what_we_make_is_removed_when_the_plan_has_ended_well_or_was_called_off() -> None:
     """After a failure everything that ran is kept."""
     for step in multi(version="v1.8.0", restoreVM=True).steps():
@@ -151,6 +159,7 @@ def test_what_we_make_is_removed_when_the_plan_has_ended_well_or_was_called_off(
                 assert set(manifest.spec.cleanup) == {Occasion.SUCCESS, Occasion.ABORT}, step.id
 
 
+@pytest.mark.slow
 def test_the_labels_that_a_node_plan_leaves_on_nodes_are_known() -> None:
     for step in (
         "ImagePreload/Preload",
@@ -190,6 +199,7 @@ def test_what_is_never_rendered() -> None:
             assert marks == []
 
 
+@pytest.mark.slow
 def test_every_job_says_how_often_it_may_be_tried() -> None:
     """As upstream's Jobs are in effect: their scripts end at the first call that a restarting API server refuses."""
     rendered, alone = multi(version="v1.8.0", restoreVM=True), single()

@@ -106,6 +106,7 @@ def recorded(example: str = "single-node") -> Model:
 # ------------------------------------------------------------------------------------------------------- the model
 
 
+@pytest.mark.slow
 def test_a_rehearsal_has_all_its_phases_nodes_waits_and_versions() -> None:
     model = recorded()
     assert (model["result"], model["began"]) == ("succeeded", "")
@@ -369,6 +370,7 @@ def test_text_and_bars_stand_out_in_light_dark_and_print(root: Element) -> None:
         assert contrast(palette["wait"], palette["track"]) >= 2.5
 
 
+@pytest.mark.slow
 def test_a_thousand_nodes_are_drawn_in_part_and_counted() -> None:
     states = {f"n{number}": {"state": "ImagePreloading"} for number in range(1000)}
     waits = tuple(wait(f"w{n}", 0, step=f"NodeUpgrade/PreDrain/n{n}", node=f"n{n}") for n in range(1000))
@@ -406,6 +408,7 @@ def shown(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> str
     return said.out if code == 0 else said.err
 
 
+@pytest.mark.slow
 def test_a_rehearsal_its_journal_and_its_report_agree(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file, journal = str(tmp_path / "run.json"), str(tmp_path / "journal.jsonl")
     shown(capsys, "rehearse", "-q", SINGLE_NODE, "--report", file, "--journal", journal)
@@ -453,6 +456,7 @@ def test_what_is_no_run_is_refused(
     assert expected in shown(capsys, "report", str(tmp_path / "x.json"), code=2)
 
 
+@pytest.mark.slow
 def test_a_report_that_cannot_be_written_is_refused_before_the_work(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -56,10 +56,12 @@ def verdict(found: Small, plans: list[Any]) -> Any:
     return check_served_api(found.scene.cluster.client(), PLAN, packaged_schemas(), plans)
 
 
+@pytest.mark.slow
 def test_our_own_definition_fits() -> None:
     assert verdict(world(), []) is None
 
 
+@pytest.mark.slow
 def test_another_definition_is_named_with_its_fields_and_the_remedy() -> None:
     problem = verdict(under(other_definition()), [])
     assert problem.reason == "AnotherDefinition"
@@ -72,6 +74,7 @@ def test_another_definition_is_named_with_its_fields_and_the_remedy() -> None:
     assert problem.remedy == REMEDY
 
 
+@pytest.mark.slow
 def test_a_definition_that_keeps_unknown_fields_fits() -> None:
     definition = other_definition()
     properties = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]
@@ -121,6 +124,7 @@ def test_a_cluster_without_the_definition(others: bool) -> None:
     assert "upgradeplan install --crds" in str(found.remedy)
 
 
+@pytest.mark.slow
 def test_a_refused_field_is_named_by_a_dry_run_where_no_schema_is_published() -> None:
     found = under(other_definition())
 
@@ -144,6 +148,7 @@ def test_a_refused_field_is_named_by_a_dry_run_where_no_schema_is_published() ->
 # ------------------------------------------------------------------------------------------- plans of early managers
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", [{"mode": "automatic"}, {"skipOSUpgrade": False}])
 def test_what_every_plan_does_is_silent(spec: Mapping[str, Any]) -> None:
     found = world(version="v1.8.0", **spec)
@@ -151,6 +156,7 @@ def test_what_every_plan_does_is_silent(spec: Mapping[str, Any]) -> None:
     assert found.phase == "ISODownloading"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("spec", "text"),
     [

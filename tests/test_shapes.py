@@ -146,6 +146,7 @@ CHANGES: tuple[tuple[str, tuple[str | int, ...], Any], ...] = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", CHANGES, ids=str)
 def test_what_is_accepted_can_be_rehearsed(change: tuple[str, tuple[str | int, ...], Any]) -> None:
     """A sample: whatever an object leaves out, a rehearsal ends with a yes or a no."""

@@ -56,6 +56,7 @@ values = st.recursive(
 bodies = st.dictionaries(st.sampled_from("abcd"), values, max_size=4)
 
 
+@pytest.mark.slow
 @given(statuses)
 @settings(max_examples=examples(60), deadline=None)
 def test_a_status_is_read_as_it_was_written(status: PlanStatus) -> None:
@@ -99,6 +100,7 @@ def merged(target: Any, patch: Any) -> Any:
     return result
 
 
+@pytest.mark.slow
 @given(bodies, bodies)
 @settings(max_examples=examples(150), deadline=None)
 def test_a_patch_makes_one_body_of_the_other(old: dict[str, Any], new: dict[str, Any]) -> None:
@@ -143,6 +145,7 @@ def test_what_is_folded_is_still_over() -> None:
     assert status_of({"status": status_body(status)}) == status
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("in_flight", [1, 50])
 def test_a_thousand_nodes_fit(in_flight: int) -> None:
     """etcd refuses more than 1.5 MB; the plan may take less than half of it."""
@@ -151,6 +154,7 @@ def test_a_thousand_nodes_fit(in_flight: int) -> None:
     assert len(json.dumps(body, separators=(",", ":")).encode()) <= LIMIT
 
 
+@pytest.mark.slow
 def test_a_thousand_nodes_fit_with_what_the_server_adds() -> None:
     """The server's own record of who set which field counts as well."""
     found = world("n1")

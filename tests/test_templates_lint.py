@@ -75,6 +75,7 @@ def test_the_tree_holds_declarations_and_templates_and_nothing_else() -> None:
     assert all(TREE[path].packaged for path in TREE)
 
 
+@pytest.mark.slow
 def test_the_packaged_tree_holds_together_also_when_it_is_judged_as_an_overlay() -> None:
     judged = {path: Template(text=item.text, shown=path, packaged=False) for path, item in TREE.items()}
     numbers = [item.phase.number for item in load_catalog(judged, document_problems).phases]
@@ -321,6 +322,7 @@ def test_whatever_goes_wrong_is_a_problem_with_a_line(text: str, expected: str) 
     assert told(text).startswith(expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("expr", "expected"),
     [

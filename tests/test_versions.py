@@ -127,6 +127,7 @@ versions = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=examples(300))
 @given(current=versions, target=versions, minimum=versions)
 def test_any_text_has_an_answer(current: str, target: str, minimum: str) -> None:
