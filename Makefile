@@ -21,7 +21,8 @@ install = $(if $(UV),$(UV) pip install -q --python $(BIN)/python $(1) ||) \
 # to do. Which tests run beside each other is set by groups, so plain `pytest`, one after the other, runs the same ones.
 WORKERS ?= 3
 quick: WORKERS = 2
-pytest = $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder --durations 15
+tests = pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder --durations 15
+pytest = $(BIN)/python -m $(tests)
 prebuilt = PYTHONPATH=tests $(BIN)/python -m controlplane.build --if-possible
 
 help: ## say what can be made
@@ -57,9 +58,13 @@ lint: $(READY) ## ruff: rules and format
 types: $(READY) ## mypy --strict
 	@$(BIN)/python -m mypy
 
-coverage: $(READY) ## which lines and branches of the product the quick tests run
-	@$(BIN)/python -m coverage run -m pytest --quick -q
-	@$(BIN)/python -m coverage report --skip-covered
+# Processes that tests start are measured too, so a test that fails there does not hide the figures of all others.
+coverage: export COVERAGE_FILE = $(CURDIR)/.coverage
+coverage: WORKERS = 2
+coverage: $(READY) ## which lines and branches the tests without a control plane run (TESTS=files)
+	@$(BIN)/python -m coverage erase
+	@$(BIN)/python -m coverage run -m $(tests) --short -m "not controlplane" $(TESTS); code=$$?; \
+		$(BIN)/python -m coverage combine -q && $(BIN)/python -m coverage report --skip-covered; exit $$code
 
 mutation: $(READY) ## change the pure core in small ways and count what no test notices (COUNT=60)
 	@PYTHONPATH=tests $(BIN)/python -m mutation $(COUNT)

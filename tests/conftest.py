@@ -129,9 +129,9 @@ class _Marks:
 
     @property
     def lane(self) -> str:
-        """Tests of one lane run one after the other. Those on a control plane are in two lanes, that of whole upgrades
-        and commands and that of all others, each with a control plane of its own; what needs none goes a module at a
-        time."""
+        """Tests of one lane run one after the other. Those on a control plane are in three lanes, each with a control
+        plane of its own: whole upgrades and commands, agents and the image (full runs only), and all others. What needs
+        none goes a module at a time."""
         named = next((str(mark.args[0]) for mark in self.all if mark.name == "lane"), "")
         return named or ("requests" if MARKER in self._names else self._file)
 

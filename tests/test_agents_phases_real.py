@@ -25,7 +25,7 @@ from renderer.cli.program import run
 pytestmark = [
     pytest.mark.engines,
     pytest.mark.slow,
-    pytest.mark.lane("upgrades"),
+    pytest.mark.lane("engines"),
     pytest.mark.full(
         "real agents deliver phases; tests/test_delivery.py, tests/test_gate.py, tests/test_agents_health.py"
     ),

@@ -38,7 +38,7 @@ from renderer.delivery.health.argo_scripts import argo_health
 pytestmark = [
     pytest.mark.engines,
     pytest.mark.slow,
-    pytest.mark.lane("upgrades"),
+    pytest.mark.lane("engines"),
     pytest.mark.full("real agents deliver a plan; tests/test_delivery.py and tests/test_agents_health.py"),
 ]
 

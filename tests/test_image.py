@@ -28,7 +28,7 @@ from support.real_commands import PLAN, CommandSite, SeededCluster
 
 pytestmark = [
     pytest.mark.image,
-    pytest.mark.lane("upgrades"),
+    pytest.mark.lane("engines"),
     pytest.mark.full("the container image, built and run; the same program in a wheel stays (test_packaging.py)"),
 ]
 OTHER = next(arch for arch in PLATFORMS if arch != ARCH)
