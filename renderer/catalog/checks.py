@@ -97,6 +97,7 @@ def check_from(raw: Raw) -> Check:
         remedy=raw["remedy"],
         override=_override(override) if isinstance(override, Mapping) else None,
         acceptable=override != _NO_OVERRIDE,
+        patient=raw.get("patient", False),
         terminal=raw.get("terminal", False),
         settles=raw.get("settles", False),
         denial=Denial(**raw.get("denial", {})),

@@ -138,6 +138,10 @@ RULES: Mapping[str, RuleSpec] = {
         required=("apiVersion", "kind", "names"),
         optional=("namespace",),
     ),
+    "windowsReadable": RuleSpec(
+        words="the maintenance windows can be read", subject=RuleSubject.CLUSTER, required=("windows",)
+    ),
+    "windowOpen": RuleSpec(words="a maintenance window is open", subject=RuleSubject.CLUSTER, required=("windows",)),
     "machineOfNode": RuleSpec(
         words="has a Machine in fleet-local that names it", subject=RuleSubject.OBJECT, kinds=("Node",)
     ),

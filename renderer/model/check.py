@@ -63,7 +63,8 @@ class Denial:
 @frozen
 class Check:
     """`offender`, `says` and `remedy` are Jinja text with `object`. `override` is what accepts the risk beside its `id`
-    in the annotation `accept-risk`; what is not `acceptable` nothing accepts. `terminal`: what it has measured at the
+    in the annotation `accept-risk`; what is not `acceptable` nothing accepts. A plan waits for what is `patient` for as
+    long as it takes. `terminal`: what it has measured at the
     start ends the plan. `settles`: what it finds right after an upgrade is usually over soon, so nobody is told then.
 
     `per_node`: it speaks of `node`, and runs once for each. `off` says why an overlay has switched it off.
@@ -80,6 +81,7 @@ class Check:
     remedy: str
     override: AnnotationOverride | FieldOverride | None = None
     acceptable: bool = True
+    patient: bool = False
     terminal: bool = False
     settles: bool = False
     denial: Denial = Denial()

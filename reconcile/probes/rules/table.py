@@ -21,6 +21,7 @@ from reconcile.probes.rules import (
     version,
     virtual_machines,
     volumes,
+    windows,
 )
 from reconcile.probes.rules.call import Rule
 from renderer.catalog.rules import misused
@@ -53,6 +54,8 @@ RULES: Mapping[str, Rule] = {
     "certificateExpiry": certificates.expiry,
     "holds": named.holds,
     "found": named.found,
+    "windowsReadable": windows.readable,
+    "windowOpen": windows.is_open,
     "machineOfNode": machines.of_node,
     "machineCount": machines.as_many_as_nodes,
     "witnessCount": cluster_shape.witnesses,

@@ -21,6 +21,11 @@ _ROUNDS_AT_ONCE = 1000
 """More rounds than this without time passing is a loop that gets nowhere: a bug of ours."""
 
 
+_STILL, _STILL_FOR_A_WINDOW = timedelta(hours=6), timedelta(days=8)
+"""Nobody acts, and looking again has not helped for longer than any wait may be called slow, or than a week lasts."""
+_WINDOW = 600.0
+"""Seconds after which a plan that waits for a time looks again: windows open every ten minutes at most."""
+
 _TRIES_IN_VAIN = 100
 """Others act this often, for more than a day, and the plan makes no progress: it never will."""
 
@@ -78,6 +83,7 @@ class SimulationDriver:
         self._on_round = on_round
         self._begun = self._news_at = self._progress_at = clock.now()
         self._queue = WorkQueue(self._seconds, lambda: 0.0)
+        self._is_patient = False
 
     def run(self, name: str, limit: timedelta) -> Ending:
         """Until the plan is over, nothing moves any more, or `limit` of simulated time has passed."""
@@ -100,8 +106,7 @@ class SimulationDriver:
         return Ending.OUT_OF_TIME
 
     def _is_still(self, since: datetime) -> bool:
-        """Nobody acts, and looking again has not helped for longer than any wait may be called slow."""
-        return self._clock.now() - since > timedelta(hours=6)
+        return self._clock.now() - since > (_STILL_FOR_A_WINDOW if self._is_patient else _STILL)
 
     def _until_quiet(self, name: str) -> tuple[Round | None, bool]:
         """Rounds and the simulation's steps in turn, until neither has anything to do at this moment."""
@@ -149,7 +154,8 @@ class SimulationDriver:
             self._queue.add(name)
         elif done.recheck is not None or done.problems:
             quiet = (self._clock.now() - self._news_at).total_seconds()
-            self._queue.add(name, max(done.recheck or 1.0, quiet))
+            self._is_patient = _waits_for_a_window(done)
+            self._queue.add(name, max(done.recheck or 1.0, min(quiet, _WINDOW) if self._is_patient else quiet))
 
     def _next(self) -> datetime | None:
         """The time when the next thing happens, if any does."""
@@ -160,6 +166,12 @@ class SimulationDriver:
 
     def _seconds(self) -> float:
         return (self._clock.now() - self._begun).total_seconds()
+
+
+def _waits_for_a_window(done: Round) -> bool:
+    """True if a check holds the plan that is waited for however long it takes."""
+    waits = done.decision.waits if done.decision else ()
+    return any(wait.check is not None and wait.limit is None and not wait.slow for wait in waits)
 
 
 def _is_over(last: Round | None) -> bool:
