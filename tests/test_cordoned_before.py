@@ -76,6 +76,17 @@ def test_it_is_done_once() -> None:
     assert not is_cordoned(found, "n1")
 
 
+def test_a_node_that_somebody_uncordons_while_it_is_upgraded_stays_so() -> None:
+    found = waiting_for_rancher(more=[beforehand()])
+    cordon(found, "n1")
+    rebooting(found)
+    found.reboot("n1")
+    cordon(found, "n1", is_cordoned=False)
+    uncordoned_by_rancher(found)
+    assert not is_cordoned(found, "n1")
+    assert told(found) == []
+
+
 def test_no_other_node_is_cordoned() -> None:
     found = uncordoned_by_rancher(upgraded(waiting_for_rancher()))
     assert not is_cordoned(found, "n1")

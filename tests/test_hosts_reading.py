@@ -61,6 +61,12 @@ def test_a_node_answers_by_the_termination_message_of_its_last_pod_that_has_ende
     assert read(*bios, *look(2, None, None)) == {"firmware": "bios"}
 
 
+def test_a_report_says_when_it_was_made() -> None:
+    job, pod = look(1, COMPLETE, '{"firmware": "bios"}')
+    pod["status"]["containerStatuses"][0]["state"]["terminated"]["finishedAt"] = "2026-11-02T08:01:30Z"
+    assert read(job, pod) == {"firmware": "bios", "reportedAt": "2026-11-02T08:01:30Z"}
+
+
 def test_that_nobody_has_looked_at_a_host_is_out_of_reach() -> None:
     for objects in ((), look(1, COMPLETE, "{}", **{"management.harvesterhci.io/node": "n2"})):
         answer = read(*objects)

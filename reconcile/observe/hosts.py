@@ -113,8 +113,9 @@ def _answer(visits: Callable[[], _Visits | ReadFailure], node: str) -> Answer:
 
 
 def _report(visit: _Visit, node: str) -> Answer:
-    for message in _messages(visit.pods):
-        return read_report(message, node)
+    for message, ended in _messages(visit.pods):
+        report = read_report(message, node)
+        return {**report, "reportedAt": ended} if ended and not isinstance(report, ReadFailure) else report
     name, end = visit.job["metadata"]["name"], visit.end
     if end is None:
         why = "; ".join([f"Job {name} has not ended yet", *_waits(visit.pods)])
@@ -135,12 +136,13 @@ def _waits(pods: Iterable[Body]) -> Iterator[str]:
                 yield ": ".join(["its pod waits", *map(str, filter(None, map(waiting.get, ("reason", "message"))))])
 
 
-def _messages(pods: Iterable[Body]) -> Iterator[str]:
+def _messages(pods: Iterable[Body]) -> Iterator[tuple[str, str]]:
+    """Yields the termination messages, each with the time at which its container ended, empty where nobody says it."""
     for pod in pods:
         for status in items(look_up(pod, ("status", "containerStatuses"))):
-            message = look_up(status, ("state", "terminated", "message"))
-            if isinstance(message, str) and message:
-                yield message
+            end = look_up(status, ("state", "terminated"))
+            if isinstance(end, Mapping) and isinstance(message := end.get("message"), str) and message:
+                yield message, str(end.get("finishedAt") or "")
 
 
 def read_report(message: str, node: str) -> Answer:

@@ -100,13 +100,14 @@ RULES: Mapping[str, RuleSpec] = {
         subject=RuleSubject.OBJECT,
         kinds=("Node",),
         required=("path",),
-        optional=("equals", "in", "atLeast", "atMost", "matches"),
+        optional=("equals", "in", "atLeast", "atMost", "matches", "validHours"),
     ),
     "hostCertificate": RuleSpec(
         words="has a host whose RKE2 certificates are valid for {days} days more",
         subject=RuleSubject.OBJECT,
         kinds=("Node",),
         required=("days",),
+        optional=("validHours",),
     ),
     "versionEligible": RuleSpec(
         words="version {current} may be upgraded to {target}",

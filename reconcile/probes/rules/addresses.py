@@ -77,9 +77,11 @@ def _is_shared(rwx: Settings, old: Settings) -> bool:
 
 def _enough(call: RuleCall, setting: Ref, network: Settings, needed: int) -> Verdict:
     text = str(network.get("range") or "")
-    addresses = range_of(text, objects.items(network.get("exclude")))
+    bounds = [str(network.get(key) or "") for key in ("range_start", "range_end")]
+    addresses = range_of(text, objects.items(network.get("exclude")), *bounds)
     if addresses is None:
-        return failed(f"{setting}: range {text!r} or one that it excludes is not a network", setting)
+        more = ", or range_start or range_end is not an address" if any(bounds) else ""
+        return failed(f"{setting}: range {text!r} or one that it excludes is not a network{more}", setting)
     pools = listed(call, _POOLS)
     if isinstance(pools, Verdict):
         return pools
@@ -121,21 +123,26 @@ class AddressRange:
         return self.first <= number <= self.last and not any(low <= number <= high for low, high in self.cut)
 
 
-def range_of(text: str, excluded: Iterable[Any]) -> AddressRange | None:
+def range_of(text: str, excluded: Iterable[Any], start: str = "", end: str = "") -> AddressRange | None:
     """The addresses of a range, a network or `FIRST-LAST/LENGTH`, without its networks and single addresses that are
-    excluded; None for what Whereabouts cannot read. A network without two more addresses has none for pods."""
+    excluded; None for what Whereabouts cannot read. A network without two more addresses has none for pods.
+
+    `start` and `end` narrow a network, and say nothing beside first and last of the range itself. What of them lies
+    outside is ignored, as Whereabouts does.
+    """
     begin, dash, rest = text.partition("-")
     try:
-        end = ip_interface(rest if dash else text)
-        whole, cut = end.network, [ip_network(str(each), strict=False) for each in excluded]
-        start = ip_address(begin) if dash else None
+        written = ip_interface(rest if dash else text)
+        whole, cut = written.network, [ip_network(str(each), strict=False) for each in excluded]
+        bounds = (begin, str(written.ip)) if dash else (start, end)
+        low, high = (int(ip_address(bound)) if bound else None for bound in bounds)
     except ValueError:
         return None
-    if "/" not in text or (start is not None and start not in whole):
+    if "/" not in text or (dash and ip_address(begin) not in whole):
         return None
     first, last = int(whole.network_address) + 1, int(whole.broadcast_address) - 1
-    first = max(first, int(start)) if start else first
-    last = int(end.ip) if start and first <= int(end.ip) <= last else last
+    first = low if low is not None and first <= low <= last else first
+    last = high if high is not None and first <= high <= last else last
     ours = [net for net in cut if net.version == whole.version]
     spans = sorted((max(first, int(net.network_address)), min(last, int(net.broadcast_address))) for net in ours)
     return AddressRange(whole=whole, first=first, last=last, cut=tuple(spans))

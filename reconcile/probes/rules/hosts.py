@@ -13,15 +13,20 @@ from reconcile.probes.rules.call import RuleCall
 from reconcile.probes.verdict import Verdict, failed, passed, unknown
 from renderer.catalog.probes import field_from
 from renderer.model.path import ABSENT, Path, look_up, path_name
+from renderer.model.plan_api import PREFIX
+
+_HOURS = "validHours"
+"""Argument: for how long a report counts. A report that does not say when it was made counts always."""
+_AGAIN = f"{PREFIX}look-at-hosts-again"
 
 
 def reports(call: RuleCall) -> Verdict:
     """The arguments are those of the predicate `field`, about the report in place of the object. What a report does not
     say nobody knows."""
-    report = call.look.reading(HOSTS, call.object.name)
-    if isinstance(report, ReadFailure):
-        return unknown(f"its host has not reported: {report.text}")
-    field = field_from(call.arguments)
+    report = _report(call)
+    if isinstance(report, Verdict):
+        return report
+    field = field_from({key: value for key, value in call.arguments.items() if key != _HOURS})
     if look_up(report, field.path) is ABSENT:
         return unknown(f"its host does not report {path_name(field.path)}{_why_not(report, field.path)}")
     verdict = check_field(field, report, call.scope)
@@ -30,9 +35,9 @@ def reports(call: RuleCall) -> Verdict:
 
 def certificate(call: RuleCall) -> Verdict:
     """The certificate that ends first is valid for so many days more; one that could not be read may end before."""
-    report = call.look.reading(HOSTS, call.object.name)
-    if isinstance(report, ReadFailure):
-        return unknown(f"its host has not reported: {report.text}")
+    report = _report(call)
+    if isinstance(report, Verdict):
+        return report
     end = _time(look_up(report, ("certificate", "notAfter")))
     unread = _why_not(report, ("certificate",))
     if end is None:
@@ -42,6 +47,20 @@ def certificate(call: RuleCall) -> Verdict:
     if end < call.now + timedelta(days=call.number("days")):
         return failed(says)
     return unknown(f"its host does not report every certificate{unread}") if unread else passed(says)
+
+
+def _report(call: RuleCall) -> Mapping[str, Any] | Verdict:
+    """The report of the node's host; unknown if there is none, or only one that is older than it counts."""
+    report = call.look.reading(HOSTS, call.object.name)
+    if isinstance(report, ReadFailure):
+        return unknown(f"its host has not reported: {report.text}")
+    at, hours = _time(report.get("reportedAt")), call.number(_HOURS)
+    if at is None or not hours or call.now <= at + timedelta(hours=hours):
+        return report
+    return unknown(
+        f"its host reported at {at:%Y-%m-%d %H:%M} UTC, and that counts for {hours} hours; annotation {_AGAIN} of the"
+        " plan has it looked at again"
+    )
 
 
 def _why_not(report: Mapping[str, Any], path: Path) -> str:
