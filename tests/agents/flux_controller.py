@@ -23,7 +23,7 @@ from controlplane.cluster import ControlPlane
 from controlplane.processes import Child
 
 from agents.engines import Engines
-from agents.rendered_tree import RenderedTree
+from agents.rendered_tree import ServedTree
 
 GROUP = "/apis/kustomize.toolkit.fluxcd.io/v1/namespaces/flux-system/kustomizations"
 SOURCES = "source.toolkit.fluxcd.io"
@@ -36,7 +36,7 @@ class _Quiet(http.server.SimpleHTTPRequestHandler):
 class FluxController:
     """`publish` takes a revision of the tree to the source; `apply` the tree's own objects for Flux."""
 
-    def __init__(self, plane: ControlPlane, engines: Engines, tree: RenderedTree, port: int, served: Path) -> None:
+    def __init__(self, plane: ControlPlane, engines: Engines, tree: ServedTree, port: int, served: Path) -> None:
         self._plane = plane
         self._engines = engines
         self._tree = tree
@@ -122,7 +122,7 @@ class FluxController:
 
 
 @contextmanager
-def flux(plane: ControlPlane, engines: Engines, tree: RenderedTree, folder: Path) -> Iterator[FluxController]:
+def flux(plane: ControlPlane, engines: Engines, tree: ServedTree, folder: Path) -> Iterator[FluxController]:
     """The controller with its definitions, not started yet; killed at the end."""
     folder.mkdir()
     plane.create_namespace("flux-system")

@@ -5,14 +5,44 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from support.rehearsals import ROOT
 
 from renderer.cli.program import run
-from renderer.yaml_io import parse
+from renderer.model.document_type import WAVES
+from renderer.yaml_io import dump, parse
 
 Edit = Callable[[Path], object]
+
+
+class ServedTree(Protocol):
+    """A tree whose newest revision a source serves."""
+
+    @property
+    def revision(self) -> str: ...
+    @property
+    def current(self) -> Path: ...
+    def documents(self, path: str) -> list[Any]: ...
+
+
+class RenderedClusters:
+    """What `render --clusters --format flux` writes for the example of many clusters, with these waves."""
+
+    revision = "r1"
+
+    def __init__(self, folder: Path, waves: list[dict[str, Any]]) -> None:
+        self.current = folder / self.revision
+        clusters = folder / "clusters"
+        shutil.copytree(ROOT / "examples" / "many-clusters" / "clusters", clusters)
+        (clusters / "waves.yaml").write_text(dump(WAVES.document({"name": "v1-8-0", "waves": waves})))
+        words = ("render", "--clusters", str(clusters), "--output-dir", str(self.current), "--format", "flux")
+        assert run(["upgradeplan", *words, "--repo", "https://git.example.com/sites.git", "--jobs", "1"]) == 0
+
+    def documents(self, path: str) -> list[Any]:
+        """All documents of a file of the rollout."""
+        text = (self.current / "rollout" / path).read_text(encoding="utf-8")
+        return [document.value for document in parse(text, path)]
 
 
 class RenderedTree:
