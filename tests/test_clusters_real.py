@@ -23,7 +23,7 @@ pytestmark = [
     pytest.mark.full("a real agent carries waves out; tests/test_clusters.py"),
 ]
 
-WAVES = [
+WAVES: list[dict[str, Any]] = [
     {"name": "first", "clusters": ["lab"]},
     {"name": "second", "clusters": ["north"]},
     {"name": "third", "rest": True, "pause": "manual"},
