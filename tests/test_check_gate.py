@@ -1,5 +1,5 @@
 """The loop carries out pre-flight checks when a step's turn comes: it waits while one blocks, says all of them with
-everybody that they found, goes on by itself, and records what the plan accepts."""
+everybody that they found, continues automatically, and records what the plan accepts."""
 
 from __future__ import annotations
 

@@ -532,7 +532,7 @@ def test_render_says_what_to_apply_and_which_folder_each_agent_pulls(
     monkeypatch.chdir(tmp_path)
     ended = shell("render", THREE_NODE, "--output-dir", "clusters/site", *PULLED)
     assert ended.status == 0
-    assert "warning: the agents are told to pull from https://git.example.invalid/change-me.git" in ended.err
+    assert "warning: the agents are configured to pull from https://git.example.invalid/change-me.git" in ended.err
     for title in AGENTS.values():
         assert f"{title}: apply clusters/site/{PLAN}/agents/" in ended.out
     assert f" once; it pulls clusters/site/{PLAN}/plan\n" in ended.out

@@ -1,5 +1,5 @@
-"""Carries out the checks of the time after an upgrade once a plan has nothing left to do. What they find is told in an
-event and recorded in the status. It holds nothing, and fails nothing: the upgrade is done.
+"""Carries out the checks of the time after an upgrade once a plan has nothing left to do. What they find is reported in
+an event and recorded in the status. It holds nothing, and fails nothing: the upgrade is done.
 """
 
 from __future__ import annotations

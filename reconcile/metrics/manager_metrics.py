@@ -47,7 +47,7 @@ class LookedAt:
 
 
 class ManagerMetrics:
-    """Thread-safe. Without `look_at` there are only the figures that were told."""
+    """Thread-safe. Without `look_at` there are only the figures of events."""
 
     def __init__(self, *, version: str, now: Callable[[], datetime]) -> None:
         self._version = version

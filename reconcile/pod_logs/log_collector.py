@@ -57,7 +57,7 @@ class LogCollector:
         self._stopped.set()
 
     def collect(self) -> None:
-        """One pass over all plans. What fails is told once; the next pass tries again."""
+        """One pass over all plans. What fails is logged once; the next pass tries again."""
         with self._lock:
             plans, ended = dict(self._plans), set(self._ended)
         try:

@@ -18,7 +18,7 @@ _RESTART = {
     "notAllowed": "must not be started again",
 }
 _BY_CAUSE = {
-    "notNeeded": "the upgrade goes on by itself once this is repaired",
+    "notNeeded": "the upgrade continues automatically once this is repaired",
     "allowed": "the upgrade may be started again for this",
     "notAllowed": "do not start the upgrade again for this",
 }

@@ -125,7 +125,7 @@ def _head(model: Model) -> ShownLine:
 
 
 def _phases(model: Model) -> Iterator[Section]:
-    """Those that are over, the one that runs, and those to come: neighbours that are alike are told together."""
+    """Those that are over, the one that runs, and those to come: neighbours that are alike share a line."""
     done = [phase for phase in model["phases"] if phase["state"] in ("done", "skipped")]
     to_do = [phase for phase in model["phases"] if phase["state"] == "to do"]
     now = [phase for phase in model["phases"] if phase not in done and phase not in to_do]
@@ -155,7 +155,7 @@ def _phase(phase: Model, model: Model, weight: int) -> ShownLine:
 
 
 def _nodes(model: Model) -> Section:
-    """In short, those in the same state are told together."""
+    """In short; those in the same state share a line."""
     whole = tuple(
         ShownLine(text=f"  node {node['name']}: {node['state'] or 'not started'}{_because(node)}", tone=_tone_of(node))
         for node in model["nodes"]

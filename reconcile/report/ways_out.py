@@ -64,7 +64,7 @@ def ways_out_lines(ways: Sequence[dict[str, Any]]) -> Iterator[str]:
 
 def _of_failed(name: str, status: PlanStatus, phase: RenderedPhase, *, taken_back: bool) -> Iterator[WayOut]:
     yield WayOut(
-        way=REPAIR, allowed=False, effect="a failed plan does not go on by itself; repair the cause, and retry"
+        way=REPAIR, allowed=False, effect="a failed plan does not continue automatically; repair the cause, and retry"
     )
     if taken_back or phase.phase.no_retry is not None:
         why = phase.phase.no_retry or "the plan was taken back"
@@ -84,7 +84,7 @@ def _of_failed(name: str, status: PlanStatus, phase: RenderedPhase, *, taken_bac
 
 
 def _of_running(name: str, phase: RenderedPhase) -> Iterator[WayOut]:
-    yield WayOut(way=REPAIR, allowed=True, effect="the plan goes on by itself once what it waits for is there")
+    yield WayOut(way=REPAIR, allowed=True, effect="the plan continues automatically once what it waits for is there")
     gone = "for an object that was deleted: its step makes another one; nothing else is run again"
     yield WayOut(way=RETRY, allowed=True, effect=gone, command=f"upgradeplan retry {name}")
     if phase.phase.deletion is Deletion.FORBIDDEN:

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 @frozen
 class WorkerSetup:
-    """All that a worker is told: the same for every cluster. `options` are those of a delivery, None for a `layout`;
+    """All that a worker gets: the same for every cluster. `options` are those of a delivery, None for a `layout`;
     without `write` folders are only compared."""
 
     templates: tuple[str, ...]

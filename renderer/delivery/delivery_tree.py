@@ -49,7 +49,7 @@ PLAN_FOLDER = "plan"
 PLAN_FILE = "upgradeplan.yaml"
 SUMMARY = "SUMMARY.md"
 _ONE_BY_ONE = "give-the-agent-each-folder-below-phases-and-not-this-one"
-"""Names no file: an agent that is given all phases at once would make all of them at once, and is told so instead."""
+"""Names no file: an agent that is given all phases at once would make all of them at once, and reports that instead."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -39,7 +39,7 @@ class DeliveryOptions:
     def warnings(self) -> Iterator[Problem]:
         """Reports that nobody said where to pull from."""
         if self.shape is not DeliveryShape.REVIEW and self.repository.url == UNKNOWN_URL:
-            message = f"the agents are told to pull from {UNKNOWN_URL}, which does not exist"
+            message = f"the agents are configured to pull from {UNKNOWN_URL}, which does not exist"
             yield Problem(reason="UnknownRepository", message=message, remedy="give --repo URL")
 
     def document(self) -> dict[str, Any]:

@@ -64,8 +64,8 @@ class Denial:
 class Check:
     """`offender`, `says` and `remedy` are Jinja text with `object`. `override` is what accepts the risk beside its `id`
     in the annotation `accept-risk`; what is not `acceptable` nothing accepts. A plan waits for what is `patient` for as
-    long as it takes. `terminal`: what it has measured at the
-    start ends the plan. `settles`: what it finds right after an upgrade is usually over soon, so nobody is told then.
+    long as it takes. `terminal`: what it has measured at the start ends the plan. `settles`: what it finds right after
+    an upgrade is usually over soon, so it is not reported.
 
     `per_node`: it speaks of `node`, and runs once for each. `off` says why an overlay has switched it off.
     """

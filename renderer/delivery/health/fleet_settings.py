@@ -1,5 +1,5 @@
 """Fleet's settings for the kinds of a bundle. Fleet takes no rules: it reads the types of conditions that it knows, and
-waits for Jobs if it is told to. What it cannot judge needs a gate's Job in the bundle.
+waits for Jobs if it is configured to. What it cannot judge needs a gate's Job in the bundle.
 """
 
 from __future__ import annotations
