@@ -28,12 +28,14 @@ def _run(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [("render", EXAMPLE), ("validate", EXAMPLE), ("phases",), ("images", EXAMPLE)])
 def test_a_command_that_writes_no_folder_works(words: tuple[str, ...]) -> None:
     done = _run(*words)
     assert (done.returncode, done.stdout != "") == (0, True), done.stderr
 
 
+@pytest.mark.slow
 def test_a_folder_is_written_and_checked_without_a_lock_and_without_a_cache(tmp_path: Path) -> None:
     words = ("render", EXAMPLE, "--output-dir", str(tmp_path / "out"))
     for options in ((), ("--check",)):
