@@ -21,6 +21,7 @@ from support.unreachable import KUBECONFIG
 from reconcile.cli import COMMANDS as ON_A_CLUSTER
 from renderer.cli.commands import COMMANDS, program
 from renderer.cli.program import run
+from renderer.model.document_type import GATE
 
 EXAMPLE = ROOT / "examples" / "three-node"
 THREE_NODE = str(EXAMPLE)
@@ -86,6 +87,9 @@ OFFLINE: Mapping[str, Row] = {
     "diagnose nothing": ("problems", 2, ("diagnose", "nothing")),
     "diagnose, the cluster away": ("problems", 3, ("diagnose",)),
     "explain, the cluster away": ("explain", 3, ("explain", "up")),
+    "gate, the cluster away": ("gate", 3, ("gate", "Start", "--from", "gate.json", "--timeout", "0s")),
+    "gate of nothing": ("problems", 2, ("gate", "Start", "--from", "nothing")),
+    "approve, the cluster away": ("problems", 3, ("approve", "up")),
     "no such command": ("problems", 2, ("rendr",)),
 }
 LIVE: Mapping[str, Row] = {
@@ -99,7 +103,17 @@ LIVE: Mapping[str, Row] = {
     "status of no such plan": ("problems", 2, ("status", "nothing")),
     "explain": ("explain", 0, ("explain",)),
     "report": ("report", 0, ("report",)),
+    "approve": ("approve", 0, ("approve",)),
     "explain of no such plan": ("problems", 2, ("explain", "nothing")),
+}
+NODE = {"apiVersion": "v1", "kind": "Node"}
+READY = {"condition": {"type": "Ready", "status": "True"}}
+ONE_GATE = {
+    "plan": "up",
+    "name": "Start",
+    "digest": f"sha256:{'0' * 64}",
+    "gates": [{"step": "Start/Go", "probe": {"every": NODE, "all": [READY]}}],
+    "kinds": [{**NODE, "plural": "nodes", "namespaced": False, "ready": {"all": [READY]}}],
 }
 IMAGE_OF_ANOTHER = json.dumps(
     {
@@ -117,6 +131,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("list.txt").write_text("busybox\n", encoding="utf-8")
     Path("release.yaml").write_text(yaml.safe_dump(OLDER), encoding="utf-8")
+    Path("gate.json").write_text(json.dumps(GATE.document(ONE_GATE)), encoding="utf-8")
     Path("kubeconfig").write_text(KUBECONFIG, encoding="utf-8")
     monkeypatch.setenv("KUBECONFIG", "kubeconfig")
 

@@ -8,7 +8,7 @@ import pytest
 import yaml
 from support.rendered_plans import plan
 
-from reconcile.cli.change_to_commit import change_lines, removal_lines
+from reconcile.cli.change_to_commit import change_lines, delivery_model, removal_lines
 from renderer.delivery.agent_marks import agents_of
 from renderer.delivery.delivery_rules import load_rules
 from renderer.files.templates import read_templates
@@ -62,6 +62,14 @@ def test_an_agent_is_known_by_its_marks(metadata: dict[str, Any], expected: list
 
 def test_nothing_is_said_of_a_plan_that_nobody_delivers() -> None:
     assert [*change_lines(MARKS, plan(), PAUSED), *removal_lines(MARKS, plan())] == []
+
+
+def test_an_answer_to_machines_has_the_same() -> None:
+    assert delivery_model(MARKS, plan(), PAUSED) == {"delivered": []}
+    found = delivery_model(MARKS, marked(annotations={TRACKING: "a"}), PAUSED)
+    assert found["delivered"] == [{"agent": "Argo CD", "mark": f"annotation {TRACKING}"}]
+    assert found["commit"]["spec"] == PAUSED["spec"]
+    assert found["commit"]["metadata"] == {"name": plan()["metadata"]["name"]}
 
 
 def test_the_change_to_commit_is_a_part_of_the_plan() -> None:

@@ -208,7 +208,7 @@ def test_a_part_is_what_its_names_say(shell: Shell) -> None:
     def folders(*options: str) -> set[str]:
         return {path.split("/")[0] for path in shell("render", THREE_NODE, *options, "-o", "json").json["files"]}
 
-    assert folders("--phase", "RepoCreate", "--phase", "ImageCleanup") == {"30-repo-create", "80-image-cleanup"}
+    assert folders("--phase", "RepoCreate", "--phase", "ImageCleanup") == {"30-repo-create", "review"}
     assert folders("--through", "RepoCreate") == {"20-iso-download", "30-repo-create"}
     files = shell("render", THREE_NODE, "--node", "charlie-2-tink-system", "-o", "json").json["files"]
     assert {path.split("/")[:3][-1] for path in files} == {"charlie-2-tink-system"}
@@ -227,11 +227,11 @@ def test_a_folder_is_written_found_up_to_date_found_stale_and_mended(shell: Shel
     assert shell(*command, "--check").status == 0
     folder = tmp_path / PLAN
     (folder / "30-repo-create" / "service.yaml").write_text("kind: Service\n", encoding="utf-8")
-    (folder / "80-image-cleanup" / "plan.yaml").unlink()
+    (folder / "50-image-preload" / "plan.yaml").unlink()
     (folder / "notes.txt").write_text("mine\n", encoding="utf-8")
     checked = shell(*command, "--check")
     assert checked.status == 1
-    assert "  missing  80-image-cleanup/plan.yaml\n  changed  30-repo-create/service.yaml\n" in checked.out
+    assert "  missing  50-image-preload/plan.yaml\n  changed  30-repo-create/service.yaml\n" in checked.out
     mended = shell(*command)
     assert "39 files (1 new, 1 changed, 0 removed)\nleft alone: 1 files" in mended.out
     assert shell(*command, "--check").status == 0

@@ -191,9 +191,10 @@ def test_the_phases_that_each_agent_is_given_are_pinned(agent: str, snapshot: Sn
     found = delivery("single-node", PHASES, agents=(agent,)).files()
     above = ("agents/", "phases/") if agent == next(iter(AGENTS)) else ("agents/",)
     shown = {path: text for path, text in found.items() if path.startswith(above) and "argocd-cm" not in path}
-    if start := shown.get("phases/10-initialize/gate.yaml"):
+    file = "phases/10-initialize/gate.yaml.txt"
+    if start := shown.get(file):
         head, _, rest = start.partition("    checks:\n")
-        shown["phases/10-initialize/gate.yaml"] = f"{head}    # the catalogue of checks\n---{rest.rpartition('---')[2]}"
+        shown[file] = f"{head}    # the catalogue of checks\n---{rest.rpartition('---')[2]}"
     assert {"index.yaml": "", **shown} == snapshot(extension_class=WholeTree)
 
 
@@ -258,6 +259,14 @@ def test_each_folder_has_the_manifests_and_nothing_but_dressings_beside_them() -
                 seen[str(ref_of(body))] = undressed(body, found.rules)
     assert len(seen) == 5
     assert seen == {name: expected[name] for name in seen}
+
+
+def test_nothing_reads_the_manifests_of_all_phases_at_once() -> None:
+    """Such as `kubectl apply -R`: a kustomization lists them by names that nothing else takes for YAML."""
+    found = delivery("three-node", PHASES, also=("ImageCleanup",))
+    read = [path for path in found.files() if path.endswith(READ_AS_YAML) and not path.startswith("agents/")]
+    assert {path.rpartition("/")[2] for path in read} == {"kustomization.yaml", "fleet.yaml"}
+    assert len(in_phases(found)) > len(read)
 
 
 @pytest.mark.slow
@@ -392,7 +401,7 @@ steps:
     (body,) = objects(made, "phases/45-site")
     assert body["spec"]["template"]["spec"]["containers"][0]["command"][-1] == "do"
     assert body["spec"]["template"]["spec"]["containers"][0]["command"][0] == "sh"
-    assert "phases/45-site/gate.yaml" not in made.files()
+    assert "phases/45-site/gate.yaml.txt" not in made.files()
 
 
 # ----------------------------------------------------------------------------------------------------------- linter
@@ -516,7 +525,7 @@ def test_a_job_that_was_delivered_is_not_changed() -> None:
 def test_render_does_not_change_a_job_that_the_folder_has(shell: Shell, tmp_path: Path) -> None:
     command = ("render", SINGLE_NODE, "--output-dir", str(tmp_path), "--format", "fleet", "--deliver", "phases")
     assert shell(*command).status == 0
-    (gate,) = tmp_path.glob("*/phases/50-*/gate.yaml")
+    (gate,) = tmp_path.glob("*/phases/50-*/gate.yaml.txt")
     gate.write_text(gate.read_text().replace("backoffLimit: 6", "backoffLimit: 1"))
     ended = shell(*command)
     assert (ended.status, "was delivered with another content" in ended.err) == (2, True)

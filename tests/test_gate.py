@@ -288,6 +288,8 @@ def test_what_is_no_gate_is_refused(text: str, reason: str) -> None:
     [
         ("Other", (), "is the gate ImagePreload, not Other"),
         ("ImagePreload", ("--timeout", "soon"), "'soon' is not a duration"),
+        ("ImagePreload", ("--timeout", "8761h"), "'8761h' is not a duration"),
+        ("ImagePreload", ("--timeout", "1h30m", "--from", "nowhere.yaml"), "nowhere.yaml: No such file"),
         ("ImagePreload", ("--from", "nowhere.yaml"), "nowhere.yaml: No such file or directory"),
     ],
 )

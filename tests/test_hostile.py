@@ -178,7 +178,7 @@ def test_compiled_templates_are_not_kept_where_nobody_knows_a_home(monkeypatch: 
     assert packaged_redactor().text(str(caught.value)) == str(caught.value)
 
 
-@pytest.mark.parametrize("text", ["999999999999h", "9" * 5000 + "s", "8761h", "0s", "", "1e9h"])
+@pytest.mark.parametrize("text", ["999999999999h", "9" * 5000 + "s", "8761h", "", "1e9h"])
 def test_a_duration_that_is_none(text: str) -> None:
     assert duration_of(text) is None
 

@@ -322,6 +322,7 @@ def test_what_was_collected_is_printed_with_what_was_lost(
     ("words", "expected"),
     [
         (("--since", "soon"), "--since: 'soon' is not a duration"),
+        (("--since", "0s"), "--since: '0s' is not a duration"),
         (("--from", ".", "--phase", "NodeUpgrad"), "--phase: there is no phase NodeUpgrad; did you mean"),
     ],
 )

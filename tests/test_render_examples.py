@@ -113,6 +113,15 @@ def test_a_kustomization_lists_what_may_be_applied_from_outside(example: Rendere
     assert listed == free
 
 
+def test_nothing_of_an_upgrade_under_way_may_be_applied_from_outside(example: Rendered) -> None:
+    """From the first phase on in which the plan may not be deleted."""
+    names = [phase.phase.name for phase in example.plan.phases]
+    held = example.plan.phases[names.index("ClusterUpgrade") :]
+    files = {manifest.file for phase in held for manifest in phase.manifests()}
+    assert len(files) > 3
+    assert [file for file in files if not (file.startswith("review/") and file.endswith(".yaml.txt"))] == []
+
+
 # ------------------------------------------------------------------------------------------------------------ schemas
 
 KUBERNETES = ("1.33", "1.35", "1.37")

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 import click
 
 from reconcile.cli.candidates import plan_names
+from reconcile.cli.change_to_commit import change_to_commit, delivery_of
 from reconcile.cli.connect import Target, cluster_options, connect_to, template_set_of
 from reconcile.cli.one_plan import must_go_on, patch_plan, plan_of
-from renderer.cli.answer import say
+from renderer.cli.answer import Model, answer, output_option
 from renderer.cli.input_options import InputOptions
 from renderer.errors import ExitCode, Problems, problem
+from renderer.model.document_type import APPROVAL_REPORT
 
 if TYPE_CHECKING:
     from reconcile.loop.approval import Approval
@@ -24,8 +26,9 @@ if TYPE_CHECKING:
 @click.command
 @click.argument("words", nargs=-1, metavar="[PLAN] [FILE|FOLDER]...", shell_complete=plan_names)
 @click.option("--digest", metavar="DIGEST", help="Approve only if this digest, found in index.yaml, is what would run.")
+@output_option
 @cluster_options
-def approve(words: tuple[str, ...], digest: str | None, target: Target) -> ExitCode:
+def approve(words: tuple[str, ...], digest: str | None, output: str, target: Target) -> ExitCode:
     """Seal a reviewed rendering: nothing else may run.
 
     \b
@@ -36,7 +39,8 @@ def approve(words: tuple[str, ...], digest: str | None, target: Target) -> ExitC
     The manager does not start a phase whose rendering differs from the approved one. Without FILES this is what the
     cluster renders now; phases whose inputs the upgrade reads later are not sealed then. FILES are those that the
     review was rendered from, with the release and what is known of the cluster: then the digest of the review is
-    approved for all phases. Refused if the cluster would render another thing.
+    approved for all phases. Refused if the cluster would render another thing. Of a plan that an agent delivers
+    from Git, the change to commit is printed as well.
     """
     from reconcile.cli.parts import parts_on
     from reconcile.loop.approval import approval_now, approval_of_review
@@ -51,9 +55,27 @@ def approve(words: tuple[str, ...], digest: str | None, target: Target) -> ExitC
     approval = approval_of_review(parts, template_set, body, inputs) if inputs else approval_now(parts, body)
     if digest is not None and digest != approval.rendered.digest:
         raise _other_digest(approval, digest, plan, of_files=inputs is not None)
-    patch_plan(parts, body, {"metadata": {"annotations": seal(approval.rendered, parts.rendering.templates)}})
-    say(_approved(plan, approval, of_files=inputs is not None))
+    change = {"metadata": {"annotations": seal(approval.rendered, parts.rendering.templates)}}
+    patch_plan(parts, body, change)
+    lines = [*_approved(plan, approval, of_files=inputs is not None), *change_to_commit(target, body, change)]
+    answer(APPROVAL_REPORT, _model(plan, approval) | delivery_of(target, body, change), output, lambda _: lines)
     return ExitCode.YES
+
+
+def _model(plan: str, approval: Approval) -> Model:
+    return {
+        "plan": plan,
+        "digest": approval.rendered.digest,
+        "phases": [_phase(phase.phase.name, approval) for phase in approval.rendered.phases],
+    }
+
+
+def _phase(name: str, approval: Approval) -> Model:
+    if name in approval.pending:
+        return {"name": name, "approval": "pending", "inputs": list(approval.pending[name])}
+    if name in approval.later:
+        return {"name": name, "approval": "later", "inputs": list(approval.later[name])}
+    return {"name": name, "approval": "sealed"}
 
 
 def _named(parts: ReconcilerDeps, words: tuple[str, ...]) -> tuple[str | None, tuple[str, ...]]:

@@ -21,15 +21,31 @@ def removal_to_commit(target: Target, plan: Mapping[str, Any]) -> list[str]:
     return [*removal_lines(_marks(target), plan)]
 
 
+def delivery_of(target: Target, plan: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
+    """The agents that deliver the plan, and the change to commit if there are any, for an answer to machines."""
+    return delivery_model(_marks(target), plan, patch)
+
+
+def delivery_model(marks: Sequence[AgentMarks], plan: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
+    from renderer.delivery.agent_marks import agents_of
+
+    found = [{"agent": item.agent, "mark": item.mark} for item in agents_of(plan, marks)]
+    return {"delivered": found, **({"commit": _change(plan, patch)} if found else {})}
+
+
 def change_lines(marks: Sequence[AgentMarks], plan: Mapping[str, Any], patch: Mapping[str, Any]) -> Iterator[str]:
     from renderer.yaml_io import dump
 
     if found := _agents(marks, plan):
         yield f"{found}: Git sets this back unless it is committed as well:"
-        metadata = {"name": plan["metadata"]["name"], **patch.get("metadata", {})}
-        change = {"apiVersion": plan["apiVersion"], "kind": plan["kind"], "metadata": metadata}
-        change |= {part: value for part, value in patch.items() if part != "metadata"}
-        yield from (f"  {line}" for line in dump(change).splitlines())
+        yield from (f"  {line}" for line in dump(_change(plan, patch)).splitlines())
+
+
+def _change(plan: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
+    """The part of the plan's file that a patch changes."""
+    metadata = {"name": plan["metadata"]["name"], **patch.get("metadata", {})}
+    head = {"apiVersion": plan["apiVersion"], "kind": plan["kind"], "metadata": metadata}
+    return head | {part: value for part, value in patch.items() if part != "metadata"}
 
 
 def removal_lines(marks: Sequence[AgentMarks], plan: Mapping[str, Any]) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import signal
 import sys
 import time
@@ -14,15 +13,16 @@ from typing import TYPE_CHECKING
 import click
 
 from reconcile.cli.connect import Target, connect_to, dial_of, wall_clock
-from renderer.cli.answer import redactor, say
+from renderer.cli.answer import Model, answer, output_option, redactor, say
 from renderer.errors import ExitCode, problem
 from renderer.files.filesystem import require_file
+from renderer.model.document_type import GATE_REPORT
 
 if TYPE_CHECKING:
     from reconcile.gate.gate_wait import GateAnswer, GateWait
+    from reconcile.gate.resolved_gates import GateDocument
 
 _PAUSE = 5.0
-_SECONDS = {"s": 1, "m": 60, "h": 3600}
 _FROM_REMEDY = "mount the rendered ConfigMap, or give --from"
 LONGEST_MESSAGE = 4096
 """Bytes that Kubernetes keeps of a termination message."""
@@ -39,7 +39,7 @@ LONGEST_MESSAGE = 4096
     metavar="FILE",
     help="The document that was rendered beside the Job.",
 )
-@click.option("--timeout", metavar="DURATION", help="Give up after this time, such as 30m. Default: never.")
+@click.option("--timeout", metavar="DURATION", help="Give up after this time, such as 30m; 0s: look once.")
 @click.option("--kubeconfig", default="", metavar="FILE", help="The kubeconfig file to use. In a pod not needed.")
 @click.option(
     "--termination-log",
@@ -49,7 +49,8 @@ LONGEST_MESSAGE = 4096
     metavar="FILE",
     help="Where to leave the reason of the wait or the failure, for whoever looks at the pod.",
 )
-def gate(phase: str, file: Path, timeout: str | None, kubeconfig: str, termination_log: Path) -> ExitCode:
+@output_option
+def gate(phase: str, file: Path, timeout: str | None, kubeconfig: str, termination_log: Path, output: str) -> ExitCode:
     """Wait until the gates of a phase have passed.
 
     \b
@@ -58,54 +59,77 @@ def gate(phase: str, file: Path, timeout: str | None, kubeconfig: str, terminati
       upgradeplan gate ImagePreload --from gate.yaml --timeout 30m
 
     Runs in a Job that an agent delivers with the phase; what it waits for was rendered beside the Job. Logs each
-    change. While the API server is unavailable it waits, and that time does not count. Exits 0 if all gates have
-    passed, 1 if one has failed or the time is over, 3 if the time is over and it could not look.
+    change, or with -o json prints the last answer. Without --timeout it never gives up. While the API server is
+    unavailable it waits, and that time does not count. Exits 0 if all gates have passed, 1 if one has failed or the
+    time is over, 3 if the time is over and it could not look.
     """
     limit = _duration(timeout)
-    wait = _wait_of(phase, file, kubeconfig)
+    document = _document(phase, file)
+    wait = _wait_of(document, kubeconfig)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(ExitCode.NO))  # the first process of a container has no default
-    answer = _follow(wait, limit, termination_log)
-    return _exit_code(answer)
+    found = _follow(wait, limit, termination_log, quiet=output == "json")
+    if output == "json":
+        answer(GATE_REPORT, _model(document, found), output, lambda _: ())
+    return _exit_code(found)
 
 
-def _follow(wait: GateWait, limit: timedelta | None, termination_log: Path) -> GateAnswer:
+def _model(document: GateDocument, found: GateAnswer) -> Model:
+    return {
+        "plan": document.plan,
+        "name": document.name,
+        "digest": document.digest,
+        "outcome": found.outcome.value,
+        "reasons": list(found.lines),
+    }
+
+
+def _follow(wait: GateWait, limit: timedelta | None, termination_log: Path, *, quiet: bool) -> GateAnswer:
     """Looks until the gates have passed or failed, or the time is over; says what is new."""
     from reconcile.probes.verdict import ProbeResult
 
     said: GateAnswer | None = None
     while True:
         now = wall_clock()
-        answer = wait.look(now)
-        if answer != said:
-            report(now, answer, termination_log)
-        said = answer
-        if answer.outcome in (ProbeResult.PASSED, ProbeResult.FAILED) or (limit is not None and wait.looked >= limit):
-            return answer
+        found = wait.look(now)
+        if found != said:
+            report(now, found, termination_log, quiet=quiet)
+        said = found
+        if found.outcome in (ProbeResult.PASSED, ProbeResult.FAILED) or (limit is not None and wait.looked >= limit):
+            return found
         time.sleep(_PAUSE)
 
 
-def report(now: datetime, answer: GateAnswer, termination_log: Path) -> None:
-    """Logs the answer, and leaves it where Kubernetes looks when the pod ends, however it ends."""
-    lines = [f"{answer.outcome.value}: {line}" for line in answer.lines] or [answer.outcome.value]
-    say(f"{now:%Y-%m-%dT%H:%M:%SZ} {line}" for line in lines)
-    sys.stdout.flush()
+def report(now: datetime, found: GateAnswer, termination_log: Path, *, quiet: bool = False) -> None:
+    """Logs the answer unless it is quiet, and leaves it where Kubernetes looks when the pod ends, however it ends."""
+    lines = [f"{found.outcome.value}: {line}" for line in found.lines] or [found.outcome.value]
+    if not quiet:
+        say(f"{now:%Y-%m-%dT%H:%M:%SZ} {line}" for line in lines)
+        sys.stdout.flush()
     if termination_log.exists():
         text = redactor().text("\n".join(lines)).encode()[:LONGEST_MESSAGE]
         with suppress(OSError):  # the wait goes on even if its message cannot be written
             termination_log.write_bytes(text.decode(errors="ignore").encode())
 
 
-def _exit_code(answer: GateAnswer) -> ExitCode:
+def _exit_code(found: GateAnswer) -> ExitCode:
     from reconcile.probes.verdict import ProbeResult
 
     codes = {ProbeResult.PASSED: ExitCode.YES, ProbeResult.UNKNOWN: ExitCode.CLUSTER}
-    return codes.get(answer.outcome, ExitCode.NO)
+    return codes.get(found.outcome, ExitCode.NO)
 
 
-def _wait_of(phase: str, file: Path, kubeconfig: str) -> GateWait:
+def _document(phase: str, file: Path) -> GateDocument:
     """Raises `Problems` for a document that is not there or not about this phase."""
-    from reconcile.gate.gate_wait import GateWait
     from reconcile.gate.resolved_gates import read_gate
+
+    document = read_gate(_text(file), str(file))
+    if document.name != phase:
+        raise problem("AnotherGate", f"{file} is the gate {document.name}, not {phase}", remedy="give its own file")
+    return document
+
+
+def _wait_of(document: GateDocument, kubeconfig: str) -> GateWait:
+    from reconcile.gate.gate_wait import GateWait
     from reconcile.gate.start_checks import check_verdicts, with_files
     from reconcile.observe.kept_fields import for_checks
     from reconcile.observe.readings import Readings
@@ -114,9 +138,6 @@ def _wait_of(phase: str, file: Path, kubeconfig: str) -> GateWait:
     from renderer.assemble import open_template_set
     from renderer.files.templates import read_templates
 
-    document = read_gate(_text(file), str(file))
-    if document.name != phase:
-        raise problem("AnotherGate", f"{file} is the gate {document.name}, not {phase}", remedy="give its own file")
     connection = connect_to(Target(kubeconfig=kubeconfig, context="", templates=()))
     schemas, checks = packaged_schemas(), document.checks
     template_set = open_template_set(with_files(read_templates(), checks)) if checks else None
@@ -141,11 +162,12 @@ def _text(file: Path) -> str:
 
 def _duration(text: str | None) -> timedelta | None:
     """Raises `Problems` for what is no duration."""
+    from reconcile.status.times import duration_of
+
     if text is None:
         return None
-    found = re.fullmatch(r"([0-9]+)([smh])", text)
+    found = duration_of(text)
     if found is None:
-        raise problem(
-            "InvalidDuration", f"--timeout: {text!r} is not a duration", remedy="write it like 90s, 30m or 2h"
-        )
-    return timedelta(seconds=int(found[1]) * _SECONDS[found[2]])
+        message = f"--timeout: {text!r} is not a duration"
+        raise problem("InvalidDuration", message, remedy="write it like 90s, 30m or 1h30m, a year at most")
+    return found

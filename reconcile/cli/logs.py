@@ -91,7 +91,7 @@ def _start_of(since: str | None) -> datetime | None:
     if since is None:
         return None
     duration = duration_of(since)
-    if duration is None:
+    if not duration:
         message = f"--since: {since!r} is not a duration"
         raise problem("InvalidDuration", message, remedy="write it like 10m or 2h")
     return wall_clock() - duration

@@ -157,7 +157,7 @@ def _pause_of(resume_after: str) -> timedelta:
     from reconcile.status.times import duration_of
 
     pause = duration_of(resume_after)
-    if pause is None:
+    if not pause:
         message = f"--resume-after: {resume_after!r} is not a duration"
         raise problem("InvalidDuration", message, remedy="write it like 10m or 2h")
     return pause

@@ -35,7 +35,7 @@ class CheckRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateDocument:
-    """The document `Gate`; its keys are described in schemas/gate.json."""
+    """The document `Gate`; its keys are described in schemas/resolved-gate.json."""
 
     plan: str
     name: str

@@ -51,11 +51,11 @@ def age_text(seconds: float) -> str:
 
 
 def duration_of(text: str) -> timedelta | None:
-    """`90s`, `5m`, `1h30m`, a year at most; None for anything else, and for a duration of zero."""
+    """`90s`, `5m`, `1h30m`, a year at most; None for anything else. A caller that needs a time to pass refuses zero."""
     match = _DURATION.fullmatch(text)
     parts = {unit: int(value) for unit, value in match.groupdict().items() if value} if match else {}
     duration = timedelta(**parts)
-    return duration if timedelta(0) < duration <= _LONGEST else None
+    return duration if parts and duration <= _LONGEST else None
 
 
 @lru_cache(maxsize=4096)

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import partial
+from itertools import takewhile
 from typing import Any
 
 from renderer.catalog.declare import phase_from
@@ -22,7 +24,7 @@ from renderer.errors import Problem, Problems, problem
 from renderer.frozen import frozen
 from renderer.model.document_type import DIFF_RULES, KINDS, NODE_STATES, PHASE, REDACTION_RULES, VALUES, DocumentType
 from renderer.model.node_state import NodeState, NodeStates
-from renderer.model.phase import Phase
+from renderer.model.phase import Deletion, Phase
 from renderer.redaction import RedactionRules, packaged_list, packaged_rules, redaction_rules, rules_of_overlay
 from renderer.yaml_io import Document
 
@@ -32,10 +34,12 @@ _PHASE_FOLDER = re.compile(r"(\d\d)-[a-z0-9]+(-[a-z0-9]+)*")
 
 @frozen
 class Declared:
-    """A phase with the document that declares it."""
+    """A phase with the document that declares it. Of a `held` one nothing may be applied from outside: it is the first
+    one in which the plan may not be deleted, or comes after it, and only the loop knows when its turn comes."""
 
     phase: Phase
     document: Document
+    held: bool = False
 
     @property
     def raw(self) -> Mapping[str, Any]:
@@ -70,7 +74,7 @@ def load_catalog(tree: TemplateTree, validate: Validate) -> Catalog:
     node_states = NodeStates(row for path in reader.files("_node-states") for row in catalog.node_states(path))
     values, diff_rules, redaction = catalog.values(), catalog.diff_rules(), catalog.redaction()
     found = (catalog.declared(path) for path in sorted(tree) if path.endswith(f"/{PHASE_FILE}"))
-    phases = sorted((item for item in found if item), key=lambda item: (item.phase.number, item.phase.folder))
+    phases = _in_order(item for item in found if item)
     reader.problems += unused(tree)
     reader.problems += verify_phases([(item.phase, item.document) for item in phases], tree, node_states)
     if not all(file.packaged for file in tree.values()):
@@ -91,6 +95,12 @@ def load_catalog(tree: TemplateTree, validate: Validate) -> Catalog:
         tree=tree,
         warnings=tuple(reader.warnings),
     )
+
+
+def _in_order(found: Iterable[Declared]) -> list[Declared]:
+    phases = sorted(found, key=lambda item: (item.phase.number, item.phase.folder))
+    free = [*takewhile(lambda item: item.phase.deletion is not Deletion.FORBIDDEN, phases)]
+    return [*free, *(replace(item, held=True) for item in phases[len(free) :])]
 
 
 def _judge_overlay(reader: FileReader, kinds: Kinds, phases: Iterable[str]) -> None:

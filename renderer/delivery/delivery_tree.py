@@ -9,7 +9,8 @@ review/                  what must not be applied from outside
 agents/AGENT/            the agent's own objects
 ```
 
-A folder that agents pull is the same for all of them.
+A folder that agents pull is the same for all of them. Its kustomization.yaml lists manifests under names that nothing
+else reads as YAML, so that `kubectl apply -R` on the tree does not make all phases at once.
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ from renderer.layout.trees import PAGE
 from renderer.model.ref import Body
 from renderer.model.rendered import Manifest, RenderedPhase, RenderedPlan, RenderedStep
 from renderer.redaction import Redactor
-from renderer.render.manifest import REVIEW, file_for_review
+from renderer.render.manifest import NOT_READ, REVIEW
+from renderer.render.placement import step_for_review
 from renderer.yaml_io import dump, parse
 
 PLAN_FOLDER = "plan"
@@ -139,7 +141,7 @@ class Delivery:
         tree: Tree = {PAGE: self.page} if self.page else {}
         if self.options.shape is DeliveryShape.PLAN:
             return tree | {KUSTOMIZATION: dump(kustomization([PLAN_FOLDER]))}
-        tree[f"{REVIEW}{PLAN_FILE}.txt"] = dump(self._plan_for_git)
+        tree[f"{REVIEW}{PLAN_FILE}{NOT_READ}"] = dump(self._plan_for_git)
         if self.options.shape is DeliveryShape.PHASES:
             tree |= dict.fromkeys((KUSTOMIZATION, f"{PHASES}/{KUSTOMIZATION}"), dump(kustomization([_ONE_BY_ONE])))
         return tree
@@ -172,14 +174,11 @@ def _phase(phase: RenderedPhase, delivered: set[str]) -> RenderedPhase:
 
 
 def _step(step: RenderedStep, delivered: set[str]) -> RenderedStep:
-    undo = _step(step.undo, delivered) if step.undo else None
-    place = _in_phases if step.id in delivered else _for_review
-    return replace(step, manifests=tuple(map(place, step.manifests)), undo=undo)
-
-
-def _for_review(manifest: Manifest) -> Manifest:
-    return replace(manifest, file=file_for_review(manifest.file))
+    if step.id not in delivered:
+        return step_for_review(step)
+    return replace(step, manifests=tuple(map(_in_phases, step.manifests)))
 
 
 def _in_phases(manifest: Manifest) -> Manifest:
-    return replace(manifest, file=f"{PHASES}/{manifest.file}")
+    file = manifest.file.removeprefix(REVIEW).removesuffix(NOT_READ)
+    return replace(manifest, file=f"{PHASES}/{file}{NOT_READ}")

@@ -9,7 +9,6 @@ from renderer.delivery.options import DeliveryOptions
 from renderer.errors import Problem, Problems
 from renderer.layout.select import unknown
 from renderer.model.rendered import Manifest, RenderedPhase, RenderedPlan, RenderedStep
-from renderer.render.manifest import REVIEW
 
 _INSTEAD = "end before it with --through, or deliver the plan alone with --deliver plan"
 
@@ -74,7 +73,7 @@ def _leaf(manifest: Manifest, top: str) -> str:
 
 def _at_run_time(step: RenderedStep) -> Problem | None:
     """A step that waits for a sign, or whose objects are made for each node in turn."""
-    held = [item for item in step.manifests if item.file.startswith(REVIEW) and not item.borrowed]
+    held = [item for item in step.manifests if (item.run_time or step.step.node) and not item.borrowed]
     if not step.step.trigger and not step.undo and not held:
         return None
     message = f"{step.id} cannot be delivered by an agent: its objects must not exist before its turn comes"

@@ -17,6 +17,7 @@ from renderer.model.phase import Deletion, Position
 from renderer.model.probe import RulePredicate
 from renderer.model.ref import Body
 from renderer.model.rendered import RenderedPhase, RenderedStep
+from renderer.render.manifest import NOT_READ
 
 PHASES = "phases"
 
@@ -45,7 +46,7 @@ def _unit(
     phase: RenderedPhase,
     rules: DeliveryRules,
 ) -> Unit:
-    own = {"gate.yaml": tuple(dressed(body, rules) for body in gate)} if gate else {}
+    own = {f"gate.yaml{NOT_READ}": tuple(dressed(body, rules) for body in gate)} if gate else {}
     return Unit(
         name=unit_name(plan, folder),
         folder=f"{PHASES}/{folder}",
@@ -61,7 +62,8 @@ def _files(steps: tuple[RenderedStep, ...], plan: str, rules: DeliveryRules) -> 
     for step in steps:
         for manifest in step.manifests:
             record = record_of(manifest.body, plan, step.step.name)
-            found[manifest.file.rpartition("/")[2]].append(dressed(manifest.body, rules, record))
+            name = manifest.file.rpartition("/")[2].removesuffix(NOT_READ)
+            found[f"{name}{NOT_READ}"].append(dressed(manifest.body, rules, record))
     return {name: tuple(bodies) for name, bodies in found.items()}
 
 

@@ -239,10 +239,11 @@ def files_below(folder: Path) -> Iterator[str]:
 
 
 def texts_below(folder: Path, name: str) -> dict[str, str]:
-    """The YAML files of a folder in the plan's folder, by their paths; those that are no text are left out."""
+    """The files with manifests of a folder in the plan's folder, by their paths; those that are no text are left
+    out."""
     found: dict[str, str] = {}
     for path in files_below(folder / name) if not (folder / name).is_symlink() else ():
-        if path.endswith(".yaml") and not (folder / name / path).is_symlink():
+        if path.endswith((".yaml", ".txt")) and not (folder / name / path).is_symlink():
             with suppress(OSError, UnicodeDecodeError):
                 found[f"{name}/{path}"] = (folder / name / path).read_text(encoding="utf-8")
     return found

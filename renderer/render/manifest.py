@@ -27,8 +27,8 @@ REVIEW = "review/"
 """Prefix of the files of manifests that nobody but the loop may apply: borrowed, triggered, per node, or with run-time
 values."""
 
-_NOT_READ = ".txt"
-"""Ends their names: neither kubectl nor an agent reads such a file as YAML."""
+NOT_READ = ".txt"
+"""Ends the name of a file that neither kubectl nor an agent reads as YAML, unless a kustomization lists it."""
 
 DigestOf = Callable[[Body], str]
 """Gives a body's digest: `digest_of`, but for what is rendered from redacted inputs."""
@@ -122,7 +122,7 @@ class ManifestRenderer:
 
 def file_for_review(file: str) -> str:
     """The place of a manifest that is to be read and not applied, given the place that it would have otherwise."""
-    return file if file.startswith(REVIEW) else f"{REVIEW}{file}{_NOT_READ}"
+    return file if file.startswith(REVIEW) else f"{REVIEW}{file}{NOT_READ}"
 
 
 def written(body: Body) -> Body:

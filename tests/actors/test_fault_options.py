@@ -60,7 +60,7 @@ def _on(target: str) -> str:
 
 @pytest.mark.parametrize(
     ("text", "seconds"),
-    [("90s", 90), ("5m", 300), ("2h", 7200), ("1h1m1s", 3661), ("", None), ("5", None), ("m5", None)],
+    [("0s", 0), ("90s", 90), ("5m", 300), ("2h", 7200), ("1h1m1s", 3661), ("", None), ("5", None), ("m5", None)],
 )
 def test_durations(text: str, seconds: int | None) -> None:
     assert duration_of(text) == (None if seconds is None else timedelta(seconds=seconds))

@@ -177,7 +177,7 @@ class _Parser:
 
     def _duration(self, option: str, text: str) -> timedelta:
         found = duration_of(text)
-        if found is None:
+        if not found:
             raise _bad(option, f"{quoted(text)} is not a duration", "write it like 90s, 5m or 1h30m, a year at most")
         return found
 
