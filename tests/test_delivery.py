@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import random
 import shutil
 import subprocess
 from collections.abc import Mapping
@@ -156,7 +157,7 @@ def test_the_index_fits_its_schema_and_names_the_dressings(shape: DeliveryShape)
     index = RENDERED_PLAN.document(found.index(found.files()))
     document = parse(_text(index), "index.yaml")[0]
     assert document_problems(document, RENDERED_PLAN) == []
-    assert [item["name"] for item in index["delivery"]["dressings"]] == ["keep", "gate", "runOnce"]
+    assert [item["name"] for item in index["delivery"]["dressings"]] == ["keep", "newKind", "gate", "runOnce"]
     files = {item["file"] for phase in index["phases"] for step in phase["steps"] for item in step.get("manifests", ())}
     assert files <= {*found.files()}
 
@@ -497,6 +498,106 @@ def test_an_overlay_of_an_agents_objects_keeps_the_rules(path: str, before: str,
     with pytest.raises(Problems) as caught:
         made.files()
     assert {problem.reason for problem in caught.value.problems} == {"UnfitForAgents"}
+
+
+CRD = """apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: sites.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {kind: Site, plural: sites, singular: site}
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]
+"""
+SITE = "{apiVersion: example.com/v1, kind: Site, metadata: {name: here, namespace: harvester-system}}"
+SITE_KIND = """apiVersion: templates.upgradeplan/v1
+kind: Kinds
+kinds:
+- apiVersion: example.com/v1
+  kind: Site
+  plural: sites
+  namespaced: true
+  ready: {all: [{field: {path: spec, exists: false}}]}
+"""
+
+
+def site_phase(name: str, *files: str) -> str:
+    """A phase with a step for its files."""
+    owned = ", ".join(f"{file}.yaml.j2" for file in files)
+    head = f"{{active: {name}Going, completed: {name}Gone}}"
+    step = f"{{name: Do, description: Does it., owned: [{owned}]}}"
+    text = f"name: {name}\nstatus: {head}\ndeletion: careful\ndescription: Is made.\nsteps: [{step}]\n"
+    return f"apiVersion: templates.upgradeplan/v1\nkind: Phase\n{text}"
+
+
+def with_overlay(files: Mapping[str, str]) -> Delivery:
+    assembly = assembled(inputs_of_example("single-node"), overlaid(dict(files)))
+    options = DeliveryOptions(agents=tuple(AGENTS), shape=PHASES, repository=REPOSITORY)
+    return prepare_delivery(assembly, assembly.render(), options, version="1")
+
+
+def refused(files: Mapping[str, str]) -> str:
+    with pytest.raises(Problems) as caught:
+        with_overlay(files).files()
+    assert {problem.reason for problem in caught.value.problems} == {"UnfitForAgents"}
+    return "\n".join(problem.message for problem in caught.value.problems)
+
+
+def test_a_definition_is_not_beside_its_objects() -> None:
+    """Helm, and so Fleet, looks all kinds up before it makes the first object."""
+    files = {"_kinds/site.yaml": SITE_KIND, "45-site/crd.yaml.j2": CRD, "45-site/site.yaml.j2": SITE}
+    found = refused({**files, "45-site/phase.yaml": site_phase("Site", "crd", "site")})
+    assert "phases/45-site: has Site here and the definition of its kind" in found
+    assert "(rule definitions-come-first)" in found
+
+
+def test_the_dry_run_of_argo_passes_over_a_kind_that_an_earlier_phase_defines() -> None:
+    files = {"_kinds/site.yaml": SITE_KIND, "44-kinds/crd.yaml.j2": CRD, "45-site/site.yaml.j2": SITE}
+    phases = {"44-kinds/phase.yaml": site_phase("SiteKind", "crd"), "45-site/phase.yaml": site_phase("Site", "site")}
+    found = with_overlay({**files, **phases})
+    assert found.files()
+    bodies = [body for folder in ("phases/44-kinds", "phases/45-site") for body in objects(found, folder)]
+    options = {body["kind"]: body["metadata"]["annotations"]["argocd.argoproj.io/sync-options"] for body in bodies}
+    assert options["Site"] == "Prune=false,Delete=confirm,SkipDryRunOnMissingResource=true"
+    assert options["CustomResourceDefinition"] == "Prune=false,Delete=confirm"
+    assert "annotations" not in undressed(next(body for body in bodies if body["kind"] == "Site"), RULES)["metadata"]
+
+
+def test_a_folder_fits_into_one_bundle_of_fleet() -> None:
+    """Each object fits into etcd, and all of them together do not, even compressed."""
+    noise = {f"n{number}": random.Random(number).randbytes(300_000).hex() for number in range(3)}
+    maps = {
+        f"45-site/{name}.yaml.j2": yaml.safe_dump(
+            {
+                "apiVersion": "v1",
+                "kind": "ConfigMap",
+                "metadata": {"name": name, "namespace": "harvester-system"},
+                "data": {"x": text},
+            }
+        )
+        for name, text in noise.items()
+    }
+    found = refused({**maps, "45-site/phase.yaml": site_phase("Site", *noise)})
+    assert "(rule folder-fits-into-a-bundle)" in found
+
+
+@pytest.mark.parametrize(
+    ("path", "says"),
+    [
+        ("delivery/phase/Chart.yaml.j2", "has Chart.yaml beside its manifests"),
+        ("delivery/phase/overlays/site/job_patch.yaml.j2", "has overlays/site/job_patch.yaml beside its manifests"),
+        ("delivery/phase/more.yaml.j2", "has more.yaml beside its manifests"),
+        ("delivery/phase/kustomization.yaml.j2", "takes the place of kustomization.yaml"),
+    ],
+)
+def test_an_overlay_adds_no_file_that_fleet_or_kubectl_would_misread(path: str, says: str) -> None:
+    assert says in refused({path: "a: b\n"})
+
+
+def test_a_manifest_does_not_take_the_place_of_the_gate() -> None:
+    body = "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: harvester-system}}"
+    found = refused({"45-site/gate.yaml.j2": body, "45-site/phase.yaml": site_phase("Site", "gate")})
+    assert found.startswith("45-site/gate.yaml.j2 takes the place of gate.yaml.txt")
 
 
 @pytest.mark.parametrize("path", ["delivery/other/a.yaml.j2", "delivery/gate/more.yaml.j2", "delivery/loose.j2"])

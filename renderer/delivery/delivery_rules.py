@@ -13,6 +13,7 @@ from renderer.delivery.agent_marks import AgentMarks
 from renderer.errors import Problems
 from renderer.frozen import frozen
 from renderer.model.document_type import DELIVERY_RULES
+from renderer.model.path import look_up, parse_path
 from renderer.yaml_io import Document
 
 Pair = tuple[str, str]
@@ -21,13 +22,15 @@ Pair = tuple[str, str]
 
 @frozen
 class Dressing:
-    """A part of an agent's copy of a manifest that the manifest does not have."""
+    """A part of an agent's copy of a manifest that the manifest does not have; with `of: definedKinds`, of those
+    objects only whose kind the tree itself defines."""
 
     name: str
     description: str
     annotations: Mapping[str, str]
     file: str | None = None
     script: str | None = None
+    of: str | None = None
 
 
 @frozen
@@ -41,8 +44,34 @@ class PhaseRule:
 
 
 @frozen
+class Definitions:
+    """Objects that define kinds: their own kind, and the paths of the group and the kind that each defines."""
+
+    kind: Pair
+    group: str
+    defined: str
+
+    def of(self, body: Mapping[str, Any]) -> Pair | None:
+        """Group and kind that the object defines; None if it defines none."""
+        if (body.get("apiVersion"), body.get("kind")) != self.kind:
+            return None
+        group, kind = (look_up(body, parse_path(path)) for path in (self.group, self.defined))
+        return str(group), str(kind)
+
+
+@frozen
+class FolderRule:
+    """A rule for a folder that agents pull. `beside` names the files that it may have beside its manifests, `largest`
+    is its size in bytes after compression; with `apart`, what is defined is not beside its definition."""
+
+    beside: tuple[str, ...] | None = None
+    largest: int | None = None
+    apart: bool = False
+
+
+@frozen
 class LintRule:
-    """One rule of the linter; without `kinds` it is for every object that is delivered."""
+    """One rule of the linter; without `kinds` it is for every object that is delivered, with `folder` for folders."""
 
     id: str
     because: str
@@ -54,6 +83,7 @@ class LintRule:
     longest: Mapping[str, int] = field(default_factory=dict)
     largest: int | None = None
     keys: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    folder: FolderRule | None = None
 
 
 @frozen
@@ -68,6 +98,7 @@ class DeliveryRules:
     judged: frozenset[Pair]
     reads: Mapping[str, tuple[Pair, ...]]
     marks: tuple[AgentMarks, ...]
+    definitions: Definitions
     lint: tuple[LintRule, ...] = ()
     timed_pauses: tuple[str, ...] = ()
     after_plan: tuple[Mapping[str, Any], ...] = ()
@@ -75,6 +106,11 @@ class DeliveryRules:
 
     def of(self, phase: str) -> PhaseRule:
         return self.phases.get(phase, PhaseRule())
+
+    @property
+    def gate_file(self) -> str:
+        """The name of a file that holds a gate and nothing else."""
+        return next(dressing.file for dressing in self.dressings if dressing.file)
 
     @property
     def script(self) -> str:
@@ -92,6 +128,7 @@ def load_rules(tree: TemplateTree, validate: Validate) -> DeliveryRules:
     return DeliveryRules(
         document=document,
         dressings=tuple(Dressing(**{"annotations": {}, **item}) for item in raw["dressings"]),
+        definitions=_definitions(raw["definitions"]),
         through=raw["through"],
         timeout=raw["timeout"],
         phases={name: _phase(rule) for name, rule in raw["phases"].items()},
@@ -125,7 +162,17 @@ def _lint_rule(raw: Mapping[str, Any]) -> LintRule:
         longest=raw.get("longest", {}),
         largest=raw.get("largest"),
         keys=tuple((item["path"], tuple(item["prefixes"])) for item in raw.get("keys", ())),
+        folder=_folder_rule(raw["folder"]) if "folder" in raw else None,
     )
+
+
+def _folder_rule(raw: Mapping[str, Any]) -> FolderRule:
+    beside = tuple(raw["beside"]) if "beside" in raw else None
+    return FolderRule(beside=beside, largest=raw.get("largest"), apart=raw.get("definitionsApart", False))
+
+
+def _definitions(raw: Mapping[str, str]) -> Definitions:
+    return Definitions(kind=(raw["apiVersion"], raw["kind"]), group=raw["group"], defined=raw["defines"])
 
 
 def _marks(raw: Mapping[str, Any]) -> AgentMarks:

@@ -21,16 +21,17 @@ from functools import cached_property
 from typing import Any
 
 from renderer.catalog.kinds import Kinds
+from renderer.catalog.places import DELIVERY
 from renderer.delivery.agent_files import AgentTemplates, context_of
 from renderer.delivery.agents import LAYOUT, DeliveryShape
 from renderer.delivery.delivery_rules import DeliveryRules, Dressing
 from renderer.delivery.dress import dressed, undressed
 from renderer.delivery.gate_document import GateContent
 from renderer.delivery.gate_files import PLAN_GATE, GateWriter
-from renderer.delivery.linter import FLEET_FILE, LintedDocument, lint
+from renderer.delivery.linter import FLEET_FILE, LintedDocument, LintedFolder, lint, lint_folders
 from renderer.delivery.options import DeliveryOptions
 from renderer.delivery.phase_choice import chosen_phases, delivered_steps
-from renderer.delivery.phase_units import PHASES, units_of_phase
+from renderer.delivery.phase_units import PHASES, kinds_defined_in, place_taken, units_of_phase
 from renderer.delivery.summary import given_to, summary
 from renderer.delivery.units import KUSTOMIZATION, Unit, in_a_row, kustomization, unit_name
 from renderer.delivery.upgrade_plan import plan_for_git
@@ -74,7 +75,9 @@ class Delivery:
         if not self.allow_secrets:
             refuse_credentials(self.credentials, LAYOUT)
         tree = plain.files(self._placed) | self._pulled() | self._for_people()
-        if found := lint(self.rules.lint, self._linted(tree)):
+        rules = self.rules
+        folders = lint_folders(rules.lint, rules.definitions, self._folders(tree))
+        if found := [*lint(rules.lint, self._linted(tree)), *folders]:
             raise Problems(found)
         tree[SUMMARY] = summary(self.plan, self.options, self.units)
         return tree
@@ -95,7 +98,8 @@ class Delivery:
         if self.options.shape is DeliveryShape.PLAN:
             body = dressed(self._plan_for_git, self.rules)
             return (Unit(name=unit_name(name), folder=PLAN_FOLDER, files={PLAN_FILE: (body,)}),)
-        units = (units_of_phase(phase, name, self.rules, self.gates) for phase in self._phases)
+        defined = kinds_defined_in(self._phases, self.rules)
+        units = (units_of_phase(phase, name, self.rules, self.gates, defined) for phase in self._phases)
         return in_a_row(unit for found in units for unit in found)
 
     def waited_plan(self) -> Unit:
@@ -131,7 +135,10 @@ class Delivery:
         context = context_of(self.plan, self.options, self.units, self.kinds)
         for unit, names in zip(self.units, context["units"], strict=True):
             kind = PLAN_FOLDER if unit.folder == PLAN_FOLDER else "phase"
-            tree |= unit.tree() | _below(unit.folder, self.templates.files(kind, {**context, "unit": names}))
+            own, more = unit.tree(), self.templates.files(kind, {**context, "unit": names})
+            if taken := [name for name in more if f"{unit.folder}/{name}" in own]:
+                raise place_taken(f"{DELIVERY}/{kind}/{taken[0]}.j2", taken[0])
+            tree |= own | _below(unit.folder, more)
         for agent in self.options.agents:
             tree |= _below(f"agents/{agent}", self.templates.files(agent, context))
         return tree
@@ -145,6 +152,13 @@ class Delivery:
         if self.options.shape is DeliveryShape.PHASES:
             tree |= dict.fromkeys((KUSTOMIZATION, f"{PHASES}/{KUSTOMIZATION}"), dump(kustomization([_ONE_BY_ONE])))
         return tree
+
+    def _folders(self, tree: Tree) -> Iterator[LintedFolder]:
+        for unit in self.units:
+            above = f"{unit.folder}/"
+            files = {path.removeprefix(above): text for path, text in tree.items() if path.startswith(above)}
+            manifests = frozenset(unit.files)
+            yield LintedFolder(folder=unit.folder, bodies=unit.objects, files=files, manifests=manifests)
 
     def _linted(self, tree: Tree) -> Iterator[LintedDocument]:
         """Manifests as they were before they were dressed, by their templates; and what agents read beside them."""

@@ -16,18 +16,20 @@ _GUARD = "run-once"
 _LONGEST = 63
 
 
-def dressed(body: Body, rules: DeliveryRules, record: str = "") -> Body:
-    """The body with every dressing. `record` names the ConfigMap that says that a Job has succeeded, if it is one."""
-    metadata = {**body["metadata"], "annotations": {**(body["metadata"].get("annotations") or {}), **_added(rules)}}
+def dressed(body: Body, rules: DeliveryRules, record: str = "", *, is_of_new_kind: bool = False) -> Body:
+    """The body with every dressing. `record` names the ConfigMap that says that a Job has succeeded, if it is one; an
+    object is of a new kind if the tree defines its kind as well."""
+    added = _added(rules, is_of_new_kind=is_of_new_kind)
+    metadata = {**body["metadata"], "annotations": {**(body["metadata"].get("annotations") or {}), **added}}
     guarded = _guarded(body, rules.script, record) if record and rules.script else body
     return written({**guarded, "metadata": metadata})
 
 
 def undressed(body: Body, rules: DeliveryRules) -> Body:
     """The body as it was before it was dressed."""
-    added = _added(rules)
+    added = [_added(rules, is_of_new_kind=it) for it in (False, True)]
     annotations: dict[str, Any] = body["metadata"].get("annotations") or {}
-    kept = {key: text for key, text in annotations.items() if added.get(key) != text}
+    kept = {key: text for key, text in annotations.items() if all(one.get(key) != text for one in added)}
     return written({**_unguarded(body, rules.script), "metadata": {**body["metadata"], "annotations": kept}})
 
 
@@ -37,8 +39,14 @@ def record_of(body: Body, plan: str, step: str) -> str:
     return shortened_name(_LONGEST, plan, step.lower(), "done") if is_job else ""
 
 
-def _added(rules: DeliveryRules) -> dict[str, str]:
-    return {key: text for dressing in rules.dressings for key, text in dressing.annotations.items()}
+def _added(rules: DeliveryRules, *, is_of_new_kind: bool) -> dict[str, str]:
+    """Annotations of several dressings with one key are one list."""
+    found: dict[str, str] = {}
+    for dressing in rules.dressings:
+        if dressing.of is None or is_of_new_kind:
+            for key, text in dressing.annotations.items():
+                found[key] = f"{found[key]},{text}" if key in found else text
+    return found
 
 
 def _guarded(body: Body, script: str, record: str) -> Body:

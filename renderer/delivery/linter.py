@@ -3,10 +3,11 @@ templates make for agents."""
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from renderer.delivery.delivery_rules import LintRule, Pair
+from renderer.delivery.delivery_rules import Definitions, FolderRule, LintRule, Pair
 from renderer.errors import Problem
 from renderer.frozen import frozen
 from renderer.model.path import ABSENT, look_up, parse_path
@@ -30,22 +31,67 @@ class LintedDocument:
         return (str(body["apiVersion"]), str(body["kind"])) if "kind" in body else FLEET_FILE
 
 
+@frozen
+class LintedFolder:
+    """A folder that agents pull: its own objects, and the text of all its files by name."""
+
+    folder: str
+    bodies: tuple[Mapping[str, Any], ...]
+    files: Mapping[str, str]
+    manifests: frozenset[str]
+    """The names of those files that are manifests."""
+
+
+def lint_folders(rules: Iterable[LintRule], definitions: Definitions, folders: Iterable[LintedFolder]) -> list[Problem]:
+    """A problem for each finding in a folder as a whole."""
+    found = tuple(folders)
+    return [
+        _problem(rule, folder.folder, folder.folder, message)
+        for rule in rules
+        if rule.folder
+        for folder in found
+        for message in _of_folder(rule.folder, definitions, folder)
+    ]
+
+
+def _of_folder(rule: FolderRule, definitions: Definitions, folder: LintedFolder) -> Iterator[str]:
+    if rule.beside is not None:
+        others = sorted(folder.files.keys() - folder.manifests - {*rule.beside})
+        yield from (f"has {name} beside its manifests" for name in others)
+    if rule.largest is not None:
+        size = len(gzip.compress("".join(folder.files.values()).encode(), mtime=0))
+        if size > rule.largest:
+            yield f"has {size} bytes compressed, at most {rule.largest} are allowed"
+    if rule.apart:
+        defined = {pair for body in folder.bodies if (pair := definitions.of(body))}
+        yield from (
+            f"has {body['kind']} {body['metadata']['name']} and the definition of its kind"
+            for body in folder.bodies
+            if group_and_kind(body) in defined
+        )
+
+
+def group_and_kind(body: Mapping[str, Any]) -> Pair:
+    group, slash, _ = str(body["apiVersion"]).rpartition("/")
+    return group if slash else "", str(body["kind"])
+
+
 def lint(rules: Iterable[LintRule], documents: Iterable[LintedDocument]) -> list[Problem]:
     """A problem for each finding."""
     found = tuple(documents)
     return [
-        Problem(
-            reason="UnfitForAgents",
-            message=f"{_name(document)}: {message}: {rule.because} (rule {rule.id})",
-            file=document.file,
-            field=field,
-            remedy=rule.remedy,
-        )
+        _problem(rule, document.file, _name(document), message, field)
         for rule in rules
+        if not rule.folder
         for document in found
         if _is_for(rule, document)
         for field, message in _findings(rule, document.body)
     ]
+
+
+def _problem(rule: LintRule, file: str, name: str, message: str, field: str | None = None) -> Problem:
+    message = f"{name}: {message}: {rule.because} (rule {rule.id})"
+    return Problem(reason="UnfitForAgents", message=message, file=file, field=field, remedy=rule.remedy)
 
 
 def _is_for(rule: LintRule, document: LintedDocument) -> bool:

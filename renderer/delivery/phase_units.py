@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from renderer.catalog.rules import RULES
-from renderer.delivery.delivery_rules import DeliveryRules
+from renderer.delivery.delivery_rules import DeliveryRules, Pair
 from renderer.delivery.dress import dressed, record_of
 from renderer.delivery.gate_document import GateContent, NamedGate, resolved
 from renderer.delivery.gate_files import GateWriter
+from renderer.delivery.linter import group_and_kind
 from renderer.delivery.phase_choice import delivered_steps
 from renderer.delivery.units import Unit, unit_name
+from renderer.errors import Problems, problem
 from renderer.model.check import CheckTime
 from renderer.model.phase import Deletion, Position
 from renderer.model.probe import RulePredicate
@@ -22,10 +24,22 @@ from renderer.render.manifest import NOT_READ
 PHASES = "phases"
 
 
-def units_of_phase(phase: RenderedPhase, plan: str, rules: DeliveryRules, gates: GateWriter) -> Iterator[Unit]:
-    """The gate before the phase, if it has one, and the phase itself, if it has anything to deliver."""
+def kinds_defined_in(phases: Iterable[RenderedPhase], rules: DeliveryRules) -> frozenset[Pair]:
+    """Group and kind of each definition that the phases deliver."""
+    steps = (step for phase in phases for step in delivered_steps(phase, rules))
+    found = (rules.definitions.of(manifest.body) for step in steps for manifest in step.manifests)
+    return frozenset(pair for pair in found if pair)
+
+
+def units_of_phase(
+    phase: RenderedPhase, plan: str, rules: DeliveryRules, gates: GateWriter, defined: frozenset[Pair]
+) -> Iterator[Unit]:
+    """The gate before the phase, if it has one, and the phase itself, if it has anything to deliver. `defined` are the
+    kinds that the tree itself defines. Raises `Problems` for a manifest that takes the place of the gate."""
     steps = delivered_steps(phase, rules)
-    files = _files(steps, plan, rules)
+    files = _files(steps, plan, rules, defined)
+    if rules.gate_file in files:
+        raise place_taken(f"{phase.phase.folder}/{rules.gate_file.removesuffix(NOT_READ)}.j2", rules.gate_file)
     enter = [step for step in steps if step.step.position is Position.ENTER] if files else []
     name, folder = phase.phase.name, phase.phase.folder
     before = _content(f"Before{name}", enter, gates.declared(name), rules)
@@ -46,7 +60,7 @@ def _unit(
     phase: RenderedPhase,
     rules: DeliveryRules,
 ) -> Unit:
-    own = {f"gate.yaml{NOT_READ}": tuple(dressed(body, rules) for body in gate)} if gate else {}
+    own = {rules.gate_file: tuple(dressed(body, rules) for body in gate)} if gate else {}
     return Unit(
         name=unit_name(plan, folder),
         folder=f"{PHASES}/{folder}",
@@ -57,13 +71,22 @@ def _unit(
     )
 
 
-def _files(steps: tuple[RenderedStep, ...], plan: str, rules: DeliveryRules) -> dict[str, tuple[Body, ...]]:
+def place_taken(template: str, file: str) -> Problems:
+    """A template makes a file that a delivery needs for itself."""
+    message = f"{template} takes the place of {file}, which a delivery makes itself"
+    return problem("UnfitForAgents", message, file=template, remedy="give the template another name")
+
+
+def _files(
+    steps: tuple[RenderedStep, ...], plan: str, rules: DeliveryRules, defined: frozenset[Pair]
+) -> dict[str, tuple[Body, ...]]:
     found: dict[str, list[Body]] = defaultdict(list)
     for step in steps:
         for manifest in step.manifests:
             record = record_of(manifest.body, plan, step.step.name)
             name = manifest.file.rpartition("/")[2].removesuffix(NOT_READ)
-            found[f"{name}{NOT_READ}"].append(dressed(manifest.body, rules, record))
+            is_new = group_and_kind(manifest.body) in defined
+            found[f"{name}{NOT_READ}"].append(dressed(manifest.body, rules, record, is_of_new_kind=is_new))
     return {name: tuple(bodies) for name, bodies in found.items()}
 
 
