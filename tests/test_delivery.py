@@ -646,6 +646,10 @@ def test_render_says_what_to_apply_and_which_folder_each_agent_pulls(
     for title in AGENTS.values():
         assert f"{title}: apply clusters/site/{PLAN}/agents/" in ended.out
     assert f" once; it pulls clusters/site/{PLAN}/plan\n" in ended.out
+    patch = (
+        f"kubectl -n argocd patch configmap argocd-cm --patch-file clusters/site/{PLAN}/agents/argocd/argocd-cm.patch"
+    )
+    assert f"Argo CD: {patch}\n" in ended.out
 
 
 @pytest.mark.slow

@@ -53,5 +53,21 @@ def test_a_phase_is_applied_by_its_kustomization(phase: str, wiped_control_plane
     assert _count(wiped_control_plane, "jobs") == 1
 
 
+def test_the_rules_for_argo_leave_the_settings_of_others(wiped_control_plane: ControlPlane, tmp_path: Path) -> None:
+    """As `render` says them: the folder is applied, and argocd-cm is patched."""
+    plane = wiped_control_plane
+    plane.create_namespace("argocd")
+    theirs = "{apiVersion: v1, kind: ConfigMap, metadata: {name: argocd-cm, namespace: argocd}, data: {url: theirs}}"
+    plane.kubectl("apply", "-f", "-", stdin=theirs)
+    command = ["upgradeplan", "render", str(ROOT / "examples" / "single-node"), "--output-dir", str(tmp_path), *AGENTS]
+    assert run(command) == 0
+    (patch,) = tmp_path.glob("*/agents/argocd/argocd-cm.patch")
+    plane.kubectl("apply", "-f", str(patch.parent), check=False)
+    plane.kubectl("-n", "argocd", "patch", "configmap", "argocd-cm", "--patch-file", str(patch))
+    data = plane.api.get("/api/v1/namespaces/argocd/configmaps/argocd-cm")["data"]
+    assert data["url"] == "theirs"
+    assert "resource.customizations.health.upgrade.cattle.io_Plan" in data
+
+
 def _count(plane: ControlPlane, kind: str) -> int:
     return len(plane.kubectl("get", kind, "-A", "-o", "name").stdout.splitlines())

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from renderer.catalog.kinds import Kinds
     from renderer.cli.input_options import RenderedInputs
     from renderer.delivery.options import DeliveryOptions
+    from renderer.delivery.summary import AgentPatch
     from renderer.layout.credentials import RenderedCredential
     from renderer.markdown.limited_page import Block
     from renderer.model.rendered import RenderedPlan
@@ -31,6 +32,7 @@ class RenderedFiles:
     files: dict[str, str]
     index: Model
     given: tuple[tuple[str, str, tuple[str, ...]], ...] = ()
+    patches: tuple[AgentPatch, ...] = ()
 
 
 def in_layout(
@@ -78,6 +80,7 @@ def for_agents(
         files=files,
         index=delivery.index(files, redactor()),
         given=delivery.given(),
+        patches=delivery.patches,
     )
 
 
@@ -102,6 +105,10 @@ def answer_folder(chosen: RenderedFiles, review: Model, folder: Path, *, check: 
     }
     if chosen.given:
         model["agents"] = [dict(zip(("agent", "apply", "pulls"), row, strict=True)) for row in chosen.given]
+    if chosen.patches:
+        model["patches"] = [
+            {"agent": item.agent, "command": item.command, "file": item.file} for item in chosen.patches
+        ]
     if review:
         model["review"] = review
 
@@ -132,6 +139,8 @@ def _written(model: Model) -> Iterator[str]:
     yield from pending_lines(model["pending"])
     for item in model.get("agents", ()):
         yield f"{item['agent']}: apply {model['folder']}/{item['apply']} once; it pulls {', '.join(item['pulls'])}"
+    for item in model.get("patches", ()):
+        yield f"{item['agent']}: {item['command']} {model['folder']}/{item['file']}"
     yield f"next: read {model['folder']}/index.yaml; in CI, `{again(add='--check')}` exits 1 if the folder is stale"
 
 

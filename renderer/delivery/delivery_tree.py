@@ -32,7 +32,7 @@ from renderer.delivery.linter import FLEET_FILE, LintedDocument, LintedFolder, l
 from renderer.delivery.options import DeliveryOptions
 from renderer.delivery.phase_choice import chosen_phases, delivered_steps
 from renderer.delivery.phase_units import PHASES, kinds_defined_in, place_taken, units_of_phase
-from renderer.delivery.summary import given_to, summary
+from renderer.delivery.summary import AgentPatch, given_to, patches_in, summary
 from renderer.delivery.units import KUSTOMIZATION, Unit, in_a_row, kustomization, unit_name
 from renderer.delivery.upgrade_plan import plan_for_git
 from renderer.errors import Problems
@@ -74,12 +74,12 @@ class Delivery:
         """All files of the tree but the index. Raises `Problems`."""
         if not self.allow_secrets:
             refuse_credentials(self.credentials, LAYOUT)
-        tree = plain.files(self._placed) | self._pulled() | self._for_people()
+        tree = plain.files(self._placed) | self._pulled | self._for_people()
         rules = self.rules
         folders = lint_folders(rules.lint, rules.definitions, self._folders(tree))
         if found := [*lint(rules.lint, self._linted(tree)), *folders]:
             raise Problems(found)
-        tree[SUMMARY] = summary(self.plan, self.options, self.units)
+        tree[SUMMARY] = summary(self.plan, self.options, self.units, self.patches)
         return tree
 
     def index(self, files: Iterable[str], redactor: Redactor | None = None) -> dict[str, Any]:
@@ -90,6 +90,11 @@ class Delivery:
     def given(self) -> tuple[tuple[str, str, tuple[str, ...]], ...]:
         """For each agent its title, the folder whose files are applied once, and the folders that it pulls."""
         return tuple(given_to(self.options, self.units))
+
+    @property
+    def patches(self) -> tuple[AgentPatch, ...]:
+        """Changes of objects of the agents that others have made, to be made once."""
+        return tuple(patch for agent in self.options.agents for patch in patches_in(agent, self._pulled))
 
     @cached_property
     def units(self) -> tuple[Unit, ...]:
@@ -127,6 +132,7 @@ class Delivery:
     def _plan_for_git(self) -> Body:
         return plan_for_git(self.upgrade_plan, self.plan)
 
+    @cached_property
     def _pulled(self) -> Tree:
         """The folders that agents pull, and their own objects."""
         if not self.units:

@@ -7,14 +7,44 @@ from collections.abc import Iterator, Sequence
 from renderer.delivery.agents import AGENTS, SHAPES
 from renderer.delivery.options import DeliveryOptions
 from renderer.delivery.units import Unit
+from renderer.frozen import frozen
+from renderer.layout.manifests import Tree
 from renderer.model.rendered import RenderedPhase, RenderedPlan
+from renderer.yaml_io import parse
+
+PATCH = ".patch"
+"""Ends the name of a file that `kubectl patch` takes, and that `kubectl apply` on its folder passes over."""
 
 
-def summary(plan: RenderedPlan, options: DeliveryOptions, units: Sequence[Unit]) -> str:
-    return "\n".join((*_lines(plan, options, units), ""))
+@frozen
+class AgentPatch:
+    """A change of an object of the agent's that others have made: the kubectl command, but for the file in the tree."""
+
+    agent: str
+    command: str
+    file: str
 
 
-def _lines(plan: RenderedPlan, options: DeliveryOptions, units: Sequence[Unit]) -> Iterator[str]:
+def patches_in(agent: str, tree: Tree) -> Iterator[AgentPatch]:
+    """The patches in the agent's folder."""
+    for path, text in tree.items():
+        if path.startswith(f"agents/{agent}/") and path.endswith(PATCH):
+            body = parse(text, path)[0].value
+            metadata = body["metadata"]
+            named = f"{body['kind'].lower()} {metadata['name']}"
+            command = f"kubectl -n {metadata['namespace']} patch {named} --patch-file"
+            yield AgentPatch(agent=AGENTS[agent], command=command, file=path)
+
+
+def summary(
+    plan: RenderedPlan, options: DeliveryOptions, units: Sequence[Unit], patches: Sequence[AgentPatch] = ()
+) -> str:
+    return "\n".join((*_lines(plan, options, units, patches), ""))
+
+
+def _lines(
+    plan: RenderedPlan, options: DeliveryOptions, units: Sequence[Unit], patches: Sequence[AgentPatch]
+) -> Iterator[str]:
     yield from (f"# {plan.plan}", "", f"Digest `{plan.digest}`.", "")
     yield from ("| phase | objects | what it does |", "| --- | --- | --- |")
     for phase in plan.phases:
@@ -23,6 +53,9 @@ def _lines(plan: RenderedPlan, options: DeliveryOptions, units: Sequence[Unit]) 
     if units:
         yield from ("", "| agent | apply once | it pulls |", "| --- | --- | --- |")
         yield from (f"| {title} | `{apply}` | {_code(paths)} |" for title, apply, paths in given_to(options, units))
+    if patches:
+        yield from ("", "Once, from this folder:", "")
+        yield from (f"- {patch.agent}: `{patch.command} {patch.file}`" for patch in patches)
 
 
 def given_to(options: DeliveryOptions, units: Sequence[Unit]) -> Iterator[tuple[str, str, tuple[str, ...]]]:
