@@ -44,8 +44,7 @@ from renderer.layout.trees import PAGE
 from renderer.model.ref import Body
 from renderer.model.rendered import Manifest, RenderedPhase, RenderedPlan, RenderedStep
 from renderer.redaction import Redactor
-from renderer.render.manifest import NOT_READ, REVIEW
-from renderer.render.placement import step_for_review
+from renderer.render.manifest import NOT_READ, REVIEW, step_for_review
 from renderer.yaml_io import dump, parse
 
 PLAN_FOLDER = "plan"
@@ -112,7 +111,7 @@ class Delivery:
         files: dict[str, tuple[Body, ...]] = {PLAN_FILE: (dressed(self._plan_for_git, self.rules),)}
         content = GateContent(name=PLAN_GATE, gates=self.gates.after_plan())
         if content:
-            files["gate.yaml"] = tuple(dressed(body, self.rules) for body in self.gates.bodies(content))
+            files[self.rules.gate_file] = tuple(dressed(body, self.rules) for body in self.gates.bodies(content))
         return Unit(name=unit_name(self.plan.plan), folder=PLAN_FOLDER, files=files, timeout=self.rules.timeout)
 
     @cached_property

@@ -18,7 +18,7 @@ from renderer.model.manifest_spec import Borrowed, Expression, ManifestSpec, Own
 from renderer.model.path import Path, walk
 from renderer.model.phase import Step
 from renderer.model.ref import Body
-from renderer.model.rendered import Manifest
+from renderer.model.rendered import Manifest, RenderedStep
 from renderer.names import label_value
 from renderer.templating import Templates
 from renderer.yaml_io import parse
@@ -123,6 +123,16 @@ class ManifestRenderer:
 def file_for_review(file: str) -> str:
     """The place of a manifest that is to be read and not applied, given the place that it would have otherwise."""
     return file if file.startswith(REVIEW) else f"{REVIEW}{file}{NOT_READ}"
+
+
+def step_for_review(step: RenderedStep) -> RenderedStep:
+    """The step with all its manifests where nobody applies them. Its digest is of what is applied, so it stays."""
+    undo = step_for_review(step.undo) if step.undo else None
+    return replace(step, manifests=tuple(map(_for_review, step.manifests)), undo=undo)
+
+
+def _for_review(manifest: Manifest) -> Manifest:
+    return replace(manifest, file=file_for_review(manifest.file))
 
 
 def written(body: Body) -> Body:

@@ -18,8 +18,7 @@ from renderer.model.rendered import RenderedPhase, RenderedPlan, RenderedStep
 from renderer.render.cached_step import CachedStepRenderer
 from renderer.render.declaration import DeclarationFiller
 from renderer.render.last_rendering import LastRendering
-from renderer.render.manifest import DigestOf
-from renderer.render.placement import step_for_review
+from renderer.render.manifest import DigestOf, step_for_review
 from renderer.render.recorded import NOTHING_RECORDED, Recorded
 from renderer.render.step import StepRenderer, missing
 from renderer.templating import Templates
