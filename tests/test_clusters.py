@@ -403,7 +403,7 @@ def test_argo_cd_is_given_one_applicationset_with_a_step_a_wave(shell: Shell, cl
     assert [step.get("maxUpdate") for step in steps] == [None, 0]
     (project,) = of_agent("agents/argocd/appproject.yaml")
     assert [item["name"] for item in project["spec"]["destinations"]] == ["lab", "north", "south"]
-    (settings,) = of_agent("agents/argocd/argocd-cm.yaml")
+    (settings,) = of_agent("agents/argocd/argocd-cm.patch")
     assert "resource.customizations.health.management.harvesterhci.io_UpgradePlan" in settings["data"]
 
 
@@ -435,7 +435,7 @@ def test_fleet_is_given_a_bundle_of_partitions_and_a_paused_one_after_a_pause(sh
     for item in bundle["targetCustomizations"]:
         place = Path(first["paths"][0]) / item["kustomize"]["dir"]
         name = item["clusterSelector"]["matchLabels"]["management.cattle.io/cluster-display-name"]
-        jobs = [body for body in yaml.safe_load_all(tree(place)["gate.yaml"]) if body["kind"] == "Job"]
+        jobs = [body for body in yaml.safe_load_all(tree(place)["gate.yaml.txt"]) if body["kind"] == "Job"]
         assert [body["metadata"]["name"] for body in jobs] == [item["diff"]["comparePatches"][0]["name"]]
         assert (
             tree(place)["upgradeplan.yaml"] == tree(Path("out/clusters") / name)[f"{name}-v1-8-0/plan/upgradeplan.yaml"]

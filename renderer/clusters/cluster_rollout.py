@@ -28,6 +28,7 @@ from renderer.delivery.health.argo_scripts import argo_health
 from renderer.delivery.health.flux_expressions import flux_health
 from renderer.delivery.linter import FLEET_FILE, LintedDocument, lint
 from renderer.delivery.options import DeliveryOptions
+from renderer.delivery.summary import patches_in
 from renderer.delivery.units import KUSTOMIZATION, kustomization, unit_name
 from renderer.errors import Problem, Problems
 from renderer.layout.manifests import Tree
@@ -60,7 +61,7 @@ class ClusterRollout:
         """All files of the folder but the index. Raises `Problems`."""
         tree: Tree = {}
         for agent in self.options.agents if self.options else ():
-            tree |= _below(f"agents/{agent}", self.templates.files(f"waves/{agent}", self._context))
+            tree |= self._own(agent)
             tree |= _PULLED[agent](self)
         if found := lint(self.rules.lint, _linted(tree)):
             raise Problems(found)
@@ -137,6 +138,10 @@ class ClusterRollout:
         below = "/".join(parts)
         return self.options.repository.below(below) if self.options else below
 
+    def _own(self, agent: str) -> Tree:
+        """The agent's own objects."""
+        return _below(f"agents/{agent}", self.templates.files(f"waves/{agent}", self._context))
+
     def _records(self) -> Tree:
         """The objects that Flux applies between two waves."""
         tree: Tree = {}
@@ -163,6 +168,8 @@ class ClusterRollout:
         if self.options and self.options.agents:
             yield from ("", "| agent | apply once |", "| --- | --- |")
             yield from (f"| {AGENTS[agent]} | `agents/{agent}` |" for agent in self.options.agents)
+            patches = [patch for agent in self.options.agents for patch in patches_in(agent, self._own(agent))]
+            yield from ("", *(f"{patch.agent}: `{patch.command} {patch.file}`" for patch in patches))
         yield from ("", "| cluster | plan | digest |", "| --- | --- | --- |")
         for name, cluster in sorted(self.clusters.items()):
             yield f"| {name} | {cluster.plan} | `{cluster.digest}` |"
