@@ -8,6 +8,7 @@ import click
 
 from reconcile.cli.candidates import plan_names
 from reconcile.cli.connect import Target, cluster_options, wall_clock
+from reconcile.cli.support_bundle import offer_bundle
 from renderer.cli.answer import answer, output_option
 from renderer.cli.input_options import FILE
 from renderer.errors import ExitCode, problem
@@ -19,14 +20,21 @@ from renderer.model.document_type import EXPLAIN_REPORT, REPLAY_REPORT
 @click.option(
     "--replay", type=FILE, metavar="JOURNAL", help="Replay the decisions that --journal recorded, and compare."
 )
+@click.option(
+    "--support-bundle", is_flag=True, help="Create a SupportBundle as well, to have before anything is repaired."
+)
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation of --support-bundle.")
 @cluster_options
 @output_option
-def explain(name: str | None, replay: str | None, target: Target, output: str) -> ExitCode:
+def explain(
+    name: str | None, replay: str | None, support_bundle: bool, yes: bool, target: Target, output: str
+) -> ExitCode:
     """Explain why a plan waits and what to do.
 
     \b
     Examples:
       upgradeplan explain
+      upgradeplan explain --support-bundle
       upgradeplan explain --replay journal.jsonl
 
     Looks for causes: nodes that are not ready or do not come back, disruption budgets, virtual machines, volumes,
@@ -35,6 +43,8 @@ def explain(name: str | None, replay: str | None, target: Target, output: str) -
     """
     if replay is not None and (target.kubeconfig or target.context):
         raise click.UsageError("--replay reads a file, not a cluster; leave out --context and --kubeconfig")
+    if support_bundle and (replay is not None or output != "text"):
+        raise click.UsageError("--support-bundle asks and answers in text, of a cluster; leave out -o and --replay")
     if replay is not None:
         return _replay(Path(replay), name, target, output)
     from reconcile.cli.parts import nobody_works, parts_of, plan_named
@@ -52,6 +62,8 @@ def explain(name: str | None, replay: str | None, target: Target, output: str) -
     if idle := nobody_works(parts, model["phase"], plan):
         model["problems"].append(idle.why)
     answer(EXPLAIN_REPORT, model, output, explanation_lines)
+    if support_bundle:
+        offer_bundle(parts.cluster, plan, model["message"], yes=yes)
     return ExitCode.NO if model["failed"] else ExitCode.YES
 
 

@@ -64,7 +64,10 @@ def ways_out_lines(ways: Sequence[dict[str, Any]]) -> Iterator[str]:
 
 def _of_failed(name: str, status: PlanStatus, phase: RenderedPhase, *, taken_back: bool) -> Iterator[WayOut]:
     yield WayOut(
-        way=REPAIR, allowed=False, effect="a failed plan does not continue automatically; repair the cause, and retry"
+        way=REPAIR,
+        allowed=False,
+        effect="a failed plan does not continue automatically; take a support bundle, repair the cause, and retry",
+        command=f"upgradeplan explain {name} --support-bundle",
     )
     if taken_back or phase.phase.no_retry is not None:
         why = phase.phase.no_retry or "the plan was taken back"
