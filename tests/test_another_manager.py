@@ -76,6 +76,24 @@ def test_what_has_begun_is_finished_and_the_next_phase_is_not_begun() -> None:
     assert found.jobs() == []
 
 
+def test_a_program_of_the_release_that_began_shows_what_the_manager_waits_for() -> None:
+    """It would go on itself; after a rollback of the manager it says nothing of it."""
+    found = preloading()
+    found.use_templates(changed(JOB))
+    end_preload(found)
+    assert held(found)
+    found.use_templates(BEGAN)
+    decision = found.scene.reconciler.look(found.name).decision
+    assert decision is not None
+    (wait,) = [wait for wait in decision.waits if wait.slow]
+    assert wait.text.startswith(f"the manager waits: ClusterUpgrade: phase ClusterUpgrade {HELD}{JOB};")
+    assert wait.since is not None
+    found.rounds()
+    decision = found.scene.reconciler.look(found.name).decision
+    assert decision is not None
+    assert not [wait for wait in decision.waits if wait.slow]
+
+
 def test_it_continues_with_the_manager_that_began() -> None:
     """A rollback."""
     found = preloading()

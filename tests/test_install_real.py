@@ -204,6 +204,7 @@ def test_kubectl_and_this_program_share_what_both_apply(place: Place) -> None:
     place.upgradeplan_offline("install", "--format", "plain", "--output-dir", str(folder))
     apply = ("apply", "--server-side", "-f", str(folder / "install.yaml"))
     place.plane.kubectl(*apply)
+    place.upgradeplan("install", "--dry-run")
     assert set(kinds_said(place.upgradeplan("install"))) == {"unchanged"}
     place.plane.kubectl(*apply)
 

@@ -8,6 +8,9 @@ from reconcile.decide.decision import Wait
 from reconcile.status.plan import TERMINAL
 from reconcile.status.times import span_text, time_text
 
+WAITING_LONG = "WaitingLong"
+"""The reason of Degraded where somebody has to act, or something takes longer than usual."""
+
 
 def set_progressing(builder: DecisionBuilder) -> None:
     """Sets Progressing to the phase and what it waits for, and Degraded to what takes too long."""
@@ -37,7 +40,7 @@ def set_degraded(builder: DecisionBuilder) -> bool:
         told = dict.fromkeys([*map(_said, others[:5]), *(wait.text for wait in blocking)])
         builder.condition("Degraded", "True", BLOCKED, "; ".join(told))
     elif slow:
-        builder.condition("Degraded", "True", "WaitingLong", "; ".join(dict.fromkeys(map(_said, slow[:5]))))
+        builder.condition("Degraded", "True", WAITING_LONG, "; ".join(dict.fromkeys(map(_said, slow[:5]))))
     return bool(builder.errors or slow)
 
 

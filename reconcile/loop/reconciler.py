@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
+from reconcile.decide.decision import Wait
+from reconcile.decide.plan_conditions import WAITING_LONG
 from reconcile.loop.deps import ReconcilerDeps
 from reconcile.loop.journal import JournalEntry, keep_nothing
 from reconcile.loop.plan_round import PlanRound
 from reconcile.loop.round import Memory, Round
 from reconcile.probes.look import ReadFailure
 from reconcile.status.plan_body import outline_of
+from reconcile.status.times import time_of
 from renderer.model.plan_api import plan_ref
 from renderer.model.ref import Body
 
@@ -53,13 +57,26 @@ class Reconciler:
         plan = self._deps.source.get(plan_ref(name))
         if plan is None or isinstance(plan, ReadFailure):
             return Round(name=name, problems=(plan.why,) if plan else ())
-        return PlanRound(self._deps, Memory(), plan).look()
+        return _with_the_managers_wait(plan, PlanRound(self._deps, Memory(), plan).look())
 
     def report(self, name: str, message: str) -> None:
         """Puts an error that ended a round on the plan."""
         plan = self._deps.source.get(plan_ref(name))
         if plan is not None and not isinstance(plan, ReadFailure):
             PlanRound(self._deps, Memory(), plan).undecided(message)
+
+
+def _with_the_managers_wait(plan: Body, done: Round) -> Round:
+    """With what the manager waits for too long, by its own status, where this program would wait for nothing of the
+    kind: the manager may be another release, with other templates."""
+    degraded = outline_of(plan).condition("Degraded") or {}
+    if done.decision is None or (degraded.get("status"), degraded.get("reason")) != ("True", WAITING_LONG):
+        return done
+    waits = done.decision.waits
+    if any(wait.slow or wait.unknown for wait in waits):
+        return done
+    text, since = f"the manager waits: {degraded['message']}", time_of(degraded["lastTransitionTime"])
+    return replace(done, decision=replace(done.decision, waits=(*waits, Wait(text=text, since=since, slow=True))))
 
 
 def _reported_errors(plan: Body) -> tuple[str, ...]:
