@@ -86,7 +86,8 @@ def test_a_program_of_the_release_that_began_shows_what_the_manager_waits_for() 
     decision = found.scene.reconciler.look(found.name).decision
     assert decision is not None
     (wait,) = [wait for wait in decision.waits if wait.slow]
-    assert wait.text.startswith(f"the manager waits: ClusterUpgrade: phase ClusterUpgrade {HELD}{JOB};")
+    assert wait.text.startswith(f"ClusterUpgrade: phase ClusterUpgrade {HELD}{JOB};")
+    assert wait.text.endswith(", as the manager says")
     assert wait.since is not None
     found.rounds()
     decision = found.scene.reconciler.look(found.name).decision

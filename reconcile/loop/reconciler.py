@@ -75,7 +75,7 @@ def _with_the_managers_wait(plan: Body, done: Round) -> Round:
     waits = done.decision.waits
     if any(wait.slow or wait.unknown for wait in waits):
         return done
-    text, since = f"the manager waits: {degraded['message']}", time_of(degraded["lastTransitionTime"])
+    text, since = f"{degraded['message']}, as the manager says", time_of(degraded["lastTransitionTime"])
     return replace(done, decision=replace(done.decision, waits=(*waits, Wait(text=text, since=since, slow=True))))
 
 
