@@ -58,6 +58,7 @@ OFFLINE: Mapping[str, Row] = {
     "context of a plan": ("phases", 0, ("phases", "NodeUpgrade", THREE_NODE, "--context")),
     "images": ("images", 0, ("images", THREE_NODE)),
     "images against": ("images", 1, ("images", THREE_NODE, "--against", "list.txt")),
+    "images to be purged": ("images", 0, ("images", THREE_NODE, "--purge-list")),
     "images of nothing": ("problems", 2, ("images", "nothing")),
     "compare": ("compare", 1, ("compare", THREE_NODE, "--to-release", "release.yaml")),
     "compare with itself": (

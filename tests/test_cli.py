@@ -506,6 +506,24 @@ def test_images_are_listed_and_found_in_a_list_whatever_its_spelling(shell: Shel
     assert (ended.status, ended.out) == (0, "none of 1 images is missing\n")
 
 
+def test_what_the_cleanup_removes_is_known_beforehand(shell: Shell, tmp_path: Path) -> None:
+    """The list is that of the rendered Plan; what `retainedImages` keeps is shown as kept."""
+    lists = tmp_path / "facts.yaml"
+    previous = ["docker.io/rancher/old:v1", "docker.io/rancher/both:v1", "docker.io/rancher/longhorn-engine:v1.9.0"]
+    facts = {"imageLists": {"previous": previous, "current": ["docker.io/rancher/both:v1"]}}
+    lists.write_text(json.dumps({"apiVersion": "upgradeplan/v1", "kind": "Facts", "facts": facts}), encoding="utf-8")
+    plan = str(ROOT / "examples" / "three-node" / "upgradeplan.yaml")
+    ended = shell("images", plan, str(lists), "--purge-list")
+    assert (ended.status, ended.out.splitlines()) == (
+        0,
+        ["docker.io/rancher/old:v1", "# kept by retainedImages: docker.io/rancher/longhorn-engine:v1.9.0"],
+    )
+    assert shell("images", plan, str(lists), "--purge-list", "-o", "json").json["purged"] == previous[:1]
+    missing = shell("images", plan, "--purge-list")
+    assert missing.status == 2
+    assert "give the release as an ISO file" in missing.err
+
+
 @pytest.mark.slow
 def test_with_all_the_images_of_the_installation_are_listed_too(shell: Shell, tmp_path: Path) -> None:
     """The hook of the chart as well; what the release's list has not must be loaded by other means."""

@@ -14,7 +14,7 @@ import click
 from renderer.cli.answer import Model, answer, output_option, pending_lines, pending_models, say
 from renderer.cli.input_options import FILE, InputOptions, input_options, read, rendering_from, rendering_of
 from renderer.errors import ExitCode, Problems, problem
-from renderer.image_names import canonical
+from renderer.image_names import canonical, not_needed
 from renderer.model.document_type import FACTS, IMAGE_LIST
 
 if TYPE_CHECKING:
@@ -33,6 +33,12 @@ _SHOWN = 3
 )
 @click.option("--all", "everything", is_flag=True, help="Also list the images of the installation, its hooks included.")
 @click.option(
+    "--purge-list",
+    "purge",
+    is_flag=True,
+    help="List the images that are removed from the nodes at the end, since only the previous release uses them.",
+)
+@click.option(
     "--values",
     type=FILE,
     metavar="FILE",
@@ -41,7 +47,7 @@ _SHOWN = 3
 )
 @output_option
 def images(
-    given: InputOptions, against: str | None, everything: bool, values: tuple[str, ...], output: str
+    given: InputOptions, against: str | None, everything: bool, purge: bool, values: tuple[str, ...], output: str
 ) -> ExitCode:
     """List the images that an upgrade uses.
 
@@ -50,12 +56,18 @@ def images(
       upgradeplan images examples/three-node
       upgradeplan images examples/three-node --against harvester.iso
       upgradeplan images examples/three-node --all --values values.yaml
+      upgradeplan images examples/three-node harvester.iso --purge-list
 
     With --against, lists only the images that are not in the image list, with the objects that use them; in an air
-    gap these must be loaded on the nodes by other means.
+    gap these must be loaded on the nodes by other means. With --purge-list, lists what the upgrade removes from the
+    nodes; it needs the image lists of both releases, which the ISO has.
     """
+    if purge and (against or everything):
+        raise click.UsageError("--purge-list lists what is removed; leave --against and --all out")
     if values and not everything:
         raise click.UsageError("--values is of an installation, which --all lists")
+    if purge:
+        return _tell_purged(given, output)
     listed = None if against is None else _list(Path(against))
     plan, installed = _with_installation(given, values) if everything else (rendering_of(given).plan, ())
     users = _users([(str(found.ref), found.images) for found in plan.manifests()] + [*installed])
@@ -70,6 +82,35 @@ def images(
     if output == "text":
         say(pending_lines(model["pending"]), sys.stderr)
     return ExitCode.NO if model.get("missing") else ExitCode.YES
+
+
+def _tell_purged(given: InputOptions, output: str) -> ExitCode:
+    """Raises `Problems` where the image lists are not given."""
+    from renderer.catalog.verify import INPUTS
+    from renderer.context.build import context_of
+
+    rendered = rendering_of(given)
+    context = context_of(rendered.assembly.facts)
+    if "imageLists" not in context.given:
+        message = "the image lists of the two releases are not among the inputs"
+        raise problem("MissingInput", message, remedy=INPUTS["imageLists"])
+    lists, retained = context.names["imageLists"], context.names["values"]["retainedImages"]
+    removed = not_needed(lists["previous"], lists["current"], retained)
+    stale = not_needed(lists["previous"], lists["current"], ())
+    model: Model = {
+        "images": [],
+        "pending": pending_models(rendered.plan),
+        "purged": sorted(removed),
+        "retained": sorted(set(stale) - set(removed)),
+    }
+    answer(IMAGE_LIST, model, output, _purged_text)
+    return ExitCode.YES
+
+
+def _purged_text(model: Model) -> Iterator[str]:
+    yield from model["purged"]
+    for image in model["retained"]:
+        yield f"# kept by retainedImages: {image}"
 
 
 _Used = tuple[str, Iterable[str]]
