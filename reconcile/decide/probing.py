@@ -39,6 +39,13 @@ def read_captures(builder: DecisionBuilder, item: RenderedStep, *, done: bool = 
         if capture.value_on_take_over is not None and (done or _has_done_its_work(builder, item)):
             found[capture.name] = capture.value_on_take_over.value
             continue
+        if (instead := capture.value_if) is not None:
+            verdict = evaluate(instead.probe, builder.observation.look, scope_of(builder, item))
+            if verdict.outcome is ProbeResult.UNKNOWN:
+                return f"{capture.name} cannot be read: {verdict.reason}"
+            if verdict.passed:
+                found[capture.name] = instead.value
+                continue
         value = _united(builder, item, capture, done) if capture.unite else _captured(builder, item, capture)
         if isinstance(value, ReadFailure):
             return f"{capture.name} cannot be read: {value.why}"

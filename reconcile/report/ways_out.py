@@ -22,7 +22,7 @@ _RETRIED = (
 )
 _NEW_PLAN = (
     "create a new plan with the same target: it begins with the first phase, takes over what this plan has borrowed "
-    "with the first originals, and drains nodes that are done again if Rancher asks for it"
+    "with the first originals, and drains nodes that are done again if Rancher asks for it, without another reboot"
 )
 _RETURNED = (
     "returns all borrowed fields, drain hooks included, and removes the plan's objects; nodes that are done stay"

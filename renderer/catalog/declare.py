@@ -46,6 +46,7 @@ from renderer.model.phase import (
     Step,
     StepChecks,
     Unite,
+    ValueIf,
     ValueOnTakeOver,
 )
 from renderer.model.probe import Gate, Probe, RulePredicate
@@ -172,12 +173,17 @@ def _capture(name: str, raw: Raw) -> Capture:
         record=raw.get("record"),
         value_on_take_over=ValueOnTakeOver(**raw["valueOnTakeOver"]) if "valueOnTakeOver" in raw else None,
         unite=_unite(raw["unite"]) if "unite" in raw else None,
+        value_if=_value_if(raw.get("valueIf")),
     )
 
 
 def _unite(raw: Raw) -> Unite:
     rule = predicate_from({"rule": raw["rule"]}) if "rule" in raw else None
     return Unite(rule=rule if isinstance(rule, RulePredicate) else None)
+
+
+def _value_if(raw: Raw | None) -> ValueIf | None:
+    return None if raw is None else ValueIf(probe=probe_from(raw["probe"]), value=raw["value"])
 
 
 def _fetches(raws: Mapping[str, Raw]) -> tuple[Fetch, ...]:

@@ -184,6 +184,7 @@ def _captures(step: Step) -> Iterator[str]:
 
 def probes_of(step: Step) -> Iterator[Probe]:
     yield from (gate.probe for gate in step.gates)
+    yield from (capture.value_if.probe for capture in step.captures if capture.value_if)
     if step.trigger:
         yield step.trigger.probe
     if step.hold_slot_while:

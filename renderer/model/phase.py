@@ -90,6 +90,14 @@ class Unite:
 
 
 @frozen
+class ValueIf:
+    """The value that counts as captured if the probe passes when the step starts."""
+
+    probe: Probe
+    value: Any
+
+
+@frozen
 class Capture:
     """A field that is read when the step starts and recorded; `add` is added to a number; `record` names a status field
     that gets the value as well. `unite`: the value is a list of names, and nothing is ever taken out of it."""
@@ -102,6 +110,7 @@ class Capture:
     record: str | None = None
     value_on_take_over: ValueOnTakeOver | None = None
     unite: Unite | None = None
+    value_if: ValueIf | None = None
 
 
 class FetchAs(StrEnum):

@@ -212,7 +212,10 @@ class UpgradeJobEffects:
         return True
 
     def _reboot(self, task: Task, now: datetime) -> None:
-        self._hosts.order_reboot(task.node, str(self._context.settings.release.get("os", "")))
+        """A node that has the operating system already is left alone, as the script does."""
+        expected, node = str(self._context.settings.release.get("os", "")), self._client.find(NODE, task.node)
+        if node is None or not expected or (status_of(node).get("nodeInfo") or {}).get("osImage") != expected:
+            self._hosts.order_reboot(task.node, expected)
 
     def _upgrade_alone(self, task: Task, now: datetime) -> None:
         """Without Rancher: the Job brings Kubernetes itself, and the Cluster is updated afterwards."""
