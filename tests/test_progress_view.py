@@ -151,6 +151,18 @@ def test_without_colours_or_a_terminal_it_is_plain(monkeypatch: pytest.MonkeyPat
     assert stream.getvalue() == "news\n"
 
 
+def test_how_long_a_wait_has_lasted_is_no_news() -> None:
+    """A log of an upgrade of hours has a line for what changes, and none each ten seconds."""
+    stream = io.StringIO()
+    with Screen(stream) as screen:
+        for age, text in (("0s", "a"), ("10s", "a"), ("1h 5m", "a"), ("2h", "b")):
+            screen.show(newest_lines([]), [f"waits for {text} (for {age}), needs an operator"])
+    assert stream.getvalue().splitlines() == [
+        "waits for a (for 0s), needs an operator",
+        "waits for b (for 2h), needs an operator",
+    ]
+
+
 def test_of_lines_that_follow_each_other_the_last_stay() -> None:
     lines = newest_lines([str(number) for number in range(9)])((80, 3))
     assert [line.text for line in lines] == ["6", "7", "8"]

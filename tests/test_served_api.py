@@ -66,7 +66,8 @@ def test_another_definition_is_named_with_its_fields_and_the_remedy() -> None:
     problem = verdict(under(other_definition()), [])
     assert problem.reason == "AnotherDefinition"
     assert problem.message == (
-        "CustomResourceDefinition upgradeplans.management.harvesterhci.io is another program's: it does not have "
+        "CustomResourceDefinition upgradeplans.management.harvesterhci.io is another program's, or of an earlier "
+        "version: it does not have "
         "status.observedGeneration, status.steps, status.borrowed, status.waitingSince, "
         "status.verification, status.acceptedRisks, status.templates; "
         "no plan is touched"

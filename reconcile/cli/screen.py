@@ -6,6 +6,7 @@ What is shown comes from files and from the cluster, so it is made plain first: 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TextIO
@@ -49,7 +50,8 @@ class Screen:
 
     def show(self, view: View, news: Sequence[str], at: str = "") -> None:
         """`view` is all there is to see now, for a terminal: what it has room for. `news` is written elsewhere unless
-        it was the last; `at`, the time, is put before its first line and makes no news."""
+        it was the last; `at`, the time, is put before its first line. Neither that nor how long a wait has lasted is
+        news."""
         if self._live is not None:
             from rich.text import Text
 
@@ -59,10 +61,14 @@ class Screen:
                 Text(plain(redactor().text(line.text)), style=line.tone.value or "") for line in lines
             )
             self._live.update(text, refresh=True)
-        elif news and tuple(news) != self._news:
+        elif news and _without_ages(news) != self._news:
             say([f"{at}{plain(news[0])}", *map(plain, news[1:])], self._stream)
             self._stream.flush()
-        self._news = tuple(news)
+        self._news = _without_ages(news)
+
+
+def _without_ages(news: Sequence[str]) -> tuple[str, ...]:
+    return tuple(re.sub(r" \(for [\w ]+\)", "", line) for line in news)
 
 
 def _live_on(stream: TextIO) -> Live:

@@ -116,7 +116,7 @@ def _unfit(fields: Sequence[str]) -> Problem | None:
     if not fields:
         return None
     message = (
-        f"CustomResourceDefinition upgradeplans.{GROUP} is another program's: it does not have "
-        f"{', '.join(fields)}; no plan is touched"
+        f"CustomResourceDefinition upgradeplans.{GROUP} is another program's, or of an earlier version: "
+        f"it does not have {', '.join(fields)}; no plan is touched"
     )
     return Problem(reason="AnotherDefinition", message=message, field=fields[0], remedy=REMEDY)
