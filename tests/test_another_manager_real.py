@@ -122,9 +122,8 @@ def test_upgrade_and_rollback_of_the_manager_in_the_middle_of_a_plan(
         assert (phase(site), names(site, JOBS)) == ("ImagePreloaded", [])
         for command in ("status", "explain"):
             shown = " ".join(site.run(command, PLAN).stdout.split())
-            assert "the manager waits: phase ClusterUpgrade has not begun, since the manager's templates" in shown, (
-                shown
-            )
+            assert "phase ClusterUpgrade has not begun, since the manager's templates differ" in shown, shown
+            assert "as the manager says" in shown, shown
         assert site.plan()["status"]["templates"]["digest"] == began
 
     with manager(site, tmp_path):  # a rollback
