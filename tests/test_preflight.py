@@ -274,6 +274,10 @@ WRONG: Mapping[str, tuple[str, str]] = {
         "severity: warn\n  override: {field: spec.restoreVms, equals: true}",
         "has no field spec.restoreVms",
     ),
+    "x\n  severity: warn": (
+        "x\n  severity: warn\n  override: {field: spec.restoreVM, equals: 'yes'}",
+        "spec.restoreVM of an UpgradePlan is never 'yes'",
+    ),
     "title: x": ("title: x\n  applies: {expr: node.witness, reason: x}", "speaks of `node`"),
     "- id: own": ("- {id: version-exits, disabled: true, reason: x}\n- id: own", "did you mean 'version-exists'?"),
 }

@@ -401,6 +401,10 @@ def test_what_the_status_does_not_say_is_an_error(status: Object, says: str) -> 
         (("restore-vm", "--nodes", "n1"), 2, "unknown option --nodes"),
         (("vm-live-migrate-detector", "n1", "--kubeconfig", "/nowhere"), 1, "/nowhere"),
         (("version-guard", PLAN, "--kubeconfig", "/nowhere"), 1, "/nowhere"),
+        (("version-guard", "--strict", PLAN, "--kubeconfig", "/nowhere"), 1, "/nowhere"),
+        (("vm-live-migrate-detector", "--shutdown", "n1", "--kubeconfig", "/nowhere"), 1, "/nowhere"),
+        (("vm-live-migrate-detector", "n1", "--shutdown=false", "--kubeconfig", "/nowhere"), 1, "/nowhere"),
+        (("vm-live-migrate-detector", "n1", "--shutdown=maybe"), 2, "'maybe' is not true or false"),
     ],
 )
 def test_a_wrong_call_says_so(

@@ -66,13 +66,29 @@ def _log_of(form: str) -> Log:
     return lambda text: say([json.dumps({"level": "info", "ts": wall_clock().isoformat(), "msg": text})])
 
 
-@click.command
+class GoFlagsCommand(click.Command):
+    """A command whose flags are read as Go reads them: `--shutdown` and `--shutdown=false`, and the next word is never
+    a flag's value."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        flags = {name for param in self.params if getattr(param, "flag_value", None) == "true" for name in param.opts}
+        return super().parse_args(ctx, [f"{word}=true" if word in flags else word for word in args])
+
+
+@click.command(cls=GoFlagsCommand)
 @click.argument("node", required=False, metavar="NODENAME")
-@click.option("--shutdown", is_flag=True, help="Stop the virtual machines that cannot be migrated.")
+@click.option(
+    "--shutdown",
+    is_flag=False,
+    flag_value="true",
+    default="false",
+    metavar="[true|false]",
+    help="Stop the virtual machines that cannot be migrated.",
+)
 @click.option("--upgrade", default="", metavar="NAME", help="The UpgradePlan, for the list and events.")
 @_common_options
 def vm_live_migrate_detector(
-    node: str | None, shutdown: bool, upgrade: str, cluster: Callable[[], Cluster], log: Log
+    node: str | None, shutdown: str, upgrade: str, cluster: Callable[[], Cluster], log: Log
 ) -> ExitCode:
     """List the virtual machines of a node that cannot be migrated.
 
@@ -89,7 +105,8 @@ def vm_live_migrate_detector(
 
     if not node:
         raise _usage("vm-live-migrate-detector NODENAME [--shutdown] [--upgrade NAME]")
-    detect(_output_of(cluster(), COMPONENT, node, upgrade, log), shutdown=shutdown)
+    stops = _flag("--shutdown", shutdown)
+    detect(_output_of(cluster(), COMPONENT, node, upgrade, log), shutdown=stops)
     return ExitCode.YES
 
 
@@ -116,7 +133,7 @@ def restore_vm(node: str, upgrade: str, cluster: Callable[[], Cluster], log: Log
     return ExitCode.YES
 
 
-@click.command
+@click.command(cls=GoFlagsCommand)
 @click.argument("plan", required=False, metavar="UPGRADEPLANNAME")
 @click.option(
     "--strict",
@@ -145,15 +162,12 @@ def version_guard(plan: str | None, strict: str, minimum: str, cluster: Callable
 
     Exits 0 if they do, 1 if they do not.
     """
-    from reconcile.probes.rules.call import parse_bool
     from reconcile.toolkit.helper_output import get_plan
     from reconcile.toolkit.version_guard import guard
 
     if not plan:
         raise _usage("version-guard UPGRADEPLANNAME [--strict] [--min-upgradable-version VERSION]")
-    is_strict = parse_bool(strict)
-    if is_strict is None:
-        raise click.BadParameter(f"{strict!r} is not true or false", param_hint="--strict")
+    is_strict = _flag("--strict", strict)
     verdict = guard(get_plan(cluster(), plan), strict=is_strict, minimum=minimum)
     if not verdict.passed:
         remedy = "choose a release that this version may be upgraded to"
@@ -175,3 +189,13 @@ def _output_of(cluster: Cluster, component: str, node: str, plan: str, log: Log)
 
 def _pause(length: timedelta) -> None:
     time.sleep(length.total_seconds())
+
+
+def _flag(option: str, value: str) -> bool:
+    """A flag that may be given with a value, as the toolkit's may: `--strict` and `--strict=false`."""
+    from reconcile.probes.rules.call import parse_bool
+
+    found = parse_bool(value)
+    if found is None:
+        raise click.BadParameter(f"{value!r} is not true or false", param_hint=option)
+    return found

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from renderer.catalog.kinds import ALWAYS_CHECKED, Kinds
 from renderer.catalog.named_kinds import Named, named_in_probe, wrong_kind
-from renderer.catalog.plan_fields import is_spec_field
+from renderer.catalog.plan_fields import is_spec_field, may_be
 from renderer.catalog.rules import misused
 from renderer.errors import Problem
 from renderer.model.check import AnnotationOverride, CheckTime, FieldOverride
@@ -120,6 +120,9 @@ def _override(declared: DeclaredCheck) -> Iterator[Problem]:
         case FieldOverride(path=path) if not is_spec_field(path):
             message = f"override: an UpgradePlan has no field {path_name(path)}"
             yield declared.problem("UnknownField", message, "name a field of its spec", "override", "field")
+        case FieldOverride(path=path, equals=value) if not may_be(path, value):
+            message = f"override: {path_name(path)} of an UpgradePlan is never {value!r}"
+            yield declared.problem("WrongType", message, "write a value of the field's type", "override", "equals")
 
 
 @lru_cache(maxsize=1)

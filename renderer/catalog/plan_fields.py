@@ -23,9 +23,17 @@ _OF_THE_LOOP = frozenset(
 )
 """Fields of the status that the loop itself keeps."""
 
+_TYPES: Mapping[str, type] = {"boolean": bool, "string": str, "integer": int}
+
 
 def is_spec_field(path: Path) -> bool:
     return path[0] == "spec" and len(path) > 1 and _exists(path)
+
+
+def may_be(path: Path, value: Any) -> bool:
+    """True if a field of the plan may have this value, by its type."""
+    type_ = _schema_of(path).get("type")
+    return type_ not in _TYPES or type(value) is _TYPES[type_]
 
 
 def is_recordable(field: str) -> bool:
@@ -35,9 +43,14 @@ def is_recordable(field: str) -> bool:
 
 
 def _exists(path: Path) -> bool:
+    return bool(_schema_of(path))
+
+
+def _schema_of(path: Path) -> Mapping[str, Any]:
+    """The definition of a field; empty if there is none."""
     schema: Mapping[str, Any] = load("built/upgradeplan.json")
     for step in path:
         schema = schema.get("properties", {}).get(step)
         if schema is None:
-            return False
-    return True
+            return {}
+    return schema
