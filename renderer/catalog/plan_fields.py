@@ -32,8 +32,8 @@ def is_spec_field(path: Path) -> bool:
 
 def may_be(path: Path, value: Any) -> bool:
     """True if a field of the plan may have this value, by its type."""
-    type_ = _schema_of(path).get("type")
-    return type_ not in _TYPES or type(value) is _TYPES[type_]
+    expected = _TYPES.get(str(_schema_of(path).get("type")))
+    return expected is None or type(value) is expected
 
 
 def is_recordable(field: str) -> bool:
