@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from renderer.assemble import Assembly, assembly_of, open_template_set
+from renderer.catalog.releases import load_releases
 from renderer.cli.input_options import cluster_problems_of, form_problems_of, skip_warnings, warnings_of
 from renderer.cli.program import GARBAGE
 from renderer.clusters.plan_template import PlanTemplate
 from renderer.clusters.rendered_cluster import RenderedCluster, counted
+from renderer.delivery.delivery_rules import load_rules
 from renderer.delivery.options import DeliveryOptions
 from renderer.delivery.prepare_delivery import prepare_delivery
 from renderer.errors import Problems
@@ -35,6 +37,7 @@ from renderer.layout.upgrade_page import page_of
 from renderer.model.rendered import RenderedPlan
 from renderer.redaction import Redactor
 from renderer.source_document import Role, is_plan_or_release
+from renderer.validation import document_problems
 from renderer.yaml_io import dump
 
 if TYPE_CHECKING:
@@ -68,6 +71,9 @@ class ClusterWorker:
         self._code = CodeCache()
         self._tree = read_templates([Path(folder) for folder in setup.templates])
         self.template_set = open_template_set(self._tree, code=self._code)
+        self._rules = load_rules(self._tree, document_problems)
+        self._releases = load_releases(self._tree, document_problems)
+        self._untouched: set[str] = set()
         template = setup.plan_template
         self._template = PlanTemplate(*template, self._code) if template else None
         self._shared = [it for it in setup.shared if not (template and is_plan_or_release(it) is Role.PLAN)]
@@ -92,7 +98,7 @@ class ClusterWorker:
         warnings = [*warnings_of(inputs), *skip_warnings(inputs, plan)]
         if problems := [*form_problems_of(plan, self._tree), *redacted_problems(plan)]:
             raise Problems(problems, warnings=warnings)
-        credentials = credentials_of(plan, self.template_set.catalog.redaction)
+        credentials = credentials_of(plan, self.template_set.catalog.redaction, self._redactor())
         folder = f"{CLUSTERS}/{cluster.name}/{plan.plan}"
         delivery = self._delivery(folder, assembly, plan, credentials)
         files = self._files(assembly, plan, credentials, delivery)
@@ -126,6 +132,10 @@ class ClusterWorker:
             raise Problems(problems, warnings=inputs.warnings)
         return inputs
 
+    def _redactor(self) -> Redactor:
+        """A new one for each use: it remembers what it has hidden."""
+        return Redactor(self.template_set.catalog.redaction, untouched=self._untouched)
+
     def _delivery(
         self, folder: str, assembly: Assembly, plan: RenderedPlan, credentials: tuple[RenderedCredential, ...]
     ) -> Delivery | None:
@@ -138,9 +148,10 @@ class ClusterWorker:
             plan,
             _for_folder(setup.options, folder),
             credentials,
-            page_of(assembly.facts, self._tree),
+            page_of(assembly.facts, self._tree, self._releases),
             version=setup.version,
             allow_secrets=setup.allow_secrets,
+            rules=self._rules,
         )
 
     def _files(
@@ -151,11 +162,11 @@ class ClusterWorker:
         delivery: Delivery | None,
     ) -> dict[str, str]:
         """All files of the cluster's folder."""
-        redactor, setup = Redactor(self.template_set.catalog.redaction), self._setup
+        redactor, setup = self._redactor(), self._setup
         if delivery is not None:
             files = delivery.files()
             return {**files, INDEX: dump(delivery.index(files, redactor))}
-        page = page_of(assembly.facts, self._tree)
+        page = page_of(assembly.facts, self._tree, self._releases)
         files = files_of(plan, setup.layout, credentials, allow_secrets=setup.allow_secrets)
         files |= {PAGE: page} if page else {}
         index = index_of(plan, self.template_set.catalog.kinds, files, setup.layout, credentials, redactor)

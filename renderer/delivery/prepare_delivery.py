@@ -11,7 +11,7 @@ from renderer.catalog.template_tree import TemplateTree
 from renderer.context.build import context_of
 from renderer.context.facts import Facts
 from renderer.delivery.agent_files import AgentTemplates
-from renderer.delivery.delivery_rules import load_rules
+from renderer.delivery.delivery_rules import DeliveryRules, load_rules
 from renderer.delivery.delivery_tree import Delivery
 from renderer.delivery.gate_files import GateWriter
 from renderer.delivery.options import DeliveryOptions
@@ -45,10 +45,12 @@ def prepare_delivery(
     *,
     version: str,
     allow_secrets: bool = False,
+    rules: DeliveryRules | None = None,
 ) -> Delivery:
-    """The delivery of a plan that the assembly has rendered. Raises `Problems` for rules that cannot be read."""
+    """The delivery of a plan that the assembly has rendered. `rules` are those of its tree, if they were read. Raises
+    `Problems` for rules that cannot be read."""
     tree = assembly.catalog.tree
-    rules = load_rules(tree, document_problems)
+    rules = rules or load_rules(tree, document_problems)
     values = assembly.catalog.values
     registry = values.get("imageRegistry")
     image = values.get("managerImage") or "/".join(part for part in (registry, f"{_PROGRAM}:{version}") if part)

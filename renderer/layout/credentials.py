@@ -36,9 +36,11 @@ class RenderedCredential:
         )
 
 
-def credentials_of(plan: RenderedPlan, rules: RedactionRules) -> tuple[RenderedCredential, ...]:
-    """Every field of every manifest that outputs hide."""
-    redactor = Redactor(rules)
+def credentials_of(
+    plan: RenderedPlan, rules: RedactionRules, redactor: Redactor | None = None
+) -> tuple[RenderedCredential, ...]:
+    """Every field of every manifest that outputs hide, by a redactor of these rules."""
+    redactor = redactor or Redactor(rules)
     return tuple(
         RenderedCredential(file=manifest.file, object=str(manifest.ref), field=path_name(path))
         for manifest in plan.manifests()

@@ -9,19 +9,20 @@ from renderer.catalog.template_tree import TemplateTree
 from renderer.catalog.upgrade_notes import UpgradeNotes, upgrade_notes
 from renderer.context.checks import check_names
 from renderer.context.facts import Facts
-from renderer.model.release_line import ReleaseNote
+from renderer.model.release_line import ReleaseLine, ReleaseNote
 from renderer.validation import document_problems
 
 
-def page_of(facts: Facts, tree: TemplateTree) -> str:
-    """The page; empty where one of the versions is not known. Raises `Problems` for notes that cannot be read."""
-    found = notes_of(facts, tree)
+def page_of(facts: Facts, tree: TemplateTree, lines: tuple[ReleaseLine, ...] | None = None) -> str:
+    """The page; empty where one of the versions is not known. `lines` are those of the tree, if they were read. Raises
+    `Problems` for notes that cannot be read."""
+    found = notes_of(facts, tree, lines)
     return "\n".join((*_lines(found), "")) if found else ""
 
 
-def notes_of(facts: Facts, tree: TemplateTree) -> UpgradeNotes | None:
+def notes_of(facts: Facts, tree: TemplateTree, lines: tuple[ReleaseLine, ...] | None = None) -> UpgradeNotes | None:
     """All that is known of the two releases; None where one of the versions is not. Raises `Problems`."""
-    lines = load_releases(tree, document_problems)
+    lines = load_releases(tree, document_problems) if lines is None else lines
     return upgrade_notes(check_names(facts, lines).given, lines)
 
 

@@ -52,10 +52,17 @@ def _unnumbered(_: int) -> str:
 
 
 class Redactor:
-    """`mark` makes the mark of a number."""
+    """`mark` makes the mark of a number. `untouched` are texts in which the rules find nothing; redactors of the same
+    rules may share them."""
 
-    def __init__(self, rules: RedactionRules, mark: Callable[[int], str] = _unnumbered) -> None:
+    def __init__(
+        self,
+        rules: RedactionRules,
+        mark: Callable[[int], str] = _unnumbered,
+        untouched: set[str] | None = None,
+    ) -> None:
         self.rules = rules
+        self._untouched = set[str]() if untouched is None else untouched
         self._mark_of = mark
         self._numbers: dict[bytes, int] = {}
         self._texts: dict[str, str] = {}
@@ -69,9 +76,16 @@ class Redactor:
         redacted = text
         for secret in sorted(self._texts, key=len, reverse=True):
             redacted = redacted.replace(secret, self._texts[secret])
-        redacted = redact_text(redacted, self.rules, self.mark)
+        if redacted not in self._untouched:
+            redacted = self._by_rules(redacted)
         if redacted == text and len(self._clean) < _CLEAN:
             self._clean.add(text)
+        return redacted
+
+    def _by_rules(self, text: str) -> str:
+        redacted = redact_text(text, self.rules, self.mark)
+        if redacted == text and len(self._untouched) < _CLEAN:
+            self._untouched.add(text)
         return redacted
 
     def message(self, text: str, path: str) -> str:

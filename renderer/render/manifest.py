@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from renderer.catalog.kinds import Kinds
@@ -88,7 +89,7 @@ class ManifestRenderer:
         shown = self.templates.shown(path)
         text = self.templates.render_text(path, self.context.names)
         try:
-            bodies = [document.value for document in parse(text, shown)]
+            bodies = _bodies(text, shown)
         except Problems as error:
             raise Problems(_of_rendered(item) for item in error.problems) from error
         _must_be_objects(bodies, spec, shown)
@@ -155,7 +156,7 @@ def _by_name(value: Any) -> Any:
     return value
 
 
-def _must_be_objects(bodies: list[Any], spec: ManifestSpec, shown: str) -> None:
+def _must_be_objects(bodies: tuple[Any, ...], spec: ManifestSpec, shown: str) -> None:
     if not bodies:
         raise problem("EmptyManifest", "renders no object", file=shown, remedy="use `when` to leave a manifest out")
     if any(not isinstance(body, dict) for body in bodies):
@@ -167,6 +168,12 @@ def _must_be_objects(bodies: list[Any], spec: ManifestSpec, shown: str) -> None:
     if isinstance(spec, Borrowed) and len(bodies) != 1:
         remedy = "give each borrowed object a template of its own"
         raise problem("InvalidManifest", f"borrows from {len(bodies)} objects", file=shown, remedy=remedy)
+
+
+@lru_cache(maxsize=256)
+def _bodies(text: str, shown: str) -> tuple[Any, ...]:
+    """The bodies of a rendered text: many plans have most of them in common, and what is kept is a copy."""
+    return tuple(document.value for document in parse(text, shown))
 
 
 def _of_rendered(item: Problem) -> Problem:
