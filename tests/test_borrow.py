@@ -374,7 +374,7 @@ def test_a_patch_with_a_null_deep_in_a_list_is_a_json_patch() -> None:
     assert json_patched({"a": {}, "d": 1}, patch.operations) == {"a": {"b": [{"c": None}]}}
 
 
-GENERAL = {"file", "when", "return", "whenAbsent", "originalsOnTakeOver", "originalsInAnnotations"}
+GENERAL = {"file", "when", "return", "whenAbsent", "originalsOnTakeOver", "originalsInAnnotations", "leftOvers"}
 """What every borrowed manifest may say, whatever its strategy."""
 
 

@@ -6,6 +6,7 @@ on what was read: an original that is to go back, a list that is joined, a figur
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -30,12 +31,14 @@ class Taking(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TakePlan:
-    """`originals` are only those that some occasion gives back. `because` is empty when there is nothing to say."""
+    """`originals` are only those that some occasion gives back. `because` is empty when there is nothing to say;
+    `left_overs` has what was found and will not be given back, by its place."""
 
     taking: Taking
     because: str = ""
     originals: tuple[Original, ...] = ()
     patch: Patch | None = None
+    left_overs: tuple[Original, ...] = ()
 
 
 def plan_take(body: Body, spec: Borrowed, live: Body | None, is_quantity: IsQuantity) -> TakePlan:
@@ -63,12 +66,20 @@ def plan_take(body: Body, spec: Borrowed, live: Body | None, is_quantity: IsQuan
         assignments[place] = _new_value(strategy.new_value(field) if place == path else look_up(body, place))
         if goes_back(spec, path):
             originals[place] = Original(path=place, value=present)
+    left_overs = tuple(found for found in originals.values() if _is_left_over(found.value, spec.left_overs))
+    originals |= {found.path: Original(path=found.path, value=ABSENT) for found in left_overs}
     because = "; ".join(reasons)
     if not assignments:
         return TakePlan(taking=Taking.SATISFIED, because=because)
     version = str(live["metadata"]["resourceVersion"]) if originals or reads_live(spec) else None
     patch = patch_of(assignments, version)
-    return TakePlan(taking=Taking.TAKE, because=because, originals=tuple(originals.values()), patch=patch)
+    return TakePlan(
+        taking=Taking.TAKE,
+        because=because,
+        originals=tuple(originals.values()),
+        patch=patch,
+        left_overs=left_overs,
+    )
 
 
 def goes_back(spec: Borrowed, path: Path) -> bool:
@@ -85,6 +96,15 @@ def _absent(body: Body, spec: Borrowed) -> TakePlan:
     if spec.when_absent is WhenAbsent.SKIP:
         return TakePlan(taking=Taking.SKIP, because=f"{ref_of(body)} does not exist, so nothing is changed")
     return TakePlan(taking=Taking.WAIT, because=f"{ref_of(body)} does not exist")
+
+
+def _is_left_over(value: Any, texts: tuple[str, ...]) -> bool:
+    """True if one of the texts stands anywhere in it as a whole."""
+    if isinstance(value, Mapping):
+        return any(_is_left_over(item, texts) for item in value.values())
+    if isinstance(value, list | tuple):
+        return any(_is_left_over(item, texts) for item in value)
+    return value in texts
 
 
 def _new_value(expected: Any) -> Any:

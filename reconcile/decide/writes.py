@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 
 from reconcile.borrow.claim import release_of
@@ -45,8 +46,15 @@ def writes(builder: DecisionBuilder, item: RenderedStep) -> list[Action] | str:
             remember(builder, item, manifest, originals)
         if plan.taking is Taking.TAKE and plan.patch:
             actions.append(Borrow(manifest=manifest, patch=plan.patch, step=key_of(item)))
+            _tell_left_overs(builder, manifest, plan)
     noted = note_originals(builder, item)
     return [noted] if noted else actions
+
+
+def _tell_left_overs(builder: DecisionBuilder, manifest: Manifest, plan: TakePlan) -> None:
+    for found in plan.left_overs:
+        text = f"{manifest.ref}: {path_name(found.path)} was left over from another upgrade and is not given back"
+        builder.event("Warning", "LeftOverNotReturned", f"{text}: {json.dumps(found.value, sort_keys=True)}")
 
 
 def _not_kept(

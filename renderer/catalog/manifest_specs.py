@@ -54,6 +54,7 @@ def _borrowed(raw: Raw) -> Borrowed:
             OriginalInAnnotation(path=parse_path(item["path"]), annotation=item["annotation"])
             for item in raw.get("originalsInAnnotations", ())
         ),
+        left_overs=tuple(raw.get("leftOvers", ())),
     )
 
 

@@ -95,7 +95,8 @@ class OriginalInAnnotation:
 class Borrowed:
     """The fields that the step sets on somebody else's object.
 
-    `returns` lists for each occasion which paths go back; `()` means all that were set.
+    `returns` lists for each occasion which paths go back; `()` means all that were set. An original that holds one of
+    the texts of `left_overs` does not go back: the field is removed instead.
     """
 
     file: str
@@ -105,6 +106,7 @@ class Borrowed:
     options: tuple[BorrowOption, ...] = ()
     originals_on_take_over: tuple[OriginalOnTakeOver, ...] = ()
     originals_in_annotations: tuple[OriginalInAnnotation, ...] = ()
+    left_overs: tuple[str, ...] = ()
 
 
 ManifestSpec = Owned | Borrowed
