@@ -11,12 +11,14 @@ from pathlib import Path
 from bench.checking import bench_checking
 from bench.gating import bench_gating
 from bench.live import bench_live, bench_many_nodes
+from bench.many_clusters import bench_clusters
 from bench.rehearsing import bench_rehearsing
 from bench.rendering import bench_rendering
 from bench.table import Line, as_text
 
 BENCHES: Mapping[str, Callable[[Path], Iterator[Line]]] = {
     "rendering": bench_rendering,
+    "clusters": bench_clusters,
     "rehearsing": bench_rehearsing,
     "checking": bench_checking,
     "gating": bench_gating,
