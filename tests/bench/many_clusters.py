@@ -34,8 +34,8 @@ def bench_clusters(work: Path) -> Iterator[Line]:
         print(f"measuring {size:,} clusters", file=sys.stderr, flush=True)
         place = work / str(size)
         inputs = write_clusters(size, place / "clusters")
-        argv = (UPGRADEPLAN, "render", "--clusters", str(inputs), "--output-dir", str(place / "rendered"))
-        argv = (*argv, "--format", "flux", "--jobs", str(PROCESSES))
+        folders = ("--clusters", str(inputs), "--output-dir", str(place / "rendered"))
+        argv = (UPGRADEPLAN, "render", *folders, "--format", "flux", "--jobs", str(PROCESSES))
         environment = {"XDG_CACHE_HOME": str(work / "cache")}
         first = side_by_side({"": Command(argv=argv)}, 1, environment, before=0)[""]
         objects = _objects(place / "rendered")
