@@ -56,6 +56,7 @@ def warned(found: Small) -> list[str]:
     return [message for reason, message in found.events() if reason == "VerificationWarned"]
 
 
+@pytest.mark.slow
 def test_a_plan_succeeds_and_says_what_is_not_as_expected() -> None:
     found = ends(at_its_end())
     assert found.phase == "Succeeded"
@@ -68,6 +69,7 @@ def test_a_plan_succeeds_and_says_what_is_not_as_expected() -> None:
     assert "journalctl -u rancher-system-agent" in one["remedy"]
 
 
+@pytest.mark.slow
 def test_a_cluster_that_is_as_expected_is_told_nothing_of() -> None:
     found = ends(upgraded(at_its_end()))
     assert (found.phase, warned(found)) == ("Succeeded", [])

@@ -84,6 +84,7 @@ def changes(answer: Ended) -> dict[str, int]:
 # ------------------------------------------------------------------------------------------------------ the folders
 
 
+@pytest.mark.slow
 def test_each_cluster_has_the_folder_that_a_rendering_of_its_own_would_have(shell: Shell, clusters: Path) -> None:
     assert render(shell).status == 0
     (clusters / "lab" / "upgradeplan.yaml").write_text(
@@ -101,6 +102,7 @@ def tree(folder: Path) -> dict[str, str]:
     return {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*") if path.is_file()}
 
 
+@pytest.mark.slow
 def test_only_what_has_changed_is_written(shell: Shell, clusters: Path) -> None:
     assert len(changes(render(shell, *PULLED, "-o", "json"))) == 4
     assert changes(render(shell, "-o", "json")) == {}, "the agents are remembered"
@@ -114,6 +116,7 @@ def test_only_what_has_changed_is_written(shell: Shell, clusters: Path) -> None:
     assert {*changes(render(shell, "-o", "json"))} >= {"clusters/north/north-v1-8-0", "rollout"}
 
 
+@pytest.mark.slow
 def test_check_says_what_is_stale_and_writes_nothing(shell: Shell, clusters: Path) -> None:
     render(shell)
     assert render(shell, "--check").status == 0
@@ -126,6 +129,7 @@ def test_check_says_what_is_stale_and_writes_nothing(shell: Shell, clusters: Pat
     assert "clusters/north" not in answer.out
 
 
+@pytest.mark.slow
 def test_the_folder_of_a_cluster_that_is_gone_is_removed(shell: Shell, clusters: Path) -> None:
     render(shell)
     (kept := Path("out/clusters/south/south-v1-8-0/notes.txt")).write_text("mine")
@@ -136,6 +140,7 @@ def test_the_folder_of_a_cluster_that_is_gone_is_removed(shell: Shell, clusters:
     assert render(shell, "--check").status == 0
 
 
+@pytest.mark.slow
 def test_processes_render_what_one_renders(shell: Shell, clusters: Path) -> None:
     assert render(shell).status == 0
     for number in range(15):
@@ -148,6 +153,7 @@ def test_processes_render_what_one_renders(shell: Shell, clusters: Path) -> None
 # ------------------------------------------------------------------------------------------------------- what counts
 
 
+@pytest.mark.slow
 def test_a_plan_and_a_release_of_its_own_count_before_those_of_all(shell: Shell, clusters: Path) -> None:
     shutil.copy(EXAMPLE / "upgradeplan.yaml", clusters / "lab")
     release = (clusters / SHARED[0]).read_text()
@@ -157,6 +163,7 @@ def test_a_plan_and_a_release_of_its_own_count_before_those_of_all(shell: Shell,
     assert "rc9" not in "".join(tree(Path("out/clusters/north")).values())
 
 
+@pytest.mark.slow
 def test_a_release_that_is_named_counts_for_all(shell: Shell, clusters: Path) -> None:
     text = (clusters / SHARED[0]).read_text()
     Path("other.yaml").write_text(text.replace("harvester: v1.8.0-rc5", "harvester: v1.8.0-rc9"))
@@ -199,6 +206,7 @@ def test_what_is_wrong_in_all_clusters_is_said_once(shell: Shell, clusters: Path
     assert "(clusters lab, north, south)" in answer.err
 
 
+@pytest.mark.slow
 def test_a_cluster_with_problems_stays_and_the_others_are_written(shell: Shell, clusters: Path) -> None:
     render(shell)
     before = tree(Path("out/clusters/lab")), tree(Path("out/rollout"))
@@ -239,6 +247,7 @@ def test_a_folder_without_clusters_is_refused(shell: Shell, tmp_path: Path) -> N
     assert (answer.status, "contains no folder of a cluster" in answer.err) == (2, True)
 
 
+@pytest.mark.slow
 def test_a_folder_that_cannot_be_a_cluster_s_is_named(shell: Shell, clusters: Path) -> None:
     (clusters / "Berlin_1").mkdir()
     assert "'Berlin_1' is not the name of a cluster" in render(shell).err
@@ -373,6 +382,7 @@ def of_agent(path: str) -> list[Any]:
     return list(yaml.safe_load_all((Path("out/rollout") / path).read_text()))
 
 
+@pytest.mark.slow
 def test_agents_need_waves(shell: Shell, clusters: Path) -> None:
     (clusters / "waves.yaml").unlink()
     assert render(shell).status == 0
@@ -380,6 +390,7 @@ def test_agents_need_waves(shell: Shell, clusters: Path) -> None:
     assert (answer.status, "in/waves.yaml: nobody has said which clusters go first" in answer.err) == (2, True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("agent", ["fleet", "argocd", "flux"])
 def test_an_agent_without_a_clock_refuses_a_pause_of_a_time(shell: Shell, clusters: Path, agent: str) -> None:
     (clusters / "waves.yaml").write_text(waves_text(CANARY, {**REST, "pause": "24h"}))
@@ -388,6 +399,7 @@ def test_an_agent_without_a_clock_refuses_a_pause_of_a_time(shell: Shell, cluste
     assert (answer.status, "wave 'rest' pauses for 24h, and" in answer.err) == (2, True)
 
 
+@pytest.mark.slow
 def test_argo_cd_is_given_one_applicationset_with_a_step_a_wave(shell: Shell, clusters: Path) -> None:
     assert render(shell, *PULLED).status == 0
     (found,) = of_agent("agents/argocd/applicationset.yaml")
@@ -407,6 +419,7 @@ def test_argo_cd_is_given_one_applicationset_with_a_step_a_wave(shell: Shell, cl
     assert "resource.customizations.health.management.harvesterhci.io_UpgradePlan" in settings["data"]
 
 
+@pytest.mark.slow
 def test_flux_is_given_a_kustomization_a_cluster_and_one_between_waves(shell: Shell, clusters: Path) -> None:
     assert render(shell, *PULLED).status == 0
     lab, between, north, south = (item["spec"] for item in of_agent("agents/flux/kustomizations.yaml"))
@@ -418,6 +431,7 @@ def test_flux_is_given_a_kustomization_a_cluster_and_one_between_waves(shell: Sh
     assert "'Succeeded'" in north["healthCheckExprs"][0]["current"]
 
 
+@pytest.mark.slow
 def test_fleet_is_given_a_bundle_of_partitions_and_a_paused_one_after_a_pause(shell: Shell, clusters: Path) -> None:
     waves = [CANARY, {"name": "next", "clusters": ["north"]}, REST]
     (clusters / "waves.yaml").write_text(waves_text(*waves))
@@ -442,11 +456,13 @@ def test_fleet_is_given_a_bundle_of_partitions_and_a_paused_one_after_a_pause(sh
         )
 
 
+@pytest.mark.slow
 def test_nothing_that_all_clusters_share_is_in_the_folder_of_one(shell: Shell, clusters: Path) -> None:
     render(shell, *PULLED)
     assert not [path for path in Path("out/clusters").rglob("*") if path.name == "agents"]
 
 
+@pytest.mark.slow
 def test_the_index_fits_its_schema(shell: Shell, clusters: Path) -> None:
     render(shell, *PULLED)
     document = parse(Path("out/rollout/index.yaml").read_text(), "index.yaml")[0]
@@ -454,6 +470,7 @@ def test_the_index_fits_its_schema(shell: Shell, clusters: Path) -> None:
     assert {*document.value["files"], "index.yaml"} == {*tree(Path("out/rollout"))}
 
 
+@pytest.mark.slow
 def test_a_page_for_a_pull_request_has_waves_and_clusters(shell: Shell, clusters: Path) -> None:
     answer = render(shell, "-o", "markdown")
     assert answer.out.startswith("### Upgrade of 3 clusters: v1-8-0\n")

@@ -13,6 +13,8 @@ from reconcile.loop.round import Round
 from reconcile.simulator.actors.simulation_log import SimulationEventType
 from reconcile.simulator.rehearsal.rehearsal import Rehearsal
 
+pytestmark = pytest.mark.slow
+
 LIST = ("v1", "ConfigMap", "up-restore-vm", "harvester-system")
 
 
