@@ -40,8 +40,10 @@ from renderer.model.path import Path
 from renderer.model.ref import Body, Kind, Ref, ref_of
 
 _PAGE = 500
-_SMALL_PAGE = 250
+_SMALL_PAGE = 100
 """The same where less is kept than comes: a page in memory then counts for more than all that is kept of it."""
+_TEXT_PAGE = 250
+"""The same where what is not kept stays text."""
 _STREAM_GRACE = 15.0  # a server may end its window a little late
 _REVIEW = Kind(
     api_version="authorization.k8s.io/v1",
@@ -85,7 +87,7 @@ class Client:
     def list(self, selection: Selection, keep: Keep | None = None) -> Listing:
         """Page by page; when history is lost between two pages, once more in one piece, as client-go does."""
         try:
-            return self._pages(selection, (("limit", str(_SMALL_PAGE if keep else _PAGE)),), keep)
+            return self._pages(selection, (("limit", str(_page_size(keep))),), keep)
         except Gone:
             return self._pages(selection, (), keep)
 
@@ -244,6 +246,12 @@ class Client:
 
     def _sent(self, call: ApiCall, request: Request) -> Exchange:
         return self._meter.open(self._transport, call, request) if self._meter else self._transport.open(request)
+
+
+def _page_size(keep: Keep | None) -> int:
+    if keep is None:
+        return _PAGE
+    return _TEXT_PAGE if keep.paths else _SMALL_PAGE
 
 
 def _page(content: bytes, paths: tuple[Path, ...]) -> Body | None:
