@@ -594,8 +594,8 @@ def test_the_same_release_makes_no_difference_and_another_does(shell: Shell, tmp
     ended = shell("compare", THREE_NODE, "--to-release", str(other))
     assert ended.status == 1
     assert ended.out.splitlines()[:2] == [
-        "OPERATION  OBJECT                     PHASE        FIELDS",
-        "changed    Cluster fleet-local/local  NodeUpgrade  spec.kubernetesVersion",
+        "OPERATION  OBJECT                       PHASE        FIELDS",
+        "changed    Cluster fleet-local/local    NodeUpgrade  spec.kubernetesVersion",
     ]
     assert "-  kubernetesVersion: v1.35.2+rke2r1\n+  kubernetesVersion: v1.35.4+rke2r1\n" in ended.out
 

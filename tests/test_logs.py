@@ -110,7 +110,7 @@ def test_each_line_of_a_whole_upgrade_fits_the_schema() -> None:
     ("what", "fields", "wrong"),
     [
         ("away", {"plan": "a", "why": "connection refused"}, ""),
-        ("values from the environment", {"kubectlImage": "a/b:c"}, ""),
+        ("values from the environment", {"values": {"kubectlImage": "a/b:c"}}, ""),
         ("away", {"kubectlImage": "a/b:c"}, "('kubectlImage' was unexpected)"),
         ("gone away", {}, "'gone away' is not one of"),
         ("round", {"did": -1}, "-1 is less than the minimum of 0"),

@@ -96,7 +96,9 @@ def test_credentials_of_an_address_are_printed_since_the_cluster_needs_them(
     assert run(["upgradeplan", "new", "--version", "v1.8.0", "--iso-url", url]) == 0
     shown = capsys.readouterr()
     assert next(document.value for document in parse(shown.out, "new"))["spec"]["isoURL"] == url
-    assert "spec.isoURL: Version v1.8.0 contains a credential, which all see who may read it" in shown.err
+    assert (
+        "spec.isoURL: Version v1.8.0 contains a credential, and anyone who may read the object can see it" in shown.err
+    )
     assert "hunter2" not in shown.err
 
 

@@ -24,6 +24,8 @@ USER = f"system:serviceaccount:{ACCOUNT[0]}:{ACCOUNT[1]}"
 SELDOM = {
     ("", "nodes/proxy", "get"),  # this plan skips the check of disks
     ("", "persistentvolumeclaims", "list"),  # claims that were made from an image
+    ("harvesterhci.io", "upgradelogs", "list"),  # verify
+    ("helm.cattle.io", "helmchartconfigs", "list"),
     ("harvesterhci.io", "virtualmachineimages", "list"),  # a plan that names one, and those claims
     ("longhorn.io", "nodes", "list"),
     ("longhorn.io", "instancemanagers", "list"),  # a storage network

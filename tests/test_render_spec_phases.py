@@ -6,6 +6,7 @@ Where it differs from the existing manager, DESIGN.md says why.
 from __future__ import annotations
 
 import re
+from itertools import dropwhile
 from typing import Any
 
 import pytest
@@ -219,13 +220,17 @@ def test_an_object_is_in_one_phase_and_named_once() -> None:
 
 
 def test_what_only_the_loop_may_apply_lies_apart() -> None:
-    """Borrowed fields, run-time values, and whatever has its time: a pull agent must not touch them."""
+    """Borrowed fields, run-time values, whatever has its time, and all from the first phase on in which a plan must not
+    be deleted: a pull agent must not touch them."""
     for rendered in everything():
+        phases = [phase.phase for phase in rendered.plan.phases]
+        late = list(dropwhile(lambda phase: phase.deletion is not Deletion.FORBIDDEN, phases))
+        held = {phase.name for phase in late}
         for step in rendered.steps():
             is_undo = any(other.undo is step for other in rendered.steps())
             for manifest in step.manifests:
                 bound = manifest.borrowed or manifest.run_time or step.step.trigger or step.step.node or is_undo
-                assert manifest.file.startswith("review/") == bool(bound), manifest.file
+                assert manifest.file.startswith("review/") == bool(bound or step.phase in held), manifest.file
 
 
 def test_no_value_that_is_known_at_run_time_only_goes_unmarked() -> None:

@@ -43,7 +43,9 @@ COMMANDS: Mapping[str, Row] = {
         group=CommandGroup.RUN,
     ),
     "status": Row(
-        target="reconcile.cli.status:status", help="Show the progress of a plan.", group=CommandGroup.CONTROL
+        target="reconcile.cli.status:status",
+        help="Show the progress of a plan, or the plans of many clusters.",
+        group=CommandGroup.CONTROL,
     ),
     "explain": Row(
         target="reconcile.cli.explain:explain",

@@ -114,9 +114,8 @@ def _credentials_in(body: Mapping[str, Any]) -> Iterator[Problem]:
     from renderer.model.path import path_name
 
     for path in redactor().found(body):
-        message = (
-            f"{body['kind']} {body['metadata']['name']} contains a credential, which everybody sees who may read it"
-        )
+        which = f"{body['kind']} {body['metadata']['name']}"
+        message = f"{which} contains a credential, and anyone who may read the object can see it"
         remedy = "serve the file without credentials, or from an address that only the cluster reaches"
         yield Problem(reason="CredentialInManifest", message=message, field=path_name(path), remedy=remedy)
 

@@ -223,7 +223,7 @@ def _config(
     lines = (text_lines if log_format == "text" else json_lines)(sys.stderr, wall_clock, LogLevel[level.upper()])
     template_set = template_set_of(target.templates, partial(_log_warnings, redacted(lines, packaged_redactor())))
     if overrides:
-        lines("values from the environment", overrides)
+        lines("values from the environment", {"values": overrides})
     return ManagerConfig(
         cluster=connection.cluster,
         template_set=template_set,

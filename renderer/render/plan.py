@@ -18,7 +18,7 @@ from renderer.model.rendered import RenderedPhase, RenderedPlan, RenderedStep
 from renderer.render.cached_step import CachedStepRenderer
 from renderer.render.declaration import DeclarationFiller
 from renderer.render.last_rendering import LastRendering
-from renderer.render.manifest import DigestOf, step_for_review
+from renderer.render.manifest import DigestOf
 from renderer.render.recorded import NOTHING_RECORDED, Recorded
 from renderer.render.step import StepRenderer, missing
 from renderer.templating import Templates
@@ -97,14 +97,13 @@ def _rendered_phase(renderer: StepRenderer, earlier: CachedStepRenderer | None, 
     reason = None if pending or begun else renderer.skip_reason(phase.skip_when, declared)
     idle = pending or reason is not None
     steps = () if idle else tuple(_steps(renderer, earlier, declared))
-    digest = digest_of([phase.name, phase.number, phase.active, reason, [step.digest for step in steps]])
     return RenderedPhase(
         phase=phase,
-        steps=tuple(map(step_for_review, steps)) if declared.held else steps,
+        steps=steps,
         shapes=() if idle else _shapes(renderer, earlier, declared),
         skipped=reason,
         pending=pending,
-        digest=digest,
+        digest=digest_of([phase.name, phase.number, phase.active, reason, [step.digest for step in steps]]),
     )
 
 

@@ -20,7 +20,7 @@ from renderer.model.node_state import NodeStates
 from renderer.model.phase import Capture, Step
 from renderer.model.rendered import Manifest, Pending, RenderedStep
 from renderer.render.declaration import DeclarationFiller, without_bookkeeping
-from renderer.render.manifest import DigestOf, ManifestRenderer, in_order
+from renderer.render.manifest import DigestOf, ManifestRenderer, in_order, step_for_review
 from renderer.render.recorded import Recorded
 from renderer.render.seen_context import CAPTURED, ENDING, MARKS, looked, looked_for
 from renderer.render.step_gates import gates_of, gates_of_begun
@@ -52,6 +52,10 @@ class StepRenderer:
 
     def step(self, declared: Declared, step: Step, raw: Raw, node: Node, read: set[Looked]) -> RenderedStep:
         """A step for one node, or for none. Puts into `read` all that is looked at."""
+        made = self._step(declared, step, raw, node, read)
+        return step_for_review(made) if declared.held else made
+
+    def _step(self, declared: Declared, step: Step, raw: Raw, node: Node, read: set[Looked]) -> RenderedStep:
         bare = replace(step, node=node["name"]) if node else step
         context = self._context(declared, node, read)
         requires = (*declared.phase.requires, *step.requires)
