@@ -110,7 +110,7 @@ def is_for(certificate: bytes, names: Iterable[str]) -> bool:
 
 
 def signer_of(certificate: bytes, authorities: Iterable[bytes]) -> bytes | None:
-    """The authority that has signed it; None where none of these has."""
+    """The authority that has signed it, if it is one of these."""
     found = _read(certificate)
     return next((each for each in authorities if found is not None and _has_signed(each, found)), None)
 

@@ -68,7 +68,7 @@ def _unfit_api(parts: ReconcilerDeps) -> Problem | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Idle:
-    """The reason why nobody runs a plan, and the command that mends it."""
+    """The reason why nobody runs a plan, and the command that changes that."""
 
     why: str
     command: str

@@ -39,7 +39,7 @@ def offer_bundle(cluster: Cluster, plan: str, why: str, *, yes: bool) -> None:
 
 
 def bundle_of(plan: str, why: str) -> Body:
-    """One for a plan: its name is the plan's. `why` is what the plan says of itself."""
+    """The support bundle of a plan, named after it. `why` is the message of the plan's own conditions."""
     metadata = {"name": safe_concat("bundle", plan), "namespace": NAMESPACE}
     description = f"UpgradePlan {plan}: {why or 'support bundle before a repair'}"
     spec = {"issueURL": "", "description": description}

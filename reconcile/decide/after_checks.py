@@ -23,15 +23,15 @@ _RECORDED = (*_WORTH_AN_EVENT, CheckOutcome.ADVISED)
 
 
 def verify(builder: DecisionBuilder) -> None:
-    """Tells and records what is not as it has to be after an upgrade."""
+    """Reports and records what is not as it has to be after an upgrade."""
     given = builder.observation.preflight
     if given is None:
         return
     results = tuple(results_of(builder, _PLACE, CheckTime.AFTER, None, given()))
     if found := [_recorded(result) for result in results if result.outcome in _RECORDED]:
         builder.status = builder.status.with_field(VERIFICATION, found)
-    if told := [result for result in results if result.outcome in _WORTH_AN_EVENT]:
-        builder.event("Warning", NOT_AS_EXPECTED, f"after the upgrade: {in_an_event(told)}")
+    if worth := [result for result in results if result.outcome in _WORTH_AN_EVENT]:
+        builder.event("Warning", NOT_AS_EXPECTED, f"after the upgrade: {in_an_event(worth)}")
 
 
 def _recorded(result: CheckResult) -> Mapping[str, Any]:

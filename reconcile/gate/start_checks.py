@@ -33,7 +33,7 @@ def with_files(tree: TemplateTree, run: CheckRun) -> TemplateTree:
 def check_verdicts(
     run: CheckRun, template_set: TemplateSet, source: Source, readings: Readings, schemas: Schemas
 ) -> BeforeGates:
-    """Judges the checks as the loop does: one that blocks is waited for, since somebody can mend what it found; one
+    """Judges the checks as the loop does: one that blocks is waited for, since what it found can be fixed; one
     that nobody here can ever answer, such as what only hosts know, is not.
 
     `source` needs to keep no more than checks read. Nothing is kept once they have judged.

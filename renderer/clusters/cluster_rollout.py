@@ -23,7 +23,7 @@ from renderer.context.scope import Scope
 from renderer.delivery.agent_files import AgentTemplates
 from renderer.delivery.agents import AGENTS
 from renderer.delivery.delivery_rules import DeliveryRules
-from renderer.delivery.delivery_tree import PLAN_FOLDER
+from renderer.delivery.delivery_tree import PLAN_FOLDER, SUMMARY
 from renderer.delivery.health.argo_scripts import argo_health
 from renderer.delivery.health.flux_expressions import flux_health
 from renderer.delivery.linter import FLEET_FILE, LintedDocument, lint
@@ -39,7 +39,6 @@ from renderer.yaml_io import dump, parse
 
 ROLLOUT = "rollout"
 """The folder's name in the output."""
-SUMMARY = "SUMMARY.md"
 FROM_ONE_FOLDER = "fleet"
 """The agent that pulls the plans of many clusters from one folder, in which each of them is."""
 
