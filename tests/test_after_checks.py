@@ -3,13 +3,17 @@ recorded, and the plan has Succeeded whatever it is."""
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from support.answer_schemas import validate
 from support.rendered_plans import Json
 from support.small_cluster import METADATA, Small, longhorn, world
 
+from reconcile.report.progress import progress_of
 from reconcile.simulator.apiserver.faults import ApiFault, InjectedApiFault
+from renderer.model.document_type import STATUS_REPORT
 from renderer.model.ref import Body
 
 NEW_KUBERNETES = METADATA["kubernetes"]
@@ -67,6 +71,9 @@ def test_a_plan_succeeds_and_says_what_is_not_as_expected() -> None:
     assert one["outcome"] == "blocked"
     assert "Node n2 runs v1.34.3+rke2r3" in one["message"]
     assert "journalctl -u rancher-system-agent" in one["remedy"]
+    shown = progress_of(found.rounds(), datetime(2030, 1, 1, tzinfo=UTC))
+    validate(STATUS_REPORT, shown)
+    assert (shown["verification"], shown["next"]) == (list(found.status["verification"]), "upgradeplan verify up")
 
 
 @pytest.mark.slow

@@ -64,6 +64,7 @@ def crowded() -> Model:
             wait("one that is too long", 1, slow=True, limit=600),
         ],
         "waysOut": [],
+        "verification": [],
         "borrowed": [
             {"object": "Node n", "path": f"/spec/a{n}", "goesBackTo": ["a" * 20] * n, "taken": AT} for n in range(12)
         ],
@@ -107,6 +108,24 @@ def test_failure_stands_out_and_is_not_told_by_colour_alone() -> None:
     assert tones["✗ ISODownloa"] is Tone.BAD
     assert tones["✓ Initialize"] is Tone.GOOD
     assert tones["problem: som"] is Tone.BAD
+
+
+def test_what_was_found_after_the_upgrade_is_shown_and_stays_where_there_is_little_room() -> None:
+    found = [
+        {"check": "upgraded-kubernetes", "outcome": "blocked", "message": "Node n1 runs v1", "remedy": "look"},
+        {"check": "vm-restart-required", "outcome": "advised", "message": "VM a/b", "remedy": "restart it"},
+    ]
+    model = {**crowded(), "phase": "Succeeded", "verification": found}
+    texts = [line.text for line in progress_view(model)]
+    assert [text.strip() for text in texts if "upgraded-k" in text or "VM a/b" in text or "remedy" in text] == [
+        "not as expected: upgraded-kubernetes: Node n1 runs v1",
+        "remedy: look",
+        "to know: vm-restart-required: VM a/b",
+        "remedy: restart it",
+    ]
+    assert "  not as expected: upgraded-kubernetes: Node n1 runs v1" in [
+        line.text for line in progress_view(model, SCREEN)
+    ]
 
 
 def drawn(monkeypatch: pytest.MonkeyPatch, **environment: str) -> str:

@@ -285,6 +285,17 @@ def test_a_plan_in_the_cluster_has_what_the_cluster_still_knows() -> None:
     assert "no space" in page(model).text
 
 
+def test_what_was_found_after_the_upgrade_is_told_in_every_format() -> None:
+    found = {"check": "a-check", "outcome": "warned", "message": HOSTILE, "remedy": "look at n1"}
+    model = model_of(RunMoment(time=at(9), status=status("Succeeded", verification=[found])))
+    assert model["verification"] == [found]
+    (section,) = [e for e in page(model).every("section") if e.attributes["aria-labelledby"] == "verification"]
+    assert all(text in section.text for text in found.values())
+    assert "| a-check | warned | &lt;script&gt;alert(1)&lt;/script&gt; | look at n1 |" in report_text(
+        model, "markdown", template_set()
+    )
+
+
 # -------------------------------------------------------------------------------------------------------- the page
 
 

@@ -10,8 +10,10 @@ from types import MappingProxyType
 from typing import Any
 
 from reconcile.borrow.loan import Loan, path_of
+from reconcile.decide.after_checks import VERIFICATION
 from reconcile.decide.decision import Wait
 from reconcile.loop.round import Round
+from reconcile.preflight.check_result import CheckOutcome
 from reconcile.report.ways_out import ways_out, ways_out_model
 from reconcile.status.plan import FAILED, SUCCEEDED, PlanStatus
 from reconcile.status.plan_body import status_of
@@ -51,6 +53,7 @@ def progress_of(done: Round, now: datetime, usual: Mapping[str, int] = MappingPr
         "waits": waits,
         "problems": list(done.problems),
         "borrowed": [loan_model(loan) for loan in status.loans if loan.returned is None],
+        "verification": verification_of(status),
         "managed": True,
         "waysOut": ways_out_model(ways_out(done)),
         "next": _next(done, status),
@@ -106,10 +109,20 @@ def _wait(wait: Wait) -> Model:
     }
 
 
+def verification_of(status: PlanStatus) -> list[Model]:
+    """The findings of the checks after the upgrade, as they are recorded."""
+    return [dict(item) for item in status.field(VERIFICATION) or ()]
+
+
+def is_worth_a_look(found: Model) -> bool:
+    """False for what is only good to know."""
+    return CheckOutcome(found["outcome"]) is not CheckOutcome.ADVISED
+
+
 def _next(done: Round, status: PlanStatus) -> str:
     """The command that helps now; empty if none does. It is never the one that shows the progress, which is read."""
     if status.phase == SUCCEEDED:
-        return ""
+        return f"upgradeplan verify {done.name}" if any(map(is_worth_a_look, verification_of(status))) else ""
     if status.phase == FAILED:
         return f"upgradeplan explain {done.name}"
     if held := _held(done, status):

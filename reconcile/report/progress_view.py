@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from textwrap import wrap
 
-from reconcile.report.progress import Model, age_of, borrowed_line
+from reconcile.report.progress import Model, age_of, borrowed_line, is_worth_a_look
 from reconcile.status.times import age_text, span_text, time_of
 
 
@@ -109,6 +109,7 @@ def _sections(model: Model) -> Iterator[Section]:
     loans = tuple(ShownLine(text=f"  borrowed: {borrowed_line(loan)}", weight=1) for loan in model["borrowed"])
     count = ShownLine(text=f"  borrowed: {len(loans)} fields, which will be returned", weight=1)
     yield Section(whole=loans, short=(count,) if len(loans) > 1 else None)
+    yield _verification(model)
     yield Section(
         whole=tuple(ShownLine(text=f"  problem: {text}", tone=Tone.BAD, weight=8) for text in model["problems"])
     )
@@ -168,6 +169,22 @@ def _nodes(model: Model) -> Section:
         for state, names in states.items()
     )
     return Section(whole=whole, short=short if len(short) < len(whole) else None, order=3)
+
+
+def _verification(model: Model) -> Section:
+    """The findings of the checks after the upgrade; in short without their remedies."""
+    found = [(item, is_worth_a_look(item)) for item in model["verification"]]
+    heads = [
+        ShownLine(
+            text=f"  {'not as expected' if worth else 'to know'}: {item['check']}: {item['message']}",
+            tone=Tone.WARN if worth else Tone.PLAIN,
+            weight=7 if worth else 4,
+        )
+        for item, worth in found
+    ]
+    remedies = [ShownLine(text=f"    remedy: {item['remedy']}", weight=2) for item, _ in found]
+    whole = tuple(line for pair in zip(heads, remedies, strict=True) for line in pair)
+    return Section(whole=whole, short=tuple(heads) if heads else None, order=1)
 
 
 def _tone_of(node: Model) -> Tone:

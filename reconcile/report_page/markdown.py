@@ -45,6 +45,11 @@ def markdown_lines(model: Mapping[str, Any]) -> Iterator[str]:
         "Accepted risks", (f"{r['check']} at {r['after']}, by {r['by']}: {r['value']}" for r in view["accepted"])
     )
     yield from _table(
+        "After the upgrade",
+        ("Check", "Outcome", "Found", "Remedy"),
+        [(f["check"], f["outcome"], f["message"], f["remedy"]) for f in model["verification"]],
+    )
+    yield from _table(
         "Versions",
         ("Of", "Before", "After"),
         [(row["what"], row["before"] or "not known", row["after"] or "not known") for row in model["versions"]],

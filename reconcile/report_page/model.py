@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from reconcile.report.progress import verification_of
 from reconcile.report_page.folded_waits import blocked_checks, waits_of_run
 from reconcile.report_page.loans import loans_of_run
 from reconcile.report_page.moved_machines import machines_of
@@ -48,6 +49,7 @@ def run_report(run: RecordedRun, phases: Sequence[Phase], redactor: Redactor) ->
         "borrowed": loans_of_run(run, times, redactor),
         "checks": blocked_checks(run, times),
         "accepted": [_accepted(entry, run, times) for entry in run.last.status.get("acceptedRisks") or ()],
+        "verification": verification_of(status),
         "events": [
             {"at": times.at(event.time), "type": event.type, "reason": event.reason, "message": event.message}
             for moment in run.moments
