@@ -26,7 +26,7 @@ from renderer.delivery.agents import AGENTS, DeliveryShape
 from renderer.delivery.delivered_jobs import changed_jobs
 from renderer.delivery.delivery_rules import load_rules
 from renderer.delivery.delivery_tree import Delivery
-from renderer.delivery.dress import dressed, record_of, undressed
+from renderer.delivery.dress import dressed, record_of, records_of, undressed
 from renderer.delivery.linter import LintedDocument, lint
 from renderer.delivery.options import DeliveryOptions, Repository
 from renderer.delivery.prepare_delivery import prepare_delivery
@@ -361,13 +361,15 @@ def test_a_job_runs_its_command_unless_it_has_succeeded(tmp_path: Path) -> None:
     assert run(env=environment).returncode == 0
     assert run(env=environment).returncode == 0
     assert (tmp_path / "ran").read_text() == "x\nx\n"
+    ended = run(env={**environment, "PATH": f"{tmp_path}/empty"}, executable="/bin/sh")
+    assert (ended.returncode, "this image has no kubectl" in str(ended.stderr)) == (127, True)
 
 
 KUBECTL = """#!/bin/sh
 case "$*" in
   *" get configmap "*) cat "$STORE" 2>/dev/null || true ;;
-  *"create configmap"*) for word; do case $word in digest=*) printf %s "${word#digest=}" ;; esac; done ;;
-  *" apply "*) cat > "$STORE" ;;
+  *"create configmap"*) for word; do case $word in *=done) printf done ;; esac; done ;;
+  "apply "*) cat > "$STORE" ;;
 esac
 """
 
@@ -399,10 +401,29 @@ steps:
     tree = overlaid({"45-site/phase.yaml": phase, "45-site/job.yaml.j2": yaml.safe_dump(body)})
     assembly = assembled(inputs_of_example("single-node"), tree)
     made = prepare_delivery(assembly, assembly.render(), DeliveryOptions(agents=("fleet",), shape=PHASES), version="1")
-    (body,) = objects(made, "phases/45-site")
-    assert body["spec"]["template"]["spec"]["containers"][0]["command"][-1] == "do"
-    assert body["spec"]["template"]["spec"]["containers"][0]["command"][0] == "sh"
+    role, binding, body = objects(made, "phases/45-site")
+    command = body["spec"]["template"]["spec"]["containers"][0]["command"]
+    assert (command[0], command[-1]) == ("sh", "do")
     assert "phases/45-site/gate.yaml.txt" not in made.files()
+
+    # Whatever else its account may do, it may keep this record, and no other ConfigMap.
+    (rule,) = role["rules"]
+    assert (rule["resources"], rule["resourceNames"], rule["verbs"]) == (
+        ["configmaps"],
+        [command[5]],
+        ["get", "create", "patch"],
+    )
+    assert binding["subjects"] == [{"kind": "ServiceAccount", "name": "default", "namespace": command[4]}]
+    assert binding["roleRef"]["name"] == role["metadata"]["name"]
+
+
+def test_jobs_of_one_step_share_a_role_and_not_a_record() -> None:
+    """Their digests differ, so each would take the other's for another Job's."""
+    jobs = [job(metadata={"name": name}, pod={"serviceAccountName": f"{name}-account"}) for name in ("one", "two")]
+    (record,) = records_of([*jobs, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}], "up", "Do")
+    assert (record.name, record.accounts) == ("up-do-done", ("one-account", "two-account"))
+    made = [dressed(body, RULES, record.name) for body in jobs]
+    assert len({body["spec"]["template"]["spec"]["containers"][0]["command"][6] for body in made}) == 2
 
 
 # ----------------------------------------------------------------------------------------------------------- linter
@@ -415,9 +436,13 @@ def linted(body: Mapping[str, Any], *, delivered: bool = True) -> list[str]:
 
 
 def job(**changes: Any) -> Mapping[str, Any]:
-    """A Job that agents take; `metadata`, `spec` and `container` are laid over it."""
+    """A Job that agents take; `metadata`, `spec`, `pod` and `container` are laid over it."""
     container = {"name": "do", "image": "a/b:c", "command": ["do"], **changes.get("container", {})}
-    pod = {"restartPolicy": "Never", "containers": [{key: it for key, it in container.items() if it is not None}]}
+    pod = {
+        **changes.get("pod", {}),
+        "restartPolicy": "Never",
+        "containers": [{key: it for key, it in container.items() if it is not None}],
+    }
     spec = {"completions": 1, "parallelism": 1, "backoffLimit": 0, "template": {"spec": pod}, **changes.get("spec", {})}
     return {
         "apiVersion": "batch/v1",
@@ -433,6 +458,7 @@ FOUND: Mapping[str, tuple[Mapping[str, Any], str]] = {
     "suspend": (job(spec={"suspend": True}), "job-runs-once"),
     "selector": (job(spec={"selector": {}}), "job-runs-once"),
     "defaults": (job(spec={"completions": None}), "job-says-what-defaults-say"),
+    "no token": (job(pod={"automountServiceAccountToken": False}), "job-may-keep-its-record"),
     "no command": (job(container={"command": None}), "job-has-a-command"),
     "generated name": (job(metadata={"generateName": "do-"}), "name-is-fixed"),
     "helm hook": (job(metadata={"annotations": {"helm.sh/hook": "post-install"}}), "no-hooks"),
@@ -594,10 +620,11 @@ def test_an_overlay_adds_no_file_that_fleet_or_kubectl_would_misread(path: str, 
     assert says in refused({path: "a: b\n"})
 
 
-def test_a_manifest_does_not_take_the_place_of_the_gate() -> None:
+@pytest.mark.parametrize("name", ["gate", "run-once"])
+def test_a_manifest_does_not_take_the_place_of_a_dressing(name: str) -> None:
     body = "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: harvester-system}}"
-    found = refused({"45-site/gate.yaml.j2": body, "45-site/phase.yaml": site_phase("Site", "gate")})
-    assert found.startswith("45-site/gate.yaml.j2 takes the place of gate.yaml.txt")
+    found = refused({f"45-site/{name}.yaml.j2": body, "45-site/phase.yaml": site_phase("Site", name)})
+    assert found.startswith(f"45-site/{name}.yaml.j2 takes the place of {name}.yaml.txt")
 
 
 @pytest.mark.parametrize("path", ["delivery/other/a.yaml.j2", "delivery/gate/more.yaml.j2", "delivery/loose.j2"])

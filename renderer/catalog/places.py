@@ -26,6 +26,8 @@ DELIVERY = "delivery"
 DELIVERY_RULES = f"{DELIVERY}/rules.yaml"
 DELIVERY_GATE = f"{DELIVERY}/gate/gate.yaml.j2"
 """The Job of a gate, with what it reads and its role."""
+DELIVERY_RUN_ONCE = f"{DELIVERY}/gate/run-once.yaml.j2"
+"""The role by which Jobs keep the record of their success."""
 DELIVERY_FOLDERS = ("argocd", "fleet", "flux", "phase", "plan", "waves")
 """Its folders of which every template is rendered; one beside them is read where another template includes it."""
 NAMES_FILE = f"{PREFLIGHT}/_names.j2"
@@ -77,7 +79,7 @@ def _wrong(path: Path, phases: set[Path], tree: TemplateTree) -> Wrong | None:
     if path.parent == Path():
         return _at_the_root(path, phases)
     top = path.parts[0]
-    if top == DELIVERY and path.suffix == SHARED[top] and str(path) != DELIVERY_GATE:
+    if top == DELIVERY and path.suffix == SHARED[top] and str(path) not in (DELIVERY_GATE, DELIVERY_RUN_ONCE):
         if len(path.parts) > 2 and path.parts[1] in DELIVERY_FOLDERS:
             return None
         remedy = f"put it into one of the folders {', '.join(DELIVERY_FOLDERS)} of {DELIVERY}"

@@ -110,12 +110,17 @@ class DeliveryRules:
     @property
     def gate_file(self) -> str:
         """The name of a file that holds a gate and nothing else."""
-        return next(dressing.file for dressing in self.dressings if dressing.file)
+        return next(dressing.file for dressing in self.dressings if dressing.file and not dressing.script)
 
     @property
     def script(self) -> str:
         """The script that keeps a Job from running twice; empty where there is none."""
         return next((dressing.script for dressing in self.dressings if dressing.script), "")
+
+    @property
+    def record_file(self) -> str:
+        """The name of a file that holds the roles by which the script keeps its records; empty where there is none."""
+        return next((dressing.file or "" for dressing in self.dressings if dressing.script), "")
 
 
 def load_rules(tree: TemplateTree, validate: Validate) -> DeliveryRules:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from renderer.delivery.delivery_rules import DeliveryRules
 from renderer.digest import digest_of, short_digest
+from renderer.frozen import frozen
 from renderer.model.ref import Body
 from renderer.names import shortened_name
 from renderer.render.manifest import written
@@ -37,6 +39,26 @@ def record_of(body: Body, plan: str, step: str) -> str:
     """The ConfigMap that says that a Job has succeeded; empty for an object that is no Job."""
     is_job = (body.get("apiVersion"), body.get("kind")) == ("batch/v1", "Job")
     return shortened_name(_LONGEST, plan, step.lower(), "done") if is_job else ""
+
+
+@frozen
+class Record:
+    """The ConfigMap that says which Jobs of a step have succeeded, and the accounts that they run as."""
+
+    name: str
+    namespace: str
+    accounts: tuple[str, ...]
+
+
+def records_of(bodies: Iterable[Body], plan: str, step: str) -> Iterator[Record]:
+    """One for each namespace in which the step has Jobs."""
+    accounts: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for body in bodies:
+        if record := record_of(body, plan, step):
+            pod = body["spec"]["template"]["spec"]
+            accounts[record, body["metadata"]["namespace"]].add(pod.get("serviceAccountName", "default"))
+    for (name, namespace), found in accounts.items():
+        yield Record(name=name, namespace=namespace, accounts=tuple(sorted(found)))
 
 
 def _added(rules: DeliveryRules, *, is_of_new_kind: bool) -> dict[str, str]:

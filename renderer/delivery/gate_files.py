@@ -1,4 +1,5 @@
-"""The Job of a gate, with the ConfigMap that it reads and the smallest role that suffices."""
+"""The Job of a gate, with the ConfigMap that it reads and the smallest role that suffices; and the role by which other
+Jobs keep the record of their success."""
 
 from __future__ import annotations
 
@@ -7,11 +8,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from renderer.catalog.kinds import Kinds
-from renderer.catalog.places import DELIVERY_GATE, INSTALL, PREFLIGHT
+from renderer.catalog.places import DELIVERY_GATE, DELIVERY_RUN_ONCE, INSTALL, PREFLIGHT
 from renderer.catalog.probes import gate_from
 from renderer.catalog.template_tree import TemplateTree
 from renderer.context.scope import Scope
 from renderer.delivery.delivery_rules import DeliveryRules, Pair
+from renderer.delivery.dress import Record
 from renderer.delivery.gate_document import GateContent, NamedGate, gate_document
 from renderer.digest import digest_of, short_digest
 from renderer.frozen import frozen
@@ -22,7 +24,6 @@ from renderer.names import shortened_name
 from renderer.templating import Templates
 from renderer.yaml_io import dump, parse
 
-_TEMPLATE = DELIVERY_GATE
 _PREFLIGHT_ROLES = f"{INSTALL}/rbac-helpers.yaml.j2"
 _LONGEST = 52
 """Of a Job's name, so that its pods' names keep it whole."""
@@ -62,22 +63,25 @@ class GateWriter:
         looked = [*_looked_at(content.gates, self.rules, self.kinds)]
         document = gate_document(content, self.plan, self.tree, (pair for _, pair in looked), self._run())
         name = self._name(content, document)
-        context = {
-            "plan": Scope("plan", {"name": self.plan.plan}),
-            "gate": Scope(
-                "gate",
-                {
-                    "name": name,
-                    "phase": content.name,
-                    "image": self.image,
-                    "pullSecrets": self.names["toolkit"]["pullSecrets"],
-                    "document": dump(document),
-                    "roles": self._roles(looked, content),
-                },
-            ),
+        gate = {
+            "name": name,
+            "phase": content.name,
+            "image": self.image,
+            "pullSecrets": self.names["toolkit"]["pullSecrets"],
+            "document": dump(document),
+            "roles": self._roles(looked, content),
         }
-        text = self.templates.render_text(_TEMPLATE, context)
-        return tuple(document.value for document in parse(text, self.templates.shown(_TEMPLATE)))
+        return self._rendered(DELIVERY_GATE, gate=gate)
+
+    def keepers(self, record: Record) -> tuple[Body, ...]:
+        """The role that reads and writes the record, and its binding to the accounts of the Jobs."""
+        named = {"name": record.name, "namespace": record.namespace, "accounts": record.accounts}
+        return self._rendered(DELIVERY_RUN_ONCE, record=named)
+
+    def _rendered(self, template: str, **names: Mapping[str, Any]) -> tuple[Body, ...]:
+        context = {name: Scope(name, value) for name, value in {"plan": {"name": self.plan.plan}, **names}.items()}
+        text = self.templates.render_text(template, context)
+        return tuple(document.value for document in parse(text, self.templates.shown(template)))
 
     def _name(self, content: GateContent, document: Mapping[str, Any]) -> str:
         """One that changes with all that the Job does: a Job cannot be changed."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from renderer.catalog.rules import RULES
 from renderer.delivery.delivery_rules import DeliveryRules, Pair
-from renderer.delivery.dress import dressed, record_of
+from renderer.delivery.dress import dressed, record_of, records_of
 from renderer.delivery.gate_document import GateContent, NamedGate, resolved
 from renderer.delivery.gate_files import GateWriter
 from renderer.delivery.linter import group_and_kind
@@ -35,11 +35,14 @@ def units_of_phase(
     phase: RenderedPhase, plan: str, rules: DeliveryRules, gates: GateWriter, defined: frozenset[Pair]
 ) -> Iterator[Unit]:
     """The gate before the phase, if it has one, and the phase itself, if it has anything to deliver. `defined` are the
-    kinds that the tree itself defines. Raises `Problems` for a manifest that takes the place of the gate."""
+    kinds that the tree itself defines. Raises `Problems` for a manifest that takes the place of a dressing's file."""
     steps = delivered_steps(phase, rules)
     files = _files(steps, plan, rules, defined)
-    if rules.gate_file in files:
-        raise place_taken(f"{phase.phase.folder}/{rules.gate_file.removesuffix(NOT_READ)}.j2", rules.gate_file)
+    for file in (rules.gate_file, rules.record_file):
+        if file in files:
+            raise place_taken(f"{phase.phase.folder}/{file.removesuffix(NOT_READ)}.j2", file)
+    if keepers := _keepers(steps, plan, rules, gates):
+        files = {rules.record_file: keepers, **files}
     enter = [step for step in steps if step.step.position is Position.ENTER] if files else []
     name, folder = phase.phase.name, phase.phase.folder
     before = _content(f"Before{name}", enter, gates.declared(name), rules)
@@ -88,6 +91,14 @@ def _files(
             is_new = group_and_kind(manifest.body) in defined
             found[f"{name}{NOT_READ}"].append(dressed(manifest.body, rules, record, is_of_new_kind=is_new))
     return {name: tuple(bodies) for name, bodies in found.items()}
+
+
+def _keepers(steps: tuple[RenderedStep, ...], plan: str, rules: DeliveryRules, gates: GateWriter) -> tuple[Body, ...]:
+    """The roles by which the phase's Jobs keep the records of their success."""
+    if not rules.script:
+        return ()
+    found = (records_of((item.body for item in step.manifests), plan, step.step.name) for step in steps)
+    return tuple(dressed(body, rules) for records in found for record in records for body in gates.keepers(record))
 
 
 def _content(
