@@ -6,10 +6,12 @@ from collections.abc import Mapping, MutableMapping
 from typing import Any
 
 from renderer.catalog.load import Catalog, load_catalog
+from renderer.catalog.places import own_knowledge
 from renderer.catalog.template_tree import TemplateTree
 from renderer.context.build import context_of
 from renderer.context.facts import Facts
 from renderer.documents import Inputs, plan_of
+from renderer.errors import Problems
 from renderer.frozen import frozen
 from renderer.model.rendered import RenderedPlan
 from renderer.render.plan import render
@@ -54,12 +56,18 @@ def open_template_set(tree: TemplateTree, *, code: MutableMapping[str, bytes] | 
 
     Raises `Problems` for a template tree that does not hold together.
     """
-    return TemplateSet(
+    found = TemplateSet(
         tree=tree,
         catalog=load_catalog(tree, document_problems),
         templates=Templates(tree, code),
         spec_fields=_fields(load(_PLAN_SCHEMA)["properties"]["spec"]),
     )
+    if own_knowledge(tree):
+        from renderer.text_rules import text_problems
+
+        if problems := text_problems(found.catalog, found.templates, found.spec_fields):
+            raise Problems(problems, warnings=found.catalog.warnings)
+    return found
 
 
 def assemble(

@@ -41,7 +41,7 @@ ROOMS: Mapping[str, Sequence[str]] = {
         "new_plan",
         "catalog",
         "describe context templating",
-        "manifest_rules built_in",
+        "manifest_rules built_in text_rules",
         "render",
         "layout",
         "delivery",

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from support.preflight_cases import template_set
 from support.rendered_plans import ROOT, overlaid
 
 from reconcile.diagnosis.diagnosing import known_causes
+from reconcile.diagnosis.situation import Situation
+from reconcile.diagnosis.words import names_of
+from reconcile.preflight.given_objects import GivenObjects
 from renderer.assemble import open_template_set
+from renderer.catalog.cause_rules import FUNCTIONS
 from renderer.catalog.causes import DeclaredCause
 from renderer.errors import Problems
 from renderer.yaml_io import dump
@@ -104,3 +110,16 @@ def test_the_cause_that_the_documentation_shows_can_be_loaded() -> None:
     files = {"diagnosis/site.yaml": shown.partition("```")[0]}
     found = known_causes(open_template_set(overlaid(files)).catalog)
     assert found[-1].id == "site-registry-away"
+
+
+def test_texts_may_call_the_functions_that_there_are_and_no_other() -> None:
+    catalog = template_set().catalog
+    asked = Situation(
+        plan="hvst-upgrade",
+        waits=(),
+        states={},
+        node_states=catalog.node_states,
+        now=datetime(2026, 11, 2, 8, tzinfo=UTC),
+        look=GivenObjects((), catalog.kinds),
+    )
+    assert {name for name, value in names_of(asked).items() if callable(value)} == set(FUNCTIONS)

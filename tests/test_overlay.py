@@ -28,7 +28,7 @@ from support.rendered_plans import (
     three_nodes,
 )
 
-from renderer.assemble import assemble
+from renderer.assemble import assemble, open_template_set
 from renderer.catalog.load import load_catalog
 from renderer.catalog.places import RESERVED
 from renderer.errors import Problem, Problems
@@ -323,7 +323,7 @@ STEP = "steps:\n- name: Do\n  owned: [a.yaml.j2]\n"
 @pytest.mark.parametrize("what", WRONG)
 def test_what_is_wrong_with_a_tree_is_told_by_file(what: str) -> None:
     with pytest.raises(Problems) as caught:
-        load_catalog(overlaid(WRONG[what]["files"]), document_problems)
+        open_template_set(overlaid(WRONG[what]["files"]))
     told = [str(problem) for problem in caught.value.problems]
     assert any(WRONG[what]["told"] in text for text in told), told
     assert all(problem.remedy for problem in caught.value.problems), told

@@ -11,15 +11,17 @@ from renderer.catalog.rules import misused
 from renderer.catalog.searches import SEARCHES
 from renderer.errors import Problem
 from renderer.frozen import frozen
-from renderer.model.known_cause import FoundByCheck, Link, LogLink, Pattern, Search, Take
+from renderer.model.known_cause import FoundByCheck, KnownCause, Link, LogLink, Pattern, Search, Take
 from renderer.model.probe import Captured, FieldPredicate, Predicate, Probe, RulePredicate, Target
 from renderer.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from renderer.catalog.causes import DeclaredCause
 
-_TAKEN = ("node", "reason", "refusal", "upgrade")
-"""The names that a cause's texts see beside those of its chain."""
+_TAKEN = ("found", "node", "reason", "refusal", "upgrade")
+"""What nothing of a chain may be called."""
+FUNCTIONS = ("condition", "kubectl", "lastReplicas", "ours", "ref", "since")
+"""The functions that a cause's texts may call."""
 
 
 @frozen
@@ -41,6 +43,20 @@ def wrong_with(declared: DeclaredCause, world: CauseWorld) -> Iterator[Problem]:
     yield from _sign(declared, world)
     yield from _chain(declared, world)
     yield from _says_nothing(declared)
+
+
+def names_of_texts(cause: KnownCause) -> tuple[str, ...]:
+    """The names that the texts of a cause see: what it found, the upgrade, functions."""
+    match cause.sign:
+        case Pattern():
+            found = ("object", *(link.name for link in cause.chain))
+        case Search():
+            found = ("found",)
+        case FoundByCheck():
+            found = ()
+        case _:
+            found = ("refusal",)
+    return (*found, "upgrade", *FUNCTIONS)
 
 
 def unknown_ids(declared: DeclaredCause, known: Collection[str]) -> Iterator[Problem]:

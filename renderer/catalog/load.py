@@ -16,7 +16,7 @@ from renderer.catalog.declare import phase_from
 from renderer.catalog.file_reader import FileReader, Validate
 from renderer.catalog.kinds import KindRow, Kinds, duplicate_kinds, rows_from
 from renderer.catalog.node_states import duplicate_states, node_states_from
-from renderer.catalog.places import DIAGNOSIS, PHASE_FILE, PREFLIGHT, VALUES_FILE, unused
+from renderer.catalog.places import PHASE_FILE, VALUES_FILE, own_knowledge, unused
 from renderer.catalog.template_tree import TemplateTree
 from renderer.catalog.verify import verify_phases
 from renderer.deprecated import redact_of_diffs
@@ -81,7 +81,7 @@ def load_catalog(tree: TemplateTree, validate: Validate) -> Catalog:
         from renderer.catalog.step_rules import without_effect
 
         reader.problems += [wrong for item in phases for wrong in without_effect(item.phase, item.document, kinds)]
-    if any(path.startswith((f"{PREFLIGHT}/", f"{DIAGNOSIS}/")) and not file.packaged for path, file in tree.items()):
+    if own_knowledge(tree):
         _judge_overlay(reader, kinds, [item.phase.name for item in phases])
     if reader.problems:
         raise Problems(reader.problems, warnings=reader.warnings)

@@ -57,6 +57,12 @@ Wrong = tuple[str, str]
 """A message and a remedy."""
 
 
+def own_knowledge(tree: TemplateTree) -> TemplateTree:
+    """The files of overlays that no rendering needs: checks, what is known of releases, known causes."""
+    folders = (f"{PREFLIGHT}/", f"{DIAGNOSIS}/")
+    return {path: file for path, file in tree.items() if not file.packaged and path.startswith(folders)}
+
+
 def unused(tree: TemplateTree) -> Iterator[Problem]:
     """Yields a problem for each file of an overlay that nothing uses."""
     own = [path for path, template in tree.items() if not template.packaged and not path.endswith(_NOTES)]

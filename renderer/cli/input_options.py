@@ -241,12 +241,11 @@ def _inputs_of(given: InputOptions) -> Inputs:
 
 
 def _declaration_problems(tree: TemplateTree) -> list[Problem]:
-    from renderer.catalog.load import load_catalog
-    from renderer.validation import document_problems
+    from renderer.assemble import open_template_set
 
     problems: list[Problem] = []
-    catalog = _attempt(lambda: load_catalog(tree, document_problems), problems)
-    warn(catalog.warnings if catalog else ())
+    found = _attempt(lambda: open_template_set(tree), problems)
+    warn(found.catalog.warnings if found else ())
     return problems
 
 

@@ -6,7 +6,7 @@ Every error of a template is reported with file, line and remedy.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Collection, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
 from functools import cached_property
 from types import TracebackType
@@ -14,6 +14,7 @@ from typing import Any
 
 from jinja2 import TemplateNotFound, TemplateSyntaxError, UndefinedError
 from jinja2.exceptions import SecurityError
+from jinja2.meta import find_undeclared_variables
 
 from renderer.catalog.places import NAMES_FILE
 from renderer.catalog.template_tree import Template
@@ -115,6 +116,16 @@ class Templates:
         with self._bounded(environment), _Explained(self, of.file, expression, of):
             template = environment.get_template(f"{{% if {expression} %}}1{{% endif %}}")
             return bool(template.render({**macros, **context}))
+        raise AssertionError("unreachable")
+
+    def unknown_names(self, text: str, known: Collection[str], *, of: Document, words: bool) -> tuple[str, ...]:
+        """The names of a text with marks that are not `known`; `words`: of one about objects. Raises `Problems` if it
+        cannot be compiled."""
+        environment, macros = self._words if words else (self._strings, {})
+        with self._bounded(environment), _Explained(self, of.file, text, of):
+            environment.get_template(text)
+            named = find_undeclared_variables(environment.parse(text))
+            return tuple(sorted(named.difference(known, macros, environment.globals)))
         raise AssertionError("unreachable")
 
     @property
