@@ -26,9 +26,9 @@ from renderer.templating import Templates, has_marks
 from renderer.validation import document_problems
 
 _OF_PROBES = ("installed",)
-"""What probe and condition of a check see beside what is known of the upgrade."""
+"""The names that probe and condition of a check see beside those of the upgrade."""
 _OF_FINDINGS = ("object", "reason")
-"""What its words see beside it."""
+"""The names that its words see beside them."""
 
 
 def text_problems(catalog: Catalog, templates: Templates, spec_fields: Mapping[str, Any]) -> list[Problem]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from renderer.catalog.causes import DeclaredCause
 
 _TAKEN = ("found", "node", "reason", "refusal", "upgrade")
-"""What nothing of a chain may be called."""
+"""The names that nothing of a chain may have."""
 FUNCTIONS = ("condition", "kubectl", "lastReplicas", "ours", "ref", "since")
 """The functions that a cause's texts may call."""
 
