@@ -114,7 +114,7 @@ def is_applied_by_us(body: Body) -> bool:
 
 
 def label(body: Body, key: str) -> str:
-    """The label's value; empty where there is none."""
+    """The label's value; empty if there is none."""
     return str(_mapping(_metadata(body).get("labels")).get(key) or "")
 
 

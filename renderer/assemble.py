@@ -74,7 +74,7 @@ def assemble(
     inputs: Inputs, tree: TemplateTree, *, retry: int = 0, code: MutableMapping[str, bytes] | None = None
 ) -> Assembly:
     """As `open_template_set`, with the facts of the inputs. Raises `Problems` too if no plan is among them."""
-    plan_of(inputs)  # before the templates: what is missing is said first
+    plan_of(inputs)  # before the templates, so that a missing plan is reported first
     return assembly_of(inputs, open_template_set(tree, code=code), retry=retry)
 
 

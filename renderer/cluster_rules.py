@@ -36,7 +36,7 @@ def unusable_nodes(objects: Iterable[Body]) -> list[Problem]:
     found = []
     if nodes and all(map(is_witness, nodes)):
         names = ", ".join(str(body["metadata"]["name"]) for body in nodes)
-        remedy = f"add a node that is not a witness, or remove the label {WITNESS} from a node that is none"
+        remedy = f"add a node that is not a witness, or remove the label {WITNESS} from a node that is not a witness"
         found.append(Problem(reason="OnlyWitnesses", message=f"{_ONLY_WITNESSES}: {names}", remedy=remedy))
     if nameless:
         message = f"no label kubernetes.io/hostname, by which its Jobs find a node, on Node {', '.join(nameless)}"

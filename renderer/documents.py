@@ -47,7 +47,7 @@ def tell_apart(
     cluster: Sequence[Document] | None = None,
     name: str | None = None,
 ) -> tuple[Inputs, tuple[Problem, ...]]:
-    """The inputs, as far as they can be told apart, and everything that is wrong.
+    """The inputs, as far as they can be distinguished, and everything that is wrong.
 
     What is named explicitly (not None) replaces what was found of that sort: with `cluster`, no found object counts.
     Facts add up, and those named with the cluster win. Everything else in an explicitly named file counts as found.

@@ -83,7 +83,7 @@ def in_a_line(problems: Iterable[Problem]) -> str:
 
 
 def _bounded(found: Problem) -> Problem:
-    """The problem with no more than the beginning of a value, whoever has put it into the message."""
+    """The problem with only the beginning of a long value in its message."""
     if len(found.message) <= MOST_SHOWN and len(found.field or "") <= MOST_SHOWN:
         return found
     message = _LONG_WORD.sub(r"\1…", _LONG_QUOTE.sub(r"\1\2…\1", found.message))

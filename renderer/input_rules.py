@@ -79,7 +79,7 @@ def input_warnings(inputs: Inputs) -> list[Problem]:
 
 def _generated_name(plan: SourceDocument) -> Iterator[Problem]:
     name = plan.body["metadata"]["name"]
-    message = f"the API server makes the name; {name} stands for it here, in the names of objects and in the digest too"
+    message = f"the API server generates the name; {name} is used in its place here, in object names and in the digest"
     yield plan.problem("StandInName", message, ("metadata", "generateName"))
 
 
@@ -88,7 +88,7 @@ def needs_name(plan: SourceDocument) -> Problem:
     metadata = plan.body["metadata"]
     return plan.problem(
         "GeneratedName",
-        "a generated name differs each time; a plan whose files are kept needs a name of its own",
+        "a generated name differs each time; a plan whose files are kept needs a fixed name",
         ("metadata", "generateName"),
         remedy=f"write name: {_proposed_name(metadata['generateName'], plan.body.get('spec'))}",
     )

@@ -66,7 +66,7 @@ def plan_problems(manifests: Iterable[Manifest], kinds: Kinds) -> list[Problem]:
 
 
 def image_problems(manifests: Iterable[Manifest]) -> Iterator[Problem]:
-    """Each image that is none, once, however many objects run it."""
+    """Each invalid image reference once, however many objects use it."""
     owned = [manifest for manifest in manifests if manifest.images and not manifest.borrowed]
     for image in dict.fromkeys(image for manifest in owned for image in manifest.images):
         if not is_image(image):

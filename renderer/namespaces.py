@@ -1,5 +1,5 @@
-"""Finds the namespace of an object that does not say it: in Git the namespace is often given by whoever applies the
-file, and the first generation of Harvester's Versions had none at all.
+"""Finds the namespace of an object that does not say it: in Git the namespace is often given by the tool that applies
+the file, and the first generation of Harvester's Versions had none at all.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ def new_documents(given: NewPlan, values: Mapping[str, Any]) -> tuple[Mapping[st
 
 
 def _of_the_version(inputs: Inputs) -> Iterator[Problem]:
-    """A Version of that name can never be made. A plan that is there already waits for one, and says so."""
+    """A Version of that name cannot exist. An existing plan that names one waits for it and reports that."""
     plan = plan_of(inputs)
     version = plan.body["spec"].get("version")
     if version is not None and not is_subdomain(version):
@@ -55,7 +55,8 @@ def _of_the_version(inputs: Inputs) -> Iterator[Problem]:
 
 
 def _of_the_source(inputs: Inputs) -> list[Problem]:
-    """Refuses what `validate` only warns of, since the cluster might take it: it is no way to begin."""
+    """Refuses what `validate` only warns of, since the cluster might accept it: a new plan should not start that
+    way."""
     return [problem for problem in input_warnings(inputs) if problem.reason == "InvalidValue"]
 
 

@@ -38,7 +38,7 @@ _OPPOSITES = {
 
 
 class _SeveralWaysError(Exception):
-    """The same text can be matched in more than one way, or nobody knows."""
+    """The same text can be matched in more than one way, or that is unknown."""
 
 
 @frozen

@@ -2,7 +2,7 @@
 
 Source: k8s.io/apimachinery, package api/resource (`ParseQuantity`, `CanonicalizeBytes`). A suffix without a number,
 which that package reads as 0, is no quantity here. Whether a text is meant as a quantity is for the caller to know: a
-label `1m` is none.
+label `1m` is not a quantity.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _LARGEST_BINARY = Decimal(2**63 - 1)
 
 
 def quantity_of(value: Any) -> Decimal | None:
-    """The exact amount of a number or a text; None for what is no quantity (true, `5 Gi`, `abc`, infinity)."""
+    """The exact amount of a number or a text; None if it is not a quantity (true, `5 Gi`, `abc`, infinity)."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     found = _FORM.fullmatch(str(value))
@@ -30,7 +30,7 @@ def quantity_of(value: Any) -> Decimal | None:
 
 def canonical(text: str) -> str:
     """As the API server writes it: with the largest suffix of the same family that leaves no fraction (`1000m` is `1`,
-    `1024Mi` is `1Gi`). What is no quantity comes back as it is."""
+    `1024Mi` is `1Gi`). Any other text is returned unchanged."""
     found = _FORM.fullmatch(text)
     if found is None:
         return text

@@ -1,7 +1,7 @@
 """Finds the packaged `templates/` and `schemas/`, beside this package in a wheel, above it in a source tree, and the
 commit that the package was built from.
 
-Only whoever reads packaged files asks here; nothing is read, and no other folder is looked at.
+Used by readers of packaged files only; nothing is read, and no other folder is searched.
 """
 
 from __future__ import annotations

@@ -104,7 +104,7 @@ def explained_refusal(*, current: str, target: str, minimum: str = "", strict: b
 
 def first_to(*, current: str, target: str, minimum: str = "") -> str | None:
     """The release that has to come before a target that is refused: one of the minimum's line, or the release that a
-    pre-release led to. None where there is none, as for a downgrade."""
+    pre-release led to. None if there is none, as for a downgrade."""
     try:
         new, old = parse_version(target), parse_version(current)
         least = parse_version(minimum) if minimum else None

@@ -117,6 +117,49 @@ def test_preloading_that_has_begun_is_not_skipped(failed: bool, phase: str) -> N
     assert found.phase == phase
 
 
+SITE = """\
+name: Site
+description: Waits for the site.
+status: {{active: SiteWaiting, completed: SiteWaited}}
+deletion: free
+{phase}
+steps:
+- name: Do
+{step}
+"""
+SKIPPED = "skipWhen: [{expr: (plan.spec.imagePreloadOption.concurrency or 0) < 0, reason: it is asked for}]"
+GATE = """\
+  gates:
+  - probe:
+      object: {apiVersion: v1, kind: ConfigMap, namespace: harvester-system, name: site}
+      all: [{builtin: true}]"""
+BORROWED = "  borrowed: [{file: setting.yaml.j2, return: never}]"
+SETTING = """\
+apiVersion: harvesterhci.io/v1beta1
+kind: Setting
+metadata: {name: site}
+value: "1"
+"""
+
+
+@pytest.mark.parametrize(
+    ("phase", "step"),
+    [(SKIPPED, GATE), ("", f"  {SKIPPED}\n{BORROWED}"), ("", f"  {SKIPPED}\n{GATE}")],
+    ids=["phase", "step that has made nothing yet", "step that waits"],
+)
+def test_what_has_begun_is_not_skipped_when_its_condition_comes_true(phase: str, step: str) -> None:
+    found = world()
+    files = {"15-site/phase.yaml": SITE.format(phase=phase, step=step)}
+    found.use_templates(overlaid(files | ({"15-site/setting.yaml.j2": SETTING} if "borrowed" in step else {})))
+    found.set_status(currentPhase="Initialized", previousVersion="v1.7.1")
+    found.rounds()
+    before = waits(found)
+    assert (found.phase, len(before)) == ("SiteWaiting", 1)
+    concurrency(found, -1)
+    assert waits(found) == before
+    assert found.phase == "SiteWaiting"
+
+
 def test_what_was_begun_as_approved_is_watched_though_it_would_be_another_now() -> None:
     found = preloading()
     found.approve()
@@ -332,7 +375,7 @@ def test_a_template_that_does_too_much_is_tried_once_before_the_plan_has_begun()
     found, slow = world(), "20-iso-download/virtual-machine-image.yaml.j2"
     templates = break_templates(found, **{slow: SLOW})
     for _ in range(4):
-        assert "does too much" in found.round().problems[0]
+        assert "the limit of a template" in found.round().problems[0]
     assert templates.rendered.count(slow) == 1
     found.patch(found.plan, {"spec": {"force": True}})
     found.round()
@@ -346,7 +389,7 @@ def test_a_template_that_does_too_much_is_tried_again_where_it_would_see_somethi
     found.rounds()
     assert templates.rendered.count(slow) == 2
     found.set_status(steps={"NodeUpgrade": {"records": {"PreDrain/n1": {"captured": {"any": "value"}}}}})
-    assert "does too much" in found.rounds().problems[0]
+    assert "the limit of a template" in found.rounds().problems[0]
     assert templates.rendered.count(slow) == 3
 
 

@@ -236,7 +236,7 @@ def test_aliases_of_all_files_of_a_bundle_are_counted_together(tmp_path: Path) -
 def test_a_name_in_an_archive_that_is_no_text(tmp_path: Path) -> None:
     path = zipped(tmp_path / "b.zip", {NODES: listed(NODE), "yamls/cluster/\u00fc.yaml": ""})
     path.write_bytes(path.read_bytes().replace("\u00fc.yaml".encode(), b"\xff\xfe.yaml"))
-    assert "contains a file whose name is no UTF-8: b'supportbundle_1/yamls/cluster/\\xff\\xfe.yaml'" in refused(path)
+    assert "contains a file whose name is not UTF-8: b'supportbundle_1/yamls/cluster/\\xff\\xfe.yaml'" in refused(path)
 
 
 def test_a_plan_in_a_bundle_is_not_the_plan(tmp_path: Path) -> None:

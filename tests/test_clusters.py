@@ -387,7 +387,7 @@ def test_agents_need_waves(shell: Shell, clusters: Path) -> None:
     (clusters / "waves.yaml").unlink()
     assert render(shell).status == 0
     answer = render(shell, *PULLED)
-    assert (answer.status, "in/waves.yaml: nobody has said which clusters go first" in answer.err) == (2, True)
+    assert (answer.status, "in/waves.yaml: not found, and without waves agents" in answer.err) == (2, True)
 
 
 @pytest.mark.slow

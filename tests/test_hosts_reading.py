@@ -72,7 +72,7 @@ def test_that_nobody_has_looked_at_a_host_is_out_of_reach() -> None:
         answer = read(*objects)
         assert isinstance(answer, ReadFailure)
         assert answer.out_of_reach
-        assert answer.why == "nobody has looked at it: a plan does when it begins, by a Job on each node"
+        assert answer.why == "it has not been checked: a plan does that when it begins, with a Job on each node"
 
 
 @pytest.mark.parametrize(

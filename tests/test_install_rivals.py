@@ -67,7 +67,7 @@ def test_a_release_of_this_programs_own_chart_is_no_other_manager(
     more: tuple[Body, ...], change: str, removal: str
 ) -> None:
     assert said(*map(by_helm, OBJECTS), *more) == [
-        "It is this program, installed by its chart. To change that installation:",
+        "That is this program, installed by its chart. To change that installation:",
         f"  {change}",
         *IN_PLACE,
         f"  {removal}",

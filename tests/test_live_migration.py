@@ -63,17 +63,17 @@ GPU = {"name": "gpu1", "deviceName": "nvidia.com/TU104GL"}
             [A, B],
             ["HostDevices: it has devices of the host: gpu1 (nvidia.com/TU104GL)"],
         ),
-        (machine({}), [A, CORDONED], ["NoOtherNode: no other node can take it: b is cordoned"]),
+        (machine({}), [A, CORDONED], ["NoOtherNode: no other node can run it: b is cordoned"]),
         (
             machine(only_in("a")),
             [A, CORDONED, C],
-            ["NoOtherNode: no other node can take it: b is cordoned, c does not match its node affinity"],
+            ["NoOtherNode: no other node can run it: b is cordoned, c does not match its node affinity"],
         ),
         (machine(devices(gpus=[GPU])), [A, B], ["GPUs: it has GPUs: gpu1 (nvidia.com/TU104GL)"]),
         (
             machine(PINNED),
             [A, B],
-            ["PinnedCPUs: its CPUs are pinned, and no other node that could take it has the CPU manager"],
+            ["PinnedCPUs: its CPUs are pinned, and no other node that could run it has the CPU manager"],
         ),
         (machine(devices(disks=[DISK, CD_ROM])), [A, B], ["CDROM: it has a CD-ROM: cdrom-disk"]),
         (

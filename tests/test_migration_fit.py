@@ -46,7 +46,7 @@ POORER = node("b", {**offers("cpu-model-migration", "Skylake"), **offers("cpu-fe
 NAMED = node("b", offers("cpu-model", "Haswell"))
 UNLABELLED = node("b")
 HOST_MODEL, TAINT = cpu("host-model"), {"key": "gpu", "value": "only", "effect": "NoSchedule"}
-NONE = "no other node can take it: b "
+NONE = "no other node can run it: b "
 FULL = "no other node has room for it: b "
 APART, TOGETHER = beside("podAntiAffinity", app="db"), beside("podAffinity", app="db")
 
@@ -103,7 +103,7 @@ APART, TOGETHER = beside("podAntiAffinity", app="db"), beside("podAffinity", app
             machine(affinity=APART),
             [SOURCE, LIKE],
             [machine("n", "b", {"app": "db"})],
-            f"{FULL}runs what its anti-affinity keeps away from",
+            f"{FULL}runs pods that its anti-affinity excludes",
         ),
         (machine(affinity=APART), [SOURCE, LIKE], [machine("n", "b", {"app": "web"})], ""),
         (machine(affinity=APART, labels={"app": "db"}), [SOURCE, LIKE], [], ""),
@@ -112,7 +112,7 @@ APART, TOGETHER = beside("podAntiAffinity", app="db"), beside("podAffinity", app
             machine(affinity=TOGETHER),
             [SOURCE, LIKE],
             [machine("n", "a", {"app": "db"})],
-            f"{FULL}does not run what its affinity asks for",
+            f"{FULL}runs no pod that its affinity requires",
         ),
         (machine(affinity=TOGETHER), [SOURCE, LIKE], [], ""),
     ],

@@ -329,6 +329,15 @@ def test_what_is_wrong_with_a_tree_is_told_by_file(what: str) -> None:
     assert all(problem.remedy for problem in caught.value.problems), told
 
 
+def test_a_node_state_that_is_filled_in_is_refused_where_nothing_knows_it() -> None:
+    """It is known only once the plan is rendered, so loading the tree cannot refuse it."""
+    step = f"{STEP}  forEach: node\n  nodeStates: {{active: '{{{{ plan.spec.version }}}}'}}\n"
+    files = {"90-wait/phase.yaml": f"{PHASE}{step}", "90-wait/a.yaml.j2": CONFIG_MAP}
+    with pytest.raises(Problems, match=r"step Do: 'v1\.8\.0' is not a node state") as caught:
+        render_made(*three_nodes(), tree=overlaid(files))
+    assert {problem.reason for problem in caught.value.problems} == {"UnknownNodeState"}
+
+
 def test_all_that_is_wrong_is_told_in_one_run() -> None:
     several = ("a folder without a number", "an unknown key", "two phases with one number")
     files = {path: text for name in several for path, text in WRONG[name]["files"].items()}

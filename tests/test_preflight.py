@@ -278,7 +278,7 @@ WRONG: Mapping[str, tuple[str, str]] = {
         "x\n  severity: warn\n  override: {field: spec.restoreVM, equals: 'yes'}",
         "spec.restoreVM of an UpgradePlan is never 'yes'",
     ),
-    "title: x": ("title: x\n  applies: {expr: node.witness, reason: x}", "speaks of `node`"),
+    "title: x": ("title: x\n  applies: {expr: node.witness, reason: x}", "uses `node`"),
     "- id: own": ("- {id: version-exits, disabled: true, reason: x}\n- id: own", "did you mean 'version-exists'?"),
 }
 OWN = """\

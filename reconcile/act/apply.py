@@ -43,7 +43,7 @@ class ObjectWriter:
         """Creates or changes an object of ours; `live` is the object as it was read, None if it does not exist.
 
         `recorded` is the digest that the step's record has for the object, once it says that the object was made.
-        Hash first: if it is the manifest's, nothing is asked or written, but for a maintained object that is gone or
+        Hash first: if it is the manifest's, nothing is asked or written, except for a maintained object that is gone or
         has drifted. Without a record a dry run tells whether there is anything to write, since a field that the
         manifest has no more cannot be seen by comparing.
         """

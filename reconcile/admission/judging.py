@@ -36,7 +36,7 @@ from renderer.model.ref import Body
 _WHEN = (CheckTime.CREATE,)
 _TURN = 0.5
 """The part of the time that a plan may wait until another has been judged; it then has as much again."""
-_BUSY = "another plan is being judged, and did not come to an end in time; try again"
+_BUSY = "another plan is being checked, and that did not finish in time; try again"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,9 +65,9 @@ class AdmissionJudge:
         self._creating = Lock()
 
     def judge(self, request: AdmissionRequest, seconds: float) -> Judgement:
-        """`seconds` are what there is for the answer. Raises only for a bug of ours."""
+        """`seconds` are what there is for the answer. Raises only for a bug in this program."""
         if request.resource != PLANS:
-            return Judgement(warnings=(f"upgradeplan judges {PLANS} only, not {request.resource}",))
+            return Judgement(warnings=(f"upgradeplan checks {PLANS} only, not {request.resource}",))
         if request.operation == "CREATE":
             return self._created(request.plan, seconds)
         return self._changed(request, seconds) if request.operation == "UPDATE" else ADMITTED

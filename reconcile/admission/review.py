@@ -41,7 +41,7 @@ class AdmissionRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Asked:
-    """A plan that stands in no file."""
+    """A plan that is not from a file."""
 
     body: Body
     file: str = ""
@@ -52,7 +52,7 @@ class _Asked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """Refused where there is a cause. `warnings` are shown to whoever asks in either case."""
+    """Refused where there is a cause. `warnings` are shown to the client in either case."""
 
     causes: tuple[StatusCause, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -143,7 +143,7 @@ def _plan(asked: Mapping[str, Any], key: str) -> Body:
 
 
 def _misfit(plan: Body) -> str:
-    """The first field of a wrong type; empty if there is none. Nobody says that the API server has sent it."""
+    """The first field of a wrong type; empty if there is none. The request may not be from an API server."""
     if not isinstance(plan.get("metadata"), Mapping):
         return "it has no metadata"
     found = schema_problems(_Asked(body=plan), load(PLAN_SCHEMA))

@@ -51,7 +51,7 @@ class WebhookObjects:
 
 
 def is_ours(secret: Body) -> bool:
-    """True if we may write it: another one of that name belongs to whoever made it."""
+    """True if we may write it: another one of that name belongs to its creator."""
     return (secret["metadata"].get("labels") or {}).get(_MANAGED_BY) == _US
 
 

@@ -23,7 +23,7 @@ def server_context() -> ssl.SSLContext:
 def use_certificate(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
     """Serves connections that are opened from now on with this certificate, in PEM; those that are open go on.
 
-    Call it in the thread that shakes hands. Raises OSError for what is no pair.
+    Call it in the thread that performs the handshake. Raises OSError if it is not a pair.
     """
     with _as_file(certificate) as chain, _as_file(key) as private:
         context.load_cert_chain(chain, private)

@@ -42,7 +42,7 @@ _AGAIN = 2.0
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpkeepConfig:
     """`cluster` refuses writes while this one does not lead, as `leads` says beforehand. `serve` takes a certificate
-    from now on; it raises OSError for what is no pair. `clock` is monotonic, `now` has a time zone."""
+    from now on; it raises OSError if it is not a pair. `clock` is monotonic, `now` has a time zone."""
 
     cluster: Cluster
     objects: WebhookObjects
@@ -89,7 +89,8 @@ class CertificateUpkeep:
             thread.join(timeout=_AGAIN)
 
     def look(self) -> float:
-        """Serves with what there is, and writes what is due if this one leads. Returns the seconds until the next."""
+        """Serves the existing certificate, and writes a new one when due, if this manager leads. Returns the seconds
+        until the next."""
         config = self._config
         if not all(watch.health.synced for watch in self._watches):
             return self._report(self._trouble(), _AGAIN)
@@ -133,7 +134,7 @@ class CertificateUpkeep:
         config.tell("webhook certificate", {"object": str(self._secret_ref), "validUntil": ends})
 
     def _serve(self, found: Material) -> None:
-        """Serves with all that is a pair: a client that does not accept it says so."""
+        """Serves any certificate that matches its key; a client may still reject it."""
         valid = validity_of(found.serving.certificate)
         if valid is None or (self._served is not None and self._served.serving == found.serving):
             return

@@ -1,7 +1,7 @@
 """Serves the webhook over HTTPS: reviews in, answers out, and a certificate that is exchanged without a pause.
 
-Nothing is decided here. What is no review is answered with 400 and a sentence; a bug of ours with 500, so that the
-configuration's failurePolicy decides, and with a line in the log.
+Nothing is decided here. A body that is not a review is answered with 400 and a message; a bug in this program with 500,
+so that the configuration's failurePolicy decides, and with a line in the log.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ OnReview = Callable[[str, str, float], None]
 
 
 def tell_nobody(operation: str, result: str, seconds: float) -> None:
-    """For whoever does not count reviews."""
+    """For use without metrics."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +111,7 @@ class WebhookServer:
             raise
 
     def use(self, certificate: ServingCertificate) -> None:
-        """Serves with this certificate from now on. Raises OSError for what is no pair."""
+        """Serves with this certificate from now on. Raises OSError if it is not a pair."""
         self._run(self._use(certificate)).result(_START)
         self._used = certificate
 
@@ -153,7 +153,7 @@ class WebhookServer:
         except Exception as error:
             message = f"internal error, please report it: {type(error).__name__}: {error}"
             self._tell("bug", {"why": message, "traceback": "".join(format_exception(error))})
-            return _last(web.Response(status=500, text="internal error; the log of this program says more\n"))
+            return _last(web.Response(status=500, text="internal error; see the log of this program\n"))
         finally:
             self._on_review(operation, result, self._clock() - began)
 

@@ -1,6 +1,6 @@
 """Our claim on somebody else's object: the entries of `metadata.managedFields` that a patch of ours has left. Pure.
 
-It is removed last: as long as it stands, a later server-side apply by anybody else conflicts with us.
+It is removed last: until then, a server-side apply by another manager conflicts with it.
 """
 
 from __future__ import annotations

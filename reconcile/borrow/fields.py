@@ -40,7 +40,7 @@ def present_at(live: Body, path: Path) -> tuple[Path, Any]:
 
 
 def without_nulls(value: Any) -> Any:
-    """A new mapping has no use for members that stand for removal."""
+    """A new mapping needs no members that mean removal."""
     if not isinstance(value, Mapping):
         return value
     return {key: without_nulls(item) for key, item in value.items() if item is not None}

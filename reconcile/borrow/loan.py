@@ -15,7 +15,7 @@ from renderer.model.rendered import RenderedStep
 class Original:
     """The value at `path` before it was borrowed: any JSON value, null and empty included, or ABSENT.
 
-    Where parents were missing too, `path` is the topmost of them: what is given back is that it was not there.
+    Where parents were missing too, `path` is the topmost of them: returning it means removing it.
     """
 
     path: Path

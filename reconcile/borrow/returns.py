@@ -1,7 +1,7 @@
 """Giving back: from the records, the live object and the occasion to the patch that puts the originals there. Pure.
 
-A field whose value is no longer the one that we wrote is somebody else's by now: it stays, and the plan says so. The
-patch always carries the resourceVersion, so that such a change is not overwritten unseen either.
+A field whose value is no longer the one that was written belongs to somebody else now: it stays, and the plan reports
+it. The patch always carries the resourceVersion, so that such a change is not overwritten unseen either.
 """
 
 from __future__ import annotations

@@ -38,8 +38,8 @@ def approve(words: tuple[str, ...], digest: str | None, output: str, target: Tar
 
     The manager does not start a phase whose rendering differs from the approved one. Without FILES this is what the
     cluster renders now; phases whose inputs the upgrade reads later are not sealed then. FILES are those that the
-    review was rendered from, with the release and what is known of the cluster: then the digest of the review is
-    approved for all phases. Refused if the cluster would render another thing. Of a plan that an agent delivers
+    review was rendered from, with the release and what is known about the cluster: then the digest of the review is
+    approved for all phases. Refused if the cluster would render anything else. For a plan that an agent delivers
     from Git, the change to commit is printed as well.
     """
     from reconcile.cli.parts import parts_on

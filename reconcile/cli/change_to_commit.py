@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def change_to_commit(target: Target, plan: Mapping[str, Any], patch: Mapping[str, Any]) -> list[str]:
-    """The lines; none for a plan that nobody delivers."""
+    """The lines; none for a plan that no agent delivers."""
     return [*change_lines(_marks(target), plan, patch)]
 
 
@@ -56,7 +56,7 @@ def removal_lines(marks: Sequence[AgentMarks], plan: Mapping[str, Any]) -> Itera
 
 
 def _agents(marks: Sequence[AgentMarks], plan: Mapping[str, Any]) -> str:
-    """`warning: Flux delivers up (label x)`; empty where nobody does."""
+    """`warning: Flux delivers up (label x)`; empty if no agent does."""
     from renderer.delivery.agent_marks import agents_of
 
     found = agents_of(plan, marks)

@@ -147,7 +147,7 @@ def _unreadable(source: Source, checks: Iterable[DeclaredCheck]) -> Iterator[Pro
 
 
 def _plan_there(parts: ReconcilerDeps, name: str | None) -> Body | None:
-    """The plan of that name, or the one that has not ended; None where there is none. Raises `Problems`."""
+    """The plan of that name, or the one that has not ended; None if there is none. Raises `Problems`."""
     from reconcile.cli.parts import plan_named, plan_there
     from reconcile.loop.plan_round import PLANS
 

@@ -148,7 +148,7 @@ def dial(address: str, port: int) -> datetime | None:
     """The time when the certificate ends that an API server presents. Nothing is sent: no token leaves for a mere
     address.
 
-    Raises `OSError` where nobody answers.
+    Raises `OSError` if the address does not answer.
     """
     context = ssl.create_default_context()
     context.check_hostname = False

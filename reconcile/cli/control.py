@@ -89,7 +89,7 @@ def accept(words: tuple[str, ...], target: Target) -> ExitCode:
     if after != before:
         patch_plan(parts, body, change)
     say(
-        f"{plan}: {check.id} is {'already ' if check.id in before else ''}accepted, though it may not hold that "
+        f"{plan}: {check.id} is {'already ' if check.id in before else ''}accepted, although this may not hold: "
         f"{check.title}"
         for check in chosen
     )
@@ -174,7 +174,7 @@ def _not_paused(body: Mapping[str, Any], node: str) -> str:
 
     entry = ((body.get("status") or {}).get("nodeUpgradeStatuses") or {}).get(node) or {}
     if entry.get("state") == PAUSED:
-        return f"{node} is already resumed; it goes on when the manager looks at the plan again"
+        return f"{node} is already resumed; it continues at the manager's next look at the plan"
     return f"{node} is not paused"
 
 

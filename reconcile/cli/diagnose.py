@@ -41,7 +41,7 @@ def diagnose(files: tuple[str, ...], plan: str | None, target: Target, output: s
     1 if there is a cause, 2 for inputs that cannot be read, 3 if the cluster does not answer.
     """
     if files and (target.kubeconfig or target.context):
-        raise click.UsageError("files are looked at, or a cluster; leave out --context and --kubeconfig")
+        raise click.UsageError("diagnose reads either files or a cluster; leave out --context and --kubeconfig")
     if files:
         model = _in_files(InputOptions(files=files, templates=target.templates), plan)
     else:
@@ -121,8 +121,8 @@ def _chosen(look: Look, catalog: Catalog, name: str | None) -> UpgradeSubject | 
     found = upgrades.named(name)
     if name is not None and found is None and not _is_unread(look):
         known = ", ".join(item.name for item in upgrades.all)
-        remedy = f"choose one of: {known}" if known else "leave --plan out: the cluster is looked at then"
-        raise problem("NoSuchPlan", f"neither an UpgradePlan nor an Upgrade is called {name}", remedy=remedy)
+        remedy = f"choose one of: {known}" if known else "leave --plan out to look at the cluster"
+        raise problem("NoSuchPlan", f"no UpgradePlan or Upgrade is named {name}", remedy=remedy)
     return found
 
 

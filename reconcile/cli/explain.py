@@ -21,7 +21,7 @@ from renderer.model.document_type import EXPLAIN_REPORT, REPLAY_REPORT
     "--replay", type=FILE, metavar="JOURNAL", help="Replay the decisions that --journal recorded, and compare."
 )
 @click.option(
-    "--support-bundle", is_flag=True, help="Create a SupportBundle as well, to have before anything is repaired."
+    "--support-bundle", is_flag=True, help="Also create a SupportBundle, as evidence before anything is repaired."
 )
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation of --support-bundle.")
 @cluster_options
@@ -44,7 +44,7 @@ def explain(
     if replay is not None and (target.kubeconfig or target.context):
         raise click.UsageError("--replay reads a file, not a cluster; leave out --context and --kubeconfig")
     if support_bundle and (replay is not None or output != "text"):
-        raise click.UsageError("--support-bundle asks and answers in text, of a cluster; leave out -o and --replay")
+        raise click.UsageError("--support-bundle works on a cluster, with text output; leave out -o and --replay")
     if replay is not None:
         return _replay(Path(replay), name, target, output)
     from reconcile.cli.parts import nobody_works, parts_of, plan_named

@@ -125,5 +125,5 @@ def _plan(parts: ReconcilerDeps, name: str | None) -> Body | None:
     except Unreadable as error:
         raise Unreadable((*error.problems, *refusals(parts.source))) from None
     if found is None:
-        raise problem("NoSuchPlan", f"UpgradePlan {chosen} not found", remedy="it has just been deleted; try again")
+        raise problem("NoSuchPlan", f"UpgradePlan {chosen} not found", remedy="it was deleted meanwhile; try again")
     return found

@@ -39,15 +39,15 @@ LONGEST_MESSAGE = 4096
     metavar="FILE",
     help="The document that was rendered beside the Job.",
 )
-@click.option("--timeout", metavar="DURATION", help="Give up after this time, such as 30m; 0s: look once.")
-@click.option("--kubeconfig", default="", metavar="FILE", help="The kubeconfig file to use. In a pod not needed.")
+@click.option("--timeout", metavar="DURATION", help="Give up after this time, such as 30m. 0s looks once.")
+@click.option("--kubeconfig", default="", metavar="FILE", help="The kubeconfig file to use. Not needed in a pod.")
 @click.option(
     "--termination-log",
     type=click.Path(path_type=Path),
     default="/dev/termination-log",
     show_default=True,
     metavar="FILE",
-    help="Where to leave the reason of the wait or the failure, for whoever looks at the pod.",
+    help="Where to leave the reason of the wait or the failure, for people who look at the pod.",
 )
 @output_option
 def gate(phase: str, file: Path, timeout: str | None, kubeconfig: str, termination_log: Path, output: str) -> ExitCode:
@@ -161,7 +161,7 @@ def _text(file: Path) -> str:
 
 
 def _duration(text: str | None) -> timedelta | None:
-    """Raises `Problems` for what is no duration."""
+    """Raises `Problems` if it is not a duration."""
     from reconcile.status.times import duration_of
 
     if text is None:

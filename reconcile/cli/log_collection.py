@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def collector_of(config: ManagerConfig, folder: str, limit: str) -> LogCollector:
-    """Raises `Problems` for a limit that is no size."""
+    """Raises `Problems` for a limit that is not a size."""
     from reconcile.observe.source import DirectSource
     from reconcile.pod_logs.folder import LogFolder
     from reconcile.pod_logs.log_collector import LogCollector

@@ -43,8 +43,8 @@ class Asked:
 @click.argument("name", required=False, metavar="[PLAN]", shell_complete=plan_names)
 @click.option("--phase", metavar="NAME", help="Only the pods of this phase.")
 @click.option("--node", metavar="NAME", shell_complete=node_names, help="Only the pods on this node.")
-@click.option("--follow", "-f", is_flag=True, help="Print what comes until the plan has ended.")
-@click.option("--since", metavar="DURATION", help="Only lines that are not older, such as 10m.")
+@click.option("--follow", "-f", is_flag=True, help="Print new lines until the plan has ended.")
+@click.option("--since", metavar="DURATION", help="Only lines newer than this, such as 10m.")
 @click.option(
     "--from", "folder", type=FOLDER, metavar="FOLDER", help="Print what `run --logs` has collected in FOLDER."
 )
@@ -67,7 +67,7 @@ def logs(
       kubectl -n harvester-system exec deploy/harvester-upgrade-manager-controller-manager -- \\
         upgradeplan logs --from /var/log/upgradeplan
 
-    Each line begins with pod and container. Pods of later steps are followed as they come. Secrets are hidden.
+    Each line begins with pod and container. Pods of later steps are followed as they start. Secrets are hidden.
     """
     from reconcile.cli.parts import parts_of, plan_named
 
@@ -85,7 +85,7 @@ def logs(
 
 
 def _start_of(since: str | None) -> datetime | None:
-    """Raises `Problems` for what is no duration."""
+    """Raises `Problems` if it is not a duration."""
     from reconcile.status.times import duration_of
 
     if since is None:

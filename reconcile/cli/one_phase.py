@@ -125,7 +125,7 @@ def _note_facts(live: Live, phase: RenderedPhase) -> _PhaseState:
     ref, parts = ref_of(live.plan), live.parts
     plan = parts.source.get(ref)
     if plan is None or isinstance(plan, ReadFailure) or deletion_timestamp(plan):
-        return _PhaseState()  # the first step says so
+        return _PhaseState()  # set by the first step
     before = status = status_of(plan)
     phases = live.rendered.phases
     for step in (step for earlier in phases[: phases.index(phase) + 1] for step in earlier.steps):

@@ -27,7 +27,7 @@ def plan_of(parts: ReconcilerDeps, name: str | None) -> tuple[str, Mapping[str, 
     plan = plan_named(parts, name)
     body = plan_there(parts, plan)
     if body is None:
-        raise problem("NoSuchPlan", f"UpgradePlan {plan} not found", remedy="it has just been deleted; try again")
+        raise problem("NoSuchPlan", f"UpgradePlan {plan} not found", remedy="it was deleted meanwhile; try again")
     return plan, body
 
 

@@ -68,7 +68,7 @@ def _unfit_api(parts: ReconcilerDeps) -> Problem | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Idle:
-    """The reason why nobody runs a plan, and the command that changes that."""
+    """The reason why no loop runs a plan, and the command that changes that."""
 
     why: str
     command: str
@@ -91,7 +91,7 @@ def nobody_works(parts: ReconcilerDeps, phase: str, plan: str) -> Idle | None:
 def plan_named(parts: ReconcilerDeps, name: str | None) -> str:
     """The plan that a command is about: the one named, or the only one that has not ended, or the newest.
 
-    Raises `Problems` where there is none, or more than one to choose from, and `Unreadable`.
+    Raises `Problems` if there is none, or more than one to choose from, and `Unreadable`.
     """
     from reconcile.decide.plan import is_over
     from reconcile.loop.plan_round import PLANS

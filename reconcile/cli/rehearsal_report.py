@@ -29,7 +29,7 @@ class RunReportFile:
             self._write("")
 
     def kept_too(self, keep: Keep) -> Keep:
-        """Keeps for the report what is given to a journal, too."""
+        """Keeps the entries of the journal for the report."""
         if not self._file:
             return keep
         from reconcile.report_page.recorded_run import moment_of

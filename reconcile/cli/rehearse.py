@@ -153,7 +153,7 @@ def _answer(rehearsed: RehearsalResult, name: str, unknown: Model | None, output
 
 
 def _pause_of(resume_after: str) -> timedelta:
-    """Raises `Problems` for what is no duration."""
+    """Raises `Problems` if it is not a duration."""
     from reconcile.status.times import duration_of
 
     pause = duration_of(resume_after)

@@ -49,7 +49,7 @@ def report(subject: str | None, plan: str | None, target: Target, output: str) -
       upgradeplan rehearse examples/three-node --report run.json; upgradeplan report run.json
 
     FILE is a journal of --journal, which knows all waits; a report that was written as JSON, as `rehearse --report`
-    does; or an UpgradePlan. Otherwise the cluster is asked. The page is one file that needs nothing from anywhere.
+    does; or an UpgradePlan. Otherwise the cluster is asked. The page is one self-contained file.
     Secrets are hidden. Exits 0 however the upgrade went.
     """
     template_set = template_set_of(target.templates)

@@ -1,4 +1,4 @@
-"""`retry`: a failed plan goes on from the step that has failed. One patch of the plan; its loop does the rest."""
+"""`retry`: continues a failed plan from the step that has failed. It patches the plan; the loop does the rest."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ def retry(name: str | None, node: str | None, yes: bool, target: Target) -> Exit
       upgradeplan retry hvst-upgrade-864fh
       upgradeplan retry --node charlie-2-tink-system
 
-    The plan goes back to the phase of the step, and the step makes its objects again under new names; those that have
-    failed stay. Fields that the failure has returned are borrowed again with their first originals. Refused while
-    another upgrade is active. For a plan that has not failed, a step whose object was deleted makes it again.
+    The plan goes back to the phase of the step, and the step creates its objects again under new names; those that
+    have failed stay. Fields that the failure has returned are borrowed again with their first originals. Refused while
+    another upgrade is active. For a plan that has not failed, a step whose object was deleted creates it again.
     """
     from reconcile.status.attempt import RETRY, attempt_of, last_attempt
     from reconcile.status.plan_body import status_of
@@ -70,7 +70,7 @@ def _must_be_allowed(parts: ReconcilerDeps, plan: str, asked: Body, status: Plan
     answer = (decision.status.field("retry") if decision else None) or {}
     why = f"it has ended: {SUCCEEDED}" if status.phase == SUCCEEDED else answer.get("refused")
     if why:
-        remedy = f"see what else there is to do: upgradeplan explain {plan}"
+        remedy = f"see the other ways out: upgradeplan explain {plan}"
         raise problem("RetryRefused", f"{plan} is not retried: {why}", remedy=remedy, exit_code=ExitCode.NO)
 
 
@@ -81,7 +81,7 @@ def _must_be_the_one(plan: str, status: PlanStatus, node: str) -> None:
         return
     named = ", ".join(each for each in nodes if each != "None")
     if node in nodes:
-        message = f"{named} have failed, and {plan} goes on only if all of them are retried"
+        message = f"{named} have failed, and {plan} continues only if all of them are retried"
     else:
         message = f"no step of {node} has failed" + (f"; failed: {named}" if named else "")
     remedy = f"leave out --node: upgradeplan retry {plan}"
@@ -92,12 +92,12 @@ def _what_is_retried(plan: str, status: PlanStatus) -> Iterator[str]:
     from reconcile.status.plan import FAILED
 
     if status.phase != FAILED:
-        yield f"{plan} has not failed: steps whose object was deleted make it again, and all else goes on as it is"
+        yield f"{plan} has not failed: steps whose object was deleted create it again; everything else goes on as it is"
         return
     for (phase, node), steps in status.records.items():
         failed = ((step, record.message) for step, record in steps.items() if record.failed)
         yield from (f"retry of {'/'.join(filter(None, (phase, step, node)))}: {said}" for step, said in failed)
-    yield "the cause has to be repaired first; nodes that are done stay done"
+    yield "fix the cause first; nodes that are done stay done"
 
 
 def _how_it_goes_on(parts: ReconcilerDeps, plan: str, number: str) -> Iterator[str]:

@@ -63,11 +63,11 @@ def status(
       upgradeplan status --contexts
 
     Shows the phases and nodes, how long a phase takes and usually took, what the plan waits for and since when. With
-    --watch a terminal shows what it has room for: what matters stays. Exits 1 if the plan has failed, or if it cannot
-    continue because no manager runs.
+    --watch, a terminal that is too small shows the most important lines. Exits 1 if the plan has failed, or if it
+    cannot continue because no manager runs.
 
-    --contexts and --kubeconfigs ask many clusters side by side. A cluster that cannot be asked is a row that says why.
-    Exits 1 if any plan has failed, and otherwise 3 if a cluster could not be asked.
+    --contexts and --kubeconfigs query many clusters in parallel. A cluster that cannot be queried is a row with the
+    reason. Exits 1 if any plan has failed, otherwise 3 if a cluster could not be queried.
     """
     if contexts or kubeconfigs is not None:
         _refuse_one(target, watch=watch, rehearsal=rehearsal, contexts=contexts, kubeconfigs=kubeconfigs)

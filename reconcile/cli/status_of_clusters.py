@@ -60,6 +60,6 @@ def _ask(kind: Kind, cluster: str, target: Target) -> ClusterPlans:
 
 def _lines(model: Model) -> Iterator[str]:
     yield from table(table_of_clusters(model))
-    counts = ((model["failed"], "failed"), (model["away"], "could not be asked"))
+    counts = ((model["failed"], "failed"), (model["away"], "could not be queried"))
     if said := [f"{count} {text}" for count, text in counts if count]:
         yield f"{len(model['clusters'])} clusters: {', '.join(said)}"

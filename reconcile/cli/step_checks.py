@@ -89,7 +89,7 @@ class CheckedByHand:
 
 
 def has_begun(live: Live, phase: RenderedPhase) -> bool:
-    """True if an object of the phase was made for the plan: what keeps a phase from beginning is asked no more."""
+    """True if an object of the phase was made for the plan: the checks before the phase are not evaluated again."""
     refs = [item.ref for step in phase.steps for item in step.manifests if isinstance(item.spec, Owned)]
     found = (readable(ref, live.parts.source.get(ref)) for ref in refs)
     return any(body is not None and is_owned_by(body, uid(live.plan)) for body in found)

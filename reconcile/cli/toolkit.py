@@ -98,8 +98,8 @@ def vm_live_migrate_detector(
       upgradeplan vm-live-migrate-detector charlie-2-tink-system --shutdown --upgrade hvst-upgrade-864fh
 
     With --upgrade, the machines that restore-vm will start again are added to ConfigMap
-    harvester-system/NAME-restore-vm before any is stopped; if that fails, none is. Exits 0 even if a machine could not
-    be stopped; the events name it.
+    harvester-system/NAME-restore-vm before any is stopped; if that fails, no machine is stopped. Exits 0 even if a
+    machine could not be stopped; the events name it.
     """
     from reconcile.toolkit.detector import COMPONENT, detect
 

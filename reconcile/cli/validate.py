@@ -69,7 +69,7 @@ def _model(given: InputOptions) -> Model:
 
 
 def _refuse(rendering: RenderedInputs, report: CheckReport | None) -> None:
-    """All reasons at once; that `spec.force` skips a guard is said where nothing else stands in the way."""
+    """All reasons at once; that `spec.force` skips a guard is reported if nothing else blocks."""
     from renderer.cluster_rules import begin_problems
     from renderer.render.refusals import refusals
 
@@ -81,7 +81,7 @@ def _refuse(rendering: RenderedInputs, report: CheckReport | None) -> None:
 
 
 def _others(blocking: Iterable[Problem], found: Sequence[Problem]) -> list[Problem]:
-    """Problems that block and were not said by the gate of a phase, which asks the same later."""
+    """Problems that block and were not reported by the gate of a phase, which checks the same later."""
     return [problem for problem in blocking if not any(problem.message.startswith(said.message) for said in found)]
 
 

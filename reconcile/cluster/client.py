@@ -1,6 +1,6 @@
 """The real cluster: the Protocol's calls as HTTP requests to an API server, and its answers as values or our errors.
 
-One call is one request, but for `list` (one a page). It does not retry, cache or discover: a Kind brings its plural.
+One call is one request, except for `list` (one a page). It does not retry, cache or discover: a Kind brings its plural.
 """
 
 from __future__ import annotations

@@ -112,7 +112,8 @@ class Denied(ClusterError):
 
 
 class DryRunUnsupported(Denied):
-    """400: a webhook has side effects and takes no dry run, so nobody knows whether it would take the object."""
+    """400: a webhook has side effects and does not support dry runs, so it is unknown whether it would accept the
+    object."""
 
     def __init__(self, ref: Ref, by: str) -> None:
         self.ref = ref
@@ -120,7 +121,7 @@ class DryRunUnsupported(Denied):
         ClusterError.__init__(
             self,
             f"{_what(ref)} could not be tried: {by} does not support dry run",
-            remedy="the upgrade sends no dry run and goes on; whoever owns the webhook can declare sideEffects: None",
+            remedy="the upgrade sends no dry run and continues; the webhook's owner can declare sideEffects: None",
         )
 
 
@@ -163,7 +164,8 @@ class NoSuchKind(ClusterError):
         what = f"subresource {subresource} of {kind}" if subresource else f"kind {kind}"
         super().__init__(
             f"the cluster does not serve {what}",
-            remedy=f"install what brings it; `kubectl api-resources --api-group={kind.group!r}` shows what is served",
+            remedy=f"install the component that provides it; `kubectl api-resources --api-group={kind.group!r}` "
+            "shows what is served",
         )
 
 

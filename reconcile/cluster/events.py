@@ -27,7 +27,7 @@ class EventSeverity(StrEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Occurrence:
     """Something that happened `count` times to one object between `first` and `last` (both with a time zone). `host` is
-    the node that it happened on, empty where it is none in particular."""
+    the node that it happened on, empty if it is about none in particular."""
 
     regarding: Ref
     uid: str

@@ -127,7 +127,7 @@ def contexts_of(environ: Mapping[str, str], kubeconfig: str = "") -> tuple[str, 
 
 
 def kubeconfigs_in(folder: Path) -> tuple[Path, ...]:
-    """The kubeconfig files of a folder, by name. Raises `Problems` where there is none."""
+    """The kubeconfig files of a folder, by name. Raises `Problems` if there is none."""
     try:
         found = sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
     except OSError as error:
@@ -147,7 +147,7 @@ def _places(environ: Mapping[str, str], kubeconfig: str) -> list[Path]:
 
 
 def _expanded(path: str) -> Path:
-    """As it stands where nobody knows the home that it names, as in a container with a user of its own."""
+    """Unchanged if there is no such home, as in a container with an unknown user."""
     try:
         return Path(path).expanduser()
     except RuntimeError:

@@ -111,7 +111,8 @@ class ListWatch:
             self._window.close()
 
     def cycle(self) -> float:
-        """One list, or one window of the watch. Returns the seconds to wait before the next. Raises nothing of ours."""
+        """One list, or one window of the watch. Returns the seconds to wait before the next. Raises no
+        `ClusterError`."""
         try:
             return self._watch() if self._resource_version else self._list()
         except NoSuchKind:

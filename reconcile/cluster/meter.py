@@ -1,4 +1,4 @@
-"""Tells of each request to an API server what it was, how it was answered, and how long that took."""
+"""Reports each request to an API server: the request, the answer, and the duration."""
 
 from __future__ import annotations
 

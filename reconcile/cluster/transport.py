@@ -145,7 +145,7 @@ def _api_client(access: ClusterAccess, credential: Credential, environ: Mapping[
     _check_certificates(access, settings)
     proxy = proxy_of(access.server, access.cluster.get("proxy-url") or "", environ)
     settings.proxy, settings.no_proxy = proxy.url, proxy.exceptions
-    if not settings.verify_ssl:  # the kubeconfig says so; kubectl does not repeat it at each request either
+    if not settings.verify_ssl:  # as configured; kubectl does not warn at each request either
         urllib3.disable_warnings(InsecureRequestWarning)
     api = ApiClient(settings)
     api.user_agent = USER_AGENT
@@ -165,7 +165,7 @@ def _check_certificates(access: ClusterAccess, settings: Configuration) -> None:
         "InvalidKubeconfig",
         f"context {access.context!r}: {field} {message}",
         file=access.file or None,
-        remedy=f"correct {field} or {field}-data; `openssl x509 -in FILE -noout -text` shows what a certificate holds",
+        remedy=f"correct {field} or {field}-data; `openssl x509 -in FILE -noout -text` shows a certificate",
     )
 
 

@@ -31,7 +31,7 @@ _KEPT = 1
 
 
 def look_again(builder: DecisionBuilder, phase: RenderedPhase) -> Progress:
-    """Goes on with the rounds under way, and begins those that are due."""
+    """Continues the rounds in progress, and starts those that are due."""
     waits = [wait for wait in builder.waits if wait.check is not None]
     reached = [_advance(builder, item, waits) for item in builder.cache.steps_of(phase).again]
     return Progress.FAILED if Progress.FAILED in reached else Progress.BUSY

@@ -31,7 +31,7 @@ def held_as_unsupported(builder: DecisionBuilder, reason: str) -> None:
 
 
 def is_latched(observation: Observation, status: PlanStatus) -> bool:
-    """True if another manager has blocked the plan for good, and nobody has asked for it since: that manager ignores it
+    """True if another manager has blocked the plan for good, and nobody has changed it since: that manager ignores it
     from then on, and whoever created it may have forgotten it. A plan that waits its turn here is Reconciling."""
     available = status.condition("Available") or {}
     if available.get("reason") != "ConcurrentUpgradeBlocked" or status.condition("Reconciling") or status.records:

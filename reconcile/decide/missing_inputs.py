@@ -1,5 +1,5 @@
 """Names what a live plan waits for where an input is missing, and who has to give it. The inputs themselves are in
-`renderer.catalog.verify`, with words for whoever renders files.
+`renderer.catalog.verify`, with texts for those who render files.
 """
 
 from __future__ import annotations

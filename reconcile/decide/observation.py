@@ -50,7 +50,7 @@ class OtherUpgrades:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
-    """`plan` is the UpgradePlan as it was read, `others` what is known of other upgrades.
+    """`plan` is the UpgradePlan as it was read, `others` what is known about other upgrades.
 
     `rendered` was made from this plan and what was captured so far. `fetched` names the documents that were read,
     `fetch_failures` has those of steps under way that could not be; `errors` what the last round's writes met.

@@ -187,7 +187,7 @@ def _unhealthy(builder: DecisionBuilder, lane: Lane, node: str) -> list[str]:
 
 
 def _unhealthy_peer(builder: DecisionBuilder, peers: RequirePeers, name: str) -> str | None:
-    """The reason why one node is unhealthy; known of a Node that is the very same, unless a rule looks at more."""
+    """The reason why one node is unhealthy; kept for the same Node, unless a rule looks at more."""
     ref = Ref(api_version="v1", kind="Node", name=name)
     body, known = builder.observation.look.get(ref), builder.cache.peers.get(name)
     if known is not None and known[0] is body and known[1] is peers:

@@ -1,6 +1,6 @@
 """Decides what to do about a plan now: start, continue, wait its turn, fail, end, or be taken back.
 
-Every phase value is recorded in a round of its own, so that whoever watches sees each of them.
+Every phase value is recorded in a round of its own, so that watchers see each of them.
 """
 
 from __future__ import annotations

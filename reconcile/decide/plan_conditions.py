@@ -31,7 +31,7 @@ def first_waits(builder: DecisionBuilder) -> str:
 
 
 def set_degraded(builder: DecisionBuilder) -> bool:
-    """True if something is wrong or takes too long; if so, sets Degraded. Of checks that block all are said."""
+    """True if something is wrong or takes too long; if so, sets Degraded. All blocking checks are named."""
     slow = [wait for wait in builder.waits if wait.slow]
     if builder.errors:
         builder.condition("Degraded", "True", "ReconcileError", "; ".join(builder.errors[:5]))

@@ -152,7 +152,7 @@ def _united(builder: DecisionBuilder, item: RenderedStep, capture: Capture, done
 
 def _found_by(builder: DecisionBuilder, item: RenderedStep, rule: RulePredicate) -> str | ReadFailure:
     """The names that the rule finds; none where nobody can ever look, as in files that hold no such objects."""
-    look = SeldomLook(look=builder.observation.look)  # nobody watches all virtual machines
+    look = SeldomLook(look=builder.observation.look)  # virtual machines are not watched
     scope = scope_of(builder, item)
     verdict = rule_named(rule.name)(RuleCall(arguments=dict(rule.arguments), look=look, scope=scope, body={}))
     if verdict.outcome is not ProbeResult.UNKNOWN:

@@ -31,7 +31,8 @@ _RUNS_ONCE = (("batch/v1", "Job"), ("upgrade.cattle.io/v1", "Plan"))
 
 
 def answer_retry(builder: DecisionBuilder) -> bool:
-    """Carries out a retry that is asked of a plan that has ended, or says why not. Returns whether one was asked."""
+    """Carries out a retry that is requested for a plan that has ended, or reports why not. Returns whether one was
+    requested."""
     text = unanswered_retry(builder.observation.plan, builder.status)
     if not text:
         return False
@@ -48,7 +49,7 @@ def answer_retry(builder: DecisionBuilder) -> bool:
 
 
 def note_retry(builder: DecisionBuilder) -> None:
-    """Records the attempt that is asked of a plan that is under way: its names are used from now on."""
+    """Records the attempt that is requested for a running plan: its names are used from now on."""
     text = unanswered_retry(builder.observation.plan, builder.status)
     if not text:
         return

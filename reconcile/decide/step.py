@@ -157,7 +157,7 @@ class _Step:
         return self._complete(record, verdicts)
 
     def _united(self, record: StepRecord) -> StepRecord:
-        """With names that lists have got since: whoever writes such a list may forget them again."""
+        """With names that lists have got since: the writer of such a list may drop them again."""
         captured = united_since(self.builder, self.item, record)
         if captured == record.captured:
             return record

@@ -3,7 +3,7 @@
 What a later step has demonstrably begun, the earlier ones of its phase must have done. A node whose state is one that a
 step completes with has done that step, and the answers that follow it: those are repeated if they are asked for. One
 whose state says that a step is active has begun that step: it is carried on, not begun again. What the other manager
-has borrowed goes on loan to us, as far as its bookkeeping tells the originals.
+has borrowed goes on loan to us, as far as its bookkeeping has the originals.
 """
 
 from __future__ import annotations

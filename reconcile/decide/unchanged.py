@@ -29,7 +29,7 @@ _Common = tuple[tuple[Any, ...], Mapping[str, tuple[Loan, ...]]]
 
 class _Remembering:
     """A `Look` that remembers what it was asked for and what it answered. `timeless`: a reading is another each minute,
-    and what is said of one depends on the time."""
+    and messages about one depend on the time."""
 
     def __init__(self, look: Look) -> None:
         self._look = look
@@ -50,7 +50,7 @@ class _Remembering:
 
 
 def decides_the_same(then: Observation, now: Observation, decision: Decision, cache: DecisionCache) -> bool:
-    """True if a decision that did nothing comes out the same of another observation, if that looks at the same."""
+    """True if a decision that did nothing is the same for another observation that has the same objects."""
     waits = (
         (wait.counted, wait.limit, wait.slow) for wait in decision.waits if wait.counted and wait.limit is not None
     )

@@ -1,4 +1,4 @@
-"""Carries out a diagnosis: what is known of trouble, the look around, and what could not be read."""
+"""Carries out a diagnosis: what is known about trouble, the look around, and what could not be read."""
 
 from __future__ import annotations
 

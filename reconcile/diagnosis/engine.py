@@ -1,4 +1,4 @@
-"""Looks for all known causes in a situation. Pure; what resolves itself is said last.
+"""Looks for all known causes in a situation. Pure; causes that resolve themselves come last.
 
 A cause is data: its sign is a pattern, a named search, a pre-flight check or an answer of the API server.
 """
@@ -26,7 +26,7 @@ from renderer.templating import Templates
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Knowledge:
-    """All that is known of trouble: causes, and the checks that some of them mean.
+    """All that is known about trouble: causes, and the checks that some of them mean.
     `check_context` is all that checks and texts see of plan, release and nodes."""
 
     causes: tuple[DeclaredCause, ...]
@@ -55,7 +55,7 @@ def causes_of(knowledge: Knowledge, situation: Situation, sight: Sight) -> tuple
 
 
 class _Found:
-    """The causes so far; no object is named twice for the same reason, or where a cause says so."""
+    """The causes so far; no object is named twice for the same reason, or if a cause excludes it."""
 
     def __init__(self) -> None:
         self.causes: dict[Cause, None] = {}
@@ -141,7 +141,7 @@ class _CauseSearch:
             yield self._worded(bare, self._names)
 
     def _is_measured(self, found: CheckFinding) -> bool:
-        """True unless it is that something is not there at all, which says nothing of why an upgrade waits."""
+        """True unless the object does not exist at all, which does not explain why an upgrade waits."""
         body = self._sight.look.get(found.ref) if found.ref else None
         return bool(found.proof) or (body is not None and not isinstance(body, ReadFailure))
 

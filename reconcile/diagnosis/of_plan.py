@@ -57,7 +57,7 @@ def situation_of(
 
 
 def waits_for_nothing(plan: Body, decision: Decision | None) -> bool:
-    """True if nobody has to look around: nothing is waited for, nothing was refused, and the plan has not failed."""
+    """True if there is nothing to diagnose: no wait, no refusal, and the plan has not failed."""
     status = status_of(plan)
     return not (decision and decision.waits) and status.phase != FAILED and not _refused(status)
 

@@ -1,4 +1,4 @@
-"""Works out the situation of an upgrade from its object alone: in files nobody decides, and the built-in upgrade has no
+"""Derives the situation of an upgrade from its object alone: files have no decision, and the built-in upgrade has no
 plan. It is said to wait for its nodes, for Rancher, and for its own objects; whatever it waits for takes too long."""
 
 from __future__ import annotations
@@ -221,7 +221,7 @@ def _waits(subject: UpgradeSubject, bare: Situation) -> Iterator[Wait]:
 
 
 def _at_work(subject: UpgradeSubject, bare: Situation) -> Iterable[str]:
-    """The nodes on which a Job of the upgrade runs: nobody waits for Rancher there."""
+    """The nodes on which a Job of the upgrade runs: these do not wait for Rancher."""
     for job in bare.all(JOBS):
         if label(job, subject.label) == subject.name and text(job, "status", "active") not in ("", "0"):
             yield label(job, _NODE) or node_name(job)

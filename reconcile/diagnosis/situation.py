@@ -40,8 +40,8 @@ RANCHER = "check what Rancher reports: kubectl get clusters.provisioning.cattle.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cause:
-    """`object` is what blocks, `what` how, `since` when it began (empty where nobody says), `remedy` the command, or
-    the sentence, that helps. `patient`: it resolves itself, and nobody has to act.
+    """`object` is what blocks, `what` how, `since` when it began (empty if unknown), `remedy` the command, or
+    the sentence, that helps. `patient`: it resolves itself without action.
 
     `about` is the object by kind, namespace and name, whatever people call it. `id`, `title`, `docs` and `restart` are
     those of the known cause; empty for what stands in no file."""
@@ -70,7 +70,7 @@ class ExpectedReboot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Departure:
-    """The objects that a plan waits for that is being deleted."""
+    """The objects that a plan waits for while it is being deleted."""
 
     objects: Mapping[Ref, Body | ReadFailure | None]
 
@@ -152,7 +152,7 @@ class Situation:
         return time_text(min(times)) if times else ""
 
     def machine(self, node: str) -> str:
-        """The Machine that the node belongs to; empty where there is none."""
+        """The Machine that the node belongs to; empty if there is none."""
         refer = (ref_of(m).name for m in self.all(MACHINES) if node_of_machine(m) == node)
         return next(refer, "")
 
@@ -186,7 +186,7 @@ def entries(value: Any, *path: str | int) -> tuple[Mapping[str, Any], ...]:
 
 
 def text(value: Any, *path: str | int) -> str:
-    """The scalar at the path as text; empty where there is none."""
+    """The scalar at the path as text; empty if there is none."""
     found = look_up(value, path)
     return str(found) if isinstance(found, (str, int, float)) else ""
 

@@ -1,6 +1,6 @@
 """The one door to deepdiff: says what has changed within a list that the API server takes as one field.
 
-It is asked only about lists that are known to differ, and imported only then. It decides nothing, and never makes or
+It is used, and imported, only for lists that differ. It decides nothing, and never makes or
 loads a `Delta`.
 """
 

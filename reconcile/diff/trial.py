@@ -1,4 +1,4 @@
-"""The result of trying one manifest: the input of a diff. Made by whoever may ask the cluster; only values here."""
+"""The result of trying one manifest: the input of a diff. Made by code with cluster access; only values here."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class GateDocument:
 
 
 def read_gate(text: str, file: str) -> GateDocument:
-    """Raises `Problems` for what is no such document."""
+    """Raises `Problems` if it is not such a document."""
     documents = parse(text, file)
     if len(documents) != 1 or not GATE.is_type_of(documents[0].value):
         raise problem("NotAGate", f"{file} is not one document of kind Gate", remedy="give the file gate.yaml")

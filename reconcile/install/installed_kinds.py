@@ -47,7 +47,7 @@ def kind_of(ref: Ref) -> Kind:
 
 
 def read(cluster: Cluster, ref: Ref, kind: Kind) -> Body | None:
-    """The live object; None where there is none."""
+    """The live object; None if there is none."""
     try:
         return cluster.get(kind, ref).body
     except (NotFound, NoSuchKind):

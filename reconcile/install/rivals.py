@@ -107,7 +107,7 @@ def _webhooks(cluster: Cluster) -> Iterator[Body]:
 
 
 def _judges_plans(rule: Mapping[str, Any]) -> bool:
-    """A rule for everything, as policy engines have, is none for UpgradePlans."""
+    """A wildcard rule, as policy engines have, does not count as one for UpgradePlans."""
     plural = {str(resource).partition("/")[0] for resource in items(rule.get("resources"))}
     return GROUP in items(rule.get("apiGroups")) and bool(plural & {"upgradeplans", "*"})
 
@@ -133,7 +133,7 @@ def problems_of(rivals: Rivals) -> Iterator[Problem]:
 def ways_out(rivals: Rivals, deployments: Iterable[Ref], again: str) -> Iterator[str]:
     """The two ways in which this program can still be installed. `again` is the command that installs."""
     if rivals.are_ours:
-        yield "It is this program, installed by its chart. To change that installation:"
+        yield "That is this program, installed by its chart. To change that installation:"
         for holder in rivals.objects:
             yield f"  {holder.change()}"
         yield from _in_place(rivals, again)

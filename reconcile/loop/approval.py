@@ -30,7 +30,7 @@ _MOST_NAMED = 5
 class Approval:
     """`rendered` is what is approved. `sealed` are the phases that the cluster renders whole now; `later` those that
     are approved as well, with the inputs that the loop compares them by; `pending` those that are not approved, with
-    the inputs that nobody knows yet."""
+    the inputs that are not known yet."""
 
     rendered: RenderedPlan
     sealed: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Carries out the actions of a decision, each by the one write that it stands for."""
+"""Carries out the actions of a decision, each with one write."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ class JournalEntry:
 
 
 def keep_nothing(entry: JournalEntry) -> None:
-    """Drops the entry, where no journal is asked for."""
+    """Drops the entry, if no journal is wanted."""
 
 
 class Journal:

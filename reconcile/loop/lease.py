@@ -170,7 +170,7 @@ class Election:
 
 
 def nobody_leads(cluster: Cluster, namespace: str, now: datetime) -> str:
-    """Reports that nobody holds the lease; empty where somebody does, or where it cannot be read."""
+    """Reports that nobody holds the lease; empty if somebody does, or if it cannot be read."""
     ref = Ref(api_version=LEASE.api_version, kind=LEASE.kind, namespace=namespace, name=NAME)
     start = "so the upgrade does not continue; start `upgradeplan run` or `upgradeplan apply`"
     try:

@@ -224,7 +224,7 @@ class Manager:
             self._has_fitting_api = False  # the definition may have been replaced
             running.queue.failed(name)
             return RoundResult.REFUSED
-        except Exception as error:  # a bug of ours ends the round, and not the process: other plans continue
+        except Exception as error:  # a bug in this program ends the round, and not the process: other plans continue
             self._report_bug(name, error)
             return RoundResult.BUG
         running.outage_clock.found()

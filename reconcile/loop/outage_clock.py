@@ -1,4 +1,4 @@
-"""Counts time, but for that in which the API server was unavailable or no loop ran. A cluster that upgrades itself
+"""Counts time, except for that in which the API server was unavailable or no loop ran. A cluster that upgrades itself
 is unavailable now and then."""
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from threading import Lock
 
 _KEPT = timedelta(days=2)
 _REMEMBERED = 50
-"""The number of outages that are handed on; the oldest ones are dropped first."""
+"""The number of outages that are passed on; the oldest ones are dropped first."""
 
 Outage = tuple[datetime, datetime]
 

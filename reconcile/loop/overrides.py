@@ -1,6 +1,6 @@
 """Environment variables of `run` that override values of the templates, as those of the Harvester Upgrade Manager do.
 
-They change what is rendered, so they are part of its digests, but for those that no reviewer can know. No other
+They change what is rendered, so they are part of its digests, except for those that no reviewer can know. No other
 command reads them.
 """
 

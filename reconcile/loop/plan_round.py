@@ -88,7 +88,7 @@ class PlanRound:
                 return Round(name=self.name, plan=self.plan, again=True)
             self.memory.pending_events += (
                 decision.events
-            )  # told although the API server goes away before this round's end
+            )  # emitted even if the API server goes away before this round ends
             self._act(decision, seen.snapshot, results)
         finally:
             journal(JournalEntry(seen=seen, decision=decision, results=tuple(results)))

@@ -62,7 +62,7 @@ def approved_templates_of(plan: Body) -> str | None:
 
 def sealed_now(plan: Body, rendered: RenderedPlan) -> Mapping[str, str]:
     """The digest of each phase as a reviewer would see it now. One that reads some of its inputs itself has the digest
-    that was approved, as long as what is known of it is as it was then."""
+    that was approved, as long as what is known about it is as it was then."""
     approved = approved_of(plan)
     begun = {
         name: approved[name] for name, changed in _known_in_part(plan, rendered) if name in approved and not changed

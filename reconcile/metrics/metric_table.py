@@ -69,13 +69,13 @@ CONDITION = _gauge("condition", "1 for the status of each condition of the plan.
 NODES = _gauge("nodes", "Nodes of the upgrade by state; NotStarted before the first.", "plan", "state")
 NODE_SECONDS = _gauge(
     "node_out_of_service_seconds",
-    "Seconds since a node that is out of service got into its state; of 20 nodes at most.",
+    "Seconds since a node that is out of service entered its state; for at most 20 nodes.",
     *("plan", "node", "state"),
 )
 WAITS = _gauge("waits", "What the plan waits for, by step and reason.", "plan", "step", "reason")
 WAIT_SECONDS = _gauge("wait_seconds", "Seconds that the oldest of these waits has lasted.", "plan", "step", "reason")
 GATES = _gauge(
-    "gates", "Gates of the steps of the phase, by what they last came to; of each node's.", "plan", "step", "verdict"
+    "gates", "Gates of the steps of the phase by their last verdict, for each node.", "plan", "step", "verdict"
 )
 BLOCKING_CHECKS = _gauge(
     "blocking_check", "1 for each pre-flight check that keeps a step from beginning.", *("plan", "check")
@@ -84,11 +84,11 @@ BORROWED = _gauge("borrowed_fields", "Fields of other objects that have been bor
 
 # ------------------------------------------------------------------------------------------------------------- the loop
 
-ROUNDS = _counter("rounds_total", "Rounds by how they ended.", "result")
+ROUNDS = _counter("rounds_total", "Rounds by result.", "result")
 ROUND_SECONDS = _latency("round_duration_seconds", "Seconds that a round took.")
 QUEUE_DEPTH = _gauge("queue_depth", "Plans that are due for a round.")
-LEADER = _gauge("leader", "1 for the manager that holds the Lease, 0 for one that stands by.")
-LEASE_TRANSITIONS = _gauge("lease_transitions", "Times that the Lease has changed hands, as last seen.")
+LEADER = _gauge("leader", "1 for the manager that holds the Lease, 0 for a standby.")
+LEASE_TRANSITIONS = _gauge("lease_transitions", "Times that the Lease has changed its holder, as last seen.")
 WATCH_RESTARTS = _counter("watch_restarts_total", "Watches that were interrupted and began again.", "kind")
 OUTAGE_SECONDS = _counter("api_outage_seconds_total", "Seconds in which the API server did not answer.")
 API_CALLS = _counter(
@@ -100,10 +100,10 @@ API_SECONDS = _latency(
 
 # -------------------------------------------------------------------------------------------------------------- webhook
 
-WEBHOOK_REQUESTS = _counter("webhook_requests_total", "Admission reviews by what was answered.", "operation", "result")
+WEBHOOK_REQUESTS = _counter("webhook_requests_total", "Admission reviews by answer.", "operation", "result")
 WEBHOOK_SECONDS = _latency("webhook_request_duration_seconds", "Seconds that the answer to a review took.")
 CERTIFICATE_EXPIRY = _gauge(
-    "certificate_expiry_timestamp_seconds", "Time when a certificate ends that this manager serves with.", "certificate"
+    "certificate_expiry_timestamp_seconds", "Time when a serving certificate of this manager expires.", "certificate"
 )
 BUILD_INFO = _gauge("build_info", "1, with the version of the manager.", "version")
 

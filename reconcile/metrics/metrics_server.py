@@ -56,7 +56,7 @@ class ServedCertificate:
     """A certificate for TLS. `read` gives the one of now, and is asked at each connection."""
 
     def __init__(self, read: Callable[[], Pair]) -> None:
-        """Raises OSError for what is no pair."""
+        """Raises OSError if it is not a pair."""
         self._read = read
         self._lock = Lock()
         self._served = _served(read())
@@ -66,7 +66,7 @@ class ServedCertificate:
         return self._served.not_after
 
     def wrap(self, connection: Any) -> Any:
-        """A new certificate that is no pair yet, as one of its files was written first, waits for the next
+        """A new certificate that is not a pair yet, as one of its files was written first, waits for the next
         connection."""
         return self._current().wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
 

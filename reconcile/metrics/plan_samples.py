@@ -41,8 +41,8 @@ REASONS: Mapping[str, str] = {
     "Check": "a pre-flight check blocks, or could not be evaluated",
     "Unreadable": "what has to be looked at could not be read",
     "NeedsOperator": "somebody has to act",
-    "TakesLong": "it lasts longer than its step should take",
-    "Held": "somebody asked for it, as by pauseNodes, or it is another node's turn",
+    "TakesLong": "it takes longer than its step should",
+    "Held": "somebody requested it, for example with pauseNodes, or it is another node's turn",
     "InProgress": "any other",
 }
 """The words for waits, of which the first that fits is used."""

@@ -130,7 +130,7 @@ def _order(item: CollectedKind) -> tuple[str, ...]:
 
 
 def refusals(source: Source) -> tuple[Problem, ...]:
-    """All of that which cannot be read, but for the plan."""
+    """All of that which cannot be read, except for the plan."""
     refused: list[Problem] = []
     for items in _FILES.values():
         tuple(_read(source, items, refused))

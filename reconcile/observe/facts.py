@@ -36,7 +36,7 @@ def gather(source: Source, plan: Body) -> tuple[Body, ...]:
 
 
 def what_is_readable(source: Source, plan: Body) -> tuple[Body, ...]:
-    """Those objects that can be read, for whoever says by other ways what could not be."""
+    """Those objects that can be read; the caller reports the others."""
     return _read(source, plan)[0]
 
 

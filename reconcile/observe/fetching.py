@@ -1,4 +1,4 @@
-"""Reads the documents that the upgrade's repository serves. What cannot be read is said, and asked for again."""
+"""Reads the documents that the upgrade's repository serves. What cannot be read is reported, and read again later."""
 
 from __future__ import annotations
 

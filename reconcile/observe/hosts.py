@@ -35,7 +35,7 @@ _NAMESPACE = "harvester-system"
 _LARGEST_ANSWER = 4096  # bytes that a kubelet keeps of a termination message
 
 _NOBODY_LOOKED = ReadFailure(
-    why="nobody has looked at it: a plan does when it begins, by a Job on each node", out_of_reach=True
+    why="it has not been checked: a plan does that when it begins, with a Job on each node", out_of_reach=True
 )
 _REMEDY = "see its Job and pod: kubectl -n harvester-system get jobs,pods -l " + _HOST_CHECK
 
@@ -137,7 +137,7 @@ def _waits(pods: Iterable[Body]) -> Iterator[str]:
 
 
 def _messages(pods: Iterable[Body]) -> Iterator[tuple[str, str]]:
-    """Yields the termination messages, each with the time at which its container ended, empty where nobody says it."""
+    """Yields the termination messages, each with the time at which its container ended, empty if unknown."""
     for pod in pods:
         for status in items(look_up(pod, ("status", "containerStatuses"))):
             end = look_up(status, ("state", "terminated"))

@@ -1,6 +1,6 @@
 """The reading `kubelet`: each node's disk, and at which percentage the kubelet begins to remove images.
 
-Kubelets are asked through the API server's node proxy, so that no token of ours leaves for an address that nobody has
+Kubelets are asked through the API server's node proxy, so that no token is sent to an address that nobody has
 vouched for.
 """
 

@@ -25,7 +25,7 @@ from renderer.model.ref import Body
 
 _AT_ONCE = 8
 _WITHIN = 1.5
-"""Seconds for all that is dialled: an address that nobody answers at must not hold up what is known."""
+"""Seconds for all that is dialled: an address that does not answer must not delay the others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -30,7 +30,7 @@ class _Kept:
 
 
 class SeldomLists:
-    """`watched` answers from a watch that there is anyway; None where there is none."""
+    """`watched` answers from a watch that there is anyway; None if there is none."""
 
     def __init__(
         self, cluster: Cluster, kinds: Kinds, clock: Callable[[], float], watched: Callable[[Group], Listed | None]
@@ -48,7 +48,7 @@ class SeldomLists:
         return kept.answer
 
     def let_go(self) -> None:
-        """Forgets what nobody has asked for in time."""
+        """Forgets lists that were not used in time."""
         if self._kept:
             now = self._clock()
             self._kept = {group: kept for group, kept in self._kept.items() if kept.until + _KEPT > now}

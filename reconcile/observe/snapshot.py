@@ -20,7 +20,7 @@ _T = TypeVar("_T")
 
 
 class NotReadError(LookupError):
-    """Something was looked at that nobody has read: a bug of ours, or a journal of another version."""
+    """Something was looked at that was not read: a bug in this program, or a journal of another version."""
 
 
 class Snapshot:
@@ -55,7 +55,7 @@ class Snapshot:
         raise NotReadError(group)
 
     def reading(self, reading: Reading, name: str) -> Answer:
-        """An answer that nobody has given, such as of a node that is not there, is a failure."""
+        """A missing answer, such as of a node that does not exist, is a failure."""
         answers = self.readings.get(reading.name, {})
         if name not in answers and not any(read.includes(reading) for read in self.read):
             raise NotReadError(reading)

@@ -1,6 +1,7 @@
 """Reads side by side, and waits for them until a deadline: what has not answered by then is a read failure.
 
-For whoever has to answer in seconds, such as an admission webhook. A cluster that is away is a failure of each read.
+For callers that have to answer within seconds, such as an admission webhook. A cluster that is away is a failure of
+each read.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ class LogFolder:
         self.read()
 
     def read(self) -> None:
-        """Reads the index. One that cannot be read is begun anew: its logs are read again."""
+        """Reads the index. If it cannot be read, it starts empty, and the logs are read again."""
         try:
             raw = json.loads((self.path / INDEX).read_text(encoding="utf-8"))
             self.entries = {name: _entry(item) for name, item in raw["logs"].items()}

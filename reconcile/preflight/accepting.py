@@ -22,7 +22,7 @@ _SKIPPED = frozenset((CheckTime.CREATE, CheckTime.START))
 def acceptance_of(check: Check, plan: Body, when: Collection[CheckTime]) -> Acceptance | None:
     """The thing that accepts the check's findings at all of these times; None where nothing does, or nothing can.
 
-    `plan` is empty where there is none.
+    `plan` is empty if there is none.
     """
     if not check.acceptable:
         return None

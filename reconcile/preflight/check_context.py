@@ -26,7 +26,7 @@ from renderer.validation import document_problems
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckContext:
-    """Within what checks are carried out. `plan` is empty where none was given; `releases` are what is known of
+    """Within what checks are carried out. `plan` is empty where none was given; `releases` are what is known about
     releases."""
 
     names: CheckNames

@@ -52,7 +52,7 @@ class CheckFinding:
 
 
 def finding_text(offender: str, says: str, node: str = "") -> str:
-    """`PVC default/disk-1 has 1 replica`, or `Node node-1: condition Ready is False` for what is no predicate."""
+    """`PVC default/disk-1 has 1 replica`, or `Node node-1: condition Ready is False` if it is not a predicate."""
     joint = " " if says.split(" ", 1)[0] in _VERBS else ": "
     return joint.join(filter(None, (offender, says))) + (f" (before {node} is upgraded)" if node else "")
 
@@ -70,7 +70,7 @@ class Acceptance:
 class CheckResult:
     """`reason` is a line: what passed, why it does not apply, or what was found first. `notes` are what somebody should
     know although it passes. `read_failures` may stand beside findings: of many objects some could not be looked at, or
-    not at what is to be known of them; these are the `undecided`, as far as they have names."""
+    not at what is to be known about them; these are the `undecided`, as far as they have names."""
 
     check: Check
     outcome: CheckOutcome

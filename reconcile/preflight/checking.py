@@ -1,6 +1,6 @@
-"""Carries out checks on what a `Look` shows. All offenders of all checks come out, each by the name that people use.
+"""Carries out checks on what a `Look` shows. All offenders of all checks are returned, each by its usual name.
 
-What could not be looked at is unknown, never passed and never found; what is not known of plan or release likewise.
+What could not be looked at is unknown, never passed and never found; what is not known about plan or release likewise.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def run_checks(
 
 
 def report_of(results: Iterable[CheckResult], context: CheckContext) -> CheckReport:
-    """The answers of all checks, and what is known of the upgrade."""
+    """The answers of all checks, and what is known about the upgrade."""
     return CheckReport(results=tuple(results), upgrade=upgrade_notes(context.names.given, context.releases))
 
 

@@ -27,7 +27,7 @@ _NEVER_WHOLE = ("", "Secret")
 
 
 class GivenObjects:
-    """`collected` is what was read completely; `facts` are sections of facts documents, empty where there is none. An
+    """`collected` is what was read completely; `facts` are sections of facts documents, empty if there is none. An
     object is found whatever version of its kind it is written in. The `plan` that is about to be created says nothing
     about whether there are others."""
 
@@ -112,7 +112,7 @@ class GivenObjects:
 
 
 def _alone(plan: Body, of: Mapping[_Kind, Mapping[_Name, Body]]) -> _Kind | None:
-    """The kind of a plan that is just a file: it stands alone, and nobody has looked for others."""
+    """The kind of a plan that is just a file: other plans were not read."""
     ref = ref_of(plan)
     key = (_group(ref.api_version), ref.kind)
     return None if of.get(key) or plan["metadata"].get("uid") else key

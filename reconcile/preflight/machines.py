@@ -72,7 +72,7 @@ class MachineTable:
 
 
 def machine_table(look: Look, plan: Body) -> MachineTable:
-    """`plan` is empty where there is none: then nothing is started again. The upgrade's own machines are left out."""
+    """`plan` is empty if there is none: then nothing is started again. The upgrade's own machines are left out."""
     read = {group: look.list(group) for group in (INSTANCES, NODES, MACHINES, KUBEVIRTS)}
     failures = tuple(found for found in read.values() if isinstance(found, ReadFailure))
     if any(isinstance(read[group], ReadFailure) for group in (INSTANCES, NODES)):
@@ -125,7 +125,7 @@ def _later(instance: Body, fate: Fate, drain: Drain) -> Iterator[LaterNode]:
     here = node_of(instance)
     if fate.outcome is not MachineOutcome.MOVES or len(allowed) != 1 or here in allowed:
         return
-    why = f"it has been moved there from {here}, and no other node can take it"
+    why = f"it was moved there from {here}, and no other node can run it"
     yield LaterNode(
         node=allowed[0],
         outcome=MachineOutcome.STARTED_AGAIN if drain.restores else MachineOutcome.STOPPED,

@@ -41,7 +41,7 @@ class CheckRounds:
     def _result(self, declared: DeclaredCheck, look: Look) -> CheckResult:
         settled = self._settled.get(declared.check.id)
         if settled is not None:
-            for ask in settled.asked:  # whoever notes what is looked at is to see it in each round
+            for ask in settled.asked:  # so that these looks are noted in each round
                 ask(look)
             return settled.result
         noted = _Noted(look)

@@ -12,7 +12,7 @@ from renderer.catalog.checks import DeclaredCheck
 from renderer.model.ref import Body, Ref
 
 MINUTES = 10
-"""Checks judge by a time that is so many minutes old at most: what is said of a certificate holds for a while."""
+"""Checks judge by a time that is so many minutes old at most: messages about a certificate stay valid for a while."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,7 @@
 """One field of one object against the expected value.
 
 `atLeast` and `atMost` compare amounts: numbers, and texts that are a number or a Kubernetes quantity (`10Gi`, `500m`);
-nothing else passes. All other tests are typed (text is never a number, and true is never 1), but for fields that the
+nothing else passes. All other tests are typed (text is never a number, and true is never 1), except for fields that the
 API declares to be quantities: there `1Gi` is `1024Mi`.
 """
 
@@ -33,7 +33,7 @@ class _Expected:
 
 
 def check_field(predicate: FieldPredicate, body: Body, scope: ProbeContext) -> Verdict:
-    """Never failed. An absent field is waiting, save where it is asked to be absent; a captured value that was never
+    """Never failed. An absent field is waiting, except where it is asked to be absent; a captured value that was never
     recorded is unknown. Raises `Problems` for a pattern that is none."""
     found = look_up(body, predicate.path)
     says = f"{path_name(predicate.path)} is {_shown(body, predicate.path, found, scope.redactor)}"

@@ -19,7 +19,7 @@ _T = TypeVar("_T")
 class Group:
     """Every object of a kind with these labels; an empty namespace means all of them, as an empty name does.
 
-    `seldom`: it is looked at now and then, so nobody watches it for that; what is some seconds old will do."""
+    `seldom`: it is looked at now and then, so it is not watched; an answer some seconds old is enough."""
 
     api_version: str
     kind: str
@@ -89,7 +89,7 @@ Need = Ref | Group | Reading
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadFailure:
     """It could not be looked at, and why: `connection refused`, `forbidden: nodes/proxy`; and what would help, such as
-    the rule that is missing. `out_of_reach`: whoever looks in this way can never see it, as in files no disk."""
+    the rule that is missing. `out_of_reach`: this kind of input never has it, as files have no disk usage."""
 
     why: str
     remedy: str | None = None
@@ -102,7 +102,7 @@ class ReadFailure:
 
 
 NOT_READ = ReadFailure(why="it was not read")
-"""The answer to what has yet to be read: whoever asked is asked again."""
+"""The answer for what has yet to be read: the caller is called again."""
 
 Answer = Mapping[str, Any] | ReadFailure
 """One answer of a reading, as a facts document has it."""
@@ -126,7 +126,7 @@ class Look(Protocol):
 
 
 class WorkedOut:
-    """Results that rules keep: a rule that is asked for each of many nodes goes through all objects once."""
+    """Results that rules keep: a rule that runs for each of many nodes reads all objects once."""
 
     def __init__(self) -> None:
         self._kept: dict[str, tuple[tuple[object, ...], Any]] = {}

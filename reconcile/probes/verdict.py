@@ -107,7 +107,7 @@ class GateVerdict:
 def gate_verdict(gate: Gate, verdict: Verdict, passes: int) -> GateVerdict:
     """`passes` is how often the probe had passed in a row before this look, which must be a new one.
 
-    Anything but a pass breaks the row, also that we could not look: nobody knows what was in between.
+    Anything but a pass breaks the row, also a failed look: the state in between is unknown.
     """
     if not verdict.passed:
         return GateVerdict(verdict=verdict, passes=0)

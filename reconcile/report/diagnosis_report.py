@@ -61,7 +61,7 @@ def diagnosis_lines(model: Model) -> Iterator[str]:
     """The upgrade and where it is, its causes, what could not be read, and what to do first."""
     upgrade = model["upgrade"]
     if upgrade is None:
-        yield "no upgrade: neither an UpgradePlan nor an Upgrade is there; the cluster was looked at"
+        yield "no UpgradePlan and no Upgrade found; only the cluster was looked at"
     else:
         yield f"{upgrade['object']}{_to(upgrade)}: {upgrade['state'] or 'not begun'}{_step(upgrade)}"
         yield from (f"  works: {name}" for name in upgrade["works"])
@@ -89,7 +89,7 @@ def diagnosis_markdown(model: Model) -> Iterator[str]:
         if upgrade["restart"]:
             yield f"- it {_RESTART[upgrade['restart']]}: {_plain(upgrade['how'])}"
     else:
-        yield "- no upgrade is there; the cluster was looked at"
+        yield "- no UpgradePlan and no Upgrade found; only the cluster was looked at"
     yield f"- at {model['at']}"
     if upgrade and upgrade["nodes"]:
         yield from ("", "| Node | State | Message |", "| --- | --- | --- |")

@@ -1,4 +1,4 @@
-"""Describes the extent of an upgrade in one line, for whoever is asked whether to start it."""
+"""Describes the extent of an upgrade in one line, for the question whether to start it."""
 
 from __future__ import annotations
 

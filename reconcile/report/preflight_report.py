@@ -257,8 +257,8 @@ def _quoted(text: str) -> str:
 def preflight_blocks(
     model: Model, *, words: CheckWords = BEFORE_AN_UPGRADE, everything: bool = False
 ) -> Iterator[Block]:
-    """For a pull request or a ticket: the checks that have not passed, or all, the gravest first; what is known of the
-    releases; every virtual machine."""
+    """For a pull request or a ticket: the checks that have not passed, or all, the gravest first; what is known about
+    the releases; every virtual machine."""
     of = f" of {cell(model['plan'])}" if model["plan"] else ""
     yield f"### {words.title}{of}: {words.blocked if model['blocked'] else words.clear}"
     yield from ("", f"**{count_line(model)}**")

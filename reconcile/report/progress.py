@@ -132,14 +132,14 @@ def _next(done: Round, status: PlanStatus) -> str:
 
 
 def _held(done: Round, status: PlanStatus) -> list[str]:
-    """Nodes that are held, and that nobody has released."""
+    """Nodes that are held and not released."""
     option = ((done.plan or {}).get("spec") or {}).get("nodeUpgradeOption") or {}
     paused = option.get("pauseNodes") or ()
     return sorted(node for node in paused if (status.node_states.get(node) or {}).get("state") == PAUSED)
 
 
 def age_of(since: str, at: str) -> str:
-    """` (for 12m)`; nothing where nobody says since when."""
+    """` (for 12m)`; nothing if the start is unknown."""
     if not since:
         return ""
     try:

@@ -16,7 +16,7 @@ from reconcile.status.times import age_text, span_text, time_of
 
 
 class Tone(Enum):
-    """The meaning of a line, for whoever shows colours."""
+    """The meaning of a line, which decides its colour."""
 
     PLAIN = None
     GOOD = "green"

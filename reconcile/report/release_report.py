@@ -1,4 +1,4 @@
-"""Shows what is known of the two releases of an upgrade: components, and notes with what looks for each. Pure."""
+"""Shows what is known about the two releases of an upgrade: components, and notes with what looks for each. Pure."""
 
 from __future__ import annotations
 

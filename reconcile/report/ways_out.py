@@ -31,7 +31,7 @@ _RETURNED = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WayOut:
-    """`effect` is what it does, or why it is not allowed. `command` is empty where there is none to give."""
+    """`effect` is what it does, or why it is not allowed. `command` is empty if there is none to give."""
 
     way: str
     allowed: bool

@@ -11,7 +11,7 @@ from reconcile.report_page.timeline import RunTimes
 Model = dict[str, Any]
 
 _Key = tuple[str, str, str]
-"""Step, node, and since when; where nobody says since when, the words."""
+"""Step, node, and since when; if the start is unknown, the text."""
 
 
 def waits_of_run(run: RecordedRun, times: RunTimes) -> list[Model]:

@@ -1,4 +1,4 @@
-"""A run as a journal tells it. What the journal hides stays hidden."""
+"""A run as recorded in a journal. What the journal hides stays hidden."""
 
 from __future__ import annotations
 

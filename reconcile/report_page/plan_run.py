@@ -1,4 +1,4 @@
-"""A run as the record of its plan tells it, with what the cluster still has of it: events, machines that moved, nodes.
+"""A run as recorded in its plan, with what the cluster still has of it: events, machines that moved, nodes.
 
 Of the past a plan's record has the steps and the loans, and no waits.
 """
@@ -97,7 +97,7 @@ def _lists(plan: str, source: Source) -> Iterator[Body]:
 
 
 def _moves(migrations: Iterable[Body], began: datetime) -> Iterator[MachineFact]:
-    """The migrations that ended well since the plan began, whoever asked for them."""
+    """The migrations that succeeded since the plan began, whoever requested them."""
     for body in migrations:
         state = look_up(body, ("status", "migrationState")) or {}
         if state.get("completed") and not state.get("failed") and (end := state.get("endTimestamp")):

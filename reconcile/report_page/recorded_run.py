@@ -1,4 +1,4 @@
-"""A run as it was recorded: what was known of it, moment by moment, and how it stands in the end.
+"""A run as it was recorded: what was known about it, moment by moment, and how it stands in the end.
 
 A journal and a rehearsal have many moments; a plan alone has one, which is now.
 """
@@ -34,7 +34,7 @@ class RunSource(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeVersions:
-    """The versions that a node said that it has."""
+    """The versions that a node has reported."""
 
     os: str
     kubernetes: str

@@ -29,7 +29,7 @@ def versions_of(run: RecordedRun) -> list[Model]:
 
 
 def _of_node(name: str, seen: Sequence[NodeVersions], release: Mapping[str, Any]) -> list[Model]:
-    """Of a node that was seen once, it is told by the release whether that was before or after."""
+    """For a node that was seen once, the release decides whether that was before or after."""
     first, last = seen[0], seen[-1]
     if len(seen) == 1 and first.os == look_up(release, ("os",)):
         first = _NONE

@@ -18,7 +18,7 @@ Model = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunTimes:
-    """The time when a run began, and the last that is known of it; `over`: it has ended then."""
+    """The time when a run began, and the last that is known about it; `over`: it has ended then."""
 
     began: datetime
     until: datetime

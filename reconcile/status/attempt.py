@@ -19,7 +19,7 @@ _DIGITS = 9
 
 
 def attempt_of(plan: Mapping[str, Any]) -> int:
-    """The number of this attempt, from the plan's annotation; 0 for the first, and for a text that is no number."""
+    """The number of this attempt, from the plan's annotation; 0 for the first, and for a text that is not a number."""
     text = _requested(plan)
     return int(text) if is_number(text) else 0
 
@@ -30,7 +30,7 @@ def is_number(text: str) -> bool:
 
 
 def unanswered_retry(plan: Mapping[str, Any], status: PlanStatus) -> str:
-    """The annotation's text if nothing has been done about it yet; empty if nobody asks."""
+    """The annotation's text if nothing has been done about it yet; empty if there is no request."""
     text = _requested(plan)
     return text if text != str((status.field("retry") or {}).get("requested", "")) else ""
 

@@ -100,7 +100,8 @@ def _can_be_started(output: HelperOutput, instance: Body) -> bool:
 
 
 def _stop(output: HelperOutput, tied: Sequence[Body]) -> int:
-    """The number of those that could be stopped. One that could not be is said, and the others are stopped."""
+    """The number of those that could be stopped. A machine that could not be stopped is reported, and the others are
+    stopped."""
     stopped = 0
     for instance in tied:
         name = full_name(instance)

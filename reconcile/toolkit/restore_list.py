@@ -1,7 +1,7 @@
 """The list of virtual machines to start again: a ConfigMap of the plan, with an entry for each node.
 
 An entry is `namespace/name,namespace/name`. Names are only ever added, so that a second run, which finds those machines
-off already, does not forget them; whoever starts them again takes them out.
+off already, does not forget them; the restart removes them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def list_refs(plan: str) -> tuple[Ref, ...]:
 
 
 def find_list(cluster: Cluster, plan: str) -> Body | None:
-    """The list; None where there is none."""
+    """The list; None if there is none."""
     for ref in list_refs(plan):
         try:
             return cluster.get(CONFIG_MAP, ref).body

@@ -64,7 +64,7 @@ def unknown_ids(declared: DeclaredCause, known: Collection[str]) -> Iterator[Pro
     cause = declared.cause
     for name in cause.unless:
         if name not in known:
-            message = f"cause {cause.id}: unless names {name!r}, which no cause is called{did_you_mean(name, known)}"
+            message = f"cause {cause.id}: unless names {name!r}, which is not a cause{did_you_mean(name, known)}"
             yield declared.problem("UnknownCause", message, "correct the id, or remove it", "unless")
         elif name == cause.id:
             message = f"cause {cause.id}: unless names itself, so it would never be found"
@@ -77,7 +77,7 @@ def _sign(declared: DeclaredCause, world: CauseWorld) -> Iterator[Problem]:
         case Pattern(target=target, all=predicates):
             yield from _looks(declared, target, predicates, world.kinds, "pattern")
             if not predicates and not cause.chain and cause.condition is None and not getattr(target, "where", ()):
-                message = f"cause {cause.id} would be found for every object: nothing is asked of it"
+                message = f"cause {cause.id} matches every object: it has no condition"
                 yield declared.problem("NoPattern", message, "add all, follow or if", "pattern")
         case Search(name=name) if name not in SEARCHES:
             message = f"cause {cause.id}: search {name!r} not found{did_you_mean(name, SEARCHES)}"

@@ -1,6 +1,6 @@
 """Reads the known causes of a template tree: packaged ones, what overlays add, replace and switch off.
 
-A rendering needs none of them; who asks why an upgrade waits does. A file of an overlay is judged when the tree is
+A rendering needs none of them; `explain` and `diagnose` do. A file of an overlay is checked when the tree is
 loaded.
 """
 

@@ -42,7 +42,7 @@ def wrong_with(declared: DeclaredCheck, kinds: Kinds) -> Iterator[Problem]:
     if not check.remedy.strip():
         yield declared.problem("NoRemedy", f"check {check.id} has no remedy", "say what to do", "remedy")
     if check.per_node and check.when != (CheckTime.BEFORE_NODE,):
-        message = f"check {check.id} speaks of `node`, which only a check of beforeNode has"
+        message = f"check {check.id} uses `node`, which only a check of beforeNode has"
         yield declared.problem("UndefinedVariable", message, "write when: [beforeNode]", "when")
     yield from _target(declared, kinds)
     yield from _not_kept(declared, kinds)
@@ -76,7 +76,7 @@ def _not_kept(declared: DeclaredCheck, kinds: Kinds) -> Iterator[Problem]:
     for path in dict.fromkeys(_read(declared, named)):
         if not any(starts_with(path, known) or starts_with(known, path) for known in kept):
             message = (
-                f"check {declared.check.id} reads {path_name(path)} of {named.kind}, which lists for checks leave out"
+                f"check {declared.check.id} reads {path_name(path)} of {named.kind}, which lists for checks do not keep"
             )
             remedy = "add the path to `checked` of the kind's row, in a copy of its file in _kinds/"
             yield declared.problem("FieldNotKept", message, remedy, "probe")
@@ -104,7 +104,7 @@ def _wrong_predicate(predicate: Predicate, kind: str) -> tuple[str, str, str] | 
         wrong = misused(predicate.name, dict(predicate.arguments), kind)
         return ("InvalidRule", wrong, "correct the rule's name or arguments") if wrong else None
     if not kind:
-        return "InvalidProbe", "only a rule is about the cluster as a whole", "name an object, or use a rule"
+        return "InvalidProbe", "only a rule can be about the cluster as a whole", "name an object, or use a rule"
     if isinstance(predicate, FieldPredicate) and isinstance(predicate.operand, Captured):
         return "UnknownCapture", "compares with a captured value, and a check captures none", "compare with a field"
     return None

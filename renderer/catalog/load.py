@@ -104,7 +104,7 @@ def _in_order(found: Iterable[Declared]) -> list[Declared]:
 
 
 def _judge_overlay(reader: FileReader, kinds: Kinds, phases: Iterable[str]) -> None:
-    """Reads what a rendering does not need: checks, what is known of releases, known causes."""
+    """Reads what a rendering does not need: checks, what is known about releases, known causes."""
     from renderer.catalog.built_in_upgrade import read_built_in_upgrade
     from renderer.catalog.cause_rules import CauseWorld
     from renderer.catalog.causes import read_causes

@@ -71,7 +71,7 @@ def _named(target: Target, predicates: tuple[Predicate, ...] = ()) -> Named | No
 
 
 def wrong_kind(named: Named, kinds: Kinds) -> WrongKind | None:
-    """The problem with a kind that is named; None where there is none. A name that still holds marks is not judged."""
+    """The problem with a kind that is named; None if there is none. A name that still holds marks is not judged."""
     if "{{" in named.api_version + named.kind:
         return None
     row = kinds.find(named.api_version, named.kind)

@@ -1,4 +1,5 @@
-"""Reads the lines of releases of a template tree, and finds what is known of an upgrade from one version to another."""
+"""Reads the lines of releases of a template tree, and finds what is known about an upgrade from one version to
+another."""
 
 from __future__ import annotations
 

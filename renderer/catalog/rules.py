@@ -55,19 +55,19 @@ RULES: Mapping[str, RuleSpec] = {
         required=("node",),
     ),
     "drainAllowed": RuleSpec(
-        words="no detached volume whose last replica is on {node} keeps Longhorn from letting the node go",
+        words="no detached volume whose last replica is on {node} blocks the drain of the node",
         subject=RuleSubject.CLUSTER,
         required=("node",),
     ),
     "imageVolumesFit": RuleSpec(
-        words="every claim that was made from an image is as large as what the image holds",
+        words="every PersistentVolumeClaim created from an image is at least as large as the image's content",
         subject=RuleSubject.CLUSTER,
     ),
     "storageNetworkAddresses": RuleSpec(
         words="the storage network has a free address for each of Longhorn's managers", subject=RuleSubject.CLUSTER
     ),
     "rwxNetworkAddresses": RuleSpec(
-        words="a network of its own for RWX volumes has a free address", subject=RuleSubject.CLUSTER
+        words="the network for RWX volumes, if there is one, has a free address", subject=RuleSubject.CLUSTER
     ),
     "recentBackups": RuleSpec(
         words="every virtual machine has a backup that is not older than {days} days",
@@ -93,7 +93,7 @@ RULES: Mapping[str, RuleSpec] = {
         required=("node",),
     ),
     "hotplugSettled": RuleSpec(
-        words="has no volume that is plugged in for a time only", subject=RuleSubject.OBJECT, kinds=("VirtualMachine",)
+        words="has no temporarily hot-plugged volume", subject=RuleSubject.OBJECT, kinds=("VirtualMachine",)
     ),
     "hostReports": RuleSpec(
         words="has a host that reports {path} as expected",
@@ -103,7 +103,7 @@ RULES: Mapping[str, RuleSpec] = {
         optional=("equals", "in", "atLeast", "atMost", "matches", "validHours"),
     ),
     "hostCertificate": RuleSpec(
-        words="has a host whose RKE2 certificates are valid for {days} days more",
+        words="has a host whose RKE2 certificates are valid for at least {days} more days",
         subject=RuleSubject.OBJECT,
         kinds=("Node",),
         required=("days",),
@@ -134,7 +134,7 @@ RULES: Mapping[str, RuleSpec] = {
         required=("value", "says", "otherwise"),
     ),
     "found": RuleSpec(
-        words="every {kind} that is named exists",
+        words="every named {kind} exists",
         subject=RuleSubject.CLUSTER,
         required=("apiVersion", "kind", "names"),
         optional=("namespace",),
@@ -174,7 +174,7 @@ RULES: Mapping[str, RuleSpec] = {
         words="has returned every field that it has borrowed", subject=RuleSubject.OBJECT, kinds=("UpgradePlan",)
     ),
     "stoppedMachinesRun": RuleSpec(
-        words="has started every virtual machine again that it has captured as {captured}",
+        words="has restarted every virtual machine that it captured as {captured}",
         subject=RuleSubject.OBJECT,
         kinds=("UpgradePlan",),
         required=("captured",),

@@ -1,4 +1,4 @@
-"""Finds what is known of an upgrade from the version that runs now to that of the plan: components and notes."""
+"""Finds what is known about an upgrade from the version that runs now to that of the plan: components and notes."""
 
 from __future__ import annotations
 

@@ -128,7 +128,7 @@ def _late(catalog: Catalog, seen: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _leaves(path: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """Every value that is no mapping, with its path; of a list's items only the first is looked into."""
+    """Every value that is not a mapping, with its path; of a list's items only the first is looked into."""
     if isinstance(value, Mapping) and value:
         for key, item in value.items():
             yield from _leaves(f"{path}.{key}" if key.isidentifier() else f'{path}["{key}"]', item)

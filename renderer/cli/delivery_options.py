@@ -59,7 +59,9 @@ class DeliveryWords:
         """The layout that is for no agent. Raises `UsageError` where it is not the only one."""
         found = [name for name in self.formats if name in LAYOUTS]
         if found and len({*self.formats}) > 1:
-            raise click.UsageError(f"--format {found[0]} is for no agent, so it cannot be combined with another one")
+            raise click.UsageError(
+                f"--format {found[0]} is not for an agent, so it cannot be combined with another format"
+            )
         return found[0] if found else None
 
     @property
@@ -110,7 +112,7 @@ def layout_in(folder: Path | None) -> str:
     try:
         found = (layout_of(folder) if folder else None) or DEFAULT
     except OSError:
-        return DEFAULT  # whoever reads or writes the folder next reports it
+        return DEFAULT  # the next read or write of the folder reports it
     if found not in (*LAYOUTS, LAYOUT):
         names = ", ".join([*LAYOUTS, *AGENTS])
         raise click.UsageError(f"{folder} has the layout {found!r}; choose one with --format: {names}")
@@ -175,7 +177,7 @@ def _refuse_parts(shape: DeliveryShape, through: str | None, also: tuple[str, ..
 
 
 def _kept(folder: Path | None) -> DeliveryOptions | None:
-    """The options that the folder's index has; None where it has been damaged, which whoever writes reports."""
+    """The options that the folder's index has; None if it is damaged, which writing reports."""
     from renderer.delivery.options import options_from
     from renderer.files.tree_state import INDEX
     from renderer.yaml_io import parse

@@ -1,6 +1,6 @@
 """Runs one command and turns however it ends into an exit status and plain words.
 
-A refusal is a list of problems; anything that is not foreseen is a bug of ours, and only that shows a traceback.
+A refusal is a list of problems; any other exception is a bug in this program, and only that shows a traceback.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def _end_on(error: Exception, argv: Sequence[str]) -> int:
 
 
 def _refusal(error: Exception, argv: Sequence[str]) -> Problems | None:
-    """The error as problems; None for a bug of ours."""
+    """The error as problems; None for a bug in this program."""
     import click
 
     if isinstance(error, Problems):

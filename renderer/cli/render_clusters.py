@@ -106,7 +106,7 @@ def _waves(
 
 
 def _no_waves(folder: str) -> Problem:
-    message = "nobody has said which clusters go first, and agents would upgrade all of them at once"
+    message = "not found, and without waves agents would upgrade all clusters at once"
     remedy = "write the waves; one with rest: true has all clusters"
     return Problem(reason="InvalidWaves", message=message, file=str(Path(folder) / WAVES_FILE), remedy=remedy)
 

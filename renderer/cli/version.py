@@ -24,7 +24,7 @@ def version(output: str) -> ExitCode:
     if output == "json":
         built = {"commit": found} if (found := commit()) else {}
         answer(VERSION_INFO, {"version": installed_version(), **built}, output, lambda _: ())
-    else:  # nothing of it can be a secret, and the list of them takes time to read
+    else:  # it contains no secret, and the redaction rules take time to load
         pass_on([text_of_version()])
     return ExitCode.YES
 

@@ -30,7 +30,7 @@ class ChosenWave:
 
 
 def choose_clusters(waves: Waves, labels: Labels) -> tuple[tuple[ChosenWave, ...], list[Problem]]:
-    """The waves with their clusters, as far as they can be told, and everything that is wrong."""
+    """The waves with their clusters, as far as they are known, and all problems."""
     claimed = {wave.name: _claimed(wave, labels) for wave in waves.waves}
     free = sorted({*labels} - {name for names in claimed.values() for name in names})
     for wave in waves.waves:

@@ -98,7 +98,7 @@ def _choice_problems(document: Document) -> Iterator[Problem]:
             yield _problem(document, ("waves", index, *found[1:2]), message, "keep one of them, or make two waves")
     rests = [index for index, raw in enumerate(document.value["waves"]) if "rest" in raw]
     for index in rests[1:]:
-        message = "a second wave has the rest of the clusters, and so never any"
+        message = "a second wave has the rest of the clusters, so it is always empty"
         yield _problem(document, ("waves", index, "rest"), message, "keep one wave with rest")
 
 

@@ -51,8 +51,8 @@ class PartialScope(Scope):
 
 
 def check_names(facts: Facts, lines: Sequence[ReleaseLine], *, release_comes: bool = False) -> CheckNames:
-    """`facts.plan` is empty where none was given; `lines` are what is known of releases. `release_comes`: the upgrade
-    reads the release's metadata from the ISO when it has it."""
+    """`facts.plan` is empty where none was given; `lines` are what is known about releases. `release_comes`: the
+    upgrade reads the release's metadata from the ISO when it has it."""
     context = context_of(facts)
     given: dict[str, Any] = {**context.names, "atLeast": at_least, "isRelease": is_release}
     given["release"] = _release(facts, context.names, lines)

@@ -44,7 +44,7 @@ def _jobs(tree: Tree) -> Mapping[Ref, Job]:
 
 
 def _bodies(path: str, text: str) -> Iterator[Mapping[str, Any]]:
-    """None of a file that cannot be read: whoever writes the tree replaces it."""
+    """None for a file that cannot be read: writing the tree replaces it."""
     try:
         yield from (document.value for document in parse(text, path) if isinstance(document.value, Mapping))
     except Problems:

@@ -114,7 +114,7 @@ class DeliveryRules:
 
     @property
     def script(self) -> str:
-        """The script that keeps a Job from running twice; empty where there is none."""
+        """The script that keeps a Job from running twice; empty if there is none."""
         return next((dressing.script for dressing in self.dressings if dressing.script), "")
 
     @property

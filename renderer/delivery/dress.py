@@ -36,7 +36,7 @@ def undressed(body: Body, rules: DeliveryRules) -> Body:
 
 
 def record_of(body: Body, plan: str, step: str) -> str:
-    """The ConfigMap that says that a Job has succeeded; empty for an object that is no Job."""
+    """The ConfigMap that says that a Job has succeeded; empty for an object that is not a Job."""
     is_job = (body.get("apiVersion"), body.get("kind")) == ("batch/v1", "Job")
     return shortened_name(_LONGEST, plan, step.lower(), "done") if is_job else ""
 

@@ -37,7 +37,7 @@ class DeliveryOptions:
     repository: Repository = Repository()
 
     def warnings(self) -> Iterator[Problem]:
-        """Reports that nobody said where to pull from."""
+        """Reports that no repository is given."""
         if self.shape is not DeliveryShape.REVIEW and self.repository.url == UNKNOWN_URL:
             message = f"the agents are configured to pull from {UNKNOWN_URL}, which does not exist"
             yield Problem(reason="UnknownRepository", message=message, remedy="give --repo URL")

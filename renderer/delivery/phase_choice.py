@@ -76,12 +76,12 @@ def _at_run_time(step: RenderedStep) -> Problem | None:
     held = [item for item in step.manifests if (item.run_time or step.step.node) and not item.borrowed]
     if not step.step.trigger and not step.undo and not held:
         return None
-    message = f"{step.id} cannot be delivered by an agent: its objects must not exist before its turn comes"
+    message = f"{step.id} cannot be delivered by an agent: its objects must not exist before the step starts"
     return _undeliverable(message, _INSTEAD, held[0].file if held else None)
 
 
 def _only_on_request(name: str, reason: str) -> Problem:
-    return _undeliverable(f"{name} is delivered on its own request only: {reason}", f"add --phase {name}")
+    return _undeliverable(f"{name} is delivered only on request: {reason}", f"add --phase {name}")
 
 
 def _undeliverable(message: str, remedy: str, file: str | None = None) -> Problem:

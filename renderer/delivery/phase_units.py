@@ -76,7 +76,7 @@ def _unit(
 
 def place_taken(template: str, file: str) -> Problems:
     """A template makes a file that a delivery needs for itself."""
-    message = f"{template} takes the place of {file}, which a delivery makes itself"
+    message = f"{template} replaces {file}, which the delivery generates"
     return problem("UnfitForAgents", message, file=template, remedy="give the template another name")
 
 

@@ -18,7 +18,8 @@ PATCH = ".patch"
 
 @frozen
 class AgentPatch:
-    """A change of an object of the agent's that others have made: the kubectl command, but for the file in the tree."""
+    """A change of an object of the agent's that others have made: the kubectl command, except for the file in the
+    tree."""
 
     agent: str
     command: str

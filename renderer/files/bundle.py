@@ -85,7 +85,7 @@ def _opened(path: Path) -> zipfile.ZipFile:
     except OSError:
         raise
     except UnicodeDecodeError as error:
-        message = f"contains a file whose name is no UTF-8: {quoted(error.object)}"
+        message = f"contains a file whose name is not UTF-8: {quoted(error.object)}"
         raise Problems([_wrong("InvalidBundle", message, str(path))]) from error
     except Exception as error:  # a damaged archive ends in any error
         raise Problems([_wrong("InvalidBundle", f"cannot be read as a zip archive: {error}", str(path))]) from error

@@ -1,6 +1,6 @@
 """Reads a folder that has one sub-folder a cluster: which clusters there are, their waves, and what all of them share.
 
-The inputs of a cluster itself are read by whoever renders it.
+The inputs of a cluster itself are read when it is rendered.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class ClustersRead:
 
 
 def read_clusters(folder: Path) -> ClustersRead:
-    """Raises `Problems` for what is no folder, or has no cluster."""
+    """Raises `Problems` if it is not a folder, or has no cluster."""
     found = ClustersRead()
     names = _names(folder)
     folders = [name for name in names if is_folder(folder / name)]
@@ -107,7 +107,7 @@ def _read_shared(folder: Path, names: list[str], found: ClustersRead) -> None:
 
 
 def _documents(path: Path, folder: Path, problems: list[Problem]) -> tuple[Document, ...]:
-    """The one document of a file of ours; none where something is wrong with it."""
+    """The one document of a file; None if it is invalid."""
     text = _text(path, folder, problems)
     try:
         documents = documents_of(text[0], text[1]) if text else ()

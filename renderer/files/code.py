@@ -55,7 +55,7 @@ def _files_of(origin: Path) -> list[Path]:
 
 
 def _cache_folder() -> Path | None:
-    """None where nobody knows a home, as in a container with a user of its own."""
+    """None if there is no home, as in a container with an unknown user."""
     try:
         return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "upgradeplan"
     except RuntimeError:

@@ -73,8 +73,8 @@ def text_of(data: bytes, file: str) -> str:
 def documents_of(text: str, file: str, allowance: Allowance | None = None) -> tuple[Document, ...]:
     """The documents of YAML or JSON text. Raises `Problems`, also if there is none. `allowance`: of several files.
 
-    JSON is YAML but for a few escapes and tabs, and the YAML door knows lines; so JSON has its own reader for what that
-    door refuses, and first for long text: `kubectl get -o json` of a large cluster.
+    JSON is YAML except for a few escapes and tabs, and the YAML door knows lines; so JSON has its own reader for what
+    that door refuses, and first for long text: `kubectl get -o json` of a large cluster.
     """
     allowance = allowance or Allowance()
     if text.lstrip()[:1] not in ("{", "["):
@@ -102,7 +102,7 @@ def _json(text: str, file: str, allowance: Allowance) -> tuple[Document, ...]:
     """JSON values, one after the other. Raises empty `Problems` if it is anything else."""
     allowance.spend(sum(map(text.count, ",[{")) // _VALUES_A_NODE)
     if allowance.is_spent:
-        raise problem("TooLarge", "contains too much: more values than are read", file=file, remedy="split it")
+        raise problem("TooLarge", "contains too many values", file=file, remedy="split it")
     try:
         values = tuple(_json_values(text))
         _check_depth(values)

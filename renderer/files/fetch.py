@@ -85,7 +85,7 @@ def _opener() -> urllib.request.OpenerDirector:
     from urllib.parse import urlsplit
 
     class SafeRedirects(request.HTTPRedirectHandler):
-        """Refuses to leave https: whoever can change an answer on its way would choose the release."""
+        """Refuses to leave https: an attacker on the network could choose the release."""
 
         def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
             if req.full_url.lower().startswith("https:") and not newurl.lower().startswith("https:"):

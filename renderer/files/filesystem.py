@@ -46,7 +46,7 @@ def require_file(path: Path, remedy: str = "pass a file, or - for standard input
 
 
 def bounded(stream: BinaryIO, file: str) -> bytes:
-    """All of a stream, or as much as shows that it is no text. Raises `Problems` if it is too large."""
+    """All of a stream, or enough to show that it is not text. Raises `Problems` if it is too large."""
     data = stream.read(2**16)
     if form_of(data):
         return data

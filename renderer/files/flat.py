@@ -1,6 +1,6 @@
 """Writes a folder of a few files whose names are known beforehand, so that each file is there wholly or not at all.
 
-A folder that holds anything else is not ours and is refused: nothing of somebody else's is ever replaced or removed.
+A folder with any other content is refused: files of others are never replaced or removed.
 """
 
 from __future__ import annotations

@@ -33,10 +33,9 @@ def read_inputs(
     """The inputs of one run. Raises `Problems` with all that is wrong with any of them.
 
     `arguments`, `plan` and `cluster` are files, folders or `-`; `release` is also an http(s) address or an ISO image.
-    `name` chooses among several plans; a `plan` that is no file is such a name. `shared` are documents that were read
-    already: of plans and releases they count only where the arguments hold none.
-    What an option names wins over what the arguments hold. That there is no plan at all is for the caller to refuse
-    (`documents.plan_of`).
+    `name` chooses among several plans; a `plan` that is not a file is such a name. `shared` are documents that were
+    read already: of plans and releases they count only where the arguments hold none. What an option names wins over
+    what the arguments hold. That there is no plan at all is for the caller to refuse (`documents.plan_of`).
     """
     clusters = tuple(cluster)
     found = read_documents(arguments, stdin)

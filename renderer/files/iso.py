@@ -1,4 +1,4 @@
-"""Reads the release out of a Harvester ISO image, and the two image lists that tell which images are left over.
+"""Reads the release out of a Harvester ISO image, and the two image lists that show which images are no longer used.
 
 Layout: `spec` of the upgrade repository, which serves the same tree. The door to pycdlib, which is imported only here
 and only when needed. An image without Rock Ridge or Joliet has short names: `HARVESTE.YAM` is found as well.

@@ -44,7 +44,7 @@ def writing(folder: Path, disk: FileOperations, sleep: Sleep) -> Iterator[None]:
 
 @contextmanager
 def reading(folder: Path, sleep: Sleep) -> Iterator[None]:
-    """Runs while nobody writes below `folder`. Raises as `writing` does."""
+    """Runs while no other process writes below `folder`. Raises as `writing` does."""
     if not folder.is_dir():
         yield
         return

@@ -92,7 +92,7 @@ def look(folder: Path, expected: Mapping[str, bytes]) -> TreeState:
 
 
 def changes(state: TreeState, expected: Mapping[str, bytes]) -> TreeChanges:
-    """The changes that a write would make, and the files that are none of ours."""
+    """The changes that a write would make, and the files of others."""
     old = state.old
     ours = {*expected, *state.owned}
     return TreeChanges(
@@ -150,7 +150,7 @@ def _indexed(state: TreeState, expected: Mapping[str, bytes]) -> set[str]:
 
 
 def _read(data: bytes, file: str) -> tuple[Document, ...]:
-    """The file's bytes; None if it cannot be read for any reason: nobody edits a file that a render has written."""
+    """The file's bytes; None if it cannot be read for any reason; it is written again then."""
     try:
         return parse(text_of(data, file), file)
     except Problems as error:

@@ -37,7 +37,7 @@ Rules = Mapping[str, Sequence[Mapping[str, Any]]]
 
 @frozen
 class _Use:
-    """Verbs on a kind, in a namespace; in the empty one where it has none, or where nobody knows which. `names` are the
+    """Verbs on a kind, in a namespace; in the empty one if it has none, or if that is unknown. `names` are the
     only objects that are meant, if there are any."""
 
     kind: Kind
@@ -110,7 +110,7 @@ def _of_checks(checks: Iterable[DeclaredCheck], kinds: Kinds) -> Iterator[_Use]:
 
 
 def _of_named(named: Named, kinds: Kinds, verbs: tuple[str, ...]) -> Iterator[_Use]:
-    """A Secret that is no machine plan is read by its name. A kind or a name with marks in it cannot be known."""
+    """A Secret that is not a machine plan is read by its name. A kind or a name with marks in it cannot be known."""
     row = kinds.find(named.api_version, named.kind)
     if row is None:
         return

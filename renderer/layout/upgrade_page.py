@@ -1,4 +1,4 @@
-"""`UPGRADE.md`: what is known of the two releases, for those who review a rendering. No digest depends on it."""
+"""`UPGRADE.md`: what is known about the two releases, for those who review a rendering. No digest depends on it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def page_of(facts: Facts, tree: TemplateTree, lines: tuple[ReleaseLine, ...] | N
 
 
 def notes_of(facts: Facts, tree: TemplateTree, lines: tuple[ReleaseLine, ...] | None = None) -> UpgradeNotes | None:
-    """All that is known of the two releases; None where one of the versions is not. Raises `Problems`."""
+    """All that is known about the two releases; None where one of the versions is not. Raises `Problems`."""
     lines = load_releases(tree, document_problems) if lines is None else lines
     return upgrade_notes(check_names(facts, lines).given, lines)
 

@@ -1,4 +1,4 @@
-"""Quotes text in Markdown: it marks up nothing, mentions nobody, and ends neither cell nor line."""
+"""Quotes text in Markdown: the result contains no markup, no mention, and no end of a cell or line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kinds that an input has read completely: that no such object is among its objects means that there is none."""
+"""The kinds that an input has read completely: a missing object of such a kind does not exist."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The documents that people write and machines read: API group and version, kind, and the schema of each.
 
-One table; nobody else spells out an `apiVersion` of ours. What a document says is not known here.
+One table; no other module spells out an `apiVersion` of these. The content of documents is not known here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A known cause as declared: what is looked for, in which chain of objects, and what is said of a match.
+"""A known cause as declared: the pattern, the chain of objects, and the texts for a match.
 
 The document is `kind: Causes` in `diagnosis/` of the template tree. `reconcile.diagnosis` looks for them; nothing here
 looks at an object.
@@ -114,7 +114,7 @@ class KnownCause:
     hold in the end. `object_of` is the name of the object that is to blame.
 
     `what`, `remedy`, `offender`, `node` and `since` are Jinja text; None where the search or the check says it.
-    `patience` is an expression: where it holds the cause resolves itself, and `wait` is said instead of the remedy.
+    `patience` is an expression: where it holds the cause resolves itself, and `wait` replaces the remedy.
     `unless` are ids: what one of these has named, this one does not name again. `off` says why an overlay has switched
     it off.
     """

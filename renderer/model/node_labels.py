@@ -1,4 +1,4 @@
-"""The labels of a Node by which Harvester tells whether it manages it, and whether it is a witness."""
+"""The labels of a Node that mark it as managed by Harvester, and as a witness."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def starts_with(path: Path, start: Path) -> bool:
 def look_up(value: Any, path: Path) -> Any:
     """The value at `path`, or `ABSENT`."""
     for step in path:
-        if type(value) is dict and type(step) is str:  # nearly always, and it is asked millions of times
+        if type(value) is dict and type(step) is str:  # nearly always, and this runs millions of times
             value = value.get(step, ABSENT)
             if value is ABSENT:
                 return ABSENT

@@ -13,7 +13,7 @@ _T = TypeVar("_T")
 
 
 class SameObject:
-    """A key that stands for this very object, so that what was worked out for it need not be again."""
+    """A key for this very object, so that results for it need not be computed again."""
 
     __slots__ = ("it",)
 
@@ -28,7 +28,7 @@ class SameObject:
 
 
 class ByIdentity(Generic[_T]):
-    """Keeps the results that were worked out for the last `limit` objects, each by itself and for a purpose."""
+    """Keeps the results computed for the last `limit` objects, for each object and purpose."""
 
     def __init__(self, limit: int = 4096) -> None:
         self._limit = limit

@@ -25,7 +25,7 @@ _PARAMETER = re.compile(
     r"(?P<head>(?:[?&#;]|\\u0026|&amp;|%26)(?P<name>[A-Za-z][\w.-]{0,99})(?:=|%3D))(?P<secret>[^&#\s\"'<>\\,]+)"
 )
 _OPAQUE = r"(?=[\w+/=%.~-]*\d)(?=[\w+/=%.~-]*[A-Za-z])[\w+/=%~-]{24,}(?:\.[\w+/=%~-]+)*"
-"""A long value that is no word, in the query of an address."""
+"""A long value that is not a word, in the query of an address."""
 _ASSIGNED = re.compile(
     r"""(?<![\w.-])(?P<name>[A-Za-z][\w.-]{0,99})(?P<head>[\\"']*[ \t]*[:=])"""
     r"""(?:(?P<gap>[ \t]*)(?:"(?P<double>(?:\\.|[^"\\])*)|'(?P<single>(?:[^']|'')*)"""
@@ -71,7 +71,7 @@ def bare_address(text: str) -> str:
 
 
 _SECRETS = ("secret", "user", "pair", "odd", "double", "single", "escaped", "item", "bare")
-"""Groups of which one has the secret; where there is none of them, it is all that was found."""
+"""Groups of which one has the secret; without such a group it is the whole match."""
 
 
 def _marked(found: re.Match[str], mark: Mark) -> str:

@@ -92,7 +92,7 @@ _KEYS = ("names", "harmless", "parameters", "contents", "copies", "copyNames", "
 
 
 def rules_of_overlay(document: Mapping[str, Any]) -> RedactionRules:
-    """The rules of one document, whose patterns nobody has tried before. Raises ValueError for one that is none."""
+    """The rules of one document. Raises ValueError for an invalid pattern."""
     for text in (text for key in _PATTERNS for text in document.get(key, ())):
         try:
             re.compile(text)

@@ -98,7 +98,7 @@ class Redactor:
         return self.text(bare_address(word))
 
     def value(self, value: Any, name: str = "") -> Any:
-        """The value without secrets; `name` is the field that it stands in. Its form stays, but for a number under a
+        """The value without secrets; `name` is the field that it stands in. Its form stays, except for a number under a
         secret name: it becomes a text."""
         if name in _KEYED_BY_NAME and isinstance(value, Mapping):
             return {key: self._keyed(item, _KEYED_BY_NAME[name]) for key, item in value.items()}

@@ -36,7 +36,7 @@ class SeenOfRun:
     made: tuple[tuple[str, ...] | None, ...]
 
     def gives(self, step: RenderedStep, now: SeenOfRun, read: frozenset[Looked]) -> bool:
-        """True if the step, made of this, comes out the same now: of the values that were captured it has looked at
+        """True if the step, rendered from this, is the same now: of the captured values it has looked at
         those that `read` names. One that begins is not asked any more whether it is skipped, which it was not."""
         begins = now.under_way and step.skipped is None and not step.pending
         return (
@@ -78,7 +78,7 @@ class _PlaceSteps:
 
 
 class LastRendering:
-    """Of the values that it is given to compare none is ever changed in place."""
+    """The values that it is given to compare must not be changed in place."""
 
     def __init__(self, steps: StepCache) -> None:
         self.steps = steps

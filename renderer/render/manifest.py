@@ -32,7 +32,7 @@ NOT_READ = ".txt"
 """Ends the name of a file that neither kubectl nor an agent reads as YAML, unless a kustomization lists it."""
 
 DigestOf = Callable[[Body], str]
-"""Gives a body's digest: `digest_of`, but for what is rendered from redacted inputs."""
+"""Gives a body's digest: `digest_of`, except for what is rendered from redacted inputs."""
 
 LeftOut = tuple[tuple[str, str], ...]
 

@@ -18,7 +18,7 @@ class Recorded(Protocol):
         ...
 
     def made_by(self, phase: str, step: str, node: str | None) -> Collection[str] | None:
-        """The templates whose objects the step has made; None where it has not made them yet, or nobody knows."""
+        """The templates whose objects the step has made; None if it has not made them yet, or if that is unknown."""
         ...
 
     def at(self, phase: str, node: str | None) -> Any:

@@ -214,7 +214,7 @@ def _explained(error: Exception) -> tuple[str, str, str]:
         case RecursionError():
             return "TemplateFailed", "nests too deeply: a macro, include or import may lead back to itself", _SEE
         case MemoryError():
-            return "TemplateFailed", "takes more memory than there is", "make it smaller"
+            return "TemplateFailed", "takes more memory than is available", "make it smaller"
         case _:
             return "TemplateFailed", f"{type(error).__name__}: {shortened(str(error))}", _SEE
 

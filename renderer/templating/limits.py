@@ -13,7 +13,7 @@ from jinja2 import Undefined
 from jinja2.runtime import Context
 
 STEPS = 200_000
-"""Of one template: less than a second of work. The largest of ours takes 800."""
+"""Of one template: less than a second of work. The largest packaged one takes 800."""
 ALL_STEPS = 50 * STEPS
 """Of all templates and expressions of one rendering. An upgrade of 1,000 nodes takes a quarter of them."""
 LONGEST = 4 * 2**20
@@ -40,7 +40,7 @@ class Budget:
         if steps > self.left:
             self.left = 0
             raise RenderingError(
-                f"does too much: it is stopped after {self.whole:,} steps; shorten its loops, or what it repeats"
+                f"is stopped after {self.whole:,} steps, the limit of a template; shorten its loops, or what it repeats"
             )
         self.left -= steps
 

@@ -106,7 +106,7 @@ def _no_data(value: Any) -> RenderingError:
     if isinstance(value, Undefined):
         str(value)  # raises, and names it
     return RenderingError(
-        f"prints {_kind(value)}, which is no data; add `| join` to print what it gives, or name a value in it"
+        f"prints {_kind(value)}, which is not a value; add `| join` to print its items, or name a value in it"
     )
 
 
@@ -114,7 +114,7 @@ def unquoted(value: Any) -> RenderingError:
     """The message for a value that stands in a manifest as it is."""
     message = f"prints {quoted(value) if isinstance(value, str) else _kind(value)} without quoting; add `| quote`"
     is_data = isinstance(value, (str, list, tuple, Mapping))
-    return RenderingError(message if is_data else f"{message}, and as it is no data, add `| join` before")
+    return RenderingError(message if is_data else f"{message}, and it is not a value, so add `| join` before")
 
 
 def _kind(value: Any) -> str:

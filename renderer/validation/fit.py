@@ -2,7 +2,7 @@
 
 Importing jsonschema takes longer than rendering a plan, and nearly all documents fit; so it is asked only to explain
 what does not. The words known here are a subset of JSON Schema 2020-12 with the meaning they have there; `is_known`
-tells whether a schema keeps to them, and `validate` asks jsonschema about all others. A property test holds both
+checks whether a schema uses only these, and `validate` uses jsonschema for all others. A property test holds both
 to the same answer.
 """
 
@@ -72,7 +72,7 @@ _NO_RULE = {
     "$schema", "$id", "$comment", "title", "description", "default", "examples", "format", "writeOnly", "x-message",
     "x-remedy", "then", "else",
 }  # fmt: skip
-"""Words that ask nothing of a value by themselves."""
+"""Keywords that do not constrain a value by themselves."""
 
 
 def _is_number(value: Any) -> bool:

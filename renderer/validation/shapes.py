@@ -44,7 +44,7 @@ def misfit(body: Body) -> str | None:
 
 @frozen
 class _Live:
-    """An object that stands in no file."""
+    """An object that is not from a file."""
 
     body: Body
     file: str = ""
@@ -80,7 +80,7 @@ _METADATA: Mapping[str, Schema] = {"metadata": {"$ref": "#/$defs/metadata"}}
 
 
 def _described(api_version: str, kind: str) -> Mapping[str, Any]:
-    """The kind in this version, or in another one that it is converted from; empty where nobody has described it."""
+    """The kind in this version, or in another one that it is converted from; empty if no definition is known."""
     kinds = _shapes()["kinds"]
     found: Mapping[str, Any] = kinds.get(f"{api_version} {kind}") or kinds.get(_custom(api_version, kind), {})
     return found

@@ -11,7 +11,7 @@ MOST_NODES = 6_000_000
 """Of a file, in some 1.8 GB of memory: as many as a file of 64 MiB has that `kubectl` wrote."""
 _MOST_REPEATED = 100_000  # an alias bomb is refused long before memory is short
 MAX_DEPTH = 100
-"""The deepest CRD of the field has 40; whoever walks a value may recurse."""
+"""The deepest CRD in use has 40, so code that walks a value may recurse."""
 PLAIN = "plain"
 """This very object marks a plain scalar; a tag that a file writes itself is another one."""
 _TEXT, _SEQUENCE, _MAPPING = (f"tag:yaml.org,2002:{name}" for name in ("str", "seq", "map"))
@@ -55,7 +55,7 @@ class _Loader(yaml.CSafeLoader):
         self._depth += 1
         self._allowance.nodes -= 1
         if self._allowance.nodes < 0:
-            raise LimitError(current_node, "contains too much: more nodes than are read", "split it")
+            raise LimitError(current_node, "contains too many nodes", "split it")
         if self._depth > MAX_DEPTH + 1:
             raise LimitError(current_node, f"nested deeper than {MAX_DEPTH} levels", "reduce the nesting")
 

@@ -103,7 +103,7 @@ def _untaken(situation: Situation) -> Mapping[str, tuple[str, Body]]:
 
 
 def _unpicked(situation: Situation) -> Mapping[str, str]:
-    """Node to Machine, of those that are waited for, have not begun, and that nobody has asked to drain."""
+    """Node to Machine, of those that are waited for, have not started, and have no drain request."""
     begun = {
         *situation.busy,
         *_asked(situation, PRE_DRAIN),

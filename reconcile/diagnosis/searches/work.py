@@ -118,7 +118,7 @@ def gone_objects(situation: Situation) -> Iterator[Cause]:
 
 
 def stuck_plans(situation: Situation) -> Iterator[Cause]:
-    """A Plan that still applies to a node for which no Job is at work: the controller has missed its end."""
+    """A Plan that still applies to a node without an active Job: the controller has missed its end."""
     waiting = {ref: w.since for w in situation.waits for ref in w.refs if ref.kind == "Plan" and w.since}
     for plan in situation.ours(NODE_PLANS):
         ref, applying = ref_of(plan), look_up(plan, ("status", "applying"))

@@ -53,7 +53,7 @@ def no_drain_hooks(call: RuleCall) -> Verdict:
 
 
 def votes(call: RuleCall) -> Verdict:
-    """RKE2 says of every member of etcd whether it votes; of one of which it says nothing nobody knows."""
+    """RKE2 reports for every member of etcd whether it votes; without a report it is unknown."""
     found = objects.condition(call.body, "EtcdIsVoter")
     if found is None:
         return unknown("does not say whether it votes in etcd: condition EtcdIsVoter is absent")

@@ -58,8 +58,8 @@ def _report(call: RuleCall) -> Mapping[str, Any] | Verdict:
     if at is None or not hours or call.now <= at + timedelta(hours=hours):
         return report
     return unknown(
-        f"its host reported at {at:%Y-%m-%d %H:%M} UTC, and that counts for {hours} hours; annotation {_AGAIN} of the"
-        " plan has it looked at again"
+        f"its host reported at {at:%Y-%m-%d %H:%M} UTC, which is valid for {hours} hours; to check it again, set"
+        f" annotation {_AGAIN} of the plan"
     )
 
 

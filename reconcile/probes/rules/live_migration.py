@@ -75,7 +75,7 @@ class MigrationTargets:
         return self._said_of_all(instance, lambda node: unfit(instance, here, node) or known.crowded(instance, node))
 
     def _said_of_all(self, instance: Body, why: Callable[[Body], str]) -> list[str]:
-        """Asks no further than the first node of which nothing is said."""
+        """Stops at the first node without a reason."""
         found: list[str] = []
         for name in self.allowed(instance):
             if name == node_of(instance):
@@ -87,7 +87,7 @@ class MigrationTargets:
         return found
 
     def refusals(self, instance: Body) -> list[str]:
-        """Says of each of the other nodes why it is none of them."""
+        """Gives the reason why each other node is not a target."""
         here, allowed = node_of(instance), self.allowed(instance)
         others = (name for name in self._nodes if name != here and name not in allowed)
         return [
@@ -191,11 +191,11 @@ def _gpus(instance: Body, _: MigrationTargets) -> str:
 def _no_other_node(instance: Body, targets: MigrationTargets) -> str:
     if targets.has_other(instance):
         return ""
-    return _listing("no other node can take it: ", targets.refusals(instance)) or "no other node can take it"
+    return _listing("no other node can run it: ", targets.refusals(instance)) or "no other node can run it"
 
 
 def _no_fitting_node(instance: Body, targets: MigrationTargets) -> str:
-    return _listing("no other node can take it: ", targets.unfit(instance))
+    return _listing("no other node can run it: ", targets.unfit(instance))
 
 
 def _no_room(instance: Body, targets: MigrationTargets) -> str:
@@ -209,7 +209,7 @@ def _pinned_cpus(instance: Body, targets: MigrationTargets) -> str:
         return ""
     if not targets.has_other(instance) or targets.has_other_with_cpu_manager(instance):
         return ""
-    return "its CPUs are pinned, and no other node that could take it has the CPU manager"
+    return "its CPUs are pinned, and no other node that could run it has the CPU manager"
 
 
 def _cd_roms(instance: Body, _: MigrationTargets) -> str:

@@ -38,7 +38,7 @@ _GIB, _MOST = Decimal(2**30), Decimal(2**63)
 
 
 def unfit(instance: Body, here: Body, there: Body) -> str:
-    """Says why a node cannot take the instance, whoever else runs there; empty if it can."""
+    """Gives the reason why a node cannot run the instance, whatever else runs there; empty if it can."""
     return next(filter(None, (row(instance, here, there) for row in _OF_THE_NODE)), "")
 
 
@@ -64,7 +64,7 @@ def _tolerates(toleration: Mapping[str, Any], taint: Mapping[str, Any]) -> bool:
 
 
 def _cpu_model(instance: Body, here: Body, there: Body) -> str:
-    """Nothing is said of a node that KubeVirt has not labelled."""
+    """A node that KubeVirt has not labelled is not judged."""
     model = look_up(instance, ("spec", "domain", "cpu", "model"))
     if model == "host-model":
         return _lacks(there, _MIGRATION_MODEL, _labelled(here, _HOST_MODEL), "CPU model")
@@ -147,10 +147,10 @@ class Neighbours:
 
     def _shunned(self, instance: Body, there: Body) -> str:
         if any(self._count(term, instance, there) for term in _terms(instance, "podAntiAffinity")):
-            return "runs what its anti-affinity keeps away from"
+            return "runs pods that its anti-affinity excludes"
         wanted = list(_terms(instance, "podAffinity"))
         if any(self._others(term, instance) and not self._count(term, instance, there) for term in wanted):
-            return "does not run what its affinity asks for"
+            return "runs no pod that its affinity requires"
         return ""
 
     def _count(self, term: _Term, instance: Body, there: Body) -> int:
@@ -160,7 +160,7 @@ class Neighbours:
         return self._where(term)[place] - bool(own) if place else 0
 
     def _others(self, term: _Term, instance: Body) -> int:
-        """A term that takes no other machine may be about pods that nobody has given."""
+        """A term that matches no other machine may be about pods that are not among the inputs."""
         return self._where(term).total() - _takes(term, instance)
 
     def _where(self, term: _Term) -> Counter[str]:

@@ -60,7 +60,7 @@ def _hint(expected: Ref, there: Sequence[Ref]) -> str:
     if meant:
         return f"; did you mean {meant}?"
     if not names:
-        return "; there is none at all"
+        return "; none exists"
     more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
     are = "is" if len(names) == 1 else "are"
     return f"; there {are} {', '.join(names[:_LISTED])}{more}"

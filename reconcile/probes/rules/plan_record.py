@@ -18,7 +18,7 @@ _RUNS = ("Running", "Starting", "Migrating", "Paused")
 
 
 def returned(call: RuleCall) -> Verdict:
-    """Passed if nothing of what the plan has borrowed is still on loan."""
+    """Passed if no borrowed field is still on loan."""
     loans = look_up(call.body, ("status", "borrowed"))
     borrowed = [item for item in loans if isinstance(item, Mapping)] if isinstance(loans, list) else []
     left = [waiting(_on_loan(item), _lender(item)) for item in borrowed if not item.get("returned")]

@@ -1,7 +1,7 @@
-"""Says what a drain does to virtual machines, and what of them stands in an upgrade's way.
+"""Determines what a drain does to virtual machines, and which of them block an upgrade.
 
 The pre-drain Job stops what cannot be moved, taints the node, and waits until no instance is left on it: KubeVirt moves
-what has an eviction strategy that says so. What is neither stopped nor moved is waited for without an end.
+machines whose eviction strategy allows it. The drain waits forever for machines that are neither stopped nor moved.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Drain:
             why = (*why, "its node's drain waits until it can be moved")
             return Fate(outcome=MachineOutcome.BLOCKS, why=why, obstacles=found)
         if not has_machine:
-            why = (*why, "no VirtualMachine has it, by which it could be stopped")
+            why = (*why, "it has no VirtualMachine through which it could be stopped")
             return Fate(outcome=MachineOutcome.BLOCKS, why=why, obstacles=found)
         if not self.restores:
             return Fate(outcome=MachineOutcome.STOPPED, why=why, obstacles=found)
@@ -89,7 +89,7 @@ class Drain:
         strategy = look_up(instance, ("spec", "evictionStrategy")) or self.eviction_strategy
         if strategy in _MOVED:
             return Fate(outcome=MachineOutcome.MOVES)
-        why = f"its eviction strategy is {strategy}, so KubeVirt does not move it, and nothing stops it"
+        why = f"its eviction strategy is {strategy}, so KubeVirt does not migrate it, and nothing stops it"
         return Fate(outcome=MachineOutcome.BLOCKS, why=(why,))
 
 
@@ -188,7 +188,7 @@ def hotplug_settled(call: RuleCall) -> Verdict:
     """Of a VirtualMachine: no volume waits to be plugged in or out, and none is plugged in that its template lacks."""
     requests = objects.items(look_up(call.body, ("status", "volumeRequests")))
     if requests:
-        return failed(f"volumes wait to be plugged in or out: {', '.join(map(_requested, requests))}")
+        return failed(f"volumes are waiting to be plugged or unplugged: {', '.join(map(_requested, requests))}")
     ref = Ref(
         api_version=INSTANCES.api_version,
         kind=INSTANCES.kind,
@@ -202,8 +202,8 @@ def hotplug_settled(call: RuleCall) -> Verdict:
     plugged = [_name_in(volume) for volume in _volumes(instance or {}, "spec") if _is_hotplugged(volume)]
     lost = [name for name in plugged if name not in kept]
     if instance is None or not runs(instance) or not lost:
-        return passed("no volume is plugged in that its template lacks")
-    return failed(f"volumes are plugged in that its template lacks, and go with the instance: {', '.join(lost)}")
+        return passed("no hot-plugged volume is missing in its template")
+    return failed(f"hot-plugged volumes are missing in its template, and are lost with the instance: {', '.join(lost)}")
 
 
 def _requested(request: Any) -> str:

@@ -1,4 +1,4 @@
-"""Finds what Longhorn's volumes would lose with a node, and what of them stands in an upgrade's way."""
+"""Finds what Longhorn's volumes would lose with a node, and which of them block an upgrade."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def drain_allowed(call: RuleCall) -> Verdict:
     if node not in held:
         return passed(f"no detached volume has its last replica on {node}")
     says = (
-        f"it is detached and its last replica is on {node}, which Longhorn does not let go: "
+        f"it is detached and its last replica is on {node}, so Longhorn blocks the drain: "
         f"Setting {_LONGHORN}/node-drain-policy is {_HOLDING}"
     )
     return all_of((failed(says, ref) for ref in held[node]), "volumes")

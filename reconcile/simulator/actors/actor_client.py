@@ -262,7 +262,7 @@ class ActorClient:
             return found or {}
 
     def _written(self, body: Body) -> Body:
-        """A write that the server found to change nothing is none."""
+        """A no-op write is not counted."""
         cached = self._cache_of((str(body["apiVersion"]), str(body["kind"])))
         self._writes += version_of(cached.objects.get(key_of(body))) != version_of(body)
         cached.put(body)

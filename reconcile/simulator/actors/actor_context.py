@@ -24,7 +24,7 @@ class Actor(Protocol):
         ...
 
     def next_due(self) -> datetime | None:
-        """The time when there is something to do even if nobody else does anything."""
+        """The time of the next action that needs no other change."""
         ...
 
 

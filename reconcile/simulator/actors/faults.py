@@ -1,7 +1,7 @@
 """The faults of a simulation: the operations, the ways in which each can go wrong, and what a user has chosen.
 
 A `FaultPlan` is data. The actors ask a `FaultInjector`, which also remembers what was asked: a fault on an operation
-that never takes place is not injected, and is reported to whoever asked for it.
+that never takes place is not injected, and is reported.
 """
 
 from __future__ import annotations

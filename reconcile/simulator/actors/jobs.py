@@ -119,5 +119,5 @@ def _probed(expected: Iterable[Mapping[str, str]], now: datetime) -> list[Mappin
 
 
 def _nonzero(counts: Mapping[str, int]) -> dict[str, Any]:
-    """A count of nothing is not said; null takes it away."""
+    """A count of zero is left out; null removes it."""
     return {name: count or None for name, count in counts.items()}

@@ -75,7 +75,7 @@ class Machines:
         return True
 
     def ask(self, machine: Body, verb: str) -> bool:
-        """`start` or `stop`, through the subresource; where nobody serves it, by what it would write."""
+        """`start` or `stop`, through the subresource; if it is not served, by what it would write."""
         try:
             self._client.put_subresource(machine, verb)
         except Conflict:

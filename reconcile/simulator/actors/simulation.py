@@ -143,7 +143,7 @@ class Simulation:
         self._rested = None
 
     def next_due(self) -> datetime | None:
-        """The time when there is something to do even if nobody else does anything; None if never."""
+        """The time of the next action that needs no other change; None if never."""
         if self._again is not None:
             return self._again
         return min((due for actor in self._actors if (due := actor.next_due()) is not None), default=None)

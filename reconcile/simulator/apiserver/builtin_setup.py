@@ -82,7 +82,7 @@ def claim(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def pod(body: dict[str, Any]) -> dict[str, Any]:
-    """Adds what admission adds, but for the volume with the service account's token."""
+    """Adds what admission adds, except for the volume with the service account's token."""
     spec = {"serviceAccountName": "default", "serviceAccount": "default", "priority": 0, **body["spec"]}
     spec = {"preemptionPolicy": "PreemptLowerPriority", **spec, "tolerations": _tolerations(spec)}
     return {**body, "spec": spec, "status": {"phase": "Pending", "qosClass": "BestEffort"}}

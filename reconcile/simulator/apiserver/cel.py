@@ -1,7 +1,7 @@
 """The part of CEL that CRD rules are written in here: fields, `has`, logic, comparison, `in`, `size`, text tests.
 
 Pure and small on purpose: macros, arithmetic and Kubernetes' own libraries are not in it. `parse` raises
-UnsupportedRuleError for what it does not know, so that nobody mistakes a rule that was not run for one that passed.
+UnsupportedRuleError for what it does not know, so that a rule that was not run is not mistaken for one that passed.
 """
 
 from __future__ import annotations

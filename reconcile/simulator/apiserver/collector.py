@@ -1,6 +1,6 @@
 """The garbage collector and the namespace controller: they delete objects whose owner or namespace is gone.
 
-`collect` runs until nothing is left to do; nobody else calls it, so that a test or a rehearsal says when it happens.
+`collect` runs until nothing is left to do; only tests and rehearsals call it, so that they decide when it happens.
 Source: k8s.io/kubernetes, pkg/controller/garbagecollector.
 """
 

@@ -61,7 +61,7 @@ class Deletions:
         return self._writes.put_changed(live, marked)
 
     def _marked(self, live: Body, propagation: Propagation) -> Body | None:
-        """The object as it stays while somebody holds it; None if nobody does."""
+        """The object while finalizers or a grace period keep it; None if nothing does."""
         finalizers = _finalizers(live, propagation)
         grace = _grace(live)
         held_by_kind = live["kind"] == "Namespace" and (live.get("spec") or {}).get("finalizers")

@@ -109,7 +109,7 @@ def _less(holding: Holding, lost: FieldSet) -> Holding:
 
 
 def _prune(shape: Shape, merged: Any, holdings: Holdings, last: FieldSet) -> Any:
-    """Removes what the owner applied last time, does not apply now, and nobody else claims."""
+    """Removes fields that the owner applied last time, does not apply now, and that have no other owner."""
     claimed: FieldSet = EMPTY.union(*(holding.fields for holding in holdings.values()))
     if last <= claimed:
         return merged

@@ -57,7 +57,7 @@ class Strategy(Protocol):
         ...
 
     def ignored(self, subresource: str) -> FieldSet:
-        """The fields that this endpoint does not write, so nobody owns them through it."""
+        """The fields that this endpoint does not write, so they are not owned through it."""
         ...
 
 

@@ -1,5 +1,5 @@
-"""The shape by which a value merges at each place of a kind: as a leaf, a map, a set, or a list of items told apart by
-keys.
+"""The shape by which a value merges at each place of a kind: as a leaf, a map, a set, or a list of items distinguished
+by keys.
 
 Read from the schemas that the API server itself publishes: built-in definitions with `$ref`, and a CRD's structural
 schema. Shapes are made when they are first asked for, since kinds refer to themselves. Source of the rules:

@@ -1,7 +1,7 @@
 """A custom resource against its structural schema: unknown fields, defaults, and what is invalid. Pure.
 
 Source: k8s.io/apiextensions-apiserver, packages apiserver/schema and apiserver/validation. Of the formats only
-date-time is checked. A part in which nothing changes is answered as it is, not copied: whoever compares two versions
+date-time is checked. A part in which nothing changes is answered as it is, not copied: comparing two versions
 of an object sees at once what they have in common. So does each of these functions: a part that is the very same as
 `before`, the stored object's at that place, was gone through when that was written.
 """

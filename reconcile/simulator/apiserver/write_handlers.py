@@ -111,7 +111,7 @@ class Writes:
             return tuple(self._unchecked.get(manager, ()))
 
     def control(self, old: Body, new: Body, manager: str = CONTROLLER) -> Body:
-        """Stores the change of a controller of the cluster; what it removes nobody owns any more."""
+        """Stores the change of a controller of the cluster; fields that it removes have no owner any more."""
         served = self._registry.find(old["apiVersion"], old["kind"])
         if served is None:
             return self.put_changed(old, new)
@@ -119,7 +119,7 @@ class Writes:
         return self.put_changed(old, after_update(served.shape, old, new, writer))
 
     def put_changed(self, old: Body, new: Body) -> Body:
-        """Stores a change as it is, or removes an object that nobody holds any more."""
+        """Stores a change as it is, or removes an object that nothing keeps any more."""
         if _may_go(new):
             self._store.remove(old)
             return new
@@ -267,7 +267,7 @@ def _settled(kept: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _may_go(body: Body) -> bool:
-    """True if the object is being deleted and nobody holds it any more: no finalizer, no grace."""
+    """True if the object is being deleted and nothing keeps it: no finalizer, no grace period."""
     metadata = body["metadata"]
     held = metadata.get("finalizers") or metadata.get("deletionGracePeriodSeconds")
     inside = (body.get("spec") or {}).get("finalizers") if body["kind"] == "Namespace" else None

@@ -18,7 +18,7 @@ from reconcile.loop.round import Round
 
 _AWAY_RETRY = 1.0
 _ROUNDS_AT_ONCE = 1000
-"""More rounds than this without time passing is a loop that gets nowhere: a bug of ours."""
+"""More rounds than this without time passing are an endless loop: a bug in this program."""
 
 
 _STILL, _STILL_FOR_A_WINDOW = timedelta(hours=6), timedelta(days=8)
@@ -38,7 +38,7 @@ class Participants(Protocol):
         ...
 
     def next_due(self) -> datetime | None:
-        """The time when somebody has something to do; None if nobody waits for time alone."""
+        """The time of the next action; None if nothing waits for time alone."""
         ...
 
 
@@ -122,7 +122,7 @@ class SimulationDriver:
             moved = moved or again or acted
             if not (again or acted) or _is_over(done):
                 return done, moved
-        raise AssertionError("the loop and the simulation go round without time passing")
+        raise AssertionError("the loop and the simulation run in a circle without time passing")
 
     def _is_needed(self, name: str) -> bool:
         """True if something has changed for the plan, or its next round is due."""

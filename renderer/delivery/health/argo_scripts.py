@@ -173,5 +173,5 @@ def _at(path: Path) -> str:
 
 
 def _literal(value: object) -> str:
-    """JSON's texts are Lua's, but for escapes that no rule has."""
+    """JSON's texts are Lua's, except for escapes that no rule has."""
     return "nil" if value is None else json.dumps(value)

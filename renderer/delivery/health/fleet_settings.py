@@ -42,5 +42,5 @@ _IGNORED: Mapping[tuple[str, str], tuple[tuple[str, str], ...]] = {
     # Available is about another plan's chance to begin; Fleet takes False for an update that has not ended.
     ("management.harvesterhci.io/v1beta1", "UpgradePlan"): (("Available", "False"),),
 }
-"""Conditions that say nothing of readiness, of the custom kinds that Fleet judges by the others. The settings hold for
+"""Conditions that do not describe readiness, of the custom kinds that Fleet judges by the others. The settings hold for
 all objects of a bundle, so such an object needs a bundle of its own."""

@@ -24,7 +24,7 @@ _REPORTED = (
 
 def flux_health(kinds: Kinds, used: Iterable[tuple[str, str]]) -> list[dict[str, str]]:
     """`healthCheckExprs` for these kinds (API version and kind), each once; none for Kubernetes' own, which Flux judges
-    by itself: for a Job it would not even ask."""
+    by default: for a Job it would not evaluate them."""
     rows = (kinds.find(*kind) for kind in sorted(set(used)))
     rules = (health_rule(row) for row in rows if row is not None)
     return [cel(rule) for rule in rules if rule is not None and rule.is_custom]
