@@ -510,7 +510,7 @@ def test_an_overlay_gets_the_rules_that_its_manifests_and_probes_need(tmp_path: 
             {
                 "apiGroups": ["policy"],
                 "resources": ["poddisruptionbudgets"],
-                "verbs": ["list", "watch", "create", "patch", "delete"],
+                "verbs": ["watch", "create", "patch", "delete"],
             },
         ],
     }

@@ -490,7 +490,7 @@ def test_a_reboot_is_waited_for_in_words_wherever_the_wait_is_shown() -> None:
     assert lines[0]["level"] is LogLevel.WARNING
     degraded = found.condition("Degraded")
     assert degraded["reason"] == "WaitingLong"
-    assert degraded["message"].startswith(f"NodeUpgrade/Reboot/n1: {said} since ")
+    assert f"; NodeUpgrade/Reboot/n1: {said} since " in degraded["message"]
     assert "bootID" not in str(found.status["conditions"])
 
 

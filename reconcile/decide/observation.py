@@ -58,7 +58,8 @@ class Observation:
     often in a row each gate had passed before, by step id and place. `approved` has the digests that were approved, by
     phase, and `sealed` those that a reviewer would see now; `unapproved` names what differs where the two do.
     `templates` are the manager's, None where they are not compared; `approved_templates` the digest of those that were
-    approved. `preflight` has the checks; None where they are not carried out. `redactor` hides what is secret in a text
+    approved. `preflight` has the checks; None where they are not carried out. `causes` are why the plan waited too long
+    when somebody last looked for that. `redactor` hides what is secret in a text
     that is written down.
     """
 
@@ -80,4 +81,5 @@ class Observation:
     approved_templates: str | None = None
     errors: tuple[str, ...] = ()
     preflight: Callable[[], LivePreflight] | None = None
+    causes: tuple[str, ...] = ()
     redactor: Redactor = field(default_factory=packaged_redactor, compare=False, repr=False)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from reconcile.decide.builder import DecisionBuilder
 from reconcile.decide.check_gate import BLOCKED
 from reconcile.decide.decision import Wait
@@ -40,8 +42,13 @@ def set_degraded(builder: DecisionBuilder) -> bool:
         told = dict.fromkeys([*map(_said, others[:5]), *(wait.text for wait in blocking)])
         builder.condition("Degraded", "True", BLOCKED, "; ".join(told))
     elif slow:
-        builder.condition("Degraded", "True", WAITING_LONG, "; ".join(dict.fromkeys(map(_said, slow[:5]))))
+        builder.condition("Degraded", "True", WAITING_LONG, "; ".join(_why(builder, slow)))
     return bool(builder.errors or slow)
+
+
+def _why(builder: DecisionBuilder, slow: Iterable[Wait]) -> Iterable[str]:
+    """The causes, and then what is waited for."""
+    return dict.fromkeys([*builder.observation.causes, *map(_said, [*slow][:5])])
 
 
 def _said(wait: Wait) -> str:

@@ -76,6 +76,7 @@ def _reported(observation: Observation) -> tuple[Any, ...]:
         observation.unapproved,
         observation.templates,
         observation.approved_templates,
+        observation.causes,
     )
 
 

@@ -129,7 +129,7 @@ def situation_of_status(subject: UpgradeSubject | None, catalog: Catalog, look: 
 
 def work_of(subject: UpgradeSubject, situation: Situation) -> tuple[str, ...]:
     """The objects that do the work now, as far as they can be seen, those that are done left out."""
-    jobs = [job for job in situation.ours(JOBS) if condition_of(job, "Complete").get("status") != "True"]
+    jobs = [job for job in situation.ours(*JOBS) if condition_of(job, "Complete").get("status") != "True"]
     others = (body for group in subject.works if group.kind != "Job" for body in situation.ours(group))
     return tuple(dict.fromkeys(str(ref_of(body)) for body in (*jobs, *others)))
 
@@ -222,7 +222,7 @@ def _waits(subject: UpgradeSubject, bare: Situation) -> Iterator[Wait]:
 
 def _at_work(subject: UpgradeSubject, bare: Situation) -> Iterable[str]:
     """The nodes on which a Job of the upgrade runs: these do not wait for Rancher."""
-    for job in bare.all(JOBS):
+    for job in bare.all(*JOBS):
         if label(job, subject.label) == subject.name and text(job, "status", "active") not in ("", "0"):
             yield label(job, _NODE) or node_name(job)
 

@@ -31,7 +31,11 @@ PROVISIONING_CLUSTERS = Group(api_version="provisioning.cattle.io/v1", kind="Clu
 MACHINE_PLANS = Group(api_version="v1", kind="Secret", namespace="fleet-local")
 IMAGES = Group(api_version="harvesterhci.io/v1beta1", kind="VirtualMachineImage", namespace="harvester-system")
 DATA_VOLUMES = Group(api_version="cdi.kubevirt.io/v1beta1", kind="DataVolume", namespace="harvester-system")
-JOBS = Group(api_version="batch/v1", kind="Job")
+JOBS = tuple(
+    Group(api_version="batch/v1", kind="Job", namespace=namespace)
+    for namespace in ("harvester-system", "cattle-system")
+)
+"""The Jobs of upgrades: those that a plan makes, and those of the system-upgrade-controller."""
 NODE_PLANS = Group(api_version="upgrade.cattle.io/v1", kind="Plan", namespace="cattle-system")
 
 RANCHER = "check what Rancher reports: kubectl get clusters.provisioning.cattle.io -n fleet-local local -o yaml"
@@ -114,16 +118,16 @@ class Situation:
     conflicts: Mapping[Ref, ConflictingObject] = field(default_factory=dict)
     leaving: Departure | None = None
 
-    def all(self, group: Group) -> tuple[Body, ...]:
-        return listed(self.look, group)
+    def all(self, *groups: Group) -> tuple[Body, ...]:
+        return tuple(body for group in groups for body in listed(self.look, group))
 
     def named(self, kind: str) -> set[Ref]:
         """Objects of a kind that something waits for."""
         return {ref for wait in self.waits for ref in wait.refs if ref.kind == kind}
 
-    def ours(self, group: Group) -> Iterator[Body]:
+    def ours(self, *groups: Group) -> Iterator[Body]:
         """Objects that the plan made, or that it waits for."""
-        return filter(self.is_ours, self.all(group))
+        return filter(self.is_ours, self.all(*groups))
 
     def is_ours(self, body: Body) -> bool:
         """True for an object that the plan made, or that it waits for."""

@@ -183,6 +183,7 @@ def _memory(seen: Seen) -> Line:
         "fetched": sorted(observation.fetched),
         "fetchFailures": {name: [item.why, item.absent] for name, item in observation.fetch_failures.items()},
         "errors": list(observation.errors),
+        "causes": list(observation.causes),
         "attended": {since.isoformat(): seconds for since, seconds in seen.attended.asked.items()},
         "overrides": dict(seen.overrides),
         "sealed": dict(observation.sealed),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
@@ -32,6 +33,15 @@ class RoundResult(StrEnum):
     BUG = "bug"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CausesOfWaits:
+    """`texts` are the causes that were found at a time for what was waited for too long then."""
+
+    waits: frozenset[str]
+    at: datetime
+    texts: tuple[str, ...]
+
+
 @dataclass
 class Memory:
     """The memory of a plan from one round to the next; all of it can be lost. `errors` begins with the status's."""
@@ -44,6 +54,7 @@ class Memory:
     over: bool = False
     cache: DecisionCache = field(default_factory=DecisionCache)
     last: tuple[Observation, Judged[Decision]] | None = None
+    causes: CausesOfWaits | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,6 +15,7 @@ from reconcile.loop.deps import ReconcilerDeps
 from reconcile.loop.round import Round
 from reconcile.observe.facts import Unreadable, gather
 from reconcile.observe.snapshot import judge
+from reconcile.observe.source import Source
 from reconcile.preflight.check_context import CheckContext
 from reconcile.probes.look import Look, ReadFailure
 from renderer.model.ref import Body, Ref
@@ -23,19 +24,22 @@ _LINES = 200
 """Of a container's log so many lines are looked at, from its end."""
 
 
-def diagnose_round(done: Round, parts: ReconcilerDeps, now: datetime) -> Diagnosis:
-    """All causes of what the round waits for. Nothing is read where nothing is waited for. Raises `Away` and its
-    like."""
+def diagnose_round(
+    done: Round, parts: ReconcilerDeps, now: datetime, source: Source | None = None, logs: Logs | None = None
+) -> Diagnosis:
+    """All causes of what the round waits for, by what `source` reads and by these logs; both are the cluster's by
+    default. Nothing is read where nothing is waited for. Raises `Away` and its like."""
     plan = done.plan
     if plan is None or waits_for_nothing(plan, done.decision):
         return Diagnosis()
-    knowledge, logs = knowledge_of(parts.rendering.catalog, check_context_of(parts, plan, now)), logs_on(parts)
+    knowledge = knowledge_of(parts.rendering.catalog, check_context_of(parts, plan, now))
+    said = logs_on(parts) if logs is None else logs
 
     def ask(look: Look) -> Diagnosis:
         situation = situation_of(plan, done.decision, done.rendered, look, now, is_rendered=not done.unrendered)
-        return diagnose(knowledge, situation, logs)
+        return diagnose(knowledge, situation, said)
 
-    return judge(ask, parts.source, parts.readings).answer
+    return judge(ask, source or parts.source, parts.readings).answer
 
 
 def check_context_of(parts: ReconcilerDeps, plan: Body | None, now: datetime) -> CheckContext:

@@ -32,6 +32,14 @@ def for_checks(row: KindRow) -> Keep:
     return Keep(trim=kept, paths=paths)
 
 
+def without(body: Body, parts: Iterable[str]) -> Body:
+    """The object without these parts of its spec, and without what no one reads."""
+    spec = body.get("spec")
+    if not isinstance(spec, dict):
+        return _bare(body)
+    return _bare({**body, "spec": {key: value for key, value in spec.items() if key not in parts}})
+
+
 def _only(paths: Iterable[Path]) -> Callable[[Body], Body]:
     tree: _Tree = {}
     for path in paths:

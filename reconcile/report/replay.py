@@ -214,6 +214,7 @@ def world_from(line: Line, bodies: Mapping[str, Any], rendering: Rendering, sche
         },
         passes={(step, place): count for step, place, count in memory["passes"]},
         errors=tuple(memory["errors"]),
+        causes=tuple(memory.get("causes", ())),
         templates=None if templates is None else TemplateDigests(**templates),
         approved_templates=approved_templates_of(plan),
         approved=approved_of(plan),

@@ -12,6 +12,17 @@ from typing import Any
 from reconcile.cluster.protocol import AccessReview, Permission
 from renderer.model.ref import Body
 
+READ_IN_TROUBLE = frozenset(
+    {
+        "cluster: policy/poddisruptionbudgets list",
+        "cluster: kubevirt.io/virtualmachineinstancemigrations list",
+        "harvester-system: cdi.kubevirt.io/datavolumes list",
+        "harvester-system: apps/daemonsets list",
+        "longhorn-system: longhorn.io/engines list",
+    }
+)
+"""The permissions that an upgrade uses only where it waits too long: `place: group/resource verb`."""
+
 _REVIEW = "selfsubjectaccessreviews"
 
 
@@ -39,6 +50,11 @@ class Rbac:
         if permission not in self._known:
             self._known[permission] = self._verdict(permission)
         return self._known[permission]
+
+    @property
+    def asked(self) -> Mapping[Permission, AccessReview]:
+        """All that was asked for so far, with the answers."""
+        return self._known
 
     def _verdict(self, permission: Permission) -> AccessReview:
         if permission.resource == _REVIEW:

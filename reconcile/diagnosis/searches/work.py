@@ -76,7 +76,7 @@ def _refused_claim(image: Body) -> str:
 
 def pods(situation: Situation) -> Iterator[Cause]:
     """Pods of the plan's Jobs and Deployments, and importers of its images: why they do not run, or did not live."""
-    jobs = {(ref_of(job).namespace, ref_of(job).name) for job in situation.ours(JOBS)}
+    jobs = {(ref_of(job).namespace, ref_of(job).name) for job in situation.ours(*JOBS)}
     for pod in situation.all(PODS):
         if _is_ours(pod, situation, jobs) and (what := _trouble(pod)):
             ref = ref_of(pod)
@@ -91,7 +91,7 @@ def pods(situation: Situation) -> Iterator[Cause]:
 
 def failed_jobs(situation: Situation) -> Iterator[Cause]:
     """Jobs of the plan that have failed, kept as evidence with their logs."""
-    for job in situation.ours(JOBS):
+    for job in situation.ours(*JOBS):
         failed, ref = condition_of(job, "Failed"), ref_of(job)
         if failed.get("status") == "True":
             yield Cause(
@@ -140,7 +140,7 @@ def _has_job(situation: Situation, plan: str, node: str) -> bool:
         label(job, "upgrade.cattle.io/plan") == plan
         and label(job, "upgrade.cattle.io/node") == node
         and text(job, "status", "active") not in ("", "0")
-        for job in situation.all(JOBS)
+        for job in situation.all(*JOBS)
     )
 
 

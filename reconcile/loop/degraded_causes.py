@@ -1,0 +1,82 @@
+"""Finds why a plan waits too long, for its Degraded condition.
+
+What the diagnosis looks at is read for it, and not watched: when a plan begins to wait too long, when something else
+does, and every few minutes. A decision is given the words, so that it is the same in a replay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from reconcile.cluster.errors import ClusterError
+from reconcile.cluster.protocol import Keep
+from reconcile.decide.decision import Decision
+from reconcile.decide.plan_conditions import WAITING_LONG
+from reconcile.diagnosis.diagnosing import no_logs
+from reconcile.diagnosis.situation import Cause
+from reconcile.loop.deps import ReconcilerDeps
+from reconcile.loop.round import CausesOfWaits, Round
+from reconcile.loop.round_causes import diagnose_round
+from reconcile.observe.kept_fields import without
+from reconcile.observe.source import DirectSource
+from renderer.catalog.kinds import KindRow
+from renderer.errors import Problems, in_a_line
+
+_AGAIN = 300.0
+"""Seconds after which the causes of the same waits are looked for again."""
+_SOONEST = 60.0
+"""The same where something else is waited for."""
+_TOLD = 3
+_HEAVY: Mapping[str, tuple[str, ...]] = {
+    "Pod": ("containers", "initContainers", "volumes"),
+    "VirtualMachineInstance": ("domain", "networks", "volumes"),
+}
+"""The parts of the spec, by kind, that make long lists large and that no cause reads."""
+
+
+def causes_of_waits(
+    done: Round, deps: ReconcilerDeps, known: CausesOfWaits | None, now: datetime
+) -> CausesOfWaits | None:
+    """Those that are known, or those of now if it is time to look again; None for a plan that waits for nothing too
+    long. Raises `Away` and its like."""
+    if done.decision is None or not _waits_too_long(done.decision):
+        return None
+    waits = frozenset(wait.step for wait in done.decision.waits if wait.slow)
+    if known is not None and (now - known.at).total_seconds() < (_AGAIN if known.waits == waits else _SOONEST):
+        return known
+    return CausesOfWaits(waits=waits, at=now, texts=_found(done, deps, now))
+
+
+def _waits_too_long(decision: Decision) -> bool:
+    degraded = decision.status.condition("Degraded") or {}
+    return (degraded.get("status"), degraded.get("reason")) == ("True", WAITING_LONG)
+
+
+def _found(done: Round, deps: ReconcilerDeps, now: datetime) -> tuple[str, ...]:
+    """The first causes for which somebody has to act. A mistake in an overlay's causes holds up no upgrade."""
+    source = DirectSource(deps.cluster, deps.kinds, _kept)
+    try:
+        causes = diagnose_round(done, deps, now, source, no_logs).causes
+    except ClusterError:
+        raise
+    except Problems as error:
+        return (f"causes cannot be looked for: {in_a_line(error.problems)}",)
+    return tuple(_text(cause) for cause in causes if not cause.patient)[:_TOLD]
+
+
+def _text(cause: Cause) -> str:
+    """The object, what is wrong with it, since when, and what to do."""
+    node = f" [{cause.node}]" if cause.node and not cause.object.endswith(f" {cause.node}") else ""
+    since = f" since {cause.since}" if cause.since else ""
+    return f"{cause.object}{node} {cause.what}{since}; remedy: {cause.remedy}"
+
+
+def _kept(row: KindRow) -> Keep:
+    heavy = _HEAVY.get(row.kind.kind, ())
+
+    def trim(body: Any) -> Any:
+        return without(body, heavy)
+
+    return Keep(trim=trim, paths=None)
