@@ -136,9 +136,13 @@ class DecisionBuilder:
         """The time from which the wait's limit counts, and whether it is exceeded. Many nodes wait for the same."""
         if asked.idle is None:
             return self._counted(asked.counted or asked.since or self.since, asked.limit)
-        key = asked.idle, asked.limit
+        return self.idle(asked.idle, asked.limit)
+
+    def idle(self, phase: str, limit: int | None) -> tuple[datetime, bool]:
+        """The same of a wait that counts from when anything last moved in the phase."""
+        key = phase, limit
         if key not in self._idle:
-            self._idle[key] = self._counted(self.idle_since(asked.idle), asked.limit)
+            self._idle[key] = self._counted(self.idle_since(phase), limit)
         return self._idle[key]
 
     def _counted(self, counted: datetime, limit: int | None) -> tuple[datetime, bool]:

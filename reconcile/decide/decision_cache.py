@@ -11,20 +11,15 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from reconcile.decide.quiet_nodes import NodeDecision, QuietNodes
 from reconcile.preflight.check_result import CheckResult
 from reconcile.preflight.running_plan import SeldomLook
-from reconcile.probes.look import Need
 from renderer.model.manifest_spec import Borrowed, Owned
 from renderer.model.phase import Position, RequirePeers, Step
 from renderer.model.rendered import RenderedPhase, RenderedStep
 from renderer.model.sharing import SameObject
-
-if TYPE_CHECKING:
-    from reconcile.decide.builder import WaitRequest
-    from reconcile.decide.decision import Wait
-
 
 Steps = tuple[RenderedStep, ...]
 _Pick = Callable[[Steps], Steps]
@@ -126,25 +121,6 @@ class _Places:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NodeDecision:
-    """The result for one node where nothing is to be done: waits, and how often in a row gates have passed.
-
-    It holds while `inputs` are the same, each of `seen` is answered the same, `passes_before` are the counts that were
-    found, and the limits of `timed` are still kept or exceeded. `waits` are what `asked` came to last.
-    """
-
-    inputs: tuple[Any, ...]
-    seen: tuple[tuple[Need, Any], ...]
-    passes_before: Mapping[tuple[str, int], int]
-    timed: tuple[tuple[datetime, int, bool], ...]
-    asked: tuple[WaitRequest, ...]
-    waits: list[Wait]
-    passes: Mapping[tuple[str, int], int]
-    progress: str
-    reached: Any
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class CarriedOut:
     """A check as it came out; that holds while `inputs` are the same and `look` is answered the same."""
 
@@ -156,14 +132,15 @@ class CarriedOut:
 @dataclass
 class DecisionCache:
     """The results of earlier decisions about one plan. All of it can be lost. `timed` are the limits that the last
-    decision has asked about, `unfolded` the nodes of which it is known that they are not through with a phase, with
-    what that was seen from, and `nothing_to_fold` what was seen when that held of all; `peers` says of a Node, by
-    name, by which requirement it is unhealthy and why, or None; `slots` whether a step's node still holds its slot,
-    after what was seen and recorded;
-    `texts` are the redacted texts of waits, `checks` what the checks of a step came to, by step and check."""
+    decision has asked about, `quiet` the nodes of each stretch that are as they were, `unfolded` those of which it is
+    known that they are not through with a phase, with what that was seen from, and `nothing_to_fold` what was seen when
+    that held of all; `peers` says of a Node, by name, by which requirement it is unhealthy and why, or None; `slots`
+    whether a step's node still holds its slot, after what was seen and recorded; `texts` are the redacted texts of
+    waits, `checks` what the checks of a step came to, by step and check."""
 
     timed: tuple[tuple[datetime, int, bool], ...] = ()
     nodes: dict[tuple[str, str, str], NodeDecision] = field(default_factory=dict)
+    quiet: dict[tuple[str, str], QuietNodes] = field(default_factory=dict)
     unfolded: dict[tuple[str, str], tuple[Any, ...]] = field(default_factory=dict)
     nothing_to_fold: tuple[SameObject, ...] | None = None
     peers: dict[str, tuple[Any, RequirePeers, str | None]] = field(default_factory=dict)
@@ -184,6 +161,10 @@ class DecisionCache:
             known = places.steps(phase)
             self._phases[phase.phase.name] = places, known
         return known
+
+    def quiet_of(self, phase: str, stretch: Stretch) -> QuietNodes:
+        """The nodes of the stretch that are as they were when it was last decided."""
+        return self.quiet.setdefault((phase, stretch.items[0].step.name), QuietNodes())
 
     def common_to(self, phase: str, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         """The inputs that all nodes of a phase have in common; the very same as before if they are equal, so that

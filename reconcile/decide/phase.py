@@ -118,10 +118,7 @@ def _in_order(builder: DecisionBuilder, items: Iterable[RenderedStep]) -> Progre
 def _nodes(builder: DecisionBuilder, phase: RenderedPhase, stretch: Stretch) -> Progress:
     """Runs every node's steps. After a failure on one node the others are still watched."""
     unchanged = UnchangedNodes(builder, stretch, phase.phase.name)
-    reached = [
-        unchanged.unless_unchanged(node, steps, partial(_node, builder, phase, steps, stretch.of_node))
-        for node, steps in stretch.of_node.items()
-    ]
+    reached = unchanged.reached(lambda steps: _node(builder, phase, steps, stretch.of_node))
     if Progress.FAILED in reached:
         return Progress.FAILED
     return Progress.BUSY if Progress.BUSY in reached else Progress.DONE

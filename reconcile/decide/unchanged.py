@@ -6,21 +6,22 @@ Most of what a watch brings is nothing that a plan looks at, and of many nodes m
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from reconcile.borrow.loan import Loan
 from reconcile.decide.builder import DecisionBuilder
 from reconcile.decide.decision import Decision
-from reconcile.decide.decision_cache import DecisionCache, NodeDecision, Stretch
+from reconcile.decide.decision_cache import DecisionCache, Steps, Stretch
 from reconcile.decide.observation import Observation
+from reconcile.decide.quiet_nodes import NodeDecision, date, is_answered
 from reconcile.decide.step_run import Progress
 from reconcile.objects import uid
 from reconcile.probes.look import Answer, Group, Look, Need, ReadFailure, Reading
 from reconcile.status.plan import PlanStatus
 from renderer.model.ref import Body, Ref
-from renderer.model.rendered import RenderedStep
 from renderer.model.sharing import SameObject
 
 _Common = tuple[tuple[Any, ...], Mapping[str, tuple[Loan, ...]]]
@@ -83,35 +84,65 @@ def _reported(observation: Observation) -> tuple[Any, ...]:
 class UnchangedNodes:
     """The decisions about the nodes of a stretch that hold as they are: of many nodes nearly all do, in every round.
 
-    What they have in common is gathered once, as long as the nodes before have changed nothing.
+    Those of which nothing is another object than in the last decision hold without a look at each; every other one is
+    compared with all that it was decided from.
     """
 
     def __init__(self, builder: DecisionBuilder, stretch: Stretch, phase: str) -> None:
         self._builder = builder
         self._stretch = stretch
         self._phase = phase
+        self._quiet = builder.cache.quiet_of(phase, stretch)
         self._status: PlanStatus | None = None
         self._common: tuple[Any, ...] = ()
         self._loans: Mapping[str, tuple[Loan, ...]] = {}
 
-    def unless_unchanged(self, node: str, steps: Sequence[RenderedStep], decided: Callable[[], Progress]) -> Progress:
-        """The result of `decided` for the steps of one node, or what it came to when everything was as it is now."""
+    def reached(self, decided: Callable[[Steps], Progress]) -> list[Progress]:
+        """The result of `decided` for each node and its steps, or what it came to when everything was as it is now."""
+        of_node = self._stretch.of_node
         if self._stretch.looks_further:
-            return decided()
+            return [decided(steps) for steps in of_node.values()]
+        quiet, builder, found = self._quiet, self._builder, list[Progress]()
+        self._look_at(builder.status)
+        quiet.drop_changed(builder.observation.look)
+        is_dated = False
+        for node, steps in of_node.items():
+            if builder.status is not self._status:
+                self._look_at(builder.status)
+            kept = quiet.nodes.get(node)
+            if kept is None:
+                found.append(self._unless_unchanged(node, steps, partial(decided, steps)))
+                continue
+            if kept.waits and not is_dated:  # not before: what counts may have moved for a node before this one
+                quiet.date(builder)
+                is_dated = True
+            builder.waits += kept.waits
+            builder.progress = builder.progress or kept.progress
+            found.append(kept.reached)
+        return found
+
+    def _look_at(self, status: PlanStatus) -> None:
+        """Takes the status, and drops the quiet nodes of which it says something else."""
+        self._status, (self._common, self._loans) = status, _common(self._builder, self._phase)
+        self._quiet.keep_with(self._phase, self._common, self._stretch.of_node, status, self._loans)
+
+    def _unless_unchanged(self, node: str, steps: Steps, decided: Callable[[], Progress]) -> Progress:
         builder, place, inputs = self._builder, (self._phase, node, steps[0].step.name), self._inputs(node, steps)
         kept = builder.cache.nodes.get(place)
         if kept is not None and kept.inputs == inputs and _holds(builder, kept):
             _take_over(builder, kept)
             reached: Progress = kept.reached
-            return reached
-        builder.cache.nodes.pop(place, None)
-        return _noted(builder, place, inputs, decided)
+        else:
+            builder.cache.nodes.pop(place, None)
+            reached = _noted(builder, place, inputs, decided)
+            kept = builder.cache.nodes.get(place)
+        if kept is not None and builder.status is self._status:
+            self._quiet.add(builder, node, kept)
+        return reached
 
-    def _inputs(self, node: str, steps: Sequence[RenderedStep]) -> tuple[Any, ...]:
+    def _inputs(self, node: str, steps: Steps) -> tuple[Any, ...]:
         """All that a node is decided from, but what is looked at, counted and timed."""
         status = self._builder.status
-        if status is not self._status:
-            self._status, (self._common, self._loans) = status, _common(self._builder, self._phase)
         recorded = status.at(self._phase, node)
         return self._common, steps, recorded, status.node_states.get(node), self._loans.get(node)
 
@@ -153,27 +184,11 @@ def _has_counts(passes: Mapping[tuple[str, int], int], before: Mapping[tuple[str
 
 
 def _looks_the_same(look: Look, seen: Iterable[tuple[Need, Any]]) -> bool:
-    for need, then in seen:
-        found = look.get(need) if isinstance(need, Ref) else _answer(look, need)
-        if found is not then and not _is_same(found, then):
-            return False
-    return True
-
-
-def _answer(look: Look, need: Need) -> Any:
-    return look.list(need) if isinstance(need, Group) else None
-
-
-def _is_same(found: Any, then: Any) -> bool:
-    """A narrower group is made again each time, of the same bodies."""
-    return isinstance(found, (tuple, ReadFailure)) and found == then
+    return all(is_answered(look, need, then) for need, then in seen)
 
 
 def _take_over(builder: DecisionBuilder, kept: NodeDecision) -> None:
-    for place, (asked, then) in enumerate(zip(kept.asked, kept.waits, strict=True)):
-        counted, slow = builder.counted(asked)
-        if slow is not then.slow or (counted is not then.counted and counted != then.counted):
-            kept.waits[place] = builder.waiting(asked)
+    date(builder, kept)
     builder.waits += kept.waits
     if kept.passes:
         builder.passes.update(kept.passes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -89,7 +89,6 @@ class Rehearsal:
     name: str
     deps: ReconcilerDeps
     source: WatchedSource
-    rounds: list[Round] = field(default_factory=list)
 
     def unchecked(self) -> Rehearsal:
         """The same, in which the loop carries out no pre-flight checks."""
@@ -99,9 +98,11 @@ class Rehearsal:
     def play(self, on_round: Callable[[Round], None], limit: timedelta = LIMIT) -> RehearsalResult:
         started = self.clock.now()
         refused = self._refused()
+        last: Round | None = None
 
         def keep(done: Round) -> None:
-            self.rounds.append(done)
+            nonlocal last
+            last = done
             on_round(done)
 
         ending = self.drive(self.reconciler, keep).run(self.name, limit)
@@ -111,7 +112,7 @@ class Rehearsal:
             started=started,
             ended=self.clock.now(),
             plan=plan if isinstance(plan, dict) else None,
-            last=self.rounds[-1] if self.rounds else None,
+            last=last,
             log=self.log,
             refused=refused,
             not_injected=self.simulation.faults.not_injected,
