@@ -29,7 +29,7 @@ from renderer.templating.environment import (
     page_environment,
 )
 from renderer.templating.limits import ALL_STEPS, STEPS, Budget, RenderingError
-from renderer.templating.printing import as_data
+from renderer.templating.printing import as_data, no_number
 from renderer.yaml_io import Document
 
 _SEE = "correct it; `upgradeplan phases NAME --context` lists the names that a template can use"
@@ -213,6 +213,12 @@ def _explained(error: Exception) -> tuple[str, str, str]:
             return "TemplateForbidden", f"not allowed in a template: {shortened(_lower(str(error)))}", _SEE
         case RecursionError():
             return "TemplateFailed", "nests too deeply: a macro, include or import may lead back to itself", _SEE
+        case NameError(name="inf" | "nan" as name):  # a constant: Jinja writes it into its code as Python shows it
+            return "TemplateFailed", str(no_number(name)), _SEE
+        case OverflowError():
+            return "TemplateFailed", "makes a number that is too large", _SEE
+        case ZeroDivisionError():
+            return "TemplateFailed", "divides by zero", _SEE
         case MemoryError():
             return "TemplateFailed", "takes more memory than is available", "make it smaller"
         case _:

@@ -24,7 +24,7 @@ from renderer.suggest import did_you_mean
 from renderer.templating.filters import bounded, filters_of
 from renderer.templating.limits import LONGEST, STEPS, Budget, RenderingError
 from renderer.templating.methods import ATTRIBUTES, pay_for
-from renderer.templating.printing import Formatter, Printable, as_text, joined, percent, unquoted
+from renderer.templating.printing import Formatter, Printable, as_text, finite, joined, percent, unquoted
 from renderer.templating.syntax import counted, refusal
 
 _COMPILED: dict[tuple[Any, ...], Any] = {}
@@ -203,6 +203,7 @@ class Environment(ImmutableSandboxedEnvironment):
             return Markup(str(value).lower())  # noqa: S704 - a word
         if not isinstance(value, (int, float)):
             raise unquoted(value)
+        finite(value)
         return value
 
     def as_text(self, value: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -56,7 +57,7 @@ def as_data(value: Any, budget: Budget) -> Any:
         budget.spend_text(len(value))
         return _whole(str(value))
     if isinstance(value, (bool, int, float)) or value is None:
-        return value
+        return finite(value)
     if isinstance(value, Mapping):
         budget.spend(1 + len(value))
         return {_key(key, budget): as_data(item, budget) for key, item in value.items()}
@@ -79,7 +80,19 @@ def as_text(value: Any, budget: Budget) -> str:
         return _whole(value)
     if not (isinstance(value, (bool, int, float)) or value is None):
         budget.spend_text(_length(value, budget))
-    return str(value)
+    return str(finite(value))
+
+
+def finite(value: Any) -> Any:
+    """The value itself, unless it is infinite or not a number: YAML and JSON would get a word."""
+    if isinstance(value, float) and not math.isfinite(value):
+        raise no_number(str(value))
+    return value
+
+
+def no_number(name: str) -> RenderingError:
+    """The message for a number that is none, `inf` or `nan`."""
+    return RenderingError(f"makes {name.lstrip('-')}, which is no number in JSON; numbers end at 1.8e308")
 
 
 def _whole(text: str) -> str:
@@ -98,7 +111,7 @@ def _length(value: Any, budget: Budget) -> int:
         budget.spend_text(len(value))
         return len(value)
     if isinstance(value, (bool, int, float)) or value is None:
-        return len(str(value))
+        return len(str(finite(value)))
     raise _no_data(value)
 
 
