@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -63,3 +64,51 @@ def test_a_rehearsal_says_that_the_loop_would_not_begin(capsys: pytest.CaptureFi
     told = capsys.readouterr().out
     assert "would not start (Setting server-version: the cluster runs v1.6.0, and only v1.7.1 or newer" in told
     assert "simulated anyway, it ends in Succeeded after" in told
+
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+
+
+def edited(name: str, tmp_path: Path, *edits: tuple[str, str, str]) -> Path:
+    """A copy of an example in which, in these files, the first text is the second."""
+    folder = tmp_path / name
+    shutil.copytree(EXAMPLES / name, folder)
+    for file, old, new in edits:
+        text = (folder / file).read_text()
+        assert old in text
+        (folder / file).write_text(text.replace(old, new))
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", [["validate"], ["rehearse", "--quiet"]])
+def test_force_is_not_offered_on_a_cluster_that_is_too_old_in_any_case(
+    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    minimum = ("harvester-release.yaml", "minUpgradableVersion: v1.5.0", "minUpgradableVersion: v1.7.0")
+    folder = edited("three-node-v1.6.1", tmp_path, minimum)
+    assert run(["upgradeplan", *command, str(folder)]) == 1
+    told = capsys.readouterr().err
+    assert "the cluster runs v1.6.0" in told
+    assert "or newer" in told
+    assert "(current v1.6.0, target v1.6.1, minimum v1.7.0)" in told
+    assert "spec.force" not in told
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", [["validate"], ["rehearse", "--quiet"]])
+def test_a_node_that_no_job_would_find_is_no_risk_that_can_be_accepted(
+    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The loop would not begin, whatever the plan accepts."""
+    accepted = "metadata:\n  annotations: {management.harvesterhci.io/accept-risk: node-hostname}"
+    folder = edited(
+        "three-node",
+        tmp_path,
+        ("nodes.yaml", "      kubernetes.io/hostname: charlie-2-tink-system\n", ""),
+        ("upgradeplan.yaml", "metadata:", accepted),
+    )
+    assert run(["upgradeplan", *command, str(folder)]) == 1
+    told = capsys.readouterr().err
+    assert "Node charlie-2-tink-system has no label kubernetes.io/hostname" in told
+    assert "accept the risk" not in told

@@ -165,13 +165,16 @@ def _pause_of(resume_after: str) -> timedelta:
 
 def _preflight(inputs: Inputs, template_set: TemplateSet, given: InputOptions) -> Model | None:
     """The number of checks that could not look. Raises `Problems` for what blocks the upgrade."""
+    from reconcile.loop.preconditions import oldest_of
     from reconcile.preflight.problems import blocking, warning
+    from renderer.cluster_rules import begin_problems
 
     report = checked(inputs, template_set)
     if report is None:
         return None
     warn(warning(report, inputs))
-    if found := blocking(report, inputs):
+    too_old = begin_problems(inputs, oldest_of(template_set.catalog.values))
+    if found := blocking(report, inputs, acceptable=not too_old):
         raise Problems(found, ExitCode.NO)
     return unknown_model(report, given)
 

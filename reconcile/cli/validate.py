@@ -74,8 +74,9 @@ def _refuse(rendering: RenderedInputs, report: CheckReport | None) -> None:
     from renderer.render.refusals import refusals
 
     found = begin_problems(rendering.inputs, str(rendering.assembly.catalog.values["oldestServerVersion"]))
-    found += [_problem(item, rendering, can_be_forced=not found) for item in refusals(rendering.plan)]
-    found += _others(blocking(report, rendering.inputs), found) if report else ()
+    too_old = bool(found)
+    found += [_problem(item, rendering, can_be_forced=not too_old) for item in refusals(rendering.plan)]
+    found += _others(blocking(report, rendering.inputs, acceptable=not too_old), found) if report else ()
     if found:
         raise Problems(found, ExitCode.NO)
 

@@ -16,9 +16,10 @@ from renderer.source_document import SourceDocument
 BLOCKED, WARNED = "PreflightBlocked", "PreflightWarned"
 
 
-def blocking(report: CheckReport, inputs: Inputs) -> tuple[Problem, ...]:
-    """Everything that blocks the upgrade."""
-    return tuple(_problems(report, CheckOutcome.BLOCKED, BLOCKED, inputs))
+def blocking(report: CheckReport, inputs: Inputs, *, acceptable: bool = True) -> tuple[Problem, ...]:
+    """Everything that blocks the upgrade. Not `acceptable`: something else does in any case, so that accepting a risk
+    would lead nowhere."""
+    return tuple(_problems(report, CheckOutcome.BLOCKED, BLOCKED, inputs, acceptable=acceptable))
 
 
 def warning(report: CheckReport, inputs: Inputs) -> tuple[Problem, ...]:
@@ -26,19 +27,26 @@ def warning(report: CheckReport, inputs: Inputs) -> tuple[Problem, ...]:
     return tuple(_problems(report, CheckOutcome.WARNED, WARNED, inputs))
 
 
-def _problems(report: CheckReport, outcome: CheckOutcome, reason: str, inputs: Inputs) -> Iterator[Problem]:
+def _problems(
+    report: CheckReport, outcome: CheckOutcome, reason: str, inputs: Inputs, *, acceptable: bool = False
+) -> Iterator[Problem]:
     results = [result for result in report.results if result.outcome is outcome]
     sources = {ref_of(source.body): source for source in inputs.objects} if results else {}
     for result in results:
-        yield from (_problem(result, item, reason, sources, inputs) for item in result.findings)
+        accept = how_to_accept(result.check) if acceptable else ""
+        yield from (_problem(result, item, reason, accept, sources, inputs) for item in result.findings)
 
 
 def _problem(
-    result: CheckResult, finding: CheckFinding, reason: str, sources: dict[Ref, SourceDocument], inputs: Inputs
+    result: CheckResult,
+    finding: CheckFinding,
+    reason: str,
+    accept: str,
+    sources: dict[Ref, SourceDocument],
+    inputs: Inputs,
 ) -> Problem:
     """At the object, or at the field of the plan that the check is about."""
     message = finding.text
-    accept = how_to_accept(result.check) if result.outcome is CheckOutcome.BLOCKED else ""
     remedy = f"{finding.remedy}; or accept the risk ({result.check.id}): {accept}" if accept else finding.remedy
     source = sources.get(finding.ref) if finding.ref else None
     if source is not None:
