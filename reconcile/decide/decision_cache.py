@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import groupby
-from operator import itemgetter
+from itertools import compress, groupby
+from operator import is_not, itemgetter
 from typing import Any
 
 from reconcile.decide.quiet_nodes import NodeDecision, QuietNodes
@@ -75,7 +75,6 @@ class _Places:
     """The places of steps among all those of a phase, by what they declare: the same in each rendering that has the
     same steps for the same nodes."""
 
-    names: list[tuple[str, str | None]]
     stretches: Mapping[Position, tuple[_StretchPlaces, ...]]
     of_node: Mapping[str, _Pick]
     maintained: _Pick
@@ -87,12 +86,11 @@ class _Places:
     again: _Pick
 
     @classmethod
-    def of(cls, names: list[tuple[str, str | None]], steps: Steps) -> _Places:
+    def of(cls, steps: Steps) -> _Places:
         def declaring(what: Callable[[Step], object]) -> _Pick:
             return _picking(tuple(place for place, item in enumerate(steps) if what(item.step)))
 
         return cls(
-            names=names,
             stretches={position: tuple(_stretches(steps, position)) for position in Position},
             of_node=_by_node(range(len(steps)), steps),
             maintained=declaring(lambda step: any(isinstance(m, Owned) and m.maintained for m in step.manifests)),
@@ -155,9 +153,8 @@ class DecisionCache:
     def steps_of(self, phase: RenderedPhase) -> PhaseSteps:
         places, known = self._phases.get(phase.phase.name, (None, None))
         if known is None or known.phase is not phase:
-            names = [(item.step.name, item.step.node) for item in phase.steps]
-            if places is None or places.names != names:
-                places = _Places.of(names, phase.steps)
+            if places is None or known is None or not _is_alike(phase.steps, known.phase.steps):
+                places = _Places.of(phase.steps)
             known = places.steps(phase)
             self._phases[phase.phase.name] = places, known
         return known
@@ -172,6 +169,14 @@ class DecisionCache:
         if self._common.get(phase) != inputs:
             self._common[phase] = inputs
         return self._common[phase]
+
+
+def _is_alike(now: Steps, then: Steps) -> bool:
+    """True if the steps are the same ones, for the same nodes; most are the very same."""
+    others = compress(zip(now, then, strict=False), map(is_not, now, then))
+    return len(now) == len(then) and all(
+        (one.step.name, one.step.node) == (other.step.name, other.step.node) for one, other in others
+    )
 
 
 def _by_node(places: Iterable[int], steps: Steps) -> Mapping[str, _Pick]:

@@ -6,7 +6,7 @@ A node that is not among them is no other for it: it is compared with all that i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 from reconcile.probes.look import Group, Look, Need, ReadFailure
 from reconcile.status.plan import PlanStatus
 from renderer.model.ref import Ref
+from renderer.model.sharing import changed
 
 if TYPE_CHECKING:
     from reconcile.decide.builder import DecisionBuilder, WaitRequest
     from reconcile.decide.decision import Wait
 
-_ABSENT = object()
 _Inputs = tuple[Mapping[Any, Any], ...]
 _Idle = tuple[str, int | None]
 """(phase, limit): what the date of a wait follows from."""
@@ -70,17 +70,17 @@ class QuietNodes:
         if common is not self._common:
             self._clear()
         else:
-            steps, records, attempts, done, states, lent = map(_changed, inputs, self._inputs)
-            places = (place for changed in (records, attempts, done) for place in changed)
-            of_places = (node for name, node in places if name == phase)
+            steps, records, attempts, done, states, lent = map(changed, inputs, self._inputs)
+            of_phase = (place for places in (records, attempts, done) for place in places)
+            of_places = (node for name, node in of_phase if name == phase)
             for node in {*steps, *of_places, *states, *lent}:
                 self._drop(node)
         self._common, self._inputs = common, inputs
 
     def drop_changed(self, look: Look) -> None:
         """Drops the nodes that would see another answer."""
-        changed = [need for need, then in self._answers.items() if not is_answered(look, need, then)]
-        for node in {node for need in changed for node in self._lookers[need]}:
+        others = [need for need, then in self._answers.items() if not is_answered(look, need, then)]
+        for node in {node for need in others for node in self._lookers[need]}:
             self._drop(node)
 
     def date(self, builder: DecisionBuilder) -> None:
@@ -141,14 +141,3 @@ def is_answered(look: Look, need: Need, then: Any) -> bool:
     """True if the answer is what it was then. A narrower group is made again each time, of the same bodies."""
     found = look.get(need) if isinstance(need, Ref) else look.list(need) if isinstance(need, Group) else None
     return found is then or (isinstance(found, (tuple, ReadFailure)) and bool(found == then))
-
-
-def _changed(now: Mapping[Any, Any], then: Mapping[Any, Any]) -> Iterator[Any]:
-    """The keys whose values differ."""
-    if now is then:
-        return
-    for key, value in now.items():
-        if (before := then.get(key, _ABSENT)) is not value and before != value:
-            yield key
-    if len(now) < len(then) or now.keys() != then.keys():
-        yield from then.keys() - now.keys()

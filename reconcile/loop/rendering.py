@@ -25,6 +25,7 @@ from renderer.errors import Problems, problem
 from renderer.input_rules import unusable_image
 from renderer.model.ref import Body
 from renderer.model.rendered import RenderedPlan
+from renderer.model.sharing import changed
 from renderer.redaction import Redactor
 from renderer.render.last_rendering import LastRendering
 from renderer.render.manifest import DigestOf
@@ -35,11 +36,10 @@ from renderer.templating import Templates
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Rendered:
-    """The last rendering, and what it was made of."""
+    """The last rendering, and what it was made of: of the `status`, of what a rendering sees of it."""
 
     seen: list[Any]
-    recorded: list[Any]
-    part: list[Any]
+    status: PlanStatus
     rendered: RenderedPlan
 
 
@@ -89,14 +89,12 @@ class Rendering:
         from these facts."""
         name, facts = str(plan["metadata"]["name"]), self._facts(plan, objects, fetched)
         context, digest = self._read(facts)
-        seen, recorded = [digest, is_ending(plan, status), self._is_last(status)], _recorded(status)
-        last = self._last.get(name)
-        if last is None or last.seen != seen or (last.recorded != recorded and last.part != _part(status)):
-            rendered = self._unless_refused([seen, recorded], plan, context, status)
+        seen, last = [digest, is_ending(plan, status), self._is_last(status)], self._last.get(name)
+        if last is None or last.seen != seen or not _shows_the_same(status, last.status):
+            rendered = self._unless_refused([seen, status.records, status.done], plan, context, status)
         else:
             rendered = last.rendered
-        if last is None or last.rendered is not rendered or last.recorded != recorded:
-            self._last[name] = _Rendered(seen=seen, recorded=recorded, part=_part(status), rendered=rendered)
+        self._last[name] = _Rendered(seen=seen, status=status, rendered=rendered)
         return rendered
 
     def overridden(self, overrides: Overrides) -> Rendering:
@@ -243,21 +241,19 @@ def _first_attempt(plan: Body) -> Body:
 _BOOKKEEPING = ("managedFields", "resourceVersion", "generation")
 
 
-def _recorded(status: PlanStatus) -> list[Any]:
-    """All that is recorded of the plan's steps."""
-    return [status.records, status.done]
+def _shows_the_same(now: PlanStatus, then: PlanStatus) -> bool:
+    """True if a rendering sees the same of what the steps have done so far."""
+    places = (*changed(now.records, then.records), *changed(now.done, then.done))
+    return now.done.keys() == then.done.keys() and all(_shown(now, it) == _shown(then, it) for it in places)
 
 
-def _part(status: PlanStatus) -> list[Any]:
-    """The part of the status that a rendering sees: what the steps have done so far."""
-    places = [[place, status.captured(*place), _made(status, place)] for place in status.records]
-    return [places, sorted(status.done)]
-
-
-def _made(status: PlanStatus, place: Place) -> list[Any]:
-    """The steps of one place that have begun, with what they made."""
-    steps = status.records[place]
-    return [
+def _shown(status: PlanStatus, place: Place) -> list[Any] | None:
+    """The values captured at one place, and the steps that have begun there, with what they made."""
+    steps = status.records.get(place)
+    if steps is None:
+        return None
+    made = [
         [name, status.is_under_way(place[0], name, place[1]), status.made_by(place[0], name, place[1])]
         for name in steps
     ]
+    return [status.captured(*place), made]

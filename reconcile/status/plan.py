@@ -114,8 +114,8 @@ class PlanStatus:
         """All that is recorded of the phase for this node, or for the cluster, to be compared."""
         return (self.records.get((phase, node)), self.attempts.get((phase, node)), self.done.get((phase, node or "")))
 
-    def of(self, phase: str) -> tuple[Any, ...]:
-        """All that is recorded of the phase, to be compared."""
+    def of(self, phase: str) -> tuple[Mapping[str | None, Any], ...]:
+        """All that is recorded of the phase, by node, to be compared."""
         records = {node: records for (name, node), records in self.records.items() if name == phase}
         return records, {node: texts for (name, node), texts in self.done.items() if name == phase}
 

@@ -6,10 +6,12 @@ A shared part must never be changed in place, as no object's body is; so what wa
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator, Mapping
 from typing import Any, Generic, TypeVar
 
 _NOTHING = object()
 _T = TypeVar("_T")
+_K = TypeVar("_K")
 
 
 class SameObject:
@@ -44,6 +46,17 @@ class ByIdentity(Generic[_T]):
             del self._known[next(iter(self._known))]
         self._known[purpose, id(it)] = it, found
         return found
+
+
+def changed(now: Mapping[_K, Any], then: Mapping[_K, Any]) -> Iterator[_K]:
+    """The keys of which the two do not have the same; quick where most values are the very same objects."""
+    if now is then:
+        return
+    for key, value in now.items():
+        if (before := then.get(key, _NOTHING)) is not value and before != value:
+            yield key
+    if now.keys() != then.keys():
+        yield from then.keys() - now.keys()
 
 
 def shared(value: Any, like: Any) -> Any:

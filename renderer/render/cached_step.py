@@ -28,6 +28,12 @@ class CachedStepRenderer:
         """The digest of what all steps see."""
         return self.within.digest
 
+    def kept_steps(self, phase: str) -> tuple[tuple[RenderedStep, ...], frozenset[str | None]] | None:
+        """The phase's steps as an earlier rendering made them of what all steps see now, and the nodes, None among
+        them, of which something else is recorded since; None where there are none."""
+        found = self.kept.find_others(phase, self.common, self.renderer.recorded.of(phase))
+        return (found[0].steps, found[1]) if found else None
+
     def at(self, phase: str, node: Node) -> Mapping[str, RenderedStep]:
         """The steps of one node, or of none, as an earlier rendering made them of all that there is now, by name."""
         name = node["name"] if node else None

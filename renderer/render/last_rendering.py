@@ -17,6 +17,8 @@ from renderer.frozen import frozen
 from renderer.model.path import ABSENT
 from renderer.model.phase import Step
 from renderer.model.rendered import RenderedPhase, RenderedStep
+from renderer.model.sharing import changed
+from renderer.render.recorded import RecordedPhase
 from renderer.render.seen_context import CAPTURED, NODE, SeenContext
 from renderer.render.step_cache import StepCache
 
@@ -77,6 +79,16 @@ class _PlaceSteps:
     same: dict[str, RenderedStep] = field(default_factory=dict)
 
 
+@frozen
+class _KeptPhase:
+    """A phase, its problems, and what it was made of: of what is `common` to all steps, and what was `recorded`."""
+
+    common: str
+    recorded: RecordedPhase
+    phase: RenderedPhase
+    problems: Found
+
+
 class LastRendering:
     """The values that it is given to compare must not be changed in place."""
 
@@ -86,7 +98,7 @@ class LastRendering:
         self._agreed: dict[tuple[SeenContext, frozenset[Looked], str | None], bool] = {}
         self._places: dict[tuple[str, str | None], _PlaceSteps] = {}
         self._steps: dict[Place, _Kept] = {}
-        self._phases: dict[str, tuple[str, Any, RenderedPhase, Found]] = {}
+        self._phases: dict[str, _KeptPhase] = {}
         self._shapes: dict[str, tuple[str, tuple[Step, ...], Found]] = {}
         self._refused: dict[Place, tuple[str, RenderedStep, Found]] = {}
 
@@ -134,13 +146,25 @@ class LastRendering:
         steps.same[name] = step
         self._steps[place] = _Kept(within=now, read=read, seen=seen, step=step)
 
-    def find_phase(self, name: str, common: str, recorded: Any) -> tuple[RenderedPhase, Found] | None:
+    def find_phase(self, name: str, common: str, recorded: RecordedPhase) -> tuple[RenderedPhase, Found] | None:
         """The phase and its problems, if it was made of the same."""
-        known, then, phase, problems = self._phases.get(name, ("", None, None, ()))
-        return (phase, problems) if phase is not None and known == common and then == recorded else None
+        known = self._phases.get(name)
+        is_same = known is not None and known.common == common and known.recorded == recorded
+        return (known.phase, known.problems) if known is not None and is_same else None
 
-    def keep_phase(self, common: str, recorded: Any, phase: RenderedPhase, problems: Found) -> None:
-        self._phases[phase.phase.name] = common, recorded, phase, problems
+    def find_others(
+        self, name: str, common: str, recorded: RecordedPhase
+    ) -> tuple[RenderedPhase, frozenset[str | None]] | None:
+        """The phase as it was last, and the nodes, None among them, of which something else is recorded now: all other
+        steps of it come out the same. None where that cannot be said."""
+        known = self._phases.get(name)
+        if known is None or known.common != common or known.problems or not known.phase.steps:
+            return None
+        others = (node for now, then in zip(recorded, known.recorded, strict=True) for node in changed(now, then))
+        return known.phase, frozenset(others)
+
+    def keep_phase(self, common: str, recorded: RecordedPhase, phase: RenderedPhase, problems: Found) -> None:
+        self._phases[phase.phase.name] = _KeptPhase(common=common, recorded=recorded, phase=phase, problems=problems)
 
     def find_shapes(self, phase: str, common: str) -> tuple[tuple[Step, ...], Found] | None:
         """The phase's steps for no node in particular and their problems, if they were made of the same: nothing is

@@ -96,7 +96,7 @@ def _rendered_phase(renderer: StepRenderer, earlier: CachedStepRenderer | None, 
     pending = () if begun else missing(renderer.context, phase.requires)
     reason = None if pending or begun else renderer.skip_reason(phase.skip_when, declared)
     idle = pending or reason is not None
-    steps = () if idle else tuple(_steps(renderer, earlier, declared))
+    steps = () if idle else _others(earlier, declared) or tuple(_steps(renderer, earlier, declared))
     return RenderedPhase(
         phase=phase,
         steps=steps,
@@ -113,6 +113,22 @@ def _is_under_way(renderer: StepRenderer, declared: Declared) -> bool:
     under_way, phase = renderer.recorded.is_under_way, declared.phase
     places = ((step.name, node) for step in phase.steps for node in (nodes if step.for_each else (None,)))
     return any(under_way(phase.name, *place) for place in places)
+
+
+def _others(earlier: CachedStepRenderer | None, declared: Declared) -> tuple[RenderedStep, ...] | None:
+    """The steps of the last rendering, with those rendered anew of which something else is recorded; None where nothing
+    is known of them."""
+    known = earlier.kept_steps(declared.phase.name) if earlier else None
+    if earlier is None or known is None:
+        return None
+    before, changed = known
+    nodes, steps, place = earlier.renderer.context.nodes, list(before), 0
+    numbers = [number for number, node in enumerate(nodes) if node["name"] in changed]
+    for step, raw in _declared_steps(declared):
+        for number in numbers if step.for_each else range(None in changed):
+            steps[place + number] = earlier.step(declared, step, raw, nodes[number] if step.for_each else None)
+        place += len(nodes) if step.for_each else 1
+    return tuple(steps)
 
 
 def _steps(renderer: StepRenderer, earlier: CachedStepRenderer | None, declared: Declared) -> Iterator[RenderedStep]:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Protocol
+
+RecordedPhase = Sequence[Mapping[str | None, Any]]
+"""All that is recorded of a phase, by node; None stands for the cluster."""
 
 
 class Recorded(Protocol):
@@ -26,7 +29,7 @@ class Recorded(Protocol):
         other answers."""
         ...
 
-    def of(self, phase: str) -> Any:
+    def of(self, phase: str) -> RecordedPhase:
         """As `at`, of all places of the phase."""
         ...
 
@@ -46,8 +49,8 @@ class NothingRecorded:
     def at(self, phase: str, node: str | None) -> Any:
         return None
 
-    def of(self, phase: str) -> Any:
-        return None
+    def of(self, phase: str) -> RecordedPhase:
+        return ()
 
 
 NOTHING_RECORDED = NothingRecorded()
