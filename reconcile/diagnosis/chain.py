@@ -21,6 +21,7 @@ from renderer.model.probe import EveryTarget, Predicate
 from renderer.model.ref import Body, Ref, ref_of
 from renderer.patterns import compiled
 
+_LAST_LINES = 3
 Match = Mapping[str, Any]
 Index = Mapping[tuple[Any, ...], Sequence[Body]]
 """The objects to which a link leads, by the values of the fields that have to be equal."""
@@ -112,10 +113,13 @@ def _holds(predicates: tuple[Predicate, ...], body: Body, sight: Sight) -> bool:
 
 
 def _line(link: LogLink, pod: Body, sight: Sight) -> list[Mapping[str, str]]:
-    """The last line that matches, of any container."""
+    """The last line that matches, of any container, and the lines before it."""
     pattern, longest = compiled(link.matches)
     for container, log in sight.logs(ref_of(pod)).items():
-        for line in reversed(log.splitlines()):
-            if found := pattern.search(line[:longest]):
-                return [{**found.groupdict(default=""), "text": line.strip(), "container": container}]
+        lines = [line.strip() for line in log.splitlines() if line.strip()]
+        for place in reversed(range(len(lines))):
+            if found := pattern.search(lines[place][:longest]):
+                last = lines[max(0, place + 1 - _LAST_LINES) : place + 1]
+                said = {"text": lines[place], "lines": " | ".join(last), "container": container}
+                return [{**found.groupdict(default=""), **said}]
     return []

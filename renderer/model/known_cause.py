@@ -75,7 +75,7 @@ class Link:
 @frozen
 class LogLink:
     """A line of a container's log of the pod called `start`, the last one that matches. Its named groups are known as
-    fields of `name`, the line itself as `text`."""
+    fields of `name`, the line itself as `text`, and with the two before it as `lines`."""
 
     name: str
     start: str
