@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -13,12 +15,21 @@ from typing import Any
 import pytest
 from controlplane.waiting import PATIENCE
 from support.answer_schemas import validator
+from support.rehearsals import template_set
 from support.rendered_plans import templates
 from test_cli import Shell, shell
 
+from reconcile.cli.connect import Connection, dial_of
+from reconcile.observe.fetching import fetch_all, in_time
+from reconcile.observe.patience import Patience
+from reconcile.observe.readings import Readings
+from reconcile.probes.look import CERTIFICATES
 from reconcile.report.plans_of_clusters import ClusterPlans, plans_of_clusters, table_of_clusters
+from reconcile.simulator.apiserver.clock import SimulatedClock
+from reconcile.simulator.apiserver.cluster import EmbeddedCluster
 from renderer.catalog.load import load_catalog
 from renderer.errors import Problem
+from renderer.model.phase import Fetch, FetchAs
 from renderer.validation import document_problems
 
 __all__ = ["shell"]
@@ -123,6 +134,74 @@ def test_all_contexts_are_asked_side_by_side(shell: Shell, server: str, tmp_path
     assert (answer.status, model["clusters"][1]["problem"]["reason"]) == (3, "Away")
 
 
+@pytest.fixture
+def silent() -> Iterator[str]:
+    """The address of a server that accepts connections and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        yield f"http://127.0.0.1:{found.getsockname()[1]}"
+
+
+@pytest.mark.slow
+def test_clusters_that_accept_and_never_answer_hold_nobody_up(
+    shell: Shell, server: str, silent: str, tmp_path: Path
+) -> None:
+    """Twenty are silent, which would take 60 s each; one refuses, two answer."""
+    file = tmp_path / "config"
+    names = {f"silent-{number}": silent for number in range(20)}
+    file.write_text(config({"lab": server, **names, "away": AWAY, "north": server}))
+    began = time.monotonic()
+    answer = shell("status", "--contexts", "--kubeconfig", str(file), "-o", "json")
+    assert time.monotonic() - began < 20
+    found = {item["cluster"]: item for item in json.loads(answer.out)["clusters"]}
+    assert [name for name, item in found.items() if "problem" not in item] == ["lab", "north"]
+    problem = found["silent-0"]["problem"]
+    assert problem["message"] == "the API server is unavailable: no answer within 1.5 s"
+    assert problem["remedy"] == "to wait longer, query this cluster alone with status --watch"
+    assert answer.status == 3
+
+
+@pytest.mark.slow
+def test_one_cluster_that_accepts_and_never_answers_is_said_to_be_away(
+    shell: Shell, silent: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "config"
+    file.write_text(config({"lab": silent}))
+    began = time.monotonic()
+    answer = shell("status", "--kubeconfig", str(file))
+    assert time.monotonic() - began < 20
+    assert (answer.status, "no answer within 1.5 s" in answer.err) == (3, True)
+
+
+@pytest.mark.slow
+def test_all_who_are_silent_share_the_same_time(silent: str) -> None:
+    """Certificates of API servers and the repository: one accepts and is silent, one refuses, one never comes."""
+    port, released = int(silent.rpartition(":")[2]), threading.Event()
+    slices = [
+        {"endpoints": [{"addresses": ["127.0.0.1"]}], "ports": [{"port": port}]},
+        {"endpoints": [{"addresses": ["localhost"]}], "ports": [{"port": 1}]},
+    ]
+    cluster = EmbeddedCluster(SimulatedClock(NOW)).client()
+    connection = Connection(cluster=cluster, context="c", server="https://127.0.0.1:1")  # type: ignore[arg-type]
+    patience = Patience(0.5, time.monotonic)
+    readings = Readings(cluster, template_set().catalog.kinds, lambda: NOW, dial_of(connection)).hurried(patience)
+
+    def never(fetch: Fetch) -> bytes:
+        released.wait(PATIENCE)
+        return b""
+
+    began = time.monotonic()
+    certificates = readings.read(CERTIFICATES, slices)
+    wanted = Fetch(name="x", namespace="n", service="s", port=80, path="/x", read_as=FetchAs.LINES)
+    fetched = fetch_all([wanted], in_time(never, patience))
+    took = time.monotonic() - began
+    released.set()
+    assert took < 5
+    why = {name: getattr(answer, "why", answer) for name, answer in certificates.items()}
+    assert why["127.0.0.1"] == "no answer within 0.5 s"
+    assert "refused" in str(why["localhost"])
+    assert "no answer within 0.5 s" in fetched.missing["x"].why
+
+
 def test_a_folder_of_kubeconfigs_names_clusters_by_its_files(shell: Shell, server: str, tmp_path: Path) -> None:
     for name, address in (("lab", server), ("north", server), ("south", AWAY)):
         (tmp_path / f"{name}.yaml").write_text(config({"default": address}))
@@ -137,7 +216,7 @@ def test_a_folder_of_kubeconfigs_names_clusters_by_its_files(shell: Shell, serve
         ["north", "v1-8-0", "NodeUpgrading"],
         ["south", "?", "Unknown"],
     ]
-    assert answer.out.splitlines()[-1] == "4 clusters: 2 could not be asked"
+    assert answer.out.splitlines()[-1] == "4 clusters: 2 could not be queried"
 
 
 @pytest.mark.parametrize(

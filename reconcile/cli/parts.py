@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from reconcile.cli.connect import Connection, Target, connect_to, dial_of, template_set_of, wall_clock
@@ -13,6 +13,7 @@ from renderer.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from reconcile.loop.deps import ReconcilerDeps
+    from reconcile.observe.patience import Patience
     from renderer.assemble import TemplateSet
     from renderer.errors import Problem
 
@@ -42,6 +43,13 @@ def parts_on(connection: Connection, template_set: TemplateSet) -> ReconcilerDep
         now=wall_clock,
         attended=OutageClock(wall_clock).attended,
     )
+
+
+def hurried(parts: ReconcilerDeps, patience: Patience) -> ReconcilerDeps:
+    """The same parts, that wait for nobody any longer than that but for the API server itself."""
+    from reconcile.observe.fetching import in_time
+
+    return replace(parts, readings=parts.readings.hurried(patience), read=in_time(parts.read, patience))
 
 
 def require_fitting_api(parts: ReconcilerDeps) -> None:

@@ -74,17 +74,18 @@ def status(
         from reconcile.cli.status_of_clusters import status_of_clusters
 
         return status_of_clusters(target, os.environ, name, kubeconfigs, output)
-    from reconcile.cli.parts import nobody_works, parts_of, plan_named
+    from reconcile.cli.parts import hurried, nobody_works, parts_of, plan_named
     from reconcile.loop.reconciler import Reconciler
+    from reconcile.observe.patience import SECONDS, Patience
     from reconcile.report.progress import progress_of
 
     parts = parts_of(target)
-    plan = plan_named(parts, name)
-    reconciler = Reconciler(parts)
+    plan = plan_named(parts, name) if watch else _answered(partial(plan_named, parts, name))
     usual = _usual(parts, plan, rehearsal)
 
     def look() -> Model:
-        model = progress_of(reconciler.look(plan), wall_clock(), usual)
+        here = hurried(parts, Patience(SECONDS, time.monotonic))
+        model = progress_of(Reconciler(here).look(plan), wall_clock(), usual)
         if (idle := nobody_works(parts, model["phase"], plan)) is None:
             return model
         return {**model, "managed": False, "problems": [*model["problems"], idle.why], "next": idle.command}
@@ -97,6 +98,17 @@ def status(
             answer(STATUS_REPORT, model, output, _lines)
             sys.stdout.flush()
     return ExitCode.NO if model["phase"] == "Failed" or not model["managed"] else ExitCode.YES
+
+
+def _answered(ask: Callable[[], str]) -> str:
+    """The first answer of the API server. Raises `Away` where there is none in time."""
+    from reconcile.cluster.errors import Away
+    from reconcile.observe.patience import SECONDS, NoAnswerError, Patience
+
+    try:
+        return Patience(SECONDS, time.monotonic).answer(ask)
+    except NoAnswerError as error:
+        raise Away(str(error), remedy="wait and retry; status --watch waits longer") from error
 
 
 def _refuse_one(target: Target, **given: object) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -9,8 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reconcile.cli.connect import Target, connect_to, template_set_of, wall_clock
+from reconcile.cluster.errors import Away
 from reconcile.cluster.kubeconfig import contexts_of, kubeconfigs_in
 from reconcile.cluster.protocol import Selection
+from reconcile.observe.patience import SECONDS, NoAnswerError, Patience
 from reconcile.report.plans_of_clusters import ClusterPlans, Model, plans_of_clusters, table_of_clusters
 from renderer.cli.answer import answer, table
 from renderer.errors import ExitCode, Problems
@@ -20,7 +23,7 @@ from renderer.model.plan_api import PLAN_API_VERSION
 if TYPE_CHECKING:
     from renderer.model.ref import Kind
 
-AT_ONCE = 16
+AT_ONCE = 64
 """Clusters that are asked at the same time."""
 
 
@@ -51,8 +54,13 @@ def _in_folder(folder: str) -> dict[str, Target]:
 
 
 def _ask(kind: Kind, cluster: str, target: Target) -> ClusterPlans:
+    """A program that gives the credentials has its own time."""
     try:
-        listing = connect_to(target).cluster.list(Selection(kind=kind))
+        client = connect_to(target).cluster
+        listing = Patience(SECONDS, time.monotonic).answer(partial(client.list, Selection(kind=kind)))
+    except NoAnswerError as error:
+        remedy = "to wait longer, query this cluster alone with status --watch"
+        return ClusterPlans(cluster=cluster, problem=Away(str(error), remedy=remedy).problem)
     except Problems as error:
         return ClusterPlans(cluster=cluster, problem=error.problems[0])
     return ClusterPlans(cluster=cluster, plans=listing.items)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from reconcile.cluster.errors import Away, BackendFailed, ClusterError
 from reconcile.cluster.inside import read_service
 from reconcile.cluster.protocol import Cluster
 from reconcile.decide.observation import FetchFailure
+from reconcile.observe.patience import NoAnswerError, Patience
 from renderer.catalog.kinds import Kinds
 from renderer.errors import Problems
 from renderer.model.phase import Fetch, FetchAs
@@ -45,6 +47,19 @@ def from_inside(fetch: Fetch) -> bytes:
     """Reads by the Service's own address, which only pods know the way to."""
     service = Ref(api_version="v1", kind="Service", namespace=fetch.namespace, name=fetch.service)
     return read_service(service, fetch.port, fetch.path)
+
+
+def in_time(read: Read, patience: Patience) -> Read:
+    """The same, for somebody who waits no longer than that."""
+
+    def hurried(fetch: Fetch) -> bytes:
+        try:
+            return patience.answer(partial(read, fetch))
+        except NoAnswerError as error:
+            service = Ref(api_version="v1", kind="Service", namespace=fetch.namespace, name=fetch.service)
+            raise BackendFailed(service, fetch.path, 0, str(error)) from error
+
+    return hurried
 
 
 def fetch_all(fetches: Iterable[Fetch], read: Read) -> Fetched:

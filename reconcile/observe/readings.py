@@ -7,16 +7,17 @@ an answer has the form that a facts document gives it, everywhere. A rule of `re
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
-from threading import Thread
 from typing import Any
 
 from reconcile.cluster.protocol import Cluster
 from reconcile.observe.hosts import hosts_of
 from reconcile.observe.kubelet import kubelets_of
+from reconcile.observe.patience import SECONDS, Patience
 from reconcile.observe.server_certificates import Dial, certificates_of
 from reconcile.probes.look import CERTIFICATES, HOSTS, KUBELET, Answer, ReadFailure, Reading
 from renderer.catalog.kinds import Kinds
@@ -24,8 +25,6 @@ from renderer.model.path import ABSENT, look_up
 from renderer.model.ref import Body
 
 _AT_ONCE = 8
-_WITHIN = 1.5
-"""Seconds for all that is dialled: an address that does not answer must not delay the others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,19 +77,26 @@ class Readings:
         now: Callable[[], datetime],
         dial: Dial,
         known: Mapping[str, Any] | None = None,
-        within: float = _WITHIN,
+        within: float = SECONDS,
     ) -> None:
         self._access = Access(cluster=cluster, kinds=kinds, dial=dial)
         self._now = now
         self._known = known or {}
         self._within = within
+        self._patience: Patience | None = None
         self._kept: dict[tuple[str, str], tuple[datetime, Answer]] = {}
+
+    def hurried(self, patience: Patience) -> Readings:
+        """The same, for somebody who waits for nobody any longer than that, kubelets behind the API server included."""
+        found = copy(self)
+        found._patience = patience
+        return found
 
     def read(self, reading: Reading, bodies: Iterable[Body]) -> dict[str, Answer]:
         """One answer for each that the objects of the reading's group name."""
         reader = next(reader for row, reader in READERS.items() if row.includes(reading))
         asks = reader.asks(self._access, bodies)
-        if reader.dialled:
+        if reader.dialled or self._patience is not None:
             return self._in_time(reading, reader, asks)
         if len(asks) == 1:
             return {name: self._answer(reading.name, name, ask, reader.fresh) for name, ask in asks.items()}
@@ -101,13 +107,13 @@ class Readings:
     def _in_time(
         self, reading: Reading, reader: ReadingSource, asks: Mapping[str, Callable[[], Answer]]
     ) -> dict[str, Answer]:
-        """Each asks in a thread of its own. Nobody waits for one that gets no answer."""
-        late = ReadFailure(why=f"no answer within {self._within:g} s")
-        asked = {
-            name: _asked(partial(self._answer, reading.name, name, ask, reader.fresh)) for name, ask in asks.items()
-        }
-        done, _ = wait(asked.values(), timeout=self._within)
-        return {name: answer.result() if answer in done else late for name, answer in asked.items()}
+        """All at once. Nobody waits for one that gets no answer."""
+        patience = self._patience or Patience(self._within, lambda: 0.0)
+        answers = patience.answers(
+            {name: partial(self._answer, reading.name, name, ask, reader.fresh) for name, ask in asks.items()}
+        )
+        late = ReadFailure(why=str(patience.spent))
+        return {name: answers[name].result() if name in answers else late for name in asks}
 
     def _answer(self, reading: str, name: str, ask: Callable[[], Answer], fresh: timedelta) -> Answer:
         given: Answer = look_up(self._known, (reading, name))
@@ -118,20 +124,6 @@ class Readings:
             answer = ask()
             self._kept[reading, name] = (self._now(), answer)
         return answer
-
-
-def _asked(ask: Callable[[], Answer]) -> Future[Answer]:
-    """The answer to come. The thread ends with the process."""
-    answer: Future[Answer] = Future()
-
-    def run() -> None:
-        try:
-            answer.set_result(ask())
-        except BaseException as error:
-            answer.set_exception(error)
-
-    Thread(target=run, daemon=True).start()
-    return answer
 
 
 def _may_succeed(answer: Answer) -> bool:
