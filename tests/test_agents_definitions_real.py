@@ -22,6 +22,7 @@ from renderer.cli.program import run
 pytestmark = [
     pytest.mark.engines,
     pytest.mark.slow,
+    pytest.mark.lane("engines"),
     pytest.mark.full("fetches the definitions of agents; tests/test_delivery.py pins what they are given"),
 ]
 AGENTS = [word for agent in ("flux", "argocd", "fleet") for word in ("--format", agent)]
