@@ -18,7 +18,7 @@ import pytest
 from agents import engines
 from controlplane import binaries, build, cluster
 from hypothesis import HealthCheck, settings
-from support import container_image
+from support import container_image, cpu_seconds
 from support.debian_packages import why_not_installed
 from support.examples import FULL, SHORT
 
@@ -32,6 +32,7 @@ PROGRAMS: Mapping[str, tuple[str, Callable[[], str | None]]] = {
 }
 """Marks of tests that need programs of Debian: which tests these are, and why the programs are not there."""
 LEFT_OUT = pytest.StashKey[Counter[str]]()
+CPU_OF_WORKERS = pytest.StashKey[float]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -49,6 +50,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    gc.disable()  # until all tests are collected: hardly anything of that is garbage
+    config.pluginmanager.register(cpu_seconds.CpuSeconds())
     for name, count in (("full", FULL), ("short", SHORT)):  # a machine with much else to do is no failure
         unhurried = settings(max_examples=count, deadline=None, suppress_health_check=[HealthCheck.too_slow])
         settings.register_profile(name, unhurried)
@@ -62,6 +65,7 @@ def pytest_collection_finish() -> None:
     """Modules and tests live to the end: Python need not look through them for garbage, and may look less often."""
     gc.freeze()
     gc.set_threshold(50_000)
+    gc.enable()
 
 
 def _is_short(config: pytest.Config) -> bool:
@@ -173,12 +177,15 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     if output is not None:
         left_out = session.config.stash[LEFT_OUT]
         output["left_out"] = dict(left_out)
+        output["cpu"] = cpu_seconds.used()
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
     """Of pytest-xdist: a worker has ended. All of them leave out the same."""
-    node.config.stash[LEFT_OUT] = Counter(getattr(node, "workeroutput", {}).get("left_out", {}))
+    stash, output = node.config.stash, getattr(node, "workeroutput", {})
+    stash[LEFT_OUT] = Counter(output.get("left_out", {}))
+    stash[CPU_OF_WORKERS] = stash.get(CPU_OF_WORKERS, 0.0) + output.get("cpu", 0.0)
 
 
 # ------------------------------------------------------------------------------------------------------ what is printed
@@ -197,6 +204,17 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     for line in (*_skipped(terminalreporter.getreports("skipped")), *_left_out(config)):
         terminalreporter.write_line(line, yellow=True)
+    if _is_short(config):
+        ends = [report for reports in terminalreporter.stats.values() for report in reports if _is_end(report)]
+        marks = sorted({name for option, name in _OPTIONS if config.getoption(option) and name in cpu_seconds.DEAR})
+        budget = cpu_seconds.BUDGETS["quick" if config.getoption("quick") else "short"]
+        total = cpu_seconds.used_with(config.stash.get(CPU_OF_WORKERS, None))
+        for line in cpu_seconds.lines(ends, marks, total, budget):
+            terminalreporter.write_line(line)
+
+
+def _is_end(report: Any) -> bool:
+    return getattr(report, "when", "") == "teardown"
 
 
 def _skipped(reports: Sequence[Any]) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
@@ -13,6 +13,7 @@ from reconcile.loop.rendering import Rendering
 from reconcile.status.plan_body import status_of
 from renderer.documents import Inputs, plan_of
 from renderer.model.rendered import RenderedStep
+from renderer.render.step_cache import StepCache
 
 pytestmark = pytest.mark.slow
 
@@ -50,13 +51,14 @@ def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
         yield path
 
 
-def changed(value: Any, path: tuple[Any, ...]) -> Any:
-    """A copy that differs in one leaf."""
+def changed(value: Any, paths: Iterable[tuple[Any, ...]]) -> Any:
+    """A copy that differs in these leaves."""
     made = copy.deepcopy(value)
-    inner = made
-    for step in path[:-1]:
-        inner = inner[step]
-    inner[path[-1]] = another(inner[path[-1]])
+    for path in paths:
+        inner = made
+        for step in path[:-1]:
+            inner = inner[step]
+        inner[path[-1]] = another(inner[path[-1]])
     return made
 
 
@@ -73,9 +75,11 @@ def another(value: Any) -> Any:
     return f"{value or ''}x"
 
 
-def rendering() -> Rendering:
+def rendering(steps: StepCache | None = None) -> Rendering:
     shop = template_set()
-    return Rendering(shop.catalog, shop.templates, shop.spec_fields)
+    made = Rendering(shop.catalog, shop.templates, shop.spec_fields)
+    made.new_cache = lambda: steps or StepCache()
+    return made
 
 
 def digest(by: Rendering, given: dict[str, Any]) -> str:
@@ -83,16 +87,22 @@ def digest(by: Rendering, given: dict[str, Any]) -> str:
 
 
 def test_nothing_that_templates_read_can_change_without_a_new_rendering() -> None:
-    """Each leaf of the inputs in turn is another one: a loop that has rendered before and a new one agree."""
-    given, loop = world("three-node"), rendering()
+    """Each leaf of the inputs in turn is another one: a loop that has rendered before, one that finds the steps of all
+    others, and a new one agree. Leaves that make no difference together make none alone."""
+    given, loop, shared = world("three-node"), rendering(), StepCache(limit=300)
     first, stale, different = digest(loop, given), [], list[tuple[Any, ...]]()
-    for path in leaves(given):
-        if path in NAMES:
-            continue
-        other = changed(given, path)
+    assert digest(rendering(shared), given) == first
+    parts = [[path for path in leaves(given) if path not in NAMES]]
+    while parts:
+        part = parts.pop()
+        other = changed(given, part)
         found = digest(rendering(), other)
-        different += [path] if found != first else []
-        stale += [path] if digest(loop, other) != found else []
+        if found != first and len(part) > 1:
+            middle = len(part) // 2
+            parts += [part[middle:], part[:middle]]
+            continue
+        different += part if found != first else []
+        stale += part if {digest(loop, other), digest(rendering(shared), other)} != {found} else []
         digest(loop, given)
     assert stale == []
     assert len(different) >= 8
@@ -110,6 +120,19 @@ def test_a_step_is_rendered_again_only_where_it_has_looked_at_what_has_changed()
     again = [item.id for item, then in zip(steps(loop, given), first, strict=True) if item is not then]
     assert 3 <= len(again) < len(first) / 2
     assert all(any(m.ref.kind in WITH_THE_TOOLKIT for m in item.manifests) for item in first if item.id in again)
+
+
+def test_a_loop_finds_the_steps_that_another_one_has_made_of_what_they_look_at() -> None:
+    given, shared = world("three-node"), StepCache(limit=2)
+    first = steps(rendering(shared), given)
+    given["fetched"] = {"read by nobody": ["a", "c"], **given["fetched"]}
+    given["plan"]["metadata"]["annotations"] = {"harvesterhci.io/theirs": "a"}
+    found = steps(rendering(shared), given)
+    assert [item.id for item, then in zip(found, first, strict=True) if item is not then] == []
+    given["plan"]["metadata"]["annotations"] = {"management.harvesterhci.io/upgrade-toolkit-image": "mirror/toolkit"}
+    again = steps(rendering(shared), given)
+    assert 3 <= sum(item is not then for item, then in zip(again, first, strict=True)) < len(first) / 2
+    assert [item.digest for item in again] == [item.digest for item in steps(rendering(), given)]
 
 
 def steps(by: Rendering, given: dict[str, Any]) -> list[RenderedStep]:

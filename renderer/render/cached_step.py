@@ -54,14 +54,18 @@ class CachedStepRenderer:
         if refused := self.kept.find_refused(place, key):
             problems.extend(refused[1])
             return refused[0]
-        found = self.kept.steps.find(where, key)
+
+        def digest(looked: tuple[Looked, ...]) -> str:
+            return digest_of([[self.within.at(it, name) for it in looked], seen.seen_by(looked)])
+
+        found = self.kept.steps.find(where, digest)
         if found is None:
             noted = set[Looked]()
             rendered, read = self.renderer.step(declared, step, raw, node, noted), frozenset(noted)
             if len(problems) != before:
                 self.kept.keep_refused(place, key, rendered, tuple(problems[before:]))
                 return rendered
-            found = self.kept.steps.keep(where, key, rendered, read), read
+            found = self.kept.steps.keep(where, digest, rendered, read), read
         rendered, read = found
         self.kept.keep(place, self.within, self.renderer.recorded.at(phase, name), seen, read, rendered)
         return rendered

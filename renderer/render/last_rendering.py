@@ -6,7 +6,7 @@ What could not be rendered is kept with its problems: the same inputs fail alike
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +14,6 @@ from renderer.context.build import Context
 from renderer.context.scope import Looked
 from renderer.errors import Problem
 from renderer.frozen import frozen
-from renderer.model.path import ABSENT
 from renderer.model.phase import Step
 from renderer.model.rendered import RenderedPhase, RenderedStep
 from renderer.model.sharing import changed
@@ -44,19 +43,24 @@ class SeenOfRun:
         return (
             self.made == now.made
             and (self.under_way == now.under_way or begins)
-            and self._captured_same(now.captured, read)
+            and _captured_seen(self.captured, read) == _captured_seen(now.captured, read)
         )
 
-    def _captured_same(self, now: Mapping[str, Any], read: frozenset[Looked]) -> bool:
-        if (CAPTURED, True) in read:
-            return self.captured == now
-        names = {path[1] for path, _ in read if path[:1] == CAPTURED}
-        return all(self.captured.get(name, ABSENT) == now.get(name, ABSENT) for name in names)
+    def seen_by(self, looked: Collection[Looked]) -> list[Any]:
+        """The part of it that a step has seen which looked at these, for a digest."""
+        return [_captured_seen(self.captured, looked), self.under_way, self.made]
 
     @property
     def all_of_it(self) -> list[Any]:
         """The record that was there to see, for a digest."""
         return [self.captured, self.under_way, self.made]
+
+
+def _captured_seen(captured: Mapping[str, Any], looked: Collection[Looked]) -> Mapping[str, Any]:
+    if (CAPTURED, True) in looked:
+        return captured
+    names = {path[1] for path, _ in looked if path[:1] == CAPTURED}
+    return {name: value for name, value in captured.items() if name in names}
 
 
 @frozen

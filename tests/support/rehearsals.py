@@ -29,8 +29,9 @@ from support.rbac import Rbac
 ROOT = Path(__file__).resolve().parents[2]
 START = datetime(2026, 1, 1, tzinfo=UTC)
 _STEPS = StepCache(limit=300)
-"""All rehearsals of a process render a step once. What finds it again is the digest of all that it was made of, and
-nobody changes what was rendered (test_sharing.py): a loop that has just been started gets what it would render."""
+"""All rehearsals of a process render a step once. What finds it again is the digest of all that it has looked at
+(test_rendering_key.py), and nobody changes what was rendered (test_sharing.py): a loop that has just been started gets
+what it would render."""
 
 
 @cache
