@@ -120,7 +120,7 @@ def _things(side: Side, redactor: Redactor) -> Iterator[Thing]:
             name=name,
             phase=name,
             place=(phase.phase.number, next(places)),
-            body=words_of(entry),
+            body=described(entry),
         )
         by_step = {step["name"]: step for step in steps}
         for step in phase.steps:
@@ -131,10 +131,10 @@ def _things(side: Side, redactor: Redactor) -> Iterator[Thing]:
                 yield from (_manifest_thing(part, item, place, redactor) for item in part.manifests)
 
 
-def words_of(entry: Mapping[str, Any]) -> dict[str, Any]:
+def described(entry: Mapping[str, Any]) -> dict[str, Any]:
     """The index entry of a phase or step without its manifests: those are compared as such."""
     return {
-        key: words_of(value) if isinstance(value, Mapping) else value
+        key: described(value) if isinstance(value, Mapping) else value
         for key, value in entry.items()
         if key not in ("manifests", "nodes", "steps")
     }
@@ -142,7 +142,7 @@ def words_of(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 def step_thing(phase: str, step: str, place: tuple[int, int], words: Mapping[str, Any]) -> Thing:
     return Thing(
-        subject=ComparedItem.STEP, name=f"{phase}/{step}", phase=phase, step=step, place=place, body=words_of(words)
+        subject=ComparedItem.STEP, name=f"{phase}/{step}", phase=phase, step=step, place=place, body=described(words)
     )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from itertools import count
 from typing import Any
 
-from renderer.compare import ComparedItem, Difference, Thing, differences_of, step_thing, words_of
+from renderer.compare import ComparedItem, Difference, Thing, described, differences_of, step_thing
 from renderer.errors import Problems
 from renderer.frozen import frozen
 from renderer.model.ref import ref_of
@@ -51,7 +51,7 @@ def _things(tree: WrittenTree, other: WrittenTree, redactor: Redactor) -> Iterat
     bodies: dict[str, Mapping[str, Any]] = {}
     for number, phase in enumerate(tree.index["phases"]):
         name, places = phase["name"], count()
-        body = words_of(phase)
+        body = described(phase)
         yield Thing(subject=ComparedItem.PHASE, name=name, phase=name, place=(number, next(places)), body=body)
         for step in phase.get("steps", ()):
             place = (number, next(places))

@@ -28,7 +28,9 @@ _KEYS: Mapping[tuple[str, ...], Mapping[str, str]] = {
     (): {"announce": "emitEvents"},
     ("lanes", "*"): {"others": "requirePeers"},
     **dict.fromkeys((("enter",), ("steps",), ("leave",), ("undo",)), _STEP),
-    **dict.fromkeys((("skipWhen",), ("skipUnless",), ("joins",), ("lateNodes",), ("absent",), ("when",)), _REASON),
+    **dict.fromkeys(
+        (("skipWhen",), ("skipUnless",), ("joins",), ("lateNodes",), ("absent",), ("when",), ("lint",)), _REASON
+    ),
     ("owned",): {"takeOver": "setOnTakeOver"},
     ("borrowed",): {"inherits": "originalsOnTakeOver"},
     ("capture", "*"): {"inherits": "valueOnTakeOver"},

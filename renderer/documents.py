@@ -39,7 +39,7 @@ class Inputs:
     collected: tuple[CollectedKind, ...] = ()
 
 
-def tell_apart(
+def recognize(
     found: Sequence[Document],
     *,
     plan: Sequence[Document] | None = None,

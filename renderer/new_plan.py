@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from renderer.documents import Inputs, plan_of, tell_apart
+from renderer.documents import Inputs, plan_of, recognize
 from renderer.errors import Problem, Problems
 from renderer.frozen import frozen
 from renderer.input_rules import input_problems, input_warnings, nearest_plan_name
@@ -39,7 +39,7 @@ class NewPlan:
 def new_documents(given: NewPlan, values: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
     """The object of the ISO image, if any, and the plan. Raises `Problems` where `validate` would refuse them."""
     made = (*([_source_of(given, values)] if given.iso_url else []), _plan_of(given))
-    inputs, problems = tell_apart([without_lines(body, f"the new {body['kind']}") for body in made])
+    inputs, problems = recognize([without_lines(body, f"the new {body['kind']}") for body in made])
     if wrong := [*problems, *input_problems(inputs), *_of_the_version(inputs), *_of_the_source(inputs)]:
         raise Problems(wrong)
     return made

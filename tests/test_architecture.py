@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import functools
 import graphlib
+import json
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -312,6 +313,42 @@ def test_no_class_name_is_used_twice() -> None:
                 files.setdefault(("product" if shared else package, node.name), set()).add(file)
     twice = {name: sorted(found) for name, found in files.items() if len(found) > 1}
     assert twice == {}, "find another name"
+
+
+RETIRED: Mapping[str, str] = {
+    "classes": "World Theatre Stage Scene Script Cue Wishes Cast Trouble Act Work Ledger Fact What CustomNature "
+    "Carrier Kept Admit KeptSteps Draft Sight Ingredients Workshop Outcome Rule Unseen Unfetched Lexicon Tell",
+    "modules": "works tasks fates yaml_door schema_door carry telling giving attention contest suitable words given "
+    "steer ask theatre mortal outsiders nowhere watched endings",
+    "keys": "despiteOthers keepsLane traces joins seed because announce",
+}
+"""Names that standard words have replaced: of our classes, of modules, and of keys of public documents."""
+
+
+def test_a_name_that_was_replaced_does_not_come_back() -> None:
+    classes = {
+        node.name: f"{file}:{node.lineno} {node.name}"
+        for file, tree in modules().items()
+        for node in nodes(tree)
+        if isinstance(node, ast.ClassDef)
+    }
+    files = {Path(file).stem: file for file in (*modules(), *modules_of_tests())}
+    keys = {
+        key: f"{path.name}: {key}"
+        for path in sorted((ROOT / "schemas").glob("*.json"))
+        for key in keys_of(json.loads(path.read_text(encoding="utf-8")))
+    }
+    named = {"classes": classes, "modules": files, "keys": keys}
+    assert [places[name] for what, places in named.items() for name in RETIRED[what].split() if name in places] == []
+
+
+def keys_of(schema: object) -> Iterator[str]:
+    """The keys that documents of a JSON Schema may have."""
+    if isinstance(schema, dict):
+        properties = schema.get("properties")
+        yield from properties if isinstance(properties, dict) else ()
+    for part in schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ():
+        yield from keys_of(part)
 
 
 RELATIVE = re.compile(r"(What|When|Whether|Which|Where|How|Why|Who|Whom|Whose|That|(What|Who|Where|When)ever)\b")

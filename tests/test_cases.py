@@ -16,7 +16,7 @@ from ruamel.yaml import YAML
 from support.rendered_plans import ROOT, Json, Rendered, inputs_of, nodes, release, render_made, server_version, version
 
 from renderer.cli.program import run
-from renderer.documents import Inputs, tell_apart
+from renderer.documents import Inputs, recognize
 from renderer.errors import Problems
 from renderer.files.inputs import read_inputs
 from renderer.model.path import walk
@@ -196,7 +196,7 @@ def test_every_case_has_a_handler_or_a_room_that_answers_it() -> None:
 def test_a_case_ends_as_it_demands(case: str) -> None:
     path = ROOT / "tests" / "cases" / f"{case}.yaml"
     HANDLERS[case](path)
-    refused = bool(tell_apart(parse(path.read_text(encoding="utf-8"), path.name))[1]) or not is_accepted(path)
+    refused = bool(recognize(parse(path.read_text(encoding="utf-8"), path.name))[1]) or not is_accepted(path)
     assert refused == (header(path)["expected"] == "refuse")
 
 

@@ -107,7 +107,7 @@ def loop_in_a_process(found: Small) -> Iterator[list[Round]]:
             clock=lambda: 0.0,
             random=lambda: 0.5,
             dial=lambda address, port: None,
-            tell=lambda what, fields: None,
+            log=lambda what, fields: None,
             identity="test",
             on_round=rounds.append,
         )

@@ -9,9 +9,9 @@ import pytest
 from support.preflight_cases import template_set
 from support.rendered_plans import ROOT, overlaid
 
+from reconcile.diagnosis.cause_context import names_of
 from reconcile.diagnosis.diagnosing import known_causes
 from reconcile.diagnosis.situation import Situation
-from reconcile.diagnosis.words import names_of
 from reconcile.preflight.given_objects import GivenObjects
 from renderer.assemble import open_template_set
 from renderer.catalog.cause_rules import FUNCTIONS

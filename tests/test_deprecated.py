@@ -14,9 +14,9 @@ from support.rendered_plans import ROOT, overlaid, render_made, templates, three
 from renderer.catalog.load import Catalog, load_catalog
 from renderer.cli.program import run
 from renderer.deprecated import REMOVED_IN, current
-from renderer.documents import tell_apart
+from renderer.documents import recognize
 from renderer.errors import Problems
-from renderer.model.document_type import FACTS, PHASE
+from renderer.model.document_type import DELIVERY_RULES, FACTS, PHASE
 from renderer.validation import document_problems
 from renderer.yaml_io import parse
 
@@ -153,6 +153,21 @@ def test_the_other_documents_of_a_tree() -> None:
     assert found.redaction.paths_for({"kind": "A"}) == (("spec", "own"),)
 
 
+def test_a_lint_rule_of_before() -> None:
+    text = templates()["delivery/rules.yaml"].text
+    old = "".join(
+        f"  because: {line[10:]}" if line.startswith("  reason: ") else line for line in text.splitlines(keepends=True)
+    )
+    (document,), (new,) = parse(old, "r.yaml"), parse(text, "r.yaml")
+    found = current(document, DELIVERY_RULES)
+    assert found.document.value == new.value
+    assert {str(warning).partition(": ")[2] for warning in found.warnings} == {
+        f"lint[{index}].because: the key is now 'reason'; release {REMOVED_IN} will refuse 'because'\n"
+        "    remedy: write `reason:`"
+        for index in range(len(new.value["lint"]))
+    }
+
+
 def test_what_is_wrong_in_an_old_document_is_still_wrong() -> None:
     with pytest.raises(Problems, match="stpes: unknown field"):
         catalog(**{"90-wait/phase.yaml": "name: Wait\ndescription: d\nstpes: []\n"})
@@ -165,7 +180,7 @@ def test_half_a_header_is_none_of_the_old_form() -> None:
 
 def test_old_facts() -> None:
     (old,) = parse("# c\nfacts: {kubelet: {a: {imageGCHighThresholdPercent: 85}}}\n", "f.yaml")
-    inputs, problems = tell_apart([old])
+    inputs, problems = recognize([old])
     assert problems == ()
     assert inputs.facts == {"kubelet": {"a": {"imageGCHighThresholdPercent": 85}}}
     (warning,) = inputs.warnings

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.examples import examples
 
-from renderer.documents import Inputs, plan_of, tell_apart
+from renderer.documents import Inputs, plan_of, recognize
 from renderer.errors import ExitCode, Problems
 from renderer.files.inputs import read_inputs
 from renderer.input_rules import input_problems, input_warnings
@@ -102,7 +102,7 @@ def documents(file: str, *texts: str) -> list[Any]:
 
 def test_what_is_named_takes_the_place_of_what_was_found() -> None:
     found = documents("found", PLAN % "found", RELEASE % "v1", NODE % "found", KUBELET % ("a", 80), KUBELET % ("b", 80))
-    inputs, problems = tell_apart(
+    inputs, problems = recognize(
         found,
         plan=documents("plan", PLAN % "named", KUBELET % ("a", 70)),
         release=documents("release", RELEASE % "v2"),
@@ -120,14 +120,14 @@ def test_what_is_named_takes_the_place_of_what_was_found() -> None:
 
 
 def test_what_else_stands_in_a_named_file_counts_as_found() -> None:
-    inputs, problems = tell_apart([], plan=documents("plan", PLAN % "p", NODE % "n", RELEASE % "v1"))
+    inputs, problems = recognize([], plan=documents("plan", PLAN % "p", NODE % "n", RELEASE % "v1"))
     assert problems == ()
     assert inputs.release is not None
     assert [source.place for source in inputs.objects] == ["plan:8"]
 
 
 def test_a_named_file_without_what_it_is_named_for_is_a_problem() -> None:
-    _, problems = tell_apart(
+    _, problems = recognize(
         [],
         plan=documents("a.yaml", NODE % "n"),
         release=documents("b.yaml", NODE % "n"),
@@ -141,7 +141,7 @@ def test_a_named_file_without_what_it_is_named_for_is_a_problem() -> None:
 
 
 def test_no_plan_is_refused_only_by_who_wants_one() -> None:
-    inputs, problems = tell_apart(documents("f", NODE % "n"))
+    inputs, problems = recognize(documents("f", NODE % "n"))
     assert problems == ()
     with pytest.raises(Problems, match="no UpgradePlan among the inputs") as caught:
         plan_of(inputs)
@@ -152,7 +152,7 @@ def test_a_source_knows_its_lines_inside_a_list() -> None:
     text = (
         "apiVersion: v1\nkind: NodeList\nitems:\n- metadata: {name: a}\n\n- metadata:\n    name: b\n    labels: {x: z}"
     )
-    inputs, _ = tell_apart(documents("nodes.yaml", text))
+    inputs, _ = recognize(documents("nodes.yaml", text))
     second = inputs.objects[1]
     assert second.body == {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "b", "labels": {"x": "z"}}}
     assert (second.place, second.line_of(("metadata", "labels", "x"))) == ("nodes.yaml:6", 8)
@@ -227,7 +227,7 @@ LIKE_FACTS = st.fixed_dictionaries({"facts": ANYTHING})
 @given(st.lists(LIKE_A_PLAN | LIKE_AN_OBJECT | LIKE_FACTS | ANYTHING, max_size=4), st.booleans())
 def test_any_documents_end_in_inputs_and_problems(values: list[Any], named: bool) -> None:
     given_documents = [without_lines(value, f"{number}.yaml") for number, value in enumerate(values)]
-    inputs, problems = tell_apart(given_documents, cluster=given_documents[:1] if named else None)
+    inputs, problems = recognize(given_documents, cluster=given_documents[:1] if named else None)
     for problem in [*problems, *input_problems(inputs)]:
         assert problem.file
         assert problem.message
@@ -235,6 +235,6 @@ def test_any_documents_end_in_inputs_and_problems(values: list[Any], named: bool
 
 
 def test_no_scalar_of_a_release_is_anything_but_text() -> None:
-    inputs, _ = tell_apart(documents("r", RELEASE % "1.10" + "x: {y: [1, 0x1, 1e3, no, ~, 2027-01-15]}\n"))
+    inputs, _ = recognize(documents("r", RELEASE % "1.10" + "x: {y: [1, 0x1, 1e3, no, ~, 2027-01-15]}\n"))
     assert isinstance(inputs.release, SourceDocument)
     assert all(isinstance(value, str) for _, value in walk(inputs.release.body))

@@ -17,7 +17,7 @@ from schemas.strict import refused
 from support.answer_schemas import validator
 
 from renderer.cli.program import run
-from renderer.documents import plan_of, tell_apart
+from renderer.documents import plan_of, recognize
 from renderer.model.document_type import FACTS
 from renderer.model.ref import Body, ref_of
 from renderer.yaml_io import parse
@@ -70,7 +70,7 @@ def _name(body: Body) -> str:
 def _load(folder: Path) -> Example:
     files = sorted(folder.glob("*.yaml"))
     documents = [document for path in files for document in parse(path.read_text(encoding="utf-8"), str(path))]
-    inputs, problems = tell_apart(documents)
+    inputs, problems = recognize(documents)
     assert problems == ()
     assert inputs.release is not None
     objects = (plan_of(inputs), *inputs.objects)

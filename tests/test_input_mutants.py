@@ -22,7 +22,7 @@ from reconcile.report.preflight_report import junit_lines, preflight_blocks, pre
 from renderer.cluster_rules import begin_problems, cluster_problems, rehearsal_problems
 from renderer.context.build import context_of
 from renderer.context.facts import Facts
-from renderer.documents import Inputs, plan_of, tell_apart
+from renderer.documents import Inputs, plan_of, recognize
 from renderer.errors import Problem, Problems
 from renderer.files.decode import documents_of
 from renderer.frozen import frozen
@@ -108,7 +108,7 @@ def inputs_of(change: Change) -> tuple[Inputs, list[Problem]]:
     bodies[change.document] = changed(bodies[change.document], change.path, change.value)
     text = "\n---\n".join(json.dumps(body, indent=1) for body in bodies).replace(f'"{DATE}"', DATE)
     read = {file: unchanged(file) for file in TEXTS} | {change.file: documents_of(text, change.file)}
-    inputs, unrecognized = tell_apart([document for documents in read.values() for document in documents])
+    inputs, unrecognized = recognize([document for documents in read.values() for document in documents])
     inputs = as_stored(inputs)
     return inputs, [*unrecognized, *input_problems(inputs)]
 

@@ -25,8 +25,8 @@ NOW = datetime(2026, 11, 29, 12, 0, 1, tzinfo=UTC)
 
 def test_a_line_as_json_and_as_text() -> None:
     as_json, as_text = StringIO(), StringIO()
-    for tell in (json_lines(as_json, lambda: NOW), text_lines(as_text, lambda: NOW)):
-        tell("applied", {"plan": "a", "object": "Job x/y", "empty": ""})
+    for log in (json_lines(as_json, lambda: NOW), text_lines(as_text, lambda: NOW)):
+        log("applied", {"plan": "a", "object": "Job x/y", "empty": ""})
     assert json.loads(as_json.getvalue()) == {
         "time": "2026-11-29T12:00:01.000+00:00",
         "level": "info",
@@ -49,17 +49,17 @@ def test_a_line_as_json_and_as_text() -> None:
 )
 def test_lines_below_the_level_are_left_out(least: LogLevel, expected: list[str]) -> None:
     stream = StringIO()
-    tell = redacted(json_lines(stream, lambda: NOW, least), packaged_redactor())
+    log = redacted(json_lines(stream, lambda: NOW, least), packaged_redactor())
     for what in ("round", "leading", "away", "waiting", "bug"):
-        tell(what, {"level": LogLevel.WARNING} if what == "waiting" else {})
+        log(what, {"level": LogLevel.WARNING} if what == "waiting" else {})
     assert [json.loads(line)["msg"] for line in stream.getvalue().splitlines()] == expected
 
 
 def logged(example: str, least: LogLevel = LogLevel.INFO) -> list[Any]:
     stream = StringIO()
-    log = RoundLog(json_lines(stream, lambda: NOW, least))
+    round_log = RoundLog(json_lines(stream, lambda: NOW, least))
     for _, done in recording(example):
-        log(done)
+        round_log(done)
     return [json.loads(line) for line in stream.getvalue().splitlines()]
 
 
@@ -135,7 +135,7 @@ def messages_in_code() -> set[str]:
         for node in nodes(tree)
         if isinstance(node, ast.Call) and node.args
     ]
-    logging = [call.args[0] for call in calls if _name(call.func) in ("tell", "_tell", "_say", "log", "lines")]
+    logging = [call.args[0] for call in calls if _name(call.func) in ("log", "_log", "_say", "lines")]
     return {str(argument.value) for argument in logging if isinstance(argument, ast.Constant)}
 
 

@@ -37,7 +37,7 @@ class Repository:
 
 
 @contextmanager
-def running(found: Small, read: Repository, log: list[tuple[str, Mapping[str, Any]]]) -> Iterator[Thread]:
+def running(found: Small, read: Repository, lines: list[tuple[str, Mapping[str, Any]]]) -> Iterator[Thread]:
     manager = assemble_manager(
         ManagerConfig(
             cluster=found.scene.client,
@@ -47,7 +47,7 @@ def running(found: Small, read: Repository, log: list[tuple[str, Mapping[str, An
             clock=monotonic,
             random=lambda: 0.5,
             dial=lambda address, port: None,
-            tell=lambda what, fields: log.append((what, fields)),
+            log=lambda what, fields: lines.append((what, fields)),
             identity="test",
             read=read,
         )
@@ -69,15 +69,15 @@ def test_the_loop_outlives_a_bug_and_says_so() -> None:
         previousVersion="v1.7.1",
         version={"isoURL": "https://releases.example.com/h.iso", "isoChecksum": ""},
     )
-    read, log = Repository(), list[tuple[str, Mapping[str, Any]]]()
+    read, lines = Repository(), list[tuple[str, Mapping[str, Any]]]()
     message = "internal error, please report it: ZeroDivisionError: of our own making"
-    with running(found, read, log) as worker:
+    with running(found, read, lines) as worker:
         until("it is on the plan", lambda: (found.condition("Degraded") or {}).get("message") == message)
         assert found.condition("Degraded")["reason"] == "ReconcileError"
         assert worker.is_alive()
         read.broken = False
         until("the plan goes on", lambda: found.phase == "ImagePreloading")
-    bug = next(fields for what, fields in log if what == "bug")
+    bug = next(fields for what, fields in lines if what == "bug")
     assert (bug["plan"], bug["why"]) == ("up", message)
     assert "Traceback" in bug["traceback"]
     assert "test_loop_bugs.py" in bug["traceback"]

@@ -396,17 +396,17 @@ def _facts(site: Site, shell: Shell, work: Path) -> str:
 
 def _rounds(site: Site, shell: Shell, work: Path) -> str:
     """What the loop itself writes: log lines, events, and texts of the status."""
-    log = StringIO()
-    tell = redacted(json_lines(log, lambda: START, LogLevel.DEBUG), Redactor(packaged_rules()))
+    stream = StringIO()
+    log = redacted(json_lines(stream, lambda: START, LogLevel.DEBUG), Redactor(packaged_rules()))
     templates = open_template_set(read_templates([site.folder / "standing"]))
     rehearsal = prepare(_inputs(site), templates, start=START)
-    rehearsal.play(RoundLog(tell), timedelta(hours=4))
+    rehearsal.play(RoundLog(log), timedelta(hours=4))
     events = [body for body in rehearsal.cluster.store.everything() if body["kind"] == "Event"]
     (plan,) = [body for body in rehearsal.cluster.store.everything() if body["kind"] == "UpgradePlan"]
     assert events
-    assert "data" in log.getvalue()
+    assert "data" in stream.getvalue()
     status = {key: plan["status"][key] for key in ("conditions", "nodeUpgradeStatuses") if key in plan["status"]}
-    return log.getvalue() + json.dumps(events) + json.dumps(status)
+    return stream.getvalue() + json.dumps(events) + json.dumps(status)
 
 
 def _diff(site: Site, shell: Shell, work: Path) -> str:

@@ -33,7 +33,7 @@ from support.rendered_plans import (
     version,
 )
 
-from renderer.documents import tell_apart
+from renderer.documents import recognize
 from renderer.errors import Problem, Problems
 from renderer.input_rules import input_problems
 from renderer.layout.trees import INDEX
@@ -237,8 +237,8 @@ def test_the_inputs_mean_the_same_as_text(given_plan: Json, cluster: tuple[Json,
     documents = (given_plan, *cluster)
     assume("\\u0000" not in json.dumps(documents))  # no file can hold it, and reading one says so
     text = "---\n".join(dump(document) for document in documents)
-    inputs, untold = tell_apart(parse(text, "given.yaml"))
-    direct, told = tell_apart([without_lines(document, "given.yaml") for document in documents])
+    inputs, untold = recognize(parse(text, "given.yaml"))
+    direct, told = recognize([without_lines(document, "given.yaml") for document in documents])
     from_text = [problem.reason for problem in (*untold, *input_problems(inputs))]
     assert sorted(from_text) == sorted(problem.reason for problem in (*told, *input_problems(direct)))
     assert inputs.plan

@@ -257,10 +257,10 @@ def test_the_loop_is_not_ready_and_writes_nothing_until_the_remedy_is_carried_ou
     admin, lines = client(plane.kubeconfig), []
     admin.create(PLAN, {**plan(version="v1.8.0")})
 
-    def tell(what: str, fields: Mapping[str, Any]) -> None:
+    def log(what: str, fields: Mapping[str, Any]) -> None:
         lines.append((what, dict(fields)))
 
-    manager = _manager(plane, tell)
+    manager = _manager(plane, log)
     health = health_server("127.0.0.1:0", lambda: manager.ready)
     health.start()
     thread = threading.Thread(target=manager.run, daemon=True)
@@ -338,7 +338,7 @@ def _readiness(port: int) -> int:
         return error.code
 
 
-def _manager(plane: ControlPlane, tell: Any) -> Manager:
+def _manager(plane: ControlPlane, log: Any) -> Manager:
     return assemble_manager(
         ManagerConfig(
             cluster=client(plane.kubeconfig),
@@ -348,7 +348,7 @@ def _manager(plane: ControlPlane, tell: Any) -> Manager:
             clock=time.monotonic,
             random=random.random,
             dial=lambda address, port: None,
-            tell=tell,
+            log=log,
             identity="test",
             lease_namespace="default",
         )

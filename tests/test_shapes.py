@@ -12,7 +12,7 @@ from support.built_schemas import definitions
 from support.rehearsals import ROOT, template_set
 
 from reconcile.simulator.rehearsal.rehearsal import prepare
-from renderer.documents import Inputs, tell_apart
+from renderer.documents import Inputs, recognize
 from renderer.errors import Problem
 from renderer.files.inputs import read_inputs
 from renderer.input_rules import as_stored, input_problems
@@ -65,7 +65,7 @@ TAKEN = {
 
 def given(text: str, *others: str) -> Inputs:
     documents = [document for each in (text, *others) for document in parse(each, "objects.yaml")]
-    inputs, problems = tell_apart(documents)
+    inputs, problems = recognize(documents)
     assert not problems
     return as_stored(inputs)
 

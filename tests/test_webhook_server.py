@@ -65,7 +65,7 @@ def server(behind: Answering) -> Iterator[WebhookServer]:
     found = WebhookServer(
         "127.0.0.1:0",
         behind,
-        tell=lambda what, fields: behind.lines.append((what, fields)),
+        log=lambda what, fields: behind.lines.append((what, fields)),
         now=lambda: NOW,
         clock=time.monotonic,
     )
@@ -192,7 +192,7 @@ def test_what_is_no_pair_is_refused_and_the_old_one_stays(server: WebhookServer)
 
 
 def test_a_request_under_way_is_finished_at_the_end(behind: Answering) -> None:
-    server = WebhookServer("127.0.0.1:0", behind, tell=lambda *_: None, now=lambda: NOW, clock=time.monotonic)
+    server = WebhookServer("127.0.0.1:0", behind, log=lambda *_: None, now=lambda: NOW, clock=time.monotonic)
     server.start()
     server.use(serving())
     port = server.port
@@ -216,7 +216,7 @@ def test_a_port_that_is_taken_is_an_error(behind: Answering) -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         address = f"127.0.0.1:{taken.getsockname()[1]}"
-        server = WebhookServer(address, behind, tell=lambda *_: None, now=lambda: NOW, clock=time.monotonic)
+        server = WebhookServer(address, behind, log=lambda *_: None, now=lambda: NOW, clock=time.monotonic)
         with pytest.raises(OSError, match="address already in use"):
             server.start()
 

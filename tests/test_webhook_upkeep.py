@@ -49,7 +49,7 @@ def kept(cluster: Cluster, *, leads: bool = True, now: datetime = NOW) -> Iterat
             objects=OBJECTS,
             leads=lambda: leads,
             serve=served.append,
-            tell=lambda what, fields: lines.append((what, fields)),
+            log=lambda what, fields: lines.append((what, fields)),
             now=lambda: now,
             clock=time.monotonic,
             random=random.random,

@@ -48,7 +48,7 @@ class UpkeepConfig:
     objects: WebhookObjects
     leads: Callable[[], bool]
     serve: Callable[[ServingCertificate], None]
-    tell: Callable[[str, Mapping[str, Any]], None]
+    log: Callable[[str, Mapping[str, Any]], None]
     now: Callable[[], datetime]
     clock: Callable[[], float]
     random: Callable[[], float]
@@ -119,7 +119,7 @@ class CertificateUpkeep:
                 self._write(secret, kept)
         if configuration is not None and kept.bundle and (operations := trusting(configuration, kept.bundle)):
             config.cluster.json_patch(CONFIGURATION, self._configuration_ref, operations)
-            config.tell("webhook authorities", {"object": str(self._configuration_ref)})
+            config.log("webhook authorities", {"object": str(self._configuration_ref)})
         return "" if kept.bundle else "ca.crt holds no certificate, so the webhook's caBundle is left as it is"
 
     def _write(self, secret: Body | None, material: Material) -> None:
@@ -131,7 +131,7 @@ class CertificateUpkeep:
             config.cluster.patch(SECRET, self._secret_ref, {"metadata": metadata, "data": data_of(material)})
         valid = validity_of(material.serving.certificate)
         ends = f"{valid.not_after:%Y-%m-%dT%H:%M:%SZ}" if valid else ""
-        config.tell("webhook certificate", {"object": str(self._secret_ref), "validUntil": ends})
+        config.log("webhook certificate", {"object": str(self._secret_ref), "validUntil": ends})
 
     def _serve(self, found: Material) -> None:
         """Serves any certificate that matches its key; a client may still reject it."""
@@ -155,7 +155,7 @@ class CertificateUpkeep:
     def _report(self, why: str, pause: float) -> float:
         """Says once what is wrong."""
         if why and why != self._said:
-            self._config.tell("webhook not ready", {"why": why})
+            self._config.log("webhook not ready", {"why": why})
         self._said = why
         return pause
 

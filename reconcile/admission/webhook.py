@@ -12,7 +12,7 @@ from reconcile.admission.judging import AdmissionJudge, JudgeConfig
 from reconcile.admission.rotation import Lifetimes
 from reconcile.admission.stored import WebhookObjects
 from reconcile.admission.upkeep import CertificateUpkeep, UpkeepConfig
-from reconcile.admission.webhook_server import OnReview, WebhookServer, tell_nobody
+from reconcile.admission.webhook_server import OnReview, WebhookServer, log_nothing
 from reconcile.cluster.protocol import Cluster
 from reconcile.observe.kept_fields import for_checks
 from reconcile.observe.readings import Readings
@@ -40,12 +40,12 @@ class WebhookConfig:
     leads: Callable[[], bool]
     must_lead: Callable[[], None]
     dial: Dial
-    tell: Callable[[str, Mapping[str, Any]], None]
+    log: Callable[[str, Mapping[str, Any]], None]
     now: Callable[[], datetime]
     clock: Callable[[], float]
     random: Callable[[], float]
     lifetimes: Lifetimes = field(default_factory=Lifetimes)
-    on_review: OnReview = tell_nobody
+    on_review: OnReview = log_nothing
 
 
 class Webhook:
@@ -56,7 +56,7 @@ class Webhook:
         self._server = WebhookServer(
             config.address,
             self._judge.judge,
-            tell=config.tell,
+            log=config.log,
             now=config.now,
             clock=config.clock,
             on_review=config.on_review,
@@ -67,7 +67,7 @@ class Webhook:
                 objects=config.objects,
                 leads=config.leads,
                 serve=self._server.use,
-                tell=config.tell,
+                log=config.log,
                 now=config.now,
                 clock=config.clock,
                 random=config.random,

@@ -44,7 +44,7 @@ OnReview = Callable[[str, str, float], None]
 """Receives each review: its operation, `allowed`, `denied`, `malformed` or `error`, and the seconds it took."""
 
 
-def tell_nobody(operation: str, result: str, seconds: float) -> None:
+def log_nothing(operation: str, result: str, seconds: float) -> None:
     """For use without metrics."""
 
 
@@ -67,15 +67,15 @@ class WebhookServer:
         address: str,
         answer: Answer,
         *,
-        tell: Callable[[str, Mapping[str, Any]], None],
+        log: Callable[[str, Mapping[str, Any]], None],
         now: Callable[[], datetime],
         clock: Callable[[], float],
-        on_review: OnReview = tell_nobody,
+        on_review: OnReview = log_nothing,
     ) -> None:
         host, _, port = address.rpartition(":")
         self._host, self._port = host.strip("[]") or None, int(port)
         self._answer = answer
-        self._tell = tell
+        self._log = log
         self._now = now
         self._clock = clock
         self._on_review = on_review
@@ -152,7 +152,7 @@ class WebhookServer:
             return _last(web.Response(status=400, text=f"{error}\n"))
         except Exception as error:
             message = f"internal error, please report it: {type(error).__name__}: {error}"
-            self._tell("bug", {"why": message, "traceback": "".join(format_exception(error))})
+            self._log("bug", {"why": message, "traceback": "".join(format_exception(error))})
             return _last(web.Response(status=500, text="internal error; see the log of this program\n"))
         finally:
             self._on_review(operation, result, self._clock() - began)
@@ -162,7 +162,7 @@ class WebhookServer:
         judgement = self._answer(request, max(0.0, deadline - self._clock()))
         causes = [f"{cause.field}: {cause.message}".removeprefix(": ") for cause in judgement.causes]
         said = {"plan": request.name, "operation": request.operation, "allowed": not causes}
-        self._tell("admission", {**said, **({"why": causes} if causes else {})})
+        self._log("admission", {**said, **({"why": causes} if causes else {})})
         return request, judgement
 
 

@@ -207,7 +207,7 @@ def _drive(
             random=random.random,
             dial=dial_of(connection),
             read=connection.read,
-            tell=run.tell,
+            log=run.log,
             identity=f"apply-{random.getrandbits(64):x}",
             lease_namespace="harvester-system",
             on_round=run.on_round,

@@ -101,7 +101,7 @@ def _name_in(inputs: Inputs | None) -> str | None:
 
 
 def _other_digest(approval: Approval, digest: str, plan: str, *, of_files: bool) -> Problems:
-    found, missing = approval.rendered.digest, _in_words(approval.pending)
+    found, missing = approval.rendered.digest, _phase_list(approval.pending)
     if of_files:
         message = f"these files render the digest {found}, not {digest}"
         remedy = "give the files that the review was rendered from, or review what these render"
@@ -125,12 +125,12 @@ def _approved(plan: str, approval: Approval, *, of_files: bool) -> Iterator[str]
     yield f"{plan}: approved {count} of {count + len(pending)} phases, digest {digest}"
     yield f"sealed now: {', '.join(sealed) or 'none'}"
     if later:
-        yield f"approved too, and compared when the cluster knows their inputs: {_in_words(later)}"
+        yield f"approved too, and compared when the cluster knows their inputs: {_phase_list(later)}"
     if pending:
-        yield f"not sealed, and may change (inputs are not known yet): {_in_words(pending)}"
+        yield f"not sealed, and may change (inputs are not known yet): {_phase_list(pending)}"
         if not of_files:
             yield f"to seal them as well, give the files of the review: upgradeplan approve {plan} FILES"
 
 
-def _in_words(phases: Mapping[str, tuple[str, ...]]) -> str:
+def _phase_list(phases: Mapping[str, tuple[str, ...]]) -> str:
     return ", ".join(f"{name} ({', '.join(missing)})" for name, missing in phases.items())

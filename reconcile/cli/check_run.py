@@ -156,7 +156,7 @@ def _plan_there(parts: ReconcilerDeps, name: str | None) -> Body | None:
     return plan_there(parts, plan_named(parts, name))
 
 
-def tell(
+def show_answers(
     answers: CheckAnswers, asked: CheckQuestion, of: DocumentType, words: CheckWords, output: str, *, everything: bool
 ) -> ExitCode:
     """Prints the answers. 1: something blocks; 3: nothing does, and something could not be looked at."""

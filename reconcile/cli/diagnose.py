@@ -46,10 +46,10 @@ def diagnose(files: tuple[str, ...], plan: str | None, target: Target, output: s
         model = _in_files(InputOptions(files=files, templates=target.templates), plan)
     else:
         model = _on_cluster(target, plan)
-    return _tell(model, output)
+    return _log(model, output)
 
 
-def _tell(model: Model, output: str) -> ExitCode:
+def _log(model: Model, output: str) -> ExitCode:
     from reconcile.report.diagnosis_report import diagnosis_lines, diagnosis_markdown
 
     answer(DIAGNOSIS_REPORT, model, output, diagnosis_markdown if output == "markdown" else diagnosis_lines)

@@ -74,7 +74,7 @@ def serve_webhook(
 ) -> Webhook:
     from reconcile.admission.stored import WebhookObjects
     from reconcile.admission.webhook import Webhook, WebhookConfig
-    from reconcile.admission.webhook_server import tell_nobody
+    from reconcile.admission.webhook_server import log_nothing
 
     with _listening("--webhook-address", address):
         webhook = Webhook(
@@ -87,11 +87,11 @@ def serve_webhook(
                 leads=manager.leads,
                 must_lead=manager.must_lead,
                 dial=config.dial,
-                tell=config.tell,
+                log=config.log,
                 now=config.now,
                 clock=config.clock,
                 random=config.random,
-                on_review=metrics.on_review if metrics else tell_nobody,
+                on_review=metrics.on_review if metrics else log_nothing,
             )
         )
         webhook.start()

@@ -31,7 +31,7 @@ def collector_of(config: ManagerConfig, folder: str, limit: str) -> LogCollector
         DirectSource(config.cluster, catalog.kinds),
         LogFolder(path=Path(folder), limit=int(size) // 2),
         Redactor(catalog.redaction),
-        config.tell,
+        config.log,
     )
 
 

@@ -52,9 +52,9 @@ def apply_phase(target: Target, inputs: Inputs | None, name: str | None, phase_n
             opened = all(_take(live, phase, step, course) for step in phase.steps if step.skipped is None)
         except (KeyboardInterrupt, Problems):
             done = ", ".join(course.applied) or "nothing"
-            course.tell(f"stopped; applied so far: {done}; run the same command again to continue")
+            course.report(f"stopped; applied so far: {done}; run the same command again to continue")
             raise
-        course.tell(f"{phase_name}: {'done' if opened else 'failed'}")
+        course.report(f"{phase_name}: {'done' if opened else 'failed'}")
     return ExitCode.YES if opened else ExitCode.NO
 
 
@@ -74,14 +74,14 @@ class _Course:
         self._said: list[str] = []
         self._screen = screen
 
-    def tell(self, *lines: str) -> None:
+    def report(self, *lines: str) -> None:
         self._said += lines
         self._screen.show(newest_lines(self._said), lines)
 
     def wrote(self, applied: Applied) -> None:
         """Tells what has come of a manifest."""
         because = [applied.because] if applied.because else []
-        self.tell(f"{applied.ref}: {applied.outcome}", *because, *(f"warning: {text}" for text in applied.warnings))
+        self.report(f"{applied.ref}: {applied.outcome}", *because, *(f"warning: {text}" for text in applied.warnings))
         if applied.outcome in WROTE:
             self.applied.append(str(applied.ref))
 
@@ -140,7 +140,7 @@ def _take(live: Live, phase: RenderedPhase, step: RenderedStep, course: _Course)
     """True if the step's gates have opened, once all that it writes is written. What the loop has done is not done
     again: its Job may be gone by now."""
     if status_of(live.plan).is_over(key_of(step)):
-        course.tell(f"{step.id}: already done, according to the plan's status")
+        course.report(f"{step.id}: already done, according to the plan's status")
         return True
     if step.step.checks and not has_begun(live, phase) and not _is_let_in(CheckedByHand(live, step), step, course):
         return False

@@ -46,7 +46,7 @@ class PlanRun:
         say([f"{self._plan}: {self._ended or 'gone'}"])
         return ExitCode.YES if self._ended == "Succeeded" else ExitCode.NO
 
-    def tell(self, what: str, fields: Mapping[str, object]) -> None:
+    def log(self, what: str, fields: Mapping[str, object]) -> None:
         """Shows what rounds do not: that the API server is away or refuses, or that another loop leads."""
         if "why" in fields:
             standby = what == "standing by"
@@ -68,7 +68,7 @@ class PlanRun:
         try:
             done = self._onlooker.look(self._plan)
         except ClusterError as error:
-            self.tell("unavailable", {"why": error.problem.message})
+            self.log("unavailable", {"why": error.problem.message})
             return
         if done.plan is not None:
             _show(done, self._screen)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reconcile.cli.check_run import FORMATS, CheckQuestion, answers_to, context_on, tell, time_from
+from reconcile.cli.check_run import FORMATS, CheckQuestion, answers_to, context_on, show_answers, time_from
 from reconcile.cli.checked_inputs import BEFORE
 from reconcile.cli.connect import Target, cluster_options, wall_clock
 from renderer.cli.answer import output_option_of
@@ -88,7 +88,7 @@ def preflight(
         now=time_from(at),
         machines=not ids,
     )
-    return tell(answers_to(asked), asked, PREFLIGHT_REPORT, BEFORE_AN_UPGRADE, output, everything=everything)
+    return show_answers(answers_to(asked), asked, PREFLIGHT_REPORT, BEFORE_AN_UPGRADE, output, everything=everything)
 
 
 def needs_on_cluster(parts: ReconcilerDeps, template_set: TemplateSet, plan: Body | None) -> tuple[Group | Ref, ...]:

@@ -35,7 +35,7 @@ from renderer.errors import ExitCode, Problem
 
 if TYPE_CHECKING:
     from reconcile.cluster.meter import CallMeter
-    from reconcile.loop.logs import Tell
+    from reconcile.loop.logs import Log
     from reconcile.loop.manager import Manager
     from reconcile.loop.round import Round
     from reconcile.loop.setup import ManagerConfig
@@ -179,13 +179,13 @@ def _observed(config: ManagerConfig, metrics: ManagerMetrics | None, collector: 
     """Adds a log of the rounds, metrics that record them, and the collector that learns of plans by them."""
     from reconcile.loop.round_log import RoundLog
 
-    told: list[Callable[[Round], None]] = [RoundLog(config.tell)]
-    told += [] if metrics is None else [metrics.on_round]
-    told += [] if collector is None else [collector.on_round]
+    observers: list[Callable[[Round], None]] = [RoundLog(config.log)]
+    observers += [] if metrics is None else [metrics.on_round]
+    observers += [] if collector is None else [collector.on_round]
 
     def on_round(done: Round) -> None:
-        for tell in told:
-            tell(done)
+        for observe in observers:
+            observe(done)
 
     config = replace(config, on_round=on_round)
     return config if metrics is None else replace(config, on_result=metrics.on_result)
@@ -233,7 +233,7 @@ def _config(
         random=random.random,
         dial=dial_of(connection),
         read=connection.read,
-        tell=redacted(lines, Redactor(template_set.catalog.redaction)),
+        log=redacted(lines, Redactor(template_set.catalog.redaction)),
         identity=f"{socket.gethostname()}_{uuid4()}",
         lease_namespace=lease_namespace,
         journal=journal_at(journal, template_set.catalog.redaction),
@@ -241,7 +241,7 @@ def _config(
     )
 
 
-def _log_warnings(log: Tell, warnings: Iterable[Problem]) -> None:
+def _log_warnings(log: Log, warnings: Iterable[Problem]) -> None:
     for warning in warnings:
         log("warning", {"problem": str(warning)})
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from reconcile.cli.check_run import FORMATS, CheckQuestion, answers_to, tell, time_from
+from reconcile.cli.check_run import FORMATS, CheckQuestion, answers_to, show_answers, time_from
 from reconcile.cli.connect import Target, cluster_options
 from reconcile.cli.subjects import split_subjects
 from renderer.cli.answer import output_option_of
@@ -55,4 +55,4 @@ def verify(
     name, files = split_subjects(subjects)
     given = InputOptions(files=files, name=name, release=release, templates=target.templates)
     asked = CheckQuestion(given=given, target=target, ids=ids, when=(CheckTime.AFTER,), now=time_from(at))
-    return tell(answers_to(asked), asked, VERIFICATION_REPORT, AFTER_AN_UPGRADE, output, everything=everything)
+    return show_answers(answers_to(asked), asked, VERIFICATION_REPORT, AFTER_AN_UPGRADE, output, everything=everything)

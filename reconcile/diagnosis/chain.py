@@ -30,7 +30,7 @@ Logs = Callable[[Ref], Mapping[str, str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sight:
+class DiagnosisInput:
     """The means by which patterns are carried out. `indexes` are kept, so that of many objects none is compared with
     each of many others."""
 
@@ -40,36 +40,36 @@ class Sight:
     indexes: dict[Link, Index] = field(default_factory=dict, repr=False, compare=False)
 
 
-def matches_of(pattern: Pattern, chain: tuple[Link | LogLink, ...], sight: Sight) -> Iterator[Match]:
+def matches_of(pattern: Pattern, chain: tuple[Link | LogLink, ...], given: DiagnosisInput) -> Iterator[Match]:
     """All matches, in the order of namespace and name."""
     target = pattern.target
     if isinstance(target, EveryTarget):
-        begins: Iterable[Body] = _members(target, pattern.all, sight)
+        begins: Iterable[Body] = _members(target, pattern.all, given)
     else:
-        found = sight.look.get(present_ref(target, sight.look))
+        found = given.look.get(present_ref(target, given.look))
         begins = () if found is None or isinstance(found, ReadFailure) else (found,)
-        begins = [body for body in begins if _holds(pattern.all, body, sight)]
+        begins = [body for body in begins if _holds(pattern.all, body, given)]
     for body in begins:
-        yield from _follow({OBJECT: body}, chain, sight)
+        yield from _follow({OBJECT: body}, chain, given)
 
 
-def _follow(known: Match, chain: tuple[Link | LogLink, ...], sight: Sight) -> Iterator[Match]:
+def _follow(known: Match, chain: tuple[Link | LogLink, ...], given: DiagnosisInput) -> Iterator[Match]:
     if not chain:
         yield known
         return
     link, rest = chain[0], chain[1:]
-    for found in _found(link, known[link.start], sight):
-        yield from _follow({**known, link.name: found}, rest, sight)
+    for found in _found(link, known[link.start], given):
+        yield from _follow({**known, link.name: found}, rest, given)
 
 
-def _found(link: Link | LogLink, start: Body, sight: Sight) -> Iterable[Any]:
+def _found(link: Link | LogLink, start: Body, given: DiagnosisInput) -> Iterable[Any]:
     """Everything that a link may go on with; nothing where there is no match."""
     if isinstance(link, LogLink):
-        return _line(link, start, sight)
-    joined = [body for body in _candidates(link, start, sight) if leads_to(link, start, body)]
+        return _line(link, start, given)
+    joined = [body for body in _candidates(link, start, given) if leads_to(link, start, body)]
     if link.take is Take.NEWEST:
         joined = sorted(joined, key=lambda body: text(body, "metadata", "creationTimestamp"))[-1:]
-    found = [body for body in joined if _holds(link.all, body, sight)]
+    found = [body for body in joined if _holds(link.all, body, given)]
     match link.take:
         case Take.FIRST:
             return found[:1]
@@ -81,16 +81,16 @@ def _found(link: Link | LogLink, start: Body, sight: Sight) -> Iterable[Any]:
             return found
 
 
-def _candidates(link: Link, start: Body, sight: Sight) -> Iterable[Body]:
+def _candidates(link: Link, start: Body, given: DiagnosisInput) -> Iterable[Body]:
     """The objects to which the link may lead from this one."""
     if link.join is not Join.FIELDS:
-        return _members(link.target, (), sight)
-    if link not in sight.indexes:
+        return _members(link.target, (), given)
+    if link not in given.indexes:
         index: dict[tuple[Any, ...], list[Body]] = {}
-        for body in _members(link.target, (), sight):
+        for body in _members(link.target, (), given):
             index.setdefault(_values(body, [theirs for theirs, _ in link.fields]), []).append(body)
-        sight.indexes[link] = index
-    return sight.indexes[link].get(_values(start, [ours for _, ours in link.fields]), ())
+        given.indexes[link] = index
+    return given.indexes[link].get(_values(start, [ours for _, ours in link.fields]), ())
 
 
 def _values(body: Body, paths: Iterable[Path]) -> tuple[Any, ...]:
@@ -98,24 +98,24 @@ def _values(body: Body, paths: Iterable[Path]) -> tuple[Any, ...]:
     return tuple(repr(look_up(body, path)) for path in paths)
 
 
-def _members(target: EveryTarget, predicates: tuple[Predicate, ...], sight: Sight) -> Iterable[Body]:
+def _members(target: EveryTarget, predicates: tuple[Predicate, ...], given: DiagnosisInput) -> Iterable[Body]:
     """The objects of a kind that hold up. A kind that could not be read has none."""
-    found = sight.look.list(group_of(target))
+    found = given.look.list(group_of(target))
     if isinstance(found, ReadFailure):
         return ()
     typed = ({"apiVersion": target.api_version, "kind": target.kind, **body} for body in found)
-    return (body for body in typed if _holds((*target.where, *predicates), body, sight))
+    return (body for body in typed if _holds((*target.where, *predicates), body, given))
 
 
-def _holds(predicates: tuple[Predicate, ...], body: Body, sight: Sight) -> bool:
-    subject = Subject(look=sight.look, scope=sight.probes, ref=ref_of(body), body=body)
+def _holds(predicates: tuple[Predicate, ...], body: Body, given: DiagnosisInput) -> bool:
+    subject = Subject(look=given.look, scope=given.probes, ref=ref_of(body), body=body)
     return all(check(predicate, subject).passed for predicate in predicates)
 
 
-def _line(link: LogLink, pod: Body, sight: Sight) -> list[Mapping[str, str]]:
+def _line(link: LogLink, pod: Body, given: DiagnosisInput) -> list[Mapping[str, str]]:
     """The last line that matches, of any container, and the lines before it."""
     pattern, longest = compiled(link.matches)
-    for container, log in sight.logs(ref_of(pod)).items():
+    for container, log in given.logs(ref_of(pod)).items():
         lines = [line.strip() for line in log.splitlines() if line.strip()]
         for place in reversed(range(len(lines))):
             if found := pattern.search(lines[place][:longest]):

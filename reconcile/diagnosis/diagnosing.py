@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from reconcile.diagnosis.chain import Logs, Sight
+from reconcile.diagnosis.chain import DiagnosisInput, Logs
 from reconcile.diagnosis.engine import Knowledge, causes_of
 from reconcile.diagnosis.situation import Cause, Situation
 from reconcile.preflight.check_context import CheckContext, checks_of
@@ -68,8 +68,8 @@ def no_logs(_: Ref) -> Mapping[str, str]:
 def diagnose(knowledge: Knowledge, situation: Situation, logs: Logs = no_logs) -> Diagnosis:
     """All causes in a situation."""
     look = _NotingLook(situation.look)
-    sight = Sight(look=look, probes=knowledge.probes, logs=logs)
-    causes = causes_of(knowledge, replace(situation, look=look), sight)
+    given = DiagnosisInput(look=look, probes=knowledge.probes, logs=logs)
+    causes = causes_of(knowledge, replace(situation, look=look), given)
     return Diagnosis(causes=causes, unread=tuple(look.unread))
 
 

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from reconcile.diagnosis.chain import Sight, matches_of
+from reconcile.diagnosis.cause_context import blamed, names_of
+from reconcile.diagnosis.chain import DiagnosisInput, matches_of
 from reconcile.diagnosis.searches.table import SEARCHERS
 from reconcile.diagnosis.situation import Cause, Situation
-from reconcile.diagnosis.words import blamed, names_of
 from reconcile.preflight.check_context import CheckContext
 from reconcile.preflight.check_result import CheckFinding
 from reconcile.preflight.checking import run_check
@@ -42,14 +42,14 @@ class Knowledge:
         return self.check_context.probes
 
 
-def causes_of(knowledge: Knowledge, situation: Situation, sight: Sight) -> tuple[Cause, ...]:
+def causes_of(knowledge: Knowledge, situation: Situation, given: DiagnosisInput) -> tuple[Cause, ...]:
     """All causes, each once. Those that resolve themselves come last. Raises `Problems` for a text that cannot be
     filled in."""
     names, found = names_of(situation), _Found()
     for declared in knowledge.causes:
         if _is_looked_for(declared.cause, situation):
             knowledge.templates.begin()
-            for cause in _CauseSearch(declared, knowledge, situation, sight, names).causes():
+            for cause in _CauseSearch(declared, knowledge, situation, given, names).causes():
                 found.add(cause, declared.cause.unless)
     return tuple(sorted(found.causes, key=lambda cause: cause.patient))
 
@@ -81,14 +81,14 @@ class _CauseSearch:
         declared: DeclaredCause,
         knowledge: Knowledge,
         situation: Situation,
-        sight: Sight,
+        given: DiagnosisInput,
         names: Mapping[str, Any],
     ) -> None:
         self._cause = declared.cause
         self._document = declared.document
         self._knowledge = knowledge
         self._situation = situation
-        self._sight = sight
+        self._sight = given
         self._names = names
 
     def causes(self) -> Iterator[Cause]:
@@ -163,11 +163,11 @@ class _CauseSearch:
         return replace(
             found,
             about=found.object,
-            object=self._words(cause.offender, names) or found.object,
-            node=self._words(cause.node, names) or found.node,
-            what=self._words(cause.what, names) or found.what,
-            since=self._words(cause.since, names) or found.since,
-            remedy=self._words(remedy, names) or found.remedy,
+            object=self._message(cause.offender, names) or found.object,
+            node=self._message(cause.node, names) or found.node,
+            what=self._message(cause.what, names) or found.what,
+            since=self._message(cause.since, names) or found.since,
+            remedy=self._message(remedy, names) or found.remedy,
             patient=patient,
         )
 
@@ -178,7 +178,7 @@ class _CauseSearch:
     def _holds(self, expression: str, names: Mapping[str, Any]) -> bool:
         return self._knowledge.templates.holds(expression, names, of=self._document)
 
-    def _words(self, text: str | None, names: Mapping[str, Any]) -> str:
+    def _message(self, text: str | None, names: Mapping[str, Any]) -> str:
         if text is None:
             return ""
-        return " ".join(self._knowledge.templates.render_words(text, names, of=self._document).split())
+        return " ".join(self._knowledge.templates.render_message(text, names, of=self._document).split())

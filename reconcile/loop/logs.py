@@ -14,7 +14,7 @@ from typing import Any, TextIO
 
 from renderer.redaction import Redactor
 
-Tell = Callable[[str, Mapping[str, Any]], None]
+Log = Callable[[str, Mapping[str, Any]], None]
 """Takes what happened, and its fields."""
 
 
@@ -43,7 +43,7 @@ LEVELS: Mapping[str, LogLevel] = {
 _PLAIN = re.compile(r"[^\s\"=]+")
 
 
-def json_lines(stream: TextIO, now: Callable[[], datetime], least: LogLevel = LogLevel.INFO) -> Tell:
+def json_lines(stream: TextIO, now: Callable[[], datetime], least: LogLevel = LogLevel.INFO) -> Log:
     """A JSON object a line; none below the level `least`."""
 
     def written(level: LogLevel, what: str, fields: Mapping[str, Any]) -> str:
@@ -53,7 +53,7 @@ def json_lines(stream: TextIO, now: Callable[[], datetime], least: LogLevel = Lo
     return _lines(stream, written, least)
 
 
-def text_lines(stream: TextIO, now: Callable[[], datetime], least: LogLevel = LogLevel.INFO) -> Tell:
+def text_lines(stream: TextIO, now: Callable[[], datetime], least: LogLevel = LogLevel.INFO) -> Log:
     """Time, level, what happened and `key=value`; none below the level `least`."""
 
     def written(level: LogLevel, what: str, fields: Mapping[str, Any]) -> str:
@@ -63,26 +63,26 @@ def text_lines(stream: TextIO, now: Callable[[], datetime], least: LogLevel = Lo
     return _lines(stream, written, least)
 
 
-def _lines(stream: TextIO, written: Callable[[LogLevel, str, Mapping[str, Any]], str], least: LogLevel) -> Tell:
-    def tell(what: str, fields: Mapping[str, Any]) -> None:
+def _lines(stream: TextIO, written: Callable[[LogLevel, str, Mapping[str, Any]], str], least: LogLevel) -> Log:
+    def log(what: str, fields: Mapping[str, Any]) -> None:
         level = fields.get("level", LEVELS.get(what, LogLevel.INFO))
         if level >= least:
             others = {key: value for key, value in fields.items() if key != "level"}
             stream.write(f"{written(level, what, others)}\n")
             stream.flush()
 
-    return tell
+    return log
 
 
-def redacted(tell: Tell, redactor: Redactor) -> Tell:
+def redacted(log: Log, redactor: Redactor) -> Log:
     """The same without what is secret."""
 
-    def tell_redacted(what: str, fields: Mapping[str, Any]) -> None:
+    def log_redacted(what: str, fields: Mapping[str, Any]) -> None:
         level = {"level": fields["level"]} if "level" in fields else {}
         shown = redactor.value({key: value for key, value in fields.items() if key != "level"})
-        tell(what, {**shown, **level})
+        log(what, {**shown, **level})
 
-    return tell_redacted
+    return log_redacted
 
 
 def _short(value: Any) -> str:

@@ -33,7 +33,7 @@ _API_PAUSE = 5.0
 
 _Read = TypeVar("_Read")
 
-Tell = Callable[[str, Mapping[str, Any]], None]
+Log = Callable[[str, Mapping[str, Any]], None]
 """Writes one log line: what happened, and its fields."""
 
 
@@ -51,7 +51,7 @@ class Running:
     election: Election | None
     oldest: str
     check_api: Callable[[], Problem | None]
-    tell: Tell
+    log: Log
     clock: Callable[[], float]
     on_round: Callable[[Round], None]
     on_result: Callable[[RoundResult, float], None]
@@ -141,13 +141,13 @@ class Manager:
             if found != said:
                 said = found
                 why = {"why": found.message, "field": found.field, "remedy": found.remedy}
-                self._running.tell("not ready", why)
+                self._running.log("not ready", why)
             self._stopped.wait(_API_PAUSE)
 
     def _check_cluster(self) -> None:
         unchecked = self._patiently(lambda: check_preconditions(self._running.source, self._running.oldest))
         if unchecked:
-            self._running.tell("not checked", {"why": unchecked})
+            self._running.log("not checked", {"why": unchecked})
 
     def _stand_for_election(self) -> None:
         elections = Thread(target=self._hold_the_lease, name="lease", daemon=True)
@@ -193,7 +193,7 @@ class Manager:
                 self._running.outage_clock.lost()
                 if said != error.problem.message:
                     said = error.problem.message
-                    self._running.tell("away", {"why": said})
+                    self._running.log("away", {"why": said})
                 self._stopped.wait(_AWAY_PAUSE)
         return None
 
@@ -216,11 +216,11 @@ class Manager:
             return RoundResult.THROTTLED
         except Away as error:
             running.outage_clock.lost()
-            running.tell("away", {"plan": name, "why": error.problem.message})
+            running.log("away", {"plan": name, "why": error.problem.message})
             running.queue.add(name, _AWAY_PAUSE)
             return RoundResult.AWAY
         except ClusterError as error:
-            running.tell("refused", {"plan": name, "why": text_of(error.problem), "field": error.problem.field})
+            running.log("refused", {"plan": name, "why": text_of(error.problem), "field": error.problem.field})
             self._has_fitting_api = False  # the definition may have been replaced
             running.queue.failed(name)
             return RoundResult.REFUSED
@@ -235,7 +235,7 @@ class Manager:
     def _report_bug(self, name: str, error: Exception) -> None:
         """Logs it with its traceback, puts it on the plan, and tries again later."""
         message = f"internal error, please report it: {type(error).__name__}: {error}"
-        self._running.tell("bug", {"plan": name, "why": message, "traceback": "".join(format_exception(error))})
+        self._running.log("bug", {"plan": name, "why": message, "traceback": "".join(format_exception(error))})
         with suppress(Exception):  # what is broken may be the very plan
             self._running.reconciler.report(name, message)
         self._running.queue.failed(name)
@@ -261,5 +261,5 @@ class Manager:
             state = ("leading", "") if election.leads() else ("standing by", election.why)
             if state != said:
                 said = state
-                self._running.tell(state[0], {"why": state[1]} if state[1] else {})
+                self._running.log(state[0], {"why": state[1]} if state[1] else {})
             self._stopped.wait(RETRY)

@@ -8,7 +8,7 @@ from typing import Any
 
 from reconcile.decide.decision import Action, Annotate, Apply, Borrow, Remove, RemoveTrace, Return, SetFinalizer, Wait
 from reconcile.loop.executor import ExecutedAction
-from reconcile.loop.logs import LogLevel, Tell
+from reconcile.loop.logs import Log, LogLevel
 from reconcile.loop.round import Round
 from renderer.model.plan_api import plan_ref
 
@@ -30,8 +30,8 @@ _Told = tuple[str, str, str]
 class RoundLog:
     """Remembers of each plan what was logged last."""
 
-    def __init__(self, tell: Tell) -> None:
-        self._tell = tell
+    def __init__(self, log: Log) -> None:
+        self._log = log
         self._waits: dict[str, frozenset[_Told]] = {}
         self._phases: dict[str, str] = {}
 
@@ -42,17 +42,17 @@ class RoundLog:
             self._phases.pop(done.name, None)
         if decision is None:
             if done.problems:
-                self._tell("not decided", {"plan": done.name, "problems": list(done.problems)})
+                self._log("not decided", {"plan": done.name, "problems": list(done.problems)})
             return
         phase = decision.status.phase
         if self._phases.get(done.name) != phase:
             self._phases[done.name] = phase
-            self._tell("phase", {"plan": done.name, "phase": phase})
+            self._log("phase", {"plan": done.name, "phase": phase})
         for result in done.results:
-            self._tell(MESSAGES[type(result.action)], {"plan": done.name, **_of_result(result, done.name, phase)})
+            self._log(MESSAGES[type(result.action)], {"plan": done.name, **_of_result(result, done.name, phase)})
         self._tell_waits(done.name, phase, decision.waits)
         counts = {"did": len(done.results), "problems": len(done.problems), "waits": len(decision.waits)}
-        self._tell("round", {"plan": done.name, "phase": phase, **counts})
+        self._log("round", {"plan": done.name, "phase": phase, **counts})
 
     def _tell_waits(self, plan: str, phase: str, waits: tuple[Wait, ...]) -> None:
         """Those that are new. What many nodes wait for is one line, with their number."""
@@ -62,7 +62,7 @@ class RoundLog:
         before, self._waits[plan] = self._waits.get(plan, frozenset()), frozenset(grouped)
         for told, found in grouped.items():
             if told not in before:
-                self._tell("waiting", {"plan": plan, "phase": phase, **_of_wait(told, found)})
+                self._log("waiting", {"plan": plan, "phase": phase, **_of_wait(told, found)})
 
 
 def _of_wait(told: _Told, found: list[Wait]) -> dict[str, Any]:

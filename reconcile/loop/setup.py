@@ -11,7 +11,7 @@ from reconcile.cluster.protocol import Cluster
 from reconcile.loop.deps import ReconcilerDeps
 from reconcile.loop.journal import JournalEntry, keep_nothing
 from reconcile.loop.lease import Election
-from reconcile.loop.logs import Tell
+from reconcile.loop.logs import Log
 from reconcile.loop.manager import Manager, Running
 from reconcile.loop.outage_clock import OutageClock
 from reconcile.loop.overrides import Overrides
@@ -46,7 +46,7 @@ class ManagerConfig:
     clock: Callable[[], float]
     random: Callable[[], float]
     dial: Dial
-    tell: Tell
+    log: Log
     identity: str
     lease_namespace: str = ""
     read: Read | None = None
@@ -89,7 +89,7 @@ def assemble_manager(given: ManagerConfig) -> Manager:
         election=election,
         check_api=lambda: check_served_api(given.cluster, plans, given.schemas, _listed(source)),
         oldest=oldest_of(given.template_set.catalog.values),
-        tell=given.tell,
+        log=given.log,
         clock=given.clock,
         on_round=given.on_round,
         on_result=given.on_result,

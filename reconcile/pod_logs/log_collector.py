@@ -20,16 +20,16 @@ from renderer.redaction import Redactor
 EVERY = 5.0
 """Seconds between two passes: of a pod that vanishes, so much may be lost."""
 
-Tell = Callable[[str, Mapping[str, object]], None]
+Log = Callable[[str, Mapping[str, object]], None]
 
 
 class LogCollector:
     """`on_round` says which plans there are. `run` collects until it is stopped; a plan that has ended is collected
     once more, and stays in the folder."""
 
-    def __init__(self, cluster: Cluster, source: Source, folder: LogFolder, redactor: Redactor, tell: Tell) -> None:
+    def __init__(self, cluster: Cluster, source: Source, folder: LogFolder, redactor: Redactor, log: Log) -> None:
         self._cluster, self._source, self._folder = cluster, source, folder
-        self._redactor, self._tell = redactor, tell
+        self._redactor, self._log = redactor, log
         self._plans: dict[str, Body] = {}
         self._ended: set[str] = set()
         self._told: set[str] = set()
@@ -113,7 +113,7 @@ class LogCollector:
     def _say(self, what: str, why: str) -> None:
         if why not in self._told:
             self._told.add(why)
-            self._tell(what, {"why": why})
+            self._log(what, {"why": why})
 
 
 def _gone(entry: LogEntry) -> str:

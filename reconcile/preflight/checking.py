@@ -170,28 +170,28 @@ class _Run:
         words = {**self._context.names.given, "object": body, "reason": _bare(reason, ref)}
         if "node" in names:
             words["node"] = names["node"]
-        offender = (self._words(self._check.offender, words) if ref and self._check.offender else "") or _called(ref)
+        offender = (self._message(self._check.offender, words) if ref and self._check.offender else "") or _called(ref)
         says = self._says(body, words) if ref and self._check.says and body.get("metadata") else _bare(reason, ref)
         return CheckFinding(
             ref=ref,
             offender=offender,
             says=says,
             text=finding_text(offender, says, node),
-            remedy=self._words(self._check.remedy, words),
+            remedy=self._message(self._check.remedy, words),
             node=node,
             proof=reason if verdict.outcome is ProbeResult.FAILED else "",
         )
 
     def _says(self, body: Body, words: Mapping[str, Any]) -> str:
-        text = self._words(self._check.says or "", words)
+        text = self._message(self._check.says or "", words)
         return (
             text.replace(_FOUND, shown_at(body, self._field.path, self._context.probes.redactor))
             if self._field and _FOUND in text
             else text
         )
 
-    def _words(self, text: str, words: Mapping[str, Any]) -> str:
-        return " ".join(self._context.templates.render_words(text, words, of=self._declared.document).split())
+    def _message(self, text: str, words: Mapping[str, Any]) -> str:
+        return " ".join(self._context.templates.render_message(text, words, of=self._declared.document).split())
 
 
 def _called(ref: Ref | None) -> str:

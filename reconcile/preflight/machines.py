@@ -15,7 +15,7 @@ from reconcile.probes.rules.live_migration import (
     MigrationTargets,
     is_the_upgrades,
     is_waited_for,
-    kubevirts_words,
+    kubevirt_message,
     node_of,
 )
 from reconcile.probes.rules.virtual_machines import (
@@ -114,7 +114,7 @@ def _row(ref: Ref, instance: Body, fate: Fate, later: tuple[LaterNode, ...]) -> 
         node=node_of(instance),
         outcome=fate.outcome,
         why=fate.why,
-        kubevirt=kubevirts_words(instance),
+        kubevirt=kubevirt_message(instance),
         later=later,
     )
 

@@ -48,7 +48,7 @@ def check_field(predicate: FieldPredicate, body: Body, scope: ProbeContext) -> V
     if _HOLDS[predicate.test](compare, None if found is ABSENT else found, expected.value):
         return passed(says)
     shown = _Expected(value=_hidden(body, predicate.path, expected.value, scope.redactor), source=expected.source)
-    return waiting(f"{says}, expected {_words(predicate.test, shown)}")
+    return waiting(f"{says}, expected {_describe(predicate.test, shown)}")
 
 
 def is_empty(value: Any) -> bool:
@@ -125,7 +125,7 @@ _HOLDS: Mapping[Test, Callable[[_Comparison, Any, Any], bool]] = {
 }
 
 
-def _words(test: Test, expected: _Expected) -> str:
+def _describe(test: Test, expected: _Expected) -> str:
     source = f" ({expected.source})" if expected.source else ""
     match test:
         case Test.IN:

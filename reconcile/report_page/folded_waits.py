@@ -56,7 +56,7 @@ def _check(wait: Words, at: int) -> Model:
 
 
 def _key(wait: Words) -> _Key:
-    return (wait["step"], wait.get("node") or "", wait["since"] or _words(wait))
+    return (wait["step"], wait.get("node") or "", wait["since"] or _text(wait))
 
 
 def _began(wait: Words, moment: RunMoment, times: RunTimes) -> int:
@@ -67,13 +67,13 @@ def _wait(wait: Words) -> Model:
     return {
         "step": wait["step"],
         "node": wait.get("node") or "",
-        "text": _words(wait),
+        "text": _text(wait),
         "slow": bool(wait["slow"]),
         "unknown": bool(wait["unknown"]),
     }
 
 
-def _words(wait: Words) -> str:
+def _text(wait: Words) -> str:
     if check := wait.get("check"):
         return "; ".join([f"{check['id']}: {check['title']}", *check["found"]])
     return str(wait["summary"] or wait["text"])

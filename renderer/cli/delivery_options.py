@@ -89,7 +89,7 @@ def delivery_options(command: Command) -> Command:
     """Adds the options; the command gets them as one, `delivered`."""
 
     @wraps(command)
-    def with_words(
+    def with_delivery(
         formats: tuple[str, ...],
         deliver: str | None,
         repo: str | None,
@@ -101,8 +101,8 @@ def delivery_options(command: Command) -> Command:
         return command(delivered=words, **others)
 
     for option in reversed(_OPTIONS):
-        with_words = option(with_words)
-    return with_words
+        with_delivery = option(with_delivery)
+    return with_delivery
 
 
 def layout_in(folder: Path | None) -> str:

@@ -74,7 +74,7 @@ class LintRule:
     """One rule of the linter; without `kinds` it is for every object that is delivered, with `folder` for folders."""
 
     id: str
-    because: str
+    reason: str
     remedy: str
     kinds: frozenset[Pair] = frozenset()
     forbid: tuple[str, ...] = ()
@@ -158,7 +158,7 @@ def _phase(raw: Mapping[str, Any]) -> PhaseRule:
 def _lint_rule(raw: Mapping[str, Any]) -> LintRule:
     return LintRule(
         id=raw["id"],
-        because=raw["because"],
+        reason=raw["reason"],
         remedy=raw["remedy"],
         kinds=frozenset(_pairs(raw.get("kinds", []))),
         forbid=tuple(raw.get("forbid", ())),

@@ -90,7 +90,7 @@ def lint(rules: Iterable[LintRule], documents: Iterable[LintedDocument]) -> list
 
 
 def _problem(rule: LintRule, file: str, name: str, message: str, field: str | None = None) -> Problem:
-    message = f"{name}: {message}: {rule.because} (rule {rule.id})"
+    message = f"{name}: {message}: {rule.reason} (rule {rule.id})"
     return Problem(reason="UnfitForAgents", message=message, file=file, field=field, remedy=rule.remedy)
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
-from renderer.documents import Inputs, collected_kind, tell_apart
+from renderer.documents import Inputs, collected_kind, recognize
 from renderer.errors import Problems
 from renderer.files.arguments import read_documents
 from renderer.files.decode import documents_of, text_of
@@ -45,7 +45,7 @@ def read_inputs(
     plans = read_documents([plan], stdin) if plan else None
     objects = read_documents(clusters, stdin) if clusters else None
     releases = read_release(release, _previous(found, plans, objects), stdin) if release else None
-    inputs, unrecognized = tell_apart(
+    inputs, unrecognized = recognize(
         found.documents,
         plan=_documents(plans),
         release=_documents(releases),
@@ -109,7 +109,7 @@ def _attempt(read: Callable[[], tuple[Document, ...]]) -> FilesRead:
 
 def _previous(found: FilesRead, plans: FilesRead | None, objects: FilesRead | None) -> str | None:
     """The version that runs now, as the plan's status or the cluster's Setting `server-version` says."""
-    inputs, _ = tell_apart(found.documents, plan=_documents(plans), cluster=_documents(objects), release=())
+    inputs, _ = recognize(found.documents, plan=_documents(plans), cluster=_documents(objects), release=())
     status = inputs.plan.body.get("status") if inputs.plan else None
     recorded = status.get("previousVersion") if isinstance(status, Mapping) else None
     settings = [source.body for source in inputs.objects if _is_server_version(source)]

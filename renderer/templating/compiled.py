@@ -71,17 +71,17 @@ class Templates:
             return self._strings.get_template(text).render(context)
         raise AssertionError("unreachable")
 
-    def render_words(self, text: str, context: Mapping[str, Any], *, of: Document) -> str:
+    def render_message(self, text: str, context: Mapping[str, Any], *, of: Document) -> str:
         """A text about an object: what is absent is empty, and the macros of the names file are at hand."""
         if not has_marks(text):
             return text
-        environment, macros = self._words
+        environment, macros = self._messages
         with self._bounded(environment), _Explained(self, of.file, text, of):
             return environment.get_template(text).render({**macros, **context})
         raise AssertionError("unreachable")
 
     @cached_property
-    def _words(self) -> tuple[Environment, Mapping[str, Any]]:
+    def _messages(self) -> tuple[Environment, Mapping[str, Any]]:
         """The environment for words about objects, and the macros that they may use."""
         environment = environment_of(NamesLoader(self._tree, NAMES_FILE), self._code, quoted=False, lenient=True)
         if NAMES_FILE not in self._tree:
@@ -112,7 +112,7 @@ class Templates:
 
     def holds(self, expression: str, context: Mapping[str, Any], *, of: Document) -> bool:
         """True if an expression about objects is true: what is absent is empty, as in words about objects."""
-        environment, macros = self._words
+        environment, macros = self._messages
         with self._bounded(environment), _Explained(self, of.file, expression, of):
             template = environment.get_template(f"{{% if {expression} %}}1{{% endif %}}")
             return bool(template.render({**macros, **context}))
@@ -121,7 +121,7 @@ class Templates:
     def unknown_names(self, text: str, known: Collection[str], *, of: Document, words: bool) -> tuple[str, ...]:
         """The names of a text with marks that are not `known`; `words`: of one about objects. Raises `Problems` if it
         cannot be compiled."""
-        environment, macros = self._words if words else (self._strings, {})
+        environment, macros = self._messages if words else (self._strings, {})
         with self._bounded(environment), _Explained(self, of.file, text, of):
             environment.get_template(text)
             named = find_undeclared_variables(environment.parse(text))

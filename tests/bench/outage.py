@@ -59,7 +59,7 @@ def _note_readiness(plane: ControlPlane, ready: list[float]) -> None:
 
 
 def _manager(plane: ControlPlane, rounds: list[float]) -> Manager:
-    def tell(what: str, fields: Any) -> None:
+    def log(what: str, fields: Any) -> None:
         """Nobody listens."""
 
     return assemble_manager(
@@ -71,7 +71,7 @@ def _manager(plane: ControlPlane, rounds: list[float]) -> Manager:
             clock=time.monotonic,
             random=random.random,
             dial=lambda address, port: None,
-            tell=tell,
+            log=log,
             identity="bench",
             lease_namespace="default",
             on_round=lambda done: rounds.append(time.monotonic()),

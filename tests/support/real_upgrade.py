@@ -171,7 +171,7 @@ def process(
             clock=time.monotonic,
             random=random.random,
             dial=lambda address, port: None,
-            tell=lambda what, fields: None,
+            log=lambda what, fields: None,
             identity=identity,
             lease_namespace=ACCOUNT[0],
             read=lambda fetch: place.world.repo.read(fetch.namespace, fetch.service, fetch.path),

@@ -66,7 +66,7 @@ def replica(
             leads=leading.is_set,
             must_lead=lambda: None,
             dial=lambda address, port: None,
-            tell=lambda what, fields: lines.append((what, fields)),
+            log=lambda what, fields: lines.append((what, fields)),
             now=now,
             clock=time.monotonic,
             random=random.random,

@@ -15,7 +15,7 @@ from renderer.assemble import Assembly, assemble
 from renderer.catalog.kinds import Kinds
 from renderer.catalog.load import load_catalog
 from renderer.catalog.template_tree import Template, TemplateTree
-from renderer.documents import Inputs, tell_apart
+from renderer.documents import Inputs, recognize
 from renderer.errors import Problems
 from renderer.files.inputs import read_inputs
 from renderer.files.templates import read_templates
@@ -114,7 +114,7 @@ def render_made(*documents: Json, tree: TemplateTree | None = None, retry: int =
 
 def inputs_of(documents: Sequence[Json]) -> Inputs:
     """Raises `Problems`, as reading the same documents from files would."""
-    inputs, untold = tell_apart([without_lines(document, "given.yaml") for document in documents])
+    inputs, untold = recognize([without_lines(document, "given.yaml") for document in documents])
     inputs = as_stored(inputs)
     if found := [*untold, *input_problems(inputs)]:
         raise Problems(found)

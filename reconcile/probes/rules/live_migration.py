@@ -151,7 +151,7 @@ def is_cordoned(node: Body) -> bool:
     return look_up(node, ("spec", "unschedulable")) is True
 
 
-def kubevirts_words(instance: Body) -> str:
+def kubevirt_message(instance: Body) -> str:
     """KubeVirt's own words on why it cannot migrate the instance; empty if it does not say that."""
     found = objects.condition(instance, "LiveMigratable")
     if found is None or found.status != "False":
@@ -219,7 +219,7 @@ def _cd_roms(instance: Body, _: MigrationTargets) -> str:
 
 
 def _kubevirt(instance: Body, _: MigrationTargets) -> str:
-    words = kubevirts_words(instance)
+    words = kubevirt_message(instance)
     return f"KubeVirt says: {words}" if words else ""
 
 

@@ -105,7 +105,7 @@ def report_lines(model: Model) -> Iterator[str]:
         yield "NOT CHECKED"
         for rule in model["notChecked"]:
             where = f"{rule['kind']} {rule['path']}".rstrip()
-            yield f"  {where}: CEL rule {rule['rule']!r} was not evaluated ({rule['because']})"
+            yield f"  {where}: CEL rule {rule['rule']!r} was not evaluated ({rule['reason']})"
 
 
 def ending_line(model: Model) -> str:
@@ -175,7 +175,7 @@ def _phases(status: PlanStatus, start: datetime) -> list[Model]:
 def _nodes(log: SimulationLog, start: datetime) -> list[Model]:
     facts: dict[str, list[Model]] = {}
     for fact in log.of(*_NODE_FACTS):
-        facts.setdefault(fact.node or fact.subject, []).append(_fact(_words(fact.what), fact.time, start))
+        facts.setdefault(fact.node or fact.subject, []).append(_fact(_event_text(fact.what), fact.time, start))
     return [{"name": name, "facts": facts[name]} for name in sorted(facts)]
 
 
@@ -188,14 +188,14 @@ def _subjects(rehearsed: RehearsalResult, words: Mapping[SimulationEventType, st
 
 
 def _unchecked(rule: UncheckedRule) -> Model:
-    return {"kind": rule.kind, "path": rule.path, "rule": rule.rule, "because": rule.because}
+    return {"kind": rule.kind, "path": rule.path, "rule": rule.rule, "reason": rule.because}
 
 
 def _fact(what: str, time: datetime, start: datetime) -> Model:
     return {"what": what, "at": _span(time - start)}
 
 
-def _words(what: SimulationEventType) -> str:
+def _event_text(what: SimulationEventType) -> str:
     """`WentDown` as `went down`."""
     return "".join(f" {char.lower()}" if char.isupper() else char for char in what).strip()
 
