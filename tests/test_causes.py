@@ -70,7 +70,7 @@ LINK = {
 @pytest.mark.parametrize(
     ("change", "reason", "words"),
     [
-        ({"pattern": PATTERN}, "NoPattern", "would be found for every object"),
+        ({"pattern": PATTERN}, "NoPattern", "matches every object"),
         ({"pattern": {"every": {"apiVersion": "v1", "kind": "Noed"}}, "if": "1"}, "UnknownKind", "did you mean 'Node'"),
         ({"phases": ["NodeUpgrad"]}, "UnknownPhase", "did you mean 'NodeUpgrade'"),
         ({"what": None}, "NoWords", "has no what"),

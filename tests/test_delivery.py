@@ -613,7 +613,7 @@ def test_a_folder_fits_into_one_bundle_of_fleet() -> None:
         ("delivery/phase/Chart.yaml.j2", "has Chart.yaml beside its manifests"),
         ("delivery/phase/overlays/site/job_patch.yaml.j2", "has overlays/site/job_patch.yaml beside its manifests"),
         ("delivery/phase/more.yaml.j2", "has more.yaml beside its manifests"),
-        ("delivery/phase/kustomization.yaml.j2", "takes the place of kustomization.yaml"),
+        ("delivery/phase/kustomization.yaml.j2", "replaces kustomization.yaml"),
     ],
 )
 def test_an_overlay_adds_no_file_that_fleet_or_kubectl_would_misread(path: str, says: str) -> None:
@@ -624,7 +624,7 @@ def test_an_overlay_adds_no_file_that_fleet_or_kubectl_would_misread(path: str, 
 def test_a_manifest_does_not_take_the_place_of_a_dressing(name: str) -> None:
     body = "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: harvester-system}}"
     found = refused({f"45-site/{name}.yaml.j2": body, "45-site/phase.yaml": site_phase("Site", name)})
-    assert found.startswith(f"45-site/{name}.yaml.j2 takes the place of {name}.yaml.txt")
+    assert found.startswith(f"45-site/{name}.yaml.j2 replaces {name}.yaml.txt")
 
 
 @pytest.mark.parametrize("path", ["delivery/other/a.yaml.j2", "delivery/gate/more.yaml.j2", "delivery/loose.j2"])
@@ -710,7 +710,7 @@ def test_a_generated_name_is_refused_with_a_proposed_one(shell: Shell, tmp_path:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--format", "plain", "--format", "flux"], "--format plain is for no agent"),
+        (["--format", "plain", "--format", "flux"], "--format plain is not for an agent"),
         (["--deliver", "plan"], "--deliver plan needs a --format that an agent pulls: fleet, argocd, flux"),
         (["--format", "flux", "--repo", "https://me:secret@git.example.com"], "--repo has a password"),
         (["--repo", "https://a"], "--repo needs a --format that an agent pulls"),
