@@ -120,6 +120,10 @@ def test_a_wheel_tells_its_commit_and_renders_the_same(
         _assert_renders(environment / "bin" / script, example=example, like=from_source, at=folder)
 
 
+OTHER_CLONES = pytest.mark.full("more wheels are built; the one that tells its commit stands for them")
+
+
+@OTHER_CLONES
 def test_a_wheel_of_a_changed_tree_says_so(source: Path, folder: Path) -> None:
     changed = committed(shutil.copytree(source, folder / "changed", ignore=shutil.ignore_patterns(".git")))
     (changed / "README.md").write_text("changed", encoding="utf-8")
@@ -127,6 +131,7 @@ def test_a_wheel_of_a_changed_tree_says_so(source: Path, folder: Path) -> None:
         assert archive.read("renderer/commit.txt").decode() == f"{_commit(changed)}-dirty\n"
 
 
+@OTHER_CLONES
 def test_a_wheel_of_no_clone_tells_no_commit_not_even_that_of_a_clone_around_it(source: Path, folder: Path) -> None:
     around = committed(shutil.copytree(source, folder / "around", ignore=shutil.ignore_patterns(".git")))
     inner = shutil.copytree(source, around / "inner", ignore=shutil.ignore_patterns(".git"))
