@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agents.argo_driver import application_of, argo
+from agents.argo_driver import ArgoDriver, application_of, argo
 from agents.engines import Engines
+from agents.fleet_agent import HELD, READY, fleet
 from agents.flux_controller import flux
 from agents.rendered_tree import RenderedTree
 from controlplane import waiting
@@ -32,6 +33,7 @@ pytestmark = [
 ]
 
 JOBS = "/apis/batch/v1/namespaces/harvester-system/jobs"
+NODES = "/api/v1/nodes"
 PODS = "/api/v1/namespaces/harvester-system/pods"
 MAPS = "/api/v1/namespaces/harvester-system/configmaps"
 SUC_PLANS = "/apis/upgrade.cattle.io/v1/namespaces/cattle-system/plans"
@@ -40,7 +42,7 @@ DEPLOYMENTS = "/apis/apps/v1/namespaces/harvester-system/deployments"
 
 @pytest.fixture
 def tree(tmp_path: Path) -> RenderedTree:
-    return RenderedTree(tmp_path / "tree", "single-node", "--deliver", "phases")
+    return RenderedTree(tmp_path / "tree", "single-node", "--deliver", "phases", "--phase", "ImageCleanup")
 
 
 class Cluster:
@@ -89,11 +91,18 @@ class Cluster:
         found = self.api.get(f"{PODS}?labelSelector={selector}")["items"]
         return str(found[0]["metadata"]["name"]) if found else ""
 
-    def complete_plan(self) -> None:
-        (plan,) = self.api.get(SUC_PLANS)["items"]
+    def complete_plans(self) -> None:
         condition = {"type": "Complete", "status": "True", "lastUpdateTime": "2026-11-02T08:00:00Z"}
-        path = f"{SUC_PLANS}/{plan['metadata']['name']}/status"
-        self.api.patch(path, {"status": {"conditions": [condition]}})
+        for plan in self.api.get(SUC_PLANS)["items"]:
+            path = f"{SUC_PLANS}/{plan['metadata']['name']}/status"
+            self.api.patch(path, {"status": {"conditions": [condition]}})
+
+    def has_node(self, os: str, kubelet: str) -> None:
+        """A node that is Ready, with these versions."""
+        self.api.create_if_absent(NODES, {"metadata": {"name": "n1", "labels": {"harvesterhci.io/managed": "true"}}})
+        ready = {"type": "Ready", "status": "True", "lastHeartbeatTime": "2026-11-02T08:00:00Z"}
+        info = {"osImage": os, "kubeletVersion": kubelet}
+        self.api.patch(f"{NODES}/n1/status", {"status": {"conditions": [ready], "nodeInfo": info}})
 
 
 def play(cluster: Cluster, restart: Callable[[], None], capsys: pytest.CaptureFixture[str]) -> None:
@@ -119,8 +128,28 @@ def play(cluster: Cluster, restart: Callable[[], None], capsys: pytest.CaptureFi
     said = capsys.readouterr().out
     assert "waiting: ImagePreload/" in said
     assert "condition Complete is absent, expected True" in said
-    cluster.complete_plan()
+    cluster.complete_plans()
     assert cluster.run_gate("ImagePreload", last) == 0
+    cluster.end_pod(last)
+
+
+def play_cleanup(cluster: Cluster, is_held: Callable[[], bool], capsys: pytest.CaptureFixture[str]) -> None:
+    """Of the cleanup nothing is made while a node is old; what waits for it says so. Then it goes through."""
+    cluster.has_node("Harvester v1.7.1", "v1.34.1+rke2r1")
+    gate = cluster.gate("BeforeImageCleanup")
+    capsys.readouterr()
+    assert cluster.run_gate("BeforeImageCleanup", gate) == 1
+    assert "waiting: ImageCleanup/Before: 0 of 1 nodes pass" in capsys.readouterr().out
+    waiting.until("the cleanup is held", is_held)
+    assert len(cluster.api.get(SUC_PLANS)["items"]) == 1
+
+    cluster.has_node("Harvester v1.8.0-rc5", "v1.35.2+rke2r1")
+    assert cluster.run_gate("BeforeImageCleanup", gate) == 0
+    cluster.end_pod(gate)
+    last = cluster.gate("ImageCleanup")
+    waiting.until("the plan of the cleanup", lambda: len(cluster.api.get(SUC_PLANS)["items"]) == 2)
+    cluster.complete_plans()
+    assert cluster.run_gate("ImageCleanup", last) == 0
     cluster.end_pod(last)
 
 
@@ -147,22 +176,14 @@ def test_flux_takes_phase_after_phase(
 
         controller.start()
         play(cluster, restart, capsys)
-        waiting.until("all", lambda: all(controller.ready(name)[0] == "True" for name in names))
-
-        # A Job that somebody deletes is made again, whatever its annotations say, and its command only looks.
-        vanished = cluster.gate("ISODownload")
-        uid = cluster.uids()[vanished]
-        plane.api.delete(f"{JOBS}/{vanished}")
-        waiting.until("another Job", lambda: cluster.uids().get(vanished, uid) != uid)
-        assert cluster.run_gate("ISODownload", vanished) in (0, 1)
-        cluster.end_pod(vanished)
+        play_cleanup(cluster, lambda: controller.ready(names[-1])[1] == "DependencyNotReady", capsys)
         waiting.until("all", lambda: all(controller.ready(name)[0] == "True" for name in names))
 
         uids = cluster.uids()
         for name in names:  # nothing is pruned with its Kustomization
             controller.delete(name)
         assert cluster.uids() == uids
-        assert len(plane.api.get(SUC_PLANS)["items"]) == 1
+        assert len(plane.api.get(SUC_PLANS)["items"]) == 2
 
 
 def test_argo_takes_phase_after_phase(
@@ -189,6 +210,7 @@ def test_argo_takes_phase_after_phase(
         driver.start(*applications)
         play(cluster, restart, capsys)
         last = applications[-1]["name"]
+        play_cleanup(cluster, lambda: has_not_begun(driver, last), capsys)
         waiting.until("all", lambda: driver.last(last).get("health") == "Healthy")
 
         name = cluster.gate("ISODownload")
@@ -199,3 +221,33 @@ def test_argo_takes_phase_after_phase(
         tree.commit()
         assert cluster.gate("ISODownload") == name
         assert cluster.run_gate("ISODownload", name) in (0, 1)
+
+
+def has_not_begun(driver: ArgoDriver, name: str) -> bool:
+    """It was looked at, and no operation of it has begun."""
+    report = driver.last(name)
+    return report.get("health") == "Missing" and not report["phase"]
+
+
+def test_fleet_takes_phase_after_phase(
+    wiped_control_plane: ControlPlane, tree: RenderedTree, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By the real helm. One that is killed in the wait of an install leaves `pending-install`: Fleet uninstalls that
+    and installs it anew, and what runs is kept by its mark."""
+    cluster = Cluster(wiped_control_plane, tmp_path)
+    with fleet(wiped_control_plane, tree, tmp_path / "fleet") as agent:
+
+        def restart() -> None:
+            uids = cluster.uids()
+            waiting.until("a wait", lambda: agent.status("10-initialize") == "pending-install")
+            agent.kill()
+            assert agent.status("10-initialize") == "pending-install"
+            agent.start()
+            waiting.until("a time-out", lambda: "deadline exceeded" in agent.state("10-initialize"))
+            assert ("uninstall", f"{tree.plan}-10-initialize", "-n") in agent.log
+            assert cluster.uids() == uids
+
+        agent.start()
+        play(cluster, restart, capsys)
+        play_cleanup(cluster, lambda: agent.state("80-image-cleanup") == HELD, capsys)
+        waiting.until("all", lambda: agent.state("80-image-cleanup") == READY)

@@ -92,10 +92,12 @@ class FluxController:
             "conditions": [{**ready, "lastTransitionTime": now, "observedGeneration": generation}],
         }
 
-    def apply(self, **spec: Any) -> list[str]:
-        """The Kustomizations of the tree, with these fields of their spec instead; returns their names."""
+    def apply(self, only: str = "", **spec: Any) -> list[str]:
+        """The Kustomizations of the tree, or those whose path ends so, with these fields of their spec instead; returns
+        their names."""
         names = []
-        for body in self._tree.documents("agents/flux/kustomizations.yaml"):
+        bodies = self._tree.documents("agents/flux/kustomizations.yaml")
+        for body in (body for body in bodies if body["spec"]["path"].endswith(only)):
             self._plane.api.create_if_absent(GROUP, {**body, "spec": {**body["spec"], **spec}})
             names.append(body["metadata"]["name"])
         return names
