@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import io
+import json
 import sys
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
+from controlplane import crds
+from controlplane.cluster import ControlPlane
+from support.real_commands import PLAN, SeededCluster
 
 from reconcile.cli.support_bundle import KIND, bundle_of, offer_bundle
 from reconcile.cluster.protocol import Cluster, Selection
@@ -83,3 +88,33 @@ def test_it_says_why_and_a_second_one_is_refused(cluster: Cluster) -> None:
 
 def test_a_long_name_of_a_plan_is_shortened() -> None:
     assert len(bundle_of("p" * 63, "")["metadata"]["name"]) <= NAME_LIMIT
+
+
+# ------------------------------------------------------------------------------------------- on a real API server
+
+BUNDLES = "/apis/harvesterhci.io/v1beta1/namespaces/harvester-system/supportbundles"
+
+
+@pytest.mark.controlplane
+@pytest.mark.lane("upgrades")
+@pytest.mark.slow
+def test_the_command_creates_it_on_a_real_api_server(control_plane: ControlPlane, tmp_path: Path) -> None:
+    """Once the cluster has the kind; until then it says so, and explains all the same."""
+    site = SeededCluster(control_plane).site()
+    site.stands(currentPhase="NodeUpgrading", nodeUpgradeStatuses={})
+    without = site.run("explain", "--support-bundle", "--yes")
+    assert (without.returncode, f"{PLAN}: NodeUpgrading" in without.stdout) == (3, True)
+    assert "SupportBundle" in without.stderr
+    (tmp_path / "supportbundles.yaml").write_text(json.dumps(DEFINITION), encoding="utf-8")
+    crds.install(control_plane.api, tmp_path)
+    try:
+        made = site.run("explain", "--support-bundle", "--yes")
+        (bundle,) = control_plane.api.get(BUNDLES)["items"]
+        again = site.run("explain", "--support-bundle", "--yes")
+    finally:
+        control_plane.api.delete(f"{crds.PATH}/supportbundles.harvesterhci.io")
+    assert made.returncode == 0
+    assert f"SupportBundle harvester-system/bundle-{PLAN} created; " in made.stdout
+    assert bundle["metadata"]["name"] == f"bundle-{PLAN}"
+    assert bundle["spec"]["description"].startswith(f"UpgradePlan {PLAN}: ")
+    assert (again.returncode, "already exists" in again.stderr) == (1, True)
