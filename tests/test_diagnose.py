@@ -254,12 +254,12 @@ def test_markdown_is_for_an_issue_and_nothing_in_it_is_markup_or_secret(
 def test_a_name_that_no_upgrade_has_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_bundle(tmp_path, world(), {})
     assert run(["upgradeplan", "diagnose", str(tmp_path), "--plan", "other"]) == 2
-    assert "neither an UpgradePlan nor an Upgrade is called other" in capsys.readouterr().err
+    assert "no UpgradePlan or Upgrade is named other" in capsys.readouterr().err
 
 
 def test_files_and_a_cluster_are_not_asked_for_together(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["upgradeplan", "diagnose", "bundle.zip", "--context", "site"]) == 2
-    assert "files are looked at, or a cluster" in capsys.readouterr().err
+    assert "diagnose reads either files or a cluster" in capsys.readouterr().err
 
 
 def test_a_cluster_that_is_away_is_3(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,12 +16,12 @@ from support.rehearsals import rehearsal_of, template_set
 from reconcile.cli.logs import Asked, LogFollower
 from reconcile.cluster.errors import BackendFailed
 from reconcile.loop.round import Round
+from reconcile.observe.container_log import POD, LogLine, after
 from reconcile.observe.source import DirectSource
 from reconcile.pod_logs.excerpts import excerpts_of
 from reconcile.pod_logs.folder import INDEX, LogEntry, LogFolder
 from reconcile.pod_logs.log_collector import LogCollector
 from reconcile.pod_logs.plan_pods import pods_of_plan
-from reconcile.pod_logs.reading import POD, LogLine, after
 from reconcile.probes.look import ReadFailure
 from reconcile.simulator.apiserver.clock import SimulatedClock
 from reconcile.simulator.apiserver.cluster import EmbeddedCluster

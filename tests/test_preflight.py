@@ -344,6 +344,14 @@ def test_machines_get_every_note(capsys: pytest.CaptureFixture[str]) -> None:
     assert {"name": "OS", "from": "SL Micro 6.1", "to": "SL Micro 6.2"} in upgrade["components"]
     assert [note["checks"] for note in upgrade["notes"] if note["id"] == "cos-state-size"] == [["host-cos-state-size"]]
     assert "upgrade" not in answered(capsys, ".", "--check", "node-ready")
+    one = json.loads(verified(capsys, "--check", "upgraded-server-version"))
+    assert [check["id"] for check in one["checks"]] == ["upgraded-server-version"]
+    assert ("upgrade" in json.loads(verified(capsys)), "upgrade" in one) == (True, False)
+
+
+def verified(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    run(["upgradeplan", "verify", ".", *words, "-o", "json"])
+    return capsys.readouterr().out
 
 
 @pytest.mark.slow

@@ -8,8 +8,10 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
+import click
+
 from reconcile.cli.catalogue import template_set_in
-from reconcile.cli.connect import Target, wall_clock
+from reconcile.cli.connect import Command, Target, wall_clock
 from renderer.cli.answer import Model, answer
 from renderer.cli.input_options import InputOptions
 from renderer.errors import ExitCode, problem
@@ -30,6 +32,19 @@ if TYPE_CHECKING:
     from renderer.model.ref import Body
 
 FORMATS = ("text", "json", "junit", "markdown")
+
+_OPTIONS = (
+    click.option("--check", "ids", multiple=True, metavar="ID", help="Run only this check. Repeatable."),
+    click.option("--all", "everything", is_flag=True, help="Show the checks that have passed as well."),
+    click.option("--at", metavar="TIME", help="Check at this time, 2027-01-31 or RFC 3339. Defaults to now."),
+)
+
+
+def check_options(command: Command) -> Command:
+    """Adds the options that all commands have that carry out checks."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,7 +184,13 @@ def show_answers(
     )
 
     model = preflight_model(
-        answers.report, answers.machines, plan=answers.plan, at=asked.now, live=asked.is_live, words=words
+        answers.report,
+        answers.machines,
+        plan=answers.plan,
+        at=asked.now,
+        live=asked.is_live,
+        words=words,
+        notes=not asked.ids,
     )
     texts: Mapping[str, Callable[[Model], Iterable[str]]] = {
         "text": partial(preflight_lines, everything=everything),

@@ -50,9 +50,9 @@ def diagnose(files: tuple[str, ...], plan: str | None, target: Target, output: s
 
 
 def _log(model: Model, output: str) -> ExitCode:
-    from reconcile.report.diagnosis_report import diagnosis_lines, diagnosis_markdown
+    from reconcile.report.diagnosis_report import diagnosis_blocks, diagnosis_lines
 
-    answer(DIAGNOSIS_REPORT, model, output, diagnosis_markdown if output == "markdown" else diagnosis_lines)
+    answer(DIAGNOSIS_REPORT, model, output, diagnosis_lines, diagnosis_blocks)
     return ExitCode.NO if model["causes"] else ExitCode.YES
 
 

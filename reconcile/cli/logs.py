@@ -161,7 +161,7 @@ class LogFollower:
         return not is_over(status_of(body))
 
     def _print(self, pod: PlanPod) -> None:
-        from reconcile.pod_logs.reading import LogUnavailableError, after, moment_of_line, read_log
+        from reconcile.observe.container_log import LogUnavailableError, after, moment_of_line, read_log
 
         for container in pod.containers:
             key = (str(pod.ref), container)

@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reconcile.cli.check_run import FORMATS, CheckQuestion, answers_to, context_on, show_answers, time_from
+from reconcile.cli.check_run import (
+    FORMATS,
+    CheckQuestion,
+    answers_to,
+    check_options,
+    context_on,
+    show_answers,
+    time_from,
+)
 from reconcile.cli.checked_inputs import BEFORE
 from reconcile.cli.connect import Target, cluster_options, wall_clock
 from renderer.cli.answer import output_option_of
@@ -45,10 +53,8 @@ if TYPE_CHECKING:
     type=click.Choice([time.value for time in CheckTime]),
     help="Run only the checks of this time. Repeatable. Defaults to all but after.",
 )
-@click.option("--check", "ids", multiple=True, metavar="ID", help="Run only this check. Repeatable.")
 @click.option("--node", metavar="NAME", help="The node that is next, for checks before each node. Defaults to each.")
-@click.option("--all", "everything", is_flag=True, help="Show the checks that have passed as well.")
-@click.option("--at", metavar="TIME", help="Check certificates at this time, 2027-01-31 or RFC 3339. Defaults to now.")
+@check_options
 @cluster_options
 @output_option_of(*FORMATS)
 def preflight(

@@ -62,15 +62,16 @@ def report(subject: str | None, plan: str | None, target: Target, output: str) -
 
 def report_text(model: Model, output: str, template_set: TemplateSet) -> str:
     """The report in this format, without what is secret."""
-    from reconcile.report_page.markdown import markdown_lines
+    from reconcile.report_page.markdown import run_blocks
     from reconcile.report_page.page import PAGE, page_view
+    from renderer.markdown.limited_page import page
 
     shown: Model = redactor().value(model)
     if output == "json":
         return f"{json_text(RUN_REPORT, shown)}\n"
     if output == "html":
         return template_set.templates.page(PAGE, page_view(shown))
-    return "".join(f"{line}\n" for line in markdown_lines(shown))
+    return "".join(f"{line}\n" for line in page(run_blocks(shown)))
 
 
 def format_of(file: str) -> str:

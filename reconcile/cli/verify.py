@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from reconcile.cli.check_run import FORMATS, CheckQuestion, answers_to, show_answers, time_from
+from reconcile.cli.check_run import FORMATS, CheckQuestion, answers_to, check_options, show_answers, time_from
 from reconcile.cli.connect import Target, cluster_options
 from reconcile.cli.subjects import split_subjects
 from renderer.cli.answer import output_option_of
@@ -22,9 +22,7 @@ from renderer.model.document_type import VERIFICATION_REPORT
     metavar="FILE|URL|ISO",
     help="The release's harvester-release.yaml, its URL, or the ISO image that contains it. Defaults to the plan's.",
 )
-@click.option("--check", "ids", multiple=True, metavar="ID", help="Run only this check. Repeatable.")
-@click.option("--all", "everything", is_flag=True, help="Show the checks that have passed as well.")
-@click.option("--at", metavar="TIME", help="Check at this time, 2027-01-31 or RFC 3339. Defaults to now.")
+@check_options
 @cluster_options
 @output_option_of(*FORMATS)
 def verify(

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import datetime
 from functools import cache
 
-from reconcile.cluster.errors import Away, ClusterError
 from reconcile.diagnosis.chain import Logs
 from reconcile.diagnosis.diagnosing import Diagnosis, diagnose, knowledge_of
 from reconcile.diagnosis.of_plan import situation_of, waits_for_nothing
 from reconcile.diagnosis.situation import entries, text
 from reconcile.loop.deps import ReconcilerDeps
 from reconcile.loop.round import Round
+from reconcile.observe.container_log import LogUnavailableError, read_log
 from reconcile.observe.facts import Unreadable, gather
 from reconcile.observe.snapshot import judge
 from reconcile.observe.source import Source
@@ -53,8 +54,7 @@ def check_context_of(parts: ReconcilerDeps, plan: Body | None, now: datetime) ->
 
 
 def logs_on(parts: ReconcilerDeps) -> Logs:
-    """The ends of the logs of pods of the cluster; of one that cannot be read there is none."""
-    kind = parts.kinds.row("v1", "Pod").kind
+    """The ends of the logs of pods of the cluster; of one that cannot be read there is none. Raises `Away`."""
 
     @cache
     def logs_of(ref: Ref) -> Mapping[str, str]:
@@ -63,13 +63,8 @@ def logs_on(parts: ReconcilerDeps) -> Logs:
         names = [text(item, "name") for key in ("initContainers", "containers") for item in entries(pod, "spec", key)]
         found: dict[str, str] = {}
         for name in names:
-            try:
-                query = {"container": name, "tailLines": str(_LINES)}
-                found[name] = parts.cluster.read(kind, ref, "log", query).decode("utf-8", errors="replace")
-            except Away:
-                raise
-            except ClusterError:
-                continue
+            with suppress(LogUnavailableError):
+                found[name] = "\n".join(line.text for line in read_log(parts.cluster, ref, name, last=_LINES))
         return found
 
     return logs_of

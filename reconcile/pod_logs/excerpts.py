@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 from reconcile.cluster.errors import ClusterError
 from reconcile.cluster.protocol import Cluster
 from reconcile.objects import label
+from reconcile.observe.container_log import LogUnavailableError, read_log
 from reconcile.observe.source import Source
 from reconcile.pod_logs.plan_pods import PlanPod, pods_of_plan
-from reconcile.pod_logs.reading import LogUnavailableError, read_log
 from reconcile.probes.look import Group, ReadFailure
 from reconcile.report_page.recorded_run import LogExcerpt
 from renderer.model.ref import Body, Ref, ref_of

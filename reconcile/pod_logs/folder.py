@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from reconcile.pod_logs.reading import LogLine
+from reconcile.observe.container_log import LogLine
 
 LARGEST_FILE = 4 * 2**20
 INDEX = "index.json"

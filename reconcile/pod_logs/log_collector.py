@@ -9,10 +9,10 @@ from threading import Event, Lock
 from reconcile.cluster.errors import Away, ClusterError
 from reconcile.cluster.protocol import Cluster
 from reconcile.loop.round import Round
+from reconcile.observe.container_log import LogLine, LogUnavailableError, after, moment_of_line, read_log
 from reconcile.observe.source import Source
 from reconcile.pod_logs.folder import LogEntry, LogFolder
 from reconcile.pod_logs.plan_pods import PlanPod, pods_of_plan
-from reconcile.pod_logs.reading import LogLine, LogUnavailableError, after, moment_of_line, read_log
 from reconcile.probes.look import ReadFailure
 from renderer.model.ref import Body
 from renderer.redaction import Redactor

@@ -10,8 +10,11 @@ from reconcile.diagnosis.of_status import UpgradeSubject
 from reconcile.report.causes_found import cause_lines, cause_model
 from reconcile.report.progress import Model, age_of
 from reconcile.status.times import time_text
+from renderer.markdown.limited_page import Block, Table
+from renderer.markdown.quoting import cell, code, legible
 from renderer.model.ref import ref_of
 
+_LONGEST = 2_000
 _RESTART = {
     "allowed": "may be started again",
     "afterSupportBundle": "may be started again once a support bundle is taken",
@@ -22,8 +25,6 @@ _BY_CAUSE = {
     "allowed": "the upgrade may be started again for this",
     "notAllowed": "do not start the upgrade again for this",
 }
-
-_COLUMNS = ("name", "state", "message")
 
 
 def diagnosis_model(
@@ -78,29 +79,27 @@ def diagnosis_lines(model: Model) -> Iterator[str]:
         yield f"  next: {model['next']}"
 
 
-def diagnosis_markdown(model: Model) -> Iterator[str]:
+def diagnosis_blocks(model: Model) -> Iterator[Block]:
     """The same for an issue."""
     upgrade = model["upgrade"]
-    yield "## Diagnosis"
-    yield ""
+    yield from ("## Diagnosis", "")
     if upgrade:
-        yield f"- {upgrade['object']}{_to(upgrade)}: **{upgrade['state'] or 'not begun'}**{_step(upgrade)}"
-        yield from (f"- works: `{_code(name)}`" for name in upgrade["works"])
+        yield f"- {cell(upgrade['object'] + _to(upgrade))}: **{cell(upgrade['state'] or 'not begun')}**{_step(upgrade)}"
+        yield from (f"- works: {code(name)}" for name in upgrade["works"])
         if upgrade["restart"]:
-            yield f"- it {_RESTART[upgrade['restart']]}: {_plain(upgrade['how'])}"
+            yield f"- it {_RESTART[upgrade['restart']]}: {cell(upgrade['how'])}"
     else:
         yield "- no UpgradePlan and no Upgrade found; only the cluster was looked at"
     yield f"- at {model['at']}"
-    if upgrade and upgrade["nodes"]:
-        yield from ("", "| Node | State | Message |", "| --- | --- | --- |")
-        yield from (
-            f"| {_plain(n['name'])} | {_plain(n['state'])} | {_plain(n['message'])} |" for n in upgrade["nodes"]
-        )
+    nodes = upgrade["nodes"] if upgrade else ()
+    rows = [(cell(node["name"]), cell(node["state"]), cell(node["message"])) for node in nodes]
+    yield Table(heading=("Node", "State", "Message"), rows=rows, noun=("node", "nodes"))
     for cause in model["causes"]:
-        yield from ("", f"### {_plain(cause['title'] or cause['object'])}", "")
-        where = f" (node {_plain(cause['node'])})" if cause["node"] else ""
-        yield f"**{_plain(cause['object'])}**{where} {_plain(cause['what'])}{age_of(cause['since'], model['at'])}"
-        yield from ("", "```", cause["remedy"].replace("```", "'''"), "```")
+        yield from (f"### {cell(cause['title'] or cause['object'])}", "")
+        where = f" (node {cell(cause['node'])})" if cause["node"] else ""
+        what = cell(cause["what"], _LONGEST)
+        yield f"**{cell(cause['object'])}**{where} {what}{age_of(cause['since'], model['at'])}"
+        yield from ("", "```", legible(cause["remedy"]).replace("```", "'''"), "```")
         if words := _BY_CAUSE.get(cause["restart"]):
             yield from ("", words)
         if cause["docs"]:
@@ -108,7 +107,7 @@ def diagnosis_markdown(model: Model) -> Iterator[str]:
     if not model["causes"]:
         yield from ("", "No known cause was found.")
     if model["unread"]:
-        yield from ("", "Not read:", "", *(f"- {_plain(text)}" for text in model["unread"]))
+        yield from ("", "Not read:", "", *(f"- {cell(text)}" for text in model["unread"]))
 
 
 def _to(upgrade: Model) -> str:
@@ -117,14 +116,3 @@ def _to(upgrade: Model) -> str:
 
 def _step(upgrade: Model) -> str:
     return f" (phase {upgrade['step']})" if upgrade["step"] else ""
-
-
-def _plain(text: str) -> str:
-    """Text of a cluster, of which nothing is markup."""
-    for mark in "\\`*_<>[]|#":
-        text = text.replace(mark, f"\\{mark}")
-    return " ".join(text.split())
-
-
-def _code(text: str) -> str:
-    return text.replace("`", "'")

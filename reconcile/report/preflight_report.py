@@ -56,9 +56,10 @@ def preflight_model(
     at: datetime,
     live: bool,
     words: CheckWords = BEFORE_AN_UPGRADE,
+    notes: bool = True,
 ) -> Model:
-    """`plan` is empty where none was given, `machines` None where they are not shown."""
-    shows_notes = bool(machines) or words.after
+    """`plan` is empty where none was given, `machines` None where they are not shown. `notes`: so are those on the
+    releases."""
     return {
         "plan": plan,
         "at": at.replace(microsecond=0).isoformat().replace("+00:00", "Z"),
@@ -67,7 +68,7 @@ def preflight_model(
         "counts": {outcome.value: count for outcome, count in report.counts.items()},
         "checks": [_check(result) for result in report.results],
         **({"machines": machines_model(machines)} if machines else {}),
-        **({"upgrade": upgrade_model(report.upgrade, after=words.after)} if shows_notes and report.upgrade else {}),
+        **({"upgrade": upgrade_model(report.upgrade, after=words.after)} if notes and report.upgrade else {}),
     }
 
 

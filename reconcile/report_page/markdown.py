@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from reconcile.report_page.page import Model, page_view
+from renderer.markdown.limited_page import Block, Table
 from renderer.markdown.quoting import cell, legible
 
+_LONGEST = 2_000
 
-def markdown_lines(model: Mapping[str, Any]) -> Iterator[str]:
+
+def run_blocks(model: Mapping[str, Any]) -> Iterator[Block]:
     """The same parts as the page, in the same order."""
     view = page_view(model)
     yield f"# {cell(model['plan'])}: {model['result']}"
     yield ""
-    yield cell(" ".join(filter(None, [view["summary"], model["message"]])))
+    yield cell(" ".join(filter(None, [view["summary"], model["message"]])), _LONGEST)
     yield from _failures(view["failures"])
     yield from _list(
         "What it waits for now", (f"{c['object']} {c['what']}. Remedy: {c['remedy']}" for c in model["causes"])
@@ -60,10 +63,10 @@ def markdown_lines(model: Mapping[str, Any]) -> Iterator[str]:
     yield from _list("Not read", model["unread"])
 
 
-def _failures(failures: Iterable[Model]) -> Iterator[str]:
+def _failures(failures: Iterable[Model]) -> Iterator[Block]:
     for failure in failures:
-        yield from ("", f"## {cell(failure['step'])} failed at {failure['after']}", "")
-        yield cell(failure["message"] or "No reason is recorded.")
+        yield f"## {cell(failure['step'])} failed at {failure['after']}"
+        yield from ("", cell(failure["message"] or "No reason is recorded.", _LONGEST))
         for log in failure["logs"]:
             yield from ("", f"Last lines of container {cell(log['container'])} of {cell(log['object'])}:", "")
             yield from (f"    {legible(line)}" for line in log["lines"])
@@ -78,16 +81,15 @@ def _check(check: Model) -> str:
     return f"{check['check']}{node} at {check['after']}: {'; '.join([check['title'], *check['found']])}"
 
 
-def _list(heading: str, items: Iterable[str]) -> Iterator[str]:
+def _list(heading: str, items: Iterable[str]) -> Iterator[Block]:
     texts = list(items)
     if texts:
-        yield from ("", f"## {heading}", "")
+        yield from (f"## {heading}", "")
         yield from (f"- {cell(text)}" for text in texts)
 
 
-def _table(heading: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    if rows:
-        yield from ("", f"## {heading}", "")
-        yield f"| {' | '.join(head)} |"
-        yield f"|{'---|' * len(head)}"
-        yield from (f"| {' | '.join(map(cell, row))} |" for row in rows)
+def _table(heading: str, head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[Block]:
+    shown = [tuple(map(cell, row)) for row in rows]
+    if shown:
+        yield f"## {heading}"
+        yield Table(heading=head, rows=shown)
