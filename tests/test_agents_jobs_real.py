@@ -30,6 +30,7 @@ pytestmark = [
 
 JOB = f"/apis/batch/v1/namespaces/{NAMESPACE}/jobs/{NAME}"
 PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
+QUOTA = f"/api/v1/namespaces/{NAMESPACE}/resourcequotas"
 
 
 @pytest.fixture
@@ -136,3 +137,33 @@ def noted(folder: Path) -> None:
     file.write_text(
         file.read_text(encoding="utf-8").replace("labels:", "labels:\n    noted: again", 1), encoding="utf-8"
     )
+
+
+def is_refused(pod: SitePod) -> bool:
+    """The API server knows the quota."""
+    job = ("create", "job", "probe", "--image=a/b:c", "-n", NAMESPACE, "--dry-run=server")
+    return "exceeded quota" in pod.plane.kubectl(*job, check=False).stderr
+
+
+def test_argo_tries_again_what_a_quota_has_refused(
+    pod: SitePod, built_engines: Engines, tree: RenderedTree, tmp_path: Path
+) -> None:
+    """With the same revision, after the backoff of its Application, which is shortened here."""
+    plane = pod.plane
+    none = {"hard": {"count/jobs.batch": "0"}}
+    plane.api.create(QUOTA, {"metadata": {"name": "none"}, "spec": none})
+    # As its controller does, which this control plane does not have: a quota without a status refuses nothing.
+    plane.api.patch(f"{QUOTA}/none/status", {"status": {**none, "used": none["hard"]}})
+    waiting.until("a quota that refuses", lambda: is_refused(pod))
+    with argo(plane, built_engines, tree, KINDS, tmp_path / "argo") as driver:
+        application = argo_application(tree)
+        name = str(application["name"])
+        driver.start({**application, "backoff": {"seconds": 1, "factor": 2, "maxSeconds": 60}})
+        waiting.until("a refusal", lambda: driver.last(name).get("phase") == "Failed")
+        assert "is forbidden" in driver.last(name)["message"]
+        assert not exists(plane, JOB)
+        plane.api.delete(f"{QUOTA}/none")
+        end(pod)
+        waiting.until("Healthy", lambda: is_healthy(driver, name))
+        assert {report["revision"] for report in driver.reports(name)} == {"r1"}
+        assert (pod.times, driver.last(name)["phase"]) == (1, "Succeeded")

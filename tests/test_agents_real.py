@@ -21,6 +21,7 @@ from typing import Any
 import pytest
 from agents.argo_driver import ArgoDriver, application_of, argo
 from agents.engines import Engines
+from agents.fleet_agent import READY, fleet
 from agents.flux_controller import FluxController, flux
 from agents.rendered_tree import RenderedTree
 from controlplane import binaries, waiting
@@ -300,6 +301,36 @@ def is_healthy(driver: ArgoDriver, tree: RenderedTree) -> bool:
 
 
 # ------------------------------------------------------------------------------------------ Fleet's path: the real helm
+
+
+def test_fleet_delivers_a_plan_that_succeeds(
+    wiped_control_plane: ControlPlane, tree: RenderedTree, tmp_path: Path
+) -> None:
+    """With the agent killed in the middle and a new commit there. Its bundle is Ready from the start."""
+    plane = wiped_control_plane
+    runs = JobRuns(plane)
+    with fleet(plane, tree, tmp_path / "fleet") as agent, loop_at_work(plane, tree) as delivery:
+        agent.start()
+        waiting.until("the plan", delivery.plan)
+        uid = delivery.plan()["metadata"]["uid"]
+        delivery.reaches("ImagePreloading", "ClusterUpgrading", "NodeUpgrading")
+
+        agent.kill()
+        tree.commit(noted)
+        agent.start()
+        delivery.reaches("Succeeded")
+        waiting.until("Ready", lambda: agent.state("plan") == READY)
+        assert [words[0] for words in agent.log] == ["install", "upgrade"]
+        assert delivery.plan()["metadata"]["labels"]["noted"] == "again"
+        assert delivery.plan()["metadata"]["uid"] == uid
+        assert runs.each_once(), runs.counts()
+
+
+def noted(folder: Path) -> None:
+    """Another label of the plan, so that its bundle has another content."""
+    file = folder / "plan" / "upgradeplan.yaml"
+    text = file.read_text(encoding="utf-8")
+    file.write_text(text.replace("metadata:\n", "metadata:\n  labels: {noted: again}\n", 1), encoding="utf-8")
 
 
 def test_helm_installs_the_plan_as_fleet_does_and_an_uninstall_keeps_it(

@@ -58,7 +58,8 @@ class ArgoDriver:
 def application_of(body: Mapping[str, Any], **fields: Any) -> dict[str, Any]:
     """An Application object as the driver takes it."""
     spec = body["spec"]
-    automated = spec["syncPolicy"]["automated"]
+    automated, retry = spec["syncPolicy"]["automated"], spec["syncPolicy"]["retry"]
+    backoff = retry["backoff"]
     return {
         "name": body["metadata"]["name"],
         "path": spec["source"]["path"],
@@ -66,9 +67,19 @@ def application_of(body: Mapping[str, Any], **fields: Any) -> dict[str, Any]:
         "prune": automated["prune"],
         "selfHeal": automated["selfHeal"],
         "serverSideApply": "ServerSideApply=true" in spec["syncPolicy"].get("syncOptions", []),
-        "retries": spec["syncPolicy"].get("retry", {}).get("limit", 0),
+        "retries": retry["limit"],
+        "backoff": {
+            "seconds": _seconds(backoff["duration"]),
+            "factor": backoff["factor"],
+            "maxSeconds": _seconds(backoff["maxDuration"]),
+        },
         **fields,
     }
+
+
+def _seconds(duration: str) -> int:
+    """Of whole seconds or minutes, as Go writes them."""
+    return int(duration[:-1]) * {"s": 1, "m": 60}[duration[-1]]
 
 
 @contextmanager

@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -49,6 +50,17 @@ type application struct {
 	After                            []string // Applications that must be synced and healthy first
 	Prune, SelfHeal, ServerSideApply bool
 	Retries                          int
+	Backoff                          backoff
+}
+
+// How long Argo CD waits before it tries a failed operation again.
+type backoff struct {
+	Seconds, Factor, MaxSeconds float64
+}
+
+func (b backoff) after(attempts int) time.Duration {
+	seconds := b.Seconds * math.Pow(b.Factor, float64(attempts-1))
+	return time.Duration(min(seconds, b.MaxSeconds) * float64(time.Second))
 }
 
 // What Argo CD keeps in the status of an Application.
@@ -58,6 +70,7 @@ type operation struct {
 	Message   string
 	Results   []common.ResourceSyncResult
 	StartedAt metav1.Time
+	EndedAt   time.Time
 	Attempts  int
 }
 
@@ -176,7 +189,8 @@ func (d *driver) tick(app application) report {
 	return said
 }
 
-// Automated sync: once a revision, again after a failure as often as retries allow, for a drift with selfHeal only.
+// Automated sync: once a revision, again after a failure as often as retries allow and no sooner than the backoff, for a
+// drift with selfHeal only.
 func (d *driver) begins(app application, op *operation, revision string, outOfSync bool) bool {
 	if op != nil && !op.Phase.Completed() || !outOfSync || !d.mayBegin(app, revision) {
 		return false
@@ -187,7 +201,7 @@ func (d *driver) begins(app application, op *operation, revision string, outOfSy
 	if op.Phase == common.OperationSucceeded {
 		return app.SelfHeal
 	}
-	return op.Attempts <= app.Retries
+	return op.Attempts <= app.Retries && time.Since(op.EndedAt) >= app.Backoff.after(op.Attempts)
 }
 
 func (d *driver) mayBegin(app application, revision string) bool {
@@ -217,6 +231,9 @@ func (d *driver) step(app application, op *operation, result sync.Reconciliation
 	defer cleanup()
 	context.Sync()
 	op.Phase, op.Message, op.Results = context.GetState()
+	if op.Phase.Completed() {
+		op.EndedAt = time.Now()
+	}
 	return d.keep()
 }
 
