@@ -75,7 +75,7 @@ def test_plans_are_judged_one_after_the_other() -> None:
         may_go.set()
         assert first.result().causes
     assert (cause.reason, cause.field) == ("InternalError", "")
-    assert "another plan is being judged" in cause.message
+    assert "another plan is being checked" in cause.message
 
 
 def test_a_refusal_is_worded_as_the_api_servers_own() -> None:

@@ -108,7 +108,7 @@ def test_people_see_those_that_do_not_just_move() -> None:
         "NODE  VM                WHEN IT IS DRAINED  WHY",
         f"n1    default/nic       is stopped          {NIC}",
         "n1    default/old       moves",
-        "n2    default/old       is stopped          it has been moved there from n1, and no other node can run it",
+        "n2    default/old       is stopped          it was moved there from n1, and no other node can run it",
         f"n1    default/stubborn  blocks the drain    {NOT_MOVED}",
         f"n2    default/disk      is stopped          KubeVirt says: {WORDS}",
         "6 virtual machines: 2 move, 2 are stopped, 1 blocks the drain, 1 is off",
@@ -130,7 +130,7 @@ def test_what_moves_to_the_only_other_place_is_stopped_there() -> None:
     bodies = [node("n1", zone="b"), node("n2"), KUBEVIRT, instance("web", affinity=ONLY_A), machine("web")]
     (text,) = lines(table(bodies))
     assert text == (
-        "n1 default/web moves; on n2 stopped: it has been moved there from n1, and no other node can run it"
+        "n1 default/web moves; on n2 stopped: it was moved there from n1, and no other node can run it"
     )
     (text,) = lines(table([*bodies[:1], node("n2"), node("n3"), *bodies[2:]]))
     assert text == "n1 default/web moves"

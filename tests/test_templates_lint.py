@@ -312,7 +312,7 @@ def test_a_problem_names_the_template_that_raised_it() -> None:
         ("a\n{% if x %}", "t.j2:2: unexpected end of template"),
         ("\n{{ x | nope }}", "t.j2:2: no filter named 'nope'"),
         ("{{ fail('no, ' ~ 1) }}", "t.j2:1: no, 1"),
-        ("\n{{ 1 / 0 }}", "t.j2:2: ZeroDivisionError: division by zero"),
+        ("\n{{ 1 / 0 }}", "t.j2:2: divides by zero"),
         ("{{ 'a' + 1 }}", "t.j2:1: TypeError: "),
         ('{% import "m.j2" as m %}', "t.j2:1: template 'm.j2'"),
         ('{% include "../../etc/passwd" %}', "t.j2:1: template '../../etc/passwd'"),
