@@ -129,9 +129,7 @@ def test_what_moves_to_the_only_other_place_is_stopped_there() -> None:
     """It runs on a node that its affinity no longer allows."""
     bodies = [node("n1", zone="b"), node("n2"), KUBEVIRT, instance("web", affinity=ONLY_A), machine("web")]
     (text,) = lines(table(bodies))
-    assert text == (
-        "n1 default/web moves; on n2 stopped: it was moved there from n1, and no other node can run it"
-    )
+    assert text == ("n1 default/web moves; on n2 stopped: it was moved there from n1, and no other node can run it")
     (text,) = lines(table([*bodies[:1], node("n2"), node("n3"), *bodies[2:]]))
     assert text == "n1 default/web moves"
 

@@ -112,8 +112,7 @@ def annotation_table() -> str:
         "Annotations and labels",
         "Every annotation, label, finalizer and Secret type that upgradeplan reads or writes. Those of origin"
         " `harvester`"
-        " are the Harvester Upgrade Manager's and mean the same here. Its annotations `skip-webhook` and"
-        " `skip-single-replica-detached-vol` belong to its admission webhook and have no effect here.",
+        " are the Harvester Upgrade Manager's and mean the same here.",
         *(section(title, table(_KEYS, map(_key, found))) for title, found in _keys()),
     )
 
@@ -124,9 +123,12 @@ _KEYS = ("Key", "Form", "On", "Set by", "Values", "Effect", "Origin")
 def _keys() -> Iterator[tuple[str, Sequence[Mapping[str, Any]]]]:
     found = known_annotations()
     yours = [item for item in found if item["setBy"].startswith(("you", "`upgradeplan"))]
-    hidden = [item for item in found if item["object"].startswith("any") or item["effect"] == "As above."]
+    hidden = [item for item in found if item["effect"] == "As above." or item["effect"].startswith("Left out of ")]
+    installed = [item for item in found if item["object"].startswith("any of an installation")]
+    others = [item for item in found if item not in (*yours, *hidden, *installed)]
     yield "Set by you", yours
-    yield "Set by the loop, the templates and others", [item for item in found if item not in (*yours, *hidden)]
+    yield "Set by the loop, the templates and others", others
+    yield "Of an installation", [item for item in installed if item not in yours]
     yield "Never shown or kept", hidden
 
 

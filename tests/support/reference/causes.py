@@ -11,7 +11,7 @@ from renderer.model.known_cause import Answered, FoundByCheck, Search
 from support.preflight_cases import template_set
 from support.reference.markdown import code, codes, page, section, table
 
-_HEADING = ("Cause", "What is the matter", "Phases", "Looked for by", "Remedy", "Restart", "Page", "Source")
+_HEADING = ("Cause", "Problem", "Phases", "Looked for by", "Remedy", "Restart", "Page", "Source")
 
 
 def cause_table() -> str:
